@@ -9,7 +9,8 @@ same count. Phases are numbered from 0; their parity, 0 or 1, names the current 
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import I1, I32, I64, StringAttr, UnitAttr, i1, i64
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, UnitAttr, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, result_def, traits_def
 from xdsl.irdl.declarative_assembly_format import ParsingState, VariableDirective
@@ -171,6 +172,14 @@ class _TransactionOp(_CountingOp):
     def mnemonic(self) -> str:
         place = "cluster.shared::cluster" if self.is_remote else "cta.shared"
         return f"mbarrier.{self.ACTION}.{place}.b64"
+
+    def verify_(self) -> None:
+        super().verify_()
+        made = self.bytes.owner
+        value = made.value if isinstance(made, arith.ConstantOp) else None
+        if isinstance(value, IntegerAttr) and not 0 <= value.value.data <= MAX_TRANSACTION:
+            text = f"a phase counts 0 to {MAX_TRANSACTION} bytes, not {value.value.data}"
+            raise VerifyException(f"{text}: copy the rest in another phase")
 
 
 @irdl_op_definition

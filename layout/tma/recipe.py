@@ -9,7 +9,7 @@ from typing import final
 from ...base.element_types import BY_PTX, ElementType
 from ...base.errors import Code, LayoutError
 from .launch_int import LaunchValue, names_of, renamed, value_for
-from .tensor_map import TensorMap
+from .tensor_map import UNIT, TensorMap, check_stored_rows
 
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 """What a copy can do with elements in global memory (PTX ISA, cp.reduce.async.bulk.tensor)."""
@@ -68,7 +68,7 @@ class MapRecipe:
     """The tensor map of the tensor parameter `tensor`, or of a part that begins `offset` bytes after it.
 
     `dims` and `strides` are those of `TensorMap`, integers or what becomes of integer parameters. Elements outside of
-    the tensor are zero, or NaN with `nan_fill`.
+    the tensor are zero, or NaN with `nan_fill`. A map by which copies write the tensor is `stored`.
 
     Raises `LayoutError` (E0322) for a tensor that no map describes whatever the launch, (E0323) for a box that TMA does
     not move.
@@ -83,6 +83,7 @@ class MapRecipe:
     offset: LaunchValue = 0
     nan_fill: bool = False
     promotion: int = PROMOTIONS[-1]
+    stored: bool = False
 
     def __post_init__(self) -> None:
         if len(self.dims) != len(self.box) or len(self.strides) != len(self.box) - 1:
@@ -92,7 +93,7 @@ class MapRecipe:
             raise _refused(f"elements of {self.element.name} cannot be NaN", "fill with zeros")
         if self.promotion not in PROMOTIONS:
             raise _refused(f"the L2 cache does not fetch {self.promotion} bytes", f"use one of {PROMOTIONS}")
-        self._map((_if_known(self.dims, 1), _if_known(self.strides, 0)))
+        self._map(self._known)
 
     @property
     def names(self) -> frozenset[str]:
@@ -121,7 +122,7 @@ class MapRecipe:
 
     def cause(self, given: Mapping[str, int]) -> LaunchValue | None:
         """The first extent or stride that no map has, where it depends on a launch."""
-        known = _if_known(self.dims, 1), _if_known(self.strides, 0)
+        known = self._known
         for which, values in enumerate((self.dims, self.strides)):
             for mode, value in enumerate(values):
                 changed = [list(part) for part in known]
@@ -132,8 +133,16 @@ class MapRecipe:
                     return value
         return None
 
+    @property
+    def _known(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Extents and strides, with some that every map has for those of a launch."""
+        return _if_known(self.dims, UNIT), _if_known(self.strides, 0)
+
     def _map(self, modes: tuple[tuple[int, ...], tuple[int, ...]]) -> TensorMap:
-        return TensorMap(self.element.type.bits, *modes, self.box, self.swizzle_bits)
+        made = TensorMap(self.element.type.bits, *modes, self.box, self.swizzle_bits)
+        if self.stored:
+            check_stored_rows(made)
+        return made
 
 
 def _if_known(values: Iterable[LaunchValue], default: int) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 """The notation of recipes: `f16 A + 256 dims (A_1, A_0) strides (A_2 * 2) box (64, 128) swizzle 128B`.
 
 recipe  := element name ("+" sum)? "dims" list ("strides" list)? "box" list ("swizzle" ("32B" | "64B" | "128B"))?
-           ("fill" "nan")? ("promotion" ("0B" | "64B" | "128B" | "256B"))?
+           ("fill" "nan")? ("promotion" ("0B" | "64B" | "128B" | "256B"))? "stored"?
 list    := "(" sum ("," sum)* ")"
 sum     := product (("+" | "-") product)*
 product := atom (("*" | "//" | "%") atom)*
@@ -43,6 +43,8 @@ def recipe_text(recipe: MapRecipe) -> str:
         parts.append("fill nan")
     if recipe.promotion != PROMOTIONS[-1]:
         parts.append(f"promotion {recipe.promotion}B")
+    if recipe.stored:
+        parts.append("stored")
     return " ".join(parts)
 
 
@@ -71,8 +73,10 @@ class _RecipeParser(Parser):
         nan_fill = self.accept("fill") and self._word(("nan",)) == "nan"
         promotions = [f"{size}B" for size in PROMOTIONS]
         promotion = PROMOTIONS[promotions.index(self._word(promotions)) if self.accept("promotion") else -1]
+        made = tensor, MAP_ELEMENTS[element], dims, strides, box, swizzle, offset, nan_fill, promotion
+        stored = self.accept("stored")
         try:
-            return MapRecipe(tensor, MAP_ELEMENTS[element], dims, strides, box, swizzle, offset, nan_fill, promotion)
+            return MapRecipe(*made, stored)
         except LayoutSyntaxError:
             raise
         except LayoutError as error:

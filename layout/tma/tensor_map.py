@@ -79,6 +79,16 @@ class TensorMap:
             raise _no_map(f"it begins at the address {address:#x}", f"addresses are multiples of {UNIT}")
 
 
+def check_stored_rows(tensor: TensorMap) -> None:
+    """Raises `LayoutError` (E0322) for a tensor that copies cannot store to: GPUs end its rows by whole units."""
+    row = tensor.dims[0] * tensor.bits // 8
+    if row % UNIT:
+        problem = f"it is stored, and its rows have {row} bytes, of which GPUs write a multiple of {UNIT}"
+        raise _no_map(
+            problem, f"store tensors whose rows are multiples of {UNIT} bytes, or store without tensor copies"
+        )
+
+
 def check_stride(mode: int, stride: int) -> None:
     """Raises `LayoutError` (E0322) unless a dimension beyond the innermost can have a stride of so many bytes."""
     if stride % UNIT:

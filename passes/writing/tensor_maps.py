@@ -93,6 +93,7 @@ class TensorMaps:
             copy.box,
             copy.swizzle_bits,
             offset,
+            stored=not copy.instruction.to_shared,
         )
 
     def _value(self, op: TensorMapOp, value: SSAValue) -> Any:

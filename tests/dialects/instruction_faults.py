@@ -28,6 +28,10 @@ INSTRUCTIONS = [
         ('«"ptx.mbarrier.arrive"»(%A) : (!ptx.ptr<global>) -> ()', "expected an address in shared memory"),
         ("ptx.mbarrier.arrive «%A»", "expected an address in shared memory, got a value of type !ptx.ptr<global>"),
     ),
+    *ptx_faults(
+        "ptx.mbarrier.arrive.expect_tx",
+        (f"%far = arith.constant {1 << 20} : i32\n«ptx.mbarrier.arrive.expect_tx» %s, %far", "0 to 1048575 bytes, not 1048576"),
+    ),
     *ptx_faults("ptx.mbarrier.expect_tx", ("ptx.mbarrier.expect_tx «%A», %x", "shared")),
     *ptx_faults("ptx.mbarrier.arrive.expect_tx", ("ptx.mbarrier.arrive.expect_tx %s, «%v»", "i32")),
     *ptx_faults("ptx.mbarrier.complete_tx", ("ptx.mbarrier.complete_tx «%A», %x", "shared")),

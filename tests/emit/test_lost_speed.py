@@ -42,13 +42,21 @@ def test_messages_name_kernel_line_cause_and_cure() -> None:
     assert lost_speed("ptxas info    : Used 168 registers, used 0 barriers") == ()
 
 
-@pytest.mark.parametrize("number", [4, 8, *range(9, 19)])
+@pytest.mark.parametrize("number", [4, 8, *range(11, 19)])
 def test_messages_of_slow_kernels_are_errors_unless_allowed(number: int) -> None:
     log = f"ptxas info    : (C{7500 + number}) Potential Performance Loss: words in the function 'k' in line 3"
     with pytest.raises(TilefoldError, match=rf"E2303: kernel 'k': .*C{7500 + number}(.|\n)*TILEFOLD_ALLOW_SLOWER=1"):
         check_speed(log, allowed=False)
     check_speed(log, allowed=True)
     assert first_refused(log.replace(f"C{7500 + number}", "C7598"), allowed=False) is None
+
+
+@pytest.mark.parametrize("number", [9, 10])
+def test_calls_that_the_program_has_are_no_errors(number: int) -> None:
+    log = f"ptxas info    : (C{7500 + number}) Potential Performance Loss: words in the function 'k' in line 3"
+    check_speed(log, allowed=False)
+    (message,) = lost_speed(log)
+    assert "take printf and other calls out of it" in message.remark
 
 
 @pytest.mark.parametrize("words", [
@@ -89,13 +97,13 @@ def test_accumulators_used_too_early_are_refused_at_their_line(tmp_path: Path, m
         program(slow, store).build(SM90A)
 
 
-def test_calls_in_such_kernels_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_calls_in_such_kernels_are_remarks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "k.cute"
     file.write_text(multiplying(after='ptx.printf "done"() :'))
     words = ["compile", str(file), "--target", "sm_90a", "--emit", "cubin", "-o", str(tmp_path / "k.cubin")]
-    assert main([*words, "--remarks"]) == 1
+    assert main([*words, "--remarks"]) == 0
     said = capsys.readouterr().err
-    assert "error[E2303]: kernel 'k': wgmma runs one at a time" in said
+    assert "remark: assembler: kernel 'k': wgmma runs one at a time" in said
     assert "take printf and other calls out of it" in said
     file.write_text(multiplying())
     assert main([*words, "--remarks"]) == 0

@@ -49,6 +49,7 @@ def test_arithmetic_of_the_algebra() -> None:
 @pytest.mark.parametrize("text", [
     "f16 A dims (64) box (64)",
     "tf32 A + n * 4 dims (A_1, A_0) strides (A_2 * 4) box (32, 128) swizzle 128B fill nan promotion 0B",
+    "f16 A dims (n) box (64) stored",
     "u8 A dims (A_1, A_0, 1, n, m) strides (16, 32, 48, 64) box (16, 256, 1, 1, 1) swizzle 32B promotion 64B",
 ])  # fmt: skip
 def test_text(text: str) -> None:
@@ -117,3 +118,22 @@ def test_elements() -> None:
     }  # fmt: skip
     for element in MAP_ELEMENTS.values():
         assert set(element.reductions) <= set(REDUCTIONS)
+
+
+@pytest.mark.parametrize("columns", [72, 68])
+def test_rows_that_copies_store_are_whole_units(columns: int) -> None:
+    """Whether known or of a launch: GPUs write the rest of 16 bytes behind a row."""
+    text = "f16 A dims (n, m) strides (160) box (64, 8)"
+    parse_recipe(text).place(1024, {"n": columns, "m": 8})
+    parse_recipe(text.replace("(n, m)", f"({columns}, m)"))
+    stored, known = f"{text} stored", f"{text} stored".replace("(n, m)", f"({columns}, m)")
+    if columns == 72:
+        parse_recipe(stored).place(1024, {"n": columns, "m": 8})
+        parse_recipe(known)
+        return
+    with pytest.raises(LayoutError, match="it is stored, and its rows have 136 bytes, of which GPUs write") as caught:
+        parse_recipe(stored).place(1024, {"n": columns, "m": 8})
+    assert caught.value.code == "E0322"
+    assert str(parse_recipe(stored).cause({"n": columns, "m": 8})) == "n"
+    with pytest.raises(LayoutError, match="136 bytes"):
+        parse_recipe(known)

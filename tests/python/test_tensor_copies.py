@@ -269,3 +269,32 @@ def test_a_pipeline_expects_the_bytes_of_its_tensor_copies() -> None:
     with pytest.raises(TilefoldError, match="have 8192 bytes, but the pipeline expects 4096") as caught:
         pipelined(np.zeros((64, 64), np.float16), np.zeros(64, np.float32), 4096).build(96)
     assert caught.value.code == "E5011"
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_rows_that_copies_cannot_store_are_refused(stage: str) -> None:
+    """At the launch, which names the argument; from shared memory to 60 of 64 columns."""
+
+    @cute.kernel
+    def stored(B: cute.Tensor):
+        layout, t = cute.make_layout((8, 64), stride=(64, 1)), cute.arch.thread_idx()[0]
+        atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), B, layout, (8, 64))
+        s = cute.make_smem_tensor(layout, cute.Float16, 128)
+        for row in cute.range_constexpr(8):
+            s[row, t] = cute.Float16(1)
+        cute.arch.fence_proxy("async.shared", space="cta")
+        cute.arch.sync_threads()
+        g = cute.group_modes(cute.local_tile(coords, (8, 64), (0, 0)), 0, 2)
+        part, target = cpasync.tma_partition(atom, 0, ONE, cute.group_modes(s, 0, 2), g)
+        if t == 0:
+            cute.copy(atom, part, target)
+            cute.arch.cp_async_bulk_commit_group()
+            cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+    B = np.zeros((8, 64), np.float16)
+    stored(B[:, :56]).launch(grid=1, block=64, device="sim", stage=stage)
+    assert (B[:, :56] == 1).all()
+    assert not B[:, 56:].any()
+    with pytest.raises(TilefoldError, match="rows have 120 bytes, of which GPUs write a multiple of 16") as caught:
+        stored(B[:, :60]).launch(grid=1, block=64, device="sim", stage=stage)
+    assert caught.value.code == "E0322"

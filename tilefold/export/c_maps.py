@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from tilefold.export.c_names import Argument
 from tilefold.layout.tma.launch_int import LaunchValue, renamed
 from tilefold.layout.tma.recipe import MapRecipe
-from tilefold.layout.tma.tensor_map import SWIZZLE_NAMES
+from tilefold.layout.tma.tensor_map import SWIZZLE_NAMES, UNIT
 from tilefold.runtime.compiled.artifact import value_name
 
 
 def encoding(recipe: MapRecipe, name: str, passed: Sequence[Argument]) -> str:
-    """The statements that declare a tensor map under a name and encode it, or return the driver's status."""
+    """The statements that declare a tensor map under a name and encode it, or return the driver's status; that of an
+    invalid value for rows that tensor copies cannot store.
+    """
     names = {value_name(number): f"(cuuint64_t){argument.name}" for number, argument in enumerate(passed)}
     rank = len(recipe.box)
     tensor = next(argument.name for number, argument in enumerate(passed) if value_name(number) == recipe.tensor)
@@ -19,9 +21,11 @@ def encoding(recipe: MapRecipe, name: str, passed: Sequence[Argument]) -> str:
     dims, strides = (", ".join(_text(x, names) for x in values) for values in (recipe.dims, recipe.strides))
     fill = "NAN_REQUEST_ZERO_FMA" if recipe.nan_fill else "NONE"
     promotion = f"L2_{recipe.promotion}B" if recipe.promotion else "NONE"
+    row = f"{name}_dims[0] * {recipe.element.type.bits // 8} % {UNIT}"
+    checked = f"\n    if ({row})\n        return CUDA_ERROR_INVALID_VALUE;" if recipe.stored else ""
     return f"""
     CUtensorMap {name};
-    const cuuint64_t {name}_dims[] = {{{dims}}};
+    const cuuint64_t {name}_dims[] = {{{dims}}};{checked}
     const cuuint64_t {name}_strides[] = {{{strides or 0}}};
     const cuuint32_t {name}_box[] = {{{", ".join(map(str, recipe.box))}}};
     const cuuint32_t {name}_steps[] = {{{", ".join(["1"] * rank)}}};

@@ -20,6 +20,7 @@ from ....layout.algebra.axes import along
 from ....layout.algebra.core import Layout, join
 from ....layout.algebra.inttuple import leaves, transform_leaves
 from ....layout.tma.recipe import PROMOTIONS, PlacedMap
+from ....layout.tma.tensor_map import check_stored_rows
 from ...arrays.storage import distances
 from ..faults import SimulationError, site_of
 from ..memory.tensors import tensor_layout, tensor_value
@@ -45,6 +46,8 @@ def _tensor_map(op: tile.TensorMapOp, t: Translator) -> Step:
         try:
             made = copy.tensor_map(tensor_layout(tensor, given))
             made.check_address(given.address)
+            if not copy.instruction.to_shared:
+                check_stored_rows(made)
         except LayoutError as error:
             raise SimulationError(Code.TENSOR_MAP, error.message, error.hint, site=site) from None
         placed = PlacedMap(made, given.address, element, nan_fill=False, promotion=PROMOTIONS[-1])
