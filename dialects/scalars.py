@@ -20,4 +20,4 @@ def with_scalars(layout: LayoutLike, values: Sequence[Any]) -> Any:
         return layout
     rest = iter(values)
     filled = map_integers(lambda x: next(rest) if isinstance(x, Unknown) else x, plain_layout(layout))
-    return ComposedLayout(layout.outer, layout.offset, filled) if isinstance(layout, ComposedLayout) else filled
+    return ComposedLayout(layout.inner, layout.offset, filled) if isinstance(layout, ComposedLayout) else filled

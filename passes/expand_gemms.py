@@ -29,7 +29,7 @@ from ..dialects.tile.wgmma_rules import is_warpgroup
 from ..layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, size
 from ..layout.algebra.product import make_fragment_like
 from ..layout.algebra.unknown import Unknown
-from ..layout.tiling.copy_loops import with_inner
+from ..layout.tiling.copy_loops import with_outer
 from .writing.emitter import Emitter
 from .writing.remarks import remark
 
@@ -90,7 +90,7 @@ class _Operand:
             offset = emitter.value(Crd2IdxOp(CoordAttr(where), [at for at, _ in moving], LayoutAttr(modes)))
             distance = modes(where)
         if isinstance(self.layout, ComposedLayout):
-            type = self.type.with_layout(with_inner(self.layout, kept, distance))
+            type = self.type.with_layout(with_outer(self.layout, kept, distance))
         else:
             type = shifted_type(self.type, kept, distance)
         tensor = (

@@ -80,7 +80,7 @@ class GetStrideOp(PureOp):
 
 @irdl_op_definition
 class ComposedGetInnerOp(PureOp):
-    """The outer function of a composed layout: a swizzle or a layout.
+    """The inner function of a composed layout, applied last: a swizzle or a layout.
 
     `%s = cute.composed_get_inner(%c) : <"S<2,0,3> o 0 o (8,8):(8,1)"> -> !cute.swizzle<"S<2,0,3>">`
     """
@@ -90,7 +90,7 @@ class ComposedGetInnerOp(PureOp):
     result = result_def(LayoutType | SwizzleType)
     SIGNATURE: ClassVar = Signature.ARROW
     SHORT: ClassVar = {"input": ComposedLayoutType}
-    FUNCTION: ClassVar = staticmethod(attrgetter("outer"))
+    FUNCTION: ClassVar = staticmethod(attrgetter("inner"))
 
     @classmethod
     def results_of(cls, value: Any, operand_types: Sequence[Attribute]) -> list[Attribute]:
@@ -126,7 +126,7 @@ class ComposedGetOuterOp(PureOp):
     KIND: ClassVar = LayoutType
     SIGNATURE: ClassVar = Signature.ARROW
     SHORT: ClassVar = {"input": ComposedLayoutType, "result": LayoutType}
-    FUNCTION: ClassVar = staticmethod(attrgetter("inner"))
+    FUNCTION: ClassVar = staticmethod(attrgetter("outer"))
 
 
 @irdl_op_definition

@@ -23,7 +23,7 @@ from ...layout.algebra.inttuple import (
     weakly_congruent,
 )
 from ...layout.algebra.inverse import left_inverse, right_inverse
-from ...layout.algebra.modes import flatten_layout, group_modes, on_inner
+from ...layout.algebra.modes import flatten_layout, group_modes, on_outer
 from ...layout.algebra.recast import recast_layout
 from ...layout.algebra.slicing import slice_
 from ...layout.algebra.swizzle import Swizzle
@@ -185,15 +185,15 @@ class SliceOp(PureOp):
     @classmethod
     def evaluate(cls, value: Any, coord: Any) -> Any:
         _check_coord(coord, value)
-        if isinstance(value, ComposedLayout) and isinstance(value.outer, Swizzle):
-            if not is_static_value(value.inner):
-                raise refused(f"a slice of {value} needs a static inner layout", Code.DYNAMIC_UNSUPPORTED)
+        if isinstance(value, ComposedLayout) and isinstance(value.inner, Swizzle):
+            if not is_static_value(value.outer):
+                raise refused(f"a slice of {value} needs a static outer layout", Code.DYNAMIC_UNSUPPORTED)
             if not has_underscore(coord):
                 raise refused(f"the coordinate {show(coord)} keeps no mode of {value}", hint="use cute.layout_eval")
             sliced = slice_as_cute(coord, value)[0]
             offset: Any = sliced.offset if isinstance(sliced, ComposedLayout) else None
             if isinstance(sliced, ComposedLayout) and isinstance(offset, MixedBits):
-                return ComposedLayout(sliced.outer, offset.value, sliced.inner)
+                return ComposedLayout(sliced.inner, offset.value, sliced.outer)
             return sliced
         return slice_(coord, value) if isinstance(value, Layout | ComposedLayout) else slice_tuple(coord, value)
 
@@ -217,7 +217,7 @@ class DiceOp(PureOp):
             raise refused(f"the coordinate {show(coord)} must be static", Code.DYNAMIC_UNSUPPORTED)
         _check_coord(coord, value)
         if isinstance(value, ComposedLayout):
-            return on_inner(value, lambda inner: _dice(coord, inner))
+            return on_outer(value, lambda outer: _dice(coord, outer))
         return _dice(coord, value) if isinstance(value, Layout) else dice_tuple(coord, value)
 
 

@@ -218,9 +218,9 @@ class MakeLayoutLikeOp(PureOp):
     @classmethod
     def evaluate(cls, source: Layout | ComposedLayout) -> Layout:
         if isinstance(source, ComposedLayout):
-            if not isinstance(source.outer, Swizzle):
+            if not isinstance(source.inner, Swizzle):
                 raise refused(f"a layout like {source} is defined only where a swizzle is applied last")
-            source = source.inner
+            source = source.outer
         if has_basis(source.stride):
             raise refused(f"the strides of {source} are bases, which have no order")
         return make_layout_like(source)

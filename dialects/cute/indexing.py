@@ -74,7 +74,7 @@ class CosizeOp(PureOp):
 
     @classmethod
     def evaluate(cls, layout: LayoutLike, mode: Sequence[int] = ()) -> Any:
-        if isinstance(layout, ComposedLayout) and isinstance(layout.outer, Layout):
+        if isinstance(layout, ComposedLayout) and isinstance(layout.inner, Layout):
             raise refused(f"the cosize of {layout} is not defined", Code.COMPOSED_UNSUPPORTED)
         return cosize(modes.get(layout, mode))
 
@@ -123,9 +123,9 @@ class LayoutEvalOp(PureOp):
         if isinstance(layout, Layout):
             return index
         index = add(layout.offset, index)
-        if isinstance(layout.outer, Layout):
-            return as_coordinate(crd2idx(index, layout.outer.shape, layout.outer.stride))
-        return layout.outer(index)
+        if isinstance(layout.inner, Layout):
+            return as_coordinate(crd2idx(index, layout.inner.shape, layout.inner.stride))
+        return layout.inner(index)
 
 
 @irdl_op_definition

@@ -213,8 +213,8 @@ def _settled(kind: Attribute) -> Attribute:
         case LayoutType():
             return LayoutType(_settled_layout(kind.data))
         case ComposedLayoutType():
-            inner = _settled_layout(kind.data.inner)
-            return ComposedLayoutType(ComposedLayout(kind.data.outer, kind.data.offset, inner))
+            outer = _settled_layout(kind.data.outer)
+            return ComposedLayoutType(ComposedLayout(kind.data.inner, kind.data.offset, outer))
         case _:
             return kind
 

@@ -78,22 +78,22 @@ def check_tile(tile: Tree) -> None:
 
 
 def check_composed(layout: ComposedLayout) -> None:
-    """The parts fit: outer(offset + inner(coordinate)) is defined, and is not simply the inner layout."""
-    if type(layout.outer) is Swizzle and layout.outer.bits == 0 and layout.offset == 0:
-        raise LayoutError(Code.BAD_ARGUMENT, f"{layout} is the plain layout {layout.inner}", "its type is !cute.layout")
-    check_layout(layout.inner)
-    if type(layout.outer) is Layout:
-        check_layout(layout.outer)
+    """The parts fit: inner(offset + outer(coordinate)) is defined, and is not simply the outer layout."""
+    if type(layout.inner) is Swizzle and layout.inner.bits == 0 and layout.offset == 0:
+        raise LayoutError(Code.BAD_ARGUMENT, f"{layout} is the plain layout {layout.outer}", "its type is !cute.layout")
+    check_layout(layout.outer)
+    if type(layout.inner) is Layout:
+        check_layout(layout.inner)
     check_leaves(layout.offset, int, Unknown)
-    start: Tree = add(layout.offset, as_coordinate(crd2idx(0, layout.inner.shape, layout.inner.stride)))
+    start: Tree = add(layout.offset, as_coordinate(crd2idx(0, layout.outer.shape, layout.outer.stride)))
     if isinstance(start, tuple):
-        if type(layout.outer) is Swizzle:
+        if type(layout.inner) is Swizzle:
             raise LayoutError(
                 Code.COMPOSED_UNSUPPORTED,
-                f"a swizzle permutes integers; {layout.inner} with offset {show(layout.offset)} yields tuples",
+                f"a swizzle permutes integers; {layout.outer} with offset {show(layout.offset)} yields tuples",
             )
-        if not weakly_congruent(start, layout.outer.shape):
+        if not weakly_congruent(start, layout.inner.shape):
             raise LayoutError(
                 Code.PROFILE_MISMATCH,
-                f"indices such as {show(start)} do not fit the outer shape {show(layout.outer.shape)}",
+                f"indices such as {show(start)} do not fit the inner shape {show(layout.inner.shape)}",
             )

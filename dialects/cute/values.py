@@ -26,8 +26,8 @@ def map_integers(f: Callable[[Any], Any], value: Value) -> Any:
         case Layout():
             return Layout(map_integers(f, value.shape), map_integers(f, value.stride))
         case ComposedLayout():
-            inner, offset = map_integers(f, value.inner), map_integers(f, value.offset)
-            return ComposedLayout(map_integers(f, value.outer), offset, inner)
+            outer, offset = map_integers(f, value.outer), map_integers(f, value.offset)
+            return ComposedLayout(map_integers(f, value.inner), offset, outer)
         case ScaledBasis():
             return ScaledBasis(f(value.value), value.path)
         case Swizzle() | None:
@@ -40,7 +40,7 @@ def integers(value: Value, *, paths: bool = False) -> Iterator[Any]:
     """The integers of a value, from left to right: of a layout first the shape's, of a basis its factor.
 
     With `paths`, a basis's factor is followed by the mode indices of its path, outermost first. Of a composed layout,
-    those of the inner layout come first, then the offset's, then the outer function's. A swizzle has none: its
+    those of the outer layout come first, then the offset's, then the inner function's. A swizzle has none: its
     parameters are always static.
     """
     if isinstance(value, tuple):
@@ -51,7 +51,7 @@ def integers(value: Value, *, paths: bool = False) -> Iterator[Any]:
         case Layout():
             yield from integers((value.shape, value.stride), paths=paths)
         case ComposedLayout():
-            for part in (value.inner, value.offset, value.outer):
+            for part in (value.outer, value.offset, value.inner):
                 yield from integers(part, paths=paths)
         case ScaledBasis():
             yield value.value

@@ -34,7 +34,7 @@ def split_atom_mode(layout: LayoutLike, values: int) -> tuple[LayoutLike, Layout
 def layout_one(like: LayoutLike) -> LayoutLike:
     """The layout of one coordinate, `1:0`, composed as `like` is."""
     if isinstance(like, ComposedLayout):
-        return ComposedLayout(like.outer, like.offset, Layout(1, 0))
+        return ComposedLayout(like.inner, like.offset, Layout(1, 0))
     return Layout(1, 0)
 
 
@@ -43,8 +43,8 @@ def access_align(tensor: TensorType) -> int:
     layout = tensor.layout.data
     if not isinstance(layout, ComposedLayout):
         return tensor.align.data
-    assert isinstance(layout.outer, Swizzle)
-    return gcd(8 * tensor.align.data, gcd(1 << layout.outer.base, divisor(layout.offset)) * tensor.element_bits) // 8
+    assert isinstance(layout.inner, Swizzle)
+    return gcd(8 * tensor.align.data, gcd(1 << layout.inner.base, divisor(layout.offset)) * tensor.element_bits) // 8
 
 
 def _name(atom: CopyAtomAttr) -> str:
@@ -124,11 +124,11 @@ def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -
 
 def _without_values(layout: LayoutLike, split: tuple[LayoutLike, LayoutLike]) -> LayoutLike:
     """All coordinates of a partition but those of one execution of the atom."""
-    inner = plain_layout(layout)
+    outer = plain_layout(layout)
     repeat = plain_layout(split[1])
-    assert isinstance(inner, Layout)
+    assert isinstance(outer, Layout)
     assert isinstance(repeat, Layout)
-    modes = [repeat, *(inner[i] for i in range(1, len(inner)))]
+    modes = [repeat, *(outer[i] for i in range(1, len(outer)))]
     return Layout(tuple(m.shape for m in modes), tuple(m.stride for m in modes))
 
 

@@ -95,9 +95,9 @@ def spaces_of(atom: MmaAtom) -> dict[str, str]:
 
 def _one_mode(layout: LayoutLike) -> LayoutLike:
     """A layout as the only mode of another."""
-    inner = plain_layout(layout)
-    whole = Layout((inner.shape,), (inner.stride,))
-    return ComposedLayout(layout.outer, layout.offset, whole) if isinstance(layout, ComposedLayout) else whole
+    outer = plain_layout(layout)
+    whole = Layout((outer.shape,), (outer.stride,))
+    return ComposedLayout(layout.inner, layout.offset, whole) if isinstance(layout, ComposedLayout) else whole
 
 
 def _check_operands(atom: MmaAtomAttr, tensors: Sequence[TensorType], layouts: Sequence[LayoutLike]) -> None:

@@ -26,7 +26,7 @@ from ...layout.algebra.compose import composition
 from ...layout.algebra.core import Layout, LayoutLike, cosize, join, plain_layout
 from ...layout.algebra.integers import Coord
 from ...layout.algebra.inttuple import is_fully_static, leaves, product_each, transform_leaves
-from ...layout.tiling.copy_loops import with_inner
+from ...layout.tiling.copy_loops import with_outer
 from ...layout.tma.partition import by_instructions
 from ...layout.tma.tensor_map import UNIT
 from ..cute import CoordAttr, LayoutAttr, TilerAttr
@@ -194,7 +194,7 @@ class TmaPartitionOp(SlicedViewOp):
         parts = by_instructions(copy, tile, layout)
         share = transform_leaves(lambda stride: stride * (copy.values // copy.multicast), given.blocks.stride)
         block = composition(plain_layout(parts)[0][0], Layout(given.blocks.shape, share))
-        return with_inner(parts, join([block, plain_layout(parts)]))
+        return with_outer(parts, join([block, plain_layout(parts)]))
 
     @classmethod
     def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:

@@ -125,8 +125,8 @@ def check_tensor_copy(tma: TmaType, src: AnyTensor, dst: AnyTensor) -> None:
 def _swizzle(layout: LayoutLike) -> Swizzle | None:
     if not isinstance(layout, ComposedLayout):
         return None
-    assert isinstance(layout.outer, Swizzle), "the verifiers check this"
-    return layout.outer
+    assert isinstance(layout.inner, Swizzle), "the verifiers check this"
+    return layout.inner
 
 
 def cluster_around(op: Operation) -> int | None:

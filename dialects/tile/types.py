@@ -109,9 +109,9 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
         layout = self.layout.data
         elements = cosize(layout)
         if isinstance(layout, ComposedLayout):
-            assert isinstance(layout.outer, Swizzle), "the verifiers check this"
+            assert isinstance(layout.inner, Swizzle), "the verifiers check this"
             assert type(layout.offset) is int, "the verifiers check this"
-            period = 1 << (layout.outer.y_mask | layout.outer.z_mask).bit_length()
+            period = 1 << (layout.inner.y_mask | layout.inner.z_mask).bit_length()
             elements = -(-(layout.offset + elements) // period) * period
         return -(-elements * self.element_bits // 8)
 
@@ -180,39 +180,39 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
 
 
 def _check_layout(layout: LayoutLike, space: Space) -> None:
-    """Refuses layouts that a tensor cannot have: strides of coordinates, outer functions but swizzles, and run-time
+    """Refuses layouts that a tensor cannot have: strides of coordinates, inner functions but swizzles, and run-time
     extents or strides where they are swizzled or the kernel allocates them.
     """
-    inner = layout
+    outer = layout
     if isinstance(layout, ComposedLayout):
-        if not isinstance(layout.outer, Swizzle):
+        if not isinstance(layout.inner, Swizzle):
             raise VerifyException("a tensor's layout may be swizzled, but not composed with another layout")
         if space is Space.Rmem:
             raise VerifyException("a fragment in rmem has a plain layout: registers have no banks to swizzle for")
         if type(layout.offset) is int and layout.offset < 0:
             raise VerifyException(f"the layout {layout} begins at a negative offset")
-        inner = layout.inner
-    assert isinstance(inner, Layout)
-    integers = (*leaves(inner.shape), *leaves(inner.stride))
+        outer = layout.outer
+    assert isinstance(outer, Layout)
+    integers = (*leaves(outer.shape), *leaves(outer.stride))
     if any(isinstance(leaf, ScaledBasis) for leaf in integers):
-        raise VerifyException(f"the layout {inner} has the strides of coordinates; those are !tile.coord_tensor's")
-    if any(isinstance(leaf, int) and leaf < 0 for leaf in leaves(inner.stride)):
-        raise VerifyException(f"the layout {inner} has negative strides")
+        raise VerifyException(f"the layout {outer} has the strides of coordinates; those are !tile.coord_tensor's")
+    if any(isinstance(leaf, int) and leaf < 0 for leaf in leaves(outer.stride)):
+        raise VerifyException(f"the layout {outer} has negative strides")
     if not all(type(leaf) is int for leaf in integers):
-        if inner is not layout or space is not Space.Gmem:
-            kind = "swizzled" if inner is not layout else f"in {space.value}"
-            raise VerifyException(f"a tensor {kind} needs static extents and strides; the layout is {inner}")
+        if outer is not layout or space is not Space.Gmem:
+            kind = "swizzled" if outer is not layout else f"in {space.value}"
+            raise VerifyException(f"a tensor {kind} needs static extents and strides; the layout is {outer}")
         if any(leaf.width not in (32, 64) for leaf in integers if isinstance(leaf, Unknown)):
-            raise VerifyException(f"the integers of {inner} that are known at run time have 32 or 64 bits")
+            raise VerifyException(f"the integers of {outer} that are known at run time have 32 or 64 bits")
         return
-    if cosize(inner) >= 2**48:
-        raise VerifyException(f"the layout {inner} spans {cosize(inner)} elements; at most 2^48 are possible")
+    if cosize(outer) >= 2**48:
+        raise VerifyException(f"the layout {outer} spans {cosize(outer)} elements; at most 2^48 are possible")
 
 
 def _check_packed(layout: LayoutLike, per_byte: int) -> None:
     """Refuses a swizzle of packed elements that would move some of a byte, or begin within one."""
     if isinstance(layout, ComposedLayout) and per_byte > 1:
-        assert isinstance(layout.outer, Swizzle), "checked before"
+        assert isinstance(layout.inner, Swizzle), "checked before"
         offset = divisor(layout.offset)
-        if offset % per_byte or (1 << layout.outer.base) % per_byte:
+        if offset % per_byte or (1 << layout.inner.base) % per_byte:
             raise VerifyException(f"the layout {layout} does not keep the {per_byte} elements of a byte together")

@@ -18,8 +18,8 @@ def contiguous_values(layout: LayoutLike) -> int:
     run = divisor(extent) if stride == 1 else 1
     if not isinstance(layout, ComposedLayout):
         return run
-    assert isinstance(layout.outer, Swizzle)
-    return gcd(run, 1 << layout.outer.base, divisor(layout.offset))
+    assert isinstance(layout.inner, Swizzle)
+    return gcd(run, 1 << layout.inner.base, divisor(layout.offset))
 
 
 def steps(layout: LayoutLike) -> int:

@@ -9,7 +9,7 @@ from .core import ComposedLayout, Layout, LayoutLike, join
 from .integers import ScaledBasis, Tree, is_static, mul
 from .inttuple import filter_zeros as filter_zeros_tuple
 from .inttuple import flatten_to_tuple, leaves, wrap
-from .modes import on_inner
+from .modes import on_outer
 
 
 def merge_modes(shape: Sequence[Any], stride: Sequence[Any], open_end: bool = False) -> tuple[list[Any], list[Any]]:
@@ -113,7 +113,7 @@ def coalesce_shape(shape: Tree) -> Any:
 def filter_zeros(layout: LayoutLike, profile: Any = None) -> Any:
     """`layout` with extent 1 where the stride is a static 0, or where `profile` (a stride) has one."""
     if type(layout) is ComposedLayout:
-        return on_inner(layout, lambda inner: filter_zeros(inner, profile))
+        return on_outer(layout, lambda inner: filter_zeros(inner, profile))
     assert type(layout) is Layout
     return Layout(filter_zeros_tuple(layout.stride if profile is None else profile, layout.shape), layout.stride)
 
@@ -135,7 +135,7 @@ def _filter(layout: Layout) -> Layout:
 def by_profile(layout: LayoutLike, profile: Tree, f: Callable[[Layout], Layout]) -> Any:
     """`layout` with `f` applied to each part under a leaf of `profile`; modes beyond its rank stay."""
     if type(layout) is ComposedLayout:
-        return on_inner(layout, lambda inner: by_profile(inner, profile, f))
+        return on_outer(layout, lambda inner: by_profile(inner, profile, f))
     assert type(layout) is Layout
     if not isinstance(profile, tuple):
         return f(layout)

@@ -40,7 +40,7 @@ def complement(layout: LayoutLike, cotarget: Any = None, *, merge_dynamic: bool 
 
     R is ordered, and disjoint from `layout` but for index 0; together they cover the indices below the size
     of `cotarget` where the strides divide each other. Stride-0 modes of `layout` are ignored. For a
-    composed layout it is the complement of the inner one. Dynamic extents of the cotarget beyond the layout
+    composed layout it is the complement of the outer one. Dynamic extents of the cotarget beyond the layout
     become one mode, or one each without `merge_dynamic`. With basis strides each axis has a complement of
     its own; axes of the cotarget that the layout does not touch are left out entirely.
 
@@ -48,7 +48,7 @@ def complement(layout: LayoutLike, cotarget: Any = None, *, merge_dynamic: bool 
     has a dynamic stride (E0207).
     """
     if type(layout) is ComposedLayout:
-        layout = layout.inner
+        layout = layout.outer
     assert type(layout) is Layout
     if has_basis(layout.stride):
         return _complement_of_axes(layout, coshape(layout) if cotarget is None else cotarget)

@@ -37,10 +37,10 @@ def composition(a: "LayoutLike | Swizzle", b: "Tiler | ComposedLayout | Swizzle"
     next (E0214).
     """
     if type(a) is ComposedLayout:
-        inner = composition(a.inner, b)
-        if type(inner) is ComposedLayout:
+        outer = composition(a.outer, b)
+        if type(outer) is ComposedLayout:
             raise LayoutError(Code.COMPOSED_UNSUPPORTED, f"{a} cannot be composed with {b}: both have swizzles")
-        return compose_parts(a.outer, a.offset, inner)
+        return compose_parts(a.inner, a.offset, outer)
     if type(a) is Swizzle:
         return _swizzle_after(a, b)
     assert type(a) is Layout
@@ -58,7 +58,7 @@ def composition(a: "LayoutLike | Swizzle", b: "Tiler | ComposedLayout | Swizzle"
     if type(b) is ComposedLayout:
         if b.offset != 0:
             raise LayoutError(Code.COMPOSED_UNSUPPORTED, f"composition with {b} needs its offset to be 0")
-        return composition(composition(a, b.outer), b.inner)
+        return composition(composition(a, b.inner), b.outer)
     check_shape(b)
     return _compose(a, Layout(b, 1))
 

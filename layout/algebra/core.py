@@ -86,42 +86,42 @@ _set_stride: Callable[[Layout, IntTuple], None] = Layout.__dict__["stride"].__se
 @final
 @dataclass(frozen=True, slots=True)
 class ComposedLayout(Displayed):
-    """The function `outer(offset + inner(coord))`; its domain is that of `inner`.
+    """The function `inner(offset + outer(coord))`; its domain is that of `outer`.
 
-    `outer` is a swizzle or a layout. Printed `S<3,4,3> o 0 o (8,8):(8,1)`.
+    `inner` is a swizzle or a layout. Printed `S<3,4,3> o 0 o (8,8):(8,1)`.
     """
 
-    outer: "Swizzle | Layout"
+    inner: "Swizzle | Layout"
     offset: IntTuple
-    inner: Layout
+    outer: Layout
 
     def __call__(self, *coord: Coord) -> Any:
         """The index at `coord`; where it holds an underscore, the composed layout of the modes that it keeps."""
         c = coord[0] if len(coord) == 1 else coord
-        offset = add(self.offset, crd2idx(c, self.inner.shape, self.inner.stride))
+        offset = add(self.offset, crd2idx(c, self.outer.shape, self.outer.stride))
         if has_underscore(c):
-            shape, stride = slice_tuple(c, self.inner.shape), slice_tuple(c, self.inner.stride)
-            return ComposedLayout(self.outer, offset, Layout(shape, stride))
-        return self.outer(offset)
+            shape, stride = slice_tuple(c, self.outer.shape), slice_tuple(c, self.outer.stride)
+            return ComposedLayout(self.inner, offset, Layout(shape, stride))
+        return self.inner(offset)
 
     def __getitem__(self, mode: int) -> "ComposedLayout":
-        return ComposedLayout(self.outer, self.offset, self.inner[mode])
+        return ComposedLayout(self.inner, self.offset, self.outer[mode])
 
     def __len__(self) -> int:
-        return len(self.inner)
+        return len(self.outer)
 
     def __str__(self) -> str:
-        return f"{self.outer} o {show(self.offset)} o {self.inner}"
+        return f"{self.inner} o {show(self.offset)} o {self.outer}"
 
     @property
     def shape(self) -> IntTuple:
         """The shape of the domain."""
-        return self.inner.shape
+        return self.outer.shape
 
     @property
     def size(self) -> Any:
         """The number of coordinates."""
-        return product(self.inner.shape)
+        return product(self.outer.shape)
 
 
 LayoutLike: TypeAlias = "Layout | ComposedLayout"
@@ -132,8 +132,8 @@ tuple of these.
 
 
 def plain_layout(layout: LayoutLike) -> Layout:
-    """The layout itself, or of a composed one the inner layout, which takes the coordinates."""
-    return layout.inner if type(layout) is ComposedLayout else layout
+    """The layout itself, or of a composed one the outer layout, which takes the coordinates."""
+    return layout.outer if type(layout) is ComposedLayout else layout
 
 
 def check_mode(mode: int, modes: int, subject: object) -> None:
@@ -203,7 +203,7 @@ def join(modes: Sequence[Layout]) -> Layout:
 
 
 def flat_modes(layout: "Layout | ComposedLayout") -> Iterator[tuple[Any, Any]]:
-    """The extents of a layout, each with its stride (those of the inner layout, for a composed one)."""
+    """The extents of a layout, each with its stride (those of the outer layout, for a composed one)."""
     plain = plain_layout(layout)
     return zip(leaves(plain.shape), leaves(plain.stride), strict=True)
 
@@ -253,7 +253,7 @@ def _inner_product(a: Tree, b: Any) -> Any:
 
 
 def cosize(layout: "Layout | ComposedLayout") -> Any:
-    """One more than the largest index (of the inner layout, for a composed one)."""
+    """One more than the largest index (of the outer layout, for a composed one)."""
     end = coshape(plain_layout(layout))
     return end if type(end) is int else product(end)
 

@@ -21,7 +21,7 @@ from .coalesce import coalesce
 from .complement import complement
 from .compose import composition
 from .core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_layout
-from .modes import on_inner, spread, tile_unzip
+from .modes import on_outer, spread, tile_unzip
 
 
 def logical_divide(layout: LayoutLike, tiler: Tiler, *, merge_dynamic: bool = True) -> Any:
@@ -30,7 +30,7 @@ def logical_divide(layout: LayoutLike, tiler: Tiler, *, merge_dynamic: bool = Tr
     Dynamic extents of the rest become one mode, or one each without `merge_dynamic`; so in the other forms.
     """
     if type(layout) is ComposedLayout:
-        return on_inner(layout, lambda inner: logical_divide(inner, tiler, merge_dynamic=merge_dynamic))
+        return on_outer(layout, lambda inner: logical_divide(inner, tiler, merge_dynamic=merge_dynamic))
     assert type(layout) is Layout
     if tiler is None:
         return layout

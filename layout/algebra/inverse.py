@@ -55,8 +55,8 @@ def right_inverse(layout: LayoutLike) -> Any:
     is composed as well; other composed layouts raise `LayoutError` (E0211).
     """
     if type(layout) is ComposedLayout:
-        inner, swizzle = _swizzled(layout)
-        return composition(right_inverse(inner), swizzle)
+        outer, swizzle = _swizzled(layout)
+        return composition(right_inverse(outer), swizzle)
     assert type(layout) is Layout
     if has_basis(layout.stride):
         return by_axis_inverse(layout, _right_inverse)
@@ -84,8 +84,8 @@ def left_inverse(layout: LayoutLike) -> Any:
     (E0213).
     """
     if type(layout) is ComposedLayout:
-        inner, swizzle = _swizzled(layout)
-        return composition(left_inverse(inner), swizzle)
+        outer, swizzle = _swizzled(layout)
+        return composition(left_inverse(outer), swizzle)
     assert type(layout) is Layout
     if has_basis(layout.stride):
         return by_axis_inverse(layout, _left_inverse)
@@ -120,13 +120,13 @@ def _left_inverse(shape: Sequence[Any], stride: Sequence[Any], steps: Sequence[A
 
 
 def _swizzled(layout: ComposedLayout) -> tuple[Layout, Swizzle]:
-    if type(layout.outer) is not Swizzle or not is_static(layout.offset) or layout.offset != 0:
+    if type(layout.inner) is not Swizzle or not is_static(layout.offset) or layout.offset != 0:
         raise LayoutError(
             Code.COMPOSED_UNSUPPORTED,
             f"the inverse of {layout} is not a layout",
             "a swizzle with offset 0 can be inverted",
         )
-    return layout.inner, layout.outer
+    return layout.outer, layout.inner
 
 
 def nullspace(layout: LayoutLike) -> Layout:
@@ -175,21 +175,21 @@ def max_common_vector(a: LayoutLike, b: LayoutLike) -> int:
 
 
 def _without_swizzles(a: LayoutLike, b: LayoutLike) -> tuple[tuple[Layout, Layout], int | None]:
-    """The inner layouts, and how many contiguous elements the swizzles keep together (None for equal
+    """The outer layouts, and how many contiguous elements the swizzles keep together (None for equal
     swizzles).
     """
     swizzles: list[Swizzle] = []
-    inner: list[Layout] = []
+    outer: list[Layout] = []
     for layout in (a, b):
         if type(layout) is ComposedLayout:
-            if type(layout.outer) is not Swizzle:
+            if type(layout.inner) is not Swizzle:
                 raise LayoutError(Code.COMPOSED_UNSUPPORTED, f"{layout} has no contiguous elements to compare")
-            swizzles.append(layout.outer)
-            inner.append(layout.inner)
+            swizzles.append(layout.inner)
+            outer.append(layout.outer)
         elif type(layout) is Layout:
-            inner.append(layout)
+            outer.append(layout)
     same = len(swizzles) == 2 and swizzles[0] == swizzles[1]
-    return (inner[0], inner[1]), None if same else 1 << min(s.base for s in swizzles)
+    return (outer[0], outer[1]), None if same else 1 << min(s.base for s in swizzles)
 
 
 def max_alignment(layout: LayoutLike) -> int:
@@ -199,10 +199,10 @@ def max_alignment(layout: LayoutLike) -> int:
     A dynamic stride counts as 0, a dynamic extent as 1, as in CuTe.
     """
     if type(layout) is ComposedLayout:
-        if type(layout.outer) is not Swizzle:
+        if type(layout.inner) is not Swizzle:
             return 1
         offset = layout.offset if is_static(layout.offset) else 1
-        return tuple_gcd(1 << layout.outer.base, offset, max_alignment(layout.inner))
+        return tuple_gcd(1 << layout.inner.base, offset, max_alignment(layout.outer))
     plain: Layout = coalesce(layout)
     shape = transform_leaves(lambda s: s if is_static(s) else 1, plain.shape)
     stride = transform_leaves(lambda d: d if is_static(d) else 0, plain.stride)

@@ -14,22 +14,22 @@ from .inttuple import MAX_LEAVES, flatten, rank, show, unflatten, wrap
 from .swizzle import Swizzle
 
 
-def on_inner(layout: ComposedLayout, f: Callable[[Layout], Layout]) -> LayoutLike:
-    """`layout` with `f` applied to its inner layout; an identity swizzle without offset is dropped."""
-    return compose_parts(layout.outer, layout.offset, f(layout.inner))
+def on_outer(layout: ComposedLayout, f: Callable[[Layout], Layout]) -> LayoutLike:
+    """`layout` with `f` applied to its outer layout; an identity swizzle without offset is dropped."""
+    return compose_parts(layout.inner, layout.offset, f(layout.outer))
 
 
-def compose_parts(outer: Swizzle | Layout, offset: Any, inner: Layout) -> LayoutLike:
-    """`outer o offset o inner`, or `inner` alone where the rest is the identity."""
-    if type(outer) is Swizzle and outer.bits == 0 and type(offset) is int and offset == 0:
-        return inner
-    return ComposedLayout(outer, offset, inner)
+def compose_parts(inner: Swizzle | Layout, offset: Any, outer: Layout) -> LayoutLike:
+    """`inner o offset o outer`, or `outer` alone where the rest is the identity."""
+    if type(inner) is Swizzle and inner.bits == 0 and type(offset) is int and offset == 0:
+        return outer
+    return ComposedLayout(inner, offset, outer)
 
 
 def _restructure(layout: LayoutLike, f: Callable[[Any], Any]) -> Any:
     """`layout` with `f` applied to its shape and to its stride."""
     if type(layout) is ComposedLayout:
-        return on_inner(layout, lambda inner: _restructure(inner, f))
+        return on_outer(layout, lambda outer: _restructure(outer, f))
     assert type(layout) is Layout
     return Layout(f(layout.shape), f(layout.stride))
 
@@ -107,7 +107,7 @@ def prepend(layout: LayoutLike, n: int, mode: Layout | None = None) -> Any:
 
 def _pad(layout: LayoutLike, n: int, mode: Layout, at_end: bool) -> Any:
     if type(layout) is ComposedLayout:
-        return on_inner(layout, lambda inner: _pad(inner, n, mode, at_end))
+        return on_outer(layout, lambda outer: _pad(outer, n, mode, at_end))
     assert type(layout) is Layout
     missing = n - len(layout)
     if missing < 0:

@@ -11,7 +11,7 @@ the modes:
     blocked_product   ((BlockM,TilerM),(BlockN,TilerN))   copies side by side
     raked_product     ((TilerM,BlockM),(TilerN,BlockN))   copies interleaved
 
-For a composed block they apply to its inner layout. They raise `LayoutError` if the tiler has too many
+For a composed block they apply to its outer layout. They raise `LayoutError` if the tiler has too many
 modes (E0202) or its extents do not fit the gaps of the block (E0203, E0204), or the block is not injective
 (E0206).
 """
@@ -43,13 +43,13 @@ from .inttuple import (
     show,
 )
 from .inttuple import filter_zeros as filter_zeros_tuple
-from .modes import append, on_inner, spread, take, tile_unzip, zip_layouts
+from .modes import append, on_outer, spread, take, tile_unzip, zip_layouts
 
 
 def logical_product(block: LayoutLike, tiler: Tiler) -> Any:
     """`block` as one mode, and copies of it in the order of `tiler` as another; by mode for a tuple."""
     if type(block) is ComposedLayout:
-        return on_inner(block, lambda inner: logical_product(inner, tiler))
+        return on_outer(block, lambda outer: logical_product(outer, tiler))
     assert type(block) is Layout
     if tiler is None:
         return block
@@ -84,7 +84,7 @@ def flat_product(block: LayoutLike, tiler: Tiler) -> Any:
 def blocked_product(block: LayoutLike, tiler: Layout) -> Any:
     """Copies of `block` side by side, in the order of `tiler`, mode by mode."""
     if type(block) is ComposedLayout:
-        return on_inner(block, lambda inner: blocked_product(inner, tiler))
+        return on_outer(block, lambda outer: blocked_product(outer, tiler))
     assert type(block) is Layout
     inside, copies = _padded_product(block, tiler)
     return zip_layouts(inside, copies)
@@ -93,7 +93,7 @@ def blocked_product(block: LayoutLike, tiler: Layout) -> Any:
 def raked_product(block: LayoutLike, tiler: Layout) -> Any:
     """Copies of `block` interleaved, in the order of `tiler`, mode by mode."""
     if type(block) is ComposedLayout:
-        return on_inner(block, lambda inner: raked_product(inner, tiler))
+        return on_outer(block, lambda outer: raked_product(outer, tiler))
     assert type(block) is Layout
     inside, copies = _padded_product(block, tiler)
     return zip_layouts(copies, inside)
@@ -114,7 +114,7 @@ def tile_to_shape(
     `shape` (E0202), or does not divide it (E0204) unless it may `round_up`, with copies that reach beyond.
     """
     if type(block) is ComposedLayout:
-        return on_inner(block, lambda inner: tile_to_shape(inner, shape, order, round_up=round_up))
+        return on_outer(block, lambda outer: tile_to_shape(outer, shape, order, round_up=round_up))
     assert type(block) is Layout
     if len(block) > rank(shape):
         raise LayoutError(Code.RANK_MISMATCH, f"{block} has more modes than the shape {show(shape)}")
@@ -138,7 +138,7 @@ def make_fragment_like(layout: LayoutLike) -> Layout:
     compact layout of its shape.
     """
     if type(layout) is ComposedLayout:
-        return make_fragment_like(layout.inner)
+        return make_fragment_like(layout.outer)
     assert type(layout) is Layout
     if len(layout) == 1 or not is_fully_static(layout.shape):
         return make_layout(layout.shape)

@@ -19,8 +19,8 @@ def upcast(layout: LayoutLike, n: int) -> Any:
     """
     if type(layout) is ComposedLayout:
         offset = floordiv(layout.offset, n)
-        outer = _upcast_swizzle(layout.outer, n) if type(layout.outer) is Swizzle else upcast(layout.outer, n)
-        return compose_parts(outer, offset, upcast(layout.inner, n))
+        inner = _upcast_swizzle(layout.inner, n) if type(layout.inner) is Swizzle else upcast(layout.inner, n)
+        return compose_parts(inner, offset, upcast(layout.outer, n))
     assert type(layout) is Layout
     if n < 1:
         raise LayoutError(Code.BAD_ARGUMENT, f"elements cannot become {n} times as wide")
@@ -53,8 +53,8 @@ def downcast(layout: LayoutLike, n: int) -> Any:
     dynamic strides are taken to be larger.
     """
     if type(layout) is ComposedLayout:
-        outer = _downcast_swizzle(layout.outer, n) if type(layout.outer) is Swizzle else downcast(layout.outer, n)
-        return compose_parts(outer, mul(layout.offset, n), downcast(layout.inner, n))
+        inner = _downcast_swizzle(layout.inner, n) if type(layout.inner) is Swizzle else downcast(layout.inner, n)
+        return compose_parts(inner, mul(layout.offset, n), downcast(layout.outer, n))
     assert type(layout) is Layout
     if n < 1:
         raise LayoutError(Code.BAD_ARGUMENT, f"elements cannot be split into {n} parts")

@@ -20,12 +20,12 @@ def slice_and_offset(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]
     Integers of `coord` may be dynamic. For a composed layout the start moves into its offset, and the index
     returned is 0. Raises `LayoutError` (E0201) if `coord` does not fit the shape.
     """
-    inner = plain_layout(layout)
-    assert type(inner) is Layout
-    kept = Layout(slice_tuple(coord, inner.shape), slice_tuple(coord, inner.stride))
-    offset = crd2idx(coord, inner.shape, inner.stride)
+    outer = plain_layout(layout)
+    assert type(outer) is Layout
+    kept = Layout(slice_tuple(coord, outer.shape), slice_tuple(coord, outer.stride))
+    offset = crd2idx(coord, outer.shape, outer.stride)
     if type(layout) is ComposedLayout:
-        return ComposedLayout(layout.outer, add(layout.offset, offset), kept), 0
+        return ComposedLayout(layout.inner, add(layout.offset, offset), kept), 0
     return kept, as_coordinate(offset)
 
 
@@ -45,8 +45,8 @@ def dice(coord: Coord, layout: LayoutLike) -> Layout:
 def domain_offset(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]:
     """`layout` as seen from `coord`: a layout and the index where it starts (0 for a composed layout)."""
     if type(layout) is ComposedLayout:
-        offset = add(layout.offset, crd2idx(coord, layout.inner.shape, layout.inner.stride))
-        return ComposedLayout(layout.outer, offset, layout.inner), 0
+        offset = add(layout.offset, crd2idx(coord, layout.outer.shape, layout.outer.stride))
+        return ComposedLayout(layout.inner, offset, layout.outer), 0
     return layout, layout(coord)
 
 

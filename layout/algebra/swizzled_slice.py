@@ -48,15 +48,15 @@ def slice_as_cute(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]:
     returned, and the result is a plain layout where CuTe C++ has one. Integers of `coord` may be dynamic; where
     shape or stride are not static, the swizzle is kept. Raises `LayoutError` where `coord` does not fit the shape.
     """
-    if not isinstance(layout, ComposedLayout) or not isinstance(layout.outer, Swizzle):
+    if not isinstance(layout, ComposedLayout) or not isinstance(layout.inner, Swizzle):
         return slice_and_offset(coord, layout)
-    if not all(type(leaf) is int for leaf in leaves((layout.inner.shape, layout.inner.stride))):
+    if not all(type(leaf) is int for leaf in leaves((layout.outer.shape, layout.outer.stride))):
         return slice_and_offset(coord, layout)
-    kept = slice_(coord, layout.inner)
+    kept = slice_(coord, layout.outer)
     if all(leaf is None for leaf in leaves(coord)):
-        return ComposedLayout(layout.outer, layout.offset, _plain(kept)), 0
+        return ComposedLayout(layout.inner, layout.offset, _plain(kept)), 0
     try:
-        return _slice(layout.outer, _mixed(layout.offset), coord, layout.inner, _plain(kept))
+        return _slice(layout.inner, _mixed(layout.offset), coord, layout.outer, _plain(kept))
     except LayoutError:  # not made of powers of two, which C++ refuses
         return slice_and_offset(coord, layout)
 
@@ -72,13 +72,13 @@ def _mixed(x: Any) -> MixedBits:
     return MixedBits(x, 0) if type(x) is int else MixedBits(0, -1, x)
 
 
-def _slice(swizzle: Swizzle, offset: MixedBits, coord: Coord, inner: Layout, kept: Layout) -> tuple[LayoutLike, Any]:
+def _slice(swizzle: Swizzle, offset: MixedBits, coord: Coord, outer: Layout, kept: Layout) -> tuple[LayoutLike, Any]:
     bits, base, gap = swizzle.bits, swizzle.base, abs(swizzle.shift) - swizzle.bits
     shape = (1 << base, 1 << bits, 1 << gap, 1 << bits, 1)  # of an index: below, low field, between, high field, above
     low, between, high = 1 << base, 1 << base + bits, 1 << base + bits + gap
     above = high << bits
     untouched, fields = Layout(shape, (1, 0, between, 0, above)), Layout(shape, (0, low, 0, high, 0))
-    fixed, at = dice(coord, inner), dice_tuple(coord, coord)
+    fixed, at = dice(coord, outer), dice_tuple(coord, coord)
     start = _xor(offset, _bits_at(composition(fields, fixed), at))
     rest = composition(untouched, fixed)(at)
     reached = composition(fields, kept)(kept.size - 1)

@@ -44,8 +44,8 @@ def wgmma_smem_atom(major: str, mode: str, val_bits: int) -> Any:
         )
     bits = SWIZZLE_BITS[mode]
     row = 128 << bits
-    inner = Layout((8, row), (row, 1)) if major == "K" else Layout((row, 8), (1, row))
-    return recast_layout(compose_parts(Swizzle(bits, 7, 3), 0, inner), 1, val_bits)
+    outer = Layout((8, row), (row, 1)) if major == "K" else Layout((row, 8), (1, row))
+    return recast_layout(compose_parts(Swizzle(bits, 7, 3), 0, outer), 1, val_bits)
 
 
 def widest_mode(extent: int, val_bits: int) -> str:
@@ -132,7 +132,7 @@ def operand_swizzle(layout: LayoutLike, val_bits: int) -> int:
     """
     if not isinstance(layout, ComposedLayout):
         return 0
-    swizzle = layout.outer
+    swizzle = layout.inner
     for bits in range(4):
         if swizzle == Swizzle(bits, 7 - val_bits.bit_length() + 1, 3):
             return bits

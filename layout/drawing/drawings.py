@@ -208,8 +208,8 @@ def _check_static(layout: LayoutLike) -> None:
     parts: list[Any] = [plain.shape, plain.stride]
     if isinstance(layout, ComposedLayout):
         parts.append(layout.offset)
-        if isinstance(layout.outer, Layout):
-            parts += [layout.outer.shape, layout.outer.stride]
+        if isinstance(layout.inner, Layout):
+            parts += [layout.inner.shape, layout.inner.stride]
     if not all(map(is_fully_static, parts)):
         raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{layout} is not static, so it has no table", "give every integer")
 

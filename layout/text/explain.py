@@ -95,7 +95,7 @@ def _check(argument: Any) -> None:
         if part is None or isinstance(part, TiledCopy):
             continue
         if isinstance(part, ComposedLayout):
-            hint = f"explain the inner layout, {part.inner}, and apply {part.outer} to its indices"
+            hint = f"explain the outer layout, {part.outer}, and apply {part.inner} to its indices"
             raise LayoutError(Code.COMPOSED_UNSUPPORTED, f"{part} is not a plain layout", hint)
         integers = (part.shape, part.stride) if isinstance(part, Layout) else part
         if not isinstance(part, Layout | int) or has_basis(integers):

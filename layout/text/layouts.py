@@ -22,7 +22,7 @@ from .parser import Parser, one_of
 
 
 def parse_layout(text: str) -> LayoutLike:
-    """A layout or a composed layout, from `shape:stride` or `outer o offset o inner`.
+    """A layout or a composed layout, from `shape:stride` or `inner o offset o outer`.
 
     Extents must be positive and the shape congruent to the stride.
     """
@@ -89,7 +89,7 @@ def _text(x: "Tree | ComposedLayout | Swizzle", mark: str, swizzle: str) -> str:
     if type(x) is Layout:
         return f"{_text(x.shape, mark, swizzle)}:{_text(x.stride, mark, swizzle)}"
     if type(x) is ComposedLayout:
-        return " o ".join([_text(part, mark, swizzle) for part in (x.outer, x.offset, x.inner)])
+        return " o ".join([_text(part, mark, swizzle) for part in (x.inner, x.offset, x.outer)])
     if type(x) is Swizzle:
         return f"{swizzle}<{x.bits},{x.base},{x.shift}>"
     if type(x) is ScaledBasis:

@@ -21,11 +21,11 @@ class Repeat:
     modes: tuple[Layout, ...]
 
 
-def with_inner(like: LayoutLike, inner: Layout, distance: Any = 0) -> LayoutLike:
-    """`inner` with the swizzle of `like`, its offset moved by `distance`; `inner` itself if `like` has none."""
+def with_outer(like: LayoutLike, outer: Layout, distance: Any = 0) -> LayoutLike:
+    """`outer` with the swizzle of `like`, its offset moved by `distance`; `outer` itself if `like` has none."""
     if isinstance(like, ComposedLayout):
-        return ComposedLayout(like.outer, add(like.offset, distance), inner)
-    return inner
+        return ComposedLayout(like.inner, add(like.offset, distance), outer)
+    return outer
 
 
 def is_constant(layout: Layout) -> bool:

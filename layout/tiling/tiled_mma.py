@@ -127,13 +127,13 @@ class TiledMma(Displayed):
         `partition` without arithmetic on the thread's number. Raises `LayoutError` where `thrfrg` does.
         """
         whole = self.thrfrg(operand, layout)
-        inner = plain_layout(whole)
-        (v, held), fragment = inner[0], inner[1]
+        outer = plain_layout(whole)
+        (v, held), fragment = outer[0], outer[1]
         axes = _AXES[operand]
         along = [held[axes.index(axis)] if axis in axes else _same(self.thr_layout_vmnk[axis + 1]) for axis in range(3)]
         threads = composition(join((v, *along)), self._thread_to_vmnk)
         result = join((threads, fragment))
-        return ComposedLayout(whole.outer, whole.offset, result) if type(whole) is ComposedLayout else result
+        return ComposedLayout(whole.inner, whole.offset, result) if type(whole) is ComposedLayout else result
 
     def partition_A(self, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
         """The part of A (M,K,...) that thread `thr_idx` holds: its layout and start index. The index may be dynamic."""
@@ -162,8 +162,8 @@ class TiledMma(Displayed):
             return make_layout(part.shape)
         if self.atom.spaces["AB".index(operand)] == "rmem":
             return make_fragment_like(part)
-        inner = plain_layout(part)
-        return replace(recast_layout(inner, self.atom.bits["DABC".index(operand)], 128), 0, Layout(1, 0))
+        outer = plain_layout(part)
+        return replace(recast_layout(outer, self.atom.bits["DABC".index(operand)], 128), 0, Layout(1, 0))
 
     def layout_tv(self, operand: str) -> Layout:
         """(thread, value) to a place in the tile of an operand (CuTe's get_layoutA_TV and so on)."""

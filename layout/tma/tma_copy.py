@@ -174,22 +174,22 @@ def make_tma_copy(
     or `smem` begins with a mode in which the tile does not take neighbours of `gmem`; and the errors of composition.
     """
     bits = val_bits if bits is None else bits
-    inner, swizzle_bits = plain_layout(smem), _swizzle_bits(smem, val_bits)
+    outer, swizzle_bits = plain_layout(smem), _swizzle_bits(smem, val_bits)
     to_gmem: Layout = composition(
-        make_identity_layout(gmem.shape), product_each(inner.shape) if tiler is None else tiler
+        make_identity_layout(gmem.shape), product_each(outer.shape) if tiler is None else tiler
     )
-    if product(to_gmem.shape) != inner.size:
-        problem = f"the tile {show(to_gmem.shape)} and the shared memory {inner} differ in size"
+    if product(to_gmem.shape) != outer.size:
+        problem = f"the tile {show(to_gmem.shape)} and the shared memory {outer} differ in size"
         raise LayoutError(Code.TMA_BOX, problem, "give shared memory the shape of the tile")
-    order: Layout = right_inverse(inner)
+    order: Layout = right_inverse(outer)
     basis = box_of(gmem, composition(to_gmem, order), val_bits, bits)
     values = basis.size * bits // val_bits
     atom = tensor_copy_atom(instruction, values * val_bits).with_value_bits(val_bits)
-    places: Layout = tile_to_shape(join([composition(order, values)]), inner.size)
+    places: Layout = tile_to_shape(join([composition(order, values)]), outer.size)
     tiled = TiledCopy(atom, join([Layout(1, 0), places]), product_each(to_gmem.shape))
     copy = TmaCopy(instruction, gmem, val_bits, bits, basis, swizzle_bits, multicast, tiled)
     _ = copy.box  # raises where the blocks of a multicast cannot share it
-    _check_addresses(copy, inner)
+    _check_addresses(copy, outer)
     return copy
 
 
@@ -197,7 +197,7 @@ def _swizzle_bits(smem: LayoutLike, val_bits: int) -> int:
     """The bits that a layout of shared memory swizzles. `LayoutError` (E0323) for a swizzle that TMA does not have."""
     if not isinstance(smem, ComposedLayout):
         return 0
-    match smem.outer:
+    match smem.inner:
         case Swizzle(bits, base, 3) if smem.offset == 0 and bits <= 3 and val_bits << base == 128:
             return bits
         case _:

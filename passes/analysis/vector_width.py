@@ -14,7 +14,7 @@ from ...layout.algebra.core import Layout, LayoutLike, plain_layout
 from ...layout.algebra.divide import logical_divide
 from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.inverse import right_inverse
-from ...layout.tiling.copy_loops import Repeat, is_constant, repeats, with_inner
+from ...layout.tiling.copy_loops import Repeat, is_constant, repeats, with_outer
 from .integer_values import typed
 
 MAX_BITS = 128
@@ -65,7 +65,7 @@ def choose_vector(
     bits = count * src.element_bits
     return VectorChoice(
         bits,
-        tuple([with_inner(layout, coalesce(part[0])) for layout, part in zip(like, parts, strict=True)]),
+        tuple([with_outer(layout, coalesce(part[0])) for layout, part in zip(like, parts, strict=True)]),
         repeats(*([part[1]] for part in parts)),
         f"{bits} bits: {count} element{'s' if count > 1 else ''} at a time{_reasons(refusals)}",
     )
@@ -121,7 +121,7 @@ def _divided(
         raise _RefusedError(bits, "neighbours", f"the layouts do not divide into runs of {count} elements") from None
     width = bits // 8
     for role, tensor, part in zip(("source", "destination"), tensors, parts, strict=True):
-        run = contiguous_values(with_inner(tensor.layout.data, typed(part[0])))
+        run = contiguous_values(with_outer(tensor.layout.data, typed(part[0])))
         if run % count:
             raise _RefusedError(bits, "swizzle", f"the swizzle keeps {run} elements of the {role} together")
         align = gcd(8 * access_align(tensor), steps(typed(part[1])) * tensor.element_bits) // 8

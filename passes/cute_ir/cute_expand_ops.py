@@ -163,11 +163,11 @@ def _part(emitter: Emitter, kind: CuteType, value: Any) -> SSAValue:
             return _made(emitter, MakeLayoutOp, kind, [shape, stride])
         case ComposedLayoutType():
             assert isinstance(value, ComposedLayout)
-            outer = SwizzleType if isinstance(value.outer, Swizzle) else LayoutType
-            inner = gather(emitter, LayoutType(kind.data.inner), value.inner)
+            inner = SwizzleType if isinstance(value.inner, Swizzle) else LayoutType
+            outer = gather(emitter, LayoutType(kind.data.outer), value.outer)
             offset = _part(emitter, IntTupleType(kind.data.offset), value.offset)
-            last = gather(emitter, outer(kind.data.outer), value.outer)
-            return _made(emitter, MakeComposedLayoutOp, kind, [last, offset, inner])
+            last = gather(emitter, inner(kind.data.inner), value.inner)
+            return _made(emitter, MakeComposedLayoutOp, kind, [last, offset, outer])
         case _:
             pairs = zip(integers(kind.data), integers(value), strict=True)
             elements = [_element(emitter, leaf.width, x) for leaf, x in pairs if isinstance(leaf, Unknown)]

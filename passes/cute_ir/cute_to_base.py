@@ -43,7 +43,7 @@ class CuteToBasePass(ModulePass):
     """Turns values into structures of their dynamic integers; static integers take no space.
 
     A tuple becomes the structure of its dynamic integers, or the integer if there is only one; a layout becomes the
-    structure of shape and stride; a composed layout that of inner layout, offset and outer function; a tile that of its
+    structure of shape and stride; a composed layout that of outer layout, offset and inner function; a tile that of its
     layouts, or the layout if there is only one. Runs after `cute-expand-ops`. `cute.print` becomes a call of C's
     printf, or `gpu.printf` in a kernel.
 
@@ -84,7 +84,7 @@ def _struct(value: Any) -> Attribute:
         case Layout():
             return llvm.LLVMStructType.from_type_list([_struct(value.shape), _struct(value.stride)])
         case ComposedLayout():
-            parts = (value.inner, value.offset, value.outer)
+            parts = (value.outer, value.offset, value.inner)
             return llvm.LLVMStructType.from_type_list([_struct(part) for part in parts])
         case _ if layouts := _layouts(value):
             return _one_or_struct([_struct(layout) for layout in layouts])
@@ -107,7 +107,7 @@ def paths(value: Any) -> Iterator[Path]:
         case Layout():
             yield from _within([value.shape, value.stride])
         case ComposedLayout():
-            yield from _within([value.inner, value.offset, value.outer])
+            yield from _within([value.outer, value.offset, value.inner])
         case _ if layouts := _layouts(value):
             yield from paths(layouts[0]) if len(layouts) == 1 else _within(layouts)
         case _:
@@ -217,11 +217,11 @@ def _extract(emitter: Emitter, value: SSAValue, path: Path, type: Attribute) -> 
 
 
 def _printed(emitter: Emitter, value: SSAValue, kind: CuteType) -> list[SSAValue]:
-    """The dynamic integers of a value in the order of its text: of a composed layout, the outer function's first."""
+    """The dynamic integers of a value in the order of its text: of a composed layout, the inner function's first."""
     if not isinstance(kind, ComposedLayoutType):
         return _fields(emitter, value, kind.data)
     groups: list[list[SSAValue]] = []
-    for index, part in enumerate((kind.data.inner, kind.data.offset, kind.data.outer)):
+    for index, part in enumerate((kind.data.outer, kind.data.offset, kind.data.inner)):
         if any(isinstance(x, Unknown) for x in integers(part)):
             groups.append(_fields(emitter, _extract(emitter, value, (index,), _struct(part)), part))
     return [field for fields in reversed(groups) for field in fields]

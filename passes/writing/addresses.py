@@ -230,15 +230,15 @@ class Addresses:
     ) -> SSAValue:
         """The pointer to the element of `tensor` at `coord`, whose run-time leaves are `values`."""
         layout = type.layout.data
-        inner = plain_layout(layout)
-        assert isinstance(inner, Layout)
+        outer = plain_layout(layout)
+        assert isinstance(outer, Layout)
         coord = unwrapped(coord)
-        fixed = self._fixed(emitter, Place(inner, coord, values, tensor.scalars))
+        fixed = self._fixed(emitter, Place(outer, coord, values, tensor.scalars))
         if tensor.offset is None:
-            place = Place(coalesce_under(coord, inner), coord, values, tensor.scalars)
+            place = Place(coalesce_under(coord, outer), coord, values, tensor.scalars)
             bytes = self.evaluate(emitter, place, type.element_bits)
             return self._moved(emitter, tensor.pointer, bytes, place, fixed)
-        parts = self._parts(emitter, _swizzle(type), inner, coord, list(values))
+        parts = self._parts(emitter, _swizzle(type), outer, coord, list(values))
         whole = Address(tensor.pointer, (*tensor.offset, *parts), fixed=(*tensor.fixed, *fixed))
         return self.first(emitter, whole, type)
 
@@ -301,8 +301,8 @@ def _swizzle(type: TensorType) -> Swizzle:
     """The swizzle of a swizzled tensor."""
     layout = type.layout.data
     assert isinstance(layout, ComposedLayout)
-    assert isinstance(layout.outer, Swizzle)
-    return layout.outer
+    assert isinstance(layout.inner, Swizzle)
+    return layout.inner
 
 
 def start_offset(emitter: Emitter, type: TensorType) -> tuple[Part[SSAValue], ...] | None:

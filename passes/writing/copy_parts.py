@@ -10,7 +10,7 @@ from ...dialects.tile.view_base import shifted_type
 from ...layout.algebra.core import Layout, LayoutLike, plain_layout
 from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.unknown import Unknown
-from ...layout.tiling.copy_loops import with_inner
+from ...layout.tiling.copy_loops import with_outer
 from ..analysis.integer_values import typed
 from .emitter import Emitter
 from .ssa_int import SsaInt
@@ -33,7 +33,7 @@ def part_of(
         distance = known(where)
     part = typed(plain_layout(values))
     if type.is_swizzled:
-        view = type.with_layout(with_inner(type.layout.data, part, distance))
+        view = type.with_layout(with_outer(type.layout.data, part, distance))
     else:
         view = shifted_type(type, part, distance)
     if offset is None and view == type:

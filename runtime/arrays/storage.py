@@ -22,7 +22,7 @@ class StorageError(TilefoldError):
 
 def mode_sizes(layout: LayoutLike) -> tuple[int, ...]:
     """The shape of the logical array: the size of each top-level mode. The layout must be static."""
-    return tuple([size(mode) for mode in _static_inner(layout)])
+    return tuple([size(mode) for mode in _static_outer(layout)])
 
 
 def distances(layout: Layout) -> NDArray[np.int64]:
@@ -32,13 +32,13 @@ def distances(layout: Layout) -> NDArray[np.int64]:
 
 def element_indices(layout: LayoutLike) -> NDArray[np.int64]:
     """Where in the storage each element is: an array of the logical shape. The layout must be static."""
-    inner = _static_inner(layout)
-    sizes = mode_sizes(inner)
-    whole = distances(inner).reshape(sizes, order="F")
+    outer = _static_outer(layout)
+    sizes = mode_sizes(outer)
+    whole = distances(outer).reshape(sizes, order="F")
     if isinstance(layout, ComposedLayout):
         assert type(layout.offset) is int
-        outer: Any = layout.outer
-        whole = np.asarray(outer(whole + layout.offset))
+        inner: Any = layout.inner
+        whole = np.asarray(inner(whole + layout.offset))
     return whole
 
 
@@ -93,12 +93,12 @@ def storage_of(array: NDArray[Any], layout: LayoutLike) -> NDArray[Any]:
     return storage
 
 
-def _static_inner(layout: LayoutLike) -> Layout:
-    inner = plain_layout(layout)
+def _static_outer(layout: LayoutLike) -> Layout:
+    outer = plain_layout(layout)
     offset = layout.offset if isinstance(layout, ComposedLayout) else 0
-    if not are_static([*leaves(inner.shape), *leaves(inner.stride), offset]):
+    if not are_static([*leaves(outer.shape), *leaves(outer.stride), offset]):
         raise StorageError(Code.RUN_ARGUMENT, f"the layout {layout} is not static", "storage needs known extents")
-    return inner
+    return outer
 
 
 def _check_storage(storage: NDArray[Any], layout: LayoutLike) -> None:

@@ -302,16 +302,16 @@ def test_slices_start_where_the_fixed_coordinates_say(layout: Layout, data: Data
 
 
 @given(gapped_layouts(3), st.integers(0, 3), st.integers(0, 3), st.integers(1, 4), st.data())
-def test_swizzled_slices_address_the_same_elements(inner: Layout, bits: int, base: int, extra: int, data: Data) -> None:
+def test_swizzled_slices_address_the_same_elements(outer: Layout, bits: int, base: int, extra: int, data: Data) -> None:
     swizzle = cute.Swizzle(bits, base, bits + extra)
-    layout = cute.ComposedLayout(swizzle, 0, inner)
-    full = [data.draw(st.integers(0, m.size - 1)) for m in inner]
+    layout = cute.ComposedLayout(swizzle, 0, outer)
+    full = [data.draw(st.integers(0, m.size - 1)) for m in outer]
     keep = [data.draw(st.booleans()) for _ in full]
     coord = tuple(None if k else c for k, c in zip(keep, full, strict=True))
-    part, start = cute.slice_and_offset(coord if isinstance(inner.shape, tuple) else coord[0], layout)
+    part, start = cute.slice_and_offset(coord if isinstance(outer.shape, tuple) else coord[0], layout)
     rest = tuple(c for k, c in zip(keep, full, strict=True) if k)
-    where = rest if isinstance(inner.shape, tuple) else (full[0] if keep[0] else ())
-    assert start + part(where) == layout(tuple(full) if isinstance(inner.shape, tuple) else full[0])
+    where = rest if isinstance(outer.shape, tuple) else (full[0] if keep[0] else ())
+    assert start + part(where) == layout(tuple(full) if isinstance(outer.shape, tuple) else full[0])
 
 
 @given(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4), st.booleans())
@@ -329,10 +329,10 @@ def test_swizzle_of_64_byte_rows_spreads_a_column_over_all_banks() -> None:
 
 
 @pytest.mark.parametrize("op", [cute.coalesce, cute.flatten, cute.filter])
-@given(inner=layouts())
-def test_operations_reach_into_composed_layouts(op: Callable[[Any], Any], inner: Layout) -> None:
-    composed = cute.ComposedLayout(cute.Swizzle(2, 1, 3), 5, inner)
-    assert op(composed) == cute.ComposedLayout(composed.outer, 5, op(inner))
+@given(outer=layouts())
+def test_operations_reach_into_composed_layouts(op: Callable[[Any], Any], outer: Layout) -> None:
+    composed = cute.ComposedLayout(cute.Swizzle(2, 1, 3), 5, outer)
+    assert op(composed) == cute.ComposedLayout(composed.inner, 5, op(outer))
 
 
 @given(st.one_of(layouts(), gapped_layouts(3)), st.integers(0, 2))

@@ -88,7 +88,7 @@ def test_one_copy_serves_tensors_of_other_extents() -> None:
         (Layout((2, 64), (1 << 40, 1)), Layout((2, 64), (64, 1)), 8, Code.TENSOR_MAP, "strides are below"),
         (ROWS, Layout((4, 512), (512, 1)), 16, Code.TMA_BOX, "smaller tile"),
         (ROWS, Layout((64, 4), (4, 1)), 16, Code.TMA_BOX, "wider tile"),
-        (ROWS, tile_to_shape(wgmma_smem_atom("K", "SW32", 16), (64, 64)).inner, 16, None, ""),
+        (ROWS, tile_to_shape(wgmma_smem_atom("K", "SW32", 16), (64, 64)).outer, 16, None, ""),
         (ROWS, Layout((64, (8, 8)), (8, (1, 520))), 16, Code.TMA_BOX, "multiples of 128 bytes"),
         (ROWS, Layout((64, 64), (1, 64)), 16, Code.TENSOR_MAP, "contiguous in shared memory"),
         (Layout((8,) * 7, tuple(16**i for i in range(7))),

@@ -37,7 +37,7 @@ def test_descriptor_fields_have_their_places() -> None:
 
 def test_a_128_byte_swizzled_operand_has_the_known_descriptor() -> None:
     smem = cute.tile_to_shape(wgmma_smem_atom("K", "SW128", 16), (128, 64))
-    operand = cute.zipped_divide(smem.inner, (64, 16))[0]
+    operand = cute.zipped_divide(smem.outer, (64, 16))[0]
     descriptor = make_matrix_descriptor(operand, 3, 16, "K", 0x4000)
     assert (descriptor.stride_byte_offset * 16, descriptor.start_address * 16) == (8 * 128, 0x4000)
     assert f"{descriptor.value:#018x}" == "0x4000004000010400"

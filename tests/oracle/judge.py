@@ -121,7 +121,7 @@ def _equal(want: Any, got: Any, dynamic: bool) -> tuple[bool, bool]:
 def normal(x: Any) -> Any:
     """`x` with stride 0 in all modes of static size 1."""
     if isinstance(x, ComposedLayout):
-        return ComposedLayout(x.outer, x.offset, normal(x.inner))
+        return ComposedLayout(x.inner, x.offset, normal(x.outer))
     if isinstance(x, Layout):
         return Layout(x.shape, _normal_stride(x.shape, x.stride))
     return tuple([normal(y) for y in cast(Tuple, x)]) if isinstance(x, tuple) else x

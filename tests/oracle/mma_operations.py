@@ -134,7 +134,7 @@ def _copy_partition(make: Maker, side: str) -> Operation:
 
         def of_thread(tensor: Any, thread: Any) -> tuple[Any, Any]:
             found = partition(tensor, thread)
-            if isinstance(tensor, ComposedLayout) and _reaches(found[0]) >= tensor.inner.size:
+            if isinstance(tensor, ComposedLayout) and _reaches(found[0]) >= tensor.outer.size:
                 return slice_as_cute((thread, *(None,) * (len(threads(tensor)) - 1)), threads(tensor))
             return found
 
@@ -149,7 +149,7 @@ def _reaches(part: Any) -> int:
     Where an MMA has threads along K, CuTe gives the others places beyond the tile in copies of C. There its
     plain form of a swizzled slice is another function than the swizzle of the index.
     """
-    return number(part.offset + part.inner(part.inner.size - 1))
+    return number(part.offset + part.outer(part.outer.size - 1))
 
 
 def _retile(make: Maker, operand: str) -> Operation:

@@ -76,7 +76,7 @@ def map_leaves(f: Callable[[Any], Any], x: Any) -> Any:
     if isinstance(x, Layout):
         return Layout(map_leaves(f, x.shape), map_leaves(f, x.stride))
     if isinstance(x, ComposedLayout):
-        return ComposedLayout(map_leaves(f, x.outer), map_leaves(f, x.offset), map_leaves(f, x.inner))
+        return ComposedLayout(map_leaves(f, x.inner), map_leaves(f, x.offset), map_leaves(f, x.outer))
     return ScaledBasis(f(x.value), x.path) if isinstance(x, ScaledBasis) else f(x)
 
 

@@ -52,9 +52,9 @@ def smem_layout(inputs: Inputs) -> LayoutLike:
         layout = parse(re.sub(r"smem_ptr\[[0-9]+b\]\(unset\)", "0", inputs["smem"]), False)
         if isinstance(layout, Layout):
             return layout
-        swizzle = layout.outer
+        swizzle = layout.inner
         in_elements = Swizzle(swizzle.bits, swizzle.base - (bits // 8).bit_length() + 1, swizzle.shift)
-        return ComposedLayout(in_elements, 0, layout.inner)
+        return ComposedLayout(in_elements, 0, layout.outer)
     _, major, mode, _ = inputs["smem_atom"].replace("GMMA::Layout", "").split("_")
     order = parse(inputs["smem_order"], False) if "smem_order" in inputs else None
     return tile_to_shape(wgmma_smem_atom(major, mode, bits), parse(inputs["smem_shape"], False), order)

@@ -31,7 +31,7 @@ def _atom(name: str, val_bits: int) -> tuple[Any, int]:
 
 
 def _plain(layout: Any) -> Layout:
-    return layout.inner if isinstance(layout, ComposedLayout) else layout
+    return layout.outer if isinstance(layout, ComposedLayout) else layout
 
 
 def _recorded(layout: Any, swizzle_bits: int, val_bits: int) -> Inputs:

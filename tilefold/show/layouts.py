@@ -11,10 +11,10 @@ from tilefold.layout.text.layouts import parse_int_tuple, parse_layout
 def static_layout(text: str) -> LayoutLike:
     """A layout; a shape alone stands for the compact layout of it, first mode fastest."""
     layout = _layout(text)
-    inner = layout if isinstance(layout, Layout) else layout.inner
+    outer = layout if isinstance(layout, Layout) else layout.outer
     subject = "the layout" if isinstance(layout, Layout) else "a swizzled layout"
     offset = () if isinstance(layout, Layout) else (layout.offset,)
-    if not all(type(leaf) is int for leaf in leaves((inner.shape, inner.stride, *offset))):
+    if not all(type(leaf) is int for leaf in leaves((outer.shape, outer.stride, *offset))):
         raise LayoutError(
             Code.DYNAMIC_UNSUPPORTED, f"{subject} must be static, of integers", "write a number for every '?'"
         )

@@ -125,7 +125,7 @@ def has_value(x: Any) -> bool:
         return any(map(has_value, x))  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(x, Layout):
         return has_value(x.shape) or has_value(x.stride)
-    return has_value(x.inner) if isinstance(x, ComposedLayout) else isinstance(x, Value)
+    return has_value(x.outer) if isinstance(x, ComposedLayout) else isinstance(x, Value)
 
 
 def as_layout(x: Any) -> Any:
@@ -161,5 +161,5 @@ def show_layout(layout: Any) -> str:
     if isinstance(layout, Layout):
         return f"{show_layout(layout.shape)}:{show_layout(layout.stride)}"
     if isinstance(layout, ComposedLayout):
-        return f"{layout.outer} o {show_layout(layout.offset)} o {show_layout(layout.inner)}"
+        return f"{layout.inner} o {show_layout(layout.offset)} o {show_layout(layout.outer)}"
     return show(transform_leaves(lambda leaf: Unknown() if isinstance(leaf, Int) else leaf, layout))

@@ -76,9 +76,9 @@ def make_swizzle(bits: int, base: int, shift: int) -> Swizzle:
     return Swizzle(*tuples((bits, base, shift)))
 
 
-def make_composed_layout(swizzle: Swizzle, offset: int, layout: Any) -> LayoutLike:
-    """The layout `swizzle o offset o layout`, that of swizzled shared memory."""
-    return compose_parts(swizzle, offset, as_layout(layout))
+def make_composed_layout(inner: "Swizzle | Layout", offset: Any, outer: Any) -> LayoutLike:
+    """The layout `inner o offset o outer`, which is applied from the right: that of swizzled shared memory."""
+    return compose_parts(inner, offset, as_layout(outer))
 
 
 def tile_to_shape(block: LayoutLike, shape: Any, order: Any = None) -> LayoutLike:

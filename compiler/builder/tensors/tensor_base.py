@@ -89,7 +89,7 @@ class AnyTensor:
     def stride(self) -> Any:
         """The strides in elements, of the profile of the shape."""
         layout = self.layout
-        return layout.inner.stride if isinstance(layout, ComposedLayout) else layout.stride
+        return layout.outer.stride if isinstance(layout, ComposedLayout) else layout.stride
 
     @property
     def rank(self) -> int:

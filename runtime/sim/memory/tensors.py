@@ -92,8 +92,8 @@ def port(op: Operation, type: TensorType | PtrType, kind: str, t: Translator, el
         element_bits = type.element_bits
         layout = type.layout.data
         if isinstance(layout, ComposedLayout):
-            assert isinstance(layout.outer, Swizzle)
-            swizzle = layout.outer
+            assert isinstance(layout.inner, Swizzle)
+            swizzle = layout.inner
         state = type.space.data.state_space
     else:
         state = type.space.data
