@@ -7,7 +7,18 @@ from types import MappingProxyType
 
 from tilefold.runtime.cuda import CudaEngine
 
-from benchmarks import attention, bandwidth, ceiling, gemm_sm90, gemms, in_python, rows, tma_rate
+from benchmarks import (
+    attention,
+    bandwidth,
+    ceiling,
+    gemm_grouped,
+    gemm_scaled,
+    gemm_sm90,
+    gemms,
+    in_python,
+    rows,
+    tma_rate,
+)
 from benchmarks.contest import Bench, Case
 from benchmarks.record import Figure, Record, circumstances
 from benchmarks.timing import load_torch
@@ -22,10 +33,12 @@ FAMILIES: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
         "attention": attention.cases,
         "python": in_python.cases,
         "gemm_sm90": gemm_sm90.cases,
+        "gemm_scaled": gemm_scaled.cases,
+        "gemm_grouped": gemm_grouped.cases,
     }
 )
 """The cases of each family, for a GPU of so many multiprocessors."""
-IN_PYTHON = frozenset({"python", "gemm_sm90"})
+IN_PYTHON = frozenset({"python", "gemm_sm90", "gemm_scaled", "gemm_grouped"})
 """The families whose kernels are the examples in Python."""
 
 

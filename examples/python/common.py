@@ -34,7 +34,14 @@ def place(device: str, *arrays: np.ndarray) -> list[Array]:
         return list(arrays)
     if device == "sim" or not torch.cuda.is_available():
         return list(arrays)
-    return [torch.from_numpy(array).cuda() for array in arrays]
+    return [_tensor(torch, array) for array in arrays]
+
+
+def _tensor(torch: Any, array: np.ndarray) -> Array:
+    """An array as a tensor on the GPU; types that NumPy does not know (`ml_dtypes`) pass as bytes."""
+    known = array.dtype.kind != "V"
+    tensor = torch.from_numpy(array if known else array.view(np.uint8)).cuda()
+    return tensor if known else tensor.view(getattr(torch, array.dtype.name))
 
 
 def normal(seed: int, shape: tuple[int, ...], dtype: Any = np.float16) -> np.ndarray:

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What GEMMs for Hopper share: tiles of operands in stages of shared memory, and how a consumer writes its tile of D.
+
+Operands are by rows, those of A and B with K contiguous, and may have a mode of groups behind: (M,K,groups).
+"""
+
+from typing import Any
+
+from gemm_sm90 import ROWS, WARPGROUP, load_of, together
+
+from tilefold import cute
+from tilefold.cute import pipeline, utils
+from tilefold.cute.nvgpu import cpasync, warpgroup
+from tilefold.cute.utils import hopper_helpers
+
+BY_ROWS = utils.LayoutEnum.ROW_MAJOR
+
+
+def tiles_of(atom: Any, whole: Any, shape: tuple[int, int], shared: Any, place: Any = 0, blocks: int = 1) -> Any:
+    """Tiles in shared memory and those of a tensor, as this block of `blocks` moves them: (TMA,stage), (TMA,m,n)."""
+    tiled = cute.local_tile(whole, shape, (None,) * cute.rank(whole))
+    parts = cute.group_modes(shared, 0, 2), cute.group_modes(tiled, 0, 2)
+    return cpasync.tma_partition(atom, place, cute.make_layout(blocks), *parts)
+
+
+class Stages:
+    """Tiles of A or B in shared memory, and the tensor copies that bring them there.
+
+    `layout` is that of the stages; a tile is loaded by `share` blocks of a cluster together, of which this is number
+    `rank`, for all in `mask`.
+    """
+
+    def __init__(
+        self, tensor: Any, layout: Any, shape: tuple[int, int], share: int = 1, rank: Any = 0, mask: Any = None
+    ):
+        self.tensor = cute.make_smem_tensor(layout, tensor.element_type, alignment=1024)
+        one = cute.slice_(layout, (None, None, 0))
+        self.atom, whole = cpasync.make_tiled_tma_atom(load_of(share), tensor, one, shape, num_multicast=share)
+        self.to, self.source = tiles_of(self.atom, whole, shape, self.tensor, rank, share)
+        self.mask = mask if share > 1 else None
+
+    def load(self, tile: tuple[Any, ...], stage: Any) -> None:
+        """A thread begins the copy of a tile to a stage."""
+        to = self.to[None, stage.index]
+        cute.copy(self.atom, self.source[(None, *tile)], to, tma_bar_ptr=stage.barrier, mcast_mask=self.mask)
+
+
+class Sums:
+    """A consumer's sums of products, `part` of a multiplication's, whose operands are in stages `a` and `b`."""
+
+    def __init__(self, part: Any, a: Any, b: Any, pipe: Any, consumer: Any, tile: tuple[int, int]):
+        self.part, self.pipe, self.consumer = part, pipe, consumer
+        self.a, self.b = part.make_fragment_A(part.partition_A(a)), part.make_fragment_B(part.partition_B(b))
+        self.places = part.partition_C(cute.make_identity_tensor(tile))
+        self.sums = part.make_fragment_C(self.places)
+
+    def multiply(self, sums: Any, goes_on: Any = False) -> None:
+        """Begins to multiply the next stage, and to add the products to earlier ones if it `goes_on`."""
+        stage, mma = self.consumer.wait_and_advance(), self.part.tiled_mma
+        warpgroup.fence()
+        for step in range(cute.size(self.a, 2)):
+            mma.set(warpgroup.Field.ACCUMULATE, True if step > 0 else goes_on)
+            place = (None, None, step, stage.index)
+            cute.gemm(mma, sums, self.a[place], self.b[place], sums)
+        warpgroup.commit_group()
+
+    @cute.jit
+    def add_up(self, count: Any):
+        """Sums up the products of some stages."""
+        before = self.consumer.state.clone()
+        for k in cute.range(count):
+            self.multiply(self.sums, k > 0)
+            warpgroup.wait_group(1)
+            if k > 0:  # what was multiplied before is complete
+                self.pipe.consumer_release(before)
+                before.advance()
+        warpgroup.wait_group(0)
+        self.pipe.consumer_release(before)
+
+
+class Writer:
+    """How consumers write D, 64 rows and 128 bytes of each at a time: through shared memory (stmatrix), then by tensor
+    copies. `buffers` belong to each of `consumers` warpgroups.
+    """
+
+    def __init__(self, mD: Any, consumers: int, buffers: int = 2):
+        self.type, self.buffers = mD.element_type, buffers
+        self.columns = 1024 // self.type.bits
+        shape = ROWS, self.columns
+        layout = hopper_helpers.make_smem_layout_epi(self.type, BY_ROWS, shape, buffers * consumers)
+        self.shared = cute.make_smem_tensor(layout, self.type, alignment=1024)
+        store, one = cpasync.CopyBulkTensorTileS2GOp(), cute.slice_(layout, (None, None, 0))
+        self.atom, whole = cpasync.make_tiled_tma_atom(store, mD, one, shape)
+        self.source, self.to = tiles_of(self.atom, whole, shape, self.shared)
+        group = pipeline.CooperativeGroup(pipeline.Agent.Thread, WARPGROUP)
+        self.stores = pipeline.PipelineTmaStore.create(num_stages=buffers, producer_group=group)
+        self.buffer = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, buffers)
+
+    def begin(self, thread: Any, own: Any) -> None:
+        """A thread of consumer `own` prepares to write."""
+        self.own, self.leads = own, cute.arch.make_warp_uniform(thread // 32) == 0
+        k = warpgroup.OperandMajorMode.K
+        # the accumulators of a part of D are those of a multiplication of its width, of any type
+        half, single = cute.Float16, cute.Float32
+        narrow = hopper_helpers.make_trivial_tiled_mma(half, half, k, k, single, (1, 1, 1), (ROWS, self.columns))
+        to_shared = hopper_helpers.sm90_get_smem_store_op(BY_ROWS, self.type, single)
+        r2s = cute.make_tiled_copy_C(to_shared, narrow).get_slice(thread)
+        self.values = cute.make_rmem_tensor(cute.make_layout(((2, 2, self.columns // 8), 1, 1)), self.type)
+        self.r2s, self.to_shared, self.from_values = r2s, r2s.partition_D(self.shared), r2s.retile(self.values)
+
+    def chunks(self, sums: Any) -> Any:
+        """Accumulators of 64 rows as parts of D that are written at a time: (MMA,1,1,count)."""
+        count = cute.size(sums) // cute.size(self.values)
+        return cute.composition(sums, cute.make_layout(((2, 2, self.columns // 8), 1, 1, count)))
+
+    @cute.jit
+    def write(self, sums: Any, place: tuple[Any, ...]):
+        """Writes one of the chunks to a place of D, (row, column, ...), counted by chunks."""
+        to = self.own * self.buffers + self.buffer.index
+        self.buffer.advance()
+        self.values.store(sums.load().to(self.type))
+        if self.leads:
+            self.stores.producer_acquire()  # the buffer has been read
+        together(self.own)
+        cute.copy(self.r2s, self.from_values, self.to_shared[None, None, None, to])
+        cute.arch.fence_proxy("async.shared", space="cta")
+        together(self.own)
+        if self.leads:
+            with cute.arch.elect_one():
+                if place[0] < cute.size(self.to, 1) and place[1] < cute.size(self.to, 2):
+                    cute.copy(self.atom, self.source[None, to], self.to[(None, *place)])
+                self.stores.producer_commit()
+
+    @cute.jit
+    def end(self):
+        """Waits until shared memory has been read."""
+        if self.leads:
+            self.stores.producer_tail()
