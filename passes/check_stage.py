@@ -22,7 +22,7 @@ COMMON = ("builtin", "gpu", "run", "arith", "scf", "math", "vector", "ptx")
 _TENSOR_OPS = (
     "kernel", "return", "alloc", "alias", "peer", "load", "store", "ptr", "print", "print_tensor", "view", "crd2idx",
     "get_scalars", "mma_call", "atom_call", "tensor_map", "tma_call", "prefetch",
-    "copy_tensor_map", "update_tensor_map",
+    "copy_tensor_map", "tensor_map_ptr", "update_tensor_map",
 )  # fmt: skip
 LEGAL_TILE_OPS: Mapping[str, frozenset[str] | None] = MappingProxyType({
     "cute": None,

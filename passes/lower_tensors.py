@@ -42,6 +42,7 @@ from ..dialects.tile import (
     ReturnOp,
     Space,
     TensorMapOp,
+    TensorMapPtrOp,
     TensorType,
     TileKernelOp,
     TmaCallOp,
@@ -246,6 +247,8 @@ class _Kernel:
             case PrefetchOp():
                 emitter.insert(PrefetchTensorMapOp(self.map_arguments[op.tma]))
                 emitter.replace()
+            case TensorMapPtrOp():
+                emitter.replace([self.map_arguments[op.tma]])
             case CopyTensorMapOp():
                 emitter.insert(PtxCopyTensorMapOp(self.map_arguments[op.tma], op.ptr))
                 emitter.replace()

@@ -53,7 +53,7 @@ from .run_time import DimOp, GetScalarsOp, MakeTensorOp, StrideOp
 from .tiled_copy import TiledCopyOp
 from .tiled_mma import PartitionAOp, PartitionBOp, PartitionCOp, TiledMmaOp
 from .tma import CoordTensorOp, PrefetchOp, TensorMapOp, TmaCallOp, TmaPartitionOp, TmaTensorOp
-from .tma_memory import CopyTensorMapOp, UpdateTensorMapOp
+from .tma_memory import CopyTensorMapOp, TensorMapPtrOp, UpdateTensorMapOp
 from .tma_types import TmaType
 from .types import Space, SpaceAttr, TensorType
 from .views import (
@@ -87,7 +87,7 @@ __all__ = [
     "MapOp", "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp", "PartitionAOp", "PartitionBOp", "PartitionCOp",
     "PartitionDOp", "PartitionSOp", "PeerOp", "PrefetchOp", "PrintOp", "PrintTensorOp", "PtrOp", "RasterizeOp",
     "RecastOp", "RetileDOp", "RetileSOp", "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr", "StoreOp",
-    "StrideOp", "TILE", "TensorMapOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp",
-    "TiledMmaOp", "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType", "UpdateTensorMapOp",
-    "ViewOp", "YieldOp", "ZippedDivideOp",
+    "StrideOp", "TILE", "TensorMapOp", "TensorMapPtrOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType",
+    "TiledDivideOp", "TiledMmaOp", "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType",
+    "UpdateTensorMapOp", "ViewOp", "YieldOp", "ZippedDivideOp",
 ]  # fmt: skip

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from xdsl.ir import SSAValue
-from xdsl.irdl import operand_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.irdl import operand_def, result_def, traits_def
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.algebra.core import Layout, plain_layout
@@ -14,7 +14,7 @@ from ...layout.algebra.integers import mul
 from ...layout.algebra.inttuple import congruent
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
-from ..ptx.types import GLOBAL, SHARED, PtrType
+from ..ptx.types import GLOBAL, MAP, SHARED, PtrType
 from .directives import TileOp
 from .tma_types import TmaType
 from .types import Space, TensorType
@@ -30,6 +30,22 @@ class _TensorMapInMemoryOp(TileOp):
     def verify_(self) -> None:
         if self.ptr.type not in (GLOBAL, SHARED):
             raise VerifyException(f"a map is in global or shared memory, not at a {self.ptr.type}")
+
+
+@irdl_op_definition
+class TensorMapPtrOp(TileOp):
+    """`%m = tile.tensor_map_ptr %a`: the address of a map, which the instructions of `ptx` on boxes
+    take with the coordinates of their dimensions.
+    """
+
+    name = "tile.tensor_map_ptr"
+    tma = typed_operand(TmaType)
+    result = result_def(MAP)
+    traits = traits_def(Pure())
+    assembly_format = "custom<TmaValue>($tma, type($tma)) attr-dict"
+
+    def __init__(self, tma: SSAValue):
+        super().__init__(operands=[tma], result_types=[MAP])
 
 
 @irdl_op_definition

@@ -56,6 +56,10 @@ TMA_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         f"{tma_setup('REDUCE_ADD')}tile.copy %a, %sp, %cp policy %p {{note}}",
         f"{tma_setup()}{_DESCRIPTOR}tile.copy %a, %cp, %sp mbarrier %bar descriptor %d {{note}}",
     ),
+    "tile.tensor_map_ptr": (
+        f"{tma_setup()}%m = tile.tensor_map_ptr %a {{note}}\n%i = arith.constant 0 : i32\n"
+        "ptx.cp.async.bulk.tensor.prefetch %m[%i, %i]",
+    ),
     "tile.copy_tensor_map": (f"{tma_setup()}{_DESCRIPTOR}tile.copy_tensor_map %a, %d {{note}}",),
     "tile.update_tensor_map": (f"{tma_setup()}{_DESCRIPTOR}tile.update_tensor_map %a, %B at %d {{note}}",),
     "tile.prefetch": (

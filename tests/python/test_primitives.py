@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels below layouts: arrays, pointers, vectors, and single instructions on them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tilefold.base.errors import Code, TilefoldError
@@ -10,6 +12,7 @@ from tilefold.compiler.builder.tensors.vectors import from_elements, outerproduc
 from tilefold.layout.algebra.swizzle import Swizzle
 
 from tilefold import cute
+from tilefold.cutlass.experimental import cuda
 from tilefold.cutlass.experimental import primitives as prims
 
 SMEM = AddressSpace.smem
@@ -209,6 +212,84 @@ def test_pointers_into_the_shared_memory_of_a_peer() -> None:
     dst = np.zeros((2, 32), np.int32)
     exchange(dst).launch(grid=2, block=32, device="sim")
     assert (dst == np.arange(32) + np.array([[100], [0]])).all()
+
+
+@cute.kernel
+def through_maps(src: cute.Tensor, dst: cute.Tensor, swizzle: cute.Constexpr):
+    rows, columns = src.shape
+    given: dict[str, Any] = {"dtype": cute.Float16, "box_dims": [64, 16], "swizzle": swizzle}
+    load = cuda.create_tensor_map_tiled(
+        global_address=src.iterator.toint(), global_dims=[columns, rows], global_strides=[columns // 8], **given
+    )
+    store = cuda.create_tensor_map_tiled_from_view(dst, box_dims=(16, 64), stride_order=(1, 0), swizzle=swizzle)
+    t, _, _ = cute.arch.thread_idx()
+    tile = Array(cute.Float16, (16, 64), space=SMEM)
+    bar = Array(cute.Int64, 1, space=SMEM)
+    if t == 0:
+        prims.mbarrier_init(bar, 1)
+    prims.fence_mbarrier_init()
+    prims.barrier_cta_sync(0)
+    if prims.elect_sync():
+        prims.prefetch_tensormap(load.get_ptr())
+        prims.mbarrier_arrive_expect_tx(bar, load.global_tx_bytes())
+        prims.cp_async_bulk_tensor_shared_cta_global(tile, load.get_ptr(), (64, 8), bar)
+    while not prims.mbarrier_try_wait_parity(bar, 0):
+        pass
+    row = tile.data_ptr() + (t % 16) * 64
+    chunk = (row + t // 16 * 32).load_swizzled(Swizzle.from_name(swizzle.value), count=32)
+    (row + t // 16 * 32).store_swizzled(chunk * 2, Swizzle.from_name(swizzle.value))
+    prims.fence_proxy(prims.Proxy.ASYNC_SHARED, space=prims.SharedSpace.shared_cta)
+    prims.bar_warp_sync()
+    if prims.elect_sync():
+        prims.cp_async_bulk_tensor_global_shared_cta(store.get_ptr(), tile, (0, 4))
+        prims.cp_async_bulk_commit_group()
+        prims.cp_async_bulk_wait_group(0)
+
+
+@pytest.mark.parametrize("stage", ["cute", "folded", "atoms", "index", "instr"])
+@pytest.mark.parametrize("swizzle", [cuda.TensorMapSwizzle.none, cuda.TensorMapSwizzle.s128b])
+def test_boxes_by_tensor_maps_of_extents_and_strides(swizzle: cuda.TensorMapSwizzle, stage: str) -> None:
+    src = np.random.default_rng(2).random((32, 128)).astype(np.float16)
+    dst = np.zeros((32, 64), np.float16)
+    through_maps(src, dst, swizzle).launch(grid=1, block=32, device="sim", stage=stage)
+    expected = np.zeros_like(dst)
+    expected[4:20] = 2 * src[8:24, 64:]
+    assert (dst == expected).all()
+
+
+@cute.kernel
+def four_bits(src: cute.Tensor):
+    cuda.create_tensor_map_tiled(
+        global_address=src.iterator.toint(), dtype=cute.Float16, global_dims=[2], global_strides=[], box_dims=[2],
+        tma_format=cuda.TensorMapDataFormat.B4X16,
+    )  # fmt: skip
+
+
+@cute.kernel
+def no_address(src: cute.Tensor):
+    cuda.create_tensor_map_tiled(
+        global_address=src, dtype=cute.Float16, global_dims=[2], global_strides=[], box_dims=[2]
+    )
+
+
+@cute.kernel
+def pair_of_blocks(src: cute.Tensor):
+    load = cuda.create_tensor_map_tiled_from_view(src, box_dims=(8,))
+    data, bar = Array(cute.Float32, 8, space=SMEM), Array(cute.Int64, 1, space=SMEM)
+    prims.cp_async_bulk_tensor_shared_cluster_global(data, load.get_ptr(), (0,), bar, group=prims.CTAGroup.CTA_2)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (four_bits, "no tensor maps of the format B4X16"),
+        (no_address, "expected an address, got Tensor"),
+        (pair_of_blocks, "no copies for a pair of blocks"),
+    ],
+)
+def test_maps_that_there_are_not(kernel: cute.Kernel, message: str) -> None:
+    with pytest.raises(TilefoldError, match=message):
+        kernel(np.zeros(64, np.float32)).build(1)
 
 
 @cute.kernel

@@ -18,6 +18,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "cute.testing": "tilefold.cute.testing",
     "cute.typing": "tilefold.cute.typing",
     "experimental": "tilefold.cutlass.experimental",
+    "experimental.cuda": "tilefold.cutlass.experimental.cuda",
     "experimental.primitives": "tilefold.cutlass.experimental.primitives",
     "pipeline": "tilefold.cute.pipeline",
     "testing": "tilefold.cute.testing",

@@ -61,6 +61,10 @@ class Pointer:
 
     __radd__ = __add__
 
+    def toint(self) -> "PointerNumber":
+        """The address as a number, of which tensor maps are made."""
+        return PointerNumber(self)
+
     def raw_ptr(self) -> RawPointer:
         """The address as a pointer with loads and stores. Raises TilefoldError (E0219) for a swizzled tensor."""
         if self.tensor.ir_type.is_swizzled:
@@ -70,6 +74,13 @@ class Pointer:
 
     def __repr__(self) -> str:
         return f"{self.memspace}_ptr[{self.tensor.ir_type.element_bits}b]"
+
+
+@dataclass(frozen=True, slots=True)
+class PointerNumber:
+    """The address of a pointer as a number, which only the launch knows."""
+
+    pointer: Pointer
 
 
 def address_of(x: Any) -> Address:

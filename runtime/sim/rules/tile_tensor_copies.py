@@ -158,6 +158,15 @@ def _call(op: tile.TmaCallOp, t: Translator) -> Step:
     return step
 
 
+def _map_ptr(op: tile.TensorMapPtrOp, t: Translator) -> Step:
+    source, result = t.slot(op.tma), t.slot(op.result)
+
+    def step(warp: Warp) -> None:
+        warp.registers[result] = warp.registers[source]
+
+    return step
+
+
 def _copy_map(op: tile.CopyTensorMapOp, t: Translator) -> Step:
     source, target = t.slot(op.tma), t.slot(op.ptr)
     step, (given, to) = _as_instruction(op, t, [MAP, op.ptr.type], lambda values: CopyTensorMapOp(*values))
@@ -215,6 +224,7 @@ TILE_TENSOR_COPIES: Rules = {
     tile.CoordTensorOp: _coord_tensor,
     tile.PrefetchOp: tensor_copy,
     tile.TmaCallOp: _call,
+    tile.TensorMapPtrOp: _map_ptr,
     tile.CopyTensorMapOp: _copy_map,
     tile.UpdateTensorMapOp: _update_map,
 }

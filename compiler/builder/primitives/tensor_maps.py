@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor maps by extents, strides and a box, and the copies of boxes by their coordinates (TMA, sm_90).
+
+Dimensions are counted from the contiguous one: extents, boxes and coordinates begin with it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ....base.errors import Code, TilefoldError
+from ....dialects import ptx
+from ....dialects.tile import TensorMapPtrOp
+from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike, make_layout
+from ....layout.algebra.swizzle import Swizzle
+from ..scalars.dtypes import Int32, Int64, Uint16
+from ..scalars.values import convert
+from ..tensors.nvgpu import CopyBulkTensorTileG2SOp
+from ..tensors.tensors import Pointer, PointerNumber, Tensor, make_tensor
+from ..tensors.tma import TmaAtom, make_tiled_tma_atom
+from ..tracing.state import emit
+from .barriers import address
+from .words import CTAGroup
+
+
+class TensorMapSwizzle(Enum):
+    """How copies swizzle the bytes of a box in shared memory."""
+
+    none = "none"
+    s32b = "s32b"
+    s64b = "s64b"
+    s128b = "s128b"
+
+
+class TensorMapDataFormat(Enum):
+    """How elements are held; DEFAULT is by their type, BYTE as bytes. The others are elements of 4 and 6 bits."""
+
+    DEFAULT = 0
+    BYTE = 1
+    B4X16 = 2
+    B4X16_P64 = 3
+    B6X16_P32 = 4
+
+
+@dataclass(frozen=True, slots=True)
+class MapPointer:
+    """The address of a tensor map, as copies take it."""
+
+    ssa: SSAValue
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """A tensor map that each launch makes, an argument of kernels."""
+
+    atom: TmaAtom
+
+    def get_ptr(self) -> MapPointer:
+        """The address of the map."""
+        return MapPointer(emit(TensorMapPtrOp(self.atom.ssa)).results[0])
+
+    def global_tx_bytes(self) -> int:
+        """The bytes that a copy of a box moves, as an mbarrier counts them."""
+        return prod(self.atom.type.tma_copy.box) * self.atom.dtype.bits // 8
+
+
+def create_tensor_map_tiled(
+    *,
+    global_address: Any,
+    dtype: Any,
+    global_dims: Sequence[Any],
+    global_strides: Sequence[Any],
+    box_dims: Sequence[int],
+    swizzle: TensorMapSwizzle = TensorMapSwizzle.none,
+    tma_format: TensorMapDataFormat = TensorMapDataFormat.DEFAULT,
+) -> TensorMap:
+    """The map of the elements from where a tensor begins, `global_address=t.iterator.toint()`. The strides, of all
+    dimensions but the first, are in units of 16 bytes. Raises TilefoldError where no map describes it (E0322), or no
+    copy moves the box (E0323).
+    """
+    pointer = global_address.pointer if isinstance(global_address, PointerNumber) else global_address
+    if not isinstance(pointer, Pointer):
+        hint = "write global_address=tensor.iterator.toint()"
+        raise TilefoldError(Code.BUILD_VALUE, f"expected an address, got {type(pointer).__name__}", hint)
+    if tma_format not in (TensorMapDataFormat.DEFAULT, TensorMapDataFormat.BYTE):
+        hint = "use elements of whole bytes"
+        raise TilefoldError(Code.TENSOR_MAP, f"there are no tensor maps of the format {tma_format.name}", hint)
+    first = pointer.raw_ptr().recast(dtype)
+    steps = (1, *(stride * (128 // first.dtype.bits) for stride in global_strides))
+    start = Tensor(first.base.ssa, first.dtype).iterator
+    return _map_of(make_tensor(start, make_layout(tuple(global_dims), steps)), box_dims, swizzle)
+
+
+def create_tensor_map_tiled_from_view(
+    view: Tensor,
+    *,
+    box_dims: Sequence[int],
+    stride_order: Sequence[int] | None = None,
+    swizzle: TensorMapSwizzle = TensorMapSwizzle.none,
+) -> TensorMap:
+    """The map of a tensor, whose modes are its dimensions, and the extents of a box by these modes. `stride_order`
+    ranks the modes by their strides, 0 for the contiguous one; the default takes them as they are.
+    """
+    shape, stride = view.layout.shape, view.layout.stride
+    modes = range(len(shape))
+    ranks = list(stride_order) if stride_order is not None else _ranks(stride)
+    order = sorted(modes, key=lambda mode: ranks[mode])
+    relaid = make_layout(tuple(shape[mode] for mode in order), tuple(stride[mode] for mode in order))
+    return _map_of(make_tensor(view.iterator, relaid), [box_dims[mode] for mode in order], swizzle)
+
+
+def _ranks(stride: Sequence[Any]) -> list[Any]:
+    """The places of modes by their strides; where some are known only when the kernel runs, from the last mode on, but
+    the contiguous one first.
+    """
+    if all(type(step) is int for step in stride):
+        return list(stride)
+    return [0 if type(step) is int and step == 1 else len(stride) - mode for mode, step in enumerate(stride)]
+
+
+def _map_of(tensor: Tensor, box: Sequence[int], swizzle: TensorMapSwizzle) -> TensorMap:
+    tile: LayoutLike = make_layout(tuple(box))
+    bits = Swizzle.from_name(swizzle.value)
+    if bits.bits:
+        unit = (tensor.element_type.bits // 8).bit_length() - 1
+        assert isinstance(tile, Layout)
+        tile = ComposedLayout(Swizzle(bits.bits, bits.base - unit, bits.shift), 0, tile)
+    atom, _ = make_tiled_tma_atom(CopyBulkTensorTileG2SOp(), tensor, tile, tuple(box))
+    made = atom.type.tma_copy.box
+    if tuple(made) != tuple(box):
+        message, hint = f"the box {tuple(box)} becomes {tuple(made)}", "leave out modes of one element"
+        raise TilefoldError(Code.TMA_BOX, message, hint)
+    return TensorMap(atom)
+
+
+def cp_async_bulk_tensor_shared_cta_global(
+    dst: Any, tensor_map: MapPointer, coordinates: Sequence[Any], mbar: Any, cache_policy: Any = None
+) -> None:
+    """Starts copying the box at these coordinates to shared memory; an mbarrier counts its bytes."""
+    emit(
+        ptx.TensorLoadOp(
+            tensor_map.ssa, _integers(coordinates), address(dst).ssa, address(mbar).ssa, None, _policy(cache_policy)
+        )
+    )
+
+
+def cp_async_bulk_tensor_shared_cluster_global(
+    dst: Any,
+    tensor_map: MapPointer,
+    coordinates: Sequence[Any],
+    mbar: Any,
+    im2col_offsets: Sequence[Any] = (),
+    *,
+    multicast_mask: Any = None,
+    group: CTAGroup | None = None,
+    cache_policy: Any = None,
+) -> None:
+    """As `cp_async_bulk_tensor_shared_cta_global`; with `multicast_mask` to the same place in each block of the cluster
+    that it names by a bit, whose own mbarrier counts the bytes. Raises TilefoldError (E2102) for offsets and groups.
+    """
+    if im2col_offsets or group is CTAGroup.CTA_2:
+        what = "copies of tiles by im2col" if im2col_offsets else "copies for a pair of blocks"
+        raise TilefoldError(Code.TARGET_TOO_OLD, f"there are no {what}", "copy tiles, for one block or by a mask")
+    mask = None if multicast_mask is None else convert(multicast_mask, Uint16).ssa
+    emit(
+        ptx.TensorLoadOp(
+            tensor_map.ssa, _integers(coordinates), address(dst).ssa, address(mbar).ssa, mask, _policy(cache_policy)
+        )
+    )
+
+
+def cp_async_bulk_tensor_global_shared_cta(
+    tensor_map: MapPointer, src: Any, coordinates: Sequence[Any], cache_policy: Any = None
+) -> None:
+    """Starts copying a box from shared memory to the tensor, in the thread's bulk group."""
+    emit(ptx.TensorStoreOp(tensor_map.ssa, _integers(coordinates), address(src).ssa, _policy(cache_policy)))
+
+
+def prefetch_tensormap(tensor_map: MapPointer) -> None:
+    """Lets a cache fetch a map that copies will use."""
+    emit(ptx.PrefetchTensorMapOp(tensor_map.ssa))
+
+
+def _integers(coordinates: Sequence[Any]) -> list[SSAValue]:
+    return [convert(coordinate, Int32).ssa for coordinate in coordinates]
+
+
+def _policy(policy: Any) -> SSAValue | None:
+    return None if policy is None else convert(policy, Int64).ssa
+
+
+__all__ = [
+    "TensorMap", "TensorMapDataFormat", "TensorMapSwizzle", "cp_async_bulk_tensor_global_shared_cta",
+    "cp_async_bulk_tensor_shared_cluster_global", "cp_async_bulk_tensor_shared_cta_global",
+    "create_tensor_map_tiled", "create_tensor_map_tiled_from_view", "prefetch_tensormap",
+]  # fmt: skip

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor maps that functions of the host make, of extents and strides, for kernels that copy boxes by coordinates.
+"""
+from tilefold.compiler.builder.primitives.tensor_maps import (
+    TensorMap,
+    TensorMapDataFormat,
+    TensorMapSwizzle,
+    create_tensor_map_tiled,
+    create_tensor_map_tiled_from_view,
+)
+
+__all__ = [
+    "TensorMap", "TensorMapDataFormat", "TensorMapSwizzle", "create_tensor_map_tiled",
+    "create_tensor_map_tiled_from_view",
+]  # fmt: skip
