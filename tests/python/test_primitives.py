@@ -335,3 +335,8 @@ def test_an_access_outside_of_the_memory_of_a_pointer_is_reported() -> None:
 
     with pytest.raises(TilefoldError, match="0 bytes past the end of argument dst"):
         outside(np.zeros(8, np.float32)).launch(grid=1, block=1, device="sim")
+
+
+def test_types_convert_numbers_outside_of_kernels() -> None:
+    assert (cute.Int32(3.0), cute.Float32(2), cute.Boolean(5)) == (3, 2.0, True)
+    assert isinstance(cute.Float32(2), float)

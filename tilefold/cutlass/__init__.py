@@ -10,10 +10,17 @@ from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.control.counted import make_range as range
+from tilefold.compiler.builder.instructions.math import maximum as max
+from tilefold.compiler.builder.instructions.math import minimum as min
+from tilefold.compiler.builder.primitives.arrays import Array, make_array_view
+from tilefold.compiler.builder.primitives.tensor_maps import GridConstant
+from tilefold.compiler.builder.primitives.words import AddressSpace
 from tilefold.compiler.builder.scalars.dtypes import DTYPES, DType
 from tilefold.compiler.builder.scalars.dtypes import DType as Numeric
 from tilefold.compiler.builder.scalars.values import Float, Value
 from tilefold.compiler.builder.scalars.values import Int as Integer
+from tilefold.compiler.builder.tensors.raw_pointers import RawPointer as Pointer
+from tilefold.compiler.builder.tensors.vectors import Vector
 from tilefold.cute import (
     BFloat16,
     Boolean,
@@ -36,15 +43,17 @@ from tilefold.cute import (
     const_expr,
     range_constexpr,
 )
+from tilefold.layout.algebra.swizzle import Swizzle
 
 from .modules import add_modules
 
 range_dynamic = range
 
 __all__ = [
-    "BFloat16", "Boolean", "Constexpr", "Float", "Float16", "Float32", "Float64", "Float8E4M3FN", "Float8E5M2",
-    "Int16", "Int32", "Int4", "Int64", "Int8", "Integer", "Numeric", "TFloat32", "Uint16", "Uint32", "Uint64",
-    "Uint8", "Value", "const_expr", "dtype", "install", "range", "range_constexpr", "range_dynamic",
+    "AddressSpace", "Array", "BFloat16", "Boolean", "Constexpr", "Float", "Float16", "Float32", "Float64",
+    "Float8E4M3FN", "Float8E5M2", "GridConstant", "Int16", "Int32", "Int4", "Int64", "Int8", "Integer", "Numeric",
+    "Pointer", "Swizzle", "TFloat32", "Uint16", "Uint32", "Uint64", "Uint8", "Value", "Vector", "const_expr", "dtype",
+    "install", "make_array_view", "max", "min", "range", "range_constexpr", "range_dynamic",
 ]  # fmt: skip
 
 

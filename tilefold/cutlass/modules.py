@@ -20,10 +20,12 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "experimental": "tilefold.cutlass.experimental",
     "experimental.cuda": "tilefold.cutlass.experimental.cuda",
     "experimental.primitives": "tilefold.cutlass.experimental.primitives",
+    "cuda": "tilefold.cutlass.cuda",
     "pipeline": "tilefold.cute.pipeline",
     "testing": "tilefold.cute.testing",
     "torch": "tilefold.cutlass.torch",
     "utils": "tilefold.cute.utils",
+    "vector": "tilefold.cutlass.vector",
     "utils.hopper_helpers": "tilefold.cute.utils.hopper_helpers",
 })  # fmt: skip
 """By the name behind `cutlass.` the module that stands for it."""

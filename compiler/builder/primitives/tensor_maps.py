@@ -46,6 +46,13 @@ class TensorMapDataFormat(Enum):
     B6X16_P32 = 4
 
 
+class GridConstant:
+    """Annotates a parameter that all threads of a grid read: `tensor_map: GridConstant[TensorMap]`."""
+
+    def __class_getitem__(cls, kind: Any) -> Any:
+        return kind
+
+
 @dataclass(frozen=True, slots=True)
 class MapPointer:
     """The address of a tensor map, as copies take it."""
@@ -84,7 +91,7 @@ def create_tensor_map_tiled(
     """
     pointer = global_address.pointer if isinstance(global_address, PointerNumber) else global_address
     if not isinstance(pointer, Pointer):
-        hint = "write global_address=tensor.iterator.toint()"
+        hint = "give tensor.iterator.toint()"
         raise TilefoldError(Code.BUILD_VALUE, f"expected an address, got {type(pointer).__name__}", hint)
     if tma_format not in (TensorMapDataFormat.DEFAULT, TensorMapDataFormat.BYTE):
         hint = "use elements of whole bytes"

@@ -13,7 +13,7 @@ from ....base.element_types import ELEMENT_TYPES, Kind
 from ....base.errors import Code, TilefoldError
 from ....dialects.arith.integer_range import Range, limits
 from ....dialects.element_types import ir_type
-from ..tracing.state import current
+from ..tracing.state import current, is_building
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class DType:
     unsigned: bool = False
 
     def __call__(self, x: Any) -> Any:
+        if not is_building() and isinstance(x, int | float):
+            return bool(x) if self.kind == "bool" else float(x) if self.kind == "float" else int(x)
         return current().convert(x, self)
 
     @property

@@ -27,6 +27,13 @@ def from_elements(elements: Sequence[Any], dtype: Any = None) -> Vec:
     return load(made)
 
 
+class Vector(Vec):
+    """A fragment, by the name of programs that make it of elements."""
+
+    __slots__ = ()
+    from_elements = staticmethod(from_elements)
+
+
 def broadcast_to(vector: Vec, shape: Any) -> Vec:
     """A vector repeated to a shape, as NumPy broadcasts."""
     return vector.broadcast_to(shape)
@@ -46,4 +53,4 @@ def row_major(vector: Vec) -> Vec:
     return from_elements([vector[place] for place in coordinates(*map(range, extents))], vector.dtype)
 
 
-__all__ = ["Vec", "broadcast_to", "from_elements", "full", "outerproduct", "row_major"]
+__all__ = ["Vector", "broadcast_to", "from_elements", "full", "outerproduct", "row_major"]

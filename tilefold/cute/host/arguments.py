@@ -43,6 +43,9 @@ class HostArguments(BoundArguments):
     streams: dict[str, Any] = field(default_factory=lambda: {})
     open: set[str] = field(default_factory=lambda: set())
 
+    def add(self, name: str, value: Any, annotation: object) -> object:
+        return super().add(name, value, None if isinstance(value, FakeTensor) else annotation)
+
     def _leaf(self, name: str, value: Any, annotation: object) -> object:
         if is_stream(value):
             name = self._unique(name)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import SSAValue
 
 from tilefold.base.errors import Code
+from tilefold.compiler.builder.primitives.arrays import Array
 from tilefold.compiler.builder.scalars.dtypes import Boolean, DType, Float32, Int32, Int64
 from tilefold.compiler.builder.scalars.values import Int, Value, convert
 from tilefold.compiler.builder.tensors.coordinates import as_tuple
@@ -152,6 +153,8 @@ def _argument(host: HostTrace, value: Any, annotation: object) -> Any:
         return value
     if isinstance(value, Value):
         return convert(value, annotation) if isinstance(annotation, DType) else value
+    if annotation is Array and isinstance(value, Tensor):
+        return Array.of(value)
     if isinstance(value, int | float):
         dtype = annotation if isinstance(annotation, DType) else None
         if dtype is None:
