@@ -52,7 +52,8 @@ class TensorMapOp(InferringOp):
     The tensor is an argument of the kernel or a view of one whose integers are computed from arguments alone: the
     launch makes the map. `smem` is the layout of a tile in shared memory, `tiler` cuts the tile of the tensor; by
     default it is the shape of `smem`. With `... multicast 2`, and SM90_TMA_LOAD_MULTICAST, two blocks of a cluster load
-    a part of each tile for both.
+    a part of each tile for both. With `... as "tf32"` the map has these elements, of as many bits as the tensor's: so
+    loads round those of f32 to tf32, and reductions compare integers as `u32` and `u64` do.
     """
 
     name = "tile.tensor_map"
@@ -61,11 +62,13 @@ class TensorMapOp(InferringOp):
     smem = prop_def(LayoutAttr)
     tiler = opt_prop_def(TilerAttr)
     multicast = opt_prop_def(IntegerAttr[I64])
+    held = opt_prop_def(StringAttr)
     result = result_def(TmaType)
     traits = traits_def(Pure())
     assembly_format = (
         "custom<Text>($kind) custom<Tensor>($tensor, type($tensor)) `smem` custom<Quoted>($smem) "
-        "(`tiler` custom<Quoted>($tiler)^)? (`multicast` $multicast^)? attr-dict custom<InferredTiling>(type($result))"
+        "(`tiler` custom<Quoted>($tiler)^)? (`multicast` $multicast^)? (`as` $held^)? attr-dict "
+        "custom<InferredTiling>(type($result))"
     )
 
     @classmethod
@@ -92,8 +95,11 @@ class TensorMapOp(InferringOp):
             tiler = TilerAttr(product_each(plain_layout(smem.data).shape))
         blocks = IntAttr(multicast.value.data if isinstance(multicast, IntegerAttr) else 1)
         layouts = tensor.layout.data, smem.data, tiler.data
-        _ = tensor_copies(kind.data, tensor.element_type, *layouts, blocks.data)  # raises what no type says
-        return [TmaType(kind, tensor.element_type, tensor.layout, smem, tiler, blocks)]
+        held = properties.get("held")
+        assert held is None or isinstance(held, StringAttr)
+        held = held or StringAttr("")
+        _ = tensor_copies(kind.data, tensor.element_type, *layouts, blocks.data, held.data)  # raises what no type says
+        return [TmaType(kind, tensor.element_type, tensor.layout, smem, tiler, blocks, held)]
 
     def verify_(self) -> None:
         super().verify_()

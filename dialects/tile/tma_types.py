@@ -30,7 +30,8 @@ class TmaType(ParametrizedAttribute, TypeAttribute):
     copies by CuTe's name of the atom, the elements of the tensor in global memory, its layout, the layout of a tile in
     shared memory, and the tiler that cuts the tile.
 
-    `..., multicast 2>`: two blocks of a cluster load a part of each tile for both. The value is the tensor map.
+    `..., multicast 2>`: two blocks of a cluster load a part of each tile for both; `..., as "tf32">`: the map has other
+    elements than the tensor, of as many bits. The value is the tensor map.
     """
 
     name = "tile.tma"
@@ -40,12 +41,20 @@ class TmaType(ParametrizedAttribute, TypeAttribute):
     smem: LayoutAttr
     tiler: TilerAttr
     multicast: IntAttr
+    held: StringAttr
+
+    @property
+    def element(self) -> MapElement:
+        """The elements of the map."""
+        element = map_element(self.element_type, self.tma_copy.instruction.reduction, self.held.data)
+        assert element is not None, "the verifier checks this"
+        return element
 
     @property
     def tma_copy(self) -> TmaCopy:
         """The tensor copies. `LayoutError` where no map describes the tensor, or none moves the tile."""
         layouts = self.gmem.data, self.smem.data, self.tiler.data
-        return tensor_copies(self.kind.data, self.element_type, *layouts, self.multicast.data)
+        return tensor_copies(self.kind.data, self.element_type, *layouts, self.multicast.data, self.held.data)
 
     def verify(self) -> None:
         try:
@@ -62,6 +71,8 @@ class TmaType(ParametrizedAttribute, TypeAttribute):
                 printer.print_string(f', "{to_text(part)}"')
             if self.multicast.data != 1:
                 printer.print_string(f", multicast {self.multicast.data}")
+            if self.held.data:
+                printer.print_string(f', as "{self.held.data}"')
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
@@ -75,47 +86,56 @@ class TmaType(ParametrizedAttribute, TypeAttribute):
                 layouts.append(LayoutAttr(parse_quoted(parser, parse_layout)))
             parser.parse_punctuation(",")
             tiler = TilerAttr(parse_quoted(parser, parse_tiler))
-            multicast = 1
-            if parser.parse_optional_punctuation(",") is not None:
-                parser.parse_keyword("multicast")
+            multicast, held = 1, ""
+            more = parser.parse_optional_punctuation(",") is not None
+            if more and parser.parse_optional_keyword("multicast") is not None:
                 multicast = parser.parse_integer(allow_boolean=False, allow_negative=False)
-            return [kind, element, *layouts, tiler, IntAttr(multicast)]
+                more = parser.parse_optional_punctuation(",") is not None
+            if more:
+                parser.parse_keyword("as")
+                held = parser.parse_str_literal()
+            return [kind, element, *layouts, tiler, IntAttr(multicast), StringAttr(held)]
 
 
 _MOST_SHARED = 1 << 18
 """More bytes of shared memory than any block has."""
 
 
-def map_element(type: Attribute, reduction: str = "") -> MapElement | None:
-    """The elements of a map for those of a tensor, of which copies have a reduction; None where there are none.
+def map_element(type: Attribute, reduction: str = "", held: str = "") -> MapElement | None:
+    """The elements of a map for those of a tensor, of which copies have a reduction; None where there are none. Those
+    that are `held` are of this name, and of as many bits.
 
     Integers of the IR have no sign; those of a map are signed where that makes a difference.
     """
     element = element_of(type)
-    if element is None:
+    if element is None or (held and (held not in MAP_ELEMENTS or MAP_ELEMENTS[held].type.bits != element.bits)):
         return None
-    names = (element.ptx, f"u{element.bits}") if element.kind == "int" or not reduction else (element.ptx,)
+    both = element.kind == "int" or not reduction
+    names = (held,) if held else (element.ptx, f"u{element.bits}") if both else (element.ptx,)
     known = [MAP_ELEMENTS[name] for name in names if name in MAP_ELEMENTS]
     return next((made for made in known if not reduction or reduction in made.reductions), None)
 
 
 @lru_cache(maxsize=256)
 def tensor_copies(
-    kind: str, element: Attribute, gmem: LayoutLike, smem: LayoutLike, tiler: Tiler, multicast: int
+    kind: str, element: Attribute, gmem: LayoutLike, smem: LayoutLike, tiler: Tiler, multicast: int, as_: str = ""
 ) -> TmaCopy:
     """The tensor copies of a type by its parameters; kept, since every use of a map asks for them.
 
     Raises `LayoutError` for an unknown atom (E0302), a tensor that no map describes (E0322) and a tile that no
     instruction moves (E0323).
     """
-    instruction, held = TENSOR_COPIES.get(kind), map_element(element)
+    instruction, held = TENSOR_COPIES.get(kind), map_element(element, held=as_)
     if instruction is None:
         text = f"there is no tensor copy {kind[:80]!r}"
         raise LayoutError(Code.ATOM_UNKNOWN, text, f"tensor copies: {', '.join(TENSOR_COPIES)}")
     if not isinstance(gmem, Layout):
         raise LayoutError(Code.TENSOR_MAP, f"no tensor map describes {gmem}: the layout is swizzled")
     if held is None:
-        text, hint = f"no tensor map has elements of type {element}", "elements have whole bytes: see tile.recast"
+        hint = "elements have whole bytes: see tile.recast"
+        if as_:
+            hint = f"elements of a map, of as many bits as the tensor's: {', '.join(MAP_ELEMENTS)}"
+        text = f"no tensor map has elements of type {element}" + (f" as {as_}" if as_ else "")
         raise LayoutError(Code.TENSOR_MAP, text, hint)
     inner = plain_layout(smem)
     if not all(type(leaf) is int and leaf >= 0 for leaf in (*leaves(inner.shape), *leaves(inner.stride))):
@@ -123,7 +143,7 @@ def tensor_copies(
     if max(inner.size, cosize(inner)) * held.type.bits > 8 * _MOST_SHARED:
         text = f"a tile {smem} of elements of {held.type.bits} bits does not fit in shared memory"
         raise LayoutError(Code.TMA_BOX, text, "use a smaller tile")
-    if map_element(element, instruction.reduction) is None:
+    if map_element(element, instruction.reduction, as_) is None:
         text, hint = (
             f"{kind} does not combine elements of type {element}",
             "see cp.reduce.async.bulk.tensor in the PTX ISA",

@@ -13,7 +13,6 @@ from ...dialects.ptx import MAP, MAP_FIELDS, TensorMapReplaceOp
 from ...dialects.scalars import with_scalars
 from ...dialects.tile import Crd2IdxOp, TensorMapOp, TmaType, UpdateTensorMapOp, ViewOp
 from ...dialects.tile.assembly import fill_coordinate, unwrapped
-from ...dialects.tile.tma_types import map_element
 from ...layout.algebra.core import Layout
 from ...layout.algebra.integers import add, mul
 from ...layout.tma.launch_int import LaunchInt, LaunchValue
@@ -82,12 +81,11 @@ class TensorMaps:
         layout: Layout = with_scalars(op.tensor.type.layout.data, [self._value(op, scalar) for scalar in scalars])
         tma = op.result.type
         assert isinstance(tma, TmaType)
-        copy, element = tma.tma_copy, map_element(tma.element_type, tma.tma_copy.instruction.reduction)
-        assert element is not None, "the verifier checks this"
+        copy = tma.tma_copy
         dimensions = copy.dimensions(layout)
         return MapRecipe(
             self._names[tensor],
-            element,
+            tma.element,
             tuple(extent for extent, _ in dimensions),
             tuple(mul(stride, copy.bits // 8) for _, stride in dimensions[1:]),
             copy.box,

@@ -44,6 +44,8 @@ TMA_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "tile.tensor_map": (
         tma_setup(),
         tma_setup(multicast=2),
+        '%0 = tile.tensor_map "SM90_TMA_LOAD" %A smem "(64,8):(1,64)" tiler "(64,8)" as "bf16"'
+        ' : !tile.tma<"SM90_TMA_LOAD", f16, "(64,32):(1,64)", "(64,8):(1,64)", "(64,8)", as "bf16">',
         '%0 = tile.tensor_map "SM90_TMA_STORE" %A smem "(64,8):(1,64)" tiler "(64,8)"'
         ' : !tile.tma<"SM90_TMA_STORE", f16, "(64,32):(1,64)", "(64,8):(1,64)", "(64,8)">',
     ),

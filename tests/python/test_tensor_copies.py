@@ -103,6 +103,47 @@ def test_blocks_add_to_one_tile() -> None:
     assert np.array_equal(B, A.reshape(4, 8, 32).sum(axis=0))
 
 
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize(("kind", "dtype"), [
+    (cute.ReductionOp.MAX, np.uint32), (cute.ReductionOp.MIN, np.uint32), (cute.ReductionOp.MAX, np.int32),
+    (cute.ReductionOp.MIN, np.uint64), (cute.ReductionOp.MAX, np.int64),
+])  # fmt: skip
+def test_blocks_compare_with_one_tile(kind: Any, dtype: Any, stage: str) -> None:
+    """Of integers with a sign and without, from both halves of their range."""
+    bits, rng = np.iinfo(dtype), np.random.default_rng(0)
+    A = rng.integers(bits.min, bits.max, (16, 32), dtype=dtype)
+    B = rng.integers(bits.min, bits.max, (8, 32), dtype=dtype)
+    several = np.concatenate([A.reshape(2, 8, 32), B[None]])
+    summed(A, B, kind).launch(grid=2, block=32, device="sim", stage=stage)
+    assert np.array_equal(B, several.max(axis=0) if kind is cute.ReductionOp.MAX else several.min(axis=0))
+
+
+@cute.kernel
+def rounded(A: cute.Tensor, B: cute.Tensor):
+    layout, t = cute.make_layout((8, 32), stride=(32, 1)), cute.arch.thread_idx()[0]
+    op, internal = cpasync.CopyBulkTensorTileG2SOp(), cute.TFloat32
+    atom, coords = cpasync.make_tiled_tma_atom(op, A, layout, (8, 32), internal_type=internal)
+    s, full = cute.make_smem_tensor(layout, cute.Float32, 128), barrier()
+    to, source = cpasync.tma_partition(atom, 0, ONE, cute.group_modes(s, 0, 2), cute.group_modes(coords, 0, 2))
+    if t == 0:
+        cute.arch.mbarrier_init(full, 1)
+        cute.arch.mbarrier_arrive_and_expect_tx(full, 1024)
+        cute.copy(atom, source, to, tma_bar_ptr=full)
+    cute.arch.sync_threads()
+    cute.arch.mbarrier_wait(full, 0)
+    for row in cute.range_constexpr(8):
+        B[row, t] = s[row, t]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_loads_as_tf32_round(stage: str) -> None:
+    A, B = np.random.default_rng(0).random((8, 32)).astype(np.float32), np.zeros((8, 32), np.float32)
+    rounded(A, B).launch(grid=1, block=32, device="sim", stage=stage)
+    assert not (B.view(np.uint32) & 0x1FFF).any()
+    np.testing.assert_allclose(B, A, rtol=2**-11)
+    assert (B != A).any()
+
+
 def test_extents_and_strides_at_run_time() -> None:
     A = np.random.default_rng(0).random((128, 200)).astype(np.float16)[:, :64]
     B = np.zeros((128, 128), np.float16)
@@ -125,6 +166,14 @@ def _parts(A: Any) -> Any:
     s = cute.group_modes(cute.make_smem_tensor(swizzled(), cute.Float16, 1024), 0, 2)
     g = cute.group_modes(cute.local_tile(coords, SHAPE, (0, 0)), 0, 2)
     return atom, *cpasync.tma_partition(atom, 0, ONE, s, g)
+
+
+def _other_bits(A: Any) -> None:
+    _made(A, internal_type=cute.Int32)
+
+
+def _no_such_elements(A: Any) -> None:
+    _made(A, internal_type=cute.Float8E4M3FN)
 
 
 def _no_barrier(A: Any) -> None:
@@ -168,6 +217,8 @@ MISTAKES: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda A: cute.prefetch(None, A), "E5002", "expected the atom of a tensor copy"),  # pyright: ignore[reportArgumentType]
     (lambda A: cpasync.create_tma_multicast_mask(cute.make_layout((4, 8)), (0, 7), 0), "E0323", "rank 31"),
     (_no_barrier, "E0324", "has no mbarrier"),
+    (_other_bits, "E0322", "no tensor map has elements of type f16 as s32"),
+    (_no_such_elements, "E0322", "no tensor map has elements of type f16 as"),
     (_wrong_barrier, "E5002", "expected the address of an element, got int"),
     (_predicates, "E5002", "a tensor copy has no predicates"),
     (_barrier_of_another_copy, "E5002", "only a tensor copy has an mbarrier"),
@@ -208,11 +259,11 @@ def test_a_map_of_a_tile_of_the_thread_is_refused_before_it_is_lowered() -> None
     assert caught.value.code == "E0322"
 
 
-def test_no_smallest_of_integers_without_a_sign() -> None:
-    A = np.zeros((32, 32), np.uint32)
-    with pytest.raises(TilefoldError, match="Uint32") as caught:
-        summed(A, np.zeros((8, 32), np.uint32), cute.ReductionOp.MIN).build(32)
-    assert caught.value.code == "E5002"
+def test_no_smallest_of_small_integers() -> None:
+    A = np.zeros((32, 32), np.uint8)
+    with pytest.raises(TilefoldError, match="does not combine elements of type i8") as caught:
+        summed(A, np.zeros((8, 32), np.uint8), cute.ReductionOp.MIN).build(32)
+    assert caught.value.code == "E0304"
 
 
 def test_a_launch_refuses_a_tensor_without_a_map() -> None:

@@ -144,7 +144,7 @@ class CopyReduceBulkTensorTileS2GOp(TensorCopyOp):
     reduction_kind: ReductionOp = ReductionOp.ADD
 
     def atom_name(self, bits: int | None) -> str:
-        return f"SM90_TMA_REDUCE_{self.reduction_kind.name}"
+        return f"SM90_TMA_REDUCE_{self.reduction_kind.name.upper()}"
 
 
 @dataclass(frozen=True, slots=True)

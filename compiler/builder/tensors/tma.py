@@ -9,10 +9,12 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import SSAValue
 
+from ....base.element_types import BY_NAME
 from ....base.errors import Code, TilefoldError
 from ....dialects.cute import LayoutAttr, TilerAttr
 from ....dialects.tile import CopyOp, PrefetchOp, TensorMapOp, TmaPartitionOp, TmaTensorOp, TmaType
 from ....layout.tma.partition import multicast_mask
+from ....layout.tma.recipe import MAP_ELEMENTS
 from ..scalars.dtypes import DType, Int64, Uint16, dtype_of
 from ..scalars.values import convert
 from ..tracing.state import emit
@@ -51,15 +53,22 @@ class TmaAtom:
 
 
 def make_tiled_tma_atom(
-    op: "nvgpu.TensorCopyOp", gmem_tensor: Tensor, smem_layout: Any, cta_tiler: Any, num_multicast: int = 1
+    op: "nvgpu.TensorCopyOp",
+    gmem_tensor: Tensor,
+    smem_layout: Any,
+    cta_tiler: Any,
+    num_multicast: int = 1,
+    *,
+    internal_type: DType | None = None,
 ) -> tuple[TmaAtom, CoordTensor]:
     """A tensor map for copies of tiles between a tensor in global memory and shared memory, and the tensor of the
     coordinates that it takes, which is tiled as the tensor would be.
 
     The tensor is an argument of the kernel, or a view of one that does not depend on the block or the thread: each
     launch makes the map. `cta_tiler` cuts a tile, `smem_layout` is the tile's layout in shared memory; `num_multicast`
-    blocks of a cluster load a part of it each. Raises TilefoldError where no map describes the tensor (E0322), or no
-    instruction moves the tile (E0323).
+    blocks of a cluster load a part of it each. The map has elements of the `internal_type`, of as many bits as the
+    tensor's: a load as TFloat32 rounds those of Float32. Raises TilefoldError where no map describes the tensor
+    (E0322), or no instruction moves the tile (E0323).
     """
     if not isinstance(op, nvgpu.TensorCopyOp):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(
@@ -70,18 +79,26 @@ def make_tiled_tma_atom(
     for given in (smem_layout, cta_tiler, num_multicast):
         check_static(given, "tiles are static, but this is")
     source = as_tensor(gmem_tensor)
-    kind = op.reduction_kind if isinstance(op, nvgpu.CopyReduceBulkTensorTileS2GOp) else None
-    if kind in (ReductionOp.MIN, ReductionOp.MAX) and source.element_type.unsigned:
-        message = f"tensor copies compare integers with their signs, but the elements are {source.element_type}"
-        raise TilefoldError(Code.BUILD_VALUE, message, "use signed integers, or floats")
     properties = {
         "kind": StringAttr(op.atom_name(None)),
         "smem": LayoutAttr(as_layout(smem_layout)),
         "tiler": TilerAttr(tuples(cta_tiler)),
         "multicast": None if num_multicast == 1 else IntegerAttr(num_multicast, i64),
+        "held": _held(op, source.element_type if internal_type is None else internal_type, source.element_type),
     }
     tma = emit(TensorMapOp.inferred([source.ssa], properties)).results[0]
     return TmaAtom(tma), CoordTensor(emit(TmaTensorOp.inferred([tma])).results[0])
+
+
+def _held(op: "nvgpu.TensorCopyOp", asked: DType, given: DType) -> StringAttr | None:
+    """The elements of a map by name, where they are not those that a map of the tensor has by itself."""
+    kind = op.reduction_kind if isinstance(op, nvgpu.CopyReduceBulkTensorTileS2GOp) else None
+    unsigned = kind in (ReductionOp.MIN, ReductionOp.MAX) and asked.unsigned
+    if not unsigned and asked == given:
+        return None
+    element = BY_NAME[asked.name]
+    names = (f"u{element.bits}",) if unsigned else (element.ptx, f"u{element.bits}")
+    return StringAttr(next((name for name in names if name in MAP_ELEMENTS), asked.name))
 
 
 def tma_partition(

@@ -15,7 +15,6 @@ from ....dialects import tile
 from ....dialects.ptx import MAP, MAP_FIELDS, SHARED, CopyTensorMapOp, TensorMapReplaceOp
 from ....dialects.tile.tma import instruction_of
 from ....dialects.tile.tma_rules import split_by_instructions
-from ....dialects.tile.tma_types import map_element
 from ....layout.algebra.axes import along
 from ....layout.algebra.core import Layout, join
 from ....layout.algebra.inttuple import leaves, transform_leaves
@@ -34,8 +33,7 @@ def _tensor_map(op: tile.TensorMapOp, t: Translator) -> Step:
     source, result, tensor, site = t.slot(op.tensor), t.slot(op.result), op.tensor.type, site_of(op)
     type = op.result.type
     assert isinstance(type, tile.TmaType)
-    copy, element = type.tma_copy, map_element(type.element_type, type.tma_copy.instruction.reduction)
-    assert element is not None, "the verifier checks this"
+    copy, element = type.tma_copy, type.element
 
     def step(warp: Warp) -> None:
         given, maps = tensor_value(warp.registers[source]), warp.launch.maps
