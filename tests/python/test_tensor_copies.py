@@ -111,8 +111,7 @@ def test_blocks_add_to_one_tile() -> None:
 def test_blocks_compare_with_one_tile(kind: Any, dtype: Any, stage: str) -> None:
     """Of integers with a sign and without, from both halves of their range."""
     bits, rng = np.iinfo(dtype), np.random.default_rng(0)
-    A = rng.integers(bits.min, bits.max, (16, 32), dtype=dtype)
-    B = rng.integers(bits.min, bits.max, (8, 32), dtype=dtype)
+    A, B = (np.array(rng.integers(bits.min, bits.max, (rows, 32), dtype), dtype) for rows in (16, 8))
     several = np.concatenate([A.reshape(2, 8, 32), B[None]])
     summed(A, B, kind).launch(grid=2, block=32, device="sim", stage=stage)
     assert np.array_equal(B, several.max(axis=0) if kind is cute.ReductionOp.MAX else several.min(axis=0))
