@@ -59,6 +59,7 @@ from .types import Space, SpaceAttr, TensorType
 from .views import (
     CoalesceOp,
     CompositionOp,
+    DomainOffsetOp,
     FlatDivideOp,
     GroupModesOp,
     LocalTileOp,
@@ -81,13 +82,13 @@ TILE = Dialect(
 
 __all__ = [
     "AliasOp", "AllocOp", "AtomCallOp", "BoundsOp", "CoalesceOp", "CompositionOp", "CoordTensorOp", "CoordTensorType",
-    "CoordinateOp", "CopyAtomAttr", "CopyOp", "CopyTensorMapOp", "Crd2IdxOp", "DimOp", "FillOp", "FlatDivideOp",
-    "FragmentOp", "GemmOp", "GetScalarsOp", "GroupModesOp", "IdentityOp", "LoadOp", "LocalPartitionOp", "LocalTileOp",
-    "LogicalDivideOp", "MakeFragmentAOp", "MakeFragmentBOp", "MakeFragmentCOp", "MakeFragmentLikeOp", "MakeTensorOp",
-    "MapOp", "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp", "PartitionAOp", "PartitionBOp", "PartitionCOp",
-    "PartitionDOp", "PartitionSOp", "PeerOp", "PrefetchOp", "PrintOp", "PrintTensorOp", "PtrOp", "RasterizeOp",
-    "RecastOp", "RetileDOp", "RetileSOp", "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr", "StoreOp",
-    "StrideOp", "TILE", "TensorMapOp", "TensorMapPtrOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType",
-    "TiledDivideOp", "TiledMmaOp", "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType",
-    "UpdateTensorMapOp", "ViewOp", "YieldOp", "ZippedDivideOp",
+    "CoordinateOp", "CopyAtomAttr", "CopyOp", "CopyTensorMapOp", "Crd2IdxOp", "DimOp", "DomainOffsetOp", "FillOp",
+    "FlatDivideOp", "FragmentOp", "GemmOp", "GetScalarsOp", "GroupModesOp", "IdentityOp", "LoadOp", "LocalPartitionOp",
+    "LocalTileOp", "LogicalDivideOp", "MakeFragmentAOp", "MakeFragmentBOp", "MakeFragmentCOp", "MakeFragmentLikeOp",
+    "MakeTensorOp", "MapOp", "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp", "PartitionAOp", "PartitionBOp",
+    "PartitionCOp", "PartitionDOp", "PartitionSOp", "PeerOp", "PrefetchOp", "PrintOp", "PrintTensorOp", "PtrOp",
+    "RasterizeOp", "RecastOp", "RetileDOp", "RetileSOp", "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr",
+    "StoreOp", "StrideOp", "TILE", "TensorMapOp", "TensorMapPtrOp", "TensorType", "TileKernelOp", "TiledCopyOp",
+    "TiledCopyType", "TiledDivideOp", "TiledMmaOp", "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp",
+    "TmaType", "UpdateTensorMapOp", "ViewOp", "YieldOp", "ZippedDivideOp",
 ]  # fmt: skip

@@ -121,6 +121,28 @@ class SliceOp(_CoordinateView):
         return fill_coordinate(given.coord, values)
 
 
+@irdl_op_definition
+class DomainOffsetOp(_CoordinateView):
+    """`tile.domain_offset %t, (%i, 0)`: the tensor as seen from a coordinate: its layout, begun there (CuTe's
+    domain_offset). Elements beyond its end must not be accessed.
+    """
+
+    name = "tile.domain_offset"
+    assembly_format = f"{VIEWED} `,` custom<Marked>() custom<Coordinate>($coord, $coords) {RESULT}"
+
+    @classmethod
+    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+        return select(group_modes(layout, 0, len(layout)), 0, 0)  # where it begins, and what is seen from there
+
+    @classmethod
+    def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+        return fill_coordinate(given.coord, values), everything(layout[1].shape)
+
+    @classmethod
+    def selection(cls, coord: Any, shape: Any) -> tuple[Any, Any]:
+        return coord[0], shape[0]
+
+
 class _TilerView(LayoutViewOp):
     """A view by a function of the layout and a tiler."""
 

@@ -224,13 +224,19 @@ def attention(Q: Array, K: Array, V: Array, Out: Array, config: Config = DEFAULT
 
 
 def reference(Q: np.ndarray, K: np.ndarray, V: np.ndarray, causal: bool) -> np.ndarray:
-    """The same in f32."""
-    q, k, v = (x.astype(np.float32).transpose(1, 0, 2) for x in (Q, K, V))
-    scores = q @ k.transpose(0, 2, 1) / math.sqrt(Q.shape[2])
+    """The same in f32: (..., rows, heads, D). Heads of Q that follow each other may share one of K and V. Where causal,
+    the last row sees all keys; a row that sees none is 0.
+    """
+    shared = Q.shape[-2] // K.shape[-2]
+    q, k, v = (np.swapaxes(x.astype(np.float32), -2, -3) for x in (Q, *(np.repeat(x, shared, -2) for x in (K, V))))
+    scores = q @ np.swapaxes(k, -1, -2) / math.sqrt(Q.shape[-1])
+    rows, keys = scores.shape[-2:]
     if causal:
-        scores[:, ~np.tri(len(Q), dtype=bool)] = -np.inf
-    power = np.exp(scores - scores.max(axis=2, keepdims=True))
-    return (power / power.sum(axis=2, keepdims=True) @ v).transpose(1, 0, 2)
+        scores[..., ~np.tri(rows, keys, keys - rows, dtype=bool)] = -np.inf
+    top = scores.max(axis=-1, keepdims=True, initial=-1e30)
+    power = np.exp(scores - top)
+    sums = power.sum(axis=-1, keepdims=True)
+    return np.swapaxes(power / np.where(sums > 0, sums, 1) @ v, -2, -3)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,64 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""O = softmax(Q K^T * scale) V for each head, in f16 on Hopper (sm_90a): tensor copies, multiplications by warpgroups.
+"""O = softmax(Q K^T * scale) V for each head on Hopper (sm_90a): tensor copies, multiplications by warpgroups.
 
-Q, K, V and O are (sequence, heads, D), with D contiguous: 64, 128 or 256. A block has one warpgroup that loads tiles by
-tensor copies and two or three that multiply, 64 rows of one head each. These keep for each row the greatest score so
-far, the sum of exponentials and the unfinished row of O. While one tile of keys becomes exponentials, the tensor cores
-multiply the exponentials before by their values; of two warpgroups one multiplies while the other exponentiates (Shah
-et al., FlashAttention-3, 2024).
+Q and O are (batch, rows, heads, D), K and V (batch, keys, heads, D), f16 or bf16, with D contiguous: 64, 96, 128 or
+256. K and V may have fewer heads than Q; neighbouring heads of Q share one then. Where causal, the last row sees all
+keys. Packed sequences of several lengths, one after the other, are (1, tokens, heads, D) with the first token of each
+and their number in `starts`, and in `starts_k` for K and V.
+
+A block has one warpgroup that loads tiles by tensor copies and two or three that multiply, 64 rows of one head each.
+These keep for each row the greatest score so far, the sum of exponentials and the unfinished row of O. While one tile
+of keys becomes exponentials, the tensor cores multiply the exponentials before by their values; of two warpgroups one
+multiplies while the other exponentiates (Shah et al., FlashAttention-3, 2024). The next rows' first keys are multiplied
+with the last values of these. A block that is done with its rows draws the next ones from a counter.
 
     python examples/python/attention_sm90.py
-    python examples/python/attention_sm90.py --device cuda --sequence 4096 --heads 32 --depth 128 --keys 176
+    python examples/python/attention_sm90.py --device cuda --rows 4096 --length 4096 --heads 32 --depth 128 --blocks 132
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from attention import exp2, quad_reduce, reference
+from attention_tiles import ROWS, WARPGROUP, Config, Tile, Tiles, chosen_config, load_stage
 from common import Array, check, chosen, normal, parser, place
 
 from tilefold import cute
 from tilefold.cute import pipeline
 from tilefold.cute.nvgpu import cpasync, warpgroup
 
-WARPGROUP = 128
-"""The threads of a warpgroup."""
 NEVER = float("-inf")
-
-
-@dataclass(frozen=True)
-class Config:
-    """The keys of a tile, the warpgroups that multiply, which have 64 rows each, and the stages of keys and values;
-    whether keys after a row's own are left out.
-
-    Where causal, blocks go through `group` heads at a time, the rows with most keys first. The defaults are for D = 64.
-    """
-
-    keys: int = 128
-    consumers: int = 3
-    stages: int = 2
-    causal: bool = False
-    group: int = 32
-
-    @property
-    def rows(self) -> int:
-        """The rows of a block."""
-        return 64 * self.consumers
-
-    @property
-    def threads(self) -> int:
-        """The threads of a block."""
-        return WARPGROUP * (1 + self.consumers)
-
-    @property
-    def registers(self) -> tuple[int, int]:
-        """The registers of a thread that loads and of one that multiplies."""
-        return (24, 240) if self.consumers == 2 else (32, 160)
-
-
-DEFAULT = Config()
 
 
 @cute.jit
@@ -88,156 +58,202 @@ def attention_kernel(
     mV: cute.Tensor,
     mOut: cute.Tensor,
     scale: cute.Float32,
+    counter: cute.Tensor,
     config: cute.Constexpr[Config],
+    starts: cute.Tensor | None = None,
+    starts_k: cute.Tensor | None = None,
 ):
     t, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
     blocks, _, _ = cute.arch.grid_dim()
     warp = cute.arch.make_warp_uniform(t // 32)
     group = cute.arch.make_warp_uniform(t // WARPGROUP)
-    sequence, heads, depth = mQ.shape
-    rows, keys = config.rows, config.keys
-    tiles, all_keys = cute.ceil_div(sequence, rows), cute.ceil_div(sequence, keys)
+    cute.arch.griddepcontrol_launch_dependents()
+    half, single = mQ.element_type, cute.Float32
+    _, sequence, heads, depth = mQ.shape
+    _, sequence_k, heads_k, _ = mK.shape
+    consumers, keys = config.consumers, config.keys
 
     # shared memory, and the tensor copies that fill it
-    by_k = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, cute.Float16)
-    by_mn = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.MN_SW128, cute.Float16)
-    layout_q = cute.tile_to_shape(by_k, (rows, depth), order=(0, 1))
+    kinds = warpgroup.SmemLayoutAtomKind
+    by_k = warpgroup.make_smem_layout_atom(kinds.K_SW64 if depth % 64 else kinds.K_SW128, half)
+    by_mn = warpgroup.make_smem_layout_atom(kinds.MN_SW64 if depth % 64 else kinds.MN_SW128, half)
+    layout_q = cute.tile_to_shape(by_k, (ROWS, depth, consumers * config.row_stages), order=(0, 1, 2))
     layout_k = cute.tile_to_shape(by_k, (keys, depth, config.stages), order=(0, 1, 2))
     layout_v = cute.tile_to_shape(by_mn, (depth, keys, config.stages), order=(1, 0, 2))
-    sQ = cute.make_smem_tensor(layout_q, cute.Float16, alignment=1024)
-    sK = cute.make_smem_tensor(layout_k, cute.Float16, alignment=1024)
-    sV = cute.make_smem_tensor(layout_v, cute.Float16, alignment=1024)
-    load = cpasync.CopyBulkTensorTileG2SOp()
-    load_q, gQ = cpasync.make_tiled_tma_atom(load, cute.select(mQ, [0, 2, 1]), layout_q, (rows, depth))
-    load_k, gK = cpasync.make_tiled_tma_atom(
-        load, cute.select(mK, [0, 2, 1]), cute.slice_(layout_k, (None, None, 0)), (keys, depth)
-    )
-    load_v, gV = cpasync.make_tiled_tma_atom(
-        load, cute.select(mV, [2, 0, 1]), cute.slice_(layout_v, (None, None, 0)), (depth, keys)
-    )
+    sQ, sK, sV = (cute.make_smem_tensor(layout, half, alignment=1024) for layout in (layout_q, layout_k, layout_v))
 
-    def parts(atom: Any, shared: Any, coordinates: Any, shape: Any) -> Any:
-        """A tile in shared memory and those of a tensor, as an instruction moves them."""
-        tiled = cute.local_tile(coordinates, shape, (None, None, None))
+    def load_of(tensor: Any, order: list[int], layout: Any, shape: Any) -> Any:
+        """The tensor copy of a tile, and the coordinates of the tensor."""
+        one_stage = cute.slice_(layout, (None, None, 0))
+        return cpasync.make_tiled_tma_atom(
+            cpasync.CopyBulkTensorTileG2SOp(), cute.select(tensor, order), one_stage, shape
+        )
+
+    load_q, gQ = load_of(mQ, [1, 3, 2, 0], layout_q, (ROWS, depth))
+    load_k, gK = load_of(mK, [1, 3, 2, 0], layout_k, (keys, depth))
+    load_v, gV = load_of(mV, [3, 1, 2, 0], layout_v, (depth, keys))
+
+    def parts(atom: Any, shared: Any, coordinates: Any, shape: Any, start: Any) -> Any:
+        """Tiles in shared memory and those of a tensor from `start` on, as an instruction moves them."""
+        tiled = cute.local_tile(cute.domain_offset(start, coordinates), shape, (None, None, None, None))
         one = cute.make_layout(1)
         return cpasync.tma_partition(atom, 0, one, cute.group_modes(shared, 0, 2), cute.group_modes(tiled, 0, 2))
 
-    tQsQ, tQgQ = parts(load_q, sQ, gQ, (rows, depth))
-    tKsK, tKgK = parts(load_k, sK, gK, (keys, depth))
-    tVsV, tVgV = parts(load_v, sV, gV, (depth, keys))
-
-    one, readers = (pipeline.CooperativeGroup(pipeline.Agent.Thread, n) for n in (1, 4 * config.consumers))
-    tile_bytes = 2 * keys * depth
-    pipe_q = pipeline.PipelineTmaAsync.create(
-        num_stages=1, producer_group=one, consumer_group=readers, tx_count=2 * rows * depth
+    # mbarriers: rows, keys and values go from the warp that loads to those that multiply, and so does their number
+    thread = pipeline.Agent.Thread
+    one, readers, row_readers = (pipeline.CooperativeGroup(thread, n) for n in (1, 4 * consumers, 4))
+    pipe_q, pipe_k, pipe_v = (
+        pipeline.PipelineTmaAsync.create(
+            num_stages=stages, producer_group=one, consumer_group=group, tx_count=2 * count * depth, defer_sync=True
+        )
+        for stages, group, count in (
+            (consumers * config.row_stages, row_readers, ROWS),
+            (config.stages, readers, keys),
+            (config.stages, readers, keys),
+        )
     )
-    pipe_k = pipeline.PipelineTmaAsync.create(
-        num_stages=config.stages, producer_group=one, consumer_group=readers, tx_count=tile_bytes
-    )
-    pipe_v = pipeline.PipelineTmaAsync.create(
-        num_stages=config.stages, producer_group=one, consumer_group=readers, tx_count=tile_bytes
-    )
-
-    def place_of(number: Any) -> Any:
-        """The rows and the head of a tile, and how many tiles of keys it needs."""
-        if not config.causal:
-            return number % tiles, number // tiles, all_keys
-        first = number // (tiles * config.group) * config.group
-        together = min(heads - first, config.group)
-        left = number - first * tiles
-        m = tiles - 1 - left // together
-        return m, first + left % together, min(all_keys, cute.ceil_div((m + 1) * rows, keys))
+    slots = pipeline.PipelineAsync.create(num_stages=2, producer_group=one, consumer_group=readers)
+    sTile = cute.make_smem_tensor(cute.make_layout((6, 2)), cute.Int32)
 
     if group == 0:
         cute.arch.setmaxregister_decrease(config.registers[0])
         if warp == 0:
             for atom in (load_q, load_k, load_v):
                 cpasync.prefetch_descriptor(atom)
-            fill_q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 1)
-            fill = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, config.stages)
-            for number in cute.range(block, tiles * heads, blocks):
-                m, head, count = place_of(number)
-                pipe_q.producer_acquire(fill_q)
+            cute.arch.griddepcontrol_wait()
+            fill_q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, consumers * config.row_stages)
+            fill_k = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, config.stages)
+            fill_v = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, config.stages)
+            slot = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 2)
+
+            def hand_over(tile: Tile) -> None:
+                """Tells the warpgroups that multiply what comes next: a tile, or that there is none."""
+                slots.producer_acquire(slot)
                 with cute.arch.elect_one():
-                    cute.copy(
-                        load_q, tQgQ[None, m, 0, head], tQsQ[None], tma_bar_ptr=pipe_q.producer_get_barrier(fill_q)
-                    )
-                pipe_q.producer_commit(fill_q)
-                fill_q.advance()
-                for j in cute.range(count):
-                    tile = count - 1 - j
-                    pipe_k.producer_acquire(fill)
-                    with cute.arch.elect_one():
-                        bar = pipe_k.producer_get_barrier(fill)
-                        cute.copy(load_k, tKgK[None, tile, 0, head], tKsK[None, fill.index], tma_bar_ptr=bar)
-                    pipe_k.producer_commit(fill)
-                    pipe_v.producer_acquire(fill)
-                    with cute.arch.elect_one():
-                        bar = pipe_v.producer_get_barrier(fill)
-                        cute.copy(load_v, tVgV[None, 0, tile, head], tVsV[None, fill.index], tma_bar_ptr=bar)
-                    pipe_v.producer_commit(fill)
-                    fill.advance()
+                    for i, value in enumerate((tile.m, tile.head, tile.batch, tile.start, tile.rows, tile.keys)):
+                        sTile[i, slot.index] = value
+                    slots.producer_commit(slot)
+                slot.advance()
+
+            def load_tile(tile: Tile) -> None:
+                """Loads the rows of a tile, its keys and values, in the order in which they are multiplied."""
+                tQsQ, tQgQ = parts(load_q, sQ, gQ, (ROWS, depth), (tile.start, 0, 0, 0))
+                tKsK, tKgK = parts(load_k, sK, gK, (keys, depth), (tile.start_k, 0, 0, 0))
+                tVsV, tVgV = parts(load_v, sV, gV, (depth, keys), (0, tile.start_k, 0, 0))
+                head_k, b = tile.head // (heads // heads_k), tile.batch
+                last = tile.tiles_of_keys(config) - 1
+                load_stage(pipe_k, fill_k, load_k, tKgK[None, last, 0, head_k, b], tKsK)
+                for i in cute.range_constexpr(consumers):
+                    load_stage(pipe_q, fill_q, load_q, tQgQ[None, consumers * tile.m + i, 0, tile.head, b], tQsQ)
+                for j in cute.range(last, 0, -1):
+                    load_stage(pipe_k, fill_k, load_k, tKgK[None, j - 1, 0, head_k, b], tKsK)
+                    load_stage(pipe_v, fill_v, load_v, tVgV[None, 0, j, head_k, b], tVsV)
+                load_stage(pipe_v, fill_v, load_v, tVgV[None, 0, 0, head_k, b], tVsV)
+
+            tiles = Tiles(config, mQ.shape, mK.shape[1], starts, starts_k)
+            number, drawn = block, cute.Int32(0)
+            tile = tiles.at(number)
+            while tile.m >= 0:
+                hand_over(tile)
+                load_tile(tile)
+                if t == 0:
+                    drawn = cute.arch.atomic_add(counter.ptr(0), 1)
+                number = blocks + cute.arch.make_warp_uniform(drawn)
+                tile = tiles.at(number)
+            hand_over(tile)
+            if (t == 0) & (
+                number - blocks == tiles.before - 1
+            ):  # every tile is drawn, and every block has drawn in vain
+                cute.arch.atomic_exch(counter.ptr(0), 0)
     else:
         cute.arch.setmaxregister_increase(config.registers[1])
-        mine, own = t - WARPGROUP, group - 1
-        K, MN = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN
+        own, K, MN = group - 1, warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN
         SMEM, RMEM = warpgroup.OperandSource.SMEM, warpgroup.OperandSource.RMEM
-        half, single = cute.Float16, cute.Float32
-        qk = cute.make_tiled_mma(
-            warpgroup.MmaF16BF16Op(half, single, (64, keys, 16), SMEM, K, K), (config.consumers, 1, 1)
-        )
-        pv = cute.make_tiled_mma(
-            warpgroup.MmaF16BF16Op(half, single, (64, depth, 16), RMEM, K, MN), (config.consumers, 1, 1)
-        )
-        thread_qk, thread_pv = qk.get_slice(mine), pv.get_slice(mine)
-        rQ = qk.make_fragment_A(thread_qk.partition_A(sQ))  # (MMA,MMA_M,steps)
-        rK = qk.make_fragment_B(thread_qk.partition_B(sK))  # (MMA,MMA_N,steps,stages)
+        qk = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(half, single, (ROWS, keys, 16), SMEM, K, K))
+        pv = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(half, single, (ROWS, depth, 16), RMEM, K, MN))
+        thread_qk, thread_pv = qk.get_slice(t % WARPGROUP), pv.get_slice(t % WARPGROUP)
+        rQ = qk.make_fragment_A(thread_qk.partition_A(sQ))  # (MMA,1,steps,stages)
+        rK = qk.make_fragment_B(thread_qk.partition_B(sK))  # (MMA,1,steps,stages)
         rV = pv.make_fragment_B(thread_pv.partition_B(sV))
-        accS = qk.make_fragment_C(thread_qk.partition_C(cute.make_identity_tensor((rows, keys))))
-        accO = pv.make_fragment_C(thread_pv.partition_C(cute.make_identity_tensor((rows, depth))))
+        places = thread_qk.partition_C(cute.make_identity_tensor((ROWS, keys)))
+        accS = qk.make_fragment_C(places)
+        accO = pv.make_fragment_C(thread_pv.partition_C(cute.make_identity_tensor((ROWS, depth))))
         rP = cute.make_rmem_tensor_like(accS, half)
+        rO = cute.make_rmem_tensor_like(accO, half)
         aP = cute.composition(rP, cute.make_layout(((2, 2, 2), 1, keys // 16), stride=((1, 2, 4), 0, 8)))
         by_rows = cute.make_layout((2, (2, keys // 8)), stride=(2, (1, 4)))
-        S = cute.composition(accS, by_rows)
         by_rows_of_o = cute.make_layout((2, (2, depth // 8)), stride=(2, (1, 4)))
-        out = cute.composition(accO, by_rows_of_o)
-        largest = cute.make_rmem_tensor((2, 1), single)
-        total = cute.make_rmem_tensor((2, 1), single)
-        shrink = cute.make_rmem_tensor((2, 1), single)
+        S, out, to = (
+            cute.composition(accS, by_rows),
+            cute.composition(accO, by_rows_of_o),
+            cute.composition(rO, by_rows_of_o),
+        )
+        largest, total, shrink = (cute.make_rmem_tensor((2, 1), single) for _ in range(3))
         factor = scale * math.log2(math.e)
-        places = thread_qk.partition_C(cute.make_identity_tensor((rows, keys)))
-        used_q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 1)
+        is_ragged = config.causal or starts is not None or type(sequence_k) is not int or sequence_k % keys != 0
+        used_q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, consumers * config.row_stages)
         used_k = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, config.stages)
         used_v = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, config.stages)
+        slot = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2)
+        used_q.advance(own)
 
-        def multiply_qk(stage: Any) -> None:
+        def next_tile() -> Tile:
+            """What the warp that loads has handed over."""
+            slots.consumer_wait(slot)
+            count = 3 if starts is None else 6
+            tile = Tile(*(cute.arch.make_warp_uniform(sTile[i, slot.index]) for i in range(count)))
+            cute.arch.sync_warp()
+            with cute.arch.elect_one():
+                slots.consumer_release(slot)
+            slot.advance()
+            if starts is None:
+                tile.start, tile.rows, tile.keys = 0, sequence, sequence_k
+            return tile
+
+        def release(pipe: Any, state: Any) -> None:
+            """The stage is needed no longer."""
+            pipe.consumer_release(state)
+            state.advance()
+
+        def multiply_qk() -> None:
+            """Begins the scores of a tile of keys, when it is the warpgroup's turn."""
+            pipe_k.consumer_wait(used_k)
+            turn(own, config)
+            warpgroup.fence()
+            own_rows = used_q.index if config.row_stages > 1 else own
             for step in cute.range_constexpr(depth // 16):
                 qk.set(warpgroup.Field.ACCUMULATE, step > 0)
-                cute.gemm(qk, accS, rQ[None, None, step], rK[None, None, step, stage], accS)
+                cute.gemm(qk, accS, rQ[None, None, step, own_rows], rK[None, None, step, used_k.index], accS)
             warpgroup.commit_group()
 
-        def multiply_pv(stage: Any, accumulate: Any) -> None:
+        def multiply_pv(accumulate: Any) -> None:
+            """Begins the product of the last exponentials with their values."""
+            pipe_v.consumer_wait(used_v)
+            warpgroup.fence()
             for step in cute.range_constexpr(keys // 16):
                 pv.set(warpgroup.Field.ACCUMULATE, accumulate if step == 0 else True)
-                cute.gemm(pv, accO, aP[None, None, step], rV[None, None, step, stage], accO)
+                cute.gemm(pv, accO, aP[None, None, step], rV[None, None, step, used_v.index], accO)
             warpgroup.commit_group()
 
-        def exponentials(m: Any, tile: Any, masked: bool) -> None:
+        def exponentials(tile: Tile, j: Any, masked: bool) -> None:
             """Scores become exponentials in their place; `shrink` is what the sums before are worth now."""
             if masked:
-                for i in cute.range_constexpr(cute.size(accS)):
-                    row, key = places[i]
-                    row, key = row + m * rows, key + tile * keys
-                    there = (key <= row) & (key < sequence) if config.causal else key < sequence
-                    accS[i] = cute.where(there, accS[i], NEVER)
+                for r in cute.range_constexpr(2):
+                    seen = tile.keys
+                    if config.causal:
+                        row = tile.first_row(own, config) + places[2 * r][0]
+                        seen = cute.minimum(seen, row + 1 + tile.keys - tile.rows)
+                    seen = cute.Int32(seen - (j * keys + places[0][1]))
+                    for i in cute.range_constexpr(keys // 4):
+                        S[r, i] = cute.where(i // 2 * 8 + i % 2 < seen, S[r, i], NEVER)
             before = largest.load()
             top = quad_reduce(
                 S.load().reduce(cute.ReductionOp.MAX, before, reduction_profile=(None, 1), keepdims=True),
                 cute.ReductionOp.MAX,
             )
             largest.store(top)
-            if config.causal:  # a row may have had no key yet
+            if config.causal or starts is not None:  # a row may have had no key yet
                 top = cute.where(top == NEVER, 0.0, top)
             power = exp2(cute.fma(S.load(), factor, -top * factor))
             shrink.store(exp2((before - top) * factor))
@@ -248,91 +264,127 @@ def attention_kernel(
                 )
             )
 
-        if config.consumers == 2 and own == 1:
-            cute.arch.barrier_arrive(barrier_id=1, number_of_threads=2 * WARPGROUP)
-        for number in cute.range(block, tiles * heads, blocks):
-            m, head, count = place_of(number)
+        def release_scored(j: Any) -> None:
+            """The scores of tile `j` are complete: it is needed no longer, nor are the rows after tile 0."""
+            release(pipe_k, used_k)
+            if j == 0:
+                pipe_q.consumer_release(used_q)
+                used_q.advance(consumers)
+
+        def first_exponentials(tile: Tile) -> None:
+            """Those of the last keys, with which rows begin, once they are multiplied."""
+            last = tile.tiles_of_keys(config) - 1
+            release_scored(last)
             largest.fill(NEVER)
             total.fill(0.0)
-            pipe_q.consumer_wait(used_q)
+            exponentials(tile, last, masked=is_ragged)
 
-            # the last keys
-            pipe_k.consumer_wait(used_k)
-            turn(own, config)
-            warpgroup.fence()
-            multiply_qk(used_k.index)
+        def next_keys(tile: Tile, j: Any, accumulate: Any, masked: bool) -> None:
+            """Tile `j` of the keys, beside the values of the one before."""
+            multiply_qk()
+            multiply_pv(accumulate)
             next_turn(own, config)
+            warpgroup.wait_group(1)
+            release_scored(j)
+            exponentials(tile, j, masked)
             warpgroup.wait_group(0)
-            pipe_k.consumer_release(used_k)
-            used_k.advance()
-            exponentials(m, count - 1, masked=True)
+            release(pipe_v, used_v)
             rP.store(accS.load().to(half))
+            out.store(out.load() * shrink.load())
 
-            def tile_of_keys(tile: Any, accumulate: Any, masked: bool, m: Any = m) -> None:
-                pipe_k.consumer_wait(used_k)
-                turn(own, config)
-                warpgroup.fence()
-                multiply_qk(used_k.index)
-                pipe_v.consumer_wait(used_v)
-                multiply_pv(used_v.index, accumulate)
-                next_turn(own, config)
-                warpgroup.wait_group(1)
-                pipe_k.consumer_release(used_k)
-                used_k.advance()
-                exponentials(m, tile, masked)
-                warpgroup.wait_group(0)
-                pipe_v.consumer_release(used_v)
-                used_v.advance()
-                rP.store(accS.load().to(half))
-                out.store(out.load() * shrink.load())
-
-            masked = 0
-            if config.causal:  # the other tiles with keys after some row's own
-                masked = max(count - 1 - m * rows // keys, 0)
-                for j in cute.range(masked):
-                    tile_of_keys(count - 2 - j, j > 0, masked=True)
-            for j in cute.range(masked, count - 1):
-                tile_of_keys(count - 2 - j, j > 0, masked=False)
-
-            pipe_q.consumer_release(used_q)
-            used_q.advance()
-            pipe_v.consumer_wait(used_v)
-            warpgroup.fence()
-            multiply_pv(used_v.index, count > 1)
-            inverse = cute.arch.approx("rcp", quad_reduce(total.load(), cute.ReductionOp.ADD))
+        def finish(tile: Tile, sums: Any) -> None:
+            """Writes the rows of O, which are 0 where they see no key."""
             warpgroup.wait_group(0)
-            pipe_v.consumer_release(used_v)
-            used_v.advance()
-            rO = cute.make_rmem_tensor_like(accO, half)
-            to = cute.composition(rO, by_rows_of_o)
+            release(pipe_v, used_v)
+            inverse = cute.where(sums == 0.0, 0.0, cute.arch.approx("rcp", sums))
             to.store((out.load() * inverse).to(half))
-            gO = cute.local_tile(mOut[None, head, None], (rows, depth), (m, 0))
+            first = tile.first_row(own, config)
+            tokens = cute.domain_offset((tile.start, 0), mOut[tile.batch, None, tile.head, None])
+            gO = cute.local_tile(tokens, (ROWS, depth), (first // ROWS, 0))
             tOgO = cute.composition(thread_pv.partition_C(gO), by_rows_of_o)
             for r in cute.range_constexpr(2):
-                if m * rows + places[2 * r][0] < sequence:
+                if first + places[2 * r][0] < tile.rows:
                     cute.basic_copy(to[r, None], tOgO[r, None])
+
+        if own == 1:  # the other begins
+            next_turn(own, config)
+        tile = next_tile()
+        if tile.m >= 0:
+            pipe_q.consumer_wait(used_q)
+            multiply_qk()
+            next_turn(own, config)
+            warpgroup.wait_group(0)
+            first_exponentials(tile)
+            rP.store(accS.load().to(half))
+        while tile.m >= 0:
+            last = tile.tiles_of_keys(config) - 1
+            masked = 0
+            if config.causal:  # the other tiles with keys after some row's own
+                seen = cute.maximum(tile.first_row(own, config) + 1 + tile.keys - tile.rows, 0)
+                masked = cute.maximum(last - seen // keys, 0)
+                for j in cute.range(masked):
+                    next_keys(tile, last - 1 - j, j > 0, masked=True)
+            for j in cute.range(masked, last):
+                next_keys(tile, last - 1 - j, j > 0, masked=False)
+
+            # the last values, beside the last keys of the next rows
+            following = next_tile()
+            if following.m >= 0:
+                pipe_q.consumer_wait(used_q)
+                multiply_qk()
+                multiply_pv(last > 0)
+                next_turn(own, config)
+                sums = quad_reduce(total.load(), cute.ReductionOp.ADD)
+                warpgroup.wait_group(1)
+                first_exponentials(following)
+                finish(tile, sums)
+                rP.store(accS.load().to(half))
+            else:
+                multiply_pv(last > 0)
+                finish(tile, quad_reduce(total.load(), cute.ReductionOp.ADD))
+            tile = following
 
 
 def attention(
-    Q: Array, K: Array, V: Array, Out: Array, config: Config = DEFAULT, device: str = "auto", blocks: int = 132
+    Q: Array,
+    K: Array,
+    V: Array,
+    Out: Array,
+    config: Config | None = None,
+    device: str = "auto",
+    blocks: int = 132,
+    counter: Array | None = None,
+    starts: Array | None = None,
+    starts_k: Array | None = None,
+    **options: Any,
 ) -> None:
-    """O = softmax(Q K^T / sqrt(D)) V for each head by at most `blocks` blocks, one for each multiprocessor."""
-    sequence, heads, depth = Q.shape
-    grid = min(blocks, -(-sequence // config.rows) * heads)
-    call = attention_kernel(Q, K, V, Out, 1 / math.sqrt(depth), config)
-    call.launch(grid=(grid, 1, 1), block=(config.threads, 1, 1), device=device)
+    """O = softmax(Q K^T / sqrt(D)) V for each head by at most `blocks` blocks, one for each multiprocessor.
+
+    `counter` is a 0 of i32, which it is again at the end; launches that may overlap need one each. By default each
+    launch makes one.
+    """
+    batch, rows, heads, depth = Q.shape
+    config = config or chosen_config(depth)
+    sequences = 1 if starts is None else starts.shape[0] - 1
+    tiles = (-(-rows // config.rows) + sequences - 1) * heads * batch  # at most
+    if counter is None:
+        counter = np.zeros(1, np.int32) if isinstance(Q, np.ndarray) else Q.new_zeros(1).int()
+    call = attention_kernel(Q, K, V, Out, 1 / math.sqrt(depth), counter, config, starts, starts_k)
+    call.launch(min(blocks, tiles), config.threads, programmatic=True, device=device, **options)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    made = parser("attention on Hopper", sequence=256, heads=2, depth=64, keys=64, consumers=2, causal=0, blocks=2)
+    sizes = {"batch": 1, "rows": 256, "length": 256, "heads": 2, "shared": 1, "depth": 64}
+    made = parser("attention on Hopper", **sizes, causal=0, blocks=2)
     options = made.parse_args(arguments)
     device = chosen(options.device)
-    shape = (options.sequence, options.heads, options.depth)
-    hQ, hK, hV = (normal(seed, shape) for seed in range(3))
+    shape = (options.batch, options.rows, options.heads, options.depth)
+    shape_k = (options.batch, options.length, options.heads // options.shared, options.depth)
+    hQ, hK, hV = normal(0, shape), normal(1, shape_k), normal(2, shape_k)
     Q, K, V, Out = place(device, hQ, hK, hV, np.empty_like(hQ))
-    config = Config(options.keys, options.consumers, causal=bool(options.causal))
+    config = chosen_config(options.depth, bool(options.causal))
     attention(Q, K, V, Out, config, device, options.blocks)
-    check("O", Out, reference(hQ, hK, hV, bool(options.causal)))
+    check("O", Out, reference(hQ, hK, hV, config.causal))
 
 
 if __name__ == "__main__":

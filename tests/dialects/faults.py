@@ -81,6 +81,13 @@ VIEWS = [
                   f"({_G}) -> {_G}"), "E0314"),
     ),
     *tile_faults(
+        "tile.domain_offset",
+        ("%0 = tile.domain_offset %A, «(64, 0)»", "E0215"),
+        ("%0 = tile.domain_offset %A, «(0, 0, 0)»", "E020"),
+        (_generic("tile.domain_offset", "%A, %t", 'coord = #cute.coord<"(0,0)">', f"({_G}, index) -> {_G}"),
+         "the coordinate names 0 operands, not 1"),
+    ),
+    *tile_faults(
         "tile.slice",
         ("%0 = tile.slice %A, «(_, 0, 0)»", "E020"),
         ("%0 = tile.slice %A, «0»", "'('"),

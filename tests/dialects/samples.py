@@ -164,6 +164,11 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%0 = tile.slice %A, (_, %t) : !tile.tensor<f16, gmem, align<16>, "(64):(1)">',
         '%0 = tile.slice %A, (3, _) : !tile.tensor<f16, gmem, align<2>, "(32):(64)">',
     ),
+    "tile.domain_offset": (
+        '%0 = tile.domain_offset %A, (%t, 2) : !tile.tensor<f16, gmem, align<2>, "(64,32):(1,64)">',
+        '%0 = tile.identity "(8,4)" : !tile.coord_tensor<"(0,0) o (8,4):(1@0,1@1)">\n'
+        '%1 = tile.domain_offset %0, (%t, 3) : !tile.coord_tensor<"(?,3) o (8,4):(1@0,1@1)">',
+    ),
     "tile.logical_divide": (
         '%0 = tile.logical_divide %A, "(4,8)"'
         ' : !tile.tensor<f16, gmem, align<16>, "((4,16),(8,4)):((1,4),(64,512))">',

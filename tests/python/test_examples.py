@@ -25,7 +25,7 @@ from tilefold.lowering import load
 FOLDER = ROOT / "examples" / "python"
 SMALL = {
     "attention": ["--depth 64", "--causal 1 --sequence 96 --heads 1 --depth 128 --rows 32 --warps 1"],
-    "attention_sm90": ["", "--sequence 200 --heads 1 --causal 1 --depth 128 --keys 96 --blocks 1"],
+    "attention_sm90": ["", "--rows 72 --length 40 --heads 2 --shared 2 --causal 1 --depth 96 --blocks 1"],
     "four_ways": [""],
     "gemm": ["--k 64"],
     "gemm_fp8_scaled": ["", "--m 200 --n 264 --k 128"],
@@ -39,7 +39,7 @@ SMALL = {
 }
 LARGE = {
     "attention": "--sequence 1024 --heads 8 --depth 128 --causal 1 --rows 128 --keys 64 --warps 4",
-    "attention_sm90": "--sequence 1000 --heads 40 --depth 128 --keys 176 --causal 1 --blocks 132",
+    "attention_sm90": "--batch 2 --rows 1000 --length 1111 --heads 40 --shared 4 --depth 128 --causal 1 --blocks 132",
     "four_ways": "",
     "gemm": "--m 2048 --n 2048 --k 1024",
     "gemm_fp8_scaled": "--m 4000 --n 4104 --k 4096 --blocks 132",

@@ -108,7 +108,7 @@ def test_integers_known_at_run_time_give_the_same() -> None:
 def test_views_by_modes(stage: str, is_static: bool) -> None:
     """Flat, offset and filtered tensors are the same elements, in memory and in registers."""
     source = np.arange(64, dtype=np.float32).reshape(4, 16)
-    out = np.zeros(8, np.float32)
+    out = np.zeros(9, np.float32)
 
     @cute.kernel
     def views(A: cute.Tensor, out: cute.Tensor, n: cute.Int32):
@@ -126,9 +126,11 @@ def test_views_by_modes(stage: str, is_static: bool) -> None:
         out[5] = cute.size(cute.filter_zeros(rows))
         out[6] = cute.domain_offset(cute.domain_offset(registers, (1, 1)), (1, 1))[0, 0]
         out[7] = cute.size(cute.coalesce(A, (1, 1)), 1)
+        row, column = cute.domain_offset((1, n), cute.make_identity_tensor((4, 16)))[1, 2]
+        out[8] = row * 16 + column
 
     views(source if is_static else cute.dynamic(source), out, 3).launch(grid=1, block=1, device="sim", stage=stage)
-    assert out.tolist() == [source[2, 5], 5, source[3, 2], 7, 6, 8, 7, 16]
+    assert out.tolist() == [source[2, 5], 5, source[3, 2], 7, 6, 8, 7, 16, 2 * 16 + 5]
 
 
 def test_tiled_copies_and_multiplications_show_themselves() -> None:

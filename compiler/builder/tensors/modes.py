@@ -11,14 +11,14 @@ from xdsl.dialects.builtin import DenseArrayBase, i64
 
 from .... import layout as algebra
 from ....base.errors import Code, TilefoldError
-from ....dialects.tile import CoalesceOp, GroupModesOp, SelectOp
+from ....dialects.tile import CoalesceOp, DomainOffsetOp, GroupModesOp, SelectOp
 from ....layout.algebra.core import ComposedLayout, Layout
 from ....layout.algebra.inttuple import dice_tuple, slice_tuple
 from ....layout.algebra.inttuple import flatten as flatten_tuple
 from ..scalars.values import Value, check_integer
-from .coordinates import as_tuple, tuples
-from .tensor_base import AnyTensor, sliced
-from .tensors import Pointer, Tensor, make_tensor
+from .coordinates import as_tuple, split_coordinate, tuples
+from .tensor_base import AnyTensor
+from .tensors import Tensor, make_tensor
 
 
 def layout_of(x: Any) -> Any:
@@ -132,19 +132,19 @@ def dice(target: Any, coord: Any) -> Any:
     return algebra.dice(tuples(coord), layout_of(target))
 
 
-def domain_offset(coord: Any, tensor: Any) -> Tensor:
+def domain_offset(coord: Any, tensor: Any) -> Any:
     """The tensor as seen from a coordinate: its layout, begun there. Elements beyond its end must not be accessed.
 
-    The arguments may also stand in the other order. Raises TilefoldError for a swizzled tensor, and (E5002) without
-    a tensor.
+    The arguments may also stand in the other order. Raises TilefoldError (E5002) without a tensor, and (E0215) for a
+    coordinate outside of it.
     """
-    if isinstance(coord, Tensor):
+    if isinstance(coord, AnyTensor):
         coord, tensor = tensor, coord
-    if not isinstance(tensor, Tensor):
+    if not isinstance(tensor, AnyTensor):
         message = f"expected a coordinate and a tensor, got {type(coord).__name__} and {type(tensor).__name__}"
         raise TilefoldError(Code.BUILD_VALUE, message, "write cute.domain_offset((i, j), t)")
-    layout = tensor.layout
-    return make_tensor(Pointer(sliced(tensor, tuples(as_tuple(coord)))), layout)
+    attribute, operands = split_coordinate(as_tuple(tuples(coord)))
+    return tensor.view(DomainOffsetOp, [operands], {"coord": attribute})
 
 
 def rank_of(target: Any) -> int:
