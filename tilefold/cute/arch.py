@@ -55,6 +55,18 @@ from tilefold.compiler.builder.instructions.atomics import (
     red,
     store_release,
 )
+from tilefold.compiler.builder.instructions.bits import (
+    bitcast,
+    brev,
+    clz,
+    dp4a,
+    isfinite,
+    isinf,
+    isnan,
+    mulhi,
+    popc,
+    prmt,
+)
 from tilefold.compiler.builder.instructions.cluster import (
     block_idx_in_cluster,
     block_in_cluster_dim,
@@ -84,6 +96,7 @@ from tilefold.compiler.builder.instructions.mbarriers import (
     mbarrier_try_wait,
     mbarrier_wait,
 )
+from tilefold.compiler.builder.instructions.random import normal, philox, uniform
 from tilefold.compiler.builder.instructions.warp import (
     FULL_MASK,
     activemask,
@@ -105,6 +118,8 @@ from tilefold.compiler.builder.instructions.warp import (
 )
 
 __all__ = [
+    "bitcast", "brev", "clz", "dp4a", "isfinite", "isinf", "isnan", "mulhi", "normal", "philox", "popc", "prmt",
+    "uniform",
     "FULL_MASK", "WARP_SIZE", "activemask", "approx", "atomic", "atomic_add", "atomic_and", "atomic_cas",
     "atomic_exch", "atomic_fmax", "atomic_fmin", "atomic_max", "atomic_min", "atomic_or", "atomic_xor", "barrier",
     "barrier_arrive", "block_dim", "block_idx", "block_idx_in_cluster", "block_in_cluster_dim",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rules for integer arithmetic and comparisons. Arithmetic wraps, as MLIR's arith dialect says."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,26 @@ def _absolute(op: math.AbsIOp, t: Translator) -> Step:
     return step
 
 
+def _counted(function: Callable[[int, int], int]) -> Rule:
+    """A rule for a number of bits: a function of an integer without a sign and of its width."""
+
+    def rule(op: Operation, t: Translator) -> Step:
+        source, result, kind = t.slot(op.operands[0]), t.slot(op.results[0]), t.kind(op.results[0])
+        mask = (1 << kind.bits) - 1
+
+        def step(warp: Warp) -> None:
+            x = warp.registers[source]
+            if type(x) is int:
+                warp.registers[result] = signed(function(x & mask, kind.bits), kind.bits)
+                return
+            counts = [function(int(i) & mask, kind.bits) for i in np.asarray(x).ravel()]
+            warp.registers[result] = np.array(counts).astype(kind.dtype).reshape(np.shape(x))
+
+        return step
+
+    return rule
+
+
 def _compare(op: arith.CmpiOp, t: Translator) -> Step:
     left, right, result = t.slot(op.lhs), t.slot(op.rhs), t.slot(op.result)
     function, unsigned = COMPARISONS[op.predicate.value.data]
@@ -128,4 +149,7 @@ INTEGERS: Rules = {
     arith.MulSIExtendedOp: _extended(unsigned=False, product=True),
     arith.CmpiOp: _compare,
     math.AbsIOp: _absolute,
+    math.CtPopOp: _counted(lambda x, bits: x.bit_count()),
+    math.CountLeadingZerosOp: _counted(lambda x, bits: bits - x.bit_length()),
+    math.CountTrailingZerosOp: _counted(lambda x, bits: (x & -x).bit_length() - 1 if x else bits),
 }
