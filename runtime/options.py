@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 from ..base.errors import Code
 from .errors import Dim3, LaunchError, dim3
@@ -23,24 +23,79 @@ class ProgrammaticStreamSerialization:
     """
 
 
-LaunchAttribute: TypeAlias = Cluster | ProgrammaticStreamSerialization
+@dataclass(frozen=True, slots=True)
+class Cooperative:
+    """A launch whose blocks run all at the same time, so that they may wait for each other; one that does not fit the
+    GPU fails.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchEvent:
+    """An event by its handle, which the driver records when all blocks of a launch have begun; `programmatic` ones when
+    all have executed griddepcontrol.launch_dependents or, with `at_start`, have begun.
+    """
+
+    handle: int
+    flags: int = 0
+    programmatic: bool = False
+    at_start: bool = False
+
+
+LaunchAttribute: TypeAlias = Cluster | ProgrammaticStreamSerialization | Cooperative | LaunchEvent
 """A property of a launch beside its sizes (CUDA Driver API, CUlaunchAttribute)."""
 LaunchAttributes: TypeAlias = tuple[LaunchAttribute, ...]
 
 
-def launch_attributes(cluster: Any = None, programmatic: bool = False) -> LaunchAttributes:
-    """The attributes for the options of a launch in Python: the size of a cluster in blocks, and whether the launch is
-    a programmatic one. A cluster of one block is no attribute. Equal options give the same object.
-
-    LaunchError (E3105) for a cluster that is not one to three sizes.
+class LaunchOptions(TypedDict, total=False):
+    """The options that few launches have: `cooperative`, and the events that the driver records, of torch or of
+    cuda-python, or by their handles.
     """
-    return _attributes((1, 1, 1) if cluster is None else dim3("cluster", cluster), bool(programmatic))
+
+    cooperative: bool
+    launch_completion_event: Any
+    launch_completion_event_flags: int
+    programmatic_event: Any
+    programmatic_event_flags: int
+    programmatic_event_trigger_at_block_start: int
+
+
+def launch_attributes(cluster: Any = None, use_pdl: bool = False, **more: Unpack[LaunchOptions]) -> LaunchAttributes:
+    """The attributes for the options of a launch in Python: the size of a cluster in blocks, whether the launch is a
+    programmatic one, and those of `LaunchOptions`. A cluster of one block is no attribute. Equal options give the same
+    object.
+
+    LaunchError (E3105) for a cluster that is not one to three sizes, an option that there is not, and for no event.
+    """
+    unknown = more.keys() - LaunchOptions.__annotations__
+    if unknown:
+        hint = f"beside the sizes: {', '.join(LaunchOptions.__annotations__)}"
+        raise LaunchError(Code.RUN_LAUNCH, f"a launch has no option '{min(unknown)}'", hint)
+    events: list[LaunchEvent] = []
+    if (event := more.get("launch_completion_event")) is not None:
+        events.append(LaunchEvent(_handle(event), more.get("launch_completion_event_flags", 0)))
+    if (event := more.get("programmatic_event")) is not None:
+        at_start = bool(more.get("programmatic_event_trigger_at_block_start", 0))
+        events.append(LaunchEvent(_handle(event), more.get("programmatic_event_flags", 0), True, at_start))
+    size = (1, 1, 1) if cluster is None else dim3("cluster", cluster)
+    return _attributes(size, bool(use_pdl), bool(more.get("cooperative", False)), tuple(events))
+
+
+def _handle(event: Any) -> int:
+    """The handle of an event of torch or cuda-python."""
+    try:
+        return int(getattr(event, "cuda_event", event))
+    except (TypeError, ValueError):
+        given = type(event).__name__
+        hint = "give one of torch, recorded before, or of cuda-python"
+        raise LaunchError(Code.RUN_LAUNCH, f"expected an event, got {given}", hint) from None
 
 
 @lru_cache
-def _attributes(cluster: Dim3, programmatic: bool) -> LaunchAttributes:
+def _attributes(cluster: Dim3, use_pdl: bool, cooperative: bool, events: tuple[LaunchEvent, ...]) -> LaunchAttributes:
     attributes: list[LaunchAttribute] = [] if cluster == (1, 1, 1) else [Cluster(cluster)]
-    return (*attributes, ProgrammaticStreamSerialization()) if programmatic else tuple(attributes)
+    attributes += [ProgrammaticStreamSerialization()] * use_pdl + [Cooperative()] * cooperative
+    return (*attributes, *events)
 
 
 MAX_STEPS = 100_000_000

@@ -370,7 +370,7 @@ def attention(
     if counter is None:
         counter = np.zeros(1, np.int32) if isinstance(Q, np.ndarray) else Q.new_zeros(1).int()
     call = attention_kernel(Q, K, V, Out, 1 / math.sqrt(depth), counter, config, starts, starts_k)
-    call.launch(min(blocks, tiles), config.threads, programmatic=True, device=device, **options)
+    call.launch(min(blocks, tiles), config.threads, use_pdl=True, device=device, **options)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -205,7 +205,7 @@ def gemm_fp8_scaled(
     params = utils.PersistentTileSchedulerParams((-(-m // config.m), -(-n // config.n), 1), (*config.cluster, 1))
     grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, blocks // (config.cluster[0] * config.cluster[1]))
     call = gemm_fp8_scaled_kernel(A, B, scale_a, scale_b, D, config)
-    call.launch(grid, config.threads, cluster=(*config.cluster, 1), programmatic=True, device=device, **options)
+    call.launch(grid, config.threads, cluster=(*config.cluster, 1), use_pdl=True, device=device, **options)
 
 
 def scaled(seed: int, rows: int, k: int, height: int) -> tuple[np.ndarray, np.ndarray]:

@@ -162,7 +162,7 @@ def gemm_grouped(
     if scale_a is not None and (k % BLOCK or config.n > 192):
         raise SystemExit(f"with scales, K is a multiple of {BLOCK}, and a tile has at most 192 columns")
     call = gemm_grouped_kernel(A, B, rows, D, config, scale_a, scale_b)
-    call.launch((blocks, 1, 1), config.threads, programmatic=True, device=device, **options)
+    call.launch((blocks, 1, 1), config.threads, use_pdl=True, device=device, **options)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -353,7 +353,7 @@ def gemm(
     params = utils.PersistentTileSchedulerParams(tiles, cluster)
     grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, blocks // cute.size(cluster))
     call = gemm_kernel(A, B, D, config, bias, activation)
-    call.launch(grid, config.threads, cluster=cluster, programmatic=True, device=device, **options)
+    call.launch(grid, config.threads, cluster=cluster, use_pdl=True, device=device, **options)
 
 
 def main(arguments: list[str] | None = None) -> None:

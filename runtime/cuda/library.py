@@ -12,8 +12,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from ..options import Cluster, LaunchAttributes
+from ..options import Cluster, LaunchAttributes, LaunchEvent, ProgrammaticStreamSerialization
 
+COOPERATIVE = 2
+"""CU_LAUNCH_ATTRIBUTE_COOPERATIVE"""
+PROGRAMMATIC_EVENT = 7
+"""CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT"""
+LAUNCH_COMPLETION_EVENT = 12
+"""CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT"""
 CLUSTER_DIMENSION = 4
 """CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION"""
 PROGRAMMATIC_STREAM_SERIALIZATION = 6
@@ -30,10 +36,16 @@ def native_attributes(attributes: LaunchAttributes) -> "ctypes.Array[NativeAttri
     """The attributes of a launch as the driver takes them."""
     native = (NativeAttribute * len(attributes))()
     for to, attribute in zip(native, attributes, strict=True):
-        if isinstance(attribute, Cluster):
-            to.id, to.value[:3] = CLUSTER_DIMENSION, attribute.size
-        else:
-            to.id, to.value[0] = PROGRAMMATIC_STREAM_SERIALIZATION, 1
+        match attribute:
+            case Cluster():
+                to.id, to.value[:3] = CLUSTER_DIMENSION, attribute.size
+            case LaunchEvent():
+                to.id = PROGRAMMATIC_EVENT if attribute.programmatic else LAUNCH_COMPLETION_EVENT
+                to.value[:2] = attribute.handle & 0xFFFFFFFF, attribute.handle >> 32
+                to.value[2:4] = attribute.flags, int(attribute.at_start)
+            case _:
+                programmatic = isinstance(attribute, ProgrammaticStreamSerialization)
+                to.id, to.value[0] = PROGRAMMATIC_STREAM_SERIALIZATION if programmatic else COOPERATIVE, 1
     return native
 
 

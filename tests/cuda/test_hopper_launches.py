@@ -94,7 +94,7 @@ def test_kernels_that_say_their_clusters(engine: CudaEngine, size: int) -> None:
     text = kernel(body, "%A: !ptx.ptr<global> align 8", "32")
     code = artifact(text.replace("threads(32)", f"threads(32) cluster({size}){portable}"), SM90A)
     out = np.full((64, 2), -1, np.int32)
-    for attributes in ((), launch_attributes(programmatic=True)):
+    for attributes in ((), launch_attributes(use_pdl=True)):
         out[:] = -1
         config = LaunchConfig((64, 1, 1), (32, 1, 1), 0, attributes)
         engine.launch(code, config, {"A": TensorArgument(out.reshape(-1))})

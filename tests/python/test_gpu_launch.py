@@ -200,7 +200,7 @@ def test_threads_without_a_context(torch: Any) -> None:
 def test_programmatic_launch_order(torch: Any) -> None:
     a, b = _pair(torch)
     for _ in range(20):
-        _launch(a, b, 1.0, programmatic=True)
+        _launch(a, b, 1.0, use_pdl=True)
         torch.cuda.synchronize()  # the kernel does not wait for the one before by itself
     torch.testing.assert_close(b, a * 20)
 
@@ -209,7 +209,7 @@ def test_programmatic_launch_order(torch: Any) -> None:
 def test_launch_in_clusters(torch: Any, programmatic: bool) -> None:
     result = torch.zeros(8, dtype=torch.int32, device="cuda")
     for cluster, size in ((1, 1), (2, 2), (4, 4), ((2, 1), 2), (8, 8), (None, 1)):
-        ranks(result).launch(8, 32, cluster=cluster, programmatic=programmatic)
+        ranks(result).launch(8, 32, cluster=cluster, use_pdl=programmatic)
         torch.cuda.synchronize()
         assert result.tolist() == [block % size + 10 * size for block in range(8)]
 

@@ -104,7 +104,7 @@ def test_launches_of_types_that_were_tuned_do_not_look_again(
     monkeypatch.setattr(cute.Tuned, "tuning", None)
     for _ in range(2):
         tuned(*_tensors(at=0x5000)).launch()
-        tuned(*halves).launch(programmatic=True)
+        tuned(*halves).launch(use_pdl=True)
         tuned(B=halves[1], A=halves[0]).launch(stream=9)
         tuned(Tensor(0x9000, (2 * SIZE,)), _tensors()[1]).launch((4, 1))  # extents of A may differ
     assert device.launched() == [(20, 32, 0), (10, 64, 0), (10, 64, 9), (4, 32, 0)] * 2

@@ -2,6 +2,7 @@
 """The sizes and attributes of a launch: which ones there are, and in which form they reach the driver."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -58,7 +59,7 @@ def test_a_launch_passes_grid_block_shared_memory_stream_and_attributes(
     engine: CudaEngine, library: FakeLibrary
 ) -> None:
     library.kinds = [SCALARS["i32"]]
-    config = LaunchConfig((4, 2, 1), BLOCK, 5, launch_attributes((2, 1), programmatic=True))
+    config = LaunchConfig((4, 2, 1), BLOCK, 5, launch_attributes((2, 1), use_pdl=True))
     result = engine.launch(_artifact(dynamic=65536), config, {"n": 7})
     assert result.seconds == 2e-3
     (launched,) = library.launched
@@ -70,9 +71,27 @@ def test_a_launch_passes_grid_block_shared_memory_stream_and_attributes(
 
 
 def test_attributes_are_those_of_each_launch(engine: CudaEngine, library: FakeLibrary) -> None:
-    for attributes in ((), launch_attributes(2), launch_attributes(programmatic=True), ()):
+    for attributes in ((), launch_attributes(2), launch_attributes(use_pdl=True), ()):
         engine.launch(_artifact(), LaunchConfig((4, 1, 1), BLOCK, 0, attributes), {"n": 1})
     assert [each.attributes for each in library.launched] == [[], [CLUSTER], [SERIALISED], []]
+
+
+def test_cooperative_launches_and_events(engine: CudaEngine, library: FakeLibrary) -> None:
+    event = SimpleNamespace(cuda_event=(3 << 32) + 7)  # as torch's
+    attributes = launch_attributes(
+        cooperative=True, launch_completion_event=5, programmatic_event=event, programmatic_event_flags=1,
+        programmatic_event_trigger_at_block_start=1,
+    )  # fmt: skip
+    engine.launch(_artifact(), LaunchConfig((4, 1, 1), BLOCK, 0, attributes), {"n": 1})
+    (launched,) = library.launched
+    assert launched.attributes == [(2, (1, 0, 0, 0)), (12, (5, 0, 0, 0)), (7, (7, 3, 1, 1))]
+
+
+def test_options_and_events_that_there_are_not() -> None:
+    with pytest.raises(TilefoldError, match="a launch has no option 'cooperativ'"):
+        launch_attributes(**cast(Any, {"cooperativ": True}))
+    with pytest.raises(TilefoldError, match="expected an event, got str"):
+        launch_attributes(launch_completion_event="now")
 
 
 def test_the_device_is_asked_once_whether_it_holds_a_cluster(engine: CudaEngine, library: FakeLibrary) -> None:

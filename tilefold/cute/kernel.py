@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, update_wrapper
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, overload
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.control.rewrite import lines_of, rewritten
@@ -14,7 +14,7 @@ from tilefold.compiler.builder.trace import Traced, trace
 from tilefold.compiler.builder.tracing.state import host, is_building
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.runtime.errors import Dim3, dim3
-from tilefold.runtime.options import RunOptions, launch_attributes
+from tilefold.runtime.options import LaunchOptions, RunOptions, launch_attributes
 
 from .parameters import Signature
 from .program import CompiledKernel
@@ -279,19 +279,21 @@ class KernelCall:
         stage: str | None = None,
         smem: int | None = None,
         cluster: Size | None = None,
-        programmatic: bool = False,
+        use_pdl: bool = False,
         races: bool = True,
         max_steps: int | None = None,
         max_memory: int | None = None,
         seed: int = 0,
+        **more: Unpack[LaunchOptions],
     ) -> "RunResult | None":
         """Runs the kernel over a grid of blocks, on the GPU that has its arrays, without waiting (docs/runtime.md).
 
         `device` is "cuda", "cuda:1", "sim" (the simulator, at `stage`) or "auto": the GPU if there is one. Arrays of
         the host are copied to the GPU and back, and the launch is waited for. `stream` is one of torch, CuPy, cuda.core
         or cuda-python, or a handle; by default torch's current one where a tensor of torch is an argument. `cluster`
-        is the size of a cluster in blocks, where the kernel does not say it. `programmatic` lets the kernel begin
-        before what is in the stream has ended. The shared memory that a kernel needs is known; `smem` may say more. The
+        is the size of a cluster in blocks, where the kernel does not say it. `use_pdl` lets the kernel begin before
+        what is in the stream has ended. `more` are those of `LaunchOptions`: blocks that all run at the same time, and
+        events. The shared memory that a kernel needs is known; `smem` may say more. The
         simulator looks for data races unless `races` is False, and ends a run after `max_steps` operations of warps, or
         where it needs more than `max_memory` MiB; `seed` chooses the order of its warps.
 
@@ -299,7 +301,9 @@ class KernelCall:
         LaunchError for arguments that do not fit, SimulationError and CudaError for what goes wrong while it runs.
         """
         try:
-            attributes = launch_attributes(cluster, programmatic) if programmatic or cluster is not None else ()
+            attributes = ()
+            if use_pdl or more or cluster is not None:
+                attributes = launch_attributes(cluster, use_pdl, **more)
             plain = races is True and max_steps is None and max_memory is None and not seed  # the simulator's options
             if plain and stage is None and smem is None and self.bindings is None:
                 launcher = self.kernel.launchers.get(device)

@@ -181,7 +181,7 @@ class TunedCall:
         stage: str | None = None,
         smem: int | None = None,
         cluster: Size | None = None,
-        programmatic: bool = False,
+        use_pdl: bool = False,
         races: bool = True,
         max_steps: int | None = None,
         max_memory: int | None = None,
@@ -195,7 +195,7 @@ class TunedCall:
         if device.__class__ is not str:
             device = str(device)  # which is refused with it
         try:
-            attributes = launch_attributes(cluster, programmatic) if programmatic or cluster is not None else ()
+            attributes = launch_attributes(cluster, use_pdl) if use_pdl or cluster is not None else ()
             plain = races is True and max_steps is None and max_memory is None and not seed  # the simulator's options
             prepared = plain and stage is None and smem is None and self.kwargs is None
             launcher = self.tuned.launchers.get(device) if prepared else None
@@ -206,7 +206,7 @@ class TunedCall:
                     return self.of(config).launch(
                         sized(tuner.grid if grid is None else grid, config), sized(tuner.block, config),
                         stream=stream, device=device, stage=stage, smem=smem, cluster=cluster,
-                        programmatic=programmatic, races=races, max_steps=max_steps, max_memory=max_memory, seed=seed,
+                        use_pdl=use_pdl, races=races, max_steps=max_steps, max_memory=max_memory, seed=seed,
                     )  # fmt: skip
                 launcher = self.tuned.launcher(device)
             return launcher.launch(self.args, _OF_CONFIG, grid, stream, attributes)

@@ -145,12 +145,12 @@ def fence_acq_rel_sys() -> None:
 
 
 def griddepcontrol_wait() -> None:
-    """Waits for earlier work in the stream, where the kernel is launched with `programmatic=True` (sm_90)."""
+    """Waits for earlier work in the stream, where the kernel is launched with `use_pdl=True` (sm_90)."""
     emit(ptx.GridDependencyWaitOp())
 
 
 def griddepcontrol_launch_dependents() -> None:
-    """Lets the next kernel begin, if it is launched with `programmatic=True`, once all blocks got here (sm_90)."""
+    """Lets the next kernel begin, if it is launched with `use_pdl=True`, once all blocks got here (sm_90)."""
     emit(ptx.LaunchDependentsOp())
 
 

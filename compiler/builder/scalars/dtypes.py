@@ -58,6 +58,15 @@ class DType:
         return self.bits
 
     @property
+    def bytes(self) -> int:
+        """The bytes of an element, of types of whole bytes."""
+        return self.bits // 8
+
+    @property
+    def __name__(self) -> str:  # as of a class
+        return self.name
+
+    @property
     def is_integer(self) -> bool:
         """Whether it is a type of integers."""
         return self.kind == "int" or self.name in ("Int4", "Uint4", "Uint1")

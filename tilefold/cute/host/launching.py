@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from xdsl.ir import SSAValue
 
@@ -19,7 +19,7 @@ from tilefold.compiler.builder.tracing.state import host, suspended
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.runtime.engine import RunResult
 from tilefold.runtime.errors import LaunchError, dim3
-from tilefold.runtime.options import RunOptions, launch_attributes
+from tilefold.runtime.options import LaunchOptions, RunOptions, launch_attributes
 
 from ..annotations import is_constexpr
 from ..launch import Asked
@@ -81,16 +81,17 @@ class HostKernelCall:
         stream: Any = None,
         device: str = "auto",
         stage: str | None = None,
-        programmatic: bool = False,
+        use_pdl: bool = False,
         races: bool = True,
         max_steps: int | None = None,
         max_memory: int | None = None,
         seed: int = 0,
+        **more: Unpack[LaunchOptions],
     ) -> RunResult | None:
         """Launches the kernel; see `KernelCall.launch`. Where the function is compiled, each of its calls does."""
         trace = host()
         assert isinstance(trace, HostTrace), "a function of the host is executed"
-        attributes = launch_attributes(None if cluster is None else _numbers(cluster), programmatic)
+        attributes = launch_attributes(None if cluster is None else _numbers(cluster), use_pdl, **more)
         asked = Asked(device, stage, stream, attributes)
         options = RunOptions(races, max_steps, max_memory, seed)
         block = dim3("block", _numbers(block))
