@@ -209,7 +209,7 @@ def attention_kernel(
     inverse = cute.arch.approx("rcp", quad_reduce(total.load(), cute.ReductionOp.ADD))
     rO = cute.make_rmem_tensor_like(accO, cute.Float16)
     by_columns(rO).store((out.load() * inverse).to(cute.Float16))
-    cute.basic_copy(rO, mma.partition_C(sQ))
+    cute.autovec_copy(rO, mma.partition_C(sQ))
     cute.arch.sync_threads()
     wide = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float16, num_bits_per_copy=128)
     s2g = cute.make_tiled_copy_tv(wide, *by_rows(threads, depth)).get_slice(t)

@@ -304,7 +304,7 @@ def attention_kernel(
             tOgO = cute.composition(thread_pv.partition_C(gO), by_rows_of_o)
             for r in cute.range_constexpr(2):
                 if first + places[2 * r][0] < tile.rows:
-                    cute.basic_copy(to[r, None], tOgO[r, None])
+                    cute.autovec_copy(to[r, None], tOgO[r, None])
 
         if own == 1:  # the other begins
             next_turn(own, config)

@@ -54,10 +54,10 @@ def by_layout_algebra(
         return cute.group_modes(divided, 2, 4)[0, None, tidx]  # (TileK)
 
     rA = cute.make_rmem_tensor((VALUES), dtype=mA.element_type)
-    cute.basic_copy(part(mA), rA)
+    cute.autovec_copy(part(mA), rA)
     if tidx == 1:
         cute.print_tensor(rA)
-    cute.basic_copy(rA, part(mB))
+    cute.autovec_copy(rA, part(mB))
 
 
 def thread_value_layout(TILE_M: int, TILE_K: int, VALUES: int) -> cute.Layout:
@@ -81,10 +81,10 @@ def by_composition(
     tAgA = cute.composition(gA, TV_layout)[tidx, None]  # (V)
     tBgB = cute.composition(gB, TV_layout)[tidx, None]
     rA = cute.make_rmem_tensor((VALUES), dtype=mA.element_type)
-    cute.basic_copy(tAgA, rA)
+    cute.autovec_copy(tAgA, rA)
     if tidx == 1:
         cute.print_tensor(rA)
-    cute.basic_copy(rA, tBgB)
+    cute.autovec_copy(rA, tBgB)
 
 
 @cute.kernel

@@ -174,7 +174,7 @@ def gemm_kernel(
     # through shared memory, so that D is written by 16 bytes and whole rows
     rD = cute.make_rmem_tensor_like(acc, cute.Float16)
     by_columns(rD).store(result.to(cute.Float16))
-    cute.basic_copy(rD, tCsD)
+    cute.autovec_copy(rD, tCsD)
     cute.arch.sync_threads()
     wide = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float16, num_bits_per_copy=128)
     s2g = cute.make_tiled_copy_tv(wide, *by_rows(config.threads, config.n)).get_slice(t)

@@ -253,7 +253,7 @@ def gemm_kernel(
             loaded = cute.make_rmem_tensor_like(part)
             loaded.fill(0)
             within = None if mD.shape[1] % config.n == 0 else cute.bounds(coordinates, (None, mD.shape[1]))
-            cute.basic_copy(part, loaded, pred=within)
+            cute.autovec_copy(part, loaded, pred=within)
             return loaded.load()
 
         cute.arch.griddepcontrol_wait()

@@ -70,7 +70,7 @@ def matmul_kernel(
         cute.copy(copy_A, tAgA[None, None, None, k_next], tArA)
         cute.copy(copy_B, tBgB[None, None, None, k_next], tBrB)
         cute.gemm(mma_C, tCrC, tCsA, tCsB, tCrC)
-    cute.basic_copy(tCrC, tCgC)
+    cute.autovec_copy(tCrC, tCgC)
 
 
 def matmul(A: Array, B: Array, C: Array, tile: int = 64, bK: int = 16, device: str = "auto") -> None:

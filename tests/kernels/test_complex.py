@@ -22,14 +22,14 @@ def zgemm(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor):
     others = [(mma.make_fragment_B(b_re), b_re), (mma.make_fragment_B(b_im), b_im)]
     sums = [(mma.make_fragment_C(c_re), c_re), (mma.make_fragment_C(c_im), c_im)]
     for fragment, source in (*parts, *others, *sums):
-        cute.basic_copy(source, fragment)
+        cute.autovec_copy(source, fragment)
     (re, _), (im, _) = sums
     cute.gemm(mma, parts[0][0], others[0][0], re)
     cute.gemm(mma, parts[1][0], others[0][0], im)
     cute.gemm(mma, negated, others[1][0], re)
     cute.gemm(mma, parts[0][0], others[1][0], im)
     for fragment, target in sums:
-        cute.basic_copy(fragment, target)
+        cute.autovec_copy(fragment, target)
 
 
 def test_a_complex_product_is_four_real_ones() -> None:

@@ -42,7 +42,7 @@ def epilogue(C: cute.Tensor, order: cute.Constexpr[Any], groups: cute.Constexpr[
     threads = cute.make_layout((32 * groups, 4), stride=(4, 1))
     for part in cute.range_constexpr(parts):
         gC = cute.local_tile(C, (rows, COLUMNS), (0, part))
-        cute.basic_copy(cute.local_partition(sC[None, None, part], threads, t), cute.local_partition(gC, threads, t))
+        cute.autovec_copy(cute.local_partition(sC[None, None, part], threads, t), cute.local_partition(gC, threads, t))
 
 
 @pytest.mark.parametrize("stage", ["cute", "instr"])

@@ -66,7 +66,7 @@ def accumulate(A: cute.Tensor, C: cute.Tensor, turns: cute.Int32, first: cute.Bo
     mma = Case().tiled_mma()
     sA = cute.make_smem_tensor(Case().smem(0), A.element_type, alignment=1024)
     threads = cute.make_layout((8, 16), stride=(16, 1))
-    cute.basic_copy(cute.local_partition(A, threads, t), cute.local_partition(sA[None, None, 0], threads, t))
+    cute.autovec_copy(cute.local_partition(A, threads, t), cute.local_partition(sA[None, None, 0], threads, t))
     cute.arch.fence_proxy("async.shared", space="cta")
     cute.arch.sync_threads()
     thr = mma.get_slice(t)
@@ -80,7 +80,7 @@ def accumulate(A: cute.Tensor, C: cute.Tensor, turns: cute.Int32, first: cute.Bo
         mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.commit_group()
     warpgroup.wait_group(0)
-    cute.basic_copy(acc, thr.partition_C(C))
+    cute.autovec_copy(acc, thr.partition_C(C))
 
 
 @pytest.mark.parametrize("stage", ["cute", "atoms", "instr"])
@@ -103,7 +103,7 @@ def attend(Q: cute.Tensor, V: cute.Tensor, C: cute.Tensor):
     sV = cute.make_smem_tensor(case.smem(1), V.element_type, alignment=1024)
     threads = cute.make_layout((8, 16), stride=(16, 1))
     for tensor, shared in ((Q, sQ), (V, sV)):
-        cute.basic_copy(
+        cute.autovec_copy(
             cute.local_partition(tensor, threads, t), cute.local_partition(shared[None, None, 0], threads, t)
         )
     cute.arch.fence_proxy("async.shared", space="cta")
@@ -124,7 +124,7 @@ def attend(Q: cute.Tensor, V: cute.Tensor, C: cute.Tensor):
     cute.gemm(values, out, P, values.make_fragment_B(thr_v.partition_B(sV))[None, None, None, 0], out)
     warpgroup.commit_group()
     warpgroup.wait_group(0)
-    cute.basic_copy(out, thr_v.partition_C(C))
+    cute.autovec_copy(out, thr_v.partition_C(C))
 
 
 @pytest.mark.parametrize("stage", ["cute", "atoms", "instr"])
@@ -143,7 +143,7 @@ def misused(A: cute.Tensor, C: cute.Tensor, mistake: cute.Constexpr[str]):
     mma = Case().tiled_mma()
     sA = cute.make_smem_tensor(Case().smem(0), A.element_type, alignment=1024)
     threads = cute.make_layout((8, 16), stride=(16, 1))
-    cute.basic_copy(cute.local_partition(A, threads, t), cute.local_partition(sA[None, None, 0], threads, t))
+    cute.autovec_copy(cute.local_partition(A, threads, t), cute.local_partition(sA[None, None, 0], threads, t))
     if mistake != "proxy":
         cute.arch.fence_proxy("async.shared", space="cta")
     cute.arch.sync_threads()
@@ -156,10 +156,10 @@ def misused(A: cute.Tensor, C: cute.Tensor, mistake: cute.Constexpr[str]):
     cute.gemm(mma, acc, tCrA[None, None, None, 0], tCrB[None, None, None, 0], acc)
     warpgroup.commit_group()
     if mistake == "overwrites":
-        cute.basic_copy(cute.local_partition(A, threads, t), cute.local_partition(sA[None, None, 0], threads, t))
+        cute.autovec_copy(cute.local_partition(A, threads, t), cute.local_partition(sA[None, None, 0], threads, t))
     if mistake != "wait":
         warpgroup.wait_group(0)
-    cute.basic_copy(acc, thr.partition_C(C))
+    cute.autovec_copy(acc, thr.partition_C(C))
 
 
 @pytest.mark.parametrize("stage", ["cute", "folded", "atoms"])

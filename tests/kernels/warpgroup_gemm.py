@@ -107,8 +107,8 @@ def multiply(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor, case: cute.Constexp
     sB = cute.make_smem_tensor(case.smem(1), B.element_type, alignment=1024)
     threads = cute.make_layout((8, case.threads // 8), stride=(case.threads // 8, 1))
     for stage in cute.range(case.stages):
-        cute.basic_copy(cute.local_partition(A, threads, t), cute.local_partition(sA[None, None, stage], threads, t))
-        cute.basic_copy(cute.local_partition(B, threads, t), cute.local_partition(sB[None, None, stage], threads, t))
+        cute.autovec_copy(cute.local_partition(A, threads, t), cute.local_partition(sA[None, None, stage], threads, t))
+        cute.autovec_copy(cute.local_partition(B, threads, t), cute.local_partition(sB[None, None, stage], threads, t))
     cute.arch.fence_proxy("async.shared", space="cta")
     cute.arch.sync_threads()
     tCrB = mma.make_fragment_B(thr.partition_B(sB))
@@ -118,8 +118,8 @@ def multiply(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor, case: cute.Constexp
         tCrA = mma.make_fragment_A(thr.partition_A(sA))
     else:
         tCrA = mma.make_fragment_A(thr.partition_A(A))
-        cute.basic_copy(thr.partition_A(A), tCrA)
-    cute.basic_copy(tCgC, acc)
+        cute.autovec_copy(thr.partition_A(A), tCrA)
+    cute.autovec_copy(tCgC, acc)
     mma.set(warpgroup.Field.ACCUMULATE, True)
     for turn in cute.range(2):
         stage = turn % case.stages
@@ -129,4 +129,4 @@ def multiply(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor, case: cute.Constexp
             cute.gemm(mma, acc, left, tCrB[None, None, k, stage], acc)
         warpgroup.commit_group()
     warpgroup.wait_group(0)
-    cute.basic_copy(acc, tCgC)
+    cute.autovec_copy(acc, tCgC)

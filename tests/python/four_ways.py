@@ -31,7 +31,7 @@ def by_division(source: cute.Tensor, rows: cute.Constexpr, columns: cute.Constex
     by_column_first = cute.make_tensor(parts.iterator, cute.select(parts.layout, [0, 1, 3, 2]))
     mine = cute.group_modes(by_column_first, 2, 4)[0, None, thread]
     fragment = cute.make_rmem_tensor((values), dtype=source.element_type)
-    cute.basic_copy(mine, fragment)
+    cute.autovec_copy(mine, fragment)
     if thread == 1:
         cute.print_tensor(fragment)
 
@@ -43,7 +43,7 @@ def by_composition(source: cute.Tensor, rows: cute.Constexpr, columns: cute.Cons
     layout_tv = cute.make_layout(((columns // values, rows), values), stride=((rows * values, 1), rows))
     mine = cute.composition(tile, layout_tv)[thread, None]
     fragment = cute.make_rmem_tensor((values), dtype=source.element_type)
-    cute.basic_copy(mine, fragment)
+    cute.autovec_copy(mine, fragment)
     if thread == 1:
         cute.print_tensor(fragment)
 

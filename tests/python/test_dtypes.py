@@ -239,14 +239,14 @@ def test_bools_in_shared_memory_and_copied() -> None:
         predicates = cute.make_rmem_tensor((16,), cute.Boolean)
         atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Boolean, num_bits_per_copy=128)
         cute.copy(atom, mine, as_bytes)
-        cute.basic_copy(mine, predicates)
-        cute.basic_copy(as_bytes, out[1, t, None])
+        cute.autovec_copy(mine, predicates)
+        cute.autovec_copy(as_bytes, out[1, t, None])
         cute.copy(atom, predicates, out[2, t, None])
         predicates.fill(True)
-        cute.basic_copy(mine, predicates, pred=mine.load())
+        cute.autovec_copy(mine, predicates, pred=mine.load())
         out[3, t, None].store(predicates.load())
         out[4, t, t % 16] = True
-        cute.basic_copy(numbers[t, None], chosen[t, None], pred=as_bytes)
+        cute.autovec_copy(numbers[t, None], chosen[t, None], pred=as_bytes)
 
     for stage in stages("bool"):
         out.fill(False)

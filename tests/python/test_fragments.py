@@ -45,7 +45,7 @@ def test_a_fragment_like_a_tensor_whose_modes_are_one_element(stage: str) -> Non
         diagonal = cute.make_tensor(A.iterator, cute.make_layout((1, 3, 4), stride=(0, 2, 2)))
         for index, tensor in enumerate((repeated, diagonal)):
             fragment = cute.make_fragment_like(tensor)
-            cute.basic_copy(tensor, fragment)
+            cute.autovec_copy(tensor, fragment)
             values = fragment.load().reshape(tensor.shape)
             Out[index] = values.reduce(cute.ReductionOp.ADD, 0) + values[0, 2, 3]
 
@@ -192,7 +192,7 @@ def test_what_was_loaded_stays(stage: str) -> None:
         doubled = x * 2
         r.store(doubled)
         y = r.load()
-        cute.basic_copy(Source, r)
+        cute.autovec_copy(Source, r)
         z = r.load() + 1
         r[0] = 100.0
         shifted = r.load()

@@ -109,7 +109,7 @@ def multiply(make: Any, dtype: Any, result: Any, k: int) -> tuple[np.ndarray, np
         acc = thr_mma.partition_fragment_C(C)
         cute.fill(acc, 1)
         cute.gemm(mma, rA, rB, acc)
-        cute.basic_copy(acc, thr_mma.partition_C(C))
+        cute.autovec_copy(acc, thr_mma.partition_C(C))
 
     random = np.random.default_rng(1)
     a, b = random.integers(-4, 5, (16, k)).astype(dtype), random.integers(-4, 5, (8, k)).astype(dtype)
@@ -161,11 +161,11 @@ def test_matrix_instructions_of_each_type(dtype: cute.DType, sums: cute.DType, s
         mma = cute.make_tiled_mma(cute.nvgpu.MmaOp(dtype, sums, shape)).get_slice(t)
         tA, tB, tC = mma.partition_A(A), mma.partition_B(B), mma.partition_C(C)
         rA, rB, rC = mma.make_fragment_A(tA), mma.make_fragment_B(tB), mma.make_fragment_C(tC)
-        cute.basic_copy(tA, rA)
-        cute.basic_copy(tB, rB)
+        cute.autovec_copy(tA, rA)
+        cute.autovec_copy(tB, rB)
         rC.fill(0)
         cute.gemm(mma, rA, rB, rC)
-        cute.basic_copy(rC, tC)
+        cute.autovec_copy(rC, tC)
 
     for stage in ("cute", "instr"):
         C = np.zeros((m, n), sums.name.lower())
@@ -192,16 +192,16 @@ def test_accumulators_of_a_shape(stage: str) -> None:
         assert thr.partition_shape_B((16, 32)) == thr.partition_B(B).shape
         acc.fill(0)
         sA = cute.make_smem_tensor(cute.make_layout((16, 32), stride=(32, 1)), A.element_type)
-        cute.basic_copy(cute.local_partition(A, cute.make_layout((16, 2)), t), cute.local_partition(sA, (16, 2), t))
+        cute.autovec_copy(cute.local_partition(A, cute.make_layout((16, 2)), t), cute.local_partition(sA, (16, 2), t))
         cute.arch.sync_threads()
         rA = mma.make_fragment_A(thr.partition_A(sA))
         load = cute.make_copy_atom(cute.nvgpu.warp.LdMatrix8x16x8bOp(num_matrices=4), A.element_type)
         matrices = cute.make_tiled_copy_A(load, mma).get_slice(t)
         cute.copy(load, matrices.partition_S(sA), matrices.retile(rA))
         rB = mma.make_fragment_B(thr.partition_B(B))
-        cute.basic_copy(thr.partition_B(B), rB)
+        cute.autovec_copy(thr.partition_B(B), rB)
         cute.gemm(mma, acc, rA, rB, acc)
-        cute.basic_copy(acc, thr.partition_C(C))
+        cute.autovec_copy(acc, thr.partition_C(C))
 
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-4, 5, (16, 32)).astype(ml_dtypes.float8_e4m3fn) for _ in range(2))

@@ -60,7 +60,7 @@ ON_LAYOUTS: Sequence[Callable[[Any], Any]] = (
     lambda n: cute.filter_zeros(L((4, n), stride=(0, 1))),
     lambda n: cute.replace(L((4, n)), 0, L(2)),
     lambda n: cute.coalesce(L((2, (2, 3), n)), (1, 1, 1)),
-    lambda n: cute.recast_layout(L((4, n)), cute.Float32, cute.Float16),
+    lambda n: cute.recast_layout(cute.Float16, cute.Float32, L((4, n))),
     lambda n: cute.slice_(L((4, n, 2)), (None, 3, None)),
     lambda n: cute.dice(L((4, n, 2)), (None, 3, None)),
     lambda n: cute.get(L((4, (n, 2))), (1, 0)),

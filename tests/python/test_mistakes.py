@@ -65,7 +65,7 @@ MISTAKES = MappingProxyType({
     "cute.arch.cp_async_wait_group(n)": ("E5003", "the number of groups must be static", "number of Python"),
     "cute.arch.barrier(barrier_id='a')": ("E5003", "the number of a barrier must be static, but it is 'a'", ""),
     "cute.full((n, 4), 0, cute.Float32)": ("E5003", "the shape of a fragment must be static", "cute.Constexpr"),
-    "cute.basic_copy(cute.make_fragment_like(r, cute.Int32), r)": ("E1003", "does not convert: write dst.store(", ""),
+    "cute.autovec_copy(cute.make_fragment_like(r, cute.Int32), r)": ("E1003", "does not convert: write dst.store(", ""),
     # layouts and views
     "cute.local_tile(A, (4, 64), (4, 0))": ("E0215", "(4,0) is outside of (4,1), the shape of the tiles", "0 to 3"),
     "A[None, 64]": ("E0215", "the coordinate (_,64) is outside of (16,64)", "from 0 to 63"),

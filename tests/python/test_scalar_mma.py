@@ -21,9 +21,9 @@ def multiplied(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor, op: cute.Constexp
     a, b, c = thread.partition_A(A), thread.partition_B(B), thread.partition_C(C)
     rA, rB, rC = mma.make_fragment_A(a), mma.make_fragment_B(b), mma.make_fragment_C(c)
     for source, fragment in ((a, rA), (b, rB), (c, rC)):
-        cute.basic_copy(source, fragment)
+        cute.autovec_copy(source, fragment)
     cute.gemm(mma, rA, rB, rC)
-    cute.basic_copy(rC, c)
+    cute.autovec_copy(rC, c)
 
 
 def random(dtype: Any, shape: tuple[int, int], seed: int) -> NDArray[Any]:
@@ -66,9 +66,9 @@ def of_elements(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor):
     """C (M,N) += A (M) * B (N), by the atom of the elements."""
     rA, rB, rC = (cute.make_fragment_like(x) for x in (A, B, C))
     for source, fragment in ((A, rA), (B, rB), (C, rC)):
-        cute.basic_copy(source, fragment)
+        cute.autovec_copy(source, fragment)
     cute.gemm(None, rA, rB, rC)
-    cute.basic_copy(rC, C)
+    cute.autovec_copy(rC, C)
 
 
 @pytest.mark.parametrize("a", [np.int8, np.uint8, np.uint16])

@@ -49,7 +49,7 @@ VIEWS: Sequence[tuple[str, Callable[[Any], Any], str]] = (
     ("(8,16,4):(16,1,128)", lambda t: cute.select(t, [2, 0]), "(4,8):(128,16)"),
     ("(8,16,4):(16,1,128)", lambda t: cute.group_modes(t, 1), "(8,(16,4)):(16,(1,128))"),
     ("(8,16):(1,8)", cute.coalesce, "128:1"),
-    ("(8,16):(16,1)", lambda t: cute.recast(t, cute.Int32), "(8,8):(8,1)"),
+    ("(8,16):(16,1)", lambda t: cute.recast_tensor(t, cute.Int32), "(8,8):(8,1)"),
     ("(32,64):(64,1)", lambda t: cute.local_partition(t, (8, 4), 5), "(4,16):(512,4)"),
     ("(8,16):(16,1)", lambda t: t[None, 3], "(8):(16)"),
     ("(8,(2,8)):(16,(1,2))", lambda t: t[1, (None, 2)], "(2):(1)"),
@@ -241,8 +241,8 @@ def test_shared_memory_of_two_names() -> None:
             sA[t, i] = A[t, i]
         cute.arch.sync_threads()
         r = cute.make_rmem_tensor(4, cute.Int32)
-        cute.basic_copy(cute.local_tile(words, 4, t), r)
-        cute.basic_copy(cute.recast(r, A.element_type), B[t, None])
+        cute.autovec_copy(cute.local_tile(words, 4, t), r)
+        cute.autovec_copy(cute.recast_tensor(r, A.element_type), B[t, None])
 
     a = np.arange(64, dtype=np.float16).reshape(8, 8)
     b = np.zeros_like(a)
@@ -269,8 +269,8 @@ MISTAKES: Sequence[tuple[Callable[[Any, Any], object], str, str]] = (
         r"types: \(16, 8, 4\), \(16, 8, 8\)",
     ),
     (lambda t, x: cute.copy(cast("Any", None), t, t), "E5002", "expected a tiled copy or a copy atom"),
-    (lambda t, x: cute.basic_copy(t, cast("Any", 3)), "E5002", "expected a tensor in memory"),
-    (lambda t, x: cute.basic_copy(t, cute.make_rmem_tensor((8, 8), cute.Float32)), "E1003", "elements"),
+    (lambda t, x: cute.autovec_copy(t, cast("Any", 3)), "E5002", "expected a tensor in memory"),
+    (lambda t, x: cute.autovec_copy(t, cute.make_rmem_tensor((8, 8), cute.Float32)), "E1003", "elements"),
     (lambda t, x: cute.gemm(None, t, t), "E5002", "gemm takes"),
     (lambda t, x: cute.make_identity_tensor((4, x)), "E5003", "known only when the kernel runs"),
     (lambda t, x: cute.size(t, 2), "E0208", "modes 0 to 1"),

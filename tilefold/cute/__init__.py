@@ -41,6 +41,7 @@ from tilefold.compiler.builder.tensors.copies import (
     CopyAtom,
     ThrCopy,
     TiledCopy,
+    autovec_copy,
     basic_copy,
     copy,
     make_copy_atom,
@@ -58,6 +59,7 @@ from tilefold.compiler.builder.tensors.copies import (
 )
 from tilefold.compiler.builder.tensors.fragments import ReductionOp, Vec, full, full_like
 from tilefold.compiler.builder.tensors.layouts import (
+    assume,
     blocked_product,
     ceil_div,
     compatible,
@@ -89,11 +91,16 @@ from tilefold.compiler.builder.tensors.layouts import (
     raked_product,
     rank,
     recast_layout,
+    repeat,
+    repeat_as_tuple,
+    repeat_like,
     replace,
     right_inverse,
+    round_up,
     shape,
     shape_div,
     size,
+    size_in_bytes,
     stride,
     tile_to_shape,
     tiled_product,
@@ -122,11 +129,12 @@ from tilefold.compiler.builder.tensors.modes import (
     slice_,
     take,
 )
+from tilefold.compiler.builder.tensors.pointers import alias, make_tensor, recast_ptr, recast_tensor
 from tilefold.compiler.builder.tensors.raw_pointers import Address
-from tilefold.compiler.builder.tensors.tensors import CoordTensor, Pointer, Tensor, make_tensor
+from tilefold.compiler.builder.tensors.structs import struct
+from tilefold.compiler.builder.tensors.tensors import CoordTensor, Pointer, Tensor
 from tilefold.compiler.builder.tensors.tma import TmaAtom, make_layout_image_mask, prefetch
 from tilefold.compiler.builder.tensors.views import (
-    alias,
     bounds,
     composition,
     elem_less,
@@ -138,7 +146,6 @@ from tilefold.compiler.builder.tensors.views import (
     make_identity_tensor,
     outer_partition,
     rasterize,
-    recast,
     tiled_divide,
     zipped_divide,
 )
@@ -193,25 +200,27 @@ __all__ = [
     "Kernel", "KernelCall", "Layout", "Numeric", "Pointer", "Range", "ReductionOp", "Shape", "Stride", "Swizzle",
     "TFloat32", "Tensor", "TensorSpec", "ThrCopy", "ThrMma", "Tile", "TiledCopy", "TiledMma", "Tiler", "TmaAtom",
     "Tuned", "TunedCall", "Tuning", "Uint1", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8", "Value", "Vec",
-    "absolute", "alias", "append", "arch", "argmax", "argmin", "autotune", "basic_copy", "blocked_product", "bounds",
-    "ceil", "ceil_div", "clear", "coalesce", "compatible", "compile", "complement", "composition", "congruent",
-    "const_expr", "copy", "cos", "coshape", "cosize", "crd2crd", "crd2idx", "depth", "dice", "domain_offset",
-    "downcast", "dynamic", "elem_less", "erf", "exp", "exp2", "fill", "filter", "filter_zeros", "flat_divide",
-    "flat_product", "flatten", "floor", "fma", "for_", "full", "full_like", "gemm", "get", "group_modes", "idx2crd",
-    "if_", "inner_partition", "is_static", "jit", "kernel", "left_inverse", "local_partition", "local_tile", "log",
-    "log10", "log2", "logical_divide", "logical_product", "make_composed_layout", "make_copy_atom",
-    "make_cotiled_copy", "make_fragment_like", "make_identity_layout", "make_identity_tensor", "make_layout",
-    "make_layout_image_mask", "make_layout_like", "make_layout_tv", "make_mma_atom", "make_ordered_layout",
-    "make_rmem_tensor", "make_rmem_tensor_like", "make_smem_tensor", "make_swizzle", "make_tensor", "make_tiled_copy",
-    "make_tiled_copy_A", "make_tiled_copy_B", "make_tiled_copy_C", "make_tiled_copy_C_atom", "make_tiled_copy_D",
-    "make_tiled_copy_S", "make_tiled_copy_tv", "make_tiled_mma", "max_alignment", "max_common_layout",
-    "max_common_vector", "maximum", "minimum", "nullspace", "nvgpu", "outer_partition", "pipeline", "prefetch",
-    "prepend", "print_layout", "print_tensor", "printf", "product_each", "raked_product", "range", "range_constexpr",
-    "rank", "rasterize", "recast", "recast_layout", "replace", "right_inverse", "round_even", "rsqrt", "runtime",
-    "save_picture", "select", "shape", "shape_div", "sin", "size", "slice_", "sqrt", "stride", "sym_int", "sym_int32",
-    "sym_int64", "take", "tanh", "testing", "tile_to_shape", "tiled_divide", "tiled_product", "torch_op", "trunc",
-    "typing", "unflatten", "upcast", "utils", "weakly_congruent", "where", "while_", "with_shape", "zip_layout",
-    "zip_layouts", "zipped_divide", "zipped_product",
+    "absolute", "alias", "append", "arch", "argmax", "argmin", "assume", "autotune", "autovec_copy", "basic_copy",
+    "blocked_product", "bounds", "ceil", "ceil_div", "clear", "coalesce", "compatible", "compile", "complement",
+    "composition", "congruent", "const_expr", "copy", "cos", "coshape", "cosize", "crd2crd", "crd2idx", "depth",
+    "dice", "domain_offset", "downcast", "dynamic", "elem_less", "erf", "exp", "exp2", "fill", "filter",
+    "filter_zeros", "flat_divide", "flat_product", "flatten", "floor", "fma", "for_", "full", "full_like", "gemm",
+    "get", "group_modes", "idx2crd", "if_", "inner_partition", "is_static", "jit", "kernel", "left_inverse",
+    "local_partition", "local_tile", "log", "log10", "log2", "logical_divide", "logical_product",
+    "make_composed_layout", "make_copy_atom", "make_cotiled_copy", "make_fragment_like", "make_identity_layout",
+    "make_identity_tensor", "make_layout", "make_layout_image_mask", "make_layout_like", "make_layout_tv",
+    "make_mma_atom", "make_ordered_layout", "make_rmem_tensor", "make_rmem_tensor_like", "make_smem_tensor",
+    "make_swizzle", "make_tensor", "make_tiled_copy", "make_tiled_copy_A", "make_tiled_copy_B", "make_tiled_copy_C",
+    "make_tiled_copy_C_atom", "make_tiled_copy_D", "make_tiled_copy_S", "make_tiled_copy_tv", "make_tiled_mma",
+    "max_alignment", "max_common_layout", "max_common_vector", "maximum", "minimum", "nullspace", "nvgpu",
+    "outer_partition", "pipeline", "prefetch", "prepend", "print_layout", "print_tensor", "printf", "product_each",
+    "raked_product", "range", "range_constexpr", "rank", "rasterize", "recast_layout", "recast_ptr", "recast_tensor",
+    "repeat", "repeat_as_tuple", "repeat_like", "replace", "right_inverse", "round_even", "round_up", "rsqrt",
+    "runtime", "save_picture", "select", "shape", "shape_div", "sin", "size", "size_in_bytes", "slice_", "sqrt",
+    "stride", "struct", "sym_int", "sym_int32", "sym_int64", "take", "tanh", "testing", "tile_to_shape",
+    "tiled_divide", "tiled_product", "torch_op", "trunc", "typing", "unflatten", "upcast", "utils",
+    "weakly_congruent", "where", "while_", "with_shape", "zip_layout", "zip_layouts", "zipped_divide",
+    "zipped_product",
 ]  # fmt: skip
 
 

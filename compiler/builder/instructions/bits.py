@@ -18,7 +18,7 @@ from ..scalars.numbers import common_type
 from ..scalars.values import Value, as_value, compare, convert, wrap
 from ..tensors.fragments import Vec, elementwise, load, store
 from ..tensors.memory import make_rmem_tensor
-from ..tensors.views import recast
+from ..tensors.pointers import recast_tensor
 from ..tracing.state import insert_value
 from .inline import inline_ptx
 
@@ -91,7 +91,7 @@ def _bitcast_fragment(x: Vec, target: DType) -> Vec:
         return elementwise(partial(bitcast, dtype=target), target, x)
     memory = make_rmem_tensor(x.shape, x.dtype)
     store(memory, x)
-    return load(recast(memory, target))
+    return load(recast_tensor(memory, target))
 
 
 def isnan(x: Any) -> Any:

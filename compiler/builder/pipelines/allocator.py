@@ -4,18 +4,36 @@
 from typing import Any
 
 from ....base.target import Target
-from ..tensors.layouts import make_composed_layout
+from ..scalars.dtypes import DTYPES, as_dtype
 from ..tensors.memory import make_smem_tensor
+from ..tensors.pointers import in_elements
+from ..tensors.structs import Struct
 from ..tensors.tensors import Pointer, Tensor
+
+Int8 = DTYPES["Int8"]
 
 
 class SmemAllocator:
     """Allocates shared memory of the block; the compiler places it."""
 
+    def allocate(self, size_or_type: Any, byte_alignment: int = 16) -> Any:
+        """So many bytes, room for an element of a type, or a structure (`cute.struct`), at a multiple of
+        `byte_alignment` bytes at least: where it begins, or the structure.
+        """
+        if isinstance(size_or_type, Struct):
+            align = max(byte_alignment, size_or_type.alignment)
+            memory = make_smem_tensor(max(size_or_type.size_in_bytes(), 1), Int8, align)
+            return size_or_type(memory.iterator)
+        is_size = type(size_or_type) is int
+        shape, dtype = (size_or_type, Int8) if is_size else (1, as_dtype(size_or_type))
+        return make_smem_tensor(shape, dtype, max(byte_alignment, dtype.bits // 8)).iterator
+
     def allocate_tensor(self, element_type: Any, layout: Any, byte_alignment: int = 128, swizzle: Any = None) -> Tensor:
-        """A tensor in a layout, whose offsets are swizzled by `swizzle`, at a multiple of `byte_alignment` bytes."""
-        whole = layout if swizzle is None else make_composed_layout(swizzle, 0, layout)
-        return make_smem_tensor(whole, element_type, byte_alignment)
+        """A tensor in a layout at a multiple of `byte_alignment` bytes. Its addresses are swizzled by `swizzle`, which
+        counts bytes, or elements as that of a composed layout does.
+        """
+        element = as_dtype(element_type)
+        return make_smem_tensor(in_elements(swizzle, layout, element), element, byte_alignment)
 
     def allocate_array(self, element_type: Any, num_elems: int = 1, byte_alignment: int = 128) -> Pointer:
         """Where an array of `num_elems` elements begins."""

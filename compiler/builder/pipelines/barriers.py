@@ -15,7 +15,8 @@ from ..instructions.warp import elect_one
 from ..scalars.dtypes import Int64
 from ..tensors.layouts import size
 from ..tensors.memory import make_smem_tensor
-from ..tensors.tensors import Address, Pointer, Tensor, make_tensor
+from ..tensors.pointers import make_tensor
+from ..tensors.tensors import Address, Pointer, Tensor
 from ..tracing.stateful import Stateful
 from .groups import Agent, CooperativeGroup, refused
 from .states import PipelineState

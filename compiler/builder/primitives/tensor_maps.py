@@ -20,7 +20,8 @@ from ....layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import Int32, Int64, Uint16
 from ..scalars.values import convert
 from ..tensors.nvgpu import CopyBulkTensorTileG2SOp
-from ..tensors.tensors import Pointer, PointerNumber, Tensor, make_tensor
+from ..tensors.pointers import make_tensor
+from ..tensors.tensors import Pointer, PointerNumber, Tensor
 from ..tensors.tma import TmaAtom, make_tiled_tma_atom
 from ..tracing.state import emit
 from .barriers import address

@@ -298,13 +298,16 @@ def copy(
         raise TilefoldError(
             Code.BUILD_VALUE,
             f"expected a tiled copy or a copy atom, got {type(tiled).__name__}",
-            "cute.basic_copy(src, dst) copies element by element",
+            "cute.autovec_copy(src, dst) copies element by element",
         )
 
 
-def basic_copy(src: Tensor, dst: Tensor, pred: "Tensor | Vec | None" = None) -> None:
+def autovec_copy(src: Tensor, dst: Tensor, pred: "Tensor | Vec | None" = None) -> None:
     """Copies element by element, as wide as layouts and alignment allow (CuTe's `copy(src, dst)`)."""
     _copy(src, dst, pred)
+
+
+basic_copy = autovec_copy
 
 
 def _copy(src: Tensor, dst: Tensor, pred: "Tensor | Vec | None", **by: Any) -> None:

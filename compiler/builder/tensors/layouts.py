@@ -7,6 +7,7 @@ Functions that take a layout or a tensor are in `views.py`. Everything raises `L
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
+from math import lcm
 from typing import Any, ParamSpec, TypeVar, cast
 
 from .... import layout as algebra
@@ -18,13 +19,15 @@ from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_la
 from ....layout.algebra.integers import ceil_div_int
 from ....layout.algebra.inttuple import compatible as _compatible
 from ....layout.algebra.inttuple import congruent as _congruent
-from ....layout.algebra.inttuple import product
+from ....layout.algebra.inttuple import product, transform_leaves
 from ....layout.algebra.inttuple import product_each as _product_each
 from ....layout.algebra.inttuple import shape_div as _shape_div
 from ....layout.algebra.inttuple import weakly_congruent as _weakly_congruent
 from ....layout.algebra.modes import compose_parts
 from ....layout.algebra.swizzle import Swizzle
-from ..scalars.dtypes import DType
+from ....layout.algebra.unknown import Unknown
+from ..scalars.dtypes import DType, as_dtype
+from ..scalars.values import Int, check_integer
 from ..tracing.python_errors import misused
 from .coordinates import as_layout, has_value, tuples
 from .modes import get, layout_of
@@ -86,10 +89,50 @@ def tile_to_shape(block: LayoutLike, shape: Any, order: Any = None) -> LayoutLik
     return algebra.tile_to_shape(layout_of(block), tuples(shape), *(() if order is None else (tuples(order),)))
 
 
-def recast_layout(layout: Any, old: Any, new: Any) -> Any:
-    """A layout of elements of type `old` as one of elements of type `new` in the same memory; types, or bits."""
-    bits = (x.bits if isinstance(x, DType) else x for x in (old, new))
-    return algebra.recast_layout(layout_of(layout), *bits)
+def recast_layout(new_type_bits: Any, src_type_bits: Any, src_layout: Any) -> Any:
+    """A layout of elements of a width as one of elements of another width in the same memory; bits, or types."""
+    new, old = (x.bits if isinstance(x, DType) else x for x in (new_type_bits, src_type_bits))
+    return algebra.recast_layout(layout_of(src_layout), old, new)
+
+
+def size_in_bytes(dtype: Any, layout: Any) -> int:
+    """The bytes that the elements of a type in a layout lie in, up to the last one; 0 without a layout."""
+    return 0 if layout is None else -(-as_dtype(dtype).bits * cosize(layout) // 8)
+
+
+def round_up(a: Any, b: Any) -> Any:
+    """The smallest multiple of `b` that is not less than `a`; of tuples for each of their parts."""
+    if isinstance(a, tuple):
+        divisors = (*b, *(1,) * (len(a) - len(b)))  # pyright: ignore[reportUnknownArgumentType]
+        return tuple([round_up(x, y) for x, y in zip(a, divisors, strict=True)])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return ceil_div(a, b) * b
+
+
+def repeat_like(x: Any, target: Any) -> Any:
+    """`x` in place of each integer of a tuple."""
+    return transform_leaves(lambda _: x, tuples(target))
+
+
+def repeat(x: Any, n: int) -> Any:
+    """`n` times `x`: a tuple, or `x` itself for 1."""
+    return x if n == 1 else (x,) * n
+
+
+def repeat_as_tuple(x: Any, n: int) -> tuple[Any, ...]:
+    """`n` times `x` as a tuple."""
+    return (x,) * n
+
+
+def assume(src: Any, divby: int | None = None) -> Any:
+    """An integer that the program promises to be a multiple of `divby`. TilefoldError (E5002) for another number."""
+    check_integer("what is assumed", src)
+    if divby is None:
+        return src
+    if isinstance(src, Int):
+        return Int(src.ssa, src.dtype, Unknown(src.known.width, lcm(src.known.div, divby)), src.range)
+    if src % divby:
+        raise TilefoldError(Code.BUILD_VALUE, f"{src} is no multiple of {divby}")
+    return src
 
 
 def size(x: Any, mode: Any = None) -> Any:

@@ -17,8 +17,9 @@ from ....layout.algebra.inttuple import dice_tuple, slice_tuple
 from ....layout.algebra.inttuple import flatten as flatten_tuple
 from ..scalars.values import Value, check_integer
 from .coordinates import as_tuple, split_coordinate, tuples
+from .pointers import make_tensor
 from .tensor_base import AnyTensor
-from .tensors import Tensor, make_tensor
+from .tensors import Tensor
 
 
 def layout_of(x: Any) -> Any:

@@ -9,12 +9,13 @@ from xdsl.dialects.builtin import IntAttr
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.cute import LayoutAttr
-from ....dialects.tile import CoordinateOp, MakeTensorOp, PtrOp, TensorType, ViewOp
+from ....dialects.tile import CoordinateOp, PtrOp, TensorType, ViewOp
 from ....layout.algebra.core import Layout
+from ....layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, Index
 from ..scalars.values import MOST, Int, index_of, is_scalar
 from ..tracing.state import emit
-from .coordinates import as_layout, as_tuple, has_none, show_layout, split_coordinate, split_layout
+from .coordinates import as_tuple, has_none, show_layout, split_coordinate
 from .fragments import Vec, load, store
 from .raw_pointers import Address, RawPointer
 from .tensor_base import AnyTensor, Elements, inside, replaced_leaves, sliced
@@ -22,9 +23,12 @@ from .tensor_base import AnyTensor, Elements, inside, replaced_leaves, sliced
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Pointer:
-    """The beginning of a tensor; `make_tensor` takes one with a layout. `p + n` is `n` elements further on."""
+    """The beginning of a tensor; `make_tensor` takes one with a layout, and gives the tensor the pointer's `swizzle`
+    (`recast_ptr`), if there is one. `p + n` is `n` elements further on.
+    """
 
     tensor: "Tensor"
+    swizzle: Swizzle | None = None
 
     @property
     def dtype(self) -> DType:
@@ -41,9 +45,27 @@ class Pointer:
         """The known alignment of its address in bytes."""
         return self.tensor.ir_type.align.data
 
+    def align(self, min_align: int) -> "Pointer":
+        """The pointer itself, whose address is known to be a multiple of so many bytes. Raises TilefoldError (E5002)
+        where it is not known.
+        """
+        if self.alignment % min_align:
+            message = f"the pointer is known to be aligned to {self.alignment} bytes, not to {min_align}"
+            hint = "promise a divisor: cute.assume(n, divby=...), or cute.dynamic(array, divisibility=...)"
+            raise TilefoldError(Code.BUILD_VALUE, message, hint)
+        return self
+
+    def load(self) -> Any:
+        """The element."""
+        return self.raw_ptr().load()
+
+    def store(self, value: Any) -> None:
+        """Writes the element."""
+        self.raw_ptr().store(value)
+
     def __add__(self, elements: Any) -> "Pointer":
         type: TensorType = self.tensor.ir_type
-        if type.is_swizzled:
+        if type.is_swizzled or self.swizzle is not None:
             message, hint = (
                 "a pointer into a swizzle cannot be moved",
                 "take a view: t[None, k], cute.local_tile",
@@ -162,19 +184,3 @@ class CoordTensor(AnyTensor):
 
     def __repr__(self) -> str:
         return f"{show_layout(self.ir_type.start.data)} o {show_layout(self.ir_type.layout.data)}"
-
-
-def make_tensor(iterator: Pointer, layout: Any) -> Tensor:
-    """Another layout from where a tensor begins (CuTe's make_tensor): `make_tensor(t.iterator, layout)`.
-
-    `layout` is a layout, or a shape, which stands for its compact layout; its integers may be values. Raises
-    TilefoldError for swizzled tensors and layouts.
-    """
-    plain = as_layout(layout)
-    if not isinstance(iterator, Pointer):  # pyright: ignore[reportUnnecessaryIsInstance]
-        given = type(iterator).__name__
-        raise TilefoldError(Code.BUILD_VALUE, f"expected where a tensor begins, got {given}", "write t.iterator")
-    source = iterator.tensor
-    attribute, operands = split_layout(plain)
-    made = emit(MakeTensorOp.inferred([source.ssa, operands], {"layout": attribute}))
-    return Tensor(made.results[0], source.element_type)

@@ -7,13 +7,12 @@ must not be accessed. Everything raises `LayoutError` where the algebra does.
 
 from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import IndexType, IntAttr, IntegerAttr, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
 
 from .... import layout as algebra
 from ....base.errors import Code, TilefoldError
 from ....dialects.cute import CoordAttr, LayoutAttr, ShapeAttr, TilerAttr
 from ....dialects.tile import (
-    AliasOp,
     BoundsOp,
     CompositionOp,
     FlatDivideOp,
@@ -23,8 +22,6 @@ from ....dialects.tile import (
     LogicalDivideOp,
     OuterPartitionOp,
     RasterizeOp,
-    RecastOp,
-    TensorType,
     TiledDivideOp,
     ZippedDivideOp,
 )
@@ -32,7 +29,7 @@ from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.core import ComposedLayout, Layout
 from ....layout.algebra.inttuple import leaves
 from ....layout.algebra.swizzle import Swizzle
-from ..scalars.dtypes import Index, as_dtype
+from ..scalars.dtypes import Index
 from ..scalars.values import MOST, Int, index_of
 from ..tracing.state import emit
 from .coordinates import (
@@ -45,7 +42,7 @@ from .coordinates import (
     tuples,
 )
 from .modes import layout_of
-from .tensor_base import AnyTensor, tensor_type
+from .tensor_base import AnyTensor
 from .tensors import CoordTensor, Tensor
 
 T = TypeVar("T", Tensor, CoordTensor)
@@ -121,28 +118,6 @@ def composition(target: Any, layout: Any) -> Any:
     if isinstance(target, AnyTensor):
         return target.view(CompositionOp, [], {"tiler": _tiler(layout)})
     return algebra.composition(target if isinstance(target, Swizzle) else layout_of(target), tuples(layout))
-
-
-def recast(tensor: Tensor, dtype: Any) -> Tensor:
-    """The same memory as elements of another type (CuTe's recast)."""
-    element = as_dtype(dtype)
-    tensor_type(tensor)  # refuses a tensor of coordinates
-    return Tensor(emit(RecastOp.inferred([tensor.ssa], {"element_type": element.in_memory})).results[0], element)
-
-
-def alias(tensor: Tensor, layout: Any, dtype: Any, offset: int = 0, alignment: int | None = None) -> Tensor:
-    """A tensor of another type in the memory of one that `make_smem_tensor` gave, from byte `offset` on.
-
-    Its alignment is that of the memory there, unless a smaller one is given. Stages of a kernel that follow each other
-    share memory so, with a barrier between.
-    """
-    source = tensor_type(tensor)
-    known = source.align.data
-    while offset % known:
-        known //= 2
-    plain, element = _static(as_layout(layout)), as_dtype(dtype)
-    type = TensorType(element.in_memory, source.space, IntAttr(alignment or known), LayoutAttr(plain))
-    return Tensor(emit(AliasOp(tensor.ssa, offset, type)).results[0], element)
 
 
 def make_identity_tensor(shape: Any) -> CoordTensor:
