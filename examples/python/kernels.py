@@ -8,6 +8,8 @@ gemm(A, B, D)  # by gemm_sm90.py on Hopper, by gemm.py on other GPUs
 
 from functools import cache
 
+import attention as attention_sm80
+import attention_sm90
 import gemm as gemm_sm80
 import gemm_sm90
 from common import Array, chosen
@@ -54,3 +56,26 @@ def gemm(
     if gpu.max_shared_bytes < 2 * (config.m + config.n) * config.k * config.stages:
         config = gemm_sm80.Config(stages=2)
     return gemm_sm80.gemm(A, B, D, bias, activation, config, device)
+
+
+def attention(
+    Q: Array, K: Array, V: Array, Out: Array, causal: bool = False, device: str = "auto", target: str | None = None
+) -> None:
+    """O = softmax(Q K^T / sqrt(D)) V for each head of each batch, for arrays of (batch, rows, heads, D).
+
+    Hopper takes D of 64, 96, 128 and 256, rows of any number, and fewer heads of K and V; other GPUs D of 64 and 128,
+    as many heads and rows of all, and a multiple of 128 rows. `target` and errors are those of `gemm`.
+    """
+    gpu, count = at_hand(device, target)
+    depths = (64, 96, 128, 256) if gpu.arch == HOPPER else (64, 128)
+    if Q.shape[3] not in depths:
+        raise SystemExit(f"D = {Q.shape[3]} is none of {', '.join(map(str, depths))}")
+    if gpu.arch == HOPPER:
+        config = attention_sm90.chosen_config(Q.shape[3], causal)
+        return attention_sm90.attention(Q, K, V, Out, config, device, count)
+    config = attention_sm80.Config(causal=causal)
+    if Q.shape != K.shape or Q.shape[1] % config.rows:
+        raise SystemExit(f"all arrays have the same shape, with a multiple of {config.rows} rows")
+    for each in zip(Q, K, V, Out, strict=True):
+        attention_sm80.attention(*each, config, device)
+    return None

@@ -54,6 +54,31 @@ def test_sizes_that_one_of_the_kernels_takes(kernels: Any) -> None:
         kernels.gemm(A, B, D, device="sim", target="sm_80")
 
 
+def heads(shape: tuple[int, int, int, int]) -> Any:
+    """Q, K, V and a place for O."""
+    Q, K, V = np.random.default_rng(0).standard_normal((3, *shape), np.float32).astype(np.float16)
+    return Q, K, V, np.full(shape, np.nan, np.float16)
+
+
+@pytest.mark.parametrize(("target", "causal"), [(None, True), ("sm_80", True), ("sm_80", False)])
+def test_attention_is_right_for_every_target(kernels: Any, target: str | None, causal: bool) -> None:
+    Q, K, V, Out = heads((2, 128, 1, 64))
+    kernels.attention(Q, K, V, Out, causal, device="sim", target=target)
+    for each in range(2):
+        wanted = kernels.attention_sm80.reference(Q[each], K[each], V[each], causal)
+        np.testing.assert_allclose(Out[each], wanted, rtol=4e-3, atol=4e-3)
+
+
+def test_attention_that_one_of_the_kernels_takes(kernels: Any) -> None:
+    Q, K, V, Out = heads((1, 40, 1, 96))
+    kernels.attention(Q, K, V, Out, device="sim")
+    np.testing.assert_allclose(Out[0], kernels.attention_sm80.reference(Q[0], K[0], V[0], False), rtol=4e-3, atol=4e-3)
+    with pytest.raises(SystemExit, match="D = 96 is none of 64, 128"):
+        kernels.attention(Q, K, V, Out, device="sim", target="sm_80")
+    with pytest.raises(SystemExit, match="a multiple of 128 rows"):
+        kernels.attention(*heads((1, 40, 1, 64)), device="sim", target="sm_80")
+
+
 def test_an_unknown_target(kernels: Any) -> None:
     A, D = halves(128, 64), np.empty((128, 128), np.float16)
     with pytest.raises(TilefoldError, match="unknown target 'sm_42'"):
