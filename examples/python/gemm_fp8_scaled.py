@@ -27,8 +27,6 @@ from tilefold.cute.utils import hopper_helpers
 
 BLOCK = 128
 """The elements of K that have a scale, and those of N."""
-
-
 AHEAD = 4
 """The blocks of K in an iteration, in which multiplications overlap."""
 DEFAULT = Config(takes_turns=False)
@@ -179,6 +177,17 @@ def gemm_fp8_scaled_kernel(
         writer.end()
 
 
+def check_scales(k: int, scale_a: Array, of_a: tuple[int, ...], scale_b: Array, of_b: tuple[int, ...]) -> None:
+    """SystemExit unless there is a scale for each block of A and of B, whose modes before K are given by blocks."""
+    if k % BLOCK or k == 0:
+        raise SystemExit(f"K = {k} is not a multiple of {BLOCK}, the elements that have a scale")
+    for name, scales, modes in (("scale_a", scale_a, of_a), ("scale_b", scale_b, of_b)):
+        shape = *modes, k // BLOCK
+        if scales is None or tuple(scales.shape) != shape:
+            given = None if scales is None else tuple(scales.shape)
+            raise SystemExit(f"{name} has the shape {given}; it has a scale for each block: {shape}")
+
+
 def gemm_fp8_scaled(
     A: Array,
     B: Array,
@@ -192,16 +201,11 @@ def gemm_fp8_scaled(
 ) -> None:
     """D = (scale_a * A) @ (scale_b * B)^T by at most `blocks` blocks, one for each multiprocessor."""
     (m, k), n = A.shape, B.shape[0]
-    if k % BLOCK:
-        raise SystemExit(f"K = {k} is not a multiple of {BLOCK}, the elements that have a scale")
-    for name, scales, shape in (
-        ("scale_a", scale_a, (m, k // BLOCK)),
-        ("scale_b", scale_b, (-(-n // BLOCK), k // BLOCK)),
-    ):
-        if tuple(scales.shape) != shape:
-            raise SystemExit(f"{name} has the shape {tuple(scales.shape)}; it has a scale for each block: {shape}")
+    check_scales(k, scale_a, (m,), scale_b, (-(-n // BLOCK),))
     if config.takes_turns or config.m != ROWS * config.consumers or config.n > 192:
         raise SystemExit("consumers share a tile, 64 rows and at most 192 columns each")
+    if 0 in D.shape:
+        return
     params = utils.PersistentTileSchedulerParams((-(-m // config.m), -(-n // config.n), 1), (*config.cluster, 1))
     grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, blocks // (config.cluster[0] * config.cluster[1]))
     call = gemm_fp8_scaled_kernel(A, B, scale_a, scale_b, D, config)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from common import Array, check, chosen, normal, parser, place
-from gemm_fp8_scaled import BLOCK, ScaledSums
+from gemm_fp8_scaled import BLOCK, ScaledSums, check_scales
 from gemm_fp8_scaled import DEFAULT as WITH_SCALES
 from gemm_sm90 import ROWS, WARPGROUP, Config
 from hopper import BY_ROWS, Stages, Sums, Writer
@@ -159,8 +159,14 @@ def gemm_grouped(
         raise SystemExit("consumers share a tile, 64 rows each, and blocks are in no clusters")
     if not groups and m % config.m:
         raise SystemExit(f"groups begin at multiples of the tile's {config.m} rows, and M = {m} is no multiple")
-    if scale_a is not None and (k % BLOCK or config.n > 192):
-        raise SystemExit(f"with scales, K is a multiple of {BLOCK}, and a tile has at most 192 columns")
+    if scale_a is not None:
+        check_scales(k, scale_a, (*groups, m), scale_b, (count, -(-B.shape[1] // BLOCK)))
+        if config.n > 192:
+            raise SystemExit("with scales, a tile has at most 192 columns")
+    if k == 0:
+        raise SystemExit("K is 0, and there is nothing to multiply")
+    if 0 in D.shape:
+        return
     call = gemm_grouped_kernel(A, B, rows, D, config, scale_a, scale_b)
     call.launch((blocks, 1, 1), config.threads, use_pdl=True, device=device, **options)
 

@@ -109,6 +109,7 @@ def test_scales_in_any_order() -> None:
     ("change", "said"),
     [
         ({"k": 192}, "K = 192 is not a multiple of 128"),
+        ({"k": 0}, "K = 0 is not a multiple of 128"),
         ({"a": (64, 1)}, r"scale_a has the shape \(64, 1\); .*: \(64, 2\)"),
         ({"b": (2, 2)}, r"scale_b has the shape \(2, 2\); .*: \(1, 2\)"),
         ({"config": {"n": 256}}, "at most 192 columns"),
@@ -176,6 +177,7 @@ def test_groups_by_the_default_configurations() -> None:
         (((2, 64, 64), (2, 64, 64), 3), SMALL, "2 groups of B"),
         (((100, 64), (2, 64, 64), 2), SMALL, "M = 100 is no multiple"),
         (((2, 64, 64), (2, 64, 64), 2), {**SMALL, "cluster": (2, 1)}, "in no clusters"),
+        (((2, 64, 0), (2, 64, 0), 2), SMALL, "K is 0"),
     ],
 )
 def test_groups_that_do_not_fit(shapes: tuple[Any, Any, int], config: dict[str, Any], said: str) -> None:
@@ -183,6 +185,25 @@ def test_groups_that_do_not_fit(shapes: tuple[Any, Any, int], config: dict[str, 
     A, B = (np.zeros(shape, np.float16) for shape in shapes[:2])
     with pytest.raises(SystemExit, match=said):
         module.gemm_grouped(A, B, np.zeros(shapes[2], np.int32), A, config=module.Config(**config), device="sim")
+
+
+def test_groups_with_scales_that_do_not_fit() -> None:
+    module, A = example("gemm_grouped"), np.zeros((2, 64, 256), float8_e4m3fn)
+    rows, D, a = np.zeros(2, np.int32), np.zeros((2, 64, 64), np.float16), np.zeros((2, 64, 2), np.float32)
+    with pytest.raises(SystemExit, match=r"scale_b has the shape None; .*: \(2, 1, 2\)"):
+        module.gemm_grouped(A, A, rows, D, a, device="sim")
+    with pytest.raises(SystemExit, match=r"scale_b has the shape \(2, 64, 2\); .*: \(2, 1, 2\)"):
+        module.gemm_grouped(A, A, rows, D, a, a, device="sim")
+    with pytest.raises(SystemExit, match="at most 192 columns"):
+        module.gemm_grouped(A, A, rows, D, a, a[:, :1], module.DEFAULT, "sim")
+
+
+def test_products_without_rows() -> None:
+    empty = np.zeros((0, 256), float8_e4m3fn), np.zeros((64, 256), float8_e4m3fn)
+    scales, D = (np.zeros((rows, 2), np.float32) for rows in (0, 1)), np.zeros((0, 64), np.float16)
+    example("gemm_fp8_scaled").gemm_fp8_scaled(*empty, *scales, D, device="sim")
+    A, B, rows = np.zeros((2, 0, 64), np.float16), np.zeros((2, 64, 64), np.float16), np.zeros(2, np.int32)
+    example("gemm_grouped").gemm_grouped(A, B, rows, A, device="sim")
 
 
 def machine_code(kernel: Any, config: Any, *arrays: Any) -> tuple[Any, Any]:
