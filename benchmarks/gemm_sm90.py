@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrix products by the instructions of Hopper (`examples/python/gemm_sm90.py`), against cuBLAS and Triton.
+"""Matrix products by the instructions of Hopper (`examples/python/gemm_sm90.py`), against cuBLAS and Triton, and
+CUTLASS where the environment names it (`benchmarks/cutlass_peer.py`).
 
 D = A * B^T of the same tensors of N(0,1), in turns; each contender first writes onto a poisoned D, which is compared
 with the product in f32. A sample is a graph of several products, as in a network, so that launches may overlap.
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from benchmarks import cutlass_peer
 from benchmarks.contest import Bench, Case, rate, ratio
 from benchmarks.gemms import Gemm, Operands
 from benchmarks.in_python import example
@@ -80,7 +82,8 @@ def _figures(bench: Bench, contest: Contest, blocks: int, operands: Operands) ->
     inputs, expected, allowed = (operands.a, operands.b), operands.expected, operands.allowed
     ours = {_spelled(options): _run(operands, options, blocks) for options in contest.configurations}
     bench.check(ours, operands.d, expected, inputs, atol=allowed)
-    peers = bench.right(operands.peers(), operands.d, expected, inputs, atol=allowed)
+    of_cutlass = cutlass_peer.peers(bench.torch, operands.a, operands.b, operands.d, blocks)
+    peers = bench.right({**operands.peers(), **of_cutlass}, operands.d, expected, inputs, atol=allowed)
     count = max(4, round(_SAMPLE / gemm.operations))
     ours, peers = bench.repeated(ours, count), bench.repeated(peers, count)
     chosen = bench.fastest(ours)
