@@ -62,6 +62,17 @@ class HostTensors:
             place.original.view(np.uint8)[changed] = place.storage.view(np.uint8)[changed]
 
 
+def random_tensor(element: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> TensorArgument:
+    """An argument of this element type, shape and strides, which are not negative: floats drawn from N(0, 1), zeros of
+    other types.
+    """
+    array = Array(0, element, shape, strides, None)
+    storage = np.zeros(array.span, _dtype(element))
+    if ELEMENTS[element].kind == "float":
+        storage[...] = np.random.default_rng(0).standard_normal(array.span, np.float32).astype(storage.dtype)
+    return TensorArgument(storage, array.layout)
+
+
 def _dtype(element: str) -> np.dtype[Any]:
     """The element type in which the engines take storage; a bool is a byte."""
     return np.dtype(np.uint8 if element == "i1" else ELEMENTS[element].library)

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
+import distributed
 import numpy as np
 import pytest
 from tilefold.base.errors import Code, TilefoldError
@@ -224,3 +225,71 @@ def test_configurations_that_are_none() -> None:
         cute.autotune(configs=[], grid=1, block=1)(scaled)
     with pytest.raises(LaunchError, match="is not a kernel"):
         cute.autotune(configs=CONFIGS, grid=1, block=1)(scaled.function)  # pyright: ignore[reportArgumentType]
+
+
+@cute.kernel
+def halved(A: cute.Tensor, B: cute.Tensor, factor: cute.Float32, N: cute.Constexpr):
+    t, _, _ = cute.arch.thread_idx()
+    B[t] = A[t] * factor / N
+
+
+class Worker:
+    """The GPU of a worker: a time for each block, whatever the arguments."""
+
+    def __init__(self, name: str = "a device of the tests") -> None:
+        self.driver = SimpleNamespace(name=name, target=Target("sm_80"), current=nullcontext)
+
+    @staticmethod
+    def of(ordinal: int) -> "Worker":
+        return Worker()
+
+    def time(self, artifact: Any, config: Any, values: Any, repeat: int) -> Any:
+        assert values["factor"] == 0.5
+        assert values["A"].storage.std() > 0.5
+        assert (values["A"].storage.dtype, values["A"].layout.shape, repeat) == (np.float16, (256,), 7)
+        return SimpleNamespace(median_ms=1000 / config.block[0])
+
+
+def _halves(executor: Executor | None) -> Any:
+    configs = [{"N": n} for n in (2, 4, 8)]
+    tuned = cute.autotune(
+        configs=configs,
+        grid=1,
+        block=lambda c: 32 * c["N"],
+        executor=executor,
+        repeat=7,
+        time_on_workers=executor is not None,
+    )
+    return tuned(halved)
+
+
+def test_workers_of_dask_compile_and_time_each_on_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "gpu_engine", Worker.of)
+    arrays = np.zeros(256, np.float16), np.zeros(256, np.float16)
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=50
+    )
+    with cluster, distributed.Client(cluster) as client:
+        assert len(client.scheduler_info()["workers"]) == 2
+        tuning = _halves(client.get_executor()).tune(*arrays, 0.5)
+    assert [each.milliseconds for each in tuning.candidates] == [1000 / 64, 1000 / 128, 1000 / 256]
+    assert tuning.best.config == {"N": 8}
+    assert _halves(None).tune(*arrays, 0.5) == tuning  # from the cache that all share
+
+
+def test_workers_with_another_gpu_do_not_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    engines = iter([Worker(), Worker("another"), Worker(), Worker()])
+
+    def gpu_engine(ordinal: int) -> Worker:
+        return next(engines)
+
+    monkeypatch.setattr(devices, "gpu_engine", gpu_engine)
+    with ThreadPoolExecutor(1) as executor:
+        tuning = _halves(executor).tune(np.zeros(256, np.float16), np.zeros(256, np.float16), 0.5)
+    assert "a worker has the GPU another" in tuning.candidates[0].problem
+    assert tuning.best.config == {"N": 8}
+
+
+def test_workers_need_an_executor() -> None:
+    with pytest.raises(LaunchError, match="there are no workers to time"):
+        cute.autotune(configs=CONFIGS, grid=1, block=32, time_on_workers=True)

@@ -222,6 +222,7 @@ def autotune(
     prune: Callable[[Candidate], bool] = without_spills,
     executor: "Executor | None" = None,
     repeat: int = 20,
+    time_on_workers: bool = False,
 ) -> Callable[[Kernel], Tuned]:
     """Makes a kernel one that chooses among configurations, values of its `Constexpr` parameters:
 
@@ -233,10 +234,14 @@ def autotune(
 
     `grid` and `block` are asked once for arguments of the same types. `prune` says of a compiled configuration whether
     it is timed. `executor` compiles; by default processes of this machine do. Each is timed `repeat` times on the
-    arguments of the first call of their types; results are kept on disk. Raises LaunchError for a configuration that
-    names no constant, or leaves one without a value that another names.
+    arguments of the first call of their types; results are kept on disk. With `time_on_workers` the workers of the
+    executor time, each on its own GPU and on arrays of the same types. Raises LaunchError for a configuration that
+    names no constant, or leaves one without a value that another names, and for workers without an executor.
     """
     chosen = tuple(configs)
+    if time_on_workers and executor is None:
+        hint = "give executor=, such as that of a dask.distributed client"
+        raise LaunchError(Code.RUN_LAUNCH, "there are no workers to time configurations", hint)
 
     def tuned(kernel: Kernel) -> Tuned:
         if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -244,7 +249,7 @@ def autotune(
                 Code.RUN_LAUNCH, f"{kernel!r} is not a kernel", "decorate the function with @cute.kernel first"
             )
         _check(kernel.signature, chosen)
-        return Tuned(Tuner(kernel, chosen, grid, block, prune, executor, repeat))
+        return Tuned(Tuner(kernel, chosen, grid, block, prune, executor, repeat, time_on_workers))
 
     return tuned
 

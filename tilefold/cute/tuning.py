@@ -2,7 +2,7 @@
 """How the fastest of many values of a kernel's constants is found: compiled, timed, kept on disk.
 
 Compiling needs no GPU, and takes most of the time; so it is done in parallel (see `compiling`). Timing is done here, on
-the arguments of the call.
+the arguments of the call, or by the workers of an executor (see `worker_timing`).
 """
 
 import inspect
@@ -20,6 +20,7 @@ from .compiling import compile_all, progress
 from .kernel import Kernel, KernelCall, Size
 from .program import CompiledKernel
 from .specialise import BoundArguments
+from .worker_timing import TimingJob, time_all
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -103,6 +104,7 @@ class Tuner:
     prune: Callable[[Candidate], bool]
     executor: "Executor | None"
     repeat: int
+    time_on_workers: bool = False
 
     def measure(self, calls: Sequence[KernelCall], ordinal: int) -> Tuning:
         """The measurements on a GPU: those on disk, else new ones. The calls are those of the
@@ -124,7 +126,8 @@ class Tuner:
             ]
             return Tuning(tuple(candidates), engine.driver.name)
         compiled, lasting = self._compiled(calls, engine)
-        made = Tuning(tuple(self._measured(compiled, calls, engine)), engine.driver.name)
+        measured = self._measured_by_workers if self.time_on_workers else self._measured
+        made = Tuning(tuple(measured(compiled, calls, engine)), engine.driver.name)
         assert made.best
         if store is not None and key and lasting:
             rows = [
@@ -199,6 +202,28 @@ class Tuner:
                 measured.append(candidate if candidate.problem else self._timed(candidate, call, engine))
                 advance()
         return measured
+
+    def _measured_by_workers(
+        self, candidates: Sequence[Candidate], calls: Sequence[KernelCall], engine: "CudaEngine"
+    ) -> list[Candidate]:
+        assert self.executor is not None, "autotune asks for it"
+        jobs = [self._job(*pair, engine) for pair in zip(candidates, calls, strict=True)]
+        measured: list[Candidate] = []
+        for tried, made in zip(candidates, time_all(self.executor, jobs), strict=True):
+            if isinstance(made, Exception):
+                measured.append(Candidate(tried.config, tried.resources, problem=_problem(made)))
+            else:
+                measured.append(tried if made is None else Candidate(tried.config, tried.resources, made))
+        return measured
+
+    def _job(self, candidate: Candidate, call: KernelCall, engine: "CudaEngine") -> TimingJob | None:
+        """A configuration for a worker to time; None for one that is not timed."""
+        if candidate.problem:
+            return None
+        config, bound, driver = candidate.config, call.bound, engine.driver
+        build = call.build(sized(self.block, config)).program.build(driver.target)
+        grid = dim3("grid", sized(self.grid, config))
+        return TimingJob.of(build, grid, bound.values, bound.arrays, driver.name, self.repeat)
 
     def _timed(self, candidate: Candidate, call: KernelCall, engine: "CudaEngine") -> Candidate:
         from tilefold.runtime.engine import LaunchConfig
