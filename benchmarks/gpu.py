@@ -9,6 +9,7 @@ from tilefold.runtime.cuda import CudaEngine
 
 from benchmarks import (
     attention,
+    attention_sm90,
     bandwidth,
     ceiling,
     gemm_grouped,
@@ -33,12 +34,13 @@ FAMILIES: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
         "attention": attention.cases,
         "python": in_python.cases,
         "gemm_sm90": gemm_sm90.cases,
+        "attention_sm90": attention_sm90.cases,
         "gemm_scaled": gemm_scaled.cases,
         "gemm_grouped": gemm_grouped.cases,
     }
 )
 """The cases of each family, for a GPU of so many multiprocessors."""
-IN_PYTHON = frozenset({"python", "gemm_sm90", "gemm_scaled", "gemm_grouped"})
+IN_PYTHON = frozenset({"python", "gemm_sm90", "attention_sm90", "gemm_scaled", "gemm_grouped"})
 """The families whose kernels are the examples in Python."""
 
 
