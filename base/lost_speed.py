@@ -57,8 +57,10 @@ _KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType({
 })  # fmt: skip
 _ALIKE = {"C7512": "C7511", "C7518": "C7516"}
 """Messages with the cause and the cure of others."""
-_ALLOWED = frozenset({"C7509", "C7510", "C7519"})
-"""Messages about calls, which the program itself has, and about instructions that cost next to nothing."""
+_HARMLESS = frozenset({"C7519"})
+"""Messages about instructions that cost next to nothing."""
+_ALLOWED = frozenset({"C7509", "C7510"}) | _HARMLESS
+"""These, and messages about calls, which the program itself has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,11 @@ class LostSpeed:
     def __str__(self) -> str:
         kernel = f"kernel '{self.kernel}': " if self.kernel else ""
         return f"{kernel}{self.cause} (the assembler's {self.code})"
+
+    @property
+    def harmless(self) -> bool:
+        """Whether the kernel is hardly slower: a remark is enough, and launches do not warn."""
+        return self.code in _HARMLESS
 
     @property
     def remark(self) -> str:

@@ -21,7 +21,8 @@ def load_module(driver: Driver, artifact: Artifact) -> Any:
     """Loads an artifact's code in the current context.
 
     CudaError where the driver refuses it, with the words of its assembler. TilefoldError (E2303) where the assembler
-    makes a kernel slower than it is written, unless the settings allow that; then a RuntimeWarning.
+    makes a kernel slower than it is written, unless the settings allow that; then a RuntimeWarning, but none for
+    what costs next to nothing.
     """
     option, code = driver.api.CUjit_option, artifact.code
     errors, messages = bytearray(_LOG_BYTES), bytearray(_LOG_BYTES)
@@ -60,7 +61,8 @@ def _check(driver: Driver, artifact: Artifact, ptx: str, log: str) -> None:
             log = kept.decode("utf-8", "replace")
     check_speed(log, allows_slower())
     for message in lost_speed(log):
-        warnings.warn(message.remark, RuntimeWarning, stacklevel=2)
+        if not message.harmless:
+            warnings.warn(message.remark, RuntimeWarning, stacklevel=2)
 
 
 def _text(log: bytearray) -> str:

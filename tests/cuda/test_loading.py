@@ -86,6 +86,12 @@ def test_messages_that_are_not_known_are_warnings() -> None:
         _load(Assembler(OTHER))
 
 
+def test_messages_about_what_costs_next_to_nothing_are_no_warnings(recwarn: pytest.WarningsRecorder) -> None:
+    log = b"ptxas info    : (C7519) warpgroup.arrive is injected in around line 9 in function 'k'"
+    assert _load(Assembler(log)) == "cuModuleLoadDataEx"
+    assert not recwarn.list
+
+
 def test_refusals_have_the_words_of_the_assembler() -> None:
     with pytest.raises(CudaError, match="loading kernel 'k': cuModuleLoadDataEx failed: line 3; error"):
         _load(Assembler(b"", errors=b"line 3; error\0"))

@@ -38,6 +38,7 @@ def test_messages_name_kernel_line_cause_and_cure() -> None:
     assert all(message.refused and message.cure for message in (dropped, few, injected))
     (added,) = lost_speed("ptxas info    : (C7519) warpgroup.arrive is injected in around line 9 in function 'c'")
     assert "adds a wgmma.fence" in str(added)
+    assert [message.harmless for message in (dropped, unknown, added)] == [False, False, True]
     assert not added.refused
     assert lost_speed("ptxas info    : Used 168 registers, used 0 barriers") == ()
 
