@@ -243,22 +243,29 @@ def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
     return _tiled(algebra.make_tiled_copy_D(_record(atom), tiled_copy.type.tiled_copy), atom)
 
 
-def make_rmem_tensor_like(tensor: "Tensor | Layout", dtype: Any = None) -> Tensor:
-    """Registers for the elements of a tensor, or for a layout, compact, the first mode contiguous (CuTe's
-    make_fragment_like).
-
-    Without `dtype` the elements are those of the tensor. An element at several coordinates, by
-    modes of equal strides, may be one register, as in CuTe; `make_rmem_tensor(shape, dtype)` has a register for each.
+def make_rmem_tensor_like(like: "Tensor | Vec | Layout", dtype: Any = None) -> Tensor:
+    """Registers in the shape of a tensor, a fragment or a layout, compact, the first mode the fastest: one for each
+    coordinate. Without `dtype` the elements are those of the tensor.
     """
+    element = dtype if dtype is not None or isinstance(like, Layout) else like.element_type
+    return make_rmem_tensor(make_layout(like.shape), element)
+
+
+def make_fragment_like(tensor: "Tensor | Vec | Layout", dtype: Any = None) -> Tensor:
+    """Registers for the elements of a tensor, a fragment or a layout, compact, the modes in the order of the layout's
+    strides, the first one contiguous (CuTe's make_fragment_like).
+
+    Without `dtype` the elements are those of the tensor. An element at several coordinates, by modes of equal strides,
+    may be one register, as in CuTe; `make_rmem_tensor_like` has a register for each.
+    """
+    if isinstance(tensor, Vec):
+        return make_rmem_tensor_like(tensor, dtype)
     if isinstance(tensor, Layout):
         return make_rmem_tensor(layout_like(tensor), dtype)
     tensor_type(tensor)
     element = tensor.element_type if dtype is None else as_dtype(dtype)
     properties = {} if dtype is None else {"element": element.ir}
     return Tensor(emit_inferred(MakeFragmentLikeOp, [tensor.ssa], properties), element)
-
-
-make_fragment_like = make_rmem_tensor_like
 
 
 def copy(
