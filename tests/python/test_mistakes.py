@@ -60,7 +60,7 @@ MISTAKES = MappingProxyType({
     "A[16, 0]": ("E5002", "coordinate 16 is outside of 16: 0 to 15", ""),
     "A[1024]": ("E5002", "coordinate 1024 is outside of (16,64): 0 to 1023", ""),
     "x[0, 8]": ("E5002", "coordinate 8 is outside of 8", ""),
-    "A[0:3, 0]": ("E5002", "a slice must keep the whole mode", "cute.local_tile"),
+    "A[n : n + 3, 0]": ("E5002", "the length of the slice is known only when the kernel runs", "cute.local_tile"),
     "A[1.5, 0]": ("E5002", "a coordinate is an integer, not float", ""),
     "cute.arch.cp_async_wait_group(n)": ("E5003", "the number of groups must be static", "number of Python"),
     "cute.arch.barrier(barrier_id='a')": ("E5003", "the number of a barrier must be static, but it is 'a'", ""),

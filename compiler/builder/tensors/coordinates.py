@@ -28,9 +28,8 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
         if part is None or (isinstance(part, slice) and part == slice(None)):
             return None
         if isinstance(part, slice):
-            raise TilefoldError(
-                Code.BUILD_VALUE, "a slice must keep the whole mode", "take a tile: cute.local_tile(t, (4,), (i,))"
-            )
+            hint = "take a tile: cute.local_tile(t, (4,), (i,))"
+            raise TilefoldError(Code.BUILD_VALUE, "a slice must keep the whole mode here", hint)
         if isinstance(part, Int):
             operands.append(index_of(part).ssa)
             return Unknown()
@@ -88,6 +87,47 @@ def as_tuple(coord: Any) -> tuple[Any, ...]:
     if isinstance(coord, list):
         return tuple(coord)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return coord if isinstance(coord, tuple) else (coord,)  # pyright: ignore[reportUnknownVariableType]
+
+
+def counted_from_end(coord: Any, tensor: Any) -> Any:
+    """A coordinate of a tensor whose negative numbers count from the end of their modes, or of the whole, as Python's
+    indices do, with numbers from the beginning in their place. Raises TilefoldError (E5002) for one before it.
+    """
+    return _from_end(coord, tensor.shape) if _is_negative(coord) else coord
+
+
+def _is_negative(coord: Any) -> bool:
+    if isinstance(coord, tuple | list):
+        return any(map(_is_negative, coord))  # pyright: ignore[reportUnknownArgumentType]
+    return type(coord) is int and coord < 0
+
+
+def _from_end(coord: Any, shape: Any) -> Any:
+    parts, extents = as_tuple(coord), wrap(shape)
+    if len(parts) > 1 and len(parts) == len(extents):
+        return tuple(map(_from_end, parts, extents))
+    if len(parts) != 1 or type(parts[0]) is not int or parts[0] >= 0:
+        return coord
+    place = product(shape) + parts[0]
+    if type(place) is int and place < 0:
+        raise TilefoldError(Code.BUILD_VALUE, f"coordinate {parts[0]} is outside of {show_layout(shape)}")
+    return place
+
+
+def window(part: slice, extent: Any) -> tuple[int, int, int]:
+    """Where a slice of a mode begins, how many coordinates it has, and its step. Raises TilefoldError (E5002) for a
+    slice whose length is unknown, for an empty one and for one that goes backwards.
+    """
+    bounds = part.start, part.stop, part.step
+    known = type(extent) is int or (type(part.stop) is int and part.stop >= 0 and (part.start or 0) >= 0)
+    if not known or any(not (bound is None or type(bound) is int) for bound in bounds):
+        message = f"the length of the slice is known only when the kernel runs: of a mode of {show_layout(extent)}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "take a tile: cute.local_tile(t, (4,), (i,))")
+    numbers = range(*part.indices(extent if type(extent) is int else part.stop))
+    if not numbers or numbers.step < 0:
+        message = f"the slice {part.start}:{part.stop}:{part.step} of {show_layout(extent)} has no coordinate upwards"
+        raise TilefoldError(Code.BUILD_VALUE, message, "views have elements, in the order of their modes")
+    return numbers.start, len(numbers), numbers.step
 
 
 def has_none(coord: Any) -> bool:

@@ -13,14 +13,17 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....base.errors import Code, LayoutError, TilefoldError
 from ....dialects.arith.integer_range import limits
-from ....dialects.cute import CoordAttr, LayoutAttr
+from ....dialects.cute import CoordAttr, LayoutAttr, TilerAttr
 from ....dialects.tile import (
     AllocOp,
+    CompositionOp,
     DimOp,
+    DomainOffsetOp,
     FillOp,
     FragmentOp,
     LoadOp,
     MakeFragmentLikeOp,
+    MakeTensorOp,
     SliceOp,
     Space,
     SpaceAttr,
@@ -30,14 +33,27 @@ from ....dialects.tile import (
 )
 from ....dialects.tile.fragments import FRAGMENT_ALIGN
 from ....dialects.tile.view_base import LayoutViewOp
-from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike
-from ....layout.algebra.inttuple import rank
+from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike, make_layout
+from ....layout.algebra.inttuple import product, rank
+from ....layout.algebra.inttuple import wrap as modes_of
 from ....layout.algebra.unknown import Unknown
 from ..scalars import casts
 from ..scalars.dtypes import DType, Index, dtype_of
 from ..scalars.values import MOST, Int, convert, wrap
 from ..tracing.state import current, emit
-from .coordinates import as_tuple, at_run_time, check_inside, check_static, has_none, split_coordinate
+from .coordinates import (
+    as_tuple,
+    at_run_time,
+    check_inside,
+    check_static,
+    counted_from_end,
+    has_none,
+    has_value,
+    show_layout,
+    split_coordinate,
+    split_layout,
+    window,
+)
 
 
 class AnyTensor:
@@ -124,9 +140,38 @@ AnyTensorT = TypeVar("AnyTensorT", bound=AnyTensor)
 
 
 def sliced(tensor: AnyTensorT, coord: Any) -> AnyTensorT:
-    """The modes for which a coordinate has `None`, at the coordinate of the others; perhaps for no mode."""
-    attribute, operands = split_coordinate(coord)
+    """The modes for which a coordinate has `None` or a slice, at the coordinate of the others; perhaps for no mode."""
+    parts = as_tuple(coord)
+    if any(isinstance(part, slice) and part != slice(None) for part in parts):
+        tensor = _windowed(tensor, parts)
+        coord = tuple(slice(None) if isinstance(part, slice) else part for part in parts)
+    attribute, operands = split_coordinate(counted_from_end(coord, tensor))
     return tensor.view(SliceOp, [operands], {"coord": attribute})
+
+
+def _windowed(tensor: AnyTensorT, parts: tuple[Any, ...]) -> AnyTensorT:
+    """A tensor with the slices of its modes; the others are whole."""
+    layout: Any = tensor.layout
+    extents: Any = modes_of(tensor.shape)
+    if len(parts) != len(extents):
+        message = f"{len(parts)} coordinates do not fit {show_layout(tensor.shape)}"
+        raise TilefoldError(Code.PROFILE_MISMATCH, message, "give one for each mode, None for a whole one")
+    pairs: list[tuple[Any, Any]] = list(zip(parts, map(product, extents), strict=True))  # pyright: ignore[reportUnknownArgumentType]
+    windows = [window(x, size) if isinstance(x, slice) and x != slice(None) else None for x, size in pairs]
+    starts, operands = split_coordinate(tuple(0 if one is None else one[0] for one in windows))
+    moved = tensor.view(DomainOffsetOp, [operands], {"coord": starts})
+    if has_value(layout):
+        modes = [
+            mode if one is None else Layout(one[1], mode.stride * one[2])
+            for mode, one in zip(layout, windows, strict=True)
+        ]
+        attribute, scalars = split_layout(make_layout(*modes))
+        return tensor.like(emit_inferred(MakeTensorOp, [moved.ssa, scalars], {"layout": attribute}))
+    tiler = tuple(
+        Layout(product(mode), 1) if one is None else Layout(one[1], one[2])
+        for mode, one in zip(extents, windows, strict=True)
+    )
+    return moved.view(CompositionOp, [], {"tiler": TilerAttr(tiler)})
 
 
 class Elements(AnyTensor):
@@ -175,7 +220,7 @@ class Elements(AnyTensor):
         return self.element(emit(LoadOp.inferred([self.ssa, operands], {"coord": attribute})).results[0])
 
     def _place(self, coord: Any) -> Any:
-        return inside(*split_coordinate(as_tuple(coord)), self)
+        return inside(*split_coordinate(as_tuple(counted_from_end(coord, self))), self)
 
     def write(self, coord: Any, value: Any) -> None:
         """Writes a value or number to the element at a coordinate."""
@@ -222,7 +267,9 @@ def inside(attribute: CoordAttr, operands: list[SSAValue], tensor: AnyTensor) ->
 
 
 def emit_inferred(
-    op: "type[LayoutViewOp | FragmentOp | MakeFragmentLikeOp]", operands: Sequence[Any], properties: Mapping[str, Any]
+    op: "type[LayoutViewOp | FragmentOp | MakeFragmentLikeOp | MakeTensorOp]",
+    operands: Sequence[Any],
+    properties: Mapping[str, Any],
 ) -> SSAValue:
     """The result of an operation that infers its type from its operands, one of which is a tensor. Where tiles do not
     cover the tensor, the last ones reach beyond it. Raises TilefoldError.

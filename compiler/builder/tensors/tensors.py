@@ -15,7 +15,7 @@ from ....layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, Index
 from ..scalars.values import MOST, Int, index_of, is_scalar
 from ..tracing.state import emit
-from .coordinates import as_tuple, has_none, show_layout, split_coordinate
+from .coordinates import as_tuple, counted_from_end, has_none, show_layout, split_coordinate
 from .fragments import Vec, load, store
 from .raw_pointers import Address, RawPointer
 from .tensor_base import AnyTensor, Elements, inside, replaced_leaves, sliced
@@ -173,7 +173,7 @@ class CoordTensor(AnyTensor):
     def __getitem__(self, coord: Any) -> Any:
         if has_none(coord):
             return sliced(self, coord)
-        attribute, operands = inside(*split_coordinate(as_tuple(coord)), self)
+        attribute, operands = inside(*split_coordinate(as_tuple(counted_from_end(coord, self))), self)
         start = self.ir_type.start.data
         results = iter(emit(CoordinateOp.inferred([self.ssa, operands], {"coord": attribute})).results)
 
