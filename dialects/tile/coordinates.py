@@ -12,6 +12,7 @@ from typing import Any
 from xdsl.dialects.builtin import IndexType, IntAttr, i1
 from xdsl.ir import Attribute
 from xdsl.irdl import (
+    AttrSizedOperandSegments,
     opt_operand_def,
     opt_prop_def,
     prop_def,
@@ -44,17 +45,20 @@ class IdentityOp(InferringOp):
     """`%c = tile.identity "(128,64)"`: the coordinate tensor that maps each coordinate of a shape to itself (CuTe's
     make_identity_tensor).
 
-    `tile.identity like %A` takes the shape of a tensor, run-time extents included.
+    `tile.identity like %A` takes the shape of a tensor, run-time extents included; `tile.identity "(?,64)" (%m)` gives
+    those as values, which are positive.
     """
 
     name = "tile.identity"
     shape = opt_prop_def(ShapeAttr)
     like = opt_operand_def(TensorType)
+    scalars = var_operand_def(IndexType)
     result = result_def(CoordTensorType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
     assembly_format = (
         "custom<Marked>() (`like` custom<Tensor>($like, type($like))^) : (custom<Quoted>($shape))? "
-        "attr-dict custom<Inferred>(type($result))"
+        "(` ` `(` $scalars^ `)`)? attr-dict custom<Inferred>(type($result))"
     )
 
     @classmethod
@@ -73,8 +77,9 @@ class IdentityOp(InferringOp):
     def verify_(self) -> None:
         if (self.shape is None) == (self.like is None):
             raise VerifyException("an identity tensor needs a shape or a tensor that has it")
-        if self.shape is not None and not is_fully_static(self.shape.data):
-            raise VerifyException("a written shape is static; take run-time extents from a tensor by 'like'")
+        missing = 0 if self.shape is None else sum(isinstance(leaf, Unknown) for leaf in leaves(self.shape.data))
+        if len(self.scalars) != missing:
+            raise VerifyException(f"the shape has {missing} extents that are not static, not {len(self.scalars)}")
         super().verify_()
 
 

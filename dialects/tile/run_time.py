@@ -28,6 +28,7 @@ from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
 from ..scalars import unknowns
 from .assembly import AnyTensor
+from .coord_type import CoordTensorType
 from .directives import TileOp
 from .results import InferringOp
 from .types import TensorType
@@ -115,28 +116,30 @@ class GetScalarsOp(InferringOp):
 @irdl_op_definition
 class MakeTensorOp(InferringOp):
     """`%B = tile.make_tensor %A, "(?,?):(?{div=8},1)" (%m, %n, %ld)`: another layout from the pointer of a tensor on
-    (CuTe's make_tensor).
+    (CuTe's make_tensor); or another layout from the start of a coordinate tensor.
 
     The operands are the values of the `?`, those of the shape first. Preconditions: they are positive and agree with
     the layout; the elements lie in the memory of the tensor.
     """
 
     name = "tile.make_tensor"
-    source = typed_operand(TensorType)
+    source = operand_def(TensorType | CoordTensorType)
     scalars = var_operand_def(IndexType)
     layout = prop_def(LayoutAttr)
-    result = result_def(TensorType)
+    result = result_def(TensorType | CoordTensorType)
     traits = traits_def(Pure())
     assembly_format = (
-        "custom<Tensor>($source, type($source)) `,` custom<Marked>() custom<Quoted>($layout) "
+        "custom<Viewed>($source, type($source)) `,` custom<Marked>() custom<Quoted>($layout) "
         "(` ` `(` $scalars^ `)`)? attr-dict custom<Inferred>(type($result))"
     )
 
     @classmethod
     def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
         source, layout = operand_types[0], properties["layout"]
-        assert isinstance(source, TensorType)
         assert isinstance(layout, LayoutAttr)
+        if isinstance(source, CoordTensorType):
+            return [CoordTensorType(source.start, layout)]
+        assert isinstance(source, TensorType)
         if source.is_swizzled or not isinstance(layout.data, Layout):
             raise LayoutError(
                 Code.COMPOSED_UNSUPPORTED,

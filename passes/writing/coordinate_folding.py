@@ -17,6 +17,7 @@ from ...dialects.tile import (
     CoordTensorType,
     CopyOp,
     IdentityOp,
+    MakeTensorOp,
     PrefetchOp,
     StoreOp,
     TmaTensorOp,
@@ -62,9 +63,12 @@ class CoordinateFolding:
             case IdentityOp():
                 assert isinstance(op.result.type, CoordTensorType)
                 self._starts[op.result] = dict.fromkeys(axes(op.result.type.start.data), 0)
-                if op.like is not None:
-                    extents = len(unknowns(op.result.type.plain_layout))
-                    self._scalars.note(op.result, self._scalars.of(op.like)[:extents])
+                extents = len(unknowns(op.result.type.plain_layout))
+                self._scalars.note(op.result, op.scalars if op.like is None else self._scalars.of(op.like)[:extents])
+                self._folded.append(op)
+            case MakeTensorOp() if isinstance(op.result.type, CoordTensorType):
+                self._starts[op.result] = self._starts[op.source]
+                self._scalars.note(op.result, op.scalars)
                 self._folded.append(op)
             case LayoutViewOp() if isinstance(op.result.type, CoordTensorType):
                 self._starts[op.result] = self._view(op, Emitter(op))

@@ -19,10 +19,10 @@ COORDINATES = [
         ('%0 = tile.identity «"(64,0)"»', "E0205"),
         ('%0 = tile.identity "(64,«x»)"', "E0101"),
         ('%0 = tile.identity «"(4611686018427387904,2)"»', "E0103"),
-        ('%0 = «tile.identity» "(64,?)"', "a written shape is static"),
+        ('%0 = «tile.identity» "(64,?)"', "1 extents that are not static, not 0"),
         ('%0 = «tile.identity» "(64,0)" : ' + _C, "E0205"),
         ('%0 = «tile.identity» "(64,16)" : ' + _C, "the result is"),
-        ('%0 = «"tile.identity"»() : () -> ' + _C, "needs a shape or a tensor"),
+        ('%0 = «"tile.identity"»() <{operandSegmentSizes = array<i32: 0, 0>}> : () -> ' + _C, "needs a shape or a tensor"),
     ),
     *tile_faults(
         "tile.coordinate",
@@ -38,8 +38,8 @@ COORDINATES = [
         "tile.bounds",
         (_I + "%0 = «tile.bounds» %c2, (%t)", "are nested differently from the coordinates"),
         (_I + "%0 = «tile.bounds» %c2, ((%t, 0), 1)", "are nested differently from the coordinates"),
-        ('%0 = tile.identity "(?,32)" : !tile.coord_tensor<"(0,0) o (?,32):(1@0,1@1)">\n%1 = tile.bounds «%0, (1, 2)»', "E0207"),
-        ('%0 = tile.identity "(?,32)" : !tile.coord_tensor<"(0,0) o (?,32):(1@0,1@1)">\n'
+        ('%0 = tile.identity "(?,32)" (%t) : !tile.coord_tensor<"(0,0) o (?,32):(1@0,1@1)">\n%1 = tile.bounds «%0, (1, 2)»', "E0207"),
+        ('%0 = tile.identity "(?,32)" (%t) : !tile.coord_tensor<"(0,0) o (?,32):(1@0,1@1)">\n'
          '%1 = «tile.bounds» %0, (1, 2) : !tile.tensor<i1, rmem, align<1>, "(64,32):(1,64)">', "E0207"),
         (_I + '%0 = «tile.bounds» %c2, (1, 2) : !tile.tensor<i1, rmem, align<1>, "8:1">', "the result is"),
     ),

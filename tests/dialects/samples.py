@@ -147,6 +147,8 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%0 = tile.identity "(64,(4,8))" : !tile.coord_tensor<"(0,(0,0)) o (64,(4,8)):(1@0,(1@0@1,1@1@1))">',
         '%0 = tile.identity like %A : !tile.coord_tensor<"(0,0) o (64,32):(1@0,1@1)">',
         '%0 = tile.identity "8" : !tile.coord_tensor<"0 o 8:1">',
+        "%0 = tile.identity \"(?,(4,?{div=8}))\" (%t, %t)"
+        ' : !tile.coord_tensor<"(0,(0,0)) o (?,(4,?{div=8})):(1@0,(1@0@1,1@1@1))">',
     ),
     "tile.coordinate": (
         '%0 = tile.identity "(64,32)" : !tile.coord_tensor<"(0,0) o (64,32):(1@0,1@1)">\n'

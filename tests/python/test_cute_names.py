@@ -146,3 +146,28 @@ def test_a_function_of_the_host_takes_what_is_dynamic() -> None:
         run(cute.dynamic(array), 2.0)
         assert (array == 2).all()
     assert 'tensor<f32, gmem, align<16>, "(?):(1)">' in scale.to_cute()
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_coordinates_of_a_shape_of_run_time(stage: str) -> None:
+    """An identity tensor of values, tiled and with another layout from its start."""
+
+    @cute.kernel
+    def coordinates(out: cute.Tensor, m: cute.Int32, n: cute.Int32):
+        t, _, _ = cute.arch.thread_idx()
+        whole = cute.make_identity_tensor((m, (cute.assume(n, divby=2), 4)))
+        assert cute.rank(whole) == 2
+        out[t, 0] = cute.size(whole, mode=[0]) + 100 * cute.size(whole, mode=[1])
+        i, (j, k) = cute.local_tile(whole, (4, 2), (t, 1))[3, 1]
+        out[t, 1] = i + 100 * j + 10000 * k
+        tile = cute.local_tile(cute.make_identity_tensor((m, n)), (4, 4), (t, 1))
+        turned = cute.make_tensor(tile.iterator, cute.composition(tile.layout, cute.make_layout((4, 4), stride=(4, 1))))
+        row, column = turned[1, 2]
+        out[t, 2] = row + 100 * column
+        grouped = cute.flatten(cute.group_modes(tile, 0, 2))
+        out[t, 3] = grouped[1, 2][0] + 100 * grouped[1, 2][1]
+
+    out = np.zeros((2, 4), np.int32)
+    coordinates(out, 8, 6).launch(grid=1, block=2, device="sim", stage=stage)
+    flat = [4 * t + 3 + 100 * 3 for t in range(2)]
+    assert out.tolist() == [[8 + 2400, flat[t], 4 * t + 2 + 100 * 5, 4 * t + 1 + 100 * 6] for t in range(2)]

@@ -23,10 +23,10 @@ from ..scalars.values import MOST, Int, index_of
 from ..tensors.copies import ThrCopy
 from ..tensors.mma import ThrMma
 from ..tensors.tensor_base import AnyTensor, emit_inferred
-from ..tensors.tensors import Pointer
+from ..tensors.tensors import CoordPointer, Pointer
 from ..tracing.state import current, emit
 
-HOLDERS: Any = (Layout, ComposedLayout, Pointer, ThrCopy, ThrMma)
+HOLDERS: Any = (Layout, ComposedLayout, Pointer, CoordPointer, ThrCopy, ThrMma)
 """Classes whose fields are values, or hold some."""
 _VIEWS = (LayoutViewOp, MakeTensorOp, RecastOp, ViewOp, IdentityOp)
 _SOURCE, _COORDS = "source", "coords"

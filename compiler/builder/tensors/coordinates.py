@@ -142,6 +142,17 @@ def split_layout(layout: LayoutLike) -> tuple[LayoutAttr, list[SSAValue]]:
 
     Raises TilefoldError (E5002) for a swizzled layout whose offset is a value.
     """
+    if isinstance(layout, ComposedLayout):
+        if isinstance(layout.offset, Int):
+            message = f"the offset of {show_layout(layout)} is known only at run time"
+            raise TilefoldError(Code.BUILD_VALUE, message, "take a view of the tensor at a coordinate instead")
+        return LayoutAttr(layout), []
+    (shape, extents), (stride, steps) = split_extents(layout.shape), split_extents(layout.stride)
+    return LayoutAttr(Layout(shape, stride)), [*extents, *steps]
+
+
+def split_extents(integers: Any) -> tuple[Any, list[SSAValue]]:
+    """A tuple of integers with `?` for its values, and these as operands of type `index`."""
     operands: list[SSAValue] = []
 
     def one(leaf: Any) -> Any:
@@ -150,13 +161,7 @@ def split_layout(layout: LayoutLike) -> tuple[LayoutAttr, list[SSAValue]]:
         operands.append(index_of(leaf).ssa)
         return Unknown(64 if leaf.known.width > 32 else 32, leaf.known.div)
 
-    if isinstance(layout, ComposedLayout):
-        if isinstance(layout.offset, Int):
-            message = f"the offset of {show_layout(layout)} is known only at run time"
-            raise TilefoldError(Code.BUILD_VALUE, message, "take a view of the tensor at a coordinate instead")
-        return LayoutAttr(layout), operands
-    shape = transform_leaves(one, layout.shape)
-    return LayoutAttr(Layout(shape, transform_leaves(one, layout.stride))), operands
+    return transform_leaves(one, integers), operands
 
 
 def has_value(x: Any) -> bool:

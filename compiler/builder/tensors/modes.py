@@ -19,7 +19,7 @@ from ..scalars.values import Value, check_integer
 from .coordinates import as_tuple, split_coordinate, tuples
 from .pointers import make_tensor
 from .tensor_base import AnyTensor
-from .tensors import Tensor
+from .tensors import CoordTensor, Tensor
 
 
 def layout_of(x: Any) -> Any:
@@ -172,7 +172,7 @@ def _check_range(begin: int, end: int, rank: int) -> None:
 
 def relaid(target: Any, function: Callable[[Any], Any]) -> Any:
     """A function of layouts, applied to a layout, or to that of a tensor: the tensor in the resulting layout."""
-    if isinstance(target, Tensor):
+    if isinstance(target, Tensor | CoordTensor):
         return make_tensor(target.iterator, function(target.layout))
     return function(layout_of(target))
 

@@ -16,7 +16,7 @@ from ..tracing.state import emit
 from .coordinates import as_layout, check_static, split_layout
 from .raw_pointers import RawPointer
 from .tensor_base import tensor_type
-from .tensors import Pointer, Tensor
+from .tensors import CoordPointer, CoordTensor, Pointer, Tensor
 
 _TOGETHER = 4
 """The logarithm of the bytes that a swizzle of addresses keeps together."""
@@ -58,13 +58,18 @@ def alias(tensor: Tensor, layout: Any, dtype: Any, offset: int = 0, alignment: i
     return Tensor(emit(AliasOp(tensor.ssa, offset, type)).results[0], element)
 
 
-def make_tensor(iterator: Pointer, layout: Any) -> Tensor:
+def make_tensor(iterator: Pointer | CoordPointer, layout: Any) -> Any:
     """Another layout from where a tensor begins (CuTe's make_tensor): `make_tensor(t.iterator, layout)`.
 
     `layout` is a layout, or a shape, which stands for its compact layout; its integers may be values. Raises
     TilefoldError for a swizzle of memory that is no shared memory of the kernel from its beginning on.
     """
     plain = as_layout(layout)
+    if isinstance(iterator, CoordPointer):
+        attribute, operands = split_layout(plain)
+        return CoordTensor(
+            emit(MakeTensorOp.inferred([iterator.tensor.ssa, operands], {"layout": attribute})).results[0]
+        )
     if not isinstance(iterator, Pointer):  # pyright: ignore[reportUnnecessaryIsInstance]
         given = type(iterator).__name__
         raise TilefoldError(Code.BUILD_VALUE, f"expected where a tensor begins, got {given}", "write t.iterator")

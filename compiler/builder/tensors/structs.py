@@ -11,6 +11,7 @@ from typing import Any
 
 from ....base.errors import Code, TilefoldError
 from ..scalars.dtypes import DType, as_dtype
+from .coordinates import as_tuple
 from .pointers import alias, in_elements
 from .tensors import Pointer, Tensor
 
@@ -23,8 +24,8 @@ class MemRange:
     size: int
 
     def __class_getitem__(cls, given: Any) -> "MemRange":
-        dtype, size = given if isinstance(given, tuple) and len(given) == 2 else (None, None)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        if type(size) is not int or size < 0:  # pyright: ignore[reportUnknownArgumentType]
+        dtype, size, *_ = (*as_tuple(given), None)
+        if type(size) is not int or size < 0:
             raise _refused("MemRange has a type and a number of elements", "write cute.struct.MemRange[dtype, n]")
         return cls(as_dtype(dtype), size)
 
@@ -37,8 +38,8 @@ class Align:
     bytes: int
 
     def __class_getitem__(cls, given: Any) -> "Align":
-        member, bytes = given if isinstance(given, tuple) and len(given) == 2 else (None, 0)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        if type(bytes) is not int or bytes < 1 or bytes & (bytes - 1):  # pyright: ignore[reportUnknownArgumentType]
+        member, bytes, *_ = (*as_tuple(given), 0)
+        if type(bytes) is not int or bytes < 1 or bytes & (bytes - 1):
             raise _refused("Align has a member and a power of two", "write cute.struct.Align[member, 1024]")
         return cls(member, bytes)
 

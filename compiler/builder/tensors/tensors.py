@@ -170,6 +170,11 @@ class CoordTensor(AnyTensor):
 
     __slots__ = ()
 
+    @property
+    def iterator(self) -> "CoordPointer":
+        """The coordinate from which it counts."""
+        return CoordPointer(self)
+
     def __getitem__(self, coord: Any) -> Any:
         if has_none(coord):
             return sliced(self, coord)
@@ -184,3 +189,10 @@ class CoordTensor(AnyTensor):
 
     def __repr__(self) -> str:
         return f"{show_layout(self.ir_type.start.data)} o {show_layout(self.ir_type.layout.data)}"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CoordPointer:
+    """The coordinate from which a coordinate tensor counts; `make_tensor` takes it with a layout."""
+
+    tensor: CoordTensor

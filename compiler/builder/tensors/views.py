@@ -36,9 +36,8 @@ from .coordinates import (
     as_layout,
     as_tuple,
     check_static,
-    has_value,
-    show_layout,
     split_coordinate,
+    split_extents,
     tuples,
 )
 from .modes import layout_of
@@ -123,15 +122,9 @@ def composition(target: Any, layout: Any) -> Any:
 def make_identity_tensor(shape: Any) -> CoordTensor:
     """The tensor that maps each coordinate of a shape, or of a tensor's shape, to itself."""
     if isinstance(shape, Tensor):
-        return CoordTensor(emit(IdentityOp.inferred([shape.ssa])).results[0])
-    extents = tuples(shape)
-    if has_value(extents):
-        raise TilefoldError(
-            Code.BUILD_RUN_TIME,
-            f"the shape {show_layout(extents)} is known only when the kernel runs",
-            "give the tensor that has this shape: cute.make_identity_tensor(mA)",
-        )
-    return CoordTensor(emit(IdentityOp.inferred([None], {"shape": ShapeAttr(extents)})).results[0])
+        return CoordTensor(emit(IdentityOp.inferred([shape.ssa, []])).results[0])
+    extents, scalars = split_extents(tuples(shape))
+    return CoordTensor(emit(IdentityOp.inferred([None, scalars], {"shape": ShapeAttr(extents)})).results[0])
 
 
 def bounds(coords: CoordTensor, limits: Any) -> Tensor:

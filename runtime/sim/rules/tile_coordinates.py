@@ -28,13 +28,15 @@ from .tile_memory import check_inside
 def _identity(op: tile.IdentityOp, t: Translator) -> Step | None:
     assert isinstance(op.result.type, tile.CoordTensorType)
     start, extents = op.result.type.start.data, len(unknowns(op.result.type.plain_layout))
-    if op.like is None or not extents:
+    if not extents:
         t.constant(op.result, CoordTensorValue(start))
         return None
-    like, result = t.slot(op.like), t.slot(op.result)
+    like, given, result = None if op.like is None else t.slot(op.like), t.slots(op.scalars), t.slot(op.result)
 
     def step(warp: Warp) -> None:
-        warp.registers[result] = CoordTensorValue(start, warp.registers[like].scalars[:extents])
+        registers = warp.registers
+        held = tuple([registers[slot] for slot in given]) if like is None else registers[like].scalars[:extents]
+        registers[result] = CoordTensorValue(start, held)
 
     return step
 

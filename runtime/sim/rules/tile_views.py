@@ -25,7 +25,7 @@ from ..memory.tensors import checked_index, in_64_bits, moved, recast, tensor_la
 from ..translate import Rules, Step, Translator
 from ..values.lane_int import LaneInt, number
 from ..values.scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
-from ..values.values import TensorValue, Value, anywhere, remembered
+from ..values.values import CoordTensorValue, TensorValue, Value, anywhere, remembered
 from ..warp import Warp
 from .tile_coordinates import coordinate_view
 
@@ -107,7 +107,11 @@ def _make_tensor(op: tile.MakeTensorOp, t: Translator) -> Step:
         values = [registers[slot] for slot in scalars]
         for unknown, value in zip(known, values, strict=True):
             _check_scalar(warp, site, unknown, value)
-        registers[result] = TensorValue(tensor_value(registers[source]).address, 0, tuple(values))
+        tensor = registers[source]
+        if isinstance(tensor, CoordTensorValue):
+            registers[result] = CoordTensorValue(tensor.start, tuple(values))
+        else:
+            registers[result] = TensorValue(tensor_value(tensor).address, 0, tuple(values))
 
     return step
 
