@@ -108,7 +108,7 @@ class TmaCopy:
         """The coordinates in the map of the elements of a tensor: its shape with basis strides (CuTe's get_tma_tensor).
 
         A mode without a dimension has stride 0. Modes that share a dimension have their strides in units of its own;
-        `LayoutError` (E0207) if they are dynamic.
+        `LayoutError` (E0207) if they are dynamic, (E0322) if all are 0.
         """
         layout = self.gmem if gmem is None else gmem
         paths_of = {path: (number, paths) for number, paths in enumerate(self._paths()) for path in paths}
@@ -124,7 +124,11 @@ class TmaCopy:
             if len(paths) == 1:
                 return ScaledBasis(1, (number,))
             strides = [value_of(at_path(layout.stride, path)) for path in paths]
-            return ScaledBasis(stride // gcd(*(static(d, _SHARED) for d in strides)), (number,))
+            common = gcd(*(static(d, _SHARED) for d in strides))
+            if not common:
+                problem = f"no tensor map describes {layout}: modes with strides of 0 share a dimension"
+                raise LayoutError(Code.TENSOR_MAP, problem, "repeat the elements along one mode, or use narrower tiles")
+            return ScaledBasis(stride // common, (number,))
 
         return Layout(layout.shape, transform_leaves(step, unit_bases(layout.shape)))
 

@@ -54,6 +54,16 @@ def test_every_element_lands_in_its_place(case: tuple[TmaCopy, Layout, tuple[int
     assert case is None or moves_tiles(*case)
 
 
+def test_modes_without_strides_that_share_a_dimension_are_refused() -> None:
+    copy = make_tma_copy(LOAD, Layout((8, 2, 4), (1, 0, 0)), Layout((8, 2, 4), (1, 8, 16)), val_bits=32)
+    with pytest.raises(LayoutError, match="modes with strides of 0 share a dimension") as caught:
+        copy.coordinates()
+    assert caught.value.code == "E0322"
+    repeated = Layout((8, 8), (1, 0))
+    copy = make_tma_copy(LOAD, repeated, Layout((8, 8), (1, 8)), val_bits=32)
+    assert moves_tiles(copy, Layout((8, 8), (1, 8)), (8, 8))
+
+
 @pytest.mark.parametrize(
     ("smem", "order", "box", "instructions"),
     [
