@@ -41,8 +41,13 @@ class Heads:
 
     @property
     def batch(self) -> int:
-        """The sequences."""
-        return TOKENS // self.length
+        """The sequences that are no packed ones."""
+        return 1 if self.is_packed else TOKENS // self.length
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        """The lengths of the sequences that are packed, or the length of all."""
+        return PACKED if self.is_packed else (self.length,)
 
     @property
     def heads(self) -> int:
@@ -60,8 +65,8 @@ class Heads:
     @property
     def operations(self) -> float:
         """Multiplications and additions of both products; of causal attention, of half of the scores."""
-        lengths = PACKED if self.is_packed else (self.length,) * self.batch
-        return 4.0 * self.heads * self.depth * sum(n * n for n in lengths) * (0.5 if self.causal else 1.0)
+        scores = self.batch * self.heads * sum(n * n for n in self.lengths)
+        return 4.0 * scores * self.depth * (0.5 if self.causal else 1.0)
 
 
 BOTH = (False, True)
@@ -83,13 +88,12 @@ def _measure(bench: Bench, problem: Heads, blocks: int) -> list[Figure]:
     torch = bench.torch
     torch.manual_seed(0)
     dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[problem.type]
-    tokens = (1, TOKENS) if problem.is_packed else (problem.batch, problem.length)
+    tokens = problem.batch, sum(problem.lengths)
     counts = (problem.heads, *[problem.heads // problem.shared] * 2)
     given = [torch.randn(*tokens, count, problem.depth, device="cuda", dtype=dtype) for count in counts]
     out = torch.empty_like(given[0])
-    lengths = PACKED if problem.is_packed else (tokens[1],)
-    ends = list(accumulate(lengths))
-    parts = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+    ends = list(accumulate(problem.lengths))
+    parts = [slice(end - length, end) for end, length in zip(ends, problem.lengths, strict=True)]
     heads = [[tensor[:, part].transpose(1, 2) for tensor in given] for part in parts]
     peer = partial(_attend, torch, "CUDNN_ATTENTION", heads, problem)
     more = {}
@@ -133,16 +137,15 @@ def _attend(torch: Torch, backend: str, heads: Sequence[Sequence[Any]], problem:
 def _expected(torch: Torch, heads: Sequence[Sequence[Any]], problem: Heads) -> Any:
     """What must come out, in f32, some heads after the other; (batch, row, head, element)."""
 
-    def part(q: Any, k: Any, v: Any) -> Any:
+    def part(length: int, q: Any, k: Any, v: Any) -> Any:
         k, v = (x.repeat_interleave(problem.shared, 1) for x in (k, v))
         flat = [x.flatten(0, 1) for x in (q, k, v)]
-        step = max(1, _SCORES // q.shape[2] ** 2)
-        chunks = [[x[i : i + step].float()[None] for x in flat] for i in range(0, len(flat[0]), step)]
-        return torch.cat([_attend(torch, "MATH", [each], replace(problem, shared=1))[0][0] for each in chunks]).view(
-            q.shape
-        )
+        step = max(1, _SCORES // length**2)
+        chunks = [[x[i : i + step].float()[None] for x in flat] for i in range(0, problem.batch * problem.heads, step)]
+        done = [_attend(torch, "MATH", [each], replace(problem, shared=1))[0][0] for each in chunks]
+        return torch.cat(done).view(q.shape).transpose(1, 2)
 
-    return torch.cat([part(*each).transpose(1, 2) for each in heads], 1)
+    return torch.cat([part(length, *each) for length, each in zip(problem.lengths, heads, strict=True)], 1)
 
 
 def _spelled(options: Options) -> str:
