@@ -17,6 +17,7 @@ from benchmarks.gemms import Gemm, Operands
 from benchmarks.in_python import example
 from benchmarks.record import Figure
 from benchmarks.timing import Run
+from tilefold import cute
 
 _SAMPLE = 3e12
 """The operations of a sample, some milliseconds of them: as many products as these are, in a graph."""
@@ -56,7 +57,11 @@ CONTESTS = (
     Contest(Gemm("f16", 4096, 4096, 4096, a_major="M"), 1.0),
     Contest(Gemm("f16", 4096, 4096, 4096, b_major="N"), 1.0),
     Contest(Gemm("f16", 4096, 4096, 4096, a_major="M", b_major="N"), 1.0),
-    *(Contest(Gemm(type, 4096, 4096, 4096, triton=type != "fp8"), 1.0) for type in ("bf16", "tf32", "s8", "fp8")),
+    Contest(Gemm("f16", 4096, 4096, 4096, gelu=True), 1.05),
+    *(
+        Contest(Gemm(type, 4096, 4096, 4096, triton=type not in ("u8", "fp8")), 1.0)
+        for type in ("bf16", "tf32", "s8", "u8", "fp8")
+    ),
 )
 
 
@@ -88,7 +93,7 @@ def _figures(bench: Bench, contest: Contest, blocks: int, operands: Operands) ->
     ours, peers = bench.repeated(ours, count), bench.repeated(peers, count)
     chosen = bench.fastest(ours)
     times = bench.time({"tilefold": ours[chosen], **peers})
-    work, unit = gemm.operations * count, "TOP/s" if gemm.type == "s8" else "TFLOP/s"
+    work, unit = gemm.operations * count, "TOP/s" if gemm.type in ("s8", "u8") else "TFLOP/s"
     notes = {"tilefold": chosen}
     figures = {
         name: rate(f"{contest.name}, {name}", work, timed, unit, notes.get(name, "")) for name, timed in times.items()
@@ -99,9 +104,14 @@ def _figures(bench: Bench, contest: Contest, blocks: int, operands: Operands) ->
 
 def _run(operands: Operands, options: Options, blocks: int) -> Run:
     module = example("gemm_sm90")
-    return partial(
-        module.gemm, operands.a, operands.b, operands.d, module.Config(**options), device="cuda", blocks=blocks
-    )
+    given = operands.a, operands.b, operands.d, module.Config(**options)
+    epilogue = {} if operands.bias is None else {"bias": operands.bias, "activation": _gelu}
+    return partial(module.gemm, *given, device="cuda", blocks=blocks, **epilogue)
+
+
+def _gelu(x: Any) -> Any:
+    """GELU as PyTorch's fused path computes it, by the tanh of the GPU."""
+    return 0.5 * x * (1.0 + cute.arch.approx("tanh", 0.7978845608 * (x + 0.044715 * x * x * x)))
 
 
 def _spelled(options: Options) -> str:

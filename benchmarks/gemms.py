@@ -25,12 +25,13 @@ _TORCH = {
     "tf32": ("float32", "float32"),
     "f64": ("float64", "float64"),
     "s8": ("int8", "int32"),
+    "u8": ("uint8", "int32"),
     "fp8": ("float8_e4m3fn", "float32"),
 }
 """The types of A and B, and of D, in PyTorch."""
 _AB = {"tf32": "f32", "s8": "i8", "fp8": "f8E4M3FN"}
 """The type of A and B in the kernel, where its name is another."""
-ALLOWED = {"f16": 5e-3, "bf16": 3e-2, "f32": 1e-4, "tf32": 3e-2, "f64": 1e-12, "s8": 0.0, "fp8": 1e-1}
+ALLOWED = {"f16": 5e-3, "bf16": 3e-2, "f32": 1e-4, "tf32": 3e-2, "f64": 1e-12, "s8": 0.0, "u8": 0.0, "fp8": 1e-1}
 """The error of an element against the square root of K, which is how large elements are; a tile too few is more."""
 
 SCALE = 2.0**-10
@@ -200,6 +201,8 @@ class Operands:
         shape = (columns, rows) if by_column else (rows, columns)
         if self._gemm.type == "s8":
             stored = torch.randint(-128, 128, shape, device="cuda", dtype=torch.int8)
+        elif self._gemm.type == "u8":  # what is right as s8, too, which is all that cuBLAS has
+            stored = torch.randint(0, 128, shape, device="cuda", dtype=torch.uint8)
         else:
             wide = torch.float64 if self._gemm.type == "f64" else torch.float32
             stored = torch.randn(shape, device="cuda", dtype=wide).to(getattr(torch, _TORCH[self._gemm.type][0]))
@@ -236,11 +239,17 @@ class Operands:
             return "F.gelu(F.linear)"
         if self._gemm.scaled:
             return "torch._int_mm, mul, half"
-        return {"s8": "torch._int_mm", "fp8": "torch._scaled_mm"}.get(self._gemm.type, "torch.mm")
+        return {"s8": "torch._int_mm", "u8": "torch._int_mm of s8", "fp8": "torch._scaled_mm"}.get(
+            self._gemm.type, "torch.mm"
+        )
 
     def peers(self) -> dict[str, Run]:
         """The product by cuBLAS and, where the problem asks for it and it is installed, by Triton."""
         found = {f"cuBLAS ({self.peer})": self.cublas()}
+        if self._gemm.gelu:
+            found["cuBLAS (torch._addmm_activation)"] = partial(
+                self._torch._addmm_activation, self.bias, self.a, self.b.T, use_gelu=True
+            )
         if self._gemm.triton and find_spec("triton") is not None:
             found["Triton"] = partial(import_module("benchmarks.triton_gemm").matmul, self.a, self.b, self.d)
         return found
@@ -254,6 +263,8 @@ class Operands:
                 return lambda: (torch._int_mm(a, b.T) * SCALE).half()
             case "s8":
                 return lambda: torch._int_mm(a, b.T, out=d)
+            case "u8":
+                return lambda: torch._int_mm(a.view(torch.int8), b.view(torch.int8).T, out=d)
             case "fp8":
                 one = torch.ones((), device="cuda")
                 return lambda: torch._scaled_mm(a, b.T, scale_a=one, scale_b=one, out_dtype=torch.float32)
