@@ -54,7 +54,6 @@ MISTAKES = MappingProxyType({
     "x.to(cute.Int4)": ("E5002", "a kernel cannot convert Float32 to Int4", ""),
     "cute.full((4, 8), x, cute.Float32)": ("E5002", "expected a value or a number, got Vec", ""),
     "cute.printf('%d', x)": ("E5002", "got Vec", ""),
-    "cute.printf(n)": ("E5002", "expected a format, got Int", 'cute.printf("{}", x)'),
     "cute.arch.inline_ptx('mov.b32 $0, $1;', '=r,r', x, results=cute.Int32)": ("E5002", "got Vec", ""),
     # what must be static, and where it must lie
     "A[16, 0]": ("E5002", "coordinate 16 is outside of 16: 0 to 15", ""),

@@ -340,3 +340,43 @@ def test_an_access_outside_of_the_memory_of_a_pointer_is_reported() -> None:
 def test_types_convert_numbers_outside_of_kernels() -> None:
     assert (cute.Int32(3.0), cute.Float32(2), cute.Boolean(5)) == (3, 2.0, True)
     assert isinstance(cute.Float32(2), float)
+
+
+@cute.kernel
+def rows(src: Array):
+    src[1].print_runtime(max_elements=2)
+    cute.printf("{} of {} bytes", src.shape, cute.arch.dynamic_smem_size())
+    src[0][0] = 5.0
+
+
+def test_rows_and_printing_of_arrays(capsys: pytest.CaptureFixture[str]) -> None:
+    src = np.arange(6, dtype=np.float32).reshape(2, 3)
+    rows(src).launch(grid=1, block=1, device="sim")
+    assert capsys.readouterr().out == "(0): 3.000000\n(1): 4.000000\n(2,3) of 0 bytes\n"
+    assert src[0, 0] == 5
+
+
+@cute.kernel
+def printed(src: cute.Tensor, n: cute.Int32):
+    layout = cute.make_layout((4, n), stride=(n, 1))
+    cute.printf("{}; {}; 100%", layout, src.shape)
+    cute.printf(src.layout(1), "text", n)
+    cute.printf("{} {}", src, cute.make_swizzle(2, 3, 3))
+
+
+def test_layouts_and_tensors_are_printed_with_their_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    printed(np.zeros((2, 3), np.float32), 7).launch(grid=1, block=1, device="sim")
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert (first, second) == ("(4,7):(7,1); (2,3); 100%", "3 text 7")
+    assert third.startswith("gmem_ptr[32b](0x")
+    assert third.endswith(") o (2,3):(3,1) S<2,3,3>")
+
+
+def test_tables_as_latex(capsys: pytest.CaptureFixture[str]) -> None:
+    cute.utils.print_latex(cute.make_layout((2, 3), stride=(3, 1)))
+    text = capsys.readouterr().out
+    assert text.startswith("\\documentclass")
+    assert text.count("\\node[fill=") == 6
+    assert "at (1,2) {5};" in text
+    cute.utils.print_latex_tv(cute.make_layout((2, 2), stride=(2, 1)), (2, 2))
+    assert "at (0,1) {\\shortstack{T1 \\\\ V0}};" in capsys.readouterr().out

@@ -83,7 +83,7 @@ from tilefold.compiler.builder.instructions.cluster import (
     red_async,
     store_async,
 )
-from tilefold.compiler.builder.instructions.inline import inline_ptx
+from tilefold.compiler.builder.instructions.inline import dynamic_smem_size, inline_ptx
 from tilefold.compiler.builder.instructions.mbarriers import (
     cp_async_mbarrier_arrive_noinc,
     mbarrier_arrive,
@@ -118,24 +118,24 @@ from tilefold.compiler.builder.instructions.warp import (
 )
 
 __all__ = [
-    "bitcast", "brev", "clz", "dp4a", "isfinite", "isinf", "isnan", "mulhi", "normal", "philox", "popc", "prmt",
-    "uniform",
     "FULL_MASK", "WARP_SIZE", "activemask", "approx", "atomic", "atomic_add", "atomic_and", "atomic_cas",
     "atomic_exch", "atomic_fmax", "atomic_fmin", "atomic_max", "atomic_min", "atomic_or", "atomic_xor", "barrier",
-    "barrier_arrive", "block_dim", "block_idx", "block_idx_in_cluster", "block_in_cluster_dim",
-    "block_in_cluster_idx", "cluster_arrive", "cluster_arrive_relaxed", "cluster_dim", "cluster_idx",
-    "cluster_size", "cluster_wait", "cp_async_bulk_commit_group", "cp_async_bulk_load", "cp_async_bulk_prefetch",
-    "cp_async_bulk_store", "cp_async_bulk_wait_group", "cp_async_commit_group", "cp_async_mbarrier_arrive_noinc",
-    "cp_async_wait_all", "cp_async_wait_group", "elect_one", "fence", "fence_acq_rel_cluster", "fence_acq_rel_cta",
-    "fence_acq_rel_gpu", "fence_acq_rel_sys", "fence_proxy", "fence_view_async_shared", "fmax", "fmin", "grid_dim",
-    "griddepcontrol_launch_dependents", "griddepcontrol_wait", "inline_ptx", "lane_idx", "linear_thread_idx",
+    "barrier_arrive", "bitcast", "block_dim", "block_idx", "block_idx_in_cluster", "block_in_cluster_dim",
+    "block_in_cluster_idx", "brev", "cluster_arrive", "cluster_arrive_relaxed", "cluster_dim", "cluster_idx",
+    "cluster_size", "cluster_wait", "clz", "cp_async_bulk_commit_group", "cp_async_bulk_load",
+    "cp_async_bulk_prefetch", "cp_async_bulk_store", "cp_async_bulk_wait_group", "cp_async_commit_group",
+    "cp_async_mbarrier_arrive_noinc", "cp_async_wait_all", "cp_async_wait_group", "dp4a", "dynamic_smem_size",
+    "elect_one", "fence", "fence_acq_rel_cluster", "fence_acq_rel_cta", "fence_acq_rel_gpu", "fence_acq_rel_sys",
+    "fence_proxy", "fence_view_async_shared", "fmax", "fmin", "grid_dim", "griddepcontrol_launch_dependents",
+    "griddepcontrol_wait", "inline_ptx", "isfinite", "isinf", "isnan", "lane_idx", "linear_thread_idx",
     "load_acquire", "make_warp_uniform", "mapa", "match_any", "mbarrier_arrive", "mbarrier_arrive_and_expect_tx",
     "mbarrier_complete_tx", "mbarrier_conditional_try_wait", "mbarrier_expect_tx", "mbarrier_init",
-    "mbarrier_init_fence", "mbarrier_test_wait", "mbarrier_try_wait", "mbarrier_wait", "nanosleep", "rcp_approx",
-    "red", "red_async", "redux_sync", "setmaxregister_decrease", "setmaxregister_increase", "shuffle_sync",
-    "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_op", "shuffle_sync_up", "store_async", "store_release",
-    "sync_threads", "sync_warp", "thread_idx", "vote_all_sync", "vote_any_sync", "vote_ballot_sync",
-    "vote_uni_sync", "warp_idx", "warp_reduction", "warp_reduction_max", "warp_reduction_sum",
+    "mbarrier_init_fence", "mbarrier_test_wait", "mbarrier_try_wait", "mbarrier_wait", "mulhi", "nanosleep", "normal",
+    "philox", "popc", "prmt", "rcp_approx", "red", "red_async", "redux_sync", "setmaxregister_decrease",
+    "setmaxregister_increase", "shuffle_sync", "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_op",
+    "shuffle_sync_up", "store_async", "store_release", "sync_threads", "sync_warp", "thread_idx", "uniform",
+    "vote_all_sync", "vote_any_sync", "vote_ballot_sync", "vote_uni_sync", "warp_idx", "warp_reduction",
+    "warp_reduction_max", "warp_reduction_sum",
 ]  # fmt: skip
 
 

@@ -6,8 +6,27 @@ from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.dialects.tile import MmaAtomAttr
+from tilefold.layout.algebra.core import Layout, LayoutLike
 from tilefold.layout.algebra.display import Displayed
 from tilefold.output import write_picture
+
+
+def print_latex(layout: LayoutLike) -> None:
+    """Prints a LaTeX document with the table of the indices of a static layout (CuTe's print_latex)."""
+    from tilefold.layout.drawing.drawings import index_table
+    from tilefold.layout.drawing.latex import latex
+
+    print(latex(index_table(layout)), end="")
+
+
+def print_latex_tv(layout_tv: Layout, tile: Any = None) -> None:
+    """Prints a LaTeX document with the thread and the value that has each place of a tile, by a layout from (thread,
+    value) to places.
+    """
+    from tilefold.layout.drawing.drawings import thread_value_table
+    from tilefold.layout.drawing.latex import latex
+
+    print(latex(thread_value_table(str(layout_tv), layout_tv, tile)), end="")
 
 
 def save_picture(x: Displayed | MmaAtomAttr, path: str | PathLike[str]) -> None:

@@ -53,8 +53,13 @@ __all__ = [
     "AddressSpace", "Array", "BFloat16", "Boolean", "Constexpr", "Float", "Float16", "Float32", "Float64",
     "Float8E4M3FN", "Float8E5M2", "GridConstant", "Int16", "Int32", "Int4", "Int64", "Int8", "Integer", "Numeric",
     "Pointer", "Swizzle", "TFloat32", "Uint16", "Uint32", "Uint64", "Uint8", "Value", "Vector", "const_expr", "dtype",
-    "install", "make_array_view", "max", "min", "range", "range_constexpr", "range_dynamic",
+    "dynamic_expr", "install", "make_array_view", "max", "min", "range", "range_constexpr", "range_dynamic",
 ]  # fmt: skip
+
+
+def dynamic_expr(x: Any) -> Any:
+    """A condition that the kernel decides where it is a value of the kernel, as it is."""
+    return x
 
 
 def dtype(name: Any) -> DType:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.ptx import InlineOp
-from ..scalars.dtypes import Int64, as_dtype
+from ..scalars.dtypes import Int32, Int64, as_dtype
 from ..scalars.values import Value, as_value, convert, wrap
 from ..tensors.tensors import Address
 from ..tracing.state import current, emit
@@ -35,6 +35,13 @@ def inline_ptx(
     made = emit(InlineOp(text, constraints, args, [dtype.ir for dtype in types])).results
     values = tuple(wrap(ssa, dtype) for ssa, dtype in zip(made, types, strict=True))
     return values if several else values[0]
+
+
+def dynamic_smem_size() -> Any:
+    """The bytes of shared memory whose size the launch gives: 0 of a kernel that has at most 48 KiB, which are the
+    kernel's own. The simulator knows no other.
+    """
+    return inline_ptx("mov.u32 $0, %dynamic_smem_size;", "=r", results=Int32, sim=lambda: 0)
 
 
 def _operand(x: Any) -> Any:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Printing from a kernel."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import SSAValue
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.ptx import PrintfOp
@@ -12,11 +14,12 @@ from ....dialects.tile import PrintOp, PrintTensorOp
 from ....layout.algebra.core import Layout
 from ....layout.text.printing import plain_style, print_layout_lines
 from ..scalars.dtypes import DType, Float32, Float64, Int32, Int64
-from ..scalars.values import Scalar, as_value, convert
+from ..scalars.values import Value, as_value, convert, is_scalar
 from ..tensors.coordinates import check_static
+from ..tensors.raw_pointers import Address
 from ..tensors.tensor_base import tensor_type
-from ..tensors.tensors import Tensor
-from ..tracing.state import emit
+from ..tensors.tensors import Pointer, Tensor, address_of
+from ..tracing.state import emit, host
 
 
 def print_tensor(tensor: Tensor, text: str = "tensor") -> None:
@@ -41,30 +44,52 @@ def print_layout(tensor: "Tensor | Layout", text: str = "tensor") -> None:
     emit(PrintOp.build(operands=[tensor.ssa], properties={"text": StringAttr(text)}))
 
 
-def printf(format: str, *values: Scalar) -> None:
+def printf(format: Any, *values: Any) -> None:
     """Each thread that gets here prints values, as C's printf does: `printf("t = %d: %f\\n", t, x)`.
 
-    `{}` stands for the conversion that fits a value; a format with it ends its line, with or without `\\n` at its end.
-    Conversions are %d %i %u %x %lld %llu %llx %f %e %g.
+    `{}` stands for a value by the conversion that fits it, for a layout, a tuple or a tensor as `print` shows it, with
+    the numbers that its values have. A format with it ends its line, with or without `\\n` at its end; values without a
+    format are printed so, each after the other. Conversions are %d %i %u %x %lld %llu %llx %f %e %g.
     """
-    if not isinstance(format, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        given = type(format).__name__
-        raise TilefoldError(Code.BUILD_VALUE, f"expected a format, got {given}", 'write cute.printf("{}", x)')
-    given = [as_value(value) for value in values]
+    if not isinstance(format, str):
+        format, values = " ".join("{}" for _ in range(1 + len(values))), (format, *values)
+    given = list(values)
     if "{}" in format:
         parts = format.removesuffix("\n").replace("%", "%%").split("{}")
         if len(parts) != len(given) + 1:
             raise TilefoldError(
                 Code.BUILD_VALUE, f"the format has {len(parts) - 1} {{}}, but {len(given)} values follow"
             )
-        wanted = [_conversion(value.dtype) for value in given]
-        format = "".join(part + conversion for part, conversion in zip(parts, [*wanted, "\n"], strict=True))
+        printed: list[Any] = []
+        texts = [_spelled(value, printed) for value in given]
+        format = "".join(part + text for part, text in zip(parts, [*texts, "\n"], strict=True))
+        given = printed
+    given = [as_value(value) if is_scalar(value) else value for value in given]
     try:
         specifiers = conversions(format)
     except ValueError as error:
         raise TilefoldError(Code.BUILD_VALUE, str(error)) from None
-    args = [_printed(value, specifier).ssa for value, specifier in zip(given, specifiers, strict=False)]
-    emit(PrintfOp(format, [*args, *(value.ssa for value in given[len(args) :])]))
+    args = [_printed(value, specifier) for value, specifier in zip(given, specifiers, strict=False)]
+    emit(PrintfOp(format, [*args, *(as_value(value).ssa for value in given[len(args) :])]))
+
+
+def _spelled(x: Any, printed: list[Any], nested: bool = False) -> str:
+    """A thing in a format: its text, with conversions for its values, which go to `printed`."""
+    if isinstance(x, Value) or (is_scalar(x) and not nested):
+        value = as_value(x)
+        printed.append(value)
+        return _conversion(value.dtype)
+    if isinstance(x, tuple | list):
+        parts: list[str] = [_spelled(part, printed, True) for part in cast("Sequence[Any]", x)]
+        return f"({','.join(parts)})"
+    if isinstance(x, Layout):
+        return f"{_spelled(x.shape, printed, True)}:{_spelled(x.stride, printed, True)}"
+    if isinstance(x, Tensor):
+        return f"{_spelled(x.iterator, printed)} o {_spelled(x.layout, printed, True)}"
+    if isinstance(x, Pointer) and x.memspace != "rmem" and host() is None:
+        printed.append(address_of(x))
+        return f"{x!r}".replace("%", "%%") + "(%p)"
+    return str(x).replace("%", "%%")
 
 
 def _conversion(dtype: DType) -> str:
@@ -75,8 +100,15 @@ def _conversion(dtype: DType) -> str:
     return f"%ll{letter}" if dtype.bits == 64 and dtype.name != "Index" else f"%{letter}"
 
 
-def _printed(value: Any, conversion: str) -> Any:
+def _printed(value: Any, conversion: str) -> SSAValue:
     """A value in the width that a conversion takes."""
+    if isinstance(value, Address):
+        return value.ssa
+    value = as_value(value)
+    return _in_width(value, conversion).ssa
+
+
+def _in_width(value: Any, conversion: str) -> Any:
     if value.dtype.kind == "float":
         return value if value.dtype == Float64 else convert(value, Float32)
     return convert(value, Int64 if conversion.startswith("ll") else Int32)

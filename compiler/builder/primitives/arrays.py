@@ -8,7 +8,8 @@ from ....base.errors import Code, TilefoldError
 from ....dialects.tile import Space
 from ....dialects.tile.fragments import FRAGMENT_ALIGN
 from ....layout.algebra.core import Layout, make_ordered_layout
-from ..instructions.printing import print_tensor
+from ..control.explicit import for_
+from ..instructions.printing import printf
 from ..scalars.dtypes import DType, as_dtype
 from ..tensors.coordinates import as_tuple
 from ..tensors.fragments import Vec
@@ -28,7 +29,8 @@ class Array:
     """Elements in memory, `shape` with the last mode the fastest, or the elements of a tensor by its own strides.
 
     `Array(Float32, (4, 8), space=AddressSpace.smem)` allocates shared memory, without `space` registers. `a[i, j]` is
-    an element, `a[i, :]` a row; `a[i:n]` are the `n` elements from `i` on as a vector. All three can be assigned to.
+    an element, `a[i, :]` and `a[i]` are a row; `a[i:n]` are the `n` elements from `i` on as a vector. All can be
+    assigned to.
     """
 
     __slots__ = ("pointer", "tensor")
@@ -87,8 +89,9 @@ class Array:
         part = _from_and_count(index)
         if part is not None:
             return self.load(*part)
-        if _keeps_modes(index):
-            return Array.of(sliced(self.tensor, index))
+        if _keeps_modes(index) or len(as_tuple(index)) < len(self.shape):
+            rest = (None,) * (len(self.shape) - len(as_tuple(index)))
+            return Array.of(sliced(self.tensor, (*as_tuple(index), *rest)))
         return self.pointer[index] if self._is_open() else self.tensor[index]
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -123,8 +126,15 @@ class Array:
         self.data_ptr(index).masked_store(value, _vector(mask))
 
     def print_runtime(self, max_elements: int | None = None) -> None:
-        """Each thread that gets here prints the elements, at most so many of each mode."""
-        print_tensor(self.tensor)
+        """Each thread that gets here prints the elements, one a line, at most so many of each mode."""
+        extents = [extent if max_elements is None else min(extent, max_elements) for extent in self.shape]
+        strides = [prod(extents[mode + 1 :]) for mode in range(len(extents))]
+
+        def one(number: Any) -> None:
+            place = tuple(number // stride % extent for stride, extent in zip(strides, extents, strict=True))
+            printf("{}: {}", place, self[place])
+
+        for_(prod(extents), one)
 
     def __iter__(self) -> Any:
         raise TilefoldError(Code.BUILD_VALUE, "Python cannot iterate over an array", "write for i in cute.range(...)")

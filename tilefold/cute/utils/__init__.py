@@ -11,6 +11,7 @@ from tilefold.compiler.builder.pipelines.tile_scheduler import (
     WorkTileInfo,
 )
 from tilefold.compiler.builder.tensors.hopper import LayoutEnum
+from tilefold.cute.drawing import print_latex, print_latex_tv
 from tilefold.cute.hardware import HardwareInfo
 
 from . import hopper_helpers
@@ -18,6 +19,7 @@ from . import hopper_helpers
 __all__ = [
     "HardwareInfo", "LayoutEnum", "PersistentTileSchedulerParams", "SmemAllocator", "StaticPersistentTileScheduler",
     "TensorMapManager", "TensorMapUpdateMode", "WorkTileInfo", "get_smem_capacity_in_bytes", "hopper_helpers",
+    "print_latex", "print_latex_tv",
 ]  # fmt: skip
 
 
