@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, update_wrapper
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, overload
 
 from tilefold.base.errors import Code, TilefoldError
@@ -16,6 +17,7 @@ from tilefold.dialects.kernel import LaunchBounds
 from tilefold.runtime.errors import Dim3, dim3
 from tilefold.runtime.options import LaunchOptions, RunOptions, launch_attributes
 
+from .outer_names import OuterNames
 from .parameters import Signature
 from .program import CompiledKernel
 from .specialise import BoundArguments
@@ -128,6 +130,7 @@ class Kernel(KernelFunction):
         self._built: dict[tuple[object, ...], CompiledKernel] = {}
         self._for_host: dict[str, CompiledKernel] = {}
         self._last: CompiledKernel | None = None
+        self._outer: OuterNames | None = None
         self.launchers: dict[str, Launcher] = {}
         update_wrapper(self, function)
         skip_frames(Kernel.__call__, KernelCall.launch, KernelCall.build)
@@ -180,8 +183,21 @@ class Kernel(KernelFunction):
         """The function with control flow that becomes the kernel's. Raises ProgramError (E5004, E5005)."""
         return rewritten(self.function, self._lines) if self.options.rewrite else self.function
 
+    def forget_outdated(self) -> bool:
+        """Forgets what was built while the globals and outer variables that the function reads, also in its helpers,
+        were others; returns whether there was any.
+        """
+        if self._outer is None or not self._outer.have_changed:
+            return False
+        self._outer = None
+        self._built.clear()
+        self.launchers.clear()
+        vars(self).pop("on_gpus", None)
+        return True
+
     def build(self, bound: BoundArguments, block: Sequence[int]) -> CompiledKernel:
         """The kernel for arguments and a block. Raises ProgramError for a fault of the kernel."""
+        self.forget_outdated()
         key = (tuple(block), *bound.key)
         compiled = self._built.get(key)
         if compiled is None:
@@ -189,6 +205,7 @@ class Kernel(KernelFunction):
             bounds = LaunchBounds(tuple(block), o.min_blocks, o.max_registers, o.cluster, o.non_portable)
             compiled = CompiledKernel(trace(self.rewritten, bound.arguments, bounds, self.options.name))
             self._built[key] = compiled
+            self._outer = OuterNames(self.function) if isinstance(self.function, FunctionType) else None
         self._last = compiled
         return compiled
 
@@ -307,7 +324,7 @@ class KernelCall:
             plain = races is True and max_steps is None and max_memory is None and not seed  # the simulator's options
             if plain and stage is None and smem is None and self.bindings is None:
                 launcher = self.kernel.launchers.get(device)
-                if launcher is not None:
+                if launcher is not None and not self.kernel.forget_outdated():
                     args = self.args
                     result = launcher.fast(args, block, grid, stream, attributes)
                     if result is NotImplemented:

@@ -93,6 +93,12 @@ class Tuned(KernelFunction):
                 tuning = self._tunings[key] = tuner.measure(calls, ordinal)
         return tuning
 
+    def forget_outdated(self) -> None:
+        """Forgets what was prepared and measured while the globals that the kernel reads were others."""
+        if self.tuner.kernel.forget_outdated():
+            self.launchers.clear()
+            self._tunings.clear()
+
     def launcher(self, device: str) -> "Launcher":
         """The prepared launches for a GPU. LaunchError for a device that does not exist."""
         from .gpu_launch import launcher_of
@@ -198,6 +204,7 @@ class TunedCall:
             attributes = launch_attributes(cluster, use_pdl) if use_pdl or cluster is not None else ()
             plain = races is True and max_steps is None and max_memory is None and not seed  # the simulator's options
             prepared = plain and stage is None and smem is None and self.kwargs is None
+            self.tuned.forget_outdated()
             launcher = self.tuned.launchers.get(device) if prepared else None
             if launcher is None:
                 ordinal = self.place(device, stage)
