@@ -60,6 +60,18 @@ class JitFunction(Generic[P, R]):
         return self if owner is None else MethodType(self, owner)
 
 
+class UserOp(JitFunction[P, R]):
+    """A helper of kernels, which the host may call, too; see `dsl_user_op`."""
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> R:
+        return self.rewritten(*args, **kwargs)
+
+
+def dsl_user_op(function: Callable[P, R]) -> Callable[P, R]:
+    """Makes a function a part of the kernels that call it, whose calls may hand on `loc=loc, ip=ip`."""
+    return function if isinstance(function, JitFunction) else UserOp(function)
+
+
 def jit(function: Callable[P, R]) -> JitFunction[P, R]:
     """Makes a function one that launches kernels, or, called by a kernel, a part of it."""
     return JitFunction(function)

@@ -2,11 +2,13 @@
 """Timing compiled functions and converting tensors, `cute.testing`."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from tilefold.base.errors import Code
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.runtime.arrays.array import Array
 from tilefold.runtime.arrays.arrays import array_of
 from tilefold.runtime.arrays.elements import ELEMENTS
@@ -15,11 +17,15 @@ from tilefold.runtime.streams import handle_of
 
 from .arch import block_idx, thread_idx
 from .dtypes import Int32
+from .host.compiler import compile
+from .jit import JitFunction
 from .kernel import kernel
 from .specialise import unmarked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from .host.compiled import CompiledFunction
 
 _BLOCK = 256
 _CACHES = 3
@@ -136,3 +142,67 @@ def _on_host(array: Array) -> "NDArray[Any]":
     memory: Any = (ctypes.c_uint8 * (array.span * size)).from_address(array.address)
     flat = np.frombuffer(memory, np.dtype(ELEMENTS[array.dtype].library))
     return as_strided(flat, array.shape, [step * size for step in array.strides])
+
+
+def tune(
+    func: Callable[..., Callable[[], Any]],
+    params_dict: Mapping[str, Sequence[Any]],
+    kernel_arguments: JitArguments | None = None,
+    warmup_iterations: int = 10,
+    iterations: int = 100,
+    stream: Any = None,
+) -> dict[str, Any]:
+    """The fastest combination of parameters: `func(*args, **parameters)` returns a function to be timed, or raises
+    ValueError or TilefoldError for parameters that it cannot have, which are left out.
+
+    LaunchError (E3105) where none is left.
+    """
+    given = kernel_arguments or JitArguments()
+    best: tuple[float, dict[str, Any]] | None = None
+    for values in product(*params_dict.values()):
+        chosen = dict(zip(params_dict, values, strict=True))
+        try:
+            run = func(*given.args, **given.kwargs, **chosen)
+            time = benchmark(run, warmup_iterations=warmup_iterations, iterations=iterations, stream=stream)
+        except (ValueError, TilefoldError):
+            continue
+        if best is None or time < best[0]:
+            best = time, chosen
+    if best is None:
+        raise LaunchError(Code.RUN_LAUNCH, f"no combination of {', '.join(params_dict)} can be launched")
+    return best[1]
+
+
+def autotune_jit(
+    params_dict: Mapping[str, Sequence[Any]],
+    update_on_change: Sequence[str] = (),
+    warmup_iterations: int = 10,
+    iterations: int = 100,
+) -> Callable[[JitFunction[..., Any]], Callable[..., Any]]:
+    """A decorator above `cute.jit`: each call has the fastest parameters of `params_dict`, constants of the function.
+
+    They are found by timing all combinations on the arguments of the first call, and again where an argument that
+    `update_on_change` names has another value.
+    """
+
+    def decorate(function: JitFunction[..., Any]) -> Callable[..., Any]:
+        chosen: dict[tuple[Any, ...], CompiledFunction] = {}
+
+        @wraps(function.function)
+        def call(*args: Any, **kwargs: Any) -> None:
+            given = function.signature.given(args, kwargs)
+            key = tuple(given[name] for name in update_on_change)
+            rest = {name: value for name, value in given.items() if name not in params_dict}
+
+            def run(**parameters: Any) -> Callable[[], Any]:
+                made = compile(function, **rest, **parameters)
+                return lambda: made(**rest)
+
+            if key not in chosen:
+                best = tune(run, params_dict, warmup_iterations=warmup_iterations, iterations=iterations)
+                chosen[key] = compile(function, **rest, **best)
+            chosen[key](**rest)
+
+        return call
+
+    return decorate

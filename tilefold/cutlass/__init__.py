@@ -43,6 +43,7 @@ from tilefold.cute import (
     const_expr,
     range_constexpr,
 )
+from tilefold.cute.jit import dsl_user_op
 from tilefold.layout.algebra.swizzle import Swizzle
 
 from .modules import add_modules
@@ -52,8 +53,9 @@ range_dynamic = range
 __all__ = [
     "AddressSpace", "Array", "BFloat16", "Boolean", "Constexpr", "Float", "Float16", "Float32", "Float64",
     "Float8E4M3FN", "Float8E5M2", "GridConstant", "Int16", "Int32", "Int4", "Int64", "Int8", "Integer", "Numeric",
-    "Pointer", "Swizzle", "TFloat32", "Uint16", "Uint32", "Uint64", "Uint8", "Value", "Vector", "const_expr", "dtype",
-    "dynamic_expr", "install", "make_array_view", "max", "min", "range", "range_constexpr", "range_dynamic",
+    "Pointer", "Swizzle", "TFloat32", "Uint16", "Uint32", "Uint64", "Uint8", "Value", "Vector", "const_expr",
+    "dsl_user_op", "dtype", "dynamic_expr", "install", "make_array_view", "max", "min", "range", "range_constexpr",
+    "range_dynamic",
 ]  # fmt: skip
 
 

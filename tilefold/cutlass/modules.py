@@ -26,6 +26,11 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "torch": "tilefold.cutlass.torch",
     "utils": "tilefold.cute.utils",
     "vector": "tilefold.cutlass.vector",
+    "_mlir": "tilefold.cutlass.mlir",
+    "_mlir.dialects": "tilefold.cutlass.mlir.dialects",
+    "_mlir.dialects.llvm": "tilefold.cutlass.mlir.dialects.llvm",
+    "cutlass_dsl": "tilefold.cutlass.cutlass_dsl",
+    "utils.tensor_helpers": "tilefold.cute.utils.tensor_helpers",
     "utils.hopper_helpers": "tilefold.cute.utils.hopper_helpers",
 })  # fmt: skip
 """By the name behind `cutlass.` the module that stands for it."""

@@ -108,10 +108,8 @@ def stay_on_host() -> None:
         "synchronize": None, "empty_cache": None, "init": None, "get_device_capability": (9, 0),
         "get_device_name": properties.name, "get_device_properties": properties, "current_stream": _Stream(),
         "default_stream": _Stream(), "stream": nullcontext(), "device": nullcontext(), "memory_allocated": 0,
-        "reset_peak_memory_stats": None,
+        "reset_peak_memory_stats": None, "manual_seed": None, "manual_seed_all": None,
     }  # fmt: skip
     for name, value in answers.items():
         setattr(torch.cuda, name, _always(value))
-    for name in ("manual_seed", "manual_seed_all"):
-        setattr(torch.cuda, name, torch.manual_seed)
     torch.cuda.Stream, torch.cuda.Event = _Stream, _Event

@@ -67,6 +67,11 @@ class DType:
         return self.name
 
     @property
+    def mlir_type(self) -> Attribute:
+        """The type in the IR."""
+        return self.ir
+
+    @property
     def is_integer(self) -> bool:
         """Whether it is a type of integers."""
         return self.kind == "int" or self.name in ("Int4", "Uint4", "Uint1")

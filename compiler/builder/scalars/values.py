@@ -52,6 +52,10 @@ class Value(Compared):
         """
         return convert(self, as_dtype(dtype))
 
+    def ir_value(self) -> "Value":
+        """The value itself, for programs that hand it to an operation of an IR."""
+        return self
+
     def __bool__(self) -> bool:
         if (number := host_number(self.ssa)) is not None:
             return bool(number)

@@ -38,6 +38,7 @@ def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "
     for a form that cannot be rewritten.
     """
     _check(function, refuse)
+    _without_places(function)
     function.body = lower_match(lower_elected(function.body, RUNTIME))
     early = lower_flow(function, RUNTIME)
     own = _declared(function)
@@ -53,6 +54,17 @@ def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "
         dead = ast.If(ast.Constant(False), [ast.Assign(targets, ast.Constant(None))], [])
         body.insert(start, placed(dead, function))
     function.body = body
+
+
+def _without_places(function: ast.FunctionDef) -> None:
+    """Drops the arguments `loc=loc` and `ip=ip` of calls, by which programs hand on a place in an IR: it is known."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call):
+            node.keywords = [given for given in node.keywords if not _is_place(given)]
+
+
+def _is_place(given: ast.keyword) -> bool:
+    return given.arg in ("loc", "ip") and isinstance(given.value, ast.Name) and given.value.id == given.arg
 
 
 def _parameters(function: ast.FunctionDef) -> set[str]:
