@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import Any, TypeAlias, final
 
 from ...base.errors import Code, LayoutError
@@ -77,6 +78,20 @@ class Layout(Displayed):
     def size(self) -> Any:
         """The number of coordinates."""
         return product(self.shape)
+
+    @property
+    def max_alignment(self) -> int:
+        """The largest number of elements that divides the index of every contiguous run, counting from 0.
+
+        A dynamic stride counts as 0, a dynamic extent as 1, as in CuTe (layout.hpp, max_alignment).
+        """
+        pairs = zip(leaves(self.shape), leaves(self.stride), strict=True)
+        steps = [(n, d if type(d) is int else 0) for n, d in pairs if type(n) is int and n != 1]
+        run = 1
+        while following := next((mode for mode in steps if mode[1] == run), None):
+            steps.remove(following)
+            run *= following[0]
+        return gcd(run, *(step for _, step in steps))
 
 
 _set_shape: Callable[[Layout, IntTuple], None] = Layout.__dict__["shape"].__set__

@@ -9,13 +9,11 @@ from .axes import by_axis_inverse, has_basis
 from .coalesce import coalesce, from_modes, merge_modes
 from .compose import composition
 from .core import ComposedLayout, Layout, LayoutLike
-from .divide import logical_divide
 from .integers import is_static, mul, static
 from .inttuple import (
     compact_major,
     flatten_to_tuple,
     is_fully_static,
-    transform_leaves,
     tuple_gcd,
     unwrap,
     wrap,
@@ -203,9 +201,4 @@ def max_alignment(layout: LayoutLike) -> int:
             return 1
         offset = layout.offset if is_static(layout.offset) else 1
         return tuple_gcd(1 << layout.inner.base, offset, max_alignment(layout.outer))
-    plain: Layout = coalesce(layout)
-    shape = transform_leaves(lambda s: s if is_static(s) else 1, plain.shape)
-    stride = transform_leaves(lambda d: d if is_static(d) else 0, plain.stride)
-    known = Layout(shape, stride)
-    permuted = logical_divide(known, right_inverse(known))
-    return tuple_gcd(permuted[0].size, permuted[1].stride)
+    return layout.max_alignment
