@@ -67,9 +67,10 @@ class UserOp(JitFunction[P, R]):
         return self.rewritten(*args, **kwargs)
 
 
-def dsl_user_op(function: Callable[P, R]) -> Callable[P, R]:
+def dsl_user_op(function: Callable[P, R]) -> JitFunction[P, R]:
     """Makes a function a part of the kernels that call it, whose calls may hand on `loc=loc, ip=ip`."""
-    return function if isinstance(function, JitFunction) else UserOp(function)
+    known: Any = function
+    return known if isinstance(function, JitFunction) else UserOp(function)
 
 
 def jit(function: Callable[P, R]) -> JitFunction[P, R]:
