@@ -225,7 +225,7 @@ __all__ = [
     "make_tiled_copy_C_atom", "make_tiled_copy_D", "make_tiled_copy_S", "make_tiled_copy_tv", "make_tiled_mma",
     "max_alignment", "max_common_layout", "max_common_vector", "maximum", "minimum", "nullspace", "nvgpu",
     "outer_partition", "pipeline", "prefetch", "prepend", "print_layout", "print_tensor", "printf", "product_each",
-    "raked_product", "range", "range_constexpr", "rank", "rasterize", "recast", "recast_layout", "recast_ptr",
+    "raked_product", "range", "range_constexpr", "rank", "rasterize", "recast_layout", "recast_ptr",
     "recast_tensor", "repeat", "repeat_as_tuple", "repeat_like", "replace", "right_inverse", "round_even",
     "round_up", "rsqrt", "runtime", "save_picture", "select", "shape", "shape_div", "sin", "size", "size_in_bytes",
     "slice_", "sqrt", "stride", "struct", "sym_int", "sym_int32", "sym_int64", "take", "tanh", "testing",

@@ -22,6 +22,7 @@ from ....dialects.tile import (
     LogicalDivideOp,
     OuterPartitionOp,
     RasterizeOp,
+    TensorType,
     TiledDivideOp,
     ZippedDivideOp,
 )
