@@ -109,8 +109,8 @@ def round_up(a: Any, b: Any) -> Any:
 
 
 def repeat_like(x: Any, target: Any) -> Any:
-    """`x` in place of each integer of a tuple."""
-    return transform_leaves(lambda _: x, tuples(target))
+    """`x` in place of each integer of a tuple; of anything else, such as an element of a tensor, `x` itself."""
+    return transform_leaves(lambda _: x, tuples(target)) if isinstance(target, tuple | list) else x
 
 
 def repeat(x: Any, n: int) -> Any:

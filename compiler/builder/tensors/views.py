@@ -22,7 +22,6 @@ from ....dialects.tile import (
     LogicalDivideOp,
     OuterPartitionOp,
     RasterizeOp,
-    TensorType,
     TiledDivideOp,
     ZippedDivideOp,
 )

@@ -17,7 +17,6 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ....base.errors import Code, LayoutError, TilefoldError
-from ....dialects.tile import TensorType
 from ...frontend.diagnostics import Diagnostic, Place, ProgramError, Severity
 from ...frontend.program import MAX_OPERATIONS
 from .places import place_of_code, places_of_traceback, user_frame
@@ -60,12 +59,6 @@ class Builder:
     def __post_init__(self) -> None:
         self._root = self.block
         self._open.append(self.block)
-
-    @property
-    def arguments(self) -> list[SSAValue]:
-        """The tensors among the arguments of the kernel, and of the function of the host that launches it."""
-        blocks = [self._root, None if self.host is None else self.host.block]
-        return [arg for block in blocks if block is not None for arg in block.args if isinstance(arg.type, TensorType)]
 
     @property
     def is_certain(self) -> bool:
