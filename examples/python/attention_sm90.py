@@ -222,6 +222,8 @@ def attention_kernel(
             turn(own, config)
             warpgroup.fence()
             own_rows = used_q.index if config.row_stages > 1 else own
+            if depth > 128:  # descriptors of so many steps are computed anew, since registers do not hold them all
+                own_rows = cute.arch.make_warp_uniform(own_rows)
             for step in cute.range_constexpr(depth // 16):
                 qk.set(warpgroup.Field.ACCUMULATE, step > 0)
                 cute.gemm(qk, accS, rQ[None, None, step, own_rows], rK[None, None, step, used_k.index], accS)
