@@ -10,9 +10,9 @@ from .types import TensorType
 def predicate_layout(pred: TensorType, src: TensorType, values: int) -> Layout:
     """The layout of a copy's predicates with the modes of its source, all of the source's sizes.
 
-    Mode 0 of the source is `(AtomV, RestV)` with `values` in AtomV, and so is mode 0 of the result. That of `pred` has
-    as many elements, or `(1, RestV)`, one for each execution of the atom, or one for all (CuTe's copy_if). Raises
-    `LayoutError` (E0316) for a tensor that holds no predicates, and for other sizes.
+    Mode 0 of the source is `(AtomV, RestV)` with `values` in AtomV, and so is mode 0 of the result. That of `pred`
+    has as many elements, or `(1, RestV)` or `RestV`, one for each execution of the atom, or one for all (CuTe's
+    copy_if). Raises `LayoutError` (E0316) for a tensor that holds no predicates, and for other sizes.
     """
     layout, like = pred.layout.data, src.layout.data
     if not pred.is_predicate:
@@ -46,8 +46,10 @@ def _first_mode(mode: Layout, elements: int, values: int) -> Layout:
         return divided
     if isinstance(mode.shape, tuple) and len(mode) == 2 and (size(mode[0]), size(mode[1])) == (1, repeats):
         return Layout((values, mode[1].shape), (0, mode[1].stride))
+    if size(mode) == repeats:
+        return Layout((values, mode.shape), (0, mode.stride))
     raise LayoutError(
         Code.PREDICATE_SHAPE,
         f"mode 0 has {size(mode)} predicates for {elements} elements",
-        f"it has {elements}, or (1,{repeats}) for one an execution of the atom, or 1",
+        f"it has {elements}, or {repeats} for one an execution of the atom, or 1",
     )

@@ -46,8 +46,6 @@ from tilefold.compiler.builder.tensors.copies import (
     copy,
     make_copy_atom,
     make_cotiled_copy,
-    make_fragment_like,
-    make_rmem_tensor_like,
     make_tiled_copy,
     make_tiled_copy_A,
     make_tiled_copy_B,
@@ -112,7 +110,14 @@ from tilefold.compiler.builder.tensors.layouts import (
     zip_layouts,
     zipped_product,
 )
-from tilefold.compiler.builder.tensors.memory import clear, fill, make_rmem_tensor, make_smem_tensor
+from tilefold.compiler.builder.tensors.memory import (
+    clear,
+    fill,
+    make_fragment_like,
+    make_rmem_tensor,
+    make_rmem_tensor_like,
+    make_smem_tensor,
+)
 from tilefold.compiler.builder.tensors.mma import ThrMma, TiledMma, gemm, make_mma_atom, make_tiled_mma
 from tilefold.compiler.builder.tensors.modes import (
     append,

@@ -15,7 +15,6 @@ from ....dialects.cute import LayoutAttr, TilerAttr
 from ....dialects.tile import (
     CopyAtomAttr,
     CopyOp,
-    MakeFragmentLikeOp,
     PartitionDOp,
     PartitionSOp,
     RetileDOp,
@@ -25,7 +24,6 @@ from ....dialects.tile import (
 )
 from ....layout.algebra.core import Layout, make_layout
 from ....layout.algebra.display import Displayed
-from ....layout.algebra.product import make_fragment_like as layout_like
 from ....layout.text.printing import plain_style, thr_copy_lines, tiled_copy_lines
 from ....layout.tiling import tiled_copy as algebra
 from ....layout.tiling.cotiled_copy import make_cotiled_copy as _cotiled
@@ -35,19 +33,21 @@ from ..tracing.state import checked, current, emit
 from . import nvgpu
 from .coordinates import as_layout, check_static, tuples
 from .fragments import Vec, load, store
-from .memory import make_rmem_tensor
 from .mma import TiledMma, partitioned, static_or_unknown
 from .modes import relaid
-from .tensor_base import emit_inferred, registers, tensor_type
+from .tensor_base import registers, tensor_type
 from .tensors import Tensor
 from .tma import TmaAtom, tensor_copy
 
 
 @dataclass(frozen=True, repr=False)
 class CopyAtom(Displayed):
-    """A copy instruction, and the elements that it moves."""
+    """A copy instruction, and the elements that it moves. One of cp.async may fill: where a predicate does not hold, it
+    writes zeros.
+    """
 
     attribute: CopyAtomAttr
+    fills: bool = False
 
     @property
     def name(self) -> str:
@@ -72,6 +72,7 @@ class TiledCopy(Displayed):
     """A tiled copy: an atom, spread over threads and values. `get_slice(thread)` is a thread's part."""
 
     type: TiledCopyType
+    fills: bool = False
 
     @property
     def threads(self) -> int:
@@ -91,7 +92,7 @@ class TiledCopy(Displayed):
     @property
     def atom(self) -> CopyAtom:
         """The copy instruction."""
-        return CopyAtom(self.type.atom)
+        return CopyAtom(self.type.atom, self.fills)
 
     @property
     def displayed(self) -> algebra.TiledCopy:
@@ -191,7 +192,16 @@ def make_copy_atom(
         )
     name = op if isinstance(op, str) else op.atom_name(num_bits_per_copy)
     with checked():
-        return CopyAtom(CopyAtomAttr(StringAttr(name), as_dtype(dtype).in_memory, StringAttr(load), StringAttr(store)))
+        value_type = as_dtype(dtype).in_memory
+        made = CopyAtomAttr(StringAttr(name), value_type, StringAttr(load), StringAttr(store))
+    return CopyAtom(made, isinstance(op, nvgpu.CopyG2SOp) and op.zfill is None)
+
+
+def _filling(atom: CopyAtomAttr) -> CopyAtomAttr:
+    """The atom of cp.async that writes zeros where predicates do not hold."""
+    name = StringAttr(atom.atom_name.data.replace("<", "_ZFILL<"))
+    with checked():
+        return CopyAtomAttr(name, atom.value_type, atom.load, atom.store)
 
 
 def make_tiled_copy(atom: CopyAtom, layout_tv: Any, tiler: Any) -> TiledCopy:
@@ -243,31 +253,6 @@ def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
     return _tiled(algebra.make_tiled_copy_D(_record(atom), tiled_copy.type.tiled_copy), atom)
 
 
-def make_rmem_tensor_like(like: "Tensor | Vec | Layout", dtype: Any = None) -> Tensor:
-    """Registers in the shape of a tensor, a fragment or a layout, compact, the first mode the fastest: one for each
-    coordinate. Without `dtype` the elements are those of the tensor.
-    """
-    element = dtype if dtype is not None or isinstance(like, Layout) else like.element_type
-    return make_rmem_tensor(make_layout(like.shape), element)
-
-
-def make_fragment_like(tensor: "Tensor | Vec | Layout", dtype: Any = None) -> Tensor:
-    """Registers for the elements of a tensor, a fragment or a layout, compact, the modes in the order of the layout's
-    strides, the first one contiguous (CuTe's make_fragment_like).
-
-    Without `dtype` the elements are those of the tensor. An element at several coordinates, by modes of equal strides,
-    may be one register, as in CuTe; `make_rmem_tensor_like` has a register for each.
-    """
-    if isinstance(tensor, Vec):
-        return make_rmem_tensor_like(tensor, dtype)
-    if isinstance(tensor, Layout):
-        return make_rmem_tensor(layout_like(tensor), dtype)
-    tensor_type(tensor)
-    element = tensor.element_type if dtype is None else as_dtype(dtype)
-    properties = {} if dtype is None else {"element": element.ir}
-    return Tensor(emit_inferred(MakeFragmentLikeOp, [tensor.ssa], properties), element)
-
-
 def copy(
     tiling: "TiledCopy | ThrCopy | CopyAtom | TmaAtom",
     src: Any,
@@ -280,7 +265,8 @@ def copy(
     tma_desc_ptr: Any = None,
 ) -> None:
     """Copies a thread's part `src` to `dst` by the atom of a tiled copy, or by an atom, once for each coordinate of the
-    modes after the first. With `pred`, a fragment of predicates with the modes of the source, only where they hold.
+    modes after the first. With `pred`, a fragment of predicates with the modes of the source, only where they hold; a
+    copy of `nvgpu.cpasync.CopyG2SOp` writes zeros elsewhere.
 
     By the atom of `nvgpu.cpasync.make_tiled_tma_atom` the thread that calls it has tiles copied: let one thread do so.
     A load counts its bytes on the mbarrier `tma_bar_ptr`, a multicast in each block of the cluster that `mcast_mask`
@@ -297,6 +283,13 @@ def copy(
     if any(given is not None for given in (tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr)):
         message = "only a tensor copy has an mbarrier, a mask of blocks, a cache policy and a tensor map"
         raise TilefoldError(Code.BUILD_VALUE, message, "see cute.nvgpu.cpasync.make_tiled_tma_atom")
+    if pred is not None and getattr(tiled, "fills", False):
+        filling = _filling(tiled.attribute if isinstance(tiled, CopyAtom) else tiled.type.atom)
+        tiled = (
+            CopyAtom(filling)
+            if isinstance(tiled, CopyAtom)
+            else TiledCopy(TiledCopyType(filling, tiled.type.layout_tv, tiled.type.tiler))
+        )
     if isinstance(tiled, CopyAtom):
         _copy(src, dst, pred, atom=tiled.attribute)
     elif isinstance(tiled, TiledCopy):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -367,7 +360,8 @@ def _of_mma(role: str, atom: CopyAtom, mma: TiledMma) -> TiledCopy:
 
 def _tiled(made: algebra.TiledCopy, atom: CopyAtom) -> TiledCopy:
     with checked():
-        return TiledCopy(TiledCopyType(atom.attribute, LayoutAttr(made.layout_tv), TilerAttr(made.tiler)))
+        type = TiledCopyType(atom.attribute, LayoutAttr(made.layout_tv), TilerAttr(made.tiler))
+    return TiledCopy(type, atom.fills)
 
 
 def _plain(layout: Any) -> Layout:

@@ -44,11 +44,11 @@ class LoadCacheMode(Enum):
 @dataclass(frozen=True, slots=True)
 class CopyG2SOp(CopyOp):
     """Asynchronous copies from global to shared memory (cp.async), of 4, 8 or 16 bytes, 16 by default and always with
-    `LoadCacheMode.GLOBAL`. With `zfill`, zeros are written where a predicate does not hold.
+    `LoadCacheMode.GLOBAL`. Where a predicate does not hold, zeros are written, unless `zfill` is False.
     """
 
     cache_mode: LoadCacheMode = LoadCacheMode.ALWAYS
-    zfill: bool = False
+    zfill: bool | None = None
 
     def atom_name(self, bits: int | None) -> str:
         mode = self.cache_mode

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Predicated copies by cp.async write zeros where predicates do not hold, as programs that do not clear memory need."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilefold import cute
+from tilefold.cute.nvgpu import LoadCacheMode, cpasync
+
+A = np.arange(1, 257, dtype=np.float32).reshape(32, 8)
+
+
+@pytest.mark.parametrize("stage", ["atoms", "instr"])
+@pytest.mark.parametrize(("zfill", "elsewhere"), [(None, 0.0), (False, 7.0), (True, 0.0)])
+@pytest.mark.parametrize("whole", [True, False])
+def test_zeros_are_written(zfill: bool | None, elsewhere: float, whole: bool, stage: str) -> None:
+    @cute.kernel
+    def kernel(A: cute.Tensor, out: cute.Tensor, zfill: cute.Constexpr):
+        t, _, _ = cute.arch.thread_idx()
+        op = cpasync.CopyG2SOp(LoadCacheMode.ALWAYS, zfill)
+        atom = cute.make_copy_atom(op, cute.Float32, num_bits_per_copy=64)
+        tiled = cute.make_tiled_copy_tv(atom, cute.make_layout((32, 1)), cute.make_layout((1, 4)))
+        shared = cute.make_smem_tensor(cute.make_layout((32, 8), stride=(8, 1)), cute.Float32)
+        part, target = tiled.get_slice(t).partition_S(A), tiled.get_slice(t).partition_D(shared)
+        target.fill(7.0)
+        shape: Any = (2, 1, 2) if not whole else part.shape  # one for each execution of the atom, or for each value
+        pred = cute.make_rmem_tensor(shape, cute.Boolean)
+        pred.fill(t < 5)
+        cute.copy(tiled, part, target, pred=pred)
+        cute.arch.cp_async_commit_group()
+        cute.arch.cp_async_wait_group(0)
+        for i in range(8):
+            out[t, i] = shared[t, i]
+
+    out = np.zeros_like(A)
+    kernel(A, out, zfill).launch(grid=1, block=32, device="sim", stage=stage)
+    assert out.tolist() == np.where(np.arange(32)[:, None] < 5, A, elsewhere).tolist()
