@@ -24,7 +24,7 @@ READY :=
 RELINK :=
 endif
 
-.PHONY: help demo test gpu-test gpu-memcheck fuzz lint bench oracle conformance docs clean
+.PHONY: help demo test gpu-test gpu-memcheck fuzz lint bench oracle conformance programs docs clean
 
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
@@ -36,6 +36,7 @@ help:
 	@echo "make bench     the figures: of the compiler and simulator here, of kernels on a GPU where there is one"
 	@echo "make oracle DATA=DIR   layout algebra against the recorded results of CuTe C++ in DIR"
 	@echo "make conformance SUITE=DIR   the lit tests of the public CuTe IR in DIR (cutlass_compiler/ of NVIDIA/cutlass)"
+	@echo "make programs DIR=DIR  public CuTe programs in DIR (examples/python/CuTeDSL of NVIDIA/cutlass), as they are; needs torch"
 	@echo "make docs      write docs/reference/ and the picture of the folders from the code"
 	@echo "make clean     remove the virtual environment and caches"
 
@@ -84,6 +85,9 @@ oracle: $(READY)
 
 conformance: $(READY)
 	$(RUN) -m tests.conformance $(SUITE)
+
+programs: $(READY)
+	$(RUN) -m tests.programs $(DIR)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist *.egg-info

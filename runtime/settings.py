@@ -17,6 +17,8 @@ ASSEMBLER = "TILEFOLD_ASSEMBLER"
 """`ptxas` makes all machine code by ptxas, also of kernels that nvJitLink or the driver would assemble."""
 ALLOW_SLOWER = "TILEFOLD_ALLOW_SLOWER"
 """Whether kernels are accepted that the assembler makes slower than they are written: 1 or 0."""
+SIM_RACES = "TILEFOLD_SIM_RACES"
+"""Whether the simulator looks for data races where a launch in Python does not say: 1 or 0."""
 
 _DEFAULT_LIMIT_MIB = 1024
 
@@ -45,9 +47,18 @@ def ptxas_settings() -> PtxasSettings:
 
 def allows_slower() -> bool:
     """Whether kernels are accepted that the assembler makes slower. TilefoldError (E4003) for what is not 0 or 1."""
-    text = os.environ.get(ALLOW_SLOWER, "") or "0"
+    return _switch(ALLOW_SLOWER, "0", "1 accepts such kernels")
+
+
+def looks_for_races() -> bool:
+    """Whether the simulator looks for data races. TilefoldError (E4003) for what is not 0 or 1."""
+    return _switch(SIM_RACES, "1", "0 does not look for races")
+
+
+def _switch(name: str, default: str, hint: str) -> bool:
+    text = os.environ.get(name, "") or default
     if text not in ("0", "1"):
-        raise TilefoldError(Code.CLI_VALUE, f"{ALLOW_SLOWER}={text[:40]} is neither 0 nor 1", "1 accepts such kernels")
+        raise TilefoldError(Code.CLI_VALUE, f"{name}={text[:40]} is neither 0 nor 1", hint)
     return text == "1"
 
 

@@ -93,7 +93,7 @@ def test_named_operations_and_types_exist(page: Path) -> None:
             assert is_known(name), f"{page.name}: {name}"
 
 
-@pytest.mark.parametrize("name", ["from-cute-cpp", "python", "runtime", "tutorial"])
+@pytest.mark.parametrize("name", ["from-cute-cpp", "from-cute-dsl", "python", "runtime", "tutorial"])
 def test_named_objects_of_cute_exist(name: str) -> None:
     page = ROOT / "docs" / f"{name}.md"
     for code in _code(page):

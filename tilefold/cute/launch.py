@@ -2,7 +2,7 @@
 """Where a kernel of Python runs: on the GPU that holds its arguments, on copies of the host's arrays, or simulated."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code
@@ -12,6 +12,7 @@ from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.errors import LaunchError, argument_error, dim3
 from tilefold.runtime.options import LaunchAttributes, RunOptions
+from tilefold.runtime.settings import looks_for_races
 
 from .specialise import BoundArguments
 
@@ -53,6 +54,7 @@ def simulate(built: "CompiledKernel", bound: BoundArguments, grid: Any, asked: A
     block = dim3("block", built.traced.bounds.threads)
     config = LaunchConfig(dim3("grid", grid), block, attributes=asked.attributes)
     values, tensors = on_host(bound)
+    options = options if looks_for_races() else replace(options, races=False)
     result = built.simulate(config, values, asked.stage or DEFAULT_STAGE, options)
     tensors.finish()
     return result

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tilefold.runtime.options import RunOptions
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class CompiledKernel(Inspection):
     """A kernel that is built. Its methods take the target to compile for, by default `sm_80`."""
 

@@ -60,8 +60,8 @@ def benchmark(
     """The mean time of a call in microseconds, over `iterations` calls after `warmup_iterations`.
 
     The arguments of the calls are those that `workspace_generator` returns, `workspace_count` of them in turns, or else
-    `kernel_arguments`. On a GPU events in `stream` measure, with `use_cuda_graphs` of a graph of all calls; without
-    one, the time includes that of the simulator. LaunchError (E3105) for senseless numbers.
+    `kernel_arguments`. On a GPU events in `stream` measure, with `use_cuda_graphs` of a graph of all calls. Without
+    a GPU there is one call, whose time is that of the simulator. LaunchError (E3105) for senseless numbers.
     """
     if iterations < 1 or warmup_iterations < 0 or workspace_count < 1:
         message = f"{iterations} iterations after {warmup_iterations} on {workspace_count} workspaces"
@@ -74,13 +74,13 @@ def benchmark(
             given = workspaces[number % len(workspaces)]
             callable(*given.args, **given.kwargs)
 
-    calls(0, warmup_iterations)
     from tilefold.runtime.cuda import is_available
 
     if not is_available():
         began = time.perf_counter()
-        calls(warmup_iterations, iterations)
-        return 1e6 * (time.perf_counter() - began) / iterations
+        calls(0, 1)
+        return 1e6 * (time.perf_counter() - began)
+    calls(0, warmup_iterations)
     from .host.timing import graph_of, milliseconds
 
     handle = 0 if stream is None else handle_of(stream)

@@ -81,6 +81,10 @@ class DType:
         """Whether it is a type of floats."""
         return self.kind == "float"
 
+    def is_same_kind(self, other: "DType") -> bool:
+        """Whether both are types of integers, or of floats."""
+        return (self.is_integer, self.is_float) == (other.is_integer, other.is_float)
+
     @property
     def signed(self) -> bool:
         """Whether it is a type of integers with a sign."""

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of the host: views and numbers that reach kernels, compiled functions, descriptions of tensors."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from tilefold.base.errors import TilefoldError
+
+import tilefold.cutlass as cutlass
+from tilefold import cute
+from tilefold.cute.host.compiled import CompiledFunction
+from tilefold.cute.runtime import from_dlpack, make_fake_compact_tensor, make_fake_stream, make_fake_tensor
+
+built: list[str] = []
+
+
+@cute.kernel
+def add_tiles(gA: cute.Tensor, gB: cute.Tensor, coords: Any, shape: Any, step: cute.Int32) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    a, b, c = (x[(None, None), block] for x in (gA, gB, coords))
+    if cute.elem_less(c[t], shape):
+        b[t] = a[t] + step
+
+
+@cute.jit
+def add(A: cute.Tensor, B: cute.Tensor, step: cutlass.Int32, tile: cutlass.Constexpr = (4, 8)) -> None:
+    built.append(str(A.layout))
+    gA, gB = cute.zipped_divide(A, tile), cute.zipped_divide(B, tile)
+    coords = cute.zipped_divide(cute.make_identity_tensor(B.shape), tile)
+    add_tiles(gA, gB, coords, B.shape, step).launch(grid=cute.size(gB, mode=[1]), block=cute.size(tile))
+
+
+def matrices(rows: int, columns: int) -> tuple[Any, Any]:
+    return np.arange(rows * columns, dtype=np.int32).reshape(rows, columns), np.zeros((rows, columns), np.int32)
+
+
+def test_views_of_the_host_reach_the_kernel_with_tiles_that_reach_beyond() -> None:
+    a, b = matrices(6, 20)
+    add(a, b, 5)
+    assert np.array_equal(b, a + 5)
+
+
+def test_a_compiled_function_is_not_executed_again() -> None:
+    a, b = matrices(8, 16)
+    made = cute.compile(add, from_dlpack(a).mark_layout_dynamic(), from_dlpack(b).mark_layout_dynamic(), 1)
+    built.clear()
+    for rows, columns, step in ((8, 16, 3), (6, 24, 4), (10, 12, -2)):
+        a, b = matrices(rows, columns)
+        made(a, b, step)
+        assert np.array_equal(b, a + step)
+    assert not built
+    assert "tile.zipped_divide" in made.kernels[0].to_cute()
+    assert len(made.kernels) == 1
+
+
+def test_static_arguments_of_another_shape_compile_the_function_again() -> None:
+    a, b = matrices(8, 16)
+    made = cute.compile(add, a, b, 1)
+    a, b = matrices(4, 24)
+    built.clear()
+    made(a, b, 2)
+    made(a, b, 3)
+    assert np.array_equal(b, a + 3)
+    assert len(built) == 1
+
+
+def test_functions_are_compiled_for_descriptions() -> None:
+    n = cute.sym_int(divisibility=4)
+    fake = make_fake_compact_tensor(cute.Int32, (cute.sym_int(), n), stride_order=(1, 0), assumed_align=16)
+    made = cute.compile(add, fake, fake, 0)
+    built.clear()
+    a, b = matrices(6, 12)
+    made(a, b, 7)
+    assert np.array_equal(b, a + 7)
+    assert not built
+
+
+def test_a_question_for_a_number_is_asked_again() -> None:
+    asked: list[int] = []
+
+    @cute.kernel
+    def fill(A: cute.Tensor, value: cute.Int32) -> None:
+        t, _, _ = cute.arch.thread_idx()
+        A[t] = value
+
+    @cute.jit
+    def run(A: cute.Tensor) -> None:
+        is_long = A.shape[0] > 4
+        asked.append(bool(is_long))
+        fill(A, 1 if is_long else 2).launch(grid=1, block=4)
+
+    made = cute.compile(run, make_fake_tensor(cute.Int32, (cute.sym_int(),), (1,)))
+    for length in (4, 8, 4, 12):
+        a = np.zeros(length, np.int32)
+        made(a)
+        assert a[:4].tolist() == [1 if length > 4 else 2] * 4
+    assert asked == [True, False, True] or asked == [False, True], asked
+
+
+class Scaled:
+    """A kernel and its launch, which share what the launch computes."""
+
+    def __init__(self, factor: int) -> None:
+        self.factor = factor
+
+    @cute.jit
+    def __call__(self, A: cute.Tensor, stream: Any) -> None:
+        self.tiled = cute.flat_divide(A, (8,))
+        self.kernel().launch(grid=self.tiled.shape[1], block=8, stream=stream)
+
+    @cute.kernel
+    def kernel(self) -> None:
+        t, _, _ = cute.arch.thread_idx()
+        block, _, _ = cute.arch.block_idx()
+        self.tiled[(t, block)] = self.tiled[(t, block)] * self.factor
+
+
+def test_attributes_that_the_host_sets_reach_the_kernel() -> None:
+    a = np.arange(24, dtype=np.int32)
+    made = cute.compile(Scaled(3), from_dlpack(a).mark_layout_dynamic(), make_fake_stream())
+    for length in (24, 40):
+        a = np.arange(length, dtype=np.int32)
+        made(a, 0) if length < 30 else made(a, make_fake_stream())
+        assert a.tolist() == [3 * i for i in range(length)]
+
+
+def test_the_host_refuses_what_only_kernels_do() -> None:
+    @cute.jit
+    def reads(A: cute.Tensor) -> Any:
+        return A[0] + 1
+
+    with pytest.raises(TilefoldError, match="a function of the host is executed") as caught:
+        reads(np.zeros(4, np.float32))
+    assert caught.value.code == "E5001"
+    assert "A[0] + 1" in str(caught.value)
+
+
+MISTAKES: Sequence[tuple[Callable[[Any], object], str]] = (
+    (lambda a: from_dlpack(a).mark_layout_dynamic(leading_dim=0), "mode 0 has stride 4, not 1"),
+    (
+        lambda a: from_dlpack(a).mark_compact_shape_dynamic(1, (0, 1), 3),
+        "is not a multiple of 3",
+    ),
+    (lambda a: from_dlpack(a).mark_compact_shape_dynamic(1, (1, 0)), "is not that of strides"),
+    (lambda a: cute.compile(3, a), "a int cannot be compiled"),
+    (lambda a: cute.compile(add, a, a, 1, options="--fast"), "unrecognized arguments: --fast"),
+    (lambda a: cutlass.dtype("Float17"), "there is no type of elements named 'Float17'"),
+)
+
+
+@pytest.mark.parametrize(("call", "words"), MISTAKES)
+def test_mistakes_of_the_host(call: Any, words: str) -> None:
+    with pytest.raises(TilefoldError, match=words):
+        call(np.zeros((8, 4), np.int32))
+
+
+def test_options_are_text_or_objects() -> None:
+    a, b = matrices(4, 8)
+    made: CompiledFunction = cute.compile[cute.OptLevel(2), cute.KeepPTX](add, a, b, 1)
+    assert (made.options.opt_level, made.options.keep_ptx) == (2, True)
+    assert cute.compile(add, a, b, 1, options="--opt-level 1 --gpu-arch sm_90a").options.gpu_arch == "sm_90a"

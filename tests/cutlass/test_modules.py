@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The module tree by both names, and programs that are run with their import lines as they are."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import sys
+import numpy as np
+import cutlass
+import cutlass.cute as cute
+import cutlass.cute.testing as testing
+from cutlass.cute.runtime import from_dlpack
+from cutlass.cute.nvgpu import cpasync, warp
+
+
+@cutlass.dsl_user_op
+def twice(x, *, loc=None, ip=None):
+    return cute.where(x > 0, x + x, x, loc=loc, ip=ip)
+
+
+@cute.kernel
+def kernel(A: cute.Tensor, op: cutlass.Constexpr):
+    t, _, _ = cute.arch.thread_idx()
+    A[t] = op(A[t])
+
+
+@cute.jit
+def host(A: cute.Tensor, op: cutlass.Constexpr):
+    cute.printf("{} elements", A.shape[0])
+    kernel(A, op).launch(grid=(1, 1, 1), block=(A.shape[0], 1, 1))
+
+
+a = np.arange(-2, 6, dtype=np.float32)
+compiled = cute.compile(host, from_dlpack(a), twice)
+compiled(from_dlpack(a))
+compiled(from_dlpack(a))
+print(sys.argv[1:], a.tolist())
+time = testing.benchmark(compiled, kernel_arguments=testing.JitArguments(a), warmup_iterations=1, iterations=2)
+print(time > 0, cutlass.Float16.width, cutlass.dtype("Int8").is_integer)
+"""
+
+
+def ran(*command: str) -> str:
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_program_runs_with_its_import_lines(tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    lines = ran("-m", "tilefold.cutlass", str(file), "--", "--M", "3").splitlines()
+    assert lines[:3] == ["8 elements", "8 elements", "['--M', '3'] [-2.0, -1.0, 0.0, 4.0, 8.0, 12.0, 16.0, 20.0]"]
+    assert lines[-1] == "True 16 True"
+
+
+def test_a_file_that_is_missing() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tilefold.cutlass", "no.py"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, "there is no file no.py\n")
+
+
+@pytest.mark.parametrize("name", ["cute", "cute.runtime", "cute.nvgpu.warp", "utils", "pipeline", "torch"])
+def test_modules_are_one_by_each_name(name: str) -> None:
+    code = (
+        f"import tilefold.cutlass as c; c.install(); import cutlass.{name} as a, tilefold.cutlass.{name} as b; "
+        "print(a is b)"
+    )
+    assert ran("-c", code) == "True\n"
+
+
+def test_another_package_of_the_name_is_not_replaced() -> None:
+    code = "import sys, types; sys.modules['cutlass'] = types.ModuleType('cutlass'); import tilefold.cutlass as c"
+    done = subprocess.run([sys.executable, "-c", f"{code}; c.install()"], capture_output=True, text=True, check=False)
+    assert "a package named cutlass has been imported" in done.stderr

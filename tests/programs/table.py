@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The public programs and their arguments: on a GPU their own defaults, on the simulator sizes that fit."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program by its path below the folder of examples.
+
+    `arguments` are those on the simulator, `reason` says why they are not the program's defaults; `on_gpu` are those on
+    a GPU. `races` is False for a program that has a data race by the memory model, which the simulator would report:
+    `reason` names it.
+    """
+
+    path: str
+    arguments: str = ""
+    reason: str = ""
+    on_gpu: str = ""
+    races: bool = True
+
+
+_LARGE = "the simulator executes about a million operations of threads a second"
+_ONCE = "--warmup_iterations 0 --iterations 1"
+_AMPERE, _HOPPER = "cute/ampere/kernel", "cute/hopper/kernel"
+_PRIMITIVES, _TUTORIALS = "experimental/primitives", "dsl_tutorials"
+
+PROGRAMS: tuple[Program, ...] = (
+    Program(f"{_AMPERE}/elementwise/elementwise_add.py", "--M 32 --N 256", _LARGE),
+    Program(
+        f"{_AMPERE}/elementwise/elementwise_apply.py",
+        f"--M 64 --N 256 {_ONCE}",
+        f"{_LARGE}; a tile is 64 x 256, and loads and stores are not predicated",
+    ),
+    Program(f"{_AMPERE}/dense_gemm/sgemm.py", f"--mnk 128,128,32 {_ONCE}", _LARGE),
+    Program(f"{_AMPERE}/dense_gemm/tensorop_gemm.py", f"--mnkl 128,128,64,1 {_ONCE}", _LARGE),
+    Program(
+        f"{_AMPERE}/attention/flash_attention_v2.py",
+        "--batch_size 1 --seqlen_q 64 --seqlen_k 64 --num_head 1 --head_dim 64 --m_block_size 64 --n_block_size 64 "
+        + _ONCE,
+        _LARGE,
+    ),
+    Program(
+        f"{_AMPERE}/attention/hstu_attention.py",
+        "--batch_size 1 --seqlen_q 64 --seqlen_kv 64 --num_head 1 --head_dim 64 --m_block_size 64 --n_block_size 64 "
+        "--no_fast_sigmoid",
+        f"{_LARGE}; it does not execute the text of PTX that is the fast sigmoid",
+    ),
+    Program("cute/ampere/tutorial/elementwise_add_autotune.py", f"--M 16 --N 128 {_ONCE}", _LARGE),
+    Program("cute_ext/ampere/memcpy_simt_universal_copy.py"),
+    Program(
+        f"{_HOPPER}/cta_norm/cta_norm.py",
+        "--M 4 --N 1024",
+        f"{_LARGE}; all threads of a warp write the same number to one place",
+        races=False,
+    ),
+    Program(
+        f"{_HOPPER}/dense_gemm/dense_gemm.py", f"--mnkl 128,128,64,1 --tile_shape_mn 128,128 {_ONCE}", _LARGE
+    ),
+    Program(
+        f"{_HOPPER}/dense_gemm/dense_gemm_persistent.py",
+        f"--mnkl 128,128,64,1 --tile_shape_mn 128,128 {_ONCE}",
+        _LARGE,
+    ),
+    Program(f"{_HOPPER}/dense_gemm/dense_gemm_fp8_2xacc.py", f"--mnkl 128,128,128,1 {_ONCE}", _LARGE),
+    Program(f"{_HOPPER}/dense_gemm/dense_gemm_fp8_gelu_persistent.py", f"--mnkl 128,128,128,1 {_ONCE}", _LARGE),
+    Program(f"{_HOPPER}/grouped_gemm/grouped_gemm.py", _ONCE, _LARGE),
+    Program(
+        f"{_HOPPER}/attention/fmha.py",
+        f"--q_shape 1,64,1,64 --k_shape 1,128,1,64 {_ONCE}",
+        _LARGE,
+    ),
+    *(
+        Program(f"{_PRIMITIVES}/{name}.py")
+        for name in (
+            "async_pipeline", "bar_warp_sync", "barrier_cta_red", "barrier_cta_sync", "basic_types", "cp_async_bulk",
+            "cp_async_bulk_prefetch", "cp_async_mbarrier_arrive_cluster", "cp_async_mbarrier_arrive_cta",
+            "cp_async_shared_global", "cp_async_shared_global_swizzled", "elect_sync", "ldmatrix_stmatrix", "mbarrier",
+            "mbarrier_lifecycle", "red", "reduction/block_smem_reduce", "reduction/cluster_smem_reduce",
+            "reduction/thread_vector_reduce", "reduction/warp_vector_reduce", "redux_sync", "shfl_sync",
+            "tma/tma_1cta_mbarrier", "tma/tma_load_store", "tma/tma_load_to_ldmatrix", "tma/tma_multicast",
+            "tma/tma_pipeline_count2", "tma/tma_pipeline_pingpong", "tma/tma_pipeline_single_warp",
+            "tma/tma_pipeline_warpspec", "tma/tma_store", "tma/tma_swizzle_modes", "vote_sync",
+        )
+    ),
+    *(
+        Program(f"{_PRIMITIVES}/{name}.py", reason=reason, races=False)
+        for name, reason in (
+            ("mapa", "a block ends while a peer may still read its shared memory"),
+            ("pipeline_software_fill", "one thread arrives for its warp, and nothing orders the others before it"),
+            ("warp_named_barrier", "one thread arrives for its warp, and nothing orders the others before it"),
+        )
+    ),
+    *(
+        Program(f"{_TUTORIALS}/{name}.py")
+        for name in (
+            "call_bypass_dlpack", "call_from_jit", "cooperative_launch", "dataclass_immutable", "dynamic_smem_size",
+            "inline_ptx", "launch_completion_and_programmatic_events", "print_latex", "programmatic_dependent_launch",
+            "smem_allocator", "torch_fake_tensor",
+        )
+    ),
+)  # fmt: skip
+"""The programs for sm_80 and sm_90 that need neither C++ nor other tools."""
