@@ -41,12 +41,12 @@ class Config:
 DEFAULT = Config()
 
 
-def quad_reduce(x: cute.Vec, op: cute.ReductionOp) -> cute.Vec:
+def quad_reduce(x: cute.TensorSSA, op: cute.ReductionOp) -> cute.TensorSSA:
     """A value for each row combined with those of the four threads that share the row."""
     return cute.arch.warp_reduction(x, op, threads_in_group=4)
 
 
-def exp2(x: cute.Vec) -> cute.Vec:
+def exp2(x: cute.TensorSSA) -> cute.TensorSSA:
     """2 ** x by one instruction."""
     return cute.arch.approx("ex2", x, ftz=True)
 

@@ -245,7 +245,7 @@ def attention_kernel(
                     seen = tile.keys
                     if config.causal:
                         row = tile.first_row(own, config) + places[2 * r][0]
-                        seen = cute.minimum(seen, row + 1 + tile.keys - tile.rows)
+                        seen = cute.math.min(seen, row + 1 + tile.keys - tile.rows)
                     seen = cute.Int32(seen - (j * keys + places[0][1]))
                     for i in cute.range_constexpr(keys // 4):
                         S[r, i] = cute.where(i // 2 * 8 + i % 2 < seen, S[r, i], NEVER)
@@ -322,8 +322,8 @@ def attention_kernel(
             last = tile.tiles_of_keys(config) - 1
             masked = 0
             if config.causal:  # the other tiles with keys after some row's own
-                seen = cute.maximum(tile.first_row(own, config) + 1 + tile.keys - tile.rows, 0)
-                masked = cute.maximum(last - seen // keys, 0)
+                seen = cute.math.max(tile.first_row(own, config) + 1 + tile.keys - tile.rows, 0)
+                masked = cute.math.max(last - seen // keys, 0)
                 for j in cute.range(masked):
                     next_keys(tile, last - 1 - j, j > 0, masked=True)
             for j in cute.range(masked, last):

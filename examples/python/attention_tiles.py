@@ -72,8 +72,8 @@ class Tile:
         """How many tiles of keys the rows see; at least one."""
         seen = self.keys
         if config.causal:
-            seen = cute.minimum(seen, (self.m + 1) * config.rows + self.keys - self.rows)
-        return cute.maximum(cute.ceil_div(seen, config.keys), 1)
+            seen = cute.math.min(seen, (self.m + 1) * config.rows + self.keys - self.rows)
+        return cute.math.max(cute.ceil_div(seen, config.keys), 1)
 
     def first_row(self, consumer: Any, config: Config) -> Any:
         """The first row of a warpgroup."""
@@ -109,7 +109,7 @@ class Tiles:
 
     def count(self) -> Any:
         """The tiles of a head of the sequence; 0 after the last one."""
-        last = cute.minimum(self.sequence, self.sequences - 1)
+        last = cute.math.min(self.sequence, self.sequences - 1)
         return cute.ceil_div(self.length(last)[1], self.config.rows)
 
     @cute.jit
@@ -126,7 +126,7 @@ class Tiles:
             m, head = left % tiles, left // tiles
             if self.config.causal:
                 first = left // (tiles * group) * group
-                together = cute.minimum(self.all_heads - first, group)
+                together = cute.math.min(self.all_heads - first, group)
                 left -= first * tiles
                 m, head = tiles - 1 - left // together, first + left % together
             start, rows, start_k, keys = self.length(self.sequence)

@@ -59,7 +59,7 @@ def by_rows(threads: int, columns: int) -> tuple[cute.Layout, cute.Layout]:
     return cute.make_layout((threads // along, along), stride=(along, 1)), cute.make_layout((1, 8), stride=(0, 1))
 
 
-Activation = Callable[[cute.Vec], cute.Vec]
+Activation = Callable[[cute.TensorSSA], cute.TensorSSA]
 """What is applied to the sums, in f32, before they are written."""
 
 

@@ -49,9 +49,9 @@ class ScaledSums(Sums):
     def add_up(self, scale_a: Any, scale_b: Any, m: Any, n: Any):
         """Sums up a tile. Rows and columns beyond D have the last scales."""
         self.sums.fill(0.0)
-        rows = [cute.minimum(m * self.tile[0] + self.places[i][0], scale_a.shape[0] - 1) for i in (0, 2)]
+        rows = [cute.math.min(m * self.tile[0] + self.places[i][0], scale_a.shape[0] - 1) for i in (0, 2)]
         columns = [n * self.tile[1] + i for i in range(0, self.tile[1], self.width)]
-        blocks = [cute.minimum(column // BLOCK, scale_b.shape[0] - 1) for column in columns]
+        blocks = [cute.math.min(column // BLOCK, scale_b.shape[0] - 1) for column in columns]
         of_tile = [scale_a[row, None] for row in rows], [scale_b[block, None] for block in blocks]
         count = scale_a.shape[1]
         scales = self.loaded(of_tile, 0)
@@ -78,7 +78,7 @@ class ScaledSums(Sums):
 
     def loaded(self, of_tile: Any, k: Any) -> Any:
         """The scales of a block of K, or of the last one."""
-        k = cute.minimum(k, cute.size(of_tile[0][0]) - 1)
+        k = cute.math.min(k, cute.size(of_tile[0][0]) - 1)
         return tuple([each[k] for each in some] for some in of_tile)
 
     def add(self, products: Any, of_rows: Any, of_columns: Any) -> None:

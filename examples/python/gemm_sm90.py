@@ -32,7 +32,7 @@ ROWS = 64
 """The rows of D that a warpgroup stores at a time, 128 bytes of each, which is the widest that is swizzled."""
 
 
-Activation = Callable[[cute.Vec], cute.Vec]
+Activation = Callable[[cute.TensorSSA], cute.TensorSSA]
 """What is applied to the sums before they are written."""
 
 
@@ -241,7 +241,7 @@ def gemm_kernel(
         )
         buffer = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, config.buffers)
 
-        def columns_of(bias: cute.Tensor, column: Any) -> cute.Vec:
+        def columns_of(bias: cute.Tensor, column: Any) -> cute.TensorSSA:
             """What is added to each row of a part of D; 0 beyond the last column."""
             every_row = cute.make_tensor(bias.iterator, cute.make_layout(mD.shape[:2], stride=(0, 1)))
 

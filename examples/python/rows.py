@@ -67,7 +67,7 @@ class RowTile:
 
 
 @cute.jit
-def every_warp(values: list[cute.Float], config: Config) -> list[cute.Vec]:
+def every_warp(values: list[cute.Float], config: Config) -> list[cute.TensorSSA]:
     """Of each value, the same in the threads of a warp, that of all warps of the row."""
     t, _, _ = cute.arch.thread_idx()
     row, warp = t // config.group, t % config.group // 32
@@ -80,7 +80,7 @@ def every_warp(values: list[cute.Float], config: Config) -> list[cute.Vec]:
 
 
 @cute.jit
-def dot(x: cute.Vec, y: cute.Vec) -> cute.Float:
+def dot(x: cute.TensorSSA, y: cute.TensorSSA) -> cute.Float:
     """The sum of products of elements, each rounded together with the sum so far."""
     total = cute.Float32(0)
     for i in cute.range(x.size, unroll_full=True):

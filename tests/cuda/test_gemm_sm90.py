@@ -25,9 +25,9 @@ CONFIGS: tuple[dict[str, Any], ...] = (
 )  # fmt: skip
 
 
-def relu(x: cute.Vec) -> cute.Vec:
+def relu(x: cute.TensorSSA) -> cute.TensorSSA:
     """Nothing below zero."""
-    return cute.maximum(x, 0.0)
+    return cute.math.max(x, 0.0)
 
 
 def run(m: int, n: int, k: int, types: tuple[Any, Any, str], config: dict[str, Any], blocks: int = 132) -> None:

@@ -45,7 +45,7 @@ def extremes(X: cute.Tensor, Y: cute.Tensor, Z: cute.Tensor, out: cute.Tensor):
     t, _, _ = cute.arch.thread_idx()
     x, y, z = X[t], -Y[t], Z[t]
     size = abs(Y[t])
-    for i, f in enumerate((cute.maximum, cute.minimum)):
+    for i, f in enumerate((cute.math.max, cute.math.min)):
         for k, value in enumerate((f(f(x, y), z), f(f(y, x), z), f(z, f(x, y)), f(f(x, size), z), f(f(size, y), z))):
             out[t, 5 * i + k] = value
 

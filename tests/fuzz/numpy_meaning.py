@@ -73,12 +73,12 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """`cute.maximum`: what is no NaN, and -0 below +0."""
+    """`cute.math.max`: what is no NaN, and -0 below +0."""
     return _extreme(a, b, np.maximum, lambda x, y: np.signbit(x))
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """`cute.minimum`."""
+    """`cute.math.min`."""
     return _extreme(a, b, np.minimum, lambda x, y: ~np.signbit(x))
 
 

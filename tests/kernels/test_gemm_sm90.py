@@ -72,9 +72,9 @@ def test_operands_by_m_and_by_n_in_clusters(module: Any, cluster: tuple[int, int
     check(module, {"stages": 3, "cluster": cluster}, (256, 256, 72), 2, TYPES[4])
 
 
-def relu(x: cute.Vec) -> cute.Vec:
+def relu(x: cute.TensorSSA) -> cute.TensorSSA:
     """Nothing below zero."""
-    return cute.maximum(x, 0.0)
+    return cute.math.max(x, 0.0)
 
 
 @pytest.mark.parametrize(("n", "dtype"), [(128, np.float16), (72, np.float16), (200, np.float32)])

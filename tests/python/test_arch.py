@@ -416,3 +416,35 @@ def test_fences_of_proxies_that_there_are_not(kind: str, space: str | None) -> N
 
     with pytest.raises(ProgramError, match=r"E5002.*there is no fence of the proxy"):
         kernel(np.zeros(1, np.float32)).build(32)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_functions_by_one_instruction(dtype: Any) -> None:
+    values = np.linspace(0.25, 3, 32).astype(dtype)
+    for name in ("exp", "exp2", "log", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tanh"):
+        function = getattr(cute.math, name)
+        fast = by_lane(lambda x, function=function: function(x, fastmath=True), values, dtype)
+        exact = by_lane(function, values, dtype)
+        np.testing.assert_allclose(fast, exact, rtol=2e-3 if dtype == np.float16 else 1e-3, atol=1e-5)
+    assert by_lane(lambda x: cute.math.rcp(x), values, dtype).tolist() == pytest.approx((1 / values).tolist(), rel=1e-3)
+    assert (
+        by_lane(lambda x: cute.math.min(cute.math.max(x, 1), 2), values, dtype).tolist()
+        == np.clip(values, 1, 2).tolist()
+    )
+
+    @cute.kernel
+    def approximated(A: cute.Tensor):
+        A.store(cute.math.exp2(A.load(), fastmath=True) + cute.math.erf(A.load(), fastmath=True))
+
+    assert "ex2.approx.ftz.f32" in approximated(np.zeros(4, np.float32)).build(1).ptx("sm_80")
+
+
+def test_memory_by_the_name_of_cute_programs() -> None:
+    def reversed_by(x: Any) -> Any:
+        memory = cute.make_tensor(cute.arch.alloc_smem(cute.Int32, 32), 32)
+        t = cute.arch.thread_idx()[0]
+        memory[t] = x
+        cute.arch.sync_threads()
+        return memory[31 - t]
+
+    assert by_lane(reversed_by, LANES.astype(np.int32), np.int32).tolist() == LANES[::-1].tolist()

@@ -457,3 +457,13 @@ def test_descriptions_that_are_refused() -> None:
     for arguments, problem in refused:
         with pytest.raises(LaunchError, match=problem):
             cute.TensorSpec(*arguments)
+
+
+def test_a_launch_in_brackets_says_how_to_write_it() -> None:
+    @cute.kernel
+    def scale(A: cute.Tensor):
+        A[0] = A[0] * 2.0
+
+    with pytest.raises(TilefoldError, match=r"scale\[...\] does not launch the kernel") as caught:
+        scale[1, 32](np.zeros(1, np.float32))
+    assert caught.value.hint == "write scale(...).launch(grid=..., block=...)"

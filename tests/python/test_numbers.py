@@ -46,7 +46,7 @@ SCALARS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
     "on the right, of integers": lambda t, x: t // np.int64(4) + np.uint8(200) - t % np.int32(4),
     "compared": lambda t, x: cute.where((np.int32(4) < t) & np.bool_(True), np.float16(0.5), x),
     "powers": lambda t, x: np.float32(2) ** x + x ** np.int32(2) + x ** np.float32(0.5),
-    "functions": lambda t, x: cute.fma(x, np.float32(2), np.exp(np.float32(1))) + cute.maximum(np.float64(3), x),
+    "functions": lambda t, x: cute.fma(x, np.float32(2), np.exp(np.float32(1))) + cute.math.max(np.float64(3), x),
     "without arithmetic": lambda t, x: np.float32(0.25),
 })  # fmt: skip
 """What is computed in the same way of values, of fragments and, by NumPy, of arrays."""

@@ -18,7 +18,7 @@ def test_where_numpy_differs() -> None:
         out[1] = x[4]
         out[2] = x.reshape((3, 2))[1, 1]
         out[3] = x.reshape((3, 2))[0, 1]
-        out[4] = cute.maximum(cute.Float32(float("nan")), 1.0)
+        out[4] = cute.math.max(cute.Float32(float("nan")), 1.0)
         out[5] = cute.full((2,), float("nan"), cute.Float32).reduce(cute.ReductionOp.MAX, 3.0)
         assert (cute.Int32(3) / cute.Int32(2)).dtype == cute.Float32
         assert (cute.Int32(3) + cute.Float16(2)).dtype == cute.Float16

@@ -24,7 +24,7 @@ class Sums:
 
     def add(self, x: Any) -> None:
         self.total = self.total + x
-        self.inner.most = cute.maximum(self.inner.most, x)
+        self.inner.most = cute.math.max(self.inner.most, x)
 
 
 class Slotted:

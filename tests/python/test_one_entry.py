@@ -30,8 +30,8 @@ def test_gemm_is_right_for_every_target(kernels: Any, target: str | None) -> Non
     A, B, bias = halves(128, 64), halves(256, 64), halves(256)
     D = np.full((128, 256), np.nan, np.float16)
 
-    def relu(x: cute.Vec) -> cute.Vec:
-        return cute.maximum(x, 0.0)
+    def relu(x: cute.TensorSSA) -> cute.TensorSSA:
+        return cute.math.max(x, 0.0)
 
     kernels.gemm(A, B, D, bias, relu, device="sim", target=target)
     wanted = np.maximum(A.astype(np.float32) @ B.astype(np.float32).T + bias, 0)

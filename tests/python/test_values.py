@@ -70,8 +70,8 @@ def test_coordinates_are_pythons(stage: str) -> None:
     """Coordinates are computed as integers of Python are, also those that are negative on the way."""
     functions: Sequence[Callable[[Any], Any]] = (
         lambda t: t - 5, lambda t: (t - 5) // 3, lambda t: (t - 5) % 3, lambda t: (t - 5) // 4, lambda t: (t - 5) % 4,
-        lambda t: t // 3 * 7 % 5, lambda t: t ^ 3, lambda t: (t << 2) >> 1, lambda t: cute.maximum(t - 4, 0),
-        lambda t: cute.minimum(7 - t, t), lambda t: cute.ceil_div(t, 3), lambda t: abs(t - 9), lambda t: -t,
+        lambda t: t // 3 * 7 % 5, lambda t: t ^ 3, lambda t: (t << 2) >> 1, lambda t: cute.math.max(t - 4, 0),
+        lambda t: cute.math.min(7 - t, t), lambda t: cute.ceil_div(t, 3), lambda t: abs(t - 9), lambda t: -t,
         lambda t: cute.where(t < 4, t, 100),
     )  # fmt: skip
     out = np.zeros((len(functions), 16), np.int32)

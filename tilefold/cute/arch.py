@@ -116,11 +116,12 @@ from tilefold.compiler.builder.instructions.warp import (
     warp_reduction_max,
     warp_reduction_sum,
 )
+from tilefold.compiler.builder.pipelines.allocator import alloc_smem
 
 __all__ = [
-    "FULL_MASK", "WARP_SIZE", "activemask", "approx", "atomic", "atomic_add", "atomic_and", "atomic_cas",
-    "atomic_exch", "atomic_fmax", "atomic_fmin", "atomic_max", "atomic_min", "atomic_or", "atomic_xor", "barrier",
-    "barrier_arrive", "bitcast", "block_dim", "block_idx", "block_idx_in_cluster", "block_in_cluster_dim",
+    "FULL_MASK", "WARP_SIZE", "activemask", "alloc_smem", "approx", "atomic", "atomic_add", "atomic_and",
+    "atomic_cas", "atomic_exch", "atomic_fmax", "atomic_fmin", "atomic_max", "atomic_min", "atomic_or", "atomic_xor",
+    "barrier", "barrier_arrive", "bitcast", "block_dim", "block_idx", "block_idx_in_cluster", "block_in_cluster_dim",
     "block_in_cluster_idx", "brev", "cluster_arrive", "cluster_arrive_relaxed", "cluster_dim", "cluster_idx",
     "cluster_size", "cluster_wait", "clz", "cp_async_bulk_commit_group", "cp_async_bulk_load",
     "cp_async_bulk_prefetch", "cp_async_bulk_store", "cp_async_bulk_wait_group", "cp_async_commit_group",

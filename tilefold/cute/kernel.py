@@ -81,6 +81,11 @@ class KernelFunction(ABC):
         """Has the names of kernels that are built from now on begin with `prefix`."""
         self.prefix = prefix
 
+    def __getitem__(self, sizes: Any) -> Any:
+        name = self.function.__name__
+        hint = f"write {name}(...).launch(grid=..., block=...)"
+        raise shown(TilefoldError(Code.RUN_LAUNCH, f"{name}[...] does not launch the kernel", hint))
+
     def __reduce__(self) -> str:
         return self.function.__qualname__  # where it can be found, as for functions
 

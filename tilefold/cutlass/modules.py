@@ -10,6 +10,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "": "tilefold.cutlass",
     "cute": "tilefold.cute",
     "cute.arch": "tilefold.cute.arch",
+    "cute.math": "tilefold.cute.math",
     "cute.nvgpu": "tilefold.cute.nvgpu",
     "cute.nvgpu.cpasync": "tilefold.cute.nvgpu.cpasync",
     "cute.nvgpu.warp": "tilefold.cute.nvgpu.warp",

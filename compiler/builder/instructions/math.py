@@ -2,36 +2,67 @@
 """Mathematical functions of values and fragments; of numbers they are Python's own."""
 
 import math as python
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Protocol
 
 from xdsl.dialects import arith, math
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.arith.integer_range import either
-from ..scalars.arithmetic import check_computed
-from ..scalars.dtypes import Boolean, Int32
+from ..scalars.arithmetic import check_computed, unary_type
+from ..scalars.dtypes import Boolean, Float32, Int32
 from ..scalars.numbers import check_numbers, check_operand, common_type, is_number, shown_number
 from ..scalars.values import Float, Value, compare, convert, wrap
 from ..tensors.fragments import Vec, combined, elementwise, unary_of
 from ..tracing.state import insert_value
+from . import arch
+
+_FAST: Mapping[str, tuple[str, float, float]] = MappingProxyType({
+    "exp": ("ex2", python.log2(python.e), 1.0), "exp2": ("ex2", 1.0, 1.0), "log": ("lg2", 1.0, python.log(2)),
+    "log2": ("lg2", 1.0, 1.0), "log10": ("lg2", 1.0, python.log10(2)), "sqrt": ("sqrt", 1.0, 1.0),
+    "rsqrt": ("rsqrt", 1.0, 1.0), "sin": ("sin", 1.0, 1.0), "cos": ("cos", 1.0, 1.0), "tanh": ("tanh", 1.0, 1.0),
+})  # fmt: skip
+"""The instruction that approximates a function, and the factors of its operand and of its result."""
 
 
-def _function(name: str, description: str, of_numbers: Callable[[float], float]) -> Callable[[Any], Any]:
+class Function(Protocol):
+    """A mathematical function."""
+
+    def __call__(self, x: Any, fastmath: bool = False) -> Any: ...
+
+
+def _function(name: str, description: str, of_numbers: Callable[[float], float]) -> Function:
     """The function of a name, which computes `description`."""
 
-    def function(x: Any) -> Any:
+    def function(x: Any, fastmath: bool = False) -> Any:
         if is_number(x):
             return _of_number(name, of_numbers, x)
         check_operand(x)
-        return unary_of(name, x)
+        fast = fastmath and name in _FAST and unary_type(name, x.dtype).bits <= Float32.bits
+        return _approximated(name, x) if fast else unary_of(name, x)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"{description}, of a number, a value, or each element of a fragment, whose shape the result has. An integer\n"
-        "is converted to Float32 before."
+        "is converted to Float32 before. With `fastmath` one instruction approximates it, where there is one."
     )
     return function
+
+
+def _approximated(name: str, x: Any) -> Any:
+    """A function of a value or a fragment by the instruction that approximates it for Float32."""
+    op, before, after = _FAST[name]
+    given = x.to(Float32)
+    made = arch.approx(op, given if before == 1.0 else given * before, ftz=op != "tanh")
+    return (made if after == 1.0 else made * after).to(unary_type(name, x.dtype))
+
+
+def rcp(x: Any, approx: bool = True, ftz: bool = False) -> Any:
+    """1 divided by a number, a value or each element of a fragment; with `approx` by one instruction, 1 ulp
+    off at most.
+    """
+    return arch.approx("rcp", x.to(Float32), ftz) if approx and not is_number(x) else 1.0 / x
 
 
 def _of_number(name: str, function: Callable[[float], float], x: float) -> float:

@@ -22,8 +22,10 @@ from ..tensors.tensors import Pointer, Tensor, address_of
 from ..tracing.state import emit, host
 
 
-def print_tensor(tensor: Tensor, text: str = "tensor") -> None:
-    """Each thread that gets here prints the tensor after a text, then its elements, a row of mode 0 a line."""
+def print_tensor(tensor: Tensor, text: str = "tensor", *, verbose: bool = False) -> None:
+    """Each thread that gets here prints the tensor after a text, then its elements, a row of mode 0 a line. `verbose`
+    changes nothing: the type and the layout are always printed.
+    """
     tensor_type(tensor)
     emit(PrintTensorOp.build(operands=[tensor.ssa], properties={"text": StringAttr(text)}))
 

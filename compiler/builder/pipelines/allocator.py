@@ -40,6 +40,11 @@ class SmemAllocator:
         return make_smem_tensor(num_elems, element_type, byte_alignment).iterator
 
 
+def alloc_smem(element_type: Any, size_in_elems: int, alignment: int | None = None) -> Pointer:
+    """Shared memory for so many elements: where it begins."""
+    return SmemAllocator().allocate_array(element_type, size_in_elems, alignment or 128)
+
+
 def get_smem_capacity_in_bytes(target: str) -> int:
     """The bytes of shared memory that a block can have on a target such as "sm_90". Raises TargetError for another."""
     return Target(target).max_shared_bytes

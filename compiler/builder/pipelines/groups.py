@@ -10,9 +10,10 @@ from ..tracing.state import current
 
 
 class Agent(Enum):
-    """What takes part: single threads, a block, or a cluster of blocks."""
+    """What takes part: single threads, warps, a block, or a cluster of blocks."""
 
     Thread = auto()
+    Warp = auto()
     ThreadBlock = auto()
     ThreadBlockCluster = auto()
 

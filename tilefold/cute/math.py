@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`cute.math`: mathematical functions of numbers, values and fragments. With `fastmath=True` one instruction
+approximates a function, where there is one.
+"""
+
+from tilefold.compiler.builder.instructions.math import (
+    ceil,
+    cos,
+    erf,
+    exp,
+    exp2,
+    floor,
+    fma,
+    log,
+    log2,
+    log10,
+    rcp,
+    round_even,
+    rsqrt,
+    sin,
+    sqrt,
+    tanh,
+    trunc,
+)
+from tilefold.compiler.builder.instructions.math import maximum as max
+from tilefold.compiler.builder.instructions.math import minimum as min
+
+__all__ = [
+    "ceil", "cos", "erf", "exp", "exp2", "floor", "fma", "log", "log10", "log2", "max", "min", "rcp", "round_even",
+    "rsqrt", "sin", "sqrt", "tanh", "trunc",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__
