@@ -25,6 +25,7 @@ from tilefold.runtime.check.functions import FUNCTIONS
 
 from docs.describe import dialect, docstring
 from docs.folders import ARCHITECTURE, picture
+from docs.python_api import python_pages
 
 REFERENCE = Path(__file__).parent / "reference"
 
@@ -167,6 +168,7 @@ def pages() -> dict[str, str]:
     for name, make in OUR_DIALECTS.items():
         introduction = docstring(import_module(f"tilefold.dialects.{name}"))
         found[f"dialect-{name}.md"] = dialect(make(), introduction)
+    found |= python_pages()
     titles = {name: text.splitlines()[0].lstrip("# ") for name, text in found.items()}
     index = [f"- [{titles[name]}]({name})" for name in sorted(found)]
     found["README.md"] = "# Reference\n\n" + "\n".join(index) + "\n"
