@@ -2,12 +2,16 @@
 """The faults of a simulated kernel, and their places."""
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
 from ...base.errors import Code, TilefoldError
 from ..errors import Dim3
+
+At: TypeAlias = tuple[str, int] | None
+"""A byte, by the name of its state space and its offset there, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,8 @@ class SimulationError(TilefoldError):
     """A kernel did something that has no defined result, or that the simulator cannot execute.
 
     `site` is the operation, `block` and `thread` the coordinates of the first thread concerned; both are None
-    where the error belongs to no thread. `fault` is the message without the place.
+    where the error belongs to no thread. `fault` is the message without the place. `at` is the byte concerned. `origin`
+    is the operation that made the fault possible, where that is another.
     """
 
     def __init__(
@@ -52,6 +57,8 @@ class SimulationError(TilefoldError):
         site: Site | None = None,
         block: Dim3 | None = None,
         thread: Dim3 | None = None,
+        at: At = None,
+        origin: Site | None = None,
     ) -> None:
         where: list[str] = []
         if block is not None:
@@ -64,6 +71,8 @@ class SimulationError(TilefoldError):
         self.site = site
         self.block = block
         self.thread = thread
+        self.at = at
+        self.origin = origin or site
 
 
 def _coordinate(c: Dim3) -> str:

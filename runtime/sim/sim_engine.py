@@ -83,7 +83,8 @@ class SimEngine:
     With `seed`, the order of warps (and with `shuffle_blocks` of clusters) is random but the same for the same
     seed; otherwise they run in their order. `completion` says when asynchronous copies arrive at mbarriers. `races`
     looks for unordered accesses, at some cost. `sink` receives the text that the kernel prints; None is stdout.
-    `texts` has the functions for PTX as text. `journal` sees what is written to global memory.
+    `texts` has the functions for PTX as text. `journal` sees accesses. `forgiven` are faults of operations
+    that do not end a launch.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -94,6 +95,7 @@ class SimEngine:
     completion: Completion = Completion.LATE
     texts: Texts = field(default_factory=lambda: MappingProxyType({}))
     journal: Journal | None = None
+    forgiven: frozenset[tuple[ErrorCode, Site]] = frozenset()
 
     @classmethod
     def of(
@@ -154,7 +156,16 @@ class SimEngine:
         `trace`.
         """
         chance = Random(self.seed or 0) if self.completion is Completion.RANDOM else None
-        launch = Launch(config, self.budget, emit, repeats=True, trace=trace, completion=self.completion, chance=chance)
+        launch = Launch(
+            config,
+            self.budget,
+            emit,
+            repeats=True,
+            trace=trace,
+            completion=self.completion,
+            chance=chance,
+            forgiven=self.forgiven,
+        )
         spaces = Spaces(
             Space("global", GLOBAL_BASE, self.races, Arena(GLOBAL_GUARD)),
             Space("shared", SHARED_BASE, self.races),
@@ -166,7 +177,7 @@ class SimEngine:
             translator.shared_start = translator.shared(size, 1024, "the block's shared memory")
         bindings = bind(kernel, args, translator)
         if self.journal is not None:
-            spaces.global_.journal = self.journal
+            spaces.global_.journal = spaces.shared.journal = self.journal
             self.journal.begin([(binding.argument.storage, binding.offset) for binding in bindings])
         with deep_stack(site_of(kernel)), np.errstate(all="ignore"):
             code = translator.block(kernel.body.block)

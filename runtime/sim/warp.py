@@ -18,7 +18,7 @@ from ...layout.tma.recipe import PlacedMap
 from ..engine import LaunchConfig
 from ..errors import Dim3
 from ..options import MAX_BYTES, MAX_STEPS
-from .faults import SimulationError, Site
+from .faults import At, SimulationError, Site
 from .memory.outside import Outside, led_outside
 from .memory.undefined import WRITE_FIRST, Trace, UndefinedReadError
 from .ordering.clocks import Clock
@@ -79,9 +79,15 @@ class Launch:
     outside: Outside = field(default_factory=Outside)
     maps: list[PlacedMap] = field(default_factory=list[PlacedMap])
     """The tensor maps among the kernel's parameters, each at a multiple of their size after `MAP_BASE`."""
+    forgiven: frozenset[tuple[Code, Site]] = frozenset()
+    """Faults of some operations that do not end the launch, which goes on as if they had done no harm."""
     clock: int = 1
     steps: int = 0
     printed: int = 0
+
+    def forgives(self, code: Code, site: Site) -> bool:
+        """Whether a fault of an operation does not end the launch."""
+        return (code, site) in self.forgiven
 
     def coordinate(self, number: int) -> Dim3:
         """The coordinate of a block. Blocks are numbered cluster by cluster, and by rank within; x is fastest."""
@@ -336,18 +342,20 @@ class Warp:
         if self.launch.trace is not None:
             self.launch.trace.note(self, site, does, self.select(data) if np.ndim(data) < 2 else data)
 
-    def undefined(self, site: Site, first: int, where: str) -> int:
+    def undefined(self, site: Site, first: int, where: str, at: At = None) -> int:
         """The contents of undefined bytes that the active lane number `first` and others read at `where`.
 
         Where the run cannot be compared with others, the fault of that lane; UndefinedReadError where it can be.
         """
+        if self.launch.forgives(Code.SIM_UNINITIALISED, site):
+            return 0
         lane = int(self.lane_numbers()[first])
         if self.launch.trace is not None:
             x, y, z = self.block.thread(self.first_thread + lane)
-            return self.launch.trace.read(site, f"thread ({x},{y},{z}) reads {where}, which is unwritten")
+            return self.launch.trace.read(site, f"thread ({x},{y},{z}) reads {where}, which is unwritten", at)
         if self.launch.repeats:
             raise UndefinedReadError
-        self.fault(Code.SIM_UNINITIALISED, site, lane, f"reads {where}, which is unwritten", WRITE_FIRST)
+        self.fault(Code.SIM_UNINITIALISED, site, lane, f"reads {where}, which is unwritten", WRITE_FIRST, at)
 
     def led_outside(self, address: Value, view: str, fixed: Sequence[tuple[Value, Value]]) -> Value:
         """The address of a view, which `view` describes, at integers of a coordinate, each with the extent of its mode:
@@ -371,10 +379,10 @@ class Warp:
             kept = self._stamps = (clock, self.active_lanes, stamps)
         return kept[2]
 
-    def fault(self, code: Code, site: Site, lane: int | None, message: str, hint: str = "") -> NoReturn:
-        """Raises a SimulationError of the thread in `lane`, or of the block where that is None."""
+    def fault(self, code: Code, site: Site, lane: int | None, message: str, hint: str = "", at: At = None) -> NoReturn:
+        """Raises a SimulationError of the thread in `lane`, or of the block where that is None; of a byte `at`."""
         thread = None if lane is None else self.block.thread(self.first_thread + lane)
-        raise SimulationError(code, message, hint, site=site, block=self.block.coordinate, thread=thread)
+        raise SimulationError(code, message, hint, site=site, block=self.block.coordinate, thread=thread, at=at)
 
     def fault_where(self, bad: Value, code: Code, site: Site, message: str, hint: str = "") -> None:
         """Raises a SimulationError of the first active lane for which `bad`, uniform or per lane, holds, if

@@ -14,7 +14,7 @@ from tilefold.runtime.arrays.storage import element_indices
 from tilefold.runtime.check.dtypes import is_floating, tolerance, widened
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.sim.faults import SimulationError
-from tilefold.runtime.sim.memory.journal import Journal, Writer
+from tilefold.runtime.sim.memory.journal import Journal, Sighting
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 History = tuple[NDArray[np.int64], NDArray[np.uint8]]
@@ -67,7 +67,7 @@ class Trial:
         history = None if journal is None else journal.history()
         return Outcome(arguments, result.output, history, seconds=result.seconds)
 
-    def writer(self, module: ModuleOp, difference: Difference) -> Writer | None:
+    def writer(self, module: ModuleOp, difference: Difference) -> Sighting | None:
         """The operation that writes the byte that differs last. None for a byte that the launch leaves alone."""
         arguments = self.arguments()
         tensor = arguments[difference.argument or ""]

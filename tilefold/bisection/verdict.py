@@ -7,7 +7,7 @@ from tilefold.bisection.emission import Discrepancy
 from tilefold.bisection.steps import Step, change
 from tilefold.bisection.trial import Difference, Outcome
 from tilefold.runtime.sim.faults import Site
-from tilefold.runtime.sim.memory.journal import Writer
+from tilefold.runtime.sim.memory.journal import Sighting
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class Culprit:
     before: Step
     after: Step
     difference: Difference
-    wrote: Writer | None = None
-    writes: Writer | None = None
+    wrote: Sighting | None = None
+    writes: Sighting | None = None
     fault: Site | None = None
 
     @property
@@ -87,5 +87,5 @@ def step_line(step: Step, outcome: Outcome | None, found: Difference | None) -> 
     return f"{name}: {'same' if step.name else 'runs'} ({outcome.seconds * 1e3:.0f} ms)"
 
 
-def _writer(writer: Writer | None) -> str:
+def _writer(writer: Sighting | None) -> str:
     return "nothing writes it" if writer is None else f"written by {writer.site}, {writer}"

@@ -13,6 +13,9 @@ ABSENT, UNWRITTEN, READY, IN_FLIGHT, MBARRIER = range(5)
 an mbarrier.
 """
 
+TAKEN = np.isin(np.arange(MBARRIER + 1), (ABSENT, IN_FLIGHT, MBARRIER))
+"""By the state of a byte, whether no thread may write it."""
+
 WIDTHS = (1, 2, 4, 8, 16)
 """Sizes in bytes that one access can have."""
 

@@ -17,6 +17,7 @@ from ....dialects.ptx import BULK_UNIT
 from ..ordering.asynchronous import Operation
 from ..warp import Warp
 from .arena import READY, UNWRITTEN
+from .refusals import out_of_bounds, race
 from .spaces import Access, Bytes, Space
 
 _PASS = BANKS * BANK_BYTES
@@ -45,7 +46,7 @@ def rows_at(
     beyond = (offsets < 0) | (offsets + width > space.arena.span)
     if beyond.any():
         warp.spread(lane, 1)
-        space.out_of_bounds(warp, access, 0, int(addresses[beyond.argmax()]), loading=reads)
+        out_of_bounds(space, warp, access, 0, int(addresses[beyond.argmax()]), loading=reads)
     count(space, access, offsets, width)
     rows = offsets // width
     return rows + warp.block.rank * (space.arena.span // width) if space.name == "shared" else rows
@@ -74,6 +75,8 @@ def check_read(space: Space, warp: Warp, access: Access, lane: int, rows: NDArra
     before = warp.mask_state()
     warp.spread(lane, len(rows))
     states = space.arena.state[access.width][rows]
+    if space.journal is not None:
+        space.journal.see(space.name, warp, access.site, rows, access.width, writes=False)
     missing = None if (states == READY).all() else space.undefined(warp, access, rows)
     _check_order(space, warp, access, rows, writes=False)
     warp.restore(before)
@@ -137,7 +140,8 @@ def _check_order(
     conflict, is_ordered = problem
     verb = "writes" if writes else "reads"
     if not is_ordered:
-        space.race(warp, access, rows, conflict, verb)
+        race(space, warp, access, rows, conflict, verb)
+        return
     where, other = space.show_row(int(rows[conflict.index]), access.width, conflict.byte), conflict.agent
     text = (
         f"{verb} {space.name} {where} by the async proxy, which {warp.block.describe(other)} wrote by the generic one"

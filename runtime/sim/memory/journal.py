@@ -16,15 +16,19 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1 << 28
 """The most bytes that a journal keeps of the values that a launch writes."""
+MAX_SIGHTINGS = 1 << 16
+"""The most accesses to a byte that a journal keeps."""
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
-    """The operation that wrote a byte last, and its thread."""
+class Sighting:
+    """An access of a thread to the byte that is watched: the operation, the thread, and whether it writes."""
 
     site: Site
     block: Dim3
     thread: Dim3
+    warp: int
+    writes: bool
 
     def __str__(self) -> str:
         block, thread = (f"({x},{y},{z})" for x, y, z in (self.block, self.thread))
@@ -33,35 +37,45 @@ class Writer:
 
 @dataclass(slots=True)
 class Journal:
-    """An observer of a launch. `watched` is a byte of an argument's storage, whose last `writer` it finds; with
-    `keeps_values` it keeps every value that is written to global memory, in order.
+    """An observer of a launch. `watched` is a byte, of an argument's storage or by the name of its state space and its
+    offset there; `sightings` are the accesses to it. With `keeps_values` every value that is written to global memory
+    is kept, in order.
     """
 
-    watched: tuple[NDArray[Any], int] | None = None
+    watched: tuple[NDArray[Any] | str, int] | None = None
     keeps_values: bool = False
-    writer: Writer | None = None
+    sightings: list[Sighting] = field(default_factory=list[Sighting])
+    _space: str = ""
     _offset: int = -1
     _offsets: list[NDArray[np.int64]] = field(default_factory=list[NDArray[np.int64]])
     _values: list[NDArray[np.uint8]] = field(default_factory=list[NDArray[np.uint8]])
     _bytes: int = 0
 
+    @property
+    def writer(self) -> Sighting | None:
+        """The last write to the byte that is watched."""
+        return next((sighting for sighting in reversed(self.sightings) if sighting.writes), None)
+
     def begin(self, places: list[tuple[NDArray[Any], int]]) -> None:
         """Starts anew. `places` are the storages of the arguments with their offsets in global memory."""
-        self.writer, self._bytes = None, 0
-        self._offsets.clear()
-        self._values.clear()
+        self._bytes = 0
+        for kept in (self.sightings, self._offsets, self._values):
+            kept.clear()
         if self.watched is not None:
-            storage, byte = self.watched
-            self._offset = next(offset for placed, offset in places if placed is storage) + byte
+            place, byte = self.watched
+            if isinstance(place, str):
+                self._space, self._offset = place, byte
+            else:
+                start = next(offset for placed, offset in places if placed is place)
+                self._space, self._offset = "global", start + byte
 
-    def claim(self, warp: "Warp", site: Site, rows: NDArray[Any], width: int) -> None:
-        """Sees that the active lanes write, now or when an operation completes, one row of `width` bytes each."""
-        if self._offset < 0:
+    def see(self, space: str, warp: "Warp", site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
+        """Sees that the active lanes access one row of `width` bytes each, now or by an operation that they start."""
+        if space != self._space or len(self.sightings) >= MAX_SIGHTINGS:
             return
-        hits = np.flatnonzero(rows == self._offset // width)
-        if hits.size:
-            lane = int(warp.lane_numbers()[hits[-1]])
-            self.writer = Writer(site, warp.block.coordinate, warp.block.thread(warp.first_thread + lane))
+        for index in np.flatnonzero(rows == self._offset // width).tolist():
+            thread = warp.block.thread(warp.first_thread + int(warp.lane_numbers()[index]))
+            self.sightings.append(Sighting(site, warp.block.coordinate, thread, warp.index, writes))
 
     def write(self, rows: NDArray[Any], width: int, content: NDArray[np.uint8]) -> None:
         """Keeps the bytes (rows, width) that are now in memory. SimulationError (E3211) beyond `MAX_BYTES`."""

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,21 +11,18 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ...counters import AccessCount
 from ..faults import Site
-from ..ordering.asynchronous import readers, writers
+from ..ordering.asynchronous import readers
 from ..ordering.clocks import Releases
-from ..ordering.races import Conflict, RaceShadow
+from ..ordering.races import RaceShadow
 from ..values.values import Value
 from ..warp import Warp
 from . import costs
-from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, UNWRITTEN, Arena
+from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN, Arena
 from .journal import Journal
-from .outside import HINT
+from .refusals import out_of_bounds, race, refuse
 from .windows import windows_of
 
 Bytes = NDArray[np.uint8]
-
-_TAKEN = np.isin(np.arange(MBARRIER + 1), (ABSENT, IN_FLIGHT, MBARRIER))
-"""By the state of a byte, whether no thread may write it."""
 
 
 @dataclass(slots=True)
@@ -104,12 +101,14 @@ class Space:
     def read_rows(self, warp: Warp, access: Access, rows: NDArray[Any]) -> Bytes:
         """The bytes of a row for each active lane, after all checks but that of the address."""
         width = access.width
+        if self.journal is not None:
+            self.journal.see(self.name, warp, access.site, rows, width, writes=False)
         states = self.arena.state[width][rows]
         missing = None if (states == READY).all() else self.undefined(warp, access, rows)
         if self.shadow is not None:
             conflict = self.shadow.read(warp, rows, width)
             if conflict is not None:
-                self.race(warp, access, rows, conflict, "reads")
+                race(self, warp, access, rows, conflict, "reads")
         content = self.arena.data[width][rows]
         if missing is not None:
             content[states == UNWRITTEN] = missing
@@ -120,11 +119,13 @@ class Space:
         allocated or otherwise taken.
         """
         states = self.arena.state[access.width][rows]
-        if _TAKEN[states].any():
-            self._refuse(warp, access, rows, loading=True)
+        if TAKEN[states].any():
+            refuse(self, warp, access, rows, loading=True)
         lane, byte = np.argwhere(states == UNWRITTEN)[0].tolist()
         where = self.show_row(int(rows[lane]), access.width, byte)
-        return warp.undefined(access.site, lane, f"{self.name} {where}")
+        return warp.undefined(
+            access.site, lane, f"{self.name} {where}", (self.name, int(rows[lane]) * access.width + byte)
+        )
 
     def load_leading(self, warp: Warp, access: Access, address: Value, counts: NDArray[Any]) -> Bytes:
         """As `load`, but only the first `counts` bytes of each active lane; the others are 0, and are not accessed."""
@@ -178,15 +179,15 @@ class Space:
         if self.shadow is not None:
             conflict = self.shadow.write(warp, rows, access.width)
             if conflict is not None:
-                self.race(warp, access, rows, conflict, "writes")
+                race(self, warp, access, rows, conflict, "writes")
         return rows
 
     def check_writable(self, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
         """A fault of the first lane that may not write its row: another state than data, or an operation reads it."""
         if self.journal is not None:
-            self.journal.claim(warp, access.site, rows, access.width)
-        if _TAKEN[self.arena.state[access.width][rows]].any():
-            self._refuse(warp, access, rows, loading=False)
+            self.journal.see(self.name, warp, access.site, rows, access.width, writes=True)
+        if TAKEN[self.arena.state[access.width][rows]].any():
+            refuse(self, warp, access, rows, loading=False)
         for index, operation, lane in readers(warp.block.cluster, self, rows, access.width):
             where, writer = self.show_row(int(rows[index]), access.width), int(warp.lane_numbers()[index])
             text = f"writes {where} while {operation.describe(lane)} is still reading it"
@@ -228,12 +229,12 @@ class Space:
         """As `update`, of the row of each active lane."""
         width, arena = access.width, self.arena
         if not (arena.state[width][rows] == READY).all():
-            self._refuse(warp, access, rows, loading=True)
+            refuse(self, warp, access, rows, loading=True)
         self.check_writable(warp, access, rows)
         if self.shadow is not None:
             conflict = self.shadow.update(warp, rows, width)
             if conflict is not None:
-                self.race(warp, access, rows, conflict, "changes")
+                race(self, warp, access, rows, conflict, "changes")
         data = arena.data[width]
         before = np.empty((len(rows), width), np.uint8)
         for number, (row, lane) in enumerate(zip(rows.tolist(), warp.lane_numbers().tolist(), strict=True)):
@@ -254,11 +255,11 @@ class Space:
         rows = self.rows(warp, access, address)
         width = access.width
         if not (self.arena.state[width][rows] == READY).all():
-            self._refuse(warp, access, rows, loading=True)
+            refuse(self, warp, access, rows, loading=True)
         if self.shadow is not None:
             conflict = self.shadow.observe(warp, rows, width)
             if conflict is not None:
-                self.race(warp, access, rows, conflict, "reads")
+                race(self, warp, access, rows, conflict, "reads")
         for row in set(rows.tolist()):
             self.releases.read(warp, row * width, acquires)
         return self.arena.data[width][rows]
@@ -271,7 +272,7 @@ class Space:
         if self.shadow is not None:
             conflict = self.shadow.update(warp, rows, width)
             if conflict is not None:
-                self.race(warp, access, rows, conflict, "writes")
+                race(self, warp, access, rows, conflict, "writes")
         self._tell(warp, access, rows, content)
         for row, lane, value in zip(rows.tolist(), warp.lane_numbers().tolist(), content, strict=True):
             self.arena.data[width][row] = value
@@ -298,7 +299,7 @@ class Space:
         if self.shadow is not None:
             conflict = (self.shadow.write if ends else self.shadow.update)(warp, rows, access.width)
             if conflict is not None:
-                self.race(warp, access, rows, conflict, "ends the mbarrier at" if ends else "uses the mbarrier at")
+                race(self, warp, access, rows, conflict, "ends the mbarrier at" if ends else "uses the mbarrier at")
         if ends:
             state[rows] = UNWRITTEN
         return rows
@@ -324,7 +325,7 @@ class Space:
             rows = (inner - self.base) // width
             if int(rows.view(np.uint64).max()) >= span:
                 index = int(np.argmax(rows.view(np.uint64) >= span))
-                self.out_of_bounds(warp, access, index, int(inner[index]), access.kind in ("load", "matrix"))
+                out_of_bounds(self, warp, access, index, int(inner[index]), access.kind in ("load", "matrix"))
             start = ranks * span
         self._cost(warp, access, at)
         return rows + start
@@ -348,53 +349,3 @@ class Space:
     def show(self, address: int) -> str:
         """An address in words."""
         return f"{address:#x} ({self.arena.describe(address - self.base)})"
-
-    def _refuse(self, warp: Warp, access: Access, rows: NDArray[Any], *, loading: bool) -> None:
-        """Raises the fault of the first lane whose bytes are not in a state for the access."""
-        for index, row in enumerate(rows.tolist()):
-            states = self.arena.state[access.width][row]
-            if (states == READY).all() or not (loading or _TAKEN[states].any()):
-                continue
-            lane = int(warp.lane_numbers()[index])
-            where = self.show_row(row, access.width)
-            verb = "reads" if loading else "writes"
-            if (states == ABSENT).any():
-                self.out_of_bounds(warp, access, index, self.base + row * access.width % self.arena.span, loading)
-            if (states == IN_FLIGHT).any():
-                byte = row * access.width + int((states == IN_FLIGHT).argmax())
-                operation, other = next(writers(warp.block.cluster, self, byte))
-                text = f"{verb} {where} while {operation.describe(other)} is still writing it"
-                hint = "wait for its group in the thread that issued the copy, and then at a barrier, or at an mbarrier"
-                warp.fault(Code.SIM_IN_FLIGHT, access.site, lane, text, hint)
-            if (states == MBARRIER).any():
-                hint = "end it with ptx.mbarrier.inval before its bytes are used otherwise"
-                warp.fault(Code.SIM_MBARRIER, access.site, lane, f"{verb} {where}, which belongs to an mbarrier", hint)
-            warp.fault(
-                Code.SIM_UNINITIALISED, access.site, lane,
-                f"reads {where} in {self.name} memory, which is unwritten",
-                "write it first, or start from a fill that defines it",
-            )  # fmt: skip
-
-    def out_of_bounds(self, warp: Warp, access: Access, index: int, address: int, loading: bool) -> NoReturn:
-        """Raises the fault of an active lane whose access is outside of every allocation."""
-        view = warp.launch.outside.describe(address)
-        beyond, hint = f"through {view}", HINT
-        if view is None:
-            beyond = f"out of bounds at {self.show(address)}"
-            hint = "check the layout against the size of the tensor, or predicate the access"
-        verb = "reads" if loading else "writes"
-        text = f"{verb} {access.width} bytes of {self.name} memory {beyond}"
-        warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)
-
-    def race(self, warp: Warp, access: Access, rows: NDArray[Any], conflict: Conflict, verb: str) -> None:
-        where = self.show_row(int(rows[conflict.index]), access.width, conflict.byte)
-        did = "wrote" if conflict.with_write else "read"
-        lane = int(warp.lane_numbers()[conflict.index])
-        other = warp.block.describe(conflict.agent)
-        warp.fault(
-            Code.SIM_RACE, access.site, lane,
-            f"race: {verb} {self.name} {where}, which {other} {did}, and no barrier lies between",
-            "put a barrier between the two accesses (there is none between blocks, but that of their cluster)"
-            if warp.block.cluster.size > 1
-            else "put a barrier between the two accesses (there is none between blocks)",
-        )  # fmt: skip

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
-from ..faults import SimulationError, Site
+from ..faults import At, SimulationError, Site
 
 if TYPE_CHECKING:
     from ..warp import Warp
@@ -72,12 +72,12 @@ class Trace:
     """The number of the event whose data goes to `captured`, and which ends the run."""
     events: "array[int]" = field(default_factory=lambda: array("I"))
     captured: NDArray[Any] | None = None
-    loads: dict[Site, str] = field(default_factory=dict[Site, str])
-    """The operations that have read undefined bytes, with the first read of each in words."""
+    loads: dict[Site, tuple[str, At]] = field(default_factory=dict[Site, tuple[str, At]])
+    """The operations that have read undefined bytes, with the first read of each in words, and its byte."""
 
-    def read(self, site: Site, text: str) -> int:
-        """The value of an undefined byte that the operation at `site` reads; `text` describes the read."""
-        self.loads.setdefault(site, text)
+    def read(self, site: Site, text: str, at: At = None) -> int:
+        """The value of an undefined byte, `at`, that the operation at `site` reads; `text` describes the read."""
+        self.loads.setdefault(site, (text, at))
         return self.fill if self.only in (None, site) else FILLS[0]
 
     def note(self, warp: "Warp | None", site: Site | None, does: str, data: Any) -> None:
@@ -151,11 +151,13 @@ def _fault(
     if event.warp is not None:
         lane = _lane(run, difference.index, event)
         block, thread = event.warp.block.coordinate, event.warp.block.thread(event.warp.first_thread + lane)
-    where = trace.loads[read] if read == event.site else f"{read}: {trace.loads[read]}"
+    described, at = trace.loads[read]
+    where = described if read == event.site else f"{read}: {described}"
     text = f"{event.does} a value that depends on undefined bytes: {where}"
     return SimulationError(
-        Code.SIM_UNINITIALISED, text, WRITE_FIRST, site=event.site or read, block=block, thread=thread
-    )
+        Code.SIM_UNINITIALISED, text, WRITE_FIRST,
+        site=event.site or read, block=block, thread=thread, at=at, origin=read,
+    )  # fmt: skip
 
 
 def _lane(run: Callable[[Trace], Any], index: int, event: _Event) -> int:

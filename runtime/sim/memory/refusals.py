@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The faults of accesses to global and shared memory, in words."""
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from numpy.typing import NDArray
+
+from ....base.errors import Code
+from ..ordering.asynchronous import writers
+from ..ordering.races import ASYNC, Conflict
+from ..warp import Warp
+from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, TAKEN
+from .outside import HINT
+
+if TYPE_CHECKING:
+    from .spaces import Access, Space
+
+
+def refuse(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], *, loading: bool) -> None:
+    """Raises the fault of the first lane whose bytes are not in a state for the access."""
+    for index, row in enumerate(rows.tolist()):
+        states = space.arena.state[access.width][row]
+        if (states == READY).all() or not (loading or TAKEN[states].any()):
+            continue
+        lane = int(warp.lane_numbers()[index])
+        where = space.show_row(row, access.width)
+        verb = "reads" if loading else "writes"
+        if (states == ABSENT).any():
+            out_of_bounds(space, warp, access, index, space.base + row * access.width % space.arena.span, loading)
+        if (states == IN_FLIGHT).any():
+            byte = row * access.width + int((states == IN_FLIGHT).argmax())
+            operation, other = next(writers(warp.block.cluster, space, byte))
+            text = f"{verb} {where} while {operation.describe(other)} is still writing it"
+            hint = "wait for its group in the thread that issued the copy, and then at a barrier, or at an mbarrier"
+            warp.fault(Code.SIM_IN_FLIGHT, access.site, lane, text, hint)
+        if (states == MBARRIER).any():
+            hint = "end it with ptx.mbarrier.inval before its bytes are used otherwise"
+            warp.fault(Code.SIM_MBARRIER, access.site, lane, f"{verb} {where}, which belongs to an mbarrier", hint)
+        warp.fault(
+            Code.SIM_UNINITIALISED, access.site, lane,
+            f"reads {where} in {space.name} memory, which is unwritten",
+            "write it first, or start from a fill that defines it",
+            (space.name, row * access.width),
+        )  # fmt: skip
+
+
+def out_of_bounds(space: "Space", warp: Warp, access: "Access", index: int, address: int, loading: bool) -> NoReturn:
+    """Raises the fault of an active lane whose access is outside of every allocation."""
+    view = warp.launch.outside.describe(address)
+    beyond, hint = f"through {view}", HINT
+    if view is None:
+        beyond = f"out of bounds at {space.show(address)}"
+        hint = "check the layout against the size of the tensor, or predicate the access"
+    verb = "reads" if loading else "writes"
+    text = f"{verb} {access.width} bytes of {space.name} memory {beyond}"
+    warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)
+
+
+def race(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], conflict: Conflict, verb: str) -> None:
+    """Raises the fault of an access that nothing orders after an earlier one, unless such are forgiven there."""
+    if warp.launch.forgives(Code.SIM_RACE, access.site):
+        return
+    place = int(rows[conflict.index]) * access.width + conflict.byte
+    where = space.show_row(int(rows[conflict.index]), access.width, conflict.byte)
+    did = "wrote" if conflict.with_write else "read"
+    lane = int(warp.lane_numbers()[conflict.index])
+    other = warp.block.describe(conflict.agent)
+    warp.fault(
+        Code.SIM_RACE, access.site, lane,
+        f"race: {verb} {space.name} {where}, which {other} {did}, and no barrier lies between",
+        remedy(warp, lane, conflict.agent),
+        (space.name, place),
+    )  # fmt: skip
+
+
+def remedy(warp: Warp, lane: int, agent: int) -> str:
+    """The order that two accesses lack, by who makes them: this lane, and an agent of the launch."""
+    if agent & ASYNC:
+        return "wait for the asynchronous copy, at its group or mbarrier, and let others know by a barrier"
+    threads, own = warp.launch.config.threads, int(warp.agents[lane])
+    if not agent or (agent - 1) // threads != (own - 1) // threads:
+        return (
+            "put a barrier between the two accesses (there is none between blocks, but that of their cluster)"
+            if warp.block.cluster.size > 1
+            else "blocks run in any order: use atomics, a release and an acquire, or a launch for each"
+        )
+    first = (own - 1) % threads // 32
+    if (agent - 1) % threads // 32 == first:
+        return "put a barrier between the two accesses; both are of one warp, so that ptx.bar.warp.sync will do"
+    return "put a barrier of the block between the two accesses"
