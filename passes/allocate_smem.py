@@ -21,7 +21,8 @@ class AllocateSmemPass(ModulePass):
     Allocations are placed in order, each with its alignment. Refuses a kernel that needs more shared memory than the
     target allows per block.
 
-    Before: `%s = ptx.smem.alloc 4096 align 128`. After: `%s = ptx.smem.addr 0`, and `shared(4096)` on the entry.
+    Before: `%s = ptx.smem.alloc 4096 align 128`. After: `%s = ptx.smem.addr 0 bytes 4096`, and `shared(4096)` on the
+    entry.
     """
 
     name = "allocate-smem"
@@ -49,5 +50,5 @@ class AllocateSmemPass(ModulePass):
                     "use smaller tiles or fewer stages, or a target with more shared memory",
                 )
             emitter = Emitter(alloc)
-            emitter.replace([emitter.value(SmemAddrOp(start))])
+            emitter.replace([emitter.value(SmemAddrOp(start, alloc.bytes.value.data))])
         entry.shared_bytes = IntegerAttr(end, i64)

@@ -30,6 +30,7 @@ COMMANDS = {
     "compile": "lower a file to a stage, to PTX or to machine code",
     "opt": "run passes over a file and print the result",
     "run": "run the launches of a file on the simulator or the GPU and check their results",
+    "check": "report all faults of the launches of a file, found on the simulator",
     "bisect": "find the pass that changes what the launches of a file do",
     "layout": "evaluate expressions of the layout algebra, explain and draw them",
     "show": "print the layouts that a tiled copy gives to tensors and threads",
@@ -43,6 +44,7 @@ _EPILOG = """\
 examples:
   tilefold run examples/tiled_copy.cute                 fill, launch and check, as the file describes
   tilefold run examples/tiled_copy.cute --stage all     the same on the simulator after every stage
+  tilefold check kernel.cute                            report races, stray accesses and other faults
   tilefold bisect kernel.cute                           run after every pass, and name the one that is wrong
   tilefold compile kernel.cute --target sm_90a          print the PTX
   tilefold compile kernel.cute --emit atoms             print the program at stage 'atoms'

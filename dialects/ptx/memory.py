@@ -201,17 +201,24 @@ class SmemAllocOp(_Alloc):
 
 @irdl_op_definition
 class SmemAddrOp(PtxOp):
-    """`%s = ptx.smem.addr 4096`: the address `offset` bytes into the block's shared memory (stage `instr`)."""
+    """`%s = ptx.smem.addr 4096 bytes 512`: the address `offset` bytes into the block's shared memory (stage `instr`).
+
+    With `bytes`, an allocation of that size begins there, which no address computed from it may leave.
+    """
 
     name = "ptx.smem.addr"
     offset = prop_def(IntegerAttr[I64])
+    bytes = opt_prop_def(IntegerAttr[I64])
     result = result_def(SHARED)
     traits = traits_def(Pure())
-    assembly_format = "$offset attr-dict"
+    assembly_format = "$offset (`bytes` $bytes^)? attr-dict"
 
-    def __init__(self, offset: int):
-        super().__init__(properties={"offset": _i64(offset)}, result_types=[SHARED])
+    def __init__(self, offset: int, bytes: int | None = None):
+        size = {} if bytes is None else {"bytes": _i64(bytes)}
+        super().__init__(properties={"offset": _i64(offset), **size}, result_types=[SHARED])
 
     def verify_(self) -> None:
         if self.offset.value.data < 0:
             raise VerifyException(f"the offset is {self.offset.value.data}; it must not be negative")
+        if self.bytes is not None and self.bytes.value.data < 1:
+            raise VerifyException(f"the allocation has {self.bytes.value.data} bytes; it must have at least 1")

@@ -26,6 +26,7 @@ from .functions import deep_stack
 from .memory.arena import Arena
 from .memory.journal import Journal
 from .memory.local import LocalSpace
+from .memory.provenance import pieces
 from .memory.spaces import Space
 from .memory.undefined import Trace, UndefinedReadError, agreed
 from .ordering.races import MAX_THREADS
@@ -95,7 +96,7 @@ class SimEngine:
     completion: Completion = Completion.LATE
     texts: Texts = field(default_factory=lambda: MappingProxyType({}))
     journal: Journal | None = None
-    forgiven: frozenset[tuple[ErrorCode, Site]] = frozenset()
+    forgiven: frozenset[tuple[ErrorCode, Site]] | None = frozenset()
 
     @classmethod
     def of(
@@ -175,10 +176,14 @@ class SimEngine:
         if isinstance(kernel, ptx.EntryOp) and kernel.shared_bytes is not None:
             size = kernel.shared_bytes.value.data
             translator.shared_start = translator.shared(size, 1024, "the block's shared memory")
+            start = translator.shared_start - SHARED_BASE
+            translator.homes.update(pieces(kernel, start))
+            spaces.shared.arena.parts.extend(dict.fromkeys(translator.homes.values()))
         bindings = bind(kernel, args, translator)
         if self.journal is not None:
             spaces.global_.journal = spaces.shared.journal = self.journal
-            self.journal.begin([(binding.argument.storage, binding.offset) for binding in bindings])
+            places = [(binding.argument.storage, binding.offset) for binding in bindings]
+            self.journal.begin(spaces.global_.arena, places)
         with deep_stack(site_of(kernel)), np.errstate(all="ignore"):
             code = translator.block(kernel.body.block)
             self._build(launch, spaces, bindings, site_of(kernel))

@@ -23,6 +23,7 @@ from ..counters import InstructionCount
 from .faults import SimulationError, Site, site_of
 from .memory.arena import Allocation
 from .memory.local import LocalSpace
+from .memory.provenance import root
 from .memory.spaces import Access, Space
 from .values.values import Kind, Value, kind_of
 from .warp import Launch, Warp
@@ -159,6 +160,8 @@ class Translator:
         self.accesses: list[Access] = []
         self.issued: list[tuple[str, Executions]] = []
         """The instructions of the program, with the executions of their blocks."""
+        self.homes: dict[SSAValue, Allocation] = {}
+        """The allocations that pointers of the kernel begin."""
         self.functions: dict[Operation, Function] = {}
         self._slots: dict[SSAValue, int] = {}
 
@@ -166,7 +169,7 @@ class Translator:
         """A translation with registers of its own that shares everything else: that of a function."""
         own = Translator(self.rule_of, self.launch, self.spaces, self.texts)
         own.shared_start, own.accesses, own.issued = self.shared_start, self.accesses, self.issued
-        own.functions = self.functions
+        own.functions, own.homes = self.functions, self.homes
         return own
 
     def slot(self, value: SSAValue) -> int:
@@ -203,7 +206,8 @@ class Translator:
 
     def access(self, op: Operation, space: str, kind: str, width: int) -> Access:
         """A new entry of the memory report for an operation."""
-        access = Access(site_of(op), space, kind, width)
+        pointer = root(op, space)
+        access = Access(site_of(op), space, kind, width, home=self.homes.get(pointer) if pointer is not None else None)
         self.accesses.append(access)
         return access
 

@@ -79,15 +79,15 @@ class Launch:
     outside: Outside = field(default_factory=Outside)
     maps: list[PlacedMap] = field(default_factory=list[PlacedMap])
     """The tensor maps among the kernel's parameters, each at a multiple of their size after `MAP_BASE`."""
-    forgiven: frozenset[tuple[Code, Site]] = frozenset()
-    """Faults of some operations that do not end the launch, which goes on as if they had done no harm."""
+    forgiven: frozenset[tuple[Code, Site]] | None = frozenset()
+    """Faults of some operations, or of all where it is None, that do not end the launch: it goes on without harm."""
     clock: int = 1
     steps: int = 0
     printed: int = 0
 
     def forgives(self, code: Code, site: Site) -> bool:
         """Whether a fault of an operation does not end the launch."""
-        return (code, site) in self.forgiven
+        return self.forgiven is None or (code, site) in self.forgiven
 
     def coordinate(self, number: int) -> Dim3:
         """The coordinate of a block. Blocks are numbered cluster by cluster, and by rank within; x is fastest."""

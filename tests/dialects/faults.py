@@ -348,7 +348,11 @@ PTX = [
     ),
     *ptx_faults("ptx.local.alloc", ("%0 = «ptx.local.alloc» 0 align 4", "an allocation of 0 bytes")),
     *ptx_faults("ptx.smem.alloc", ("%0 = «ptx.smem.alloc» 16 align 12", "the alignment is 12")),
-    *ptx_faults("ptx.smem.addr", ("%0 = «ptx.smem.addr» -4", "must not be negative")),
+    *ptx_faults(
+        "ptx.smem.addr",
+        ("%0 = «ptx.smem.addr» -4", "must not be negative"),
+        ("%0 = «ptx.smem.addr» 0 bytes 0", "it must have at least 1"),
+    ),
     *ptx_faults(
         "ptx.cp.async",
         ('«ptx.cp.async» "cs" 16 %s, %A', 'the cache operator is "cs"'),

@@ -335,7 +335,7 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "ptx.local.alloc": ("%0 = ptx.local.alloc 12 align 4",),
     "ptx.smem.alloc": ("%0 = ptx.smem.alloc 1 align 1024",),
-    "ptx.smem.addr": ("%0 = ptx.smem.addr 0",),
+    "ptx.smem.addr": ("%0 = ptx.smem.addr 0\n%1 = ptx.smem.addr 512 bytes 64",),
     "ptx.cp.async": (
         'ptx.cp.async "ca" 4 %s, %A',
         'ptx.cp.async "cg" 16 %s, %A size %x',

@@ -1,48 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Searches for the pass that changes what a call of a kernel in Python does."""
+"""Checks calls of kernels in Python, and searches for the pass that changes what a call does."""
 
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from tilefold.base.errors import Code
 from tilefold.bisection.bisect import bisect, passes_to_instr
 from tilefold.bisection.trial import Trial
 from tilefold.bisection.verdict import Verdict
+from tilefold.checking.check import Checked
+from tilefold.checking.report import Report, merged
 from tilefold.running.devices import on_gpu
+from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
-from tilefold.runtime.errors import dim3
+from tilefold.runtime.errors import LaunchError, dim3
 from tilefold.runtime.options import LaunchAttributes, RunOptions
 from tilefold.runtime.sim.sim_engine import SimEngine
 
 from .launch import on_host
 
 if TYPE_CHECKING:
+    from tilefold.compiler.frontend.diagnostics import Place
+
     from .kernel import KernelCall
 
 
-def bisect_call(
-    call: "KernelCall",
-    grid: Any,
-    block: Any,
-    attributes: LaunchAttributes,
-    options: RunOptions,
-    *,
-    stores: bool,
-    gpu: bool,
-) -> Verdict:
-    """Runs copies of a call's arguments through the kernel after each pass; see `KernelCall.bisect`."""
-    built = call.build(block)
-    values, tensors = on_host(call.bound)  # the arrays live as long as `tensors`
+@dataclass(frozen=True)
+class Rehearsal:
+    """A launch of a call that can be repeated on copies of its arguments."""
 
-    def arguments() -> dict[str, Argument]:
-        copies = {id(given.storage): given.storage.copy() for given in tensors.arguments.values()}
-        return {
-            name: replace(value, storage=copies[id(value.storage)]) if isinstance(value, TensorArgument) else value
-            for name, value in values.items()
-        }
+    call: "KernelCall"
+    grid: Any
+    block: Any
+    attributes: LaunchAttributes
+    options: RunOptions
 
-    program, symbol = built.program, built.symbol
-    config = LaunchConfig(dim3("grid", grid), dim3("block", block), attributes=attributes)
-    trial = Trial(symbol, config, arguments, SimEngine.of(options, texts=built.traced.texts), stores)
-    with program.explaining():
-        passes = passes_to_instr(program, program.simulated_target("instr"))
-        return bisect(program, trial, passes, gpu=on_gpu(program, symbol) if gpu else None)
+    @property
+    def config(self) -> LaunchConfig:
+        """The sizes and attributes of the launch. LaunchError (E3105) for sizes that are none."""
+        return LaunchConfig(dim3("grid", self.grid), dim3("block", self.block), attributes=self.attributes)
+
+    def bisect(self, *, stores: bool, gpu: bool) -> Verdict:
+        """Runs the kernel after each pass; see `KernelCall.bisect`."""
+        built = self.call.build(self.block)
+        engine = SimEngine.of(self.options, texts=built.traced.texts)
+        _keep, arguments = self._copies(())
+        trial = Trial(built.symbol, self.config, arguments, engine, stores)
+        program = built.program
+        with program.explaining():
+            passes = passes_to_instr(program, program.simulated_target("instr"))
+            return bisect(program, trial, passes, gpu=on_gpu(program, built.symbol) if gpu else None)
+
+    def check(self, outputs: Collection[str], stages: Sequence[str]) -> Report:
+        """Gathers the faults at some stages; see `KernelCall.check`."""
+        built = self.call.build(self.block)
+        engine = SimEngine.of(self.options, _nowhere, built.traced.texts)
+        _keep, arguments = self._copies(outputs)
+        checked = Checked(built.name, built.program, built.symbol, self.config, arguments, engine, _no_conditions)
+        with built.program.explaining():
+            faults = merged(list(checked.faults(stages)))
+        return Report((built.name,), tuple(stages), faults)
+
+    def _copies(self, outputs: Collection[str]) -> tuple[HostTensors, Callable[[], dict[str, Argument]]]:
+        """A function that copies the arguments, those of `outputs` without values. The arrays live as long as the first
+        result.
+        """
+        values, tensors = on_host(self.call.bound)
+        for name in outputs:
+            if name not in tensors.arguments:
+                known = ", ".join(tensors.arguments) or "none"
+                raise LaunchError(Code.RUN_ARGUMENT, f"outputs: '{name}' is no tensor of the call", f"tensors: {known}")
+        unset = {id(tensors.arguments[name].storage) for name in outputs}
+
+        def copy(given: TensorArgument, copies: dict[int, Any]) -> TensorArgument:
+            storage, bare = given.storage, id(given.storage) in unset
+            if id(storage) not in copies:
+                copies[id(storage)] = storage.copy()
+                if bare:
+                    copies[id(storage)].view(np.uint8)[:] = 0xFF
+            return replace(given, storage=copies[id(storage)], initialised=not bare)
+
+        def arguments() -> dict[str, Argument]:
+            copies: dict[int, Any] = {}
+            return {
+                name: copy(value, copies) if isinstance(value, TensorArgument) else value
+                for name, value in values.items()
+            }
+
+        return tensors, arguments
+
+
+def _nowhere(text: str) -> None:
+    """Takes the text that kernels print, which is not that of the report."""
+
+
+def _no_conditions(arguments: Mapping[str, Argument]) -> "Iterator[tuple[str, Place | None]]":
+    return iter(())

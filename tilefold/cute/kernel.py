@@ -3,7 +3,7 @@
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, update_wrapper
 from types import FunctionType
@@ -15,7 +15,7 @@ from tilefold.compiler.builder.trace import Traced, trace
 from tilefold.compiler.builder.tracing.state import host, is_building
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.runtime.errors import Dim3, dim3
-from tilefold.runtime.options import LaunchOptions, RunOptions, launch_attributes
+from tilefold.runtime.options import LaunchAttributes, LaunchOptions, RunOptions, launch_attributes
 
 from .outer_names import OuterNames
 from .parameters import Signature
@@ -25,9 +25,11 @@ from .untraced import skip_frames, untraced
 
 if TYPE_CHECKING:
     from tilefold.bisection.verdict import Verdict
+    from tilefold.checking.report import Report
     from tilefold.runtime.cuda.launcher import Launcher
     from tilefold.runtime.engine import RunResult
 
+    from .debugging import Rehearsal
     from .gpu_launch import GpuLaunches
 
 Size = SupportsIndex | Sequence[SupportsIndex]
@@ -179,7 +181,8 @@ class Kernel(KernelFunction):
     @cached_property
     def on_gpus(self) -> "GpuLaunches":
         """The launches on GPUs; `launchers` has those that are prepared, by device."""
-        from .gpu_launch import GpuLaunches
+        from .debugging import Rehearsal
+    from .gpu_launch import GpuLaunches
 
         return GpuLaunches(self)
 
@@ -281,14 +284,44 @@ class KernelCall:
 
         The result says what it has found as text; `passed` is whether the kernel has no fault and no pass changes it.
         """
-        from .debugging import bisect_call
-
+        attributes = launch_attributes(cluster) if cluster is not None else ()
+        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(races, max_steps, max_memory, seed))
         try:
-            attributes = launch_attributes(cluster, False) if cluster is not None else ()
-            options = RunOptions(races, max_steps, max_memory, seed)
-            return bisect_call(self, grid, block, attributes, options, stores=stores, gpu=device == "cuda")
+            return rehearsal.bisect(stores=stores, gpu=device == "cuda")
         except TilefoldError as error:
             raise shown(error) from error.__cause__
+
+    @untraced
+    def check(
+        self,
+        grid: Size,
+        block: Size,
+        *,
+        outputs: Collection[str] = (),
+        stages: Sequence[str] = ("cute", "instr"),
+        cluster: Size | None = None,
+        max_steps: int | None = None,
+        max_memory: int | None = None,
+        seed: int = 0,
+    ) -> "Report":
+        """Finds all faults of a launch on the simulator, at the stages given, on copies of the arguments: races, stray
+        accesses, uses of unwritten values, barriers that not all reach. The arguments named in `outputs` count as
+        unwritten before the launch, and each of their elements must be written by it.
+
+        The result says what it has found as text, and by its methods `json` and `sarif`; `passed` is whether there is
+        nothing. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments that do not fit.
+        """
+        attributes = launch_attributes(cluster) if cluster is not None else ()
+        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(True, max_steps, max_memory, seed))
+        try:
+            return rehearsal.check(outputs, stages)
+        except TilefoldError as error:
+            raise shown(error) from error.__cause__
+
+    def _rehearsal(self, grid: Size, block: Size, attributes: LaunchAttributes, options: RunOptions) -> "Rehearsal":
+        from .debugging import Rehearsal
+
+        return Rehearsal(self, grid, block, attributes, options)
 
     @untraced
     def launch(

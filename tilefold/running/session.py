@@ -97,7 +97,7 @@ class Session:
     def _judge(self, launch: Launch, values: Mapping[str, Any]) -> bool:
         passed = True
         for check in launch.checks:
-            for result in _results(check, values):
+            for result in results_of(check, values):
                 if result.passed:
                     print(f"    {result}", flush=True)
                 else:
@@ -112,10 +112,11 @@ class Session:
 
 def check_values(launch: Launch, values: Mapping[str, Any]) -> tuple[CheckResult, ...]:
     """Every check of a launch on its arguments afterwards. Raises TilefoldError for one that cannot be evaluated."""
-    return tuple(result for check in launch.checks for result in _results(check, values))
+    return tuple(result for check in launch.checks for result in results_of(check, values))
 
 
-def _results(check: Check, values: Mapping[str, Any]) -> tuple[CheckResult, ...]:
+def results_of(check: Check, values: Mapping[str, Any]) -> tuple[CheckResult, ...]:
+    """The comparisons of a check on the arguments. Raises ProgramError for one that cannot be evaluated."""
     try:
         return check_results(check.condition.text, values, rtol=check.rtol, atol=check.atol)
     except ExpressionError as error:

@@ -42,6 +42,8 @@ class Arena:
         """An empty arena that leaves `guard` bytes before, between and after its allocations."""
         self.guard = guard
         self.allocations: list[Allocation] = []
+        self.parts: list[Allocation] = []
+        """Allocations within others that have names of their own."""
         self.size = guard
         self.data: dict[int, NDArray[np.uint8]] = {}
         self.state: dict[int, NDArray[np.uint8]] = {}
@@ -94,7 +96,9 @@ class Arena:
         index = bisect_right([a.start for a in self.allocations], offset) - 1
         if index < 0:
             return "before the first allocation"
-        allocation = self.allocations[index]
+        allocation = next(
+            (part for part in self.parts if part.start <= offset < part.start + part.size), self.allocations[index]
+        )
         relative = offset - allocation.start
         if relative < allocation.size:
             return f"byte {relative} of {allocation.name} ({allocation.size} bytes)"

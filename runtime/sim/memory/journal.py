@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ...errors import Dim3
 from ..faults import SimulationError, Site
+from .arena import READY, Arena
 
 if TYPE_CHECKING:
     from ..warp import Warp
@@ -50,15 +51,17 @@ class Journal:
     _offsets: list[NDArray[np.int64]] = field(default_factory=list[NDArray[np.int64]])
     _values: list[NDArray[np.uint8]] = field(default_factory=list[NDArray[np.uint8]])
     _bytes: int = 0
+    _arena: Arena | None = None
+    _places: list[tuple[NDArray[Any], int]] = field(default_factory=list[tuple[NDArray[Any], int]])
 
     @property
     def writer(self) -> Sighting | None:
         """The last write to the byte that is watched."""
         return next((sighting for sighting in reversed(self.sightings) if sighting.writes), None)
 
-    def begin(self, places: list[tuple[NDArray[Any], int]]) -> None:
-        """Starts anew. `places` are the storages of the arguments with their offsets in global memory."""
-        self._bytes = 0
+    def begin(self, arena: Arena, places: list[tuple[NDArray[Any], int]]) -> None:
+        """Starts anew. `places` are the storages of the arguments with their offsets in the arena of global memory."""
+        self._bytes, self._arena, self._places = 0, arena, places
         for kept in (self.sightings, self._offsets, self._values):
             kept.clear()
         if self.watched is not None:
@@ -87,6 +90,12 @@ class Journal:
         if self._bytes > MAX_BYTES:
             message = f"the launch writes so often that its values take more than {MAX_BYTES >> 20} MiB"
             raise SimulationError(Code.SIM_MEMORY, message, "compare a smaller launch, or its results only")
+
+    def unwritten(self, storage: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which bytes of an argument's storage have no value after the launch."""
+        assert self._arena is not None, "the launch has begun"
+        start = next(offset for placed, offset in self._places if placed is storage)
+        return self._arena.state[1][start : start + storage.nbytes, 0] != READY
 
     def history(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """The offsets of all bytes that were written, in ascending order, and their values, of each byte in the order

@@ -56,6 +56,18 @@ def out_of_bounds(space: "Space", warp: Warp, access: "Access", index: int, addr
     warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)
 
 
+def leave(space: "Space", warp: Warp, access: "Access", index: int, offsets: NDArray[Any]) -> NoReturn:
+    """Raises the fault of an active lane whose access leaves the allocation that its address was computed from."""
+    assert access.home is not None
+    verb = "reads" if access.kind in ("load", "matrix") else "writes"
+    text = (
+        f"{verb} {access.width} bytes of {space.name} memory at {space.show(space.base + int(offsets[index]))}, by an "
+        f"address computed from {access.home.name} ({access.home.size} bytes)"
+    )
+    hint = "check the layout against the size of the tensor, or predicate the access"
+    warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)
+
+
 def race(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], conflict: Conflict, verb: str) -> None:
     """Raises the fault of an access that nothing orders after an earlier one, unless such are forgiven there."""
     if warp.launch.forgives(Code.SIM_RACE, access.site):

@@ -17,9 +17,9 @@ from ..ordering.races import RaceShadow
 from ..values.values import Value
 from ..warp import Warp
 from . import costs
-from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN, Arena
+from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN, Allocation, Arena
 from .journal import Journal
-from .refusals import out_of_bounds, race, refuse
+from .refusals import leave, out_of_bounds, race, refuse
 from .windows import windows_of
 
 Bytes = NDArray[np.uint8]
@@ -37,6 +37,8 @@ class Access:
     threads: int = 0
     transactions: int = 0
     minimum: int = 0
+    home: Allocation | None = None
+    """The allocation from which the address was computed, where that is known."""
 
     def count(self) -> AccessCount:
         """The counts so far, for the report."""
@@ -327,6 +329,11 @@ class Space:
                 index = int(np.argmax(rows.view(np.uint64) >= span))
                 out_of_bounds(self, warp, access, index, int(inner[index]), access.kind in ("load", "matrix"))
             start = ranks * span
+        elif access.home is not None:
+            home = access.home
+            away = (offsets - home.start).view(np.uint64) >= home.size
+            if away.any():
+                leave(self, warp, access, int(away.argmax()), offsets)
         self._cost(warp, access, at)
         return rows + start
 

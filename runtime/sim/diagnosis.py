@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""All faults of a launch, each with the other access that it concerns: the launch is run again, with the faults that
+are known forgiven, until it ends without another.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.errors import Code
+from ..arrays.storage import element_indices
+from ..engine import Argument, LaunchConfig, TensorArgument
+from .faults import SimulationError, Site
+from .memory.journal import Journal, Sighting
+from .sim_engine import SimEngine, SimProgram
+
+MOST = 20
+"""The most faults of one launch that are looked for."""
+
+FORGIVABLE = frozenset({Code.SIM_RACE, Code.SIM_UNINITIALISED})
+"""Faults after which a launch can go on: the access takes place, and what is undefined reads as 0."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fault of a launch: its code, message and hint, the operation, and the other access that it concerns, with its
+    role in words.
+    """
+
+    code: Code
+    message: str
+    hint: str = ""
+    site: Site | None = None
+    other: Site | None = None
+    role: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The faults of a launch, and its arguments afterwards where it came to its end."""
+
+    findings: tuple[Finding, ...]
+    arguments: Mapping[str, Argument] | None
+    steps: int = 0
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch that can be repeated: `arguments` makes them anew each time."""
+
+    program: SimProgram
+    config: LaunchConfig
+    arguments: Callable[[], Mapping[str, Argument]]
+    engine: SimEngine
+
+    def run(
+        self, forgiven: frozenset[tuple[Code, Site]] | None, journal: Journal
+    ) -> tuple[Mapping[str, Argument], int]:
+        """Runs it with an observer, and with some faults forgiven, or all that can be; the arguments afterwards, and
+        the steps. Raises SimulationError.
+        """
+        arguments = self.arguments()
+        engine = replace(self.engine, forgiven=forgiven, journal=journal)
+        result = engine.launch(self.program, self.config, arguments)
+        return arguments, result.counters.steps
+
+
+def diagnose(launch: Launch, most: int = MOST) -> Diagnosis:
+    """The faults of a launch in the order in which they occur, at most so many; without any, the arguments of which the
+    kernel has left elements unwritten.
+    """
+    forgiven: frozenset[tuple[Code, Site]] = frozenset()
+    findings: list[Finding] = []
+    pairs: set[frozenset[Site | None]] = set()
+    while len(findings) < most:
+        journal = Journal()
+        try:
+            arguments, steps = launch.run(forgiven, journal)
+        except SimulationError as fault:
+            known = fault.origin is not None and (fault.code, fault.origin) in forgiven
+            finding = _explained(launch, fault)
+            pair = frozenset((fault.origin, finding.other))
+            if finding.other is None or pair not in pairs:  # else the same two accesses, seen from the other one
+                findings.append(finding)
+                pairs.add(pair)
+            if known or fault.origin is None or fault.code not in FORGIVABLE:
+                return Diagnosis(tuple(findings), None)
+            forgiven |= {(fault.code, fault.origin)}
+        else:
+            left = [] if findings else _left(arguments, journal)
+            return Diagnosis((*findings, *left), arguments, steps)
+    return Diagnosis(tuple(findings), None)
+
+
+def _explained(launch: Launch, fault: SimulationError) -> Finding:
+    """A fault, with the other access to its byte: that which nothing orders, or the write that comes too late."""
+    finding = Finding(fault.code, fault.fault, fault.hint, fault.site)
+    if fault.at is None or fault.origin is None or fault.code not in FORGIVABLE:
+        return finding
+    journal = Journal(fault.at)
+    with suppress(SimulationError):  # what was seen before another fault counts
+        launch.run(None, journal)
+    seen = journal.sightings
+    here = next((index for index, one in enumerate(seen) if _is_of(one, fault)), None)
+    if fault.code == Code.SIM_RACE:
+        if here is None:
+            return finding
+        mine = seen[here]
+        other = next((one for one in reversed(seen[:here]) if _apart(one, mine) and (one.writes or mine.writes)), None)
+        if other is None:
+            return finding
+        role = f"thread {_thread(other)} {'writes' if other.writes else 'reads'} it here"
+        return replace(finding, other=other.site, role=role)
+    later = next((one for one in seen[(here or 0) :] if one.writes), None)
+    if later is None:
+        return replace(finding, note="nothing in the launch writes this byte")
+    order = _order(later, seen[here] if here is not None else later)
+    hint = f"the write comes too late: put {order} between it and the read"
+    return replace(finding, other=later.site, role=f"thread {_thread(later)} writes it here, later", hint=hint)
+
+
+def _is_of(sighting: Sighting, fault: SimulationError) -> bool:
+    same = sighting.site == fault.origin
+    if fault.code == Code.SIM_RACE:
+        return same and sighting.block == fault.block and sighting.thread == fault.thread
+    return same and not sighting.writes
+
+
+def _apart(one: Sighting, other: Sighting) -> bool:
+    return (one.block, one.thread) != (other.block, other.thread)
+
+
+def _thread(sighting: Sighting) -> str:
+    x, y, z = sighting.thread
+    i, j, k = sighting.block
+    return f"({x},{y},{z}) of block ({i},{j},{k})"
+
+
+def _order(write: Sighting, read: Sighting) -> str:
+    """The means by which a write comes before a read."""
+    if write.block != read.block:
+        return "a release and an acquire, or another launch,"
+    return "ptx.bar.warp.sync" if write.warp == read.warp else "a barrier of the block"
+
+
+def _left(arguments: Mapping[str, Argument], journal: Journal) -> list[Finding]:
+    """The arguments that had no values before the launch, and have elements without one after it."""
+    findings: list[Finding] = []
+    for name, argument in arguments.items():
+        if isinstance(argument, TensorArgument) and not argument.initialised:
+            missing = _missing(argument, journal.unwritten(argument.storage))
+            if missing is not None:
+                findings.append(Finding(Code.SIM_UNWRITTEN, f"argument {name}: {missing}", _COVER))
+    return findings
+
+
+_COVER = "let the grid and the threads cover the whole tensor, or give the argument values that may stay"
+
+
+def _missing(argument: TensorArgument, unwritten: NDArray[np.bool_]) -> str | None:
+    """Which elements of a tensor are unwritten, in words."""
+    elements: Any = unwritten.reshape(-1, argument.storage.itemsize).any(axis=1)
+    if argument.layout is not None:
+        indices = element_indices(argument.layout)
+        if int(indices.max()) < elements.size:
+            elements = elements[indices]
+    if not elements.any():
+        return None
+    first = ", ".join(map(str, np.argwhere(elements)[0].tolist()))
+    count = int(elements.sum())
+    if count == elements.size:
+        return f"the launch writes none of its {elements.size} elements"
+    return f"the launch leaves {count} of {elements.size} elements unwritten, the first of them at ({first})"

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checks launches: runs them on the simulator at several stages, and gathers all their faults."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tilefold.base.errors import Code
+from tilefold.checking.report import Fault
+from tilefold.compiler.frontend.diagnostics import Place
+from tilefold.compiler.frontend.source import Source
+from tilefold.lowering import Program
+from tilefold.runtime.engine import Argument, LaunchConfig
+from tilefold.runtime.sim.diagnosis import Diagnosis, Finding, Launch, diagnose
+from tilefold.runtime.sim.faults import Site
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+
+STAGES = ("cute", "instr")
+"""The stages that a check runs unless it is told others: as it was written, where tensors have their shapes, and the
+instructions.
+"""
+
+Judge = Callable[[Mapping[str, Argument]], Iterator[tuple[str, Place | None]]]
+"""The conditions that the arguments fail after a launch, in words, and where they stand."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A launch of a program that is to be checked; `label` names it in reports, and `judge` looks at its results."""
+
+    label: str
+    program: Program
+    kernel: str
+    config: LaunchConfig
+    arguments: Callable[[], Mapping[str, Argument]]
+    engine: SimEngine
+    judge: Judge
+
+    def faults(self, stages: Sequence[str]) -> Iterator[Fault]:
+        """The faults at some stages, those at which the program can be. LaunchError for a launch that cannot begin."""
+        source = self.program.source
+        for stage in stages:
+            if not self.program.has(stage):
+                continue
+            module = self.program.reached(stage, self.program.simulated_target(stage))
+            launch = Launch(SimProgram(module, self.kernel), self.config, self.arguments, self.engine)
+            diagnosis = diagnose(launch)
+            for finding in diagnosis.findings:
+                yield _fault(self.label, stage, finding, source)
+            yield from self._failed(stage, diagnosis)
+
+    def _failed(self, stage: str, diagnosis: Diagnosis) -> Iterator[Fault]:
+        if diagnosis.arguments is not None and not diagnosis.findings:
+            for text, place in self.judge(diagnosis.arguments):
+                yield Fault(self.label, (stage,), Code.CHECK_FAILED, text, place=place)
+
+
+def _fault(label: str, stage: str, finding: Finding, source: Source) -> Fault:
+    message, hint = source.spelled(finding.message), source.spelled(finding.hint)
+    place, other = _place(finding.site, source), _place(finding.other, source)
+    return Fault(label, (stage,), finding.code, message, hint, place, other, finding.role, finding.note)
+
+
+def _place(site: Site | None, source: Source) -> Place | None:
+    if site is None or not site.file:
+        return None
+    return Place(site.file, site.line, site.column, text=source.line_of(site.file, site.line))

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold check`: all faults of the launches of a file, found on the simulator."""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.target import DEFAULT_ARCH
+from tilefold.commands.launching import add_launch, add_simulation, changes, check_limits, run_options
+from tilefold.commands.options import add_file, add_target, pairs, read_source
+from tilefold.output import write_output
+
+if TYPE_CHECKING:
+    from tilefold.checking.check import Checked
+    from tilefold.compiler.frontend.diagnostics import Place
+    from tilefold.lowering import Program
+    from tilefold.running.filled_arguments import Arguments
+    from tilefold.running.launches import Launch
+    from tilefold.runtime.engine import Argument
+
+_EPILOG = """\
+Each launch runs at stage 'cute', where accesses are checked against the shapes of their tensors, and at stage 'instr',
+the instructions. All faults are reported, each with both operations that it concerns: data races, accesses out of
+bounds, uses of unwritten values, barriers that not all threads reach, outputs that are not written, failed checks.
+
+examples:
+  tilefold check kernel.cute
+  tilefold check kernel.cute --stage all
+  tilefold check kernel.cute --format sarif -o kernel.sarif    for editors and servers of source code
+
+Exit status: 0 without a fault, else 1.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `check`."""
+    parser.epilog = _EPILOG
+    add_file(parser)
+    add_target(parser, None, f"{DEFAULT_ARCH}, or one that supports the kernel")
+    parser.add_argument(
+        "--stage",
+        metavar="STAGE",
+        action="append",
+        default=[],
+        help="check at this stage, or at 'all' of them (default: cute and instr); can be repeated",
+    )
+    parser.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="how faults are reported")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write the report to this file")
+    add_launch(parser)
+    add_simulation(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Checks launch by launch; 1 if a fault is found."""
+    from tilefold.checking.check import STAGES
+    from tilefold.checking.report import Report, merged
+    from tilefold.lowering import EXECUTABLE_STAGES, load
+    from tilefold.running.launches import launches_of
+    from tilefold.runtime.cute_ir.host_engine import entry_point
+
+    stages = tuple(EXECUTABLE_STAGES if "all" in args.stage else args.stage or STAGES)
+    for stage in stages:
+        if stage not in EXECUTABLE_STAGES:
+            hint = f"stages: {', '.join(EXECUTABLE_STAGES)}, or all"
+            raise TilefoldError(Code.CLI_VALUE, f"--stage {stage[:40]}: unknown stage", hint)
+    check_limits(args)
+    program = load(read_source(args), args.target)
+    if entry_point(program.module) is not None:
+        message = "check runs launches of the file, run.launch; this program begins on the host"
+        raise TilefoldError(Code.CLI_VALUE, message, "`tilefold run --device sim` checks it as it runs")
+    launches = launches_of(program.module, program.source, changes(args))
+    with program.explaining():
+        faults = [fault for launch in launches for fault in _checked(args, program, launch).faults(stages)]
+    seen = tuple(stage for stage in stages if program.has(stage))
+    report = Report(tuple(launch.label for launch in launches), seen, merged(faults))
+    text = {"text": str, "json": Report.json, "sarif": Report.sarif}[args.format](report)
+    write_output(f"{text}\n", args.output)
+    return 0 if report.passed else 1
+
+
+def _checked(args: argparse.Namespace, program: "Program", launch: "Launch") -> "Checked":
+    from tilefold.checking.check import Checked
+    from tilefold.running.filled_arguments import prepare
+    from tilefold.runtime.engine import LaunchConfig
+    from tilefold.runtime.sim.sim_engine import SimEngine
+
+    options = run_options(args)
+    arguments = prepare(launch, pairs(args.arg, "--arg"), seed=args.seed, max_bytes=options.bytes)
+    config = LaunchConfig(launch.grid, launch.block)
+    engine = SimEngine.of(options, sink=_nowhere)
+
+    def judge(given: "Mapping[str, Argument]") -> "Iterator[tuple[str, Place | None]]":
+        return _failed(launch, arguments, given)
+
+    return Checked(launch.label, program, launch.kernel, config, arguments.launchable, engine, judge)
+
+
+def _nowhere(text: str) -> None:
+    """Takes the text that kernels print, which is not that of the report."""
+
+
+def _failed(
+    launch: "Launch", arguments: "Arguments", given: "Mapping[str, Argument]"
+) -> "Iterator[tuple[str, Place | None]]":
+    from tilefold.running.session import results_of
+
+    values = arguments.logical(given)
+    for check in launch.checks:
+        for result in results_of(check, values):
+            if not result.passed:
+                yield str(result), check.condition.place
