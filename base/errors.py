@@ -163,8 +163,8 @@ class Code(StrEnum):
     SIM_CLUSTER_BARRIER = ("E3221", "a thread arrives twice at the cluster barrier, or waits without having arrived")
     SIM_WGMMA_FENCE = ("E3225", "a warpgroup multiplies with registers that its threads used, with no fence between")
     SIM_DESCRIPTOR = ("E3226", "a matrix descriptor describes no matrix in shared memory")
-    SIM_UNWRITTEN = ("E3230", "a launch leaves elements of an output unwritten")
     SIM_REGISTERS = ("E3227", "a warpgroup changes its registers to a number that the block cannot give it")
+    SIM_UNWRITTEN = ("E3230", "a launch leaves elements of an output unwritten")
 
     CUDA_UNAVAILABLE = ("E3301", "there is no GPU or no CUDA driver")
     CUDA_FAILED = ("E3302", "the CUDA driver reports an error")

@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code
 from ..engine import LaunchConfig
-from .faults import SimulationError, Site
+from .faults import At, SimulationError, Site
 from .memory.arena import Arena
 from .memory.local import LocalSpace
 from .memory.spaces import Space
@@ -22,7 +22,7 @@ from .warp import Block, Budget, Cluster, Launch, Warp
 class _Host(Warp):
     """The host's only thread."""
 
-    def fault(self, code: Code, site: Site, lane: int | None, message: str, hint: str = "") -> NoReturn:
+    def fault(self, code: Code, site: Site, lane: int | None, message: str, hint: str = "", at: At = None) -> NoReturn:
         raise SimulationError(code, message, hint, site=site)
 
 

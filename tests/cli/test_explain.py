@@ -24,7 +24,7 @@ def _command(words: str, capsys: Capture) -> tuple[int, set[str]]:
     assert program == "tilefold"
     capsys.readouterr()
     status = main(arguments)
-    return status, set(re.findall(r"error\[(E\d{4})\]", capsys.readouterr().err))
+    return status, set(re.findall(r"error\[(E\d{4})\]", "".join(capsys.readouterr())))  # a report is the output
 
 
 def _codes(sample: Sample, capsys: Capture) -> set[str]:

@@ -96,7 +96,7 @@ TENSOR_MAPS = [
         (f"{_I}%0 = «tile.coord_tensor» (%i) : {_C}", "the coordinates have 2 integers, and 1 are given"),
         (f"{_I}%0 = «tile.coord_tensor» (%i, %i) : {_C.replace('(64', '(?')}", "is not static"),
     ),
-    *tile_faults("tile.tensor_map_ptr", (f"{_LOAD}%m = «tile.tensor_map_ptr» %x", "i32 stands where tile.tma is needed")),
+    *tile_faults("tile.tensor_map_ptr", (f"{_LOAD}%m = tile.tensor_map_ptr «%x»", "expected a tensor map, got a value of type i32")),
     *tile_faults(
         "tile.copy_tensor_map",
         (f"{_LOAD}«tile.copy_tensor_map» %a, %x", "i32 stands where ptx.ptr is needed"),

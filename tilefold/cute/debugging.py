@@ -25,14 +25,14 @@ from .launch import on_host
 if TYPE_CHECKING:
     from tilefold.compiler.frontend.diagnostics import Place
 
-    from .kernel import KernelCall
+    from .debuggable import DebuggableCall
 
 
 @dataclass(frozen=True)
 class Rehearsal:
     """A launch of a call that can be repeated on copies of its arguments."""
 
-    call: "KernelCall"
+    call: "DebuggableCall"
     grid: Any
     block: Any
     attributes: LaunchAttributes

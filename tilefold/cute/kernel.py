@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`@cute.kernel`: functions that become kernels when they are launched, or looked at."""
 
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, update_wrapper
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.control.rewrite import lines_of, rewritten
@@ -15,8 +14,9 @@ from tilefold.compiler.builder.trace import Traced, trace
 from tilefold.compiler.builder.tracing.state import host, is_building
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.runtime.errors import Dim3, dim3
-from tilefold.runtime.options import LaunchAttributes, LaunchOptions, RunOptions, launch_attributes
+from tilefold.runtime.options import LaunchOptions, RunOptions, launch_attributes
 
+from .debuggable import DebuggableCall, Size, shown
 from .outer_names import OuterNames
 from .parameters import Signature
 from .program import CompiledKernel
@@ -24,16 +24,10 @@ from .specialise import BoundArguments
 from .untraced import skip_frames, untraced
 
 if TYPE_CHECKING:
-    from tilefold.bisection.verdict import Verdict
-    from tilefold.checking.report import Report
     from tilefold.runtime.cuda.launcher import Launcher
     from tilefold.runtime.engine import RunResult
 
-    from .debugging import Rehearsal
     from .gpu_launch import GpuLaunches
-
-Size = SupportsIndex | Sequence[SupportsIndex]
-"""A size of a grid or a block: x, or up to three of x, y, z."""
 
 
 @dataclass(frozen=True)
@@ -181,8 +175,7 @@ class Kernel(KernelFunction):
     @cached_property
     def on_gpus(self) -> "GpuLaunches":
         """The launches on GPUs; `launchers` has those that are prepared, by device."""
-        from .debugging import Rehearsal
-    from .gpu_launch import GpuLaunches
+        from .gpu_launch import GpuLaunches
 
         return GpuLaunches(self)
 
@@ -229,16 +222,7 @@ class Kernel(KernelFunction):
         return self._last
 
 
-def shown(error: TilefoldError) -> TilefoldError:
-    """An error without the calls within tilefold: the message says what is wrong, and the traceback which call of the
-    user's it is about. In Python's development mode (`python -X dev`) it stays as it is.
-    """
-    if not sys.flags.dev_mode:
-        error.__traceback__ = error.__cause__ = error.__context__ = None
-    return error
-
-
-class KernelCall:
+class KernelCall(DebuggableCall):
     """A kernel with its arguments, in the order of its parameters."""
 
     __slots__ = ("args", "bindings", "kernel")
@@ -263,65 +247,6 @@ class KernelCall:
             return self.kernel.build(self.bound, dim3("block", block))
         except TilefoldError as error:
             raise shown(error) from error.__cause__
-
-    @untraced
-    def bisect(
-        self,
-        grid: Size,
-        block: Size,
-        *,
-        device: str = "sim",
-        cluster: Size | None = None,
-        stores: bool = False,
-        races: bool = True,
-        max_steps: int | None = None,
-        max_memory: int | None = None,
-        seed: int = 0,
-    ) -> "Verdict":
-        """Finds the pass that changes what a launch does: simulates it as it was traced and after each pass, on copies
-        of the arguments, and compares results, faults, printed text and, with `stores`, every value written to global
-        memory; then the PTX, and with `device="cuda"` the results of the GPU. The other options are those of `launch`.
-
-        The result says what it has found as text; `passed` is whether the kernel has no fault and no pass changes it.
-        """
-        attributes = launch_attributes(cluster) if cluster is not None else ()
-        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(races, max_steps, max_memory, seed))
-        try:
-            return rehearsal.bisect(stores=stores, gpu=device == "cuda")
-        except TilefoldError as error:
-            raise shown(error) from error.__cause__
-
-    @untraced
-    def check(
-        self,
-        grid: Size,
-        block: Size,
-        *,
-        outputs: Collection[str] = (),
-        stages: Sequence[str] = ("cute", "instr"),
-        cluster: Size | None = None,
-        max_steps: int | None = None,
-        max_memory: int | None = None,
-        seed: int = 0,
-    ) -> "Report":
-        """Finds all faults of a launch on the simulator, at the stages given, on copies of the arguments: races, stray
-        accesses, uses of unwritten values, barriers that not all reach. The arguments named in `outputs` count as
-        unwritten before the launch, and each of their elements must be written by it.
-
-        The result says what it has found as text, and by its methods `json` and `sarif`; `passed` is whether there is
-        nothing. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments that do not fit.
-        """
-        attributes = launch_attributes(cluster) if cluster is not None else ()
-        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(True, max_steps, max_memory, seed))
-        try:
-            return rehearsal.check(outputs, stages)
-        except TilefoldError as error:
-            raise shown(error) from error.__cause__
-
-    def _rehearsal(self, grid: Size, block: Size, attributes: LaunchAttributes, options: RunOptions) -> "Rehearsal":
-        from .debugging import Rehearsal
-
-        return Rehearsal(self, grid, block, attributes, options)
 
     @untraced
     def launch(

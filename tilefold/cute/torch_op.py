@@ -11,7 +11,8 @@ from tilefold.base.errors import Code
 from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.runtime.errors import LaunchError
 
-from .kernel import Kernel, Size
+from .debuggable import Size
+from .kernel import Kernel
 from .parameters import Signature
 from .tuned import Tuned
 from .tuning import Sized

@@ -12,7 +12,8 @@ from tilefold.runtime.arrays.array import NOWHERE
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.options import LaunchAttributes, launch_attributes
 
-from .kernel import Kernel, KernelCall, KernelFunction, Size, shown
+from .debuggable import Size, shown
+from .kernel import Kernel, KernelCall, KernelFunction
 from .parameters import Signature
 from .program import CompiledKernel
 from .tuning import Candidate, Config, Sized, Tuner, Tuning, sized, without_spills

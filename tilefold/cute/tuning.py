@@ -17,7 +17,8 @@ from tilefold.runtime.compiled.store import default_store, digest
 from tilefold.runtime.errors import dim3
 
 from .compiling import compile_all, progress
-from .kernel import Kernel, KernelCall, Size
+from .debuggable import Size
+from .kernel import Kernel, KernelCall
 from .program import CompiledKernel
 from .specialise import BoundArguments
 from .worker_timing import TimingJob, time_all

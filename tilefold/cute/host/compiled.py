@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from tilefold.base.errors import TilefoldError
 from tilefold.dialects.tile import TensorType
 
-from ..kernel import shown
+from ..debuggable import shown
 from ..parameters import Signature
 from ..program import CompiledKernel
 from .arguments import HostArguments

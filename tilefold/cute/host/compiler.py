@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code, TilefoldError
 
+from ..debuggable import shown
 from ..jit import JitFunction
-from ..kernel import shown
 from ..parameters import Signature
 from .options import CompileOptions, options_of
 

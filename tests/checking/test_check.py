@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold check` and `.check(...)`: each faulty kernel is reported, its corrected twin is not."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tilefold.base.errors import TilefoldError
+
+from tests.cli.kernels import write
+from tilefold import cute
+from tilefold.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+FRAME = """\
+!g = !tile.tensor<f32, gmem, align<16>, "64:1">
+!s = !tile.tensor<f32, smem, align<16>, "64:1">
+gpu.module @kernels {{
+  tile.kernel @k(%A: !g, %B: !g) threads(64) {{
+    %t = gpu.thread_id x
+    %c1 = arith.constant 1 : index
+    %c63 = arith.constant 63 : index
+{body}
+    return
+  }}
+}}
+run.launch @kernels::@k grid(1) {{
+  run.arg "A" : !g = "arange"
+  run.arg "B" : !g = "poison"
+  run.check "{condition}"
+}}
+"""
+
+REVERSED = """\
+%s = tile.alloc : !s
+%a = tile.load %A(%t)
+tile.store %a, %s(%t)
+ptx.bar.sync 0
+%r = arith.subi %c63, %t : index
+%v = tile.load %s(%r)
+tile.store %v, %B(%t)
+"""
+"""Reverses A by way of shared memory."""
+
+NEIGHBOUR = """\
+%s = tile.alloc : !s
+%other = tile.alloc : !s
+%a = tile.load %A(%t)
+tile.store %a, %s(%t)
+tile.store %a, %other(%t)
+ptx.bar.sync 0
+%r = arith.subi %c63, %t : index
+%v = tile.load %s(%r)
+tile.store %v, %B(%t)
+"""
+
+AGAIN = (
+    REVERSED + "ptx.bar.sync 0\ntile.store %v, %s(%t)\nptx.bar.sync 0\n%w = tile.load %s(%t)\ntile.store %w, %B(%t)\n"
+)
+"""The same, and then the reversed numbers once more through the same memory."""
+
+HALF = """\
+%i = arith.shrui %t, %c1 : index
+%a = tile.load %A(%t)
+tile.store %a, %B({place})
+"""
+
+
+def kernel(body: str, condition: str = "max(B) >= 0") -> str:
+    return FRAME.format(body="\n".join(f"    {line}" for line in body.splitlines()), condition=condition)
+
+
+def check(path: str, *options: str) -> int:
+    return main(["check", path, *options])
+
+
+FAULTS = [
+    pytest.param(
+        REVERSED.replace("ptx.bar.sync 0\n", ""),
+        REVERSED,
+        None,
+        ["E3204", "byte 252 of shared tensor %s", "thread (63,0,0) of block (0,0,0) writes it here, later",
+         "the write comes too late: put a barrier of the block between it and the read"],
+        id="no barrier before the first read",
+    ),
+    pytest.param(
+        AGAIN.replace("ptx.bar.sync 0\ntile.store %v, %s", "tile.store %v, %s"),
+        AGAIN,
+        None,
+        ["E3205", "race: reads shared", "put a barrier of the block between", "writes it here"],
+        id="no barrier before memory is used again",
+    ),
+    pytest.param(
+        AGAIN.replace("ptx.bar.sync 0\n%w", "ptx.bar.warp.sync -1\n%r2 = arith.subi %c63, %t : index\n%w").replace(
+            "%w = tile.load %s(%t)", "%w = tile.load %s(%r2)"
+        ),
+        AGAIN,
+        None,
+        ["E3205", "race: writes shared", "reads it here"],
+        id="a barrier of warps where one of the block is needed",
+    ),
+    pytest.param(
+        NEIGHBOUR.replace("arith.subi %c63, %t", "arith.addi %c1, %t"),
+        NEIGHBOUR,
+        None,
+        ["E3202", "tile.load: block (0,0,0), thread (63,0,0): a coordinate is outside the 64 elements of its mode"],
+        id="an access that meets the next allocation",
+    ),
+    pytest.param(
+        HALF.format(place="%i"), HALF.format(place="%t"), None,
+        ["E3205", "race: writes global"],
+        id="two threads write one element",
+    ),
+    pytest.param(
+        "%a = tile.load %A(%t)\n%b = arith.cmpi ult, %t, %c1 : index\nscf.if %b {\n  tile.store %a, %B(%t)\n}",
+        "%a = tile.load %A(%t)\ntile.store %a, %B(%t)",
+        None,
+        ["E3230", "argument B: the launch leaves 63 of 64 elements unwritten, the first of them at (1)"],
+        id="an output that is written in part",
+    ),
+    pytest.param(
+        "%a = tile.load %A(%t)", "%a = tile.load %A(%t)\ntile.store %a, %B(%t)", None,
+        ["E3230", "argument B: the launch writes none of its 64 elements"],
+        id="an output that is not written",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("faulty", "right", "condition", "messages"), FAULTS)
+def test_a_fault_is_reported_and_its_cure_is_not(
+    tmp_path: Path, capsys: Capture, faulty: str, right: str, condition: str | None, messages: list[str]
+) -> None:
+    assert check(write(tmp_path, kernel(faulty))) == 1
+    report = capsys.readouterr().out
+    for message in messages:
+        assert message in report
+    assert report.endswith("1 fault at cute and instr\n"), report
+    assert check(write(tmp_path, kernel(right))) == 0
+    assert capsys.readouterr().out == "kernels::k: no faults at cute and instr\n"
+
+
+TWO = """\
+%s = tile.alloc : !s
+%u = tile.alloc : !s
+%a = tile.load %A(%t)
+tile.store %a, %s(%t)
+%r = arith.subi %c63, %t : index
+%v = tile.load %s(%r)
+%w = tile.load %u(%t)
+%x = arith.addf %v, %w : f32
+tile.store %x, %B(%t)
+"""
+
+
+def test_all_faults_are_reported(tmp_path: Path, capsys: Capture) -> None:
+    assert check(write(tmp_path, kernel(TWO))) == 1
+    report = capsys.readouterr().out
+    assert "writes it here, later" in report
+    assert "note: nothing in the launch writes this byte" in report
+    assert report.endswith("kernels::k: 2 faults at cute and instr\n")
+
+
+def test_a_check_that_fails_is_a_fault(tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path, kernel(REVERSED, "B == A"))
+    assert check(path) == 1
+    report = capsys.readouterr().out
+    assert f"{path}:21:3: error[E3104]: B == A: 64 elements: FAILED" in report
+
+
+def test_reports_for_other_programs(tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path, kernel(REVERSED.replace("ptx.bar.sync 0\n", "")))
+    assert check(path, "--format", "json") == 1
+    (fault,) = json.loads(capsys.readouterr().out)["faults"]
+    assert fault["code"] == "E3204"
+    assert fault["stages"] == ["cute", "instr"]
+    assert fault["place"] == {"file": path, "line": 13, "column": 5}
+    assert fault["other"] == {"file": path, "line": 10, "column": 5}
+    assert check(path, "--format", "sarif", "-o", str(tmp_path / "k.sarif")) == 1
+    (run,) = json.loads((tmp_path / "k.sarif").read_text())["runs"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["E3204"]
+    (result,) = run["results"]
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 13, "startColumn": 5}
+    assert result["relatedLocations"][0]["message"]["text"].endswith("writes it here, later")
+
+
+def test_options_that_cannot_be_used(tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path, kernel(REVERSED))
+    assert check(path, "--stage", "ptx") == 1
+    assert "--stage ptx: unknown stage" in capsys.readouterr().err
+    assert check(path, "--stage", "all") == 0
+    assert "no faults at cute and folded and atoms and index and instr" in capsys.readouterr().out
+
+
+POINTERS = """\
+gpu.module @kernels {
+  ptx.entry @k() threads(32) shared(256) {
+    %t = ptx.sreg "tid.x"
+    %s = ptx.smem.addr 0 bytes 128
+    %other = ptx.smem.addr 128 bytes 128
+    %size = arith.constant 8 : i32
+    %o = arith.muli %t, %size : i32
+    %p = ptx.ptr_add %s, %o : !ptx.ptr<shared>, i32 -> !ptx.ptr<shared>
+    ptx.st %t, %p align 4 : i32, !ptx.ptr<shared>
+    ptx.ret
+  }
+}
+"""
+
+
+def test_an_address_stays_in_its_allocation_among_the_instructions(tmp_path: Path, capsys: Capture) -> None:
+    assert check(write(tmp_path, POINTERS)) == 1
+    report = capsys.readouterr().out
+    assert "E3202" in report
+    assert (
+        "thread (16,0,0): writes 4 bytes of shared memory at 0x880 (byte 0 of shared tensor %other (128 bytes)), by an "
+        "address computed from shared tensor %s (128 bytes)" in report
+    )
+    assert check(write(tmp_path, POINTERS.replace("constant 8", "constant 4"))) == 0
+
+
+@cute.kernel
+def turned(a: cute.Tensor, b: cute.Tensor, synchronised: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    s = cute.make_smem_tensor(cute.make_layout(64), cute.Float32)
+    s[t] = a[t]
+    if synchronised:
+        cute.arch.sync_threads()
+    if t < 60:
+        b[t] = s[63 - t]
+
+
+def test_calls_in_python_are_checked() -> None:
+    a, b = np.arange(64, dtype=np.float32), np.full(64, -1, np.float32)
+    report = turned(a, b, False).check(grid=1, block=64)
+    assert [fault.code.id for fault in report.faults] == ["E3204"]
+    assert "writes it here, later" in str(report)
+    assert "test_check.py" in str(report)
+    assert (b == -1).all(), "it works on copies"
+    assert turned(a, b, True).check(grid=1, block=64).passed
+    report = turned(a, b, True).check(grid=1, block=64, outputs=["b"])
+    assert "argument b: the launch leaves 4 of 64 elements unwritten, the first of them at (60)" in str(report)
+    with pytest.raises(TilefoldError, match="outputs: 'c' is no tensor of the call"):
+        turned(a, b, True).check(grid=1, block=64, outputs=["c"])

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The methods by which a call of a kernel is debugged."""
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, SupportsIndex
+
+from tilefold.base.errors import TilefoldError
+from tilefold.runtime.options import LaunchAttributes, RunOptions, launch_attributes
+
+from .untraced import untraced
+
+if TYPE_CHECKING:
+    from tilefold.bisection.verdict import Verdict
+    from tilefold.checking.report import Report
+
+    from .debugging import Rehearsal
+    from .program import CompiledKernel
+    from .specialise import BoundArguments
+
+Size = SupportsIndex | Sequence[SupportsIndex]
+"""A size of a grid or a block: x, or up to three of x, y, z."""
+
+
+def shown(error: TilefoldError) -> TilefoldError:
+    """An error without the calls within tilefold: the message says what is wrong, and the traceback which call of the
+    user's it is about. In Python's development mode (`python -X dev`) it stays as it is.
+    """
+    if not sys.flags.dev_mode:
+        error.__traceback__ = error.__cause__ = error.__context__ = None
+    return error
+
+
+class DebuggableCall(ABC):
+    """The base of a kernel with its arguments."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def bound(self) -> "BoundArguments":
+        """The arguments in the form from which the kernel is built. Raises LaunchError (E3106)."""
+
+    @abstractmethod
+    def build(self, block: Size) -> "CompiledKernel":
+        """The kernel for these arguments and a block of so many threads. Raises ProgramError."""
+
+    @untraced
+    def bisect(
+        self,
+        grid: Size,
+        block: Size,
+        *,
+        device: str = "sim",
+        cluster: Size | None = None,
+        stores: bool = False,
+        races: bool = True,
+        max_steps: int | None = None,
+        max_memory: int | None = None,
+        seed: int = 0,
+    ) -> "Verdict":
+        """Finds the pass that changes what a launch does: simulates it as it was traced and after each pass, on copies
+        of the arguments, and compares results, faults, printed text and, with `stores`, every value written to global
+        memory; then the PTX, and with `device="cuda"` the results of the GPU. The other options are those of `launch`.
+
+        The result says what it has found as text; `passed` is whether the kernel has no fault and no pass changes it.
+        """
+        attributes = launch_attributes(cluster) if cluster is not None else ()
+        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(races, max_steps, max_memory, seed))
+        try:
+            return rehearsal.bisect(stores=stores, gpu=device == "cuda")
+        except TilefoldError as error:
+            raise shown(error) from error.__cause__
+
+    @untraced
+    def check(
+        self,
+        grid: Size,
+        block: Size,
+        *,
+        outputs: Collection[str] = (),
+        stages: Sequence[str] = ("cute", "instr"),
+        cluster: Size | None = None,
+        max_steps: int | None = None,
+        max_memory: int | None = None,
+        seed: int = 0,
+    ) -> "Report":
+        """Finds all faults of a launch on the simulator, at the stages given, on copies of the arguments: races, stray
+        accesses, uses of unwritten values, barriers that not all reach. The arguments named in `outputs` count as
+        unwritten before the launch, and each of their elements must be written by it.
+
+        The result says what it has found as text, and by its methods `json` and `sarif`; `passed` is whether there is
+        nothing. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments that do not fit.
+        """
+        attributes = launch_attributes(cluster) if cluster is not None else ()
+        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(True, max_steps, max_memory, seed))
+        try:
+            return rehearsal.check(outputs, stages)
+        except TilefoldError as error:
+            raise shown(error) from error.__cause__
+
+    def _rehearsal(self, grid: Size, block: Size, attributes: LaunchAttributes, options: RunOptions) -> "Rehearsal":
+        from .debugging import Rehearsal
+
+        return Rehearsal(self, grid, block, attributes, options)
