@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 from ...base.errors import Code
 from ..engine import LaunchConfig
 from ..errors import LaunchError
-from ..sim.faults import SimulationError, Site, site_of
+from ..sim.faults import At, SimulationError, Site, site_of
 from ..sim.functions import deep_stack, function
 from ..sim.memory.arena import Arena
 from ..sim.memory.local import LocalSpace
@@ -30,7 +30,7 @@ from .rules import Launcher, host_rules
 class _Host(Warp):
     """The host's only thread, which has no place in a grid."""
 
-    def fault(self, code: Code, site: Site, lane: int | None, message: str, hint: str = "") -> NoReturn:
+    def fault(self, code: Code, site: Site, lane: int | None, message: str, hint: str = "", at: At = None) -> NoReturn:
         raise SimulationError(code, message, hint, site=site)
 
 
