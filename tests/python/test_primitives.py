@@ -380,3 +380,23 @@ def test_tables_as_latex(capsys: pytest.CaptureFixture[str]) -> None:
     assert "at (1,2) {5};" in text
     cute.utils.print_latex_tv(cute.make_layout((2, 2), stride=(2, 1)), (2, 2))
     assert "at (0,1) {\\shortstack{T1 \\\\ V0}};" in capsys.readouterr().out
+
+
+@cute.jit
+def doubled(src: cute.Tensor, dst: cute.Tensor, shape: tuple, factor: cute.Float32):
+    for i in cute.range_constexpr(cute.size(shape)):
+        cute.printf("{} -> {}", i, src[i])
+    dst.store(src.load() * factor)
+    cute.print_tensor(dst, verbose=True)
+
+
+def test_a_function_of_the_host_that_reads_elements_is_a_thread(capsys: pytest.CaptureFixture[str]) -> None:
+    src, dst = np.arange(3, dtype=np.float32), np.zeros(3, np.float32)
+    doubled(src, dst, (2,), 2)
+    assert dst.tolist() == [0, 2, 4]
+    assert capsys.readouterr().out.startswith("0 -> 0.000000\n1 -> 1.000000\ntensor: gmem_ptr[32b](0x")
+
+
+def test_coalesced_by_the_name_of_programs() -> None:
+    layout = cute.make_layout((2, (1, 6)), stride=(1, (6, 2)))
+    assert str(cute.coalesce(layout, target_profile=(1, 1))) == "(2,6):(1,2)"

@@ -9,6 +9,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 from tilefold.compiler.builder.control.rewrite import lines_of, rewritten
 from tilefold.compiler.builder.tracing.state import host, is_building
 
+from .kernel import Kernel, KernelCall
 from .parameters import Signature
 from .untraced import skip_frames, untraced
 
@@ -47,11 +48,23 @@ class JitFunction(Generic[P, R]):
         if is_building():
             function = self.function if host() is not None else self.rewritten
             return function(*args, **kwargs)
-        from .host.arguments import HostArguments
-        from .host.tracing import HostTrace
+        from .host.arguments import HostArguments, KernelArguments
+        from .host.tracing import ElementsError, HostTrace
 
-        bound = self.signature.bound(self.signature.given(args, kwargs), HostArguments(fixed=True))
-        return HostTrace(bound, eager=True).run(self.function)
+        given = self.signature.given(args, kwargs)
+        try:
+            return HostTrace(self.signature.bound(given, HostArguments(fixed=True)), eager=True).run(self.function)
+        except ElementsError:
+            call = self._of_one_thread()
+            call.bindings = self.signature.bound(given, KernelArguments())
+            call.launch(grid=1, block=1)
+            return None  # pyright: ignore[reportReturnType]
+
+    def _of_one_thread(self) -> KernelCall:
+        """A call of the function as a kernel, for functions of the host that read or write elements."""
+        call = KernelCall()
+        call.kernel, call.args = Kernel(self.function), ()
+        return call
 
     def set_name_prefix(self, prefix: str) -> None:
         """Nothing: functions of the host have no names in machine code."""

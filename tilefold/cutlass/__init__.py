@@ -48,15 +48,19 @@ from tilefold.layout.algebra.swizzle import Swizzle
 
 from .modules import add_modules
 
-range_dynamic = range
+range_dynamic = for_generate = range
 
 __all__ = [
     "AddressSpace", "Array", "BFloat16", "Boolean", "Constexpr", "Float", "Float16", "Float32", "Float64",
     "Float8E4M3FN", "Float8E5M2", "GridConstant", "Int16", "Int32", "Int4", "Int64", "Int8", "Integer", "Numeric",
     "Pointer", "Swizzle", "TFloat32", "Uint16", "Uint32", "Uint64", "Uint8", "Value", "Vector", "const_expr",
-    "dsl_user_op", "dtype", "dynamic_expr", "install", "make_array_view", "max", "min", "range", "range_constexpr",
-    "range_dynamic",
+    "dsl_user_op", "dtype", "dynamic_expr", "for_generate", "install", "make_array_view", "max", "min", "range",
+    "range_constexpr", "range_dynamic", "yield_out",
 ]  # fmt: skip
+
+
+def yield_out() -> None:
+    """Nothing: the end of a body of `for_generate`, which hands on the variables that the body sets."""
 
 
 def dynamic_expr(x: Any) -> Any:

@@ -82,13 +82,13 @@ def flatten(target: Any) -> Any:
     return relaid(target, algebra.flatten)
 
 
-def coalesce(target: Any, profile: Any = None) -> Any:
-    """The same elements in the same order with as few modes as possible. With a tuple `profile`, each mode under a leaf
-    of it for itself: `coalesce(layout, (1, 1))` keeps two modes.
+def coalesce(target: Any, target_profile: Any = None) -> Any:
+    """The same elements in the same order with as few modes as possible. With a tuple `target_profile`, each mode under
+    a leaf of it for itself: `coalesce(layout, (1, 1))` keeps two modes.
     """
-    if isinstance(target, AnyTensor) and profile is None:
+    if isinstance(target, AnyTensor) and target_profile is None:
         return target.view(CoalesceOp, [], {})
-    return relaid(target, lambda layout: algebra.coalesce(layout, tuples(profile)))
+    return relaid(target, lambda layout: algebra.coalesce(layout, tuples(target_profile)))
 
 
 def filter(target: Any, profile: Any = None) -> Any:

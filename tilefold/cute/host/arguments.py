@@ -21,6 +21,7 @@ from tilefold.runtime.arrays.array import Array
 from tilefold.runtime.arrays.arrays import array_of, is_array
 from tilefold.runtime.arrays.signature import Marked
 
+from ..annotations import Constexpr
 from ..specialise import BoundArguments, element_of_name, unmarked
 from .descriptions import FakeTensor
 from .streams import StreamSlot, is_stream
@@ -89,6 +90,16 @@ class HostArguments(BoundArguments):
         made = super()._dataclass(name, value)
         fields = dataclasses.fields(value)
         return value if all(getattr(made, f.name) is getattr(value, f.name) for f in fields) else made
+
+
+class KernelArguments(BoundArguments):
+    """The arguments of a call of a function of the host that is executed as a kernel: its numbers are known, as they
+    are to the host, but for those of an annotated type.
+    """
+
+    def add(self, name: str, value: Any, annotation: object) -> object:
+        is_known = isinstance(value, int | float | tuple) and not isinstance(annotation, DType)
+        return super().add(name, value, Constexpr if is_known else annotation)
 
 
 def fits(type: TensorType, array: Array, dtype: DType) -> bool:

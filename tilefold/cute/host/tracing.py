@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from .launching import HostLaunch
 
 
+class ElementsError(Exception):
+    """The function reads or writes elements, which a thread of a kernel does: so it is executed as one."""
+
+
 class NoNumberError(Exception):
     """The function asks for the number of a value, but is compiled for descriptions of tensors, which have none."""
 
@@ -82,6 +86,8 @@ class HostTrace:
         """Prints, now or in each call. TilefoldError (E5001) for anything that a function of the host cannot do."""
         if op.name not in ("ptx.printf", "tile.print"):
             op.detach()
+            if self.eager and not self.steps:
+                raise ElementsError
             raise TilefoldError(
                 Code.BUILD_OUTSIDE,
                 "this is an operation of a kernel, but a function of the host is executed",
@@ -105,7 +111,7 @@ class HostTrace:
         with building(self.block, convert, self) as builder:
             try:
                 return _called(function, arguments)
-            except (TilefoldError, NoNumberError):
+            except (TilefoldError, NoNumberError, ElementsError):
                 raise
             except Exception as error:
                 if (ours := explained(error, builder.unbound)) is not None:
