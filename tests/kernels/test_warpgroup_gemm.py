@@ -207,3 +207,13 @@ def test_a_stage_that_does_not_exist_is_named(stage: str) -> None:
         beyond(a, c, 2).launch(grid=1, block=128, device="sim", stage=stage)
     assert caught.value.code == "E3202"
     assert "whose coordinate 2 is outside of 2" in str(caught.value)
+
+
+def test_the_part_of_a_tile_for_an_epilogue() -> None:
+    shape = cute.utils.hopper_helpers.compute_tile_shape_or_override
+    assert shape((128, 256, 64), cute.Float16) == (64, 32)
+    assert shape((128, 256, 64), cute.Float16, is_cooperative=True) == (128, 32)
+    assert shape((64, 192, 128), cute.Float8E4M3FN) == (64, 64)
+    assert shape((64, 40, 128), cute.Float8E4M3FN) == (64, 40)
+    assert shape((64, 48, 64), cute.Float32) == (64, 16)
+    assert shape((128, 128, 64), cute.Float32, epi_tile_override=(64, 8)) == (64, 8)

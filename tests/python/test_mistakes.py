@@ -17,6 +17,9 @@ MISTAKES = MappingProxyType({
     # names and arguments
     "cute.gem(mma, x, x, x)": ("E5009", "cute has no 'gem'", "did you mean gemm"),
     "cute.arch.bariier()": ("E5009", "cute.arch has no 'bariier'", "did you mean barrier"),
+    "cute.maximum(n, 1)": ("E5009", "cute has no 'maximum'", "here it is cute.math.max"),
+    "A.load().reduce(cute.ADD)": ("E5009", "cute has no 'ADD'", "here it is cute.ReductionOp.ADD"),
+    "cute.arch.setmaxnreg(40)": ("E5009", "'setmaxnreg'", "cute.arch.setmaxregister_increase"),
     "cute.arch.syncthreads()": ("E5009", "cute.arch has no 'syncthreads'", "here it is cute.arch.sync_threads"),
     "cute.thread_idx()": ("E5009", "cute has no 'thread_idx'", "here it is cute.arch.thread_idx"),
     "cute.arch.thread_idx().x": ("E5009", "a tuple has no 'x'", "x, y, z = ..."),

@@ -38,6 +38,8 @@ from tilefold.compiler.builder.instructions.arch import (
     sync_warp,
     thread_idx,
     warp_idx,
+    warpgroup_reg_alloc,
+    warpgroup_reg_dealloc,
 )
 from tilefold.compiler.builder.instructions.atomics import (
     atomic,
@@ -136,7 +138,7 @@ __all__ = [
     "setmaxregister_increase", "shuffle_sync", "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_op",
     "shuffle_sync_up", "store_async", "store_release", "sync_threads", "sync_warp", "thread_idx", "uniform",
     "vote_all_sync", "vote_any_sync", "vote_ballot_sync", "vote_uni_sync", "warp_idx", "warp_reduction",
-    "warp_reduction_max", "warp_reduction_sum",
+    "warp_reduction_max", "warp_reduction_sum", "warpgroup_reg_alloc", "warpgroup_reg_dealloc",
 ]  # fmt: skip
 
 

@@ -10,6 +10,8 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "": "tilefold.cutlass",
     "cute": "tilefold.cute",
     "cute.arch": "tilefold.cute.arch",
+    "cute.arch.nvvm_wrappers": "tilefold.cute.arch",
+    "cute.core": "tilefold.cute",
     "cute.math": "tilefold.cute.math",
     "cute.nvgpu": "tilefold.cute.nvgpu",
     "cute.nvgpu.cpasync": "tilefold.cute.nvgpu.cpasync",
@@ -32,6 +34,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "_mlir.dialects.llvm": "tilefold.cutlass.mlir.dialects.llvm",
     "cutlass_dsl": "tilefold.cutlass.cutlass_dsl",
     "utils.tensor_helpers": "tilefold.cute.utils.tensor_helpers",
+    "utils.hardware_info": "tilefold.cute.hardware",
     "utils.hopper_helpers": "tilefold.cute.utils.hopper_helpers",
 })  # fmt: skip
 """By the name behind `cutlass.` the module that stands for it."""

@@ -223,6 +223,9 @@ def setmaxregister_decrease(registers: int) -> None:
     emit(ptx.SetMaxNRegOp(_static(registers, "the number of registers"), inc=False))
 
 
+warpgroup_reg_alloc, warpgroup_reg_dealloc = setmaxregister_increase, setmaxregister_decrease  # the names of before
+
+
 _APPROXIMATIONS = {
     "ex2": ptx.Ex2Op, "lg2": ptx.Lg2Op, "rcp": ptx.RcpOp, "rsqrt": ptx.RsqrtOp, "sqrt": ptx.SqrtOp, "sin": ptx.SinOp,
     "cos": ptx.CosOp, "tanh": ptx.TanhOp,

@@ -81,6 +81,8 @@ class _Side(Stateful):
 class PipelineProducer(_Side):
     """The side that fills stages."""
 
+    ImmutableResourceHandle = Filling
+
     def try_acquire(self) -> Bool:
         """Whether the stage is empty, after a short wait at most."""
         return self.pipeline.producer_try_acquire(self.state)
@@ -107,6 +109,8 @@ class PipelineProducer(_Side):
 
 class PipelineConsumer(_Side):
     """The side that reads stages."""
+
+    ImmutableResourceHandle = Reading
 
     def try_wait(self) -> Bool:
         """Whether the stage is full, after a short wait at most."""

@@ -2,6 +2,7 @@
 """Choices for kernels with matrix instructions of warpgroups: layouts of shared memory by tile and contiguous mode."""
 
 from enum import Enum
+from math import gcd
 from typing import Any
 
 from ....base.errors import Code, TilefoldError
@@ -131,3 +132,17 @@ def sm90_get_smem_store_op(layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc: 
     if elem_ty_d.bits == 16 and elem_ty_acc.bits in (16, 32):
         return make_copy_atom(StMatrix8x8x16bOp(layout_d.is_m_major_c(), 4), elem_ty_d)
     return make_copy_atom(CopyUniversalOp(), elem_ty_d)
+
+
+def compute_tile_shape_or_override(
+    tile_shape_mnk: Any, element_type: Any, is_cooperative: bool = False, epi_tile_override: Any = None
+) -> tuple[int, int]:
+    """The part of a tile of C that an epilogue handles at a time: `epi_tile_override`, or 64 rows, of cooperating
+    warpgroups 128, and 32 columns, or 64 of elements of 8 bits where each warpgroup has a tile of its own
+    (cutlass/epilogue/collective/builders/sm90_builder.inl).
+    """
+    if epi_tile_override is not None:
+        return epi_tile_override
+    m, n, _ = as_tuple(tuples(tile_shape_mnk))
+    columns = 64 if as_dtype(element_type).bits == 8 and not is_cooperative else 32
+    return min(128 if is_cooperative else 64, m), gcd(min(columns, n), n)

@@ -2,6 +2,7 @@
 """`cute.utils.hopper_helpers`: tiled MMAs of warpgroups, and layouts of shared memory for their tiles."""
 
 from tilefold.compiler.builder.tensors.hopper import (
+    compute_tile_shape_or_override,
     get_smem_layout_atom,
     make_smem_layout_a,
     make_smem_layout_b,
@@ -11,8 +12,8 @@ from tilefold.compiler.builder.tensors.hopper import (
 )
 
 __all__ = [
-    "get_smem_layout_atom", "make_smem_layout_a", "make_smem_layout_b", "make_smem_layout_epi",
-    "make_trivial_tiled_mma", "sm90_get_smem_store_op",
+    "compute_tile_shape_or_override", "get_smem_layout_atom", "make_smem_layout_a", "make_smem_layout_b",
+    "make_smem_layout_epi", "make_trivial_tiled_mma", "sm90_get_smem_store_op",
 ]  # fmt: skip
 
 
