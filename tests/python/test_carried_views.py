@@ -119,6 +119,39 @@ def test_layouts_and_pointers_hold_values() -> None:
     assert run(kernel, 2).tolist() == A[np.arange(32) % 16 + 1, 8 + 3 * 2].tolist()
 
 
+def test_a_view_moves_by_itself() -> None:
+    @cute.kernel
+    def kernel(A, out, n):
+        t, _, _ = cute.arch.thread_idx()
+        row, total = cute.local_tile(A, (1, 4), (t, 0)), cute.Float32(0)
+        start = A.iterator + t * 64
+        for i in cute.range(n):
+            total += row[0, 1] + 1000 * cute.make_tensor(start, (4,))[2]
+            row = cute.make_tensor(row.iterator + 8, row.layout)
+            if i % 2 == 0:
+                start = start + 4
+        while row[0, 0] < 20:
+            row = cute.domain_offset((0, 2), row)
+        out[t] = total + row[0, 0]
+
+    t = np.arange(32)
+    expected = A[:, 1] + A[:, 9] + A[:, 17] + 1000 * (A[:, 2] + 2 * A[:, 6]) + A[:, 24]
+    assert run(kernel, 3).tolist() == expected[t].tolist()
+
+
+def test_a_branch_chooses_between_views_of_other_kinds() -> None:
+    @cute.kernel
+    def kernel(A, out, n):
+        t, _, _ = cute.arch.thread_idx()
+        row = cute.local_tile(A, (1, 4), (t, 0))[0, None]
+        if t > n:
+            row = cute.make_tensor(A.iterator + 4 * t, (4,))
+        out[t] = row[3]
+
+    t = np.arange(32)
+    assert run(kernel, 7).tolist() == np.where(t > 7, A.reshape(-1)[4 * t + 3], A[:, 3]).tolist()
+
+
 def test_views_of_different_tensors_have_no_common_one() -> None:
     @cute.kernel
     def kernel(A, out, n):

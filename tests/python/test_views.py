@@ -303,3 +303,15 @@ def test_a_coordinate_outside_is_a_mistake_of_the_thread_that_gets_there() -> No
     said = r"through the view of A at .*test_views.py:\d+:\d+, whose coordinate 2 is outside of 2"
     with pytest.raises(ProgramError, match=said):
         behind_a_condition(A, B, 3).launch(grid=1, block=1, device="sim")
+
+
+def test_registers_like_a_tensor_have_the_first_mode_as_the_fastest() -> None:
+    @cute.kernel
+    def kernel(A: cute.Tensor) -> None:
+        rows = cute.make_rmem_tensor_like(A, cute.Float16)
+        assert rows.element_type == cute.Float16
+        assert str(rows.layout) == "(2,3,4):(1,2,6)"
+        assert str(cute.make_rmem_tensor_like(A.load()).layout) == "(2,3,4):(1,2,6)"
+        assert str(cute.make_fragment_like(A).layout) == "(2,3,4):(1,8,2)"
+
+    kernel(np.zeros((2, 3, 4), np.float32)).build(32)

@@ -12,18 +12,20 @@ from typing import Any
 
 from xdsl.ir import Attribute, SSAValue
 
-from ....dialects.cute import CoordAttr
+from ....dialects.cute import CoordAttr, LayoutAttr
+from ....dialects.cute.values import integers
 from ....dialects.tile import IdentityOp, MakeTensorOp, RecastOp, TensorType, ViewOp
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.core import ComposedLayout, Layout
 from ....layout.algebra.inttuple import transform_leaves
+from ....layout.algebra.slicing import slice_and_offset
 from ....layout.algebra.unknown import Unknown
 from ..scalars.dtypes import Index
 from ..scalars.values import MOST, Int, index_of
 from ..tensors.copies import ThrCopy
 from ..tensors.mma import ThrMma
 from ..tensors.tensor_base import AnyTensor, emit_inferred
-from ..tensors.tensors import CoordPointer, Pointer
+from ..tensors.tensors import CoordPointer, Pointer, aligned_after
 from ..tracing.state import current, emit
 
 HOLDERS: Any = (Layout, ComposedLayout, Pointer, CoordPointer, ThrCopy, ThrMma)
@@ -75,6 +77,23 @@ class _Step:
         return emit(self.op.build(operands=operands, properties=properties, result_types=[type])).results[0]
 
 
+@dataclass(frozen=True)
+class _Moved:
+    """A plain tensor that begins somewhere in another one: that tensor, and its own layout."""
+
+    root: SSAValue
+    layout: LayoutAttr
+
+    def taken(self, parts: Sequence[Any]) -> SSAValue:
+        """The tensor that begins `parts[0]` elements further on; the other parts are the integers of its layout that
+        are known at run time.
+        """
+        assert isinstance(self.root.type, TensorType)
+        distance, *scalars = map(index_of, parts)
+        type = self.root.type.with_layout(self.layout.data, aligned_after(self.root.type, distance))
+        return emit(ViewOp(self.root, distance.ssa, type, [scalar.ssa for scalar in scalars])).results[0]
+
+
 @dataclass(frozen=True, eq=False)
 class Apart:
     """A value with its parts, and all else of it: values that are equal in that differ in their parts alone."""
@@ -84,12 +103,16 @@ class Apart:
     parts: tuple[Any, ...]
 
     @classmethod
-    def of(cls, value: Any) -> "Apart | None":
-        """A value taken apart; None for one that has no parts."""
+    def of(cls, value: Any, by_distance: bool = False) -> "Apart | None":
+        """A value taken apart, a view into its coordinates or, `by_distance`, into how far it is from the tensor that
+        it is a view of; None for one that has no parts.
+        """
         if isinstance(value, HOLDERS):
             names = tuple([field.name for field in fields(value)])
             return cls(value, names, tuple([getattr(value, name) for name in names]))
-        return _view(value) if isinstance(value, AnyTensor) else None
+        if not isinstance(value, AnyTensor):
+            return None
+        return _moved(value) if by_distance else _view(value)
 
     def rebuilt(self, parts: Sequence[Any]) -> object:
         """The value with other parts: itself if they are the same and it can be used here."""
@@ -98,6 +121,8 @@ class Apart:
             return value
         if isinstance(value, HOLDERS):
             return type(value)(*parts)
+        if isinstance(self.key, _Moved):
+            return value.like(self.key.taken(parts))
         root, *steps = self.key
         rest = list(parts)
         for step in steps:
@@ -132,6 +157,26 @@ def _view(tensor: AnyTensor) -> Apart | None:
         leaves[:0] = given
         ssa = getattr(op, _SOURCE, None)
     return Apart(tensor, (ssa, *steps), tuple(leaves)) if steps else None
+
+
+def _moved(tensor: AnyTensor) -> Apart | None:
+    """A plain tensor in memory as one that begins so many elements after another one."""
+    type, ssa, distance = tensor.ir_type, tensor.ssa, 0
+    if not isinstance(type, TensorType) or type.is_swizzled:
+        return None
+    while isinstance(op := ssa.owner, LayoutViewOp | MakeTensorOp | ViewOp):
+        source: Any = op.source
+        if source.type.element_type != type.element_type or source.type.is_swizzled:
+            break
+        if isinstance(op, LayoutViewOp):
+            whole = op.relayout(AnyTensor(source).layout)
+            coord = op.coordinate(whole, [Int(x, Index, range=(0, MOST)) for x in op.coords])
+            distance += 0 if coord is None else slice_and_offset(coord, whole)[1]
+        elif isinstance(op, ViewOp) and op.offset is not None:
+            distance += Int(op.offset, Index)
+        ssa = source
+    values = [x for x in integers(tensor.layout) if isinstance(x, Int)]
+    return Apart(tensor, _Moved(ssa, type.layout), (distance, *values))
 
 
 def _group(operand: Any) -> Any:

@@ -47,7 +47,7 @@ def branch(
         for variable, tree in zip(variables, before, strict=True):
             put_back(variable, tree)
     merges = [
-        _Merge(variable, tree, *pair) for variable, tree, *pair in zip(variables, before, ends[0], ends[1], strict=True)
+        _Merge(variable, tree, paths, blocks) for variable, tree, *paths in zip(variables, before, *ends, strict=True)
     ]
     results = [kind for merge in merges for kind in merge.kinds]
     names = [merge.variable.name for merge in merges for _ in merge.kinds]
@@ -118,7 +118,10 @@ def _selected(condition: Bool, blocks: tuple[Block, Block]) -> list[SSAValue]:
 class _Merge:
     """The values that two paths leave in a variable, as one."""
 
-    def __init__(self, variable: Variable, before: Tree | None, then: Tree | None, other: Tree | None) -> None:
+    def __init__(
+        self, variable: Variable, before: Tree | None, paths: Sequence[Tree | None], blocks: tuple[Block, Block]
+    ) -> None:
+        then, other = paths
         self.variable = variable
         self.before = before
         self.problem = ""
@@ -127,14 +130,16 @@ class _Merge:
         elif is_pending(other) and then is not None and not is_pending(then):
             other = filled(then)
         self.paths: tuple[Tree | None, Tree | None] = then, other
+        self.whole = self.paths
         self.merged: list[Kind | Home | None] = []
         if then is None or other is None:
             if then is not other:
                 self.problem = "has a value on one path only"
             return
         self._join(then, other)
-        if self.problem:
-            self._join_apart(self.problem, then.apart(), other.apart())
+        for by_distance in (False, True):
+            if self.problem:
+                self._join_apart(by_distance, blocks)
 
     def _join(self, then: Tree, other: Tree) -> None:
         if then.shape != other.shape:
@@ -144,9 +149,15 @@ class _Merge:
         if self.problem:
             self.merged = []
 
-    def _join_apart(self, problem: str, then: Tree, other: Tree) -> None:
+    def _join_apart(self, by_distance: bool, blocks: tuple[Block, Block]) -> None:
         """Joins the paths' values by the parts of their views, where these have the same ones."""
-        if then.shape == other.shape and self.paths[0] is not None and then.shape != self.paths[0].shape:
+        problem, whole, parts = self.problem, self.whole, list[Tree]()
+        for tree, block in zip(whole, blocks, strict=True):
+            assert tree is not None
+            with current().body(block):  # which computes the distances of its views
+                parts.append(tree.apart(by_distance))
+        then, other = parts
+        if then.shape == other.shape and whole[0] is not None and then.shape != whole[0].shape:
             self.paths, self.problem = (then, other), ""
             self._join(then, other)
             self.problem = self.problem and problem

@@ -28,6 +28,7 @@ from .carry import (
     shown,
     taken,
 )
+from .control import drop
 from .variables import MISSING, Tree, Variable, same
 
 _CHANGES = 5
@@ -64,7 +65,9 @@ class _Carried:
         self.tree = taken(variable)
         self.lost: tuple[str, str] | None = None  # why it has no value when an iteration begins
         self.kept = True  # the body changes the container and makes no new one
+        self.before = self.tree
         self.whole: str = ""  # why views are taken apart: how they differ as a whole
+        self.by_distance = False
         self.slots = self._slots()
 
     def _slots(self) -> list[_Slot]:
@@ -99,7 +102,9 @@ class _Carried:
         """Compares its value after an iteration with the assumptions; returns whether they held."""
         if self.tree is None or self.lost:
             return True
-        now = self._now()
+        with current().body(scratch := Block()):  # of the distances of views only the facts are wanted
+            now = self._now()
+        drop(scratch)
         if now is None:
             self.lost = current().unbound.get(self.variable.name) or _only_in_loop(self.variable)
             return False
@@ -153,17 +158,19 @@ class _Carried:
     def _now(self) -> Tree | None:
         """The variable after an iteration, in parts as the tree before the loop."""
         now = taken(self.variable)
-        return now.apart() if now is not None and self.whole else now
+        return now.apart(self.by_distance) if now is not None and self.whole else now
 
     def _lose(self, problem: str, hint: str = _ONE_TYPE) -> bool:
         """Leaves the variable without a value, unless its views, taken apart, have one."""
-        assert self.tree is not None
-        if not self.whole and (apart := self.tree.apart()).shape != self.tree.shape:
-            self.whole, self.tree = problem, apart
-            self.slots = self._slots()
-        else:
-            problem = self.whole or problem
-            self.lost = f"{shown(self.variable)} has no value here: it {problem} of the loop at {here()}", hint
+        assert self.before is not None
+        while not self.by_distance:
+            self.by_distance, self.whole = bool(self.whole), self.whole or problem
+            if (apart := self.before.apart(self.by_distance)).shape != self.before.shape:
+                self.tree = apart
+                self.slots = self._slots()
+                return False
+        problem = self.whole or problem
+        self.lost = f"{shown(self.variable)} has no value here: it {problem} of the loop at {here()}", hint
         return False
 
     def ends(self) -> list[SSAValue]:

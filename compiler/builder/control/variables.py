@@ -206,30 +206,30 @@ class Tree:
         """
         return _rebuilt(self.node, list(reversed(leaves)), fresh)
 
-    def apart(self) -> "Tree":
-        """The same with views, layouts and parts of threads taken apart too."""
+    def apart(self, by_distance: bool = False) -> "Tree":
+        """The same with views, layouts and parts of threads taken apart too (`Apart.of`)."""
         leaves: list[object] = []
-        return Tree(_apart(self.node, list(reversed(self.leaves)), leaves), tuple(leaves))
+        return Tree(_apart(self.node, list(reversed(self.leaves)), leaves, by_distance), tuple(leaves))
 
 
-def _apart(node: _Node | None, given: list[object], leaves: list[object]) -> _Node | None:
+def _apart(node: _Node | None, given: list[object], leaves: list[object], by_distance: bool) -> _Node | None:
     if node is None or _is_object(node.container):
         leaf = given.pop()
         if node is None:
-            return _split(leaf, leaves)
+            return _split(leaf, leaves, by_distance)
         leaves.append(leaf)
-    return replace(node, parts=tuple([_apart(part, given, leaves) for part in node.parts]))
+    return replace(node, parts=tuple([_apart(part, given, leaves, by_distance) for part in node.parts]))
 
 
-def _split(value: object, leaves: list[object]) -> _Node | None:
+def _split(value: object, leaves: list[object], by_distance: bool) -> _Node | None:
     """A leaf taken apart, with all that it holds."""
-    found = Apart.of(value)
+    found = Apart.of(value, by_distance)
     if found is None and not isinstance(value, tuple):
         leaves.append(value)
         return None
     parts = found.parts if found else cast("tuple[object, ...]", value)
     keys = (type(cast("object", value)), found.key) if found else ()
-    return _Node(found or cast("object", value), keys, tuple([_split(part, leaves) for part in parts]))
+    return _Node(found or cast("object", value), keys, tuple([_split(part, leaves, by_distance) for part in parts]))
 
 
 def tree_of(value: object) -> Tree:

@@ -5,10 +5,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
-from xdsl.dialects.builtin import IntAttr
-
 from ....base.errors import Code, TilefoldError
-from ....dialects.cute import LayoutAttr
 from ....dialects.tile import CoordinateOp, PtrOp, TensorType, ViewOp
 from ....layout.algebra.core import Layout
 from ....layout.algebra.swizzle import Swizzle
@@ -19,6 +16,17 @@ from .coordinates import as_tuple, counted_from_end, has_none, show_layout, spli
 from .fragments import Vec, load, store
 from .raw_pointers import Address, RawPointer
 from .tensor_base import AnyTensor, Elements, inside, replaced_leaves, sliced
+
+
+def aligned_after(type: TensorType, distance: Int) -> int:
+    """The alignment in bytes that is known so many elements after the beginning of a tensor. Raises TilefoldError
+    (E5002) for a place within a byte.
+    """
+    bits = gcd(distance.known.div * type.element_bits, 8 * type.align.data)
+    if bits % 8:
+        message = f"elements of {type.element_bits} bits begin within a byte"
+        raise TilefoldError(Code.BUILD_VALUE, message, f"move by a multiple of {8 // type.element_bits}")
+    return bits // 8 & -(bits // 8)  # the largest power of two that divides it
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -72,12 +80,7 @@ class Pointer:
             )
             raise TilefoldError(Code.COMPOSED_UNSUPPORTED, message, hint)
         count = index_of(elements)
-        bits = gcd(count.known.div * type.element_bits, 8 * type.align.data)
-        if bits % 8:
-            message = f"elements of {type.element_bits} bits begin within a byte"
-            raise TilefoldError(Code.BUILD_VALUE, message, f"move by a multiple of {8 // type.element_bits}")
-        align = IntAttr(bits // 8 & -(bits // 8))  # the largest power of two that divides it
-        one = TensorType(type.element_type, type.space, align, LayoutAttr(Layout(1, 0)))
+        one = type.with_layout(Layout(1, 0), aligned_after(type, count))
         moved = emit(ViewOp(self.tensor.ssa, count.ssa, one)).results[0]
         return Pointer(Tensor(moved, self.tensor.element_type))
 
