@@ -162,3 +162,38 @@ def test_options_are_text_or_objects() -> None:
     made: CompiledFunction = cute.compile[cute.OptLevel(2), cute.KeepPTX](add, a, b, 1)
     assert (made.options.opt_level, made.options.keep_ptx) == (2, True)
     assert cute.compile(add, a, b, 1, options="--opt-level 1 --gpu-arch sm_90a").options.gpu_arch == "sm_90a"
+
+
+class Buffer:
+    """An object of a program's that holds a pointer, and says so in the way of the public programs."""
+
+    def __init__(self, ptr: Any) -> None:
+        self.ptr = ptr
+
+    def __new_from_mlir_values__(self, values: Any) -> "Buffer":
+        return Buffer(values[0])
+
+
+@cute.kernel
+def double(A: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    A[t, 0] = 2 * A[t, 0]
+
+
+@cute.jit
+def double_at(ptr: cute.Pointer, buffer: Buffer, n: cutlass.Int32) -> None:
+    assert ptr.value_type is cute.Int32
+    for start in (ptr, buffer.ptr):
+        double(cute.make_tensor(start, cute.make_layout((n, 1), stride=(1, n)))).launch(grid=1, block=4)
+
+
+def test_addresses_are_arguments() -> None:
+    a, b = np.arange(6, dtype=np.int32), np.arange(6, dtype=np.int32)
+    p, q = (cute.runtime.make_ptr(cute.Int32, x.ctypes.data, cute.AddressSpace.gmem, assumed_align=4) for x in (a, b))
+    double_at(p, Buffer(q), 6)
+    assert a.tolist() == b.tolist() == [0, 2, 4, 6, 4, 5]
+    compiled = cute.compile(double_at, p, Buffer(q), 6)
+    compiled(p, Buffer(q), 5)
+    assert a.tolist() == b.tolist() == [0, 4, 8, 12, 4, 5]
+    with pytest.raises(TilefoldError, match="is outside of"):
+        compiled(p, Buffer(q), 3)

@@ -9,9 +9,10 @@ from tilefold.base.errors import Code
 from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.compiler.builder.tensors.coordinates import as_tuple
 from tilefold.layout.algebra.core import Layout, make_layout, make_ordered_layout
-from tilefold.runtime.arrays.array import Array
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.runtime.arrays.array import HOST, Array
 from tilefold.runtime.arrays.arrays import array_of
-from tilefold.runtime.arrays.signature import Dynamic, Marked
+from tilefold.runtime.arrays.signature import ALIGN, Dynamic, Marked
 from tilefold.runtime.errors import LaunchError
 
 from .host.descriptions import FakeTensor, SymInt
@@ -208,9 +209,22 @@ class RuntimePointer:
         self.dtype, self.address, self.align = dtype, address, align
 
     @property
+    def __tilefold_pointer__(self) -> FakeTensor | Marked:
+        """The elements from the address on, of any number."""
+        layout = Layout((Unknown(),), (1,))
+        if not self.address:
+            return FakeTensor(self.dtype, layout, self.align)
+        from tilefold.runtime.cuda import is_available
+
+        array = Array(self.address, name_of_elements(self.dtype), (1,), (1,), 0 if is_available() else HOST)
+        return Marked(array, Dynamic(modes=0, align=min(self.align, ALIGN)))
+
+    @property
     def element_type(self) -> DType:
         """The type of the elements."""
         return self.dtype
+
+    value_type = element_type
 
     def __repr__(self) -> str:
         return f"Ptr<{self.dtype}, {self.address:#x}, align<{self.align}>>"

@@ -43,6 +43,8 @@ class Pointer:
         """The type of the elements."""
         return self.tensor.element_type
 
+    value_type = dtype
+
     @property
     def memspace(self) -> str:
         """`gmem`, `smem` or `rmem`."""

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The arguments of a function of the host: tensors, pointers, numbers and streams, and everything else as it is."""
 
+import copy
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from xdsl.ir import Block, SSAValue
 
@@ -34,7 +35,8 @@ class HostArguments(BoundArguments):
     `fixed` leaves numbers as they are, as a call does that executes the function at once; else they are arguments of
     the compiled function. `types` are those of the tensors that the function is compiled for: an array that fits its
     type there has it. `block` has the tensors, pointers and numbers as arguments, `slots` these by name, and `streams`
-    the streams by name. Of the tensors in `open` not all extents and strides are known.
+    the streams by name. Of the tensors in `open` not all extents and strides are known; of
+    `pointers` no extent is.
     """
 
     fixed: bool = False
@@ -43,6 +45,7 @@ class HostArguments(BoundArguments):
     types: Mapping[str, TensorType] = field(default_factory=lambda: {})
     streams: dict[str, Any] = field(default_factory=lambda: {})
     open: set[str] = field(default_factory=lambda: set())
+    pointers: set[str] = field(default_factory=lambda: set())
 
     def add(self, name: str, value: Any, annotation: object) -> object:
         return super().add(name, value, None if isinstance(value, FakeTensor) else annotation)
@@ -55,7 +58,11 @@ class HostArguments(BoundArguments):
             return StreamSlot(name, value)
         described = getattr(value, "__tilefold_pointer__", None)
         if described is not None:
-            return self._argument(super()._leaf(name, described, None)).iterator
+            name = self._unique(name)
+            self.pointers.add(name)
+            return cast("Tensor", self._leaf(name, described, None)).iterator
+        if hasattr(value.__class__, "__new_from_mlir_values__"):
+            return self._object(name, value)
         if isinstance(value, FakeTensor):
             name = self._unique(name)
             self.values[name] = self.arrays[name] = value.array
@@ -74,6 +81,18 @@ class HostArguments(BoundArguments):
         if self.fixed and isinstance(value, int | float):
             return value
         return self._argument(super()._leaf(name, value, annotation))
+
+    def _object(self, name: str, value: Any) -> object:
+        """An object of a class that says that it holds arguments: its pointers and tensors are."""
+        made = copy.copy(value)
+        self.key.append(value.__class__)
+        parts: dict[str, Any] = vars(value)
+        for attribute, part in parts.items():
+            if hasattr(part, "__tilefold_pointer__") or hasattr(part, "__tilefold_array__"):
+                setattr(made, attribute, self.add(f"{name}_{attribute}", part, None))
+            else:
+                self._constant(name, part)
+        return made
 
     def _argument(self, part: object) -> Any:
         """What the function sees of a parameter; anything else as it is."""

@@ -2,7 +2,7 @@
 """Launches within functions of the host."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -17,8 +17,12 @@ from tilefold.compiler.builder.tensors.tensors import Pointer, Tensor
 from tilefold.compiler.builder.trace import trace
 from tilefold.compiler.builder.tracing.state import host, suspended
 from tilefold.dialects.kernel import LaunchBounds
+from tilefold.dialects.scalars import with_scalars
+from tilefold.dialects.tile import MakeTensorOp
+from tilefold.layout.algebra.core import cosize
+from tilefold.runtime.arrays.array import Array as ArrayRecord
 from tilefold.runtime.engine import RunResult
-from tilefold.runtime.errors import LaunchError, dim3
+from tilefold.runtime.errors import LaunchError, argument_error, dim3
 from tilefold.runtime.options import LaunchOptions, RunOptions, launch_attributes
 
 from ..annotations import is_constexpr
@@ -50,7 +54,9 @@ class HostLaunch:
         given = BoundArguments()
         for name, ssa in self.values.items():
             argument = slots.get(ssa)
-            if argument in bound.arrays:
+            if argument in bound.pointers:
+                given.values[name] = given.arrays[name] = _reached(argument, ssa, bound.arrays[argument], values)
+            elif argument in bound.arrays:
                 given.values[name], given.arrays[name] = bound.values[argument], bound.arrays[argument]
             else:
                 given.values[name] = values.number(ssa)
@@ -62,6 +68,20 @@ class HostLaunch:
         from ..gpu_launch import run
 
         return run(self.built, given, grid, asked, self.options)
+
+
+def _reached(name: str, pointer: SSAValue, array: ArrayRecord, values: "HostValues") -> ArrayRecord:
+    """The memory from a pointer on that the tensors reach which the host makes of it. A GPU need not know it; without
+    one, LaunchError (E3106) where the host makes none.
+    """
+    if array.device is not None:
+        return array
+    made = [use.operation for use in pointer.uses if isinstance(use.operation, MakeTensorOp)]
+    if not made:
+        problem = "is an address, and the simulator must know how much memory lies there"
+        raise argument_error(name, problem, "make a tensor of it in the function of the host")
+    layouts = [with_scalars(op.layout.data, [values.number(n) for n in op.scalars]) for op in made]
+    return replace(array, shape=(max(cosize(layout) for layout in layouts),))
 
 
 class HostKernelCall:
