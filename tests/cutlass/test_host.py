@@ -127,17 +127,6 @@ def test_attributes_that_the_host_sets_reach_the_kernel() -> None:
         assert a.tolist() == [3 * i for i in range(length)]
 
 
-def test_the_host_refuses_what_only_kernels_do() -> None:
-    @cute.jit
-    def reads(A: cute.Tensor) -> Any:
-        return A[0] + 1
-
-    with pytest.raises(TilefoldError, match="a function of the host is executed") as caught:
-        reads(np.zeros(4, np.float32))
-    assert caught.value.code == "E5001"
-    assert "A[0] + 1" in str(caught.value)
-
-
 MISTAKES: Sequence[tuple[Callable[[Any], object], str]] = (
     (lambda a: from_dlpack(a).mark_layout_dynamic(leading_dim=0), "mode 0 has stride 4, not 1"),
     (

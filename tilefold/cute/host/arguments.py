@@ -86,8 +86,8 @@ class HostArguments(BoundArguments):
         """An object of a class that says that it holds arguments: its pointers and tensors are."""
         made = copy.copy(value)
         self.key.append(value.__class__)
-        parts: dict[str, Any] = vars(value)
-        for attribute, part in parts.items():
+        for attribute in list(made.__dict__):
+            part: Any = getattr(value, attribute)
             if hasattr(part, "__tilefold_pointer__") or hasattr(part, "__tilefold_array__"):
                 setattr(made, attribute, self.add(f"{name}_{attribute}", part, None))
             else:
