@@ -14,6 +14,7 @@ from tilefold.layout.algebra.swizzle import Swizzle
 from tilefold import cute
 from tilefold.cutlass.experimental import cuda
 from tilefold.cutlass.experimental import primitives as prims
+from tilefold.cutlass.mlir.dialects import llvm
 
 SMEM = AddressSpace.smem
 
@@ -400,3 +401,26 @@ def test_a_function_of_the_host_that_reads_elements_is_a_thread(capsys: pytest.C
 def test_coalesced_by_the_name_of_programs() -> None:
     layout = cute.make_layout((2, (1, 6)), stride=(1, (6, 2)))
     assert str(cute.coalesce(layout, target_profile=(1, 1))) == "(2,6):(1,2)"
+
+
+@cute.kernel
+def cast(dst: Array):
+    data = Array(cute.Float32, 4, space=SMEM)
+    peer = llvm.addrspacecast(llvm.PointerType.get(AddressSpace.dsmem.value), data.ir_value())
+    peer[1] = 3.0
+    dst[0] = data[1]
+
+
+@cute.kernel
+def cast_of_global_memory(dst: Array):
+    llvm.addrspacecast(llvm.PointerType.get(3), dst.ir_value())
+
+
+def test_addresses_of_shared_memory_are_addresses_of_the_cluster() -> None:
+    dst = np.zeros(1, np.float32)
+    cast(dst).launch(grid=1, block=1, device="sim")
+    assert dst[0] == 3
+    with pytest.raises(TilefoldError, match="an address in gmem is none in smem"):
+        cast_of_global_memory(dst).build(1)
+    with pytest.raises(TilefoldError, match="there is no memory of the number 9"):
+        llvm.PointerType.get(9)

@@ -73,6 +73,10 @@ class Array:
         """The address of the first element."""
         return self.pointer.address
 
+    def ir_value(self) -> RawPointer:
+        """The address, for programs that hand it to an operation of an IR."""
+        return self.pointer
+
     def data_ptr(self, offset: Any = 0) -> RawPointer:
         """The address of an element, counted from the first."""
         return self.pointer + offset

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PTX as text, in the form of MLIR's dialect llvm."""
+"""PTX as text, and addresses of other memories, in the form of MLIR's dialect llvm."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.instructions.inline import inline_ptx
+from tilefold.compiler.builder.primitives.barriers import raw_pointer
+from tilefold.compiler.builder.primitives.words import AddressSpace
+from tilefold.compiler.builder.tensors.raw_pointers import RawPointer
 
 
 class AsmDialect(Enum):
@@ -13,6 +18,33 @@ class AsmDialect(Enum):
 
     AD_ATT = 0
     AD_Intel = 1
+
+
+@dataclass(frozen=True)
+class PointerType:
+    """The type of addresses in a memory, by its number (`AddressSpace`)."""
+
+    space: AddressSpace
+
+    @staticmethod
+    def get(address_space: int = 0) -> "PointerType":
+        """The type of addresses in the memory of a number. Raises TilefoldError (E5002) for an unknown one."""
+        known = {space.value: space for space in AddressSpace}
+        if address_space not in known:
+            hint = f"known are {', '.join(map(str, known))}"
+            raise TilefoldError(Code.BUILD_VALUE, f"there is no memory of the number {address_space}", hint)
+        return PointerType(known[address_space])
+
+
+def addrspacecast(res: PointerType, arg: Any) -> RawPointer:
+    """An address as one of another memory: of the block's shared memory as one of the cluster's, where it is the same.
+    Raises TilefoldError (E5002) for other memories.
+    """
+    pointer = raw_pointer(arg)
+    if res.space.name != pointer.memspace and (pointer.memspace, res.space) != ("smem", AddressSpace.dsmem):
+        message = f"an address in {pointer.memspace} is none in {res.space.name}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "use the pointer as it is")
+    return pointer
 
 
 def inline_asm(res: Any, operands_: Sequence[Any], asm_string: str, constraints: str, **flags: Any) -> Any:
