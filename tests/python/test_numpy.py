@@ -33,3 +33,19 @@ def test_where_numpy_differs() -> None:
     wanted = (a * -1.75).astype(np.int32)
     wanted[0, 0] = 302
     assert (whole == wanted).all()
+
+
+def test_floats_are_divided_down_as_python_does() -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((2, 256)) * [[100.0], [3.0]]).astype(np.float32)
+    quotients, remainders = np.zeros_like(a), np.zeros_like(a)
+
+    @cute.kernel
+    def divide(a: cute.Tensor, b: cute.Tensor, quotients: cute.Tensor, remainders: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        quotients[t], remainders[t] = a[t] // b[t], a[t] % b[t]
+
+    divide(a, b, quotients, remainders).launch(grid=1, block=256, device="sim")
+    assert quotients.tolist() == np.floor_divide(a, b).tolist()
+    assert (np.abs(remainders - np.mod(a, b)) <= np.spacing(np.abs(a))).all()
+    assert ((remainders == 0) | (np.sign(remainders) == np.sign(b))).all()
