@@ -106,10 +106,10 @@ LACKING: Mapping[tuple[str, str], tuple[str, str, Mapping[str, str]]] = MappingP
     for arch in ("sm_86", "sm_89", "sm_120")
 } | {
     (name, arch): ("E2102", f"SM90_TMA_LOAD needs sm_90 and PTX 8.0; {arch} is older", _NOTHING)
-    for name in ("tma_copy", "gemm_sm90") for arch in ("sm_80", "sm_86", "sm_89")
+    for name in ("tma_copy", "gemm_sm90", "attention_sm90") for arch in ("sm_80", "sm_86", "sm_89")
 } | {
-    ("gemm_sm90", arch): ("E2102", f"an instruction of sm_90a alone, not of {arch}", _NOTHING)
-    for arch in ("sm_100a", "sm_120")
+    (name, arch): ("E2102", f"an instruction of sm_90a alone, not of {arch}", _NOTHING)
+    for name in ("gemm_sm90", "attention_sm90") for arch in ("sm_100a", "sm_120")
 })  # fmt: skip
 """By example and target: why the target refuses the example as it is, and the parameters with which it does
 not, if there are any."""
