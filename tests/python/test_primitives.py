@@ -389,13 +389,16 @@ def doubled(src: cute.Tensor, dst: cute.Tensor, shape: tuple, factor: cute.Float
         cute.printf("{} -> {}", i, src[i])
     dst.store(src.load() * factor)
     cute.print_tensor(dst, verbose=True)
+    cute.print_tensor(src.load() + 1)
 
 
 def test_a_function_of_the_host_that_reads_elements_is_a_thread(capsys: pytest.CaptureFixture[str]) -> None:
     src, dst = np.arange(3, dtype=np.float32), np.zeros(3, np.float32)
     doubled(src, dst, (2,), 2)
     assert dst.tolist() == [0, 2, 4]
-    assert capsys.readouterr().out.startswith("0 -> 0.000000\n1 -> 1.000000\ntensor: gmem_ptr[32b](0x")
+    out = capsys.readouterr().out
+    assert out.startswith("0 -> 0.000000\n1 -> 1.000000\ntensor: gmem_ptr[32b](0x")
+    assert out.endswith(" o (3):(1):\n  1\n  2\n  3\n")
 
 
 def test_coalesced_by_the_name_of_programs() -> None:

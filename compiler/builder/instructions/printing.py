@@ -16,18 +16,20 @@ from ....layout.text.printing import plain_style, print_layout_lines
 from ..scalars.dtypes import DType, Float32, Float64, Int32, Int64
 from ..scalars.values import Value, as_value, convert, is_scalar
 from ..tensors.coordinates import check_static
+from ..tensors.fragments import Vec
 from ..tensors.raw_pointers import Address
 from ..tensors.tensor_base import tensor_type
 from ..tensors.tensors import Pointer, Tensor, address_of
 from ..tracing.state import emit, host
 
 
-def print_tensor(tensor: Tensor, text: str = "tensor", *, verbose: bool = False) -> None:
-    """Each thread that gets here prints the tensor after a text, then its elements, a row of mode 0 a line. `verbose`
-    changes nothing: the type and the layout are always printed.
+def print_tensor(tensor: Tensor | Vec, text: str = "tensor", *, verbose: bool = False) -> None:
+    """Each thread that gets here prints the tensor or fragment after a text, then its elements, a row of mode 0
+    a line. `verbose` changes nothing: the type and the layout are always printed.
     """
-    tensor_type(tensor)
-    emit(PrintTensorOp.build(operands=[tensor.ssa], properties={"text": StringAttr(text)}))
+    elements = tensor.settle() if isinstance(tensor, Vec) else tensor
+    tensor_type(elements)
+    emit(PrintTensorOp.build(operands=[elements.ssa], properties={"text": StringAttr(text)}))
 
 
 def print_layout(tensor: "Tensor | Layout", text: str = "tensor") -> None:
