@@ -7,7 +7,7 @@ from math import gcd
 from typing import Any, TypeAlias, final
 
 from ...base.errors import Code, LayoutError
-from .coordinates import crd2idx
+from .coordinates import crd2crd, crd2idx, crd2idx_in_shape, idx2crd
 from .display import Displayed
 from .integers import Coord, IntTuple, ScaledBasis, Tree, add, as_coordinate, mul
 from .inttuple import (
@@ -78,6 +78,19 @@ class Layout(Displayed):
     def size(self) -> Any:
         """The number of coordinates."""
         return product(self.shape)
+
+    def get_hier_coord(self, idx: Any) -> Any:
+        """The coordinate whose index this is, in the profile of the shape. The layout is compact."""
+        return idx2crd(idx, self.shape, self.stride)
+
+    def get_flat_coord(self, idx: Any) -> Any:
+        """The coordinate whose index this is, one integer for each mode. The layout is compact."""
+        coord = self.get_hier_coord(idx)
+        return crd2crd(coord, self.shape, (1,) * len(self)) if isinstance(self.shape, tuple) else coord
+
+    def get_1d_coord(self, idx: Any) -> Any:
+        """The coordinate whose index this is, as one integer. The layout is compact."""
+        return crd2idx_in_shape(self.get_hier_coord(idx), self.shape)
 
     @property
     def max_alignment(self) -> int:

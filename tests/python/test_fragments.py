@@ -452,3 +452,18 @@ def test_programs_of_fragments(steps: list[tuple[str, int, int]]) -> None:
 
     got = by_one_thread(lambda *xs: run(cute, steps, list(xs), through_memory), (2, 3, 4), np.float64, *arrays)
     assert got.tolist() == run(np, steps, arrays, lambda x: x).tolist()
+
+
+def test_fragments_like_others() -> None:
+    @cute.kernel
+    def like(A: cute.Tensor, out: cute.Tensor):
+        x = A.load()
+        zeros, ones = cute.zeros_like(x), cute.ones_like(A, cute.Int32)
+        assert (zeros.shape, zeros.dtype, ones.dtype) == (x.shape, x.dtype, cute.Int32)
+        out[0] = (x + zeros).reduce(cute.ReductionOp.ADD) + ones.reduce(cute.ReductionOp.ADD).to(cute.Float32)
+        out[1] = cute.any_(x > 6).to(cute.Float32) + 10 * cute.all_(x > 0).to(cute.Float32)
+        out[2] = cute.any_(x > 9).to(cute.Float32) + 10 * cute.all_(x).to(cute.Float32)
+
+    out = np.zeros(3, np.float32)
+    like(np.arange(8, dtype=np.float32), out).launch(grid=1, block=1, device="sim")
+    assert out.tolist() == [28 + 8, 1, 0]

@@ -148,3 +148,23 @@ def test_tiled_copies_and_multiplications_show_themselves() -> None:
         assert svg.startswith("<svg")
         assert place in cells(svg)
         assert svg in shown._repr_html_()  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize("stage", ["cute", "instr"])
+def test_coordinates_of_an_index(stage: str) -> None:
+    layout = cute.make_layout(((2, 3), 4), stride=((1, 2), 6))
+    assert [layout.get_hier_coord(i) for i in (0, 5, 23)] == [((0, 0), 0), ((1, 2), 0), ((1, 2), 3)]
+    assert [layout.get_flat_coord(i) for i in (0, 5, 23)] == [(0, 0), (5, 0), (5, 3)]
+    rows = cute.make_layout((4, 6), stride=(6, 1))
+    assert (rows.get_flat_coord(8), rows.get_1d_coord(8)) == ((1, 2), 9)
+    assert cute.make_layout(8).get_flat_coord(3) == 3
+
+    @cute.kernel
+    def coordinates(out: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        m, n = rows.get_flat_coord(t)
+        out[t] = m + 100 * n
+
+    out = np.zeros(24, np.int32)
+    coordinates(out).launch(grid=1, block=24, device="sim", stage=stage)
+    assert out.tolist() == [i // 6 + 100 * (i % 6) for i in range(24)]

@@ -34,6 +34,8 @@ VIEWS: Sequence[tuple[str, Callable[[Any], Any], str]] = (
     ("(128,64):(64,1)", lambda t: cute.local_tile(t, (32, 16), (1, None)), "(32,16,4):(64,1,16)"),
     ("(128,64):(64,1)", lambda t: cute.local_tile(t, (32, 8, 16), (1, 2, 3), (1, None, 1)), "(32,16):(64,1)"),
     ("100:1", lambda t: cute.local_tile(t, 32, 3), "(32):(1)"),
+    ("(64,32,2):(32,1,2048)", lambda t: cute.local_tile(t, (16, 99, 8), (1, 7, None, 1), proj=(1, None, 1)),
+     "(16,8,4):(32,1,8)"),
     ("(128,64):(64,1)", lambda t: cute.local_tile(t, (32, 16), 6), "(32,16):(64,1)"),
     ("(128,64):(64,1)", lambda t: cute.local_tile(t, (32, 16), (3,)), "(32,16,4):(64,1,16)"),
     ("(128,64):(64,1)", lambda t: cute.inner_partition(t, (32, 16), (1, None)), "(32,16,4):(64,1,16)"),

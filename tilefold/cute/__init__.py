@@ -12,6 +12,8 @@ from tilefold.compiler.builder.control.counted import make_range as range
 from tilefold.compiler.builder.control.explicit import for_, if_, while_
 from tilefold.compiler.builder.instructions.math import (
     absolute,
+    all_,
+    any_,
     argmax,
     argmin,
     ceil,
@@ -24,6 +26,7 @@ from tilefold.compiler.builder.instructions.math import (
     log,
     log2,
     log10,
+    ones_like,
     round_even,
     rsqrt,
     sin,
@@ -31,6 +34,7 @@ from tilefold.compiler.builder.instructions.math import (
     tanh,
     trunc,
     where,
+    zeros_like,
 )
 from tilefold.compiler.builder.instructions.printing import print_layout, print_tensor, printf
 from tilefold.compiler.builder.primitives.words import AddressSpace
@@ -54,7 +58,11 @@ from tilefold.compiler.builder.tensors.copies import (
     make_tiled_copy_S,
     make_tiled_copy_tv,
 )
-from tilefold.compiler.builder.tensors.fragments import ReductionOp, full, full_like
+from tilefold.compiler.builder.tensors.fragments import (
+    ReductionOp,
+    full,
+    full_like,
+)
 from tilefold.compiler.builder.tensors.fragments import Vec as TensorSSA
 from tilefold.compiler.builder.tensors.layouts import (
     assume,
@@ -214,29 +222,29 @@ __all__ = [
     "EnableTVMFFI", "Float", "Float16", "Float32", "Float64", "Float8E4M3FN", "Float8E5M2", "GPUArch",
     "GenerateLineInfo", "Int", "Int16", "Int32", "Int4", "Int64", "Int8", "IntTuple", "JitFunction", "KeepCUBIN",
     "KeepPTX", "Kernel", "KernelCall", "Layout", "Numeric", "OptLevel", "Pointer", "PtxasOptions", "Range",
-    "ReductionOp", "Shape", "Stride", "Swizzle", "TFloat32", "Tensor", "TensorSSA", "TensorSpec", "ThrCopy",
-    "ThrMma", "Tile", "TiledCopy", "TiledMma", "Tiler", "TmaAtom", "Tuned", "TunedCall", "Tuning", "Uint1",
-    "Uint16", "Uint32", "Uint4", "Uint64", "Uint8", "Value", "absolute", "alias", "append", "arch", "argmax",
-    "argmin", "assume", "autotune", "autovec_copy", "basic_copy", "blocked_product", "bounds", "ceil", "ceil_div",
-    "clear", "coalesce", "compatible", "compile", "complement", "composition", "congruent", "const_expr", "copy",
-    "cos", "coshape", "cosize", "crd2crd", "crd2idx", "depth", "dice", "domain_offset", "downcast", "dynamic",
-    "elem_less", "erf", "exp", "exp2", "fill", "filter", "filter_zeros", "flat_divide", "flat_product", "flatten",
-    "floor", "fma", "for_", "full", "full_like", "gemm", "get", "group_modes", "idx2crd", "if_", "inner_partition",
-    "is_static", "jit", "kernel", "left_inverse", "local_partition", "local_tile", "log", "log10", "log2",
-    "logical_divide", "logical_product", "make_composed_layout", "make_copy_atom", "make_cotiled_copy",
-    "make_fragment_like", "make_identity_layout", "make_identity_tensor", "make_layout", "make_layout_image_mask",
-    "make_layout_like", "make_layout_tv", "make_mma_atom", "make_ordered_layout", "make_rmem_tensor",
-    "make_rmem_tensor_like", "make_smem_tensor", "make_swizzle", "make_tensor", "make_tiled_copy",
-    "make_tiled_copy_A", "make_tiled_copy_B", "make_tiled_copy_C", "make_tiled_copy_C_atom", "make_tiled_copy_D",
-    "make_tiled_copy_S", "make_tiled_copy_tv", "make_tiled_mma", "math", "max_alignment", "max_common_layout",
-    "max_common_vector", "nullspace", "nvgpu", "outer_partition", "pipeline", "prefetch", "prepend", "print_layout",
-    "print_tensor", "printf", "product_each", "raked_product", "range", "range_constexpr", "rank", "rasterize",
-    "recast_layout", "recast_ptr", "recast_tensor", "repeat", "repeat_as_tuple", "repeat_like", "replace",
-    "right_inverse", "round_even", "round_up", "rsqrt", "runtime", "save_picture", "select", "shape", "shape_div",
-    "sin", "size", "size_in_bytes", "slice_", "sqrt", "stride", "struct", "sym_int", "sym_int32", "sym_int64",
-    "take", "tanh", "testing", "tile_to_shape", "tiled_divide", "tiled_product", "torch_op", "trunc", "typing",
-    "unflatten", "upcast", "utils", "weakly_congruent", "where", "while_", "with_shape", "zip_layout",
-    "zip_layouts", "zipped_divide", "zipped_product",
+    "ReductionOp", "Shape", "Stride", "Swizzle", "TFloat32", "Tensor", "TensorSSA", "TensorSpec", "ThrCopy", "ThrMma",
+    "Tile", "TiledCopy", "TiledMma", "Tiler", "TmaAtom", "Tuned", "TunedCall", "Tuning", "Uint1", "Uint16", "Uint32",
+    "Uint4", "Uint64", "Uint8", "Value", "absolute", "alias", "all_", "any_", "append", "arch", "argmax", "argmin",
+    "assume", "autotune", "autovec_copy", "basic_copy", "blocked_product", "bounds", "ceil", "ceil_div", "clear",
+    "coalesce", "compatible", "compile", "complement", "composition", "congruent", "const_expr", "copy", "cos",
+    "coshape", "cosize", "crd2crd", "crd2idx", "depth", "dice", "domain_offset", "downcast", "dynamic", "elem_less",
+    "erf", "exp", "exp2", "fill", "filter", "filter_zeros", "flat_divide", "flat_product", "flatten", "floor", "fma",
+    "for_", "full", "full_like", "gemm", "get", "group_modes", "idx2crd", "if_", "inner_partition", "is_static",
+    "jit", "kernel", "left_inverse", "local_partition", "local_tile", "log", "log10", "log2", "logical_divide",
+    "logical_product", "make_composed_layout", "make_copy_atom", "make_cotiled_copy", "make_fragment_like",
+    "make_identity_layout", "make_identity_tensor", "make_layout", "make_layout_image_mask", "make_layout_like",
+    "make_layout_tv", "make_mma_atom", "make_ordered_layout", "make_rmem_tensor", "make_rmem_tensor_like",
+    "make_smem_tensor", "make_swizzle", "make_tensor", "make_tiled_copy", "make_tiled_copy_A", "make_tiled_copy_B",
+    "make_tiled_copy_C", "make_tiled_copy_C_atom", "make_tiled_copy_D", "make_tiled_copy_S", "make_tiled_copy_tv",
+    "make_tiled_mma", "math", "max_alignment", "max_common_layout", "max_common_vector", "nullspace", "nvgpu",
+    "ones_like", "outer_partition", "pipeline", "prefetch", "prepend", "print_layout", "print_tensor", "printf",
+    "product_each", "raked_product", "range", "range_constexpr", "rank", "rasterize", "recast_layout", "recast_ptr",
+    "recast_tensor", "repeat", "repeat_as_tuple", "repeat_like", "replace", "right_inverse", "round_even", "round_up",
+    "rsqrt", "runtime", "save_picture", "select", "shape", "shape_div", "sin", "size", "size_in_bytes", "slice_",
+    "sqrt", "stride", "struct", "sym_int", "sym_int32", "sym_int64", "take", "tanh", "testing", "tile_to_shape",
+    "tiled_divide", "tiled_product", "torch_op", "trunc", "typing", "unflatten", "upcast", "utils",
+    "weakly_congruent", "where", "while_", "with_shape", "zeros_like", "zip_layout", "zip_layouts", "zipped_divide",
+    "zipped_product",
 ]  # fmt: skip
 
 

@@ -14,7 +14,8 @@ from ..scalars.arithmetic import check_computed, unary_type
 from ..scalars.dtypes import Boolean, Float32, Int32
 from ..scalars.numbers import check_numbers, check_operand, common_type, is_number, shown_number
 from ..scalars.values import Float, Value, compare, convert, wrap
-from ..tensors.fragments import Vec, combined, elementwise, unary_of
+from ..tensors.fragments import Vec, combined, elementwise, full_like, unary_of
+from ..tensors.tensor_base import Elements
 from ..tracing.state import insert_value
 from . import arch
 
@@ -162,6 +163,26 @@ def _first(better: str, x: Vec) -> Any:
             wins = wins | (compare("ne", best, best) & compare("eq", element, element))
         best, place = where(wins, element, best), where(wins, convert(index, Int32), place)
     return place
+
+
+def zeros_like(a: Vec | Elements, dtype: Any = None) -> Vec:
+    """A fragment of zeros in the shape of another, or of a tensor."""
+    return full_like(a, 0, dtype)
+
+
+def ones_like(a: Vec | Elements, dtype: Any = None) -> Vec:
+    """A fragment of ones in the shape of another, or of a tensor."""
+    return full_like(a, 1, dtype)
+
+
+def any_(x: Vec) -> Any:
+    """Whether one of the elements of a fragment holds, or is not 0."""
+    return x.to(Boolean).reduce("or")
+
+
+def all_(x: Vec) -> Any:
+    """Whether all elements of a fragment hold, or are not 0."""
+    return x.to(Boolean).reduce("and")
 
 
 def _has_fragment(*xs: Any) -> bool:

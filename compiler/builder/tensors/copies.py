@@ -204,18 +204,18 @@ def _filling(atom: CopyAtomAttr) -> CopyAtomAttr:
         return CopyAtomAttr(name, atom.value_type, atom.load, atom.store)
 
 
-def make_tiled_copy(atom: CopyAtom, layout_tv: Any, tiler: Any) -> TiledCopy:
+def make_tiled_copy(atom: CopyAtom, layout_tv: Any, tiler_mn: Any) -> TiledCopy:
     """The tiled copy by a layout that maps (thread, value) to a place of the tile, and the tile (CuTe's
     make_tiled_copy_impl): `make_tiled_copy(atom, tv_layout, (8, 128))`.
     """
-    return _tiled(algebra.make_tiled_copy_tv(_record(atom), _plain(layout_tv), _static(tuples(tiler))), atom)
+    return _tiled(algebra.make_tiled_copy_tv(_record(atom), _plain(layout_tv), _static(tuples(tiler_mn))), atom)
 
 
-def make_tiled_copy_tv(atom: CopyAtom, threads: Any, values: Any) -> TiledCopy:
+def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Any, val_layout: Any) -> TiledCopy:
     """The tiled copy by layouts of places of the tile to threads, and of places of a thread's part to its values
     (CuTe C++'s make_tiled_copy): `make_tiled_copy_tv(atom, make_layout((32, 8)), make_layout((4, 1)))`.
     """
-    return _tiled(algebra.make_tiled_copy(_record(atom), _plain(threads), _plain(values)), atom)
+    return _tiled(algebra.make_tiled_copy(_record(atom), _plain(thr_layout), _plain(val_layout)), atom)
 
 
 def make_cotiled_copy(atom: CopyAtom, atom_tv: Any, data: Any) -> TiledCopy:

@@ -297,27 +297,27 @@ class Home:
         store(self.tensor, value)
 
 
-def full(shape: Any, value: Scalar, dtype: Any) -> Vec:
-    """A fragment of a shape in which every element is `value`."""
+def full(shape: Any, fill_value: Scalar, dtype: Any) -> Vec:
+    """A fragment of a shape in which every element is `fill_value`."""
     target = as_dtype(dtype)
     modes = as_tuple(tuples(shape))
     if not is_fully_static(modes):
         raise TilefoldError(
             Code.BUILD_RUN_TIME, "the shape of a fragment must be static", "pass sizes as cute.Constexpr"
         )
-    if not is_scalar(value):
-        message = f"expected a value or a number, got {type(value).__name__}"
+    if not is_scalar(fill_value):
+        message = f"expected a value or a number, got {type(fill_value).__name__}"
         raise TilefoldError(Code.BUILD_VALUE, message, "x.broadcast_to(shape) repeats a fragment")
-    return Vec(Expression(modes, target, partial(_same, value)))
+    return Vec(Expression(modes, target, partial(_same, fill_value)))
 
 
-def full_like(fragment: Vec | Elements, value: Scalar, dtype: Any = None) -> Vec:
-    """A fragment in the shape of another, or of a tensor, in which every element is `value`."""
-    if not isinstance(fragment, Vec | AnyTensor):  # pyright: ignore[reportUnnecessaryIsInstance]
-        message = f"expected a fragment or a tensor, got {type(fragment).__name__}"
-        raise TilefoldError(Code.BUILD_VALUE, message, "cute.full(shape, value, type) takes a shape")
-    element = fragment.dtype if dtype is None else dtype
-    return full(fragment.shape, value, element)
+def full_like(a: Vec | Elements, fill_value: Scalar, dtype: Any = None) -> Vec:
+    """A fragment in the shape of another, or of a tensor, in which every element is `fill_value`."""
+    if not isinstance(a, Vec | AnyTensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+        message = f"expected a fragment or a tensor, got {type(a).__name__}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "cute.full(shape, fill_value, dtype) takes a shape")
+    element = a.dtype if dtype is None else dtype
+    return full(a.shape, fill_value, element)
 
 
 def _kept_leaves(profile: Any, shape: Shape) -> list[tuple[int, ...]]:

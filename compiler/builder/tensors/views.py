@@ -27,7 +27,7 @@ from ....dialects.tile import (
 )
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.core import ComposedLayout, Layout
-from ....layout.algebra.inttuple import leaves
+from ....layout.algebra.inttuple import dice_tuple, leaves
 from ....layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import Index
 from ..scalars.values import MOST, Int, index_of
@@ -52,7 +52,8 @@ def local_tile(tensor: T, tiler: Any, coord: Any, proj: Any = None) -> T:
     """The tile at a coordinate of the tensor's tiles: `local_tile(mA, (128, 64), (m, None))`: (BLK_M,BLK_K,k).
 
     `None` keeps a mode of the tiles; an integer in place of the tuple counts through all tiles, the first mode fastest.
-    With `proj=(1, None, 1)` only the modes marked 1 of tiler and coordinate are used (CuTe's Step).
+    With `proj=(1, None, 1)` only the modes marked 1 of tiler and coordinate are used (CuTe's Step); modes of the
+    coordinate beyond those of `proj` stay.
     """
     return _tiles(LocalTileOp, tensor, tiler, coord, proj)
 
@@ -72,6 +73,11 @@ def outer_partition(tensor: T, tiler: Any, coord: Any) -> T:
 
 
 def _tiles(op: type[LayoutViewOp], tensor: T, tiler: Any, coord: Any, proj: Any) -> T:
+    if proj is not None and len(as_tuple(coord)) > len(as_tuple(proj)):
+        kept = as_tuple(tuples(proj))
+        further = as_tuple(coord)[len(kept) :]
+        tiler = dice_tuple(kept, as_tuple(tuples(tiler)))
+        coord, proj = (*dice_tuple(kept, as_tuple(tuples(coord))[: len(kept)]), *further), None
     attribute, operands = split_coordinate(coord)
     properties: dict[str, Any] = {"tiler": _tiler(as_tuple(tiler)), "coord": attribute}
     if proj is not None:
