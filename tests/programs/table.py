@@ -79,8 +79,8 @@ PROGRAMS: tuple[Program, ...] = (
             "mbarrier_lifecycle", "red", "reduction/block_smem_reduce", "reduction/cluster_smem_reduce",
             "reduction/thread_vector_reduce", "reduction/warp_vector_reduce", "redux_sync", "shfl_sync",
             "tma/tma_1cta_mbarrier", "tma/tma_load_store", "tma/tma_load_to_ldmatrix", "tma/tma_multicast",
-            "tma/tma_pipeline_count2", "tma/tma_pipeline_pingpong", "tma/tma_pipeline_single_warp",
-            "tma/tma_pipeline_warpspec", "tma/tma_store", "tma/tma_swizzle_modes", "vote_sync",
+            "tma/tma_swizzle_modes", "tutorial/01_hello_world", "tutorial/04_tma_load", "tutorial/07_vectorized_array",
+            "vote_sync",
         )
     ),
     *(
@@ -89,6 +89,12 @@ PROGRAMS: tuple[Program, ...] = (
             ("mapa", "a block ends while a peer may still read its shared memory"),
             ("pipeline_software_fill", "one thread arrives for its warp, and nothing orders the others before it"),
             ("warp_named_barrier", "one thread arrives for its warp, and nothing orders the others before it"),
+            ("tma/tma_pipeline_count2", "one thread arrives for its warp, and nothing orders the others before it"),
+            ("tma/tma_pipeline_pingpong", "one thread arrives for its warp, and nothing orders the others before it"),
+            ("tma/tma_pipeline_warpspec", "one thread arrives for its warp, and nothing orders the others before it"),
+            ("tma/tma_pipeline_single_warp", "a copy into a stage begins while slow warps may still read it"),
+            ("tma/tma_store", "each warp stores the whole tile, to the same place"),
+            ("tutorial/06_softmax", "a warp writes its sum where others may still read the maximum"),
         )
     ),
     *(
