@@ -29,6 +29,8 @@ IN_CLUSTERS: Options = {"cluster": (2, 1)}
 FLAT: Options = {"m": 64, "n": 256, "stages": 4}
 WIDE: Options = {"n": 256, "stages": 4, "takes_turns": False}
 """Tiles of 128 x 256 that two warpgroups share."""
+WIDER: Options = {"n": 192, "stages": 4}
+"""Tiles of 128 x 192, of which each of two warpgroups computes its own."""
 SMALL: Options = {"n": 64, "stages": 8, "takes_turns": False}
 SMALL_IN_TURNS: Options = {"m": 64, "stages": 8}
 
@@ -50,7 +52,7 @@ class Contest:
 CONTESTS = (
     Contest(Gemm("f16", 2048, 2048, 2048), 1.0, (IN_TURNS, IN_CLUSTERS, FLAT)),
     Contest(Gemm("f16", 4096, 4096, 4096), 1.0),
-    Contest(Gemm("f16", 8192, 8192, 8192), 1.06),
+    Contest(Gemm("f16", 8192, 8192, 8192), 1.06, (IN_TURNS, WIDER)),
     Contest(Gemm("f16", 1024, 1024, 1024), 1.0, (SMALL, SMALL_IN_TURNS)),
     Contest(Gemm("f16", 4000, 4008, 4016), 1.0),
     Contest(Gemm("f16", 8192, 8192, 512), 1.0),

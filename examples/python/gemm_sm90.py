@@ -74,14 +74,21 @@ class Config:
         return self.cluster[1], self.cluster[0]
 
 
+MANY = 24
+"""So many tiles for each block are many."""
+
+
 def chosen_config(m: int, n: int, blocks: int, is_tf32: bool = False, layers: int = 1) -> Config:
     """The fastest configuration on an H200: consumers take turns, unless there are too few tiles for all blocks, or
-    tiles at the edges, which take as long as others, or one warpgroup cannot keep the tensor cores busy.
+    tiles at the edges, which take as long as others, or one warpgroup cannot keep the tensor cores busy. Where there
+    are many tiles, wider ones load less.
     """
     tiles = -(-m // 128) * -(-n // 128) * layers
     if tiles < blocks:
         return Config(n=64, stages=8, takes_turns=False)
-    return Config() if m % 128 == n % 128 == 0 and not is_tf32 else Config(n=256, stages=4, takes_turns=False)
+    if m % 128 or n % 128 or is_tf32:
+        return Config(n=256, stages=4, takes_turns=False)
+    return Config(n=192, stages=4) if tiles >= MANY * blocks else Config()
 
 
 def load_of(blocks: int) -> Any:

@@ -166,7 +166,12 @@ def test_machine_code(module: Any, config: str, multiplications: int) -> None:
 
 @pytest.mark.parametrize(
     ("shape", "config"),
-    [((4096, 4096), {}), ((1024, 1024), {"n": 64, "stages": 8, **SHARED}), ((4000, 4008), CONFIGS["two consumers"])],
+    [
+        ((4096, 4096), {}),
+        ((8192, 8192), {"n": 192, "stages": 4}),
+        ((1024, 1024), {"n": 64, "stages": 8, **SHARED}),
+        ((4000, 4008), CONFIGS["two consumers"]),
+    ],
 )
 def test_the_configuration_that_is_chosen(module: Any, shape: tuple[int, int], config: dict[str, Any]) -> None:
     assert module.chosen_config(*shape, 132) == module.Config(**config)
