@@ -70,7 +70,9 @@ ELEMENTWISE: Sequence[Callable[[Any, Any, Any, Any, Any], Any]] = (
     lambda np, a, b, row, column: -abs(a - b),
     lambda np, a, b, row, column: np.where(a > row, a, b),
     lambda np, a, b, row, column: np.where((a > row) & (b < 1), 0.5, column),
-    lambda np, a, b, row, column: np.maximum(a, row) * np.minimum(b, 1.0),
+    lambda of, a, b, row, column: (
+        cute.math.max(a, row) * cute.math.min(b, 1.0) if of is cute else np.maximum(a, row) * np.minimum(b, 1.0)
+    ),
     lambda np, a, b, row, column: np.exp(a) + np.log(b) + np.sqrt(row) + np.tanh(column),
     lambda np, a, b, row, column: np.exp2(a) + np.log2(b) + np.sin(row) * np.cos(column) + np.floor(a * 4),
     lambda np, a, b, row, column: (a + b) * (a + b) + a**3,

@@ -30,6 +30,8 @@ _FAST: Mapping[str, tuple[str, float, float]] = MappingProxyType({
 class Function(Protocol):
     """A mathematical function."""
 
+    __name__: str
+
     def __call__(self, x: Any, fastmath: bool = False) -> Any: ...
 
 
