@@ -317,3 +317,15 @@ def test_registers_like_a_tensor_have_the_first_mode_as_the_fastest() -> None:
         assert str(cute.make_fragment_like(A).layout) == "(2,3,4):(1,8,2)"
 
     kernel(np.zeros((2, 3, 4), np.float32)).build(32)
+
+
+def test_a_projection_leaves_the_coordinates_of_modes_that_are_not_tiled() -> None:
+    @cute.kernel
+    def tiles(A: cute.Tensor, out: cute.Tensor) -> None:
+        m, n, batch = cute.arch.block_idx()
+        part = cute.local_tile(A, (2, 8, 4), (m, n, None, batch), proj=(1, None, 1))
+        out[batch] = part[1, 3, 1]
+
+    a, out = np.arange(4 * 8 * 2, dtype=np.int32).reshape(4, 8, 2), np.zeros(2, np.int32)
+    tiles(a, out).launch(grid=(1, 1, 2), block=1, device="sim")
+    assert out.tolist() == a[1, 7].tolist()

@@ -12,6 +12,8 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
+from tilefold.cute import utils
+from tilefold.cute.hardware import HardwareInfo
 from tilefold.cute.host.streams import torch_module
 
 
@@ -89,8 +91,28 @@ def _itself(tensor: Any, *_: Any, **__: Any) -> Any:
     return tensor
 
 
+_MULTIPROCESSORS = 4
+"""Those of the GPU that there is not: persistent kernels have as many blocks."""
+
+
+class _Hardware(HardwareInfo):
+    """The sizes of the GPU that there is not."""
+
+    def get_max_active_clusters(self, cluster_size: int) -> int:
+        return max(_MULTIPROCESSORS // cluster_size, 1)
+
+    def get_device_multiprocessor_count(self) -> int:
+        return _MULTIPROCESSORS
+
+    def get_l2_cache_size_in_bytes(self) -> int:
+        return 1 << 20
+
+
 def stay_on_host() -> None:
-    """Has torch, if there is one, do in the host's memory what a program asks of a GPU."""
+    """Has torch, if there is one, do in the host's memory what a program asks of a GPU; `utils.HardwareInfo` has the
+    sizes of a small one.
+    """
+    utils.HardwareInfo = _Hardware
     if find_spec("torch") is None:
         return
     torch = torch_module()
@@ -101,7 +123,12 @@ def stay_on_host() -> None:
         setattr(torch.Tensor, name, _on_host(getattr(torch.Tensor, name), host))
     torch.Tensor.cuda = torch.Tensor.pin_memory = _itself
     properties = SimpleNamespace(
-        name="the simulator", multi_processor_count=4, major=9, minor=0, total_memory=1 << 34, L2_cache_size=1 << 20
+        name="the simulator",
+        multi_processor_count=_MULTIPROCESSORS,
+        major=9,
+        minor=0,
+        total_memory=1 << 34,
+        L2_cache_size=1 << 20,
     )
     answers = {
         "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0, "set_device": None,

@@ -14,6 +14,7 @@ from ..instructions.math import maximum, where
 from ..scalars.dtypes import Int32
 from ..scalars.values import Bool, Value, check_integer, convert
 from ..tensors.views import rasterize
+from ..tracing.state import host
 from ..tracing.stateful import Stateful
 from .groups import refused
 
@@ -94,7 +95,7 @@ class StaticPersistentTileScheduler(Stateful):
         """
         m, n, layers = params.clusters
         total = m * n * layers
-        if isinstance(total, Value):
+        if isinstance(total, Value) and host() is None:
             hint = "compute the grid on the host, from the shapes of the arrays"
             raise TilefoldError(Code.BUILD_RUN_TIME, "a grid is static, but the number of tiles is not", hint)
         if type(max_active_clusters) is not int or max_active_clusters < 1:
