@@ -186,3 +186,15 @@ def test_addresses_are_arguments() -> None:
     assert a.tolist() == b.tolist() == [0, 4, 8, 12, 4, 5]
     with pytest.raises(TilefoldError, match="is outside of"):
         compiled(p, Buffer(q), 3)
+
+
+def test_a_launch_says_how_many_blocks_a_multiprocessor_holds() -> None:
+    @cute.jit
+    def run(A: cute.Tensor) -> None:
+        double(A).launch(grid=1, block=4, min_blocks_per_mp=3)
+
+    a = np.ones((4, 1), np.int32)
+    compiled = cute.compile(run, a)
+    compiled(a)
+    assert a.tolist() == [[2]] * 4
+    assert "min_blocks(3)" in compiled.kernels[0].to_cute()

@@ -22,7 +22,7 @@ from tilefold.dialects.tile import MakeTensorOp
 from tilefold.layout.algebra.core import cosize
 from tilefold.runtime.arrays.array import Array as ArrayRecord
 from tilefold.runtime.engine import RunResult
-from tilefold.runtime.errors import LaunchError, argument_error, dim3
+from tilefold.runtime.errors import Dim3, LaunchError, argument_error, dim3
 from tilefold.runtime.options import LaunchOptions, RunOptions, launch_attributes
 
 from ..annotations import is_constexpr
@@ -102,20 +102,24 @@ class HostKernelCall:
         device: str = "auto",
         stage: str | None = None,
         use_pdl: bool = False,
+        min_blocks_per_mp: int | None = None,
         races: bool = True,
         max_steps: int | None = None,
         max_memory: int | None = None,
         seed: int = 0,
         **more: Unpack[LaunchOptions],
     ) -> RunResult | None:
-        """Launches the kernel; see `KernelCall.launch`. Where the function is compiled, each of its calls does."""
+        """Launches the kernel; see `KernelCall.launch`. Where the function is compiled, each of its calls does.
+
+        `min_blocks_per_mp` is the blocks that a multiprocessor is to hold at least, where the kernel does not say it.
+        """
         trace = host()
         assert isinstance(trace, HostTrace), "a function of the host is executed"
         attributes = launch_attributes(None if cluster is None else _numbers(cluster), use_pdl, **more)
         asked = Asked(device, stage, stream, attributes)
         options = RunOptions(races, max_steps, max_memory, seed)
         block = dim3("block", _numbers(block))
-        plain = self._plain(trace)
+        plain = self._plain(trace) if min_blocks_per_mp is None else None
         if plain is not None and trace.eager:
             grid = _numbers(grid)
             if isinstance(stream, StreamSlot):
@@ -125,7 +129,7 @@ class HostKernelCall:
 
                 call = self.kernel(*plain)
                 return launch(call, grid, block, asked, options)
-        step = self._traced(trace, grid, block, asked, options)
+        step = self._traced(trace, grid, block, min_blocks_per_mp, asked, options)
         trace.steps.append(step)
         if not trace.eager:
             return None
@@ -154,12 +158,12 @@ class HostKernelCall:
         return plain
 
     def _traced(
-        self, host: HostTrace, grid: Any, block: tuple[int, int, int], asked: Asked, options: RunOptions
+        self, host: HostTrace, grid: Any, block: Dim3, min_blocks: int | None, asked: Asked, options: RunOptions
     ) -> HostLaunch:
         kernel, o = self.kernel, self.kernel.options
         annotations = kernel.signature.annotations
         arguments = {name: _argument(host, value, annotations[name]) for name, value in self.given.items()}
-        bounds = LaunchBounds(block, o.min_blocks, o.max_registers, o.cluster, o.non_portable)
+        bounds = LaunchBounds(block, o.min_blocks or min_blocks, o.max_registers, o.cluster, o.non_portable)
         traced = trace(kernel.rewritten, arguments, bounds, o.name)
         built = kernel.built_for_host(traced)
         sizes = as_tuple(grid)
