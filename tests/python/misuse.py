@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import CodeType
+from typing import Any
 
 import numpy as np
 from tilefold.base.errors import TilefoldError
@@ -42,7 +43,8 @@ FORMS = (
 def expressions(seed: int, count: int) -> list[str]:
     """Calls and operators on things chosen at random, the same for a seed."""
     chance = random.Random(seed)
-    names = [f"cute.{each}" for each in cute.__all__ if callable(getattr(cute, each)) and each not in LAUNCHES]
+    offered = [each for each in cute.__all__ if each not in LAUNCHES and getattr(cute, each) is not Any]
+    names = [f"cute.{each}" for each in offered if callable(getattr(cute, each))]
     names += [f"cute.arch.{each}" for each in cute.arch.__all__ if callable(getattr(cute.arch, each))]
     names += [f"cute.nvgpu.{each}" for each in cute.nvgpu.__all__ if callable(getattr(cute.nvgpu, each))]
     found: list[str] = []
