@@ -16,17 +16,18 @@ _GRACE_SECONDS = 1.0
 """How long an interrupted command has to clean up. LLVM, the assembler and a kernel on a GPU hear of no interrupt."""
 
 
-def _end_interrupted() -> "NoReturn":
-    """One line, and the status."""
+def _end_interrupted(interrupt: BaseException | None = None) -> "NoReturn":
+    """One line, the notes of the interrupt, and the status."""
     try:
-        os.write(2, b"tilefold: interrupted\n")
+        lines = ["tilefold: interrupted", *getattr(interrupt, "__notes__", ())]
+        os.write(2, ("\n".join(lines) + "\n").encode(errors="replace"))
     finally:
         os._exit(EXIT_INTERRUPTED)
 
 
 def _report_uncaught(kind: type[BaseException], error: BaseException, trace: "TracebackType | None") -> None:
     if kind is KeyboardInterrupt:
-        _end_interrupted()
+        _end_interrupted(error)
     sys.__excepthook__(kind, error, trace)
 
 
@@ -56,9 +57,9 @@ def main() -> int:
     except MemoryError:
         os.write(2, b"tilefold: there is not enough memory\n")
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         _drop_unwritten(sys.stdout)
-        _end_interrupted()
+        _end_interrupted(interrupt)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done; the rest takes no time
         for stream in (sys.stdout, sys.stderr):

@@ -13,7 +13,7 @@ from xdsl.traits import SymbolTable
 
 from ...base.errors import Code as ErrorCode
 from .faults import SimulationError, Site, site_of
-from .translate import Code, Event, Translator
+from .translate import BODIES_BETWEEN_PAUSES, Code, Event, Pause, Translator
 from .values.values import Value, varies
 from .warp import Warp
 
@@ -43,13 +43,13 @@ class Function:
         Raises SimulationError (E3212) where calls nest too deeply.
         """
         caller = warp.registers
-        warp.calls.append(len(self.frame))
-        if len(warp.calls) > MAX_DEPTH or sum(warp.calls) > MAX_FRAMES:
+        warp.calls.append(caller)
+        if len(warp.calls) > MAX_DEPTH or len(self.frame) + sum(map(len, warp.calls)) > MAX_FRAMES:
             lane = int(warp.lane_numbers()[0])
             text = f"functions call each other {len(warp.calls)} levels deep"
             warp.fault(ErrorCode.SIM_DEPTH, self.site, lane, text, f"at most {MAX_DEPTH} calls can nest; use a loop")
         warp.registers = list(self.frame)
-        number, values = 0, arguments
+        number, values, jumps, pause = 0, arguments, 0, Pause(self.site)
         while True:
             block = self.blocks[number]
             for slot, value in zip(block.args, values, strict=True):
@@ -58,6 +58,9 @@ class Function:
             jump = self.jumps[number]
             if jump is None:
                 break
+            jumps += 1
+            if jumps % BODIES_BETWEEN_PAUSES == 0:
+                yield pause
             number, passed = jump(warp)
             values = [warp.registers[slot] for slot in passed]
         results = [warp.registers[slot] for slot in block.results]

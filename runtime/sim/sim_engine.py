@@ -29,6 +29,7 @@ from .memory.local import LocalSpace
 from .memory.provenance import pieces
 from .memory.spaces import Space
 from .memory.undefined import Trace, UndefinedReadError, agreed
+from .ordering.liveness import Watch
 from .ordering.races import MAX_THREADS
 from .ordering.schedule import run_cluster
 from .rules import rule_of
@@ -187,7 +188,12 @@ class SimEngine:
         with deep_stack(site_of(kernel)), np.errstate(all="ignore"):
             code = translator.block(kernel.body.block)
             self._build(launch, spaces, bindings, site_of(kernel))
-            self._run(launch, spaces, code, translator.initial)
+            watch = Watch(launch, spaces.digest, translator.accesses)
+            try:
+                self._run(launch, spaces, code, translator.initial, watch)
+            except KeyboardInterrupt as interrupt:
+                interrupt.add_note(f"simulator: {watch.where()}")
+                raise
         counters = Counters(
             MappingProxyType(translator.instructions()),
             tuple(access.count() for access in translator.accesses if access.requests),
@@ -217,7 +223,7 @@ class SimEngine:
         for binding in bindings:
             spaces.global_.arena.fill(binding.offset, binding.argument.storage, binding.argument.initialised)
 
-    def _run(self, launch: Launch, spaces: Spaces, code: Code, initial: list[object]) -> None:
+    def _run(self, launch: Launch, spaces: Spaces, code: Code, initial: list[object], watch: Watch) -> None:
         """Runs the clusters one after the other."""
         config = launch.config
         order = None if self.seed is None else Random(self.seed)
@@ -227,13 +233,14 @@ class SimEngine:
             numbers = order.sample(numbers, len(numbers))
         for number in numbers:
             cluster = Cluster(launch, number, size, launch.tick())
+            watch.begun += size
             spaces.shared.reset()
             for rank in range(size):
                 block = Block(cluster, launch.coordinate(number * size + rank), rank)
                 for index in range(-(-config.threads // WARP)):
                     Warp(block, index, min(WARP, config.threads - index * WARP), list(initial))
             launch.tick()  # accesses come after the begin of every block
-            run_cluster(cluster, code, order)
+            run_cluster(cluster, code, order, watch)
 
 
 def _check_config(kernel: KernelOp, config: LaunchConfig) -> None:

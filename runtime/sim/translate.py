@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
+from zlib import crc32
 
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
@@ -54,9 +55,15 @@ class Barrier:
     """The votes of its threads, where the barrier reduces a predicate."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Pause:
-    """A warp yields this so that others may go on before it does."""
+    """A warp yields this so that others may go on before it does; one object for each operation. `look` names the
+    place that the warp looks at next, in memory of the name `space`, where it may wait for a change.
+    """
+
+    site: Site
+    look: Callable[[Warp], str] | None = None
+    space: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,9 @@ class Until:
     code: ErrorCode = ErrorCode.SIM_BARRIER
     hint: str = "let as many threads and copies arrive as the mbarrier was made for, and wait for the right parity"
 
+
+BODIES_BETWEEN_PAUSES = 64
+"""How often the body of a loop without a bound runs before other warps go on."""
 
 Step: TypeAlias = Callable[[Warp], None]
 Event: TypeAlias = Barrier | Pause | Until
@@ -272,6 +282,15 @@ class Spaces:
     global_: Space
     shared: Space
     local: LocalSpace
+
+    def digest(self) -> int:
+        """A checksum of all bytes and their states."""
+        arenas = self.global_.arena, self.shared.arena
+        arrays = [part for arena in arenas for part in (arena.data[1], arena.state[1])]
+        total = 0
+        for part in (*arrays, *self.local.contents()):
+            total = crc32(part.data, total)
+        return total
 
     def of(self, space: StateSpace) -> Space | None:
         """The memory of a state space; None for local."""

@@ -83,6 +83,8 @@ class Launch:
     """Faults of some operations, or of all where it is None, that do not end the launch: it goes on without harm."""
     clock: int = 1
     steps: int = 0
+    site: Site | None = None
+    """The operation whose body ran last."""
     printed: int = 0
 
     def forgives(self, code: Code, site: Site) -> bool:
@@ -114,6 +116,7 @@ class Launch:
     def spend(self, steps: int, site: Site) -> None:
         """Counts operations that the one at `site` executes. SimulationError (E3210) beyond the budget."""
         self.steps += steps
+        self.site = site
         if self.steps > self.budget.steps:
             raise SimulationError(
                 Code.SIM_STEPS,
@@ -256,8 +259,8 @@ class Warp:
     """Its parts of multiplications by its warpgroup for which it has not waited."""
     committed: int = 0
     """Groups of multiplications that it has committed."""
-    calls: list[int] = field(default_factory=lambda: [])
-    """The sizes of the frames of the functions that have not returned."""
+    calls: list[list[Value]] = field(default_factory=lambda: [])
+    """The registers of those who called the functions that have not returned."""
     defined: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
     """Addresses and widths in local memory that are known to be written in all lanes."""
     mask: Bools | None = None

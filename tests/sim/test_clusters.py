@@ -73,8 +73,8 @@ def test_two_blocks_of_a_cluster_wait_for_each_other(seed: int | None) -> None:
 
 def test_blocks_of_two_clusters_run_one_after_the_other() -> None:
     arrays = {"A": np.zeros(1, np.int32), "B": np.zeros(4, np.int32)}
-    engine = SimEngine(budget=Budget(steps=1000))
-    fault(entry(PING_PONG, POINTERS, "1"), "E3210", grid=(2, 1, 1), block=(1, 1, 1), engine=engine, **arrays)
+    engine = SimEngine(budget=Budget(steps=10_000))
+    fault(entry(PING_PONG, POINTERS, "1"), "E3231", grid=(2, 1, 1), block=(1, 1, 1), engine=engine, **arrays)
 
 
 OWN = (
@@ -185,7 +185,7 @@ def test_a_deadlock_names_the_blocks() -> None:
 %t32 = arith.constant 32 : index
 %low = arith.cmpi ult, %t, %t32 : index
 scf.if %low {
-  ptx.bar.sync 1
+  ptx.bar.sync 1 threads 64
 }
 """
     )
@@ -194,7 +194,7 @@ scf.if %low {
     error = fault(entry(body, POINTERS, "64"), "E3207", **options, **arrays)
     assert error.message.endswith(
         "warp 0 waits at barrier 1 for ever; "
-        "barrier 1 of block (0,0,0), phase 0: 1 of 2 warps, warp 0 of block (0,0,0) waits; "
-        "barrier 1 of block (1,0,0), phase 0: 1 of 2 warps, warp 0 of block (1,0,0) waits; "
+        "barrier 1 of block (0,0,0), phase 0: 32 of 64 threads, warp 0 of block (0,0,0) waits; "
+        "barrier 1 of block (1,0,0), phase 0: 32 of 64 threads, warp 0 of block (1,0,0) waits; "
         "warps 1 of block (0,0,0) and 1 of block (1,0,0) have ended"
     )

@@ -58,6 +58,10 @@ class LocalSpace:
         self._state = np.full((threads, size), ABSENT, np.uint8)
         self._touched = np.full((threads, size), TOUCHED, np.uint8) if self.has_warpgroups else None
 
+    def contents(self) -> tuple[Bytes, Bytes]:
+        """The bytes of all frames, and their states."""
+        return self._data, self._state
+
     def define(self, warp: Warp, allocation: Allocation) -> None:
         """Begins the life of an allocation in the active lanes: its bytes become undefined."""
         start, end = allocation.start, allocation.start + allocation.size

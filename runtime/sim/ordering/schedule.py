@@ -12,10 +12,11 @@ import numpy as np
 from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
 from ..faults import SimulationError, Site
-from ..translate import Barrier, Code, Pause, Suspension, Until
+from ..translate import Barrier, Code, Event, Pause, Suspension, Until
 from ..warp import Block, Cluster, Warp
 from .bulk import drain, leave
 from .clocks import meet_block, meet_warps, snapshot
+from .liveness import Watch
 from .mbarrier import misled, progress
 
 Entry: TypeAlias = tuple[Warp, Suspension, Barrier]
@@ -38,8 +39,10 @@ class Meeting:
         """The warps that wait here."""
         return [warp for warp, _, barrier in self.arrived if barrier.waits]
 
-    def is_complete(self) -> bool:
-        """Whether all that meet here have arrived. Each warp counts as 32 threads (PTX ISA, bar)."""
+    def is_complete(self, left: Sequence[Warp]) -> bool:
+        """Whether all that meet here have arrived, where these warps of the block have not returned: whole warps that
+        have do not count among all threads of the block from sm_70 on. Each warp counts as 32 threads (PTX ISA, bar).
+        """
         warp, _, barrier = self.arrived[-1]
         for _, _, other in self.arrived:
             if other.threads != barrier.threads:
@@ -47,14 +50,19 @@ class Meeting:
                 text = f"warps meet at barrier {barrier.id} with different numbers of threads, {counts}"
                 warp.fault(ErrorCode.SIM_BARRIER, barrier.site, 0, text, "give one number wherever the barrier is used")
         if barrier.threads is None:
-            return len(self.arrived) == len(self.block.warps)
+            return len(self.arrived) == len(left)
         return len(self.arrived) * WARP >= barrier.threads
 
-    def release(self) -> list[tuple[Warp, Suspension]]:
-        """Records the order of the complete barrier, and begins the next phase; the warps that may go on."""
-        if self.arrived[0][2].threads is None:
+    def release(self, left: Sequence[Warp]) -> list[tuple[Warp, Suspension]]:
+        """Records the order of the complete barrier, and begins the next phase; the warps that may go on. Nothing
+        orders the accesses of warps that have returned.
+        """
+        if self.arrived[0][2].threads is None and len(left) == len(self.block.warps):
             meet_block(self.block)
         else:
+            if self.arrived[0][2].threads is None:
+                for warp in left:
+                    warp.offered = snapshot(warp, np.arange(warp.lanes))
             meet_warps([warp for warp, _, _ in self.arrived], self.waiting)
         votes = [barrier.votes for _, _, barrier in self.arrived if barrier.votes is not None]
         totals = sum(part.holding for part in votes), sum(part.threads for part in votes)
@@ -72,28 +80,37 @@ class Meeting:
         return f"{len(self.arrived) * WARP} of {threads} threads"
 
 
-def run_cluster(cluster: Cluster, code: Code, order: Random | None) -> None:
+def run_cluster(cluster: Cluster, code: Code, order: Random | None, watch: Watch) -> None:
     """Runs all warps of a cluster to their end: in their order, or picked by `order` wherever several could go on.
 
-    SimulationError (E3207) where some warps wait at a barrier or an mbarrier for ever, (E3217) for bulk copies that
-    outlast their shared memory, and the errors of the kernel's
-    steps.
+    SimulationError (E3207) where some warps wait at a barrier or an mbarrier for ever, (E3231) where they go round
+    for ever as the `watch` sees, (E3217) for bulk copies that outlast their shared memory, and the errors of the
+    kernel's steps.
     """
     ready: list[tuple[Warp, Suspension]] = [(warp, code.run(warp)) for warp in cluster.warps]
     meetings: dict[tuple[int, int], Meeting] = {}
     held: Held = []
     ended: list[Warp] = []
+    event: Event | None = None
     while _wake(held, ready) or ready:
+        if event is not None and watch.running is not None:
+            watch.note(watch.running, event, lambda: [warp for warp, _ in ready])
         warp, run = ready.pop(0 if order is None else order.randrange(len(ready)))
+        watch.running = warp
         event = next(run, None)
         progress(cluster)
         if event is None:
+            watch.end_window()
             leave(warp)
             for part in warp.multiplications:
                 part.refuse_end()
             ended.append(warp)
             cluster.barrier.end(warp)
-            if all(other in ended for other in warp.block.warps):
+            left = [other for other in warp.block.warps if other not in ended]
+            for meeting in meetings.values():
+                if meeting.block is warp.block and meeting.arrived and meeting.is_complete(left):
+                    ready.extend(meeting.release(left))
+            if not left:
                 cluster.reach.end(warp.block)
         elif isinstance(event, Pause):
             ready.append((warp, run))
@@ -107,8 +124,9 @@ def run_cluster(cluster: Cluster, code: Code, order: Random | None) -> None:
                 ready.append((warp, run))
             if event.threads is not None:
                 warp.offered = snapshot(warp, np.arange(warp.lanes))
-            if meeting.is_complete():
-                ready.extend(meeting.release())
+            left = [other for other in warp.block.warps if other not in ended]
+            if meeting.is_complete(left):
+                ready.extend(meeting.release(left))
     if len(ended) < len(cluster.warps):
         _refuse([meetings[key] for key in sorted(meetings)], held, ended)
     drain(cluster)

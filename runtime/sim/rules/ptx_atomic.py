@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
 from ....dialects import ptx
+from ..faults import site_of
 from ..memory.spaces import Atomic, Space
 from ..ordering.clocks import fence
 from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator
@@ -68,7 +70,30 @@ def _orders(order: str) -> tuple[bool, bool]:
     return order in ("acquire", "acq_rel"), order in ("release", "acq_rel")
 
 
-def _atom(op: ptx.AtomOp | ptx.RedOp, t: Translator) -> Step:
+def _look(space: Space, pointer: int) -> Callable[[Warp], str]:
+    """Names the first address that the active lanes have in a register."""
+    return lambda warp: space.show(int(warp.select(warp.registers[pointer])[0]))
+
+
+def _in_loop(op: ptx.AtomOp | ptx.AtomCasOp, step: Step, space: Space, pointer: int) -> Step | Suspending:
+    """The step of an atomic operation. In a loop without a bound it lets other warps go on first, as the loop may wait
+    for one of them.
+    """
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, scf.WhileOp):
+        parent = parent.parent_op()
+    if parent is None:
+        return step
+    pause = Pause(site_of(op), _look(space, pointer), space.name)
+
+    def run(warp: Warp) -> Suspension:
+        yield pause
+        step(warp)
+
+    return Suspending(run)
+
+
+def _atom(op: ptx.AtomOp | ptx.RedOp, t: Translator) -> Step | Suspending:
     pointer, value, kind = t.slot(op.ptr), t.slot(op.value), t.kind(op.value)
     space, change = _shared_space(t, op.ptr), changes(op.kind.data, kind)
     access = t.access(op, space.name, "atomic", kind.bytes)
@@ -83,10 +108,10 @@ def _atom(op: ptx.AtomOp | ptx.RedOp, t: Translator) -> Step:
         if result is not None:
             registers[result] = from_bytes(warp, before, kind)
 
-    return step
+    return _in_loop(op, step, space, pointer) if isinstance(op, ptx.AtomOp) else step
 
 
-def _cas(op: ptx.AtomCasOp, t: Translator) -> Step:
+def _cas(op: ptx.AtomCasOp, t: Translator) -> Step | Suspending:
     pointer, compare, value, result = t.slot(op.ptr), t.slot(op.compare), t.slot(op.value), t.slot(op.result)
     kind, space = t.kind(op.value), _shared_space(t, op.ptr)
     access = t.access(op, space.name, "atomic", kind.bytes)
@@ -102,16 +127,17 @@ def _cas(op: ptx.AtomCasOp, t: Translator) -> Step:
         before = space.update(warp, access, registers[pointer], Atomic(change, acquires, releases))
         registers[result] = from_bytes(warp, before, kind)
 
-    return step
+    return _in_loop(op, step, space, pointer)
 
 
 def _load_acquire(op: ptx.LoadAcquireOp, t: Translator) -> Suspending:
     pointer, result, kind = t.slot(op.ptr), t.slot(op.result), t.kind(op.result)
     space = _shared_space(t, op.ptr)
     access = t.access(op, space.name, "load", kind.bytes)
+    pause = Pause(site_of(op), _look(space, pointer), space.name)
 
     def run(warp: Warp) -> Suspension:
-        yield Pause()  # a loop that waits for another warp's store lets that warp go on
+        yield pause  # a loop that waits for another warp's store lets that warp go on
         content = space.observe(warp, access, warp.registers[pointer], acquires=True)
         warp.registers[result] = from_bytes(warp, content, kind)
 
@@ -135,8 +161,10 @@ def _fence(op: ptx.FenceOp, t: Translator) -> Step:
 
 
 def _nanosleep(op: ptx.NanosleepOp, t: Translator) -> Suspending:
+    pause = Pause(site_of(op))
+
     def run(warp: Warp) -> Suspension:
-        yield Pause()
+        yield pause
 
     return Suspending(run)
 

@@ -172,8 +172,14 @@ def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierTryWa
     by_state = isinstance(op, ptx.MbarrierTryWaitStateOp)
     barriers, phase, done = Barriers(op, op.bar, t), t.slot(op.state if by_state else op.parity), t.slot(op.done)
 
+    def look(warp: Warp) -> str:
+        barrier, _ = next(barriers.by_row(warp))
+        return f"the mbarrier at {barriers.shared.show_row(barrier.row, MBARRIER_BYTES)}, {barrier.missing()}"
+
+    pause = Pause(barriers.site, look)
+
     def run(warp: Warp) -> Suspension:
-        yield Pause()  # a loop that waits for another warp's arrival lets that warp go on
+        yield pause  # a loop that waits for another warp's arrival lets that warp go on
         given = warp.registers[phase]
         parities = _parities(barriers, warp, given % 2 if by_state else given)
         complete, completes = np.zeros(warp.lanes, bool), warp.launch.chance is None

@@ -55,9 +55,11 @@ def _wait_all(op: ptx.CpAsyncWaitAllOp, t: Translator) -> Step:
 def block_barrier(site: Site, number: int, threads: int | None = None, waits: bool = True) -> Suspending:
     """A step that waits for all threads of the block, or for so many, or that only counts there."""
 
+    barrier = Barrier(number, site, threads, waits)
+
     def run(warp: Warp) -> Suspension:
         check_whole(warp, site)
-        yield Barrier(number, site, threads, waits)
+        yield barrier
 
     return Suspending(run)
 

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rules for structured control flow: lanes that take another way are masked off and wait."""
 
+from itertools import count
+
 import numpy as np
 from xdsl.dialects import scf
 
 from ....base.errors import Code as ErrorCode
 from ..faults import site_of
-from ..translate import Code, Rules, Suspending, Suspension, Translator
+from ..translate import BODIES_BETWEEN_PAUSES, Code, Pause, Rules, Suspending, Suspension, Translator
 from ..values.values import Kind, Value, as_unsigned, kind_of, merge, per_lane, varies
 from ..warp import Bools, Warp
 
@@ -58,9 +60,9 @@ def _if(op: scf.IfOp, t: Translator) -> Suspending:
             return
         live = warp.live()
         taken = live & chosen
-        count = int(np.count_nonzero(taken))
-        if count in (0, warp.active):
-            yield from side(warp, then if count else otherwise)
+        number = int(np.count_nonzero(taken))
+        if number in (0, warp.active):
+            yield from side(warp, then if number else otherwise)
             return
         before = warp.mask_state()
         warp.narrow(taken)
@@ -132,12 +134,15 @@ def _while(op: scf.WhileOp, t: Translator) -> Suspending:
     test, body = t.block(op.before_region.block), t.block(op.after_region.block)
     condition, passed = test.results[0], test.results[1:]
     kinds = [kind_of(result.type) for result in op.results]
+    pause = Pause(site)
 
     def run(warp: Warp) -> Suspension:
         before = warp.mask_state()
         ended = _Results(kinds)
         values = _gather(warp, inits)
-        while True:
+        for trip in count():
+            if trip and trip % BODIES_BETWEEN_PAUSES == 0:
+                yield pause
             _assign(warp, test.args, values)
             yield from test.enter(warp)
             going = warp.registers[condition]
@@ -145,10 +150,10 @@ def _while(op: scf.WhileOp, t: Translator) -> Suspending:
             values = _gather(warp, passed)
             if varies(going):
                 staying = going if warp.mask is None else warp.mask & going
-                count = np.count_nonzero(staying)
-                if count < warp.active:
+                left = np.count_nonzero(staying)
+                if left < warp.active:
                     ended.leave(warp.live() & ~staying, values)
-                    if not count:
+                    if not left:
                         break
                     warp.narrow(staying)
             elif not going:
