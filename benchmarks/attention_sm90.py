@@ -11,6 +11,10 @@ from functools import partial
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
+from ml_dtypes import bfloat16
+from numpy import float16
+
 from benchmarks.contest import Bench, Case, rate, ratio
 from benchmarks.in_python import example
 from benchmarks.record import Figure
@@ -81,7 +85,29 @@ PROBLEMS = (
 
 def cases(multiprocessors: int) -> list[Case]:
     """Every problem, by as many persistent blocks as there are multiprocessors."""
-    return [Case(each.name, (), partial(_measure, problem=each, blocks=multiprocessors), TARGET) for each in PROBLEMS]
+    return [
+        Case(each.name, (), partial(_measure, problem=each, blocks=multiprocessors), TARGET, partial(_compile, each))
+        for each in PROBLEMS
+    ]
+
+
+def _compile(problem: Heads) -> None:
+    """Compiles the kernels of a problem, for arrays that have its strides and no memory."""
+    module, dtype = example("attention_sm90"), float16 if problem.type == "f16" else bfloat16
+    tokens = problem.batch, sum(problem.lengths)
+    Q, K = (
+        np.lib.stride_tricks.as_strided(
+            np.empty(8, dtype),
+            (*tokens, count, problem.depth),
+            tuple(2 * n for n in (tokens[1] * count * problem.depth, count * problem.depth, problem.depth, 1)),
+        )
+        for count in (problem.heads, problem.heads // problem.shared)
+    )
+    starts = [np.zeros(len(PACKED) + 1, np.int32)] * 2 if problem.is_packed else []
+    for options in problem.configurations:
+        config = replace(module.chosen_config(problem.depth, problem.causal), **options)
+        call = module.attention_kernel(Q, K, K, Q, 1.0, np.zeros(1, np.int32), config, *starts)
+        call.build(config.threads).artifact("sm_90a")
 
 
 def _measure(bench: Bench, problem: Heads, blocks: int) -> list[Figure]:

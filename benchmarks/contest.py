@@ -91,13 +91,15 @@ class Bench:
 class Case:
     """One problem: the workloads to build for it, and what takes its figures, of which one has the `target`.
 
-    Of several workloads that compute the same, the fastest one counts.
+    Of several workloads that compute the same, the fastest one counts. Kernels in Python are no workloads; `compile`
+    puts them into the cache on disk, so that measuring them takes less time.
     """
 
     name: str
     workloads: Sequence[Workload]
     measure: Callable[[Bench], list[Figure]]
     target: float | None = None
+    compile: Callable[[], None] | None = None
 
 
 def rate(name: str, work: float, timed: Timed, unit: str, note: str = "") -> Figure:

@@ -23,7 +23,7 @@ from benchmarks import (
 from benchmarks.contest import Bench, Case
 from benchmarks.record import Figure, Record, circumstances
 from benchmarks.timing import load_torch
-from benchmarks.workloads import build_all
+from benchmarks.workloads import build_all, compile_ahead
 
 FAMILIES: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
     {
@@ -58,6 +58,7 @@ def measure(
     cases = [case for family in families for case in FAMILIES[family](count)]
     began = perf_counter()
     built = build_all((workload for case in cases for workload in case.workloads), engine.driver.target)
+    compile_ahead([case.compile for case in cases if case.compile is not None])
     print(f"built {len(built)} kernels in {perf_counter() - began:.0f} s", flush=True)
     bench = Bench(torch, engine, built, warmup, repeat)
     figures: list[Figure] = []

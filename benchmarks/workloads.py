@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The kernels that are measured: a `.cute` file of the project with parameters, and how it is built."""
 
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from os import cpu_count
@@ -80,6 +80,13 @@ def build_all(workloads: Iterable[Workload], target: Target) -> dict[str, Built 
     with ProcessPoolExecutor(min(len(each), cpu_count() or 1), mp_context=get_context("spawn")) as pool:
         futures = {name: pool.submit(_build, workload, target) for name, workload in each.items()}
         return {name: future.result() for name, future in futures.items()}
+
+
+def compile_ahead(compilations: Sequence[Callable[[], None]]) -> None:
+    """Carries compilations out in as many processes as there are cores. What goes wrong is told where it is needed."""
+    if compilations:
+        with ProcessPoolExecutor(min(len(compilations), cpu_count() or 1), mp_context=get_context("spawn")) as pool:
+            wait([pool.submit(each) for each in compilations])
 
 
 def _build(workload: Workload, target: Target) -> Built | str:

@@ -208,6 +208,7 @@ def _without_gpu(monkeypatch: pytest.MonkeyPatch, bench: type) -> None:
     monkeypatch.setattr(gpu, "CudaEngine", Engine)
     monkeypatch.setattr(gpu, "Bench", bench)
     monkeypatch.setattr(gpu, "build_all", built)
+    monkeypatch.setattr(gpu, "compile_ahead", lambda compilations: None)
     monkeypatch.setattr(ceiling, "multiprocessors", multiprocessors)
     monkeypatch.setattr(ceiling, "best", best)
 
