@@ -24,13 +24,14 @@ READY :=
 RELINK :=
 endif
 
-.PHONY: help demo test gpu-test gpu-memcheck fuzz lint bench oracle conformance programs docs clean
+.PHONY: help demo test gpu-test gpu-memcheck mutants fuzz lint bench oracle conformance programs docs clean
 
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
 	@echo "make test      every test that needs no GPU"
 	@echo "make gpu-test  the tests that need a CUDA device; they fail without one"
 	@echo "make gpu-memcheck  those of Hopper's copies and products, under memcheck of compute-sanitizer"
+	@echo "make mutants   wrong rewrites, planted one at a time: a pass's tests and tilefold bisect must find each"
 	@echo "make fuzz      broken expressions, fills, checks, programs and kernels in Python, 200000 of each, or COUNT=N"
 	@echo "make lint      ruff and pyright"
 	@echo "make bench     the figures: of the compiler and simulator here, of kernels on a GPU where there is one"
@@ -59,6 +60,9 @@ MEMCHECK ?= $(addprefix tests/cuda/test_,tensor_copies.py tensor_maps.py bulk_co
 
 gpu-memcheck: $(READY)
 	compute-sanitizer --tool memcheck --error-exitcode 1 --target-processes all $(RUN) -m pytest -q -n0 -m gpu $(MEMCHECK)
+
+mutants: $(READY)
+	$(RUN) -m tests.mutants
 
 fuzz: $(READY)
 	$(RUN) -m tests.fuzz --count $(KERNELS) --seed $(SEED)

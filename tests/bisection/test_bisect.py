@@ -120,6 +120,15 @@ def test_a_fault_that_a_pass_makes_is_that_of_the_pass(capsys: Capture, monkeypa
     assert "your kernel is right at stage 'atoms'" in out
 
 
+def test_a_pass_that_fails_is_named(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(module: ModuleOp) -> None:
+        raise RuntimeError("it does not work")
+
+    with planted(monkeypatch, "lower-tensors", fails):
+        assert main(["bisect", write(tmp_path)]) != 0
+    assert "pass 'lower-tensors' fails, or leaves an invalid program" in capsys.readouterr().out
+
+
 def test_a_fault_of_the_kernel_is_its_own(tmp_path: Path, capsys: Capture) -> None:
     path = write(tmp_path, SCALE.replace("%A(%t, %j)", "%A(%j, %t)"))
     assert main(["bisect", path]) == 1
@@ -218,8 +227,13 @@ TURN = ["cp.async.commit_group", "cp.async.wait_group 0", "bar.sync 0"]
         ([*TURN, *TURN, *TURN, "fence.acq_rel.gpu"], None),
         (TURN, "the PTX has no fence.acq_rel.gpu, which the kernel executes"),
         ([*TURN, *TURN], "the PTX has no fence.acq_rel.gpu, which the kernel executes"),
-        (["bar.sync 0", *TURN, "fence.acq_rel.gpu"], "bar.sync may not follow the kernel's begin"),
-        ([*TURN, *TURN[:2], "fence.acq_rel.gpu"], "fence.acq_rel.gpu may not follow cp.async.wait_group in line 8"),
+        (["bar.sync 0", *TURN, "fence.acq_rel.gpu"], "bar.sync 0 may not follow the kernel's begin"),
+        ([*TURN, *TURN[:2], "fence.acq_rel.gpu"], "fence.acq_rel.gpu may not follow cp.async.wait_group 0 in line 8"),
+        (
+            [TURN[0], "cp.async.wait_group 1", TURN[2], "fence.acq_rel.gpu"],
+            "cp.async.wait_group 1 may not follow cp.async",
+        ),
+        ([*TURN[:2], "bar.sync 1", "fence.acq_rel.gpu"], "bar.sync 1 may not follow cp.async.wait_group 0 in line 5"),
         ([*TURN, "membar.gl", "fence.acq_rel.gpu"], "the PTX has membar.gl, which is none of the kernel's operations"),
     ],
 )
@@ -263,4 +277,4 @@ def test_every_path_through_the_text_is_followed() -> None:
     assert not discrepancies(entry, text)
     skipping = text.replace("\tbar.sync 0;\n", "\t@%p2 bra $L2;\n\tbar.sync 0;\n")
     (found,) = discrepancies(entry, skipping)
-    assert "cp.async.commit_group may not follow cp.async.wait_group in line 10; bar.sync would" in str(found)
+    assert "cp.async.commit_group may not follow cp.async.wait_group 0 in line 10; bar.sync 0 would" in str(found)

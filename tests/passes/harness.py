@@ -22,6 +22,9 @@ from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 from xdsl.dialects.builtin import ModuleOp
 
+from tests.project.tree import ROOT
+from tilefold.cli import main
+
 
 def source_of(text: str, name: str = "test.cute") -> Source:
     """The text as a file of that name."""
@@ -88,3 +91,8 @@ def execute(
     }
     engine = SimEngine(sink=lambda _: None)
     return engine.launch(SimProgram(module, "k"), LaunchConfig(grid, (threads, 1, 1)), bound)
+
+
+def check_same(program: str, passes: str) -> None:
+    """Asserts that the launches of a file, whose path is relative to the project, do the same after each pass."""
+    assert main(["bisect", str(ROOT / program), "--passes", passes]) == 0

@@ -4,7 +4,7 @@
 import pytest
 from tilefold.compiler.frontend.diagnostics import ProgramError
 
-from tests.passes.harness import apply, check_pass, kernel, lowered, printed
+from tests.passes.harness import apply, check_pass, check_same, kernel, lowered, printed
 
 ATOM = '#tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">'
 
@@ -114,3 +114,8 @@ def test_an_instruction_that_the_target_lacks_is_refused_at_every_stage(stage: s
         apply(text, "check-target{target=sm_80}")
     assert caught.value.code == "E2102"
     assert "needs sm_89" in caught.value.message
+
+
+@pytest.mark.parametrize("program", ["tests/mutants/programs/product.cute", "examples/hgemm.cute"])
+def test_programs_do_the_same(program: str) -> None:
+    check_same(program, "fold-layouts,expand-gemms")

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation
 
 from tilefold.dialects.ptx import EntryOp, PtxOp
@@ -24,6 +25,8 @@ _ORDERED = re.compile(
     r"|cp\.async\.(commit|wait|bulk\.commit|bulk\.wait|mbarrier)|wgmma\.(fence|commit|wait)"
 )
 """Those among them whose order is fixed."""
+_NUMBERED = re.compile(r"bar\.(sync|arrive)|.*\.wait_group|setmaxnreg")
+"""Those of which the first operand is a number of the program."""
 _LINE = re.compile(
     r"^(?P<label>\$\w+):|^\s+(?P<guard>@!?%p\d+\s+)?(?P<name>[a-z][\w.:]*)(?P<rest>[^\n]*)", re.MULTILINE
 )
@@ -78,7 +81,7 @@ class _Text:
             if match["label"]:
                 labels[match["label"]] = len(names)
                 continue
-            names.append(match["name"])
+            names.append(_numbered(match["name"], match["rest"].strip()))
             lines.append(first + body.count("\n", 0, match.start("name")))
             falls = match["guard"] is not None or match["name"] not in ("bra", "bra.uni", "ret", "exit", "trap")
             jumps.append((_TARGET.findall(match["rest"]) if match["name"].startswith("bra") else [], falls))
@@ -97,8 +100,8 @@ def _kinds(name: str, entry: EntryOp, text: _Text) -> Iterator[Discrepancy]:
     wanted = {mnemonic for op in entry.walk() for mnemonic in (_mnemonic(op),) if mnemonic and _EFFECTS.match(mnemonic)}
     have = {
         written: line
-        for written, line in zip(reversed(text.names), reversed(text.lines), strict=True)
-        if _EFFECTS.match(written) and not _OWN.match(written)
+        for name_and_number, line in zip(reversed(text.names), reversed(text.lines), strict=True)
+        if _EFFECTS.match(written := name_and_number.split(" ")[0]) and not _OWN.match(written)
     }
     for missing in sorted(wanted - have.keys()):
         yield Discrepancy(name, f"the PTX has no {missing}, which the kernel executes")
@@ -125,7 +128,9 @@ class _Pattern:
             mnemonic = _mnemonic(op)
             if mnemonic is not None and _ORDERED.match(mnemonic):
                 end = self.state()
-                self.after[start][mnemonic] = end
+                number = op.properties.get("n", op.properties.get("id"))
+                value = str(number.value.data) if isinstance(number, IntegerAttr) else ""
+                self.after[start][_numbered(mnemonic, value)] = end
                 start = end
             inner = [block for region in op.regions for block in region.blocks]
             if isinstance(op, scf.ForOp | scf.WhileOp):
@@ -193,3 +198,9 @@ def _order(name: str, entry: EntryOp, text: _Text) -> Iterator[Discrepancy]:
 
 def _mnemonic(op: Operation) -> str | None:
     return op.mnemonic() if isinstance(op, PtxOp) else None
+
+
+def _numbered(name: str, operands: str) -> str:
+    """An instruction with its first operand, where that is a number which must stay."""
+    number = re.match(r"\d+", operands)
+    return f"{name} {number[0]}" if number is not None and _NUMBERED.match(name) else name

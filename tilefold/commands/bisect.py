@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Searches launch by launch; 1 if a pass changes one, or one fails as it was written."""
+    from tilefold.compiler.pass_runner import InternalError
     from tilefold.lowering import load
     from tilefold.running.launches import launches_of
     from tilefold.runtime.cute_ir.host_engine import entry_point
@@ -61,8 +62,12 @@ def execute(args: argparse.Namespace) -> int:
         message = "bisect runs launches of the file, run.launch; this program begins on the host"
         raise TilefoldError(Code.CLI_VALUE, message, "compare its stages by `tilefold run --stage all`")
     launches = launches_of(program.module, program.source, changes(args))
-    passes = _passes(args, program)
-    results = [_bisect(args, program, launch, passes) for launch in launches]
+    try:
+        passes = _passes(args, program)
+        results = [_bisect(args, program, launch, passes) for launch in launches]
+    except InternalError as error:
+        print(f"pass '{error.pass_name}' fails, or leaves an invalid program", flush=True)
+        raise
     return 0 if all(results) else 1
 
 

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Mutants of the emission of LLVM IR from stage `instr`."""
+
+from tests.mutants.mutant import EMISSION, Mutant, Place, of
+
+
+def _of(file: str, *tests: str) -> Place:
+    return of(EMISSION, f"compiler/emit/{file}.py", *(f"emit/{test}" for test in tests))
+
+
+_ARITH = _of("arith", "test_semantics")
+_CONVERT = _of("convert", "test_semantics", "test_cpu")
+_CONTROL = _of("control", "test_semantics")
+_VECTOR = _of("vector", "test_semantics")
+_MEMORY = _of("ptx_memory", "test_exact")
+_WARP = _of("ptx_warp", "test_instructions")
+_MATRIX = _of("ptx_matrix", "test_instructions")
+_BULK = _of("ptx_bulk", "test_instructions")
+_ATOMIC = _of("ptx_atomic", "test_instructions")
+_MBARRIER = _of("ptx_mbarrier", "test_text")
+_SREG = _of("ptx_sreg", "test_text")
+_TENSOR = _of("ptx_tensor_copy", "test_tensor_maps", "test_instructions")
+
+EMITTED: tuple[Mutant, ...] = (
+    _ARITH.mutant("emit: logical shift is arithmetic", 'arith.ShRUIOp: "lshr"', 'arith.ShRUIOp: "ashr"'),
+    _ARITH.mutant("emit: unsigned remainder is signed", 'arith.RemUIOp: "urem"', 'arith.RemUIOp: "srem"'),
+    _ARITH.mutant("emit: greatest of unsigned is signed", 'arith.MaxUIOp: "umax"', 'arith.MaxUIOp: "smax"'),
+    _ARITH.mutant(
+        "emit: ceiling where the division is exact",
+        'inexact = w.temp(f"icmp ne {type} {rest}, zeroinitializer")\n    w.define',
+        'inexact = w.temp(f"icmp eq {type} {rest}, zeroinitializer")\n    w.define',
+    ),
+    _CONVERT.mutant("emit: sign extension of unsigned", 'arith.ExtUIOp: "zext"', 'arith.ExtUIOp: "sext"'),
+    _CONTROL.mutant("emit: one more iteration", 'f"icmp slt {w.typed(counter)}', 'f"icmp sle {w.typed(counter)}'),
+    _CONTROL.mutant(
+        "emit: branches swapped",
+        "label %{then}, label %{other if len(arms) == 2 else end}",
+        "label %{other if len(arms) == 2 else end}, label %{then}",
+    ),
+    _CONTROL.mutant(
+        "emit: loop hands on its start", "w.bind(result, w.ref(carried))", "w.bind(result, w.ref(op.iter_args[0]))"
+    ),
+    _VECTOR.mutant("emit: parts of a vector at 0", "{element} {value}, i32 {index}", "{element} {value}, i32 0"),
+    _MEMORY.mutant("emit: loads that LLVM may drop", "load volatile {moved}", "load {moved}"),
+    _MEMORY.mutant(
+        "emit: stores that LLVM may drop",
+        'w.emit(f"store volatile {value}, {where}")',
+        'w.emit(f"store {value}, {where}")',
+        "tests/mutants/programs/stored.cute",
+    ),
+    _WARP.mutant(
+        "emit: wait for one group less",
+        "wait.group(i32 {op.n.value.data})",
+        "wait.group(i32 {op.n.value.data + 1})",
+        "examples/hgemm.cute",
+    ),
+    _WARP.mutant(
+        "emit: barrier of the block lost",
+        'w.emit(f"call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 {op.id.value.data})")',
+        "pass",
+        "examples/hgemm.cute",
+    ),
+    _WARP.mutant(
+        "emit: another barrier",
+        "aligned.all(i32 {op.id.value.data})",
+        "aligned.all(i32 {op.id.value.data + 1})",
+        "examples/hgemm.cute",
+    ),
+    _WARP.mutant(
+        "emit: group never committed",
+        '(ptx.CpAsyncCommitGroupOp, calling("@llvm.nvvm.cp.async.commit.group"))',
+        '(ptx.CpAsyncCommitGroupOp, calling("@llvm.nvvm.cp.async.wait.all"))',
+        "examples/hgemm.cute",
+    ),
+    _WARP.mutant(
+        "emit: warp's barrier of all lanes", "bar.warp.sync(i32 {op.mask.value.data})", "bar.warp.sync(i32 -1)"
+    ),
+    _MATRIX.mutant(
+        "emit: matrices not transposed",
+        'trans = ".trans" if op.trans is not None else ""\n        name = f"llvm.nvvm.ldmatrix',
+        'trans = ""\n        name = f"llvm.nvvm.ldmatrix',
+    ),
+    _MATRIX.mutant(
+        "emit: matrices in reverse",
+        "insertelement {type} {whole}, i32 {part}, i32 {index}",
+        "insertelement {type} {whole}, i32 {part}, i32 {count - 1 - index}",
+    ),
+    _BULK.mutant(
+        "emit: bulk groups never waited for",
+        '{op.n.value.data};", "", ()))',
+        '{op.n.value.data + 1};", "", ()))',
+        "tests/mutants/programs/bulk.cute",
+    ),
+    _ATOMIC.mutant(
+        "emit: fence lost", 'w.emit(effect(f"{op.mnemonic()};", [], []))', "pass", "tests/mutants/programs/stored.cute"
+    ),
+    _MBARRIER.mutant("emit: waiter goes on at once", '"@!done bra AGAIN;"', '"@done bra AGAIN;"'),
+    _SREG.mutant("emit: range of a register", "above = high + 1 if", "above = high if"),
+    _TENSOR.mutant(
+        "emit: coordinates one place on", 'f"${first + number}"', 'f"${first + (number + 1) % len(op.coords)}"'
+    ),
+)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The table of mutants fits the code, and the runner tells those that are caught from those that survive."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.mutants.mutant import Mutant
+from tests.mutants.planting import changed
+from tests.mutants.table import MUTANTS
+from tests.mutants.trial import Status
+from tests.project.tree import ROOT
+
+
+@pytest.mark.parametrize("mutant", MUTANTS.values(), ids=list(MUTANTS))
+def test_the_old_text_occurs_once(mutant: Mutant) -> None:
+    compile(changed(mutant), mutant.file, "exec")
+    assert mutant.tests
+    assert all((ROOT / test).is_file() for test in mutant.tests)
+    assert not mutant.bisect or (ROOT / mutant.bisect[0]).is_file()
+
+
+def test_there_are_enough() -> None:
+    assert len(MUTANTS) >= 60
+    assert sum(1 for mutant in MUTANTS.values() if mutant.bisect) >= 30
+
+
+@pytest.mark.parametrize(("kind", "name", "arguments", "expected"), [
+    ("tests", "cse: operands in any order", (), Status.CAUGHT),
+    ("tests", "maps: last element lost", (), Status.CAUGHT),
+    ("bisect", "merge: alignment not proven", (), Status.CAUGHT),
+    ("bisect", "none", ("tests/mutants/programs/narrow.cute",), Status.MISSED),
+])  # fmt: skip
+def test_trials(kind: str, name: str, arguments: tuple[str, ...], expected: Status) -> None:
+    command = [sys.executable, "-m", "tests.mutants.trial", kind, name, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == expected, done.stdout + done.stderr

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Mutants of the passes from stage `index` to stage `instr`, and of `cse`."""
+
+from tests.mutants.mutant import Mutant, of
+
+_COMBINE = of("combine-remainders", "passes/analysis/quotients.py", "passes/test_combine_remainders")
+_UNROLL = of("unroll-loops", "passes/unroll_loops.py", "passes/test_filecheck")
+_CSE = of("cse", "passes/cse.py", "passes/test_cse")
+_MERGE = of("merge-accesses", "passes/merge_accesses.py", "passes/test_merge_accesses")
+_ATOMS = of("expand-atoms", "passes/expand_atoms.py", "passes/test_filecheck")
+_FLOATS = of("expand-conversions", "passes/expand_conversions.py", "passes/test_expand_conversions")
+_SMEM = of("allocate-smem", "passes/allocate_smem.py", "passes/test_filecheck")
+_INDEX = of("convert-index", "passes/convert_index.py", "passes/test_carried_ranges", "passes/test_filecheck")
+_RANGES = of("convert-index", "passes/analysis/range_facts.py", "passes/test_carried_ranges")
+_REDUCE = of("strength-reduce", "passes/strength_reduce.py", "passes/test_filecheck")
+
+_NARROW = "tests/mutants/programs/narrow.cute"
+
+TO_INSTR: tuple[Mutant, ...] = (
+    _COMBINE.mutant(
+        "combine: divisor of the outer quotient", "mod = following.div // digit.div", "mod = following.div"
+    ),
+    _COMBINE.mutant("combine: divisors not multiplied", "(div=digit.div * digit.mod),)] =", "(div=digit.mod),)] ="),
+    _COMBINE.mutant("combine: greatest number forgotten", "if most < digit.mod and", "if most <= digit.mod and"),
+    _COMBINE.mutant(
+        "combine: mask is the divisor", "_Part(owner.lhs, mask + 1, None, True)", "_Part(owner.lhs, mask, None, True)"
+    ),
+    _UNROLL.mutant("unroll: last iteration lost", "for trip in trips:", "for trip in trips[:-1]:"),
+    _UNROLL.mutant("unroll: iterations in reverse", "for trip in trips:", "for trip in reversed(trips):"),
+    _CSE.mutant(
+        "cse: operands in any order", "parts = op.name, tuple(op.operands)", "parts = op.name, frozenset(op.operands)"
+    ),
+    _CSE.mutant(
+        "cse: properties ignored",
+        "types, _items(op.properties), _items(op.attributes)",
+        "types, _items(op.attributes)",
+        "examples/ragged_copy.cute",
+    ),
+    _CSE.mutant(
+        "cse: reads across writes",
+        "effect.kind is MemoryEffectKind.WRITE for",
+        "effect.kind is MemoryEffectKind.ALLOC for",
+    ),
+    _MERGE.mutant("merge: alignment not proven", "if aligned % width == 0 and all(", "if all(", _NARROW),
+    _MERGE.mutant("merge: across barriers", "elif not is_side_effect_free(op):", "elif op.regions:", _NARROW),
+    _MERGE.mutant(
+        "merge: elements in reverse",
+        "for index, load in enumerate(loads):",
+        "for index, load in enumerate(reversed(loads)):",
+        _NARROW,
+    ),
+    _MERGE.mutant(
+        "merge: stores to the same bytes",
+        "return same and self.stored.isdisjoint(_bytes_of(access, address))",
+        "return same",
+    ),
+    _MERGE.mutant("merge: address of the first access", "if distance == 0:", "if distance <= 0:", _NARROW),
+    _ATOMS.mutant(
+        "atoms: zero-fill counts pairs",
+        "emitter.constant(atom.val_bits // 8, i32)",
+        "emitter.constant(atom.val_bits // 4, i32)",
+        "tests/mutants/programs/copies.cute",
+    ),
+    _ATOMS.mutant(
+        "atoms: matrices not transposed",
+        "LdMatrixOp(load.num, load.trans, op.src",
+        "LdMatrixOp(load.num, False, op.src",
+        "examples/ldmatrix.cute",
+    ),
+    _ATOMS.mutant("atoms: bytes of matrices in order", "(0, 1, 4, 5, 2, 3, 6, 7)]", "(0, 1, 2, 3, 4, 5, 6, 7)]"),
+    _FLOATS.mutant("floats: halves of a pair swapped", "CvtOp(form, [high, low])", "CvtOp(form, [low, high])"),
+    _FLOATS.mutant(
+        "floats: number in the high byte", "CvtOp(form, [zero, numbers[0]])", "CvtOp(form, [numbers[0], zero])"
+    ),
+    _FLOATS.mutant("floats: the other half", "vector.ExtractOp(both, [0], f16)", "vector.ExtractOp(both, [1], f16)"),
+    _SMEM.mutant(
+        "smem: allocations overlap",
+        "end = start + alloc.bytes.value.data",
+        "end = start + alloc.align.value.data",
+        "examples/hgemm.cute",
+    ),
+    _SMEM.mutant("smem: not aligned", "start = -(-end // align) * align", "start = end"),
+    _INDEX.mutant("index: zero extension", "arith.ExtSIOp if now < width", "arith.ExtUIOp if now < width"),
+    _INDEX.mutant("index: step of a counted loop lost", "inside.value(arith.MuliOp(counter, step))", "counter"),
+    _INDEX.mutant("index: loops overrun 32 bits", "return beyond and (width < 64 or far)", "return beyond and far"),
+    _RANGES.mutant("index: bound of a comparison", "high = min(high, other[1] - 1)", "high = min(high, other[1] - 2)"),
+    _REDUCE.mutant(
+        "reduce: mask of a remainder",
+        "emitter.constant(constant - 1, type)",
+        "emitter.constant(constant, type)",
+        "examples/hgemm.cute",
+    ),
+    _REDUCE.mutant("reduce: signed shift", "arith.ShRUIOp(value, emitter", "arith.ShRSIOp(value, emitter"),
+    _REDUCE.mutant(
+        "reduce: shift by one too many",
+        "power = constant.bit_length() - 1 if",
+        "power = constant.bit_length() if",
+        "examples/hgemm.cute",
+    ),
+)
