@@ -17,9 +17,6 @@ _WARP = _of("ptx_warp", "test_instructions")
 _MATRIX = _of("ptx_matrix", "test_instructions")
 _BULK = _of("ptx_bulk", "test_instructions")
 _ATOMIC = _of("ptx_atomic", "test_instructions")
-_MBARRIER = _of("ptx_mbarrier", "test_text")
-_SREG = _of("ptx_sreg", "test_text")
-_TENSOR = _of("ptx_tensor_copy", "test_tensor_maps", "test_instructions")
 
 EMITTED: tuple[Mutant, ...] = (
     _ARITH.mutant("emit: logical shift is arithmetic", 'arith.ShRUIOp: "lshr"', 'arith.ShRUIOp: "ashr"'),
@@ -33,21 +30,9 @@ EMITTED: tuple[Mutant, ...] = (
     _CONVERT.mutant("emit: sign extension of unsigned", 'arith.ExtUIOp: "zext"', 'arith.ExtUIOp: "sext"'),
     _CONTROL.mutant("emit: one more iteration", 'f"icmp slt {w.typed(counter)}', 'f"icmp sle {w.typed(counter)}'),
     _CONTROL.mutant(
-        "emit: branches swapped",
-        "label %{then}, label %{other if len(arms) == 2 else end}",
-        "label %{other if len(arms) == 2 else end}, label %{then}",
-    ),
-    _CONTROL.mutant(
         "emit: loop hands on its start", "w.bind(result, w.ref(carried))", "w.bind(result, w.ref(op.iter_args[0]))"
     ),
-    _VECTOR.mutant("emit: parts of a vector at 0", "{element} {value}, i32 {index}", "{element} {value}, i32 0"),
     _MEMORY.mutant("emit: loads that LLVM may drop", "load volatile {moved}", "load {moved}"),
-    _MEMORY.mutant(
-        "emit: stores that LLVM may drop",
-        'w.emit(f"store volatile {value}, {where}")',
-        'w.emit(f"store {value}, {where}")',
-        "tests/mutants/programs/stored.cute",
-    ),
     _WARP.mutant(
         "emit: wait for one group less",
         "wait.group(i32 {op.n.value.data})",
@@ -89,14 +74,8 @@ EMITTED: tuple[Mutant, ...] = (
         "emit: bulk groups never waited for",
         '{op.n.value.data};", "", ()))',
         '{op.n.value.data + 1};", "", ()))',
-        "tests/mutants/programs/bulk.cute",
     ),
     _ATOMIC.mutant(
         "emit: fence lost", 'w.emit(effect(f"{op.mnemonic()};", [], []))', "pass", "tests/mutants/programs/stored.cute"
-    ),
-    _MBARRIER.mutant("emit: waiter goes on at once", '"@!done bra AGAIN;"', '"@done bra AGAIN;"'),
-    _SREG.mutant("emit: range of a register", "above = high + 1 if", "above = high if"),
-    _TENSOR.mutant(
-        "emit: coordinates one place on", 'f"${first + number}"', 'f"${first + (number + 1) % len(op.coords)}"'
     ),
 )

@@ -3,18 +3,18 @@
 
 from tests.mutants.mutant import Mutant, of
 
-_TESTS = ("passes/test_lower_tensors", "passes/test_filecheck", "passes/test_gemms", "passes/test_wgmma")
+_TESTS = ("passes/test_lower_tensors", "passes/test_filecheck")
 _LOWER = of("lower-tensors", "passes/lower_tensors.py", *_TESTS)
 _ADDRESS = of("lower-tensors", "passes/writing/addresses.py", *_TESTS)
 _SWIZZLE = of("lower-tensors", "layout/algebra/swizzled_sum.py", *_TESTS)
 _MMA = of("lower-tensors", "passes/writing/mma_call.py", *_TESTS)
-_WGMMA = of("lower-tensors", "passes/writing/wgmma_call.py", *_TESTS)
 
 TO_INDEX: tuple[Mutant, ...] = (
     _LOWER.mutant(
         "lower: offset of an alias lost",
         "emitter.moved(self._address(op.source).pointer, op.offset.value.data)",
         "self._address(op.source).pointer",
+        "tests/mutants/programs/registers.cute",
     ),
     _SWIZZLE.mutant(
         "lower: half a period of the swizzle",
@@ -22,17 +22,7 @@ TO_INDEX: tuple[Mutant, ...] = (
         "(swizzle.y_mask | swizzle.z_mask).bit_length() - 1",
         "examples/transpose.cute",
     ),
-    _SWIZZLE.mutant(
-        "lower: carries into swizzled bits",
-        "touched | sum_bits([other.bits for other in others])",
-        "touched",
-    ),
     _ADDRESS.mutant("lower: 32 bits beyond 2 GiB", "* max(bits, 8) < 2**34", "* max(bits, 8) < 2**38"),
-    _ADDRESS.mutant(
-        "lower: recast swizzle by one bit too many",
-        "shift = (new_bits // old_bits).bit_length() - 1",
-        "shift = (new_bits // old_bits).bit_length()",
-    ),
     _MMA.mutant(
         "lower: registers of A swapped",
         "MmaSyncOp(atom.name, a, b, c)",
@@ -43,10 +33,6 @@ TO_INDEX: tuple[Mutant, ...] = (
         "lower: unsigned numbers sign-extended",
         'extend = arith.ExtUIOp if name.startswith("u") else arith.ExtSIOp',
         "extend = arith.ExtSIOp",
-    ),
-    _WGMMA.mutant(
-        "lower: distance in descriptors halved",
-        "(UNIT * 8 // bits).bit_length() - 1",
-        "(UNIT * 8 // bits).bit_length()",
+        "tests/mutants/programs/registers.cute",
     ),
 )

@@ -6,6 +6,8 @@ import pytest
 from tests.passes.harness import check_same
 
 
-@pytest.mark.parametrize("program", ["examples/hgemm.cute", "examples/transpose.cute"])
+@pytest.mark.parametrize(
+    "program", ["tests/mutants/programs/registers.cute", "examples/hgemm.cute", "examples/transpose.cute"]
+)
 def test_programs_do_the_same(program: str) -> None:
     check_same(program, "fold-layouts,expand-gemms,expand-copies,expand-maps,lower-tensors")
