@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What `expand-maps` writes."""
 
-from tests.passes.harness import check_pass, kernel
+from tests.passes.harness import check_pass, check_same, kernel
 
 
 def test_a_map_becomes_loops_over_its_modes() -> None:
@@ -35,3 +35,7 @@ def test_a_fill_of_one_element_is_a_store() -> None:
         // CHECK: tile.store %n, %a(0, 0)
         """,
     )
+
+
+def test_a_program_does_the_same() -> None:
+    check_same("examples/softmax.cute", "fold-layouts,expand-copies,expand-maps")
