@@ -21,6 +21,17 @@ RANDOM = np.random.default_rng(7)
 Function = Callable[..., Any]
 """A function of NumPy or `cute`, two fragments (4,8) and one (8), and a type for sums."""
 
+
+def larger(np: Any) -> Callable[..., Any]:
+    """The larger of two numbers, of NumPy or `cute`."""
+    return cute.math.max if np is cute else np.maximum
+
+
+def smaller(np: Any) -> Callable[..., Any]:
+    """The smaller of two numbers."""
+    return cute.math.min if np is cute else np.minimum
+
+
 COMPUTED: dict[str, Function] = {
     "sum": lambda np, a, b, row: a + b * row - row,
     "quotient": lambda np, a, b, row: a // b,
@@ -28,7 +39,7 @@ COMPUTED: dict[str, Function] = {
     "number": lambda np, a, b, row: 3 + a * 2,
     "absolute": lambda np, a, b, row: abs(a),
     "square": lambda np, a, b, row: a**2,
-    "extremes": lambda np, a, b, row: np.maximum(a, row) - np.minimum(a, b),
+    "extremes": lambda np, a, b, row: larger(np)(a, row) - smaller(np)(a, b),
 }
 EVERY: dict[str, Function] = {
     "where": lambda np, a, b, row: np.where(a < row, a, b),

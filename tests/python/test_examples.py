@@ -91,6 +91,8 @@ def test_the_example_is_right_on_the_simulator(name: str, options: str, capsys: 
         kernels = [each for _, each in inspect.getmembers(module, lambda each: isinstance(each, cute.Kernel))]
         assert kernels or name == "linear"  # whose kernel is that of gemm
         for kernel in kernels:
+            if kernel.function.__name__ == "empty_kernel":  # of products without an addend, which no example runs
+                continue
             text = plain_source(kernel.to_cute(), "kernel.cute")
             assert load(text, "sm_90a").ptx(Target("sm_90a")) == kernel.ptx("sm_90a")
 
