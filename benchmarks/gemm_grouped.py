@@ -103,12 +103,13 @@ def _measure(bench: Bench, problem: Grouped, blocks: int) -> list[Figure]:
 
 def _check(bench: Bench, problem: Grouped, contenders: dict[str, Run], a: Any, b: Any, d: Any) -> None:
     """The rows of each group, onto a poisoned D; a contender that gives a result of its own writes none."""
-    for name, run in contenders.items():
+
+    def part(run: Run, place: Any) -> Any:
         d.view(bench.torch.int16).fill_(-1)
         result = run()
-        given = d if result is None else result
-        for group, place in enumerate(problem.places):
-            expected = a[place].float() @ b[group].float().T
-            bench.check(
-                {name: partial(given[place].clone)}, given[place].clone(), expected, (), atol=ALLOWED * problem.k**0.5
-            )
+        return (d if result is None else result)[place].clone()
+
+    for group, place in enumerate(problem.places):
+        expected = a[place].float() @ b[group].float().T
+        parts = {name: partial(part, run, place) for name, run in contenders.items()}
+        bench.check(parts, d[place].clone(), expected, (), atol=ALLOWED * problem.k**0.5)
