@@ -55,10 +55,10 @@ class ScaledSums(Sums):
         of_tile = [scale_a[row, None] for row in rows], [scale_b[block, None] for block in blocks]
         count = scale_a.shape[1]
         scales = self.loaded(of_tile, 0)
-        together = AHEAD if len(self.products) > 1 else 1
-        for i in cute.range(count // together):
+        together = AHEAD if len(self.products) > 1 and count >= 2 * AHEAD else 1  # one turn is no loop, and spills
+        for i in cute.range(count // together, unroll=1):
             scales = self.add_blocks(together * i, together, of_tile, scales)
-        for k in cute.range(count // together * together, count):
+        for k in cute.range(count // together * together, count, unroll=1):
             scales = self.add_blocks(k, 1, of_tile, scales)
 
     def add_blocks(self, k: Any, number: int, of_tile: Any, scales: Any) -> Any:
@@ -232,7 +232,8 @@ def main(arguments: list[str] | None = None) -> None:
     hB, hb = scaled(1, options.n, options.k, BLOCK)
     A, B, a, b, D = place(device, hA, hB, ha, hb, np.empty((options.m, options.n), np.float16))
     gemm_fp8_scaled(A, B, a, b, D, device=device, blocks=options.blocks)
-    check("D", D, reference(hA, ha, 1) @ reference(hB, hb, BLOCK).T, atol=1e-2)
+    inexact = 0.0 if device == "sim" else 3e-2 * options.k**0.5  # tensor cores add 8-bit products to 14 bits
+    check("D", D, reference(hA, ha, 1) @ reference(hB, hb, BLOCK).T, atol=1e-2 + inexact)
 
 
 if __name__ == "__main__":

@@ -205,11 +205,14 @@ def _without_gpu(monkeypatch: pytest.MonkeyPatch, bench: type) -> None:
     def multiprocessors(engine: Any) -> int:
         return 132
 
+    def nothing(compilations: Any) -> None:
+        """Compiles nothing."""
+
     monkeypatch.setattr(gpu, "load_torch", Anything)
     monkeypatch.setattr(gpu, "CudaEngine", Engine)
     monkeypatch.setattr(gpu, "Bench", bench)
     monkeypatch.setattr(gpu, "build_all", built)
-    monkeypatch.setattr(gpu, "compile_ahead", lambda compilations: None)
+    monkeypatch.setattr(gpu, "compile_ahead", nothing)
     monkeypatch.setattr(ceiling, "multiprocessors", multiprocessors)
     monkeypatch.setattr(ceiling, "best", best)
 

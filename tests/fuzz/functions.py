@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tilefold.compiler.frontend.source import plain_source
 
 from tests.fuzz.function_text import EIGHT_BITS, Function, random_function
-from tests.fuzz.numpy_meaning import DTYPES, NAMES, is_float, to
+from tests.fuzz.numpy_meaning import DTYPES, NAMES, STEPS, is_float, to
 from tests.fuzz.problem import Generator, Problem, Tensor
 from tilefold import cute
 from tilefold.lowering import load
@@ -33,9 +33,13 @@ def _show(x: Any) -> None:
     cute.printf("{}", x)
 
 
+_OTHERWISE = {"to", "reduce", "show", "range", "maximum", "minimum", *STEPS}
+"""Names of a text that `cute` has otherwise."""
 _IN_KERNELS: dict[str, Any] = {
     "to": _to, "reduce": _reduce, "show": _show,
-    **{name: getattr(cute, name) for name in NAMES if name not in ("to", "reduce", "show", "range")},
+    "maximum": cute.math.max, "minimum": cute.math.min,
+    **{name: getattr(cute.ReductionOp, name) for name in STEPS},
+    **{name: getattr(cute, name) for name in NAMES if name not in _OTHERWISE},
 }  # fmt: skip
 """The globals of a random function that becomes a kernel."""
 

@@ -24,7 +24,7 @@ GRID, THREADS = 2, 5
 _NEXT = 1_000_003  # from a seed whose function has no result to the next
 _IN_KERNELS: dict[str, Any] = {
     **{name: DTYPES[name] for name in (*INTEGERS, "Boolean")},
-    **{name: getattr(cute, name) for name in ("where", "minimum", "maximum", "ceil_div")},
+    **{"where": cute.where, "minimum": cute.math.min, "maximum": cute.math.max, "ceil_div": cute.ceil_div},
 }
 """What the names in a text are in a kernel."""
 

@@ -97,7 +97,7 @@ def fma(a: Any, b: Any, c: Any) -> Any:
     return np.asarray(fused_multiply_add(x, y, z, x.dtype), x.dtype)[()]
 
 
-_STEPS: dict[str, Callable[[Any, Any], Any]] = {
+STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "ADD": lambda a, b: a + b,
     "MUL": lambda a, b: a * b,
     "MAX": maximum,
@@ -128,7 +128,7 @@ def reduce(x: Any, op: str, init: Any = None, profile: Any = 0, keepdims: bool =
     for backwards in product(*(range(size) for size in reversed(x.shape))):
         at = tuple(reversed(backwards))
         to_ = tuple(0 if axis in over else index for axis, index in enumerate(at))
-        result[to_] = _STEPS[op](result[to_], x[at])
+        result[to_] = STEPS[op](result[to_], x[at])
     return result if keepdims else result.reshape([size for axis, size in enumerate(kept) if axis not in over])[()]
 
 
@@ -140,6 +140,6 @@ def counted(bound: Any) -> Any:
 NAMES: dict[str, Any] = {
     "to": to, "where": where, "maximum": maximum, "minimum": minimum, "fma": fma, "reduce": reduce,
     "range": counted, "show": str,
-    **{name: name for name in DTYPES}, **{op: op for op in _STEPS},
+    **{name: name for name in DTYPES}, **{op: op for op in STEPS},
 }  # fmt: skip
 """The globals of a random function that NumPy executes."""

@@ -10,7 +10,8 @@ from tests.kernels.harness import ALL_LAUNCHES, LAUNCH_IDS, has_loop, kernel_ptx
 
 _BRANCH = re.compile(r"^\s+(?:@|bra)", re.MULTILINE)
 _COUNTED = re.compile(
-    r"(?:ld|st|cp|mbarrier|ldmatrix|stmatrix|movmatrix|mma|bar|barrier|shfl|red|ex2|rcp|rsqrt|call|ret)(?:\.(?!param|local)|$)"
+    r"(?:ld|st|cp|mbarrier|ldmatrix|stmatrix|movmatrix|mma|wgmma|setmaxnreg|elect|fence|griddepcontrol|prefetch|bar|barrier"
+    r"|shfl|red|ex2|rcp|rsqrt|call|ret)(?:\.(?!param|local)|$)"
 )
 """Memory, matrices, barriers, exchange, functions and calls; parameters, and printf's arguments on the stack, are the
 calling convention's.

@@ -48,7 +48,7 @@ def types_of_iterations(out: Any) -> None:
 
 def carried_tensor(out: Any) -> None:
     g = cute.local_tile(out, (4,), (0,))
-    for i in cute.range(2):
+    for _ in cute.range(2):
         g[0] = 1  # error: E5007, a Tensor before the loop and another Tensor after an iteration
         g = cute.make_rmem_tensor((4,), cute.Float32)
 

@@ -384,7 +384,7 @@ def test_tables_as_latex(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @cute.jit
-def doubled(src: cute.Tensor, dst: cute.Tensor, shape: tuple, factor: cute.Float32):
+def doubled(src: cute.Tensor, dst: cute.Tensor, shape: tuple[int, ...], factor: cute.Float32):
     for i in cute.range_constexpr(cute.size(shape)):
         cute.printf("{} -> {}", i, src[i])
     dst.store(src.load() * factor)

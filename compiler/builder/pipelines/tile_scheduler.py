@@ -101,7 +101,8 @@ class StaticPersistentTileScheduler(Stateful):
         if type(max_active_clusters) is not int or max_active_clusters < 1:
             raise refused(f"{max_active_clusters!r} clusters are active", "there is at least one")
         rows, columns, _ = params.cluster_shape_mnk
-        return rows, columns, max(1, min(total, max_active_clusters, MAX_GRID[2]))
+        clusters: Any = total  # on the host a number that compares as others do
+        return rows, columns, max(1, min(clusters, max_active_clusters, MAX_GRID[2]))
 
     def initial_work_tile_info(self) -> WorkTileInfo:
         """The first tile of the block."""

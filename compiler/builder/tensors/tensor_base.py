@@ -6,7 +6,7 @@ Fragments are computed from elements in registers, and tensors load and store fr
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntAttr, UnitAttr, i64
 from xdsl.ir import Attribute, SSAValue
@@ -157,7 +157,7 @@ def _windowed(tensor: AnyTensorT, parts: tuple[Any, ...]) -> AnyTensorT:
         message = f"{len(parts)} coordinates do not fit {show_layout(tensor.shape)}"
         raise TilefoldError(Code.PROFILE_MISMATCH, message, "give one for each mode, None for a whole one")
     pairs: list[tuple[Any, Any]] = list(zip(parts, map(product, extents), strict=True))  # pyright: ignore[reportUnknownArgumentType]
-    windows = [window(x, size) if isinstance(x, slice) and x != slice(None) else None for x, size in pairs]
+    windows = [window(cast("Any", x), size) if isinstance(x, slice) and x != slice(None) else None for x, size in pairs]
     starts, operands = split_coordinate(tuple(0 if one is None else one[0] for one in windows))
     moved = tensor.view(DomainOffsetOp, [operands], {"coord": starts})
     if has_value(layout):

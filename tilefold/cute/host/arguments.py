@@ -75,7 +75,7 @@ class HostArguments(BoundArguments):
             array = array_of(name, unmarked(given))
             type, dtype = self.types[name], element_of_name(array.dtype)
             if fits(type, array, dtype):
-                self.values[name], self.arrays[name] = given, array
+                self.values[name], self.arrays[name] = unmarked(given), array
                 self.key.append((type, dtype))
                 return self._argument(Parameter(name, type, dtype))
         if self.fixed and isinstance(value, int | float):
