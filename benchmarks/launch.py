@@ -43,7 +43,7 @@ def eight(a, b, c, d, e, f, g, h):
 @cute.kernel
 def three_maps(a, b, c):
     """Lets a cache fetch the tensor map that the launch makes of each of three tensors."""
-    tensors: tuple[Any, ...] = (a, b, c)
+    tensors: Any = (a, b, c)
     for tensor in tensors:
         layout = cute.make_layout((4, 32), stride=(32, 1))
         op = cute.nvgpu.cpasync.CopyBulkTensorTileG2SOp()
