@@ -37,6 +37,20 @@ def program_of(text: str) -> Program:
 
 
 @cache
+def changed_program(name: str, **changed: str) -> Program:
+    """The program of an example with other parameters. ProgramError where it refuses them."""
+    path = example(name)
+    return load(expand(path.read_text(), path.name, changed))
+
+
+def check_changed(name: str, stage: str, **changed: Any) -> None:
+    """Runs an example of one launch with other parameters; its own checks compare the results."""
+    found = changed_program(name, **{parameter: str(value) for parameter, value in changed.items()})
+    (launch,) = launches_of(found.module, found.source, Changes())
+    assert_checks_hold(launch, simulate(found, launch, stage).after)
+
+
+@cache
 def target_of(path: Path) -> Target:
     """The first target that has all that an example needs."""
     return program(path).simulated_target("instr")

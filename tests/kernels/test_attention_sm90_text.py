@@ -1,41 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """examples/attention_sm90.cute: right in its variants, at every stage, and its machine code has what it should."""
 
-from functools import cache
 from typing import Any
 
 import pytest
 from tilefold.base.target import Target
 from tilefold.compiler.frontend.diagnostics import ProgramError
-from tilefold.compiler.frontend.params import expand
 
-from tests.kernels.harness import STAGES, assert_checks_hold, simulate
-from tests.project.tree import ROOT
+from tests.kernels.harness import STAGES, changed_program, check_changed
 from tests.ptxas import installed, needs_ptxas
 from tests.sass import instructions
-from tilefold.lowering import Program, load
-from tilefold.running.launches import Changes, launches_of
 
+NAME = "attention_sm90"
 SM90A = Target("sm_90a")
 LARGE = {"S": "4096", "D": "128", "HEADS": "32", "BLOCKS": "132"}
 
 
-@cache
-def _program(**changed: str) -> Program:
-    path = ROOT / "examples" / "attention_sm90.cute"
-    return load(expand(path.read_text(), path.name, changed))
-
-
-def _check(stage: str, **changed: Any) -> None:
-    """Runs the program with other parameters; its own check compares O with attention in f32."""
-    found = _program(**{name: str(value) for name, value in changed.items()})
-    (launch,) = launches_of(found.module, found.source, Changes())
-    assert_checks_hold(launch, simulate(found, launch, stage).after)
-
-
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_stage(stage: str) -> None:
-    _check(stage, S=70, HEADS=1, TILE_K=16, CAUSAL=1)
+    check_changed(NAME, stage, S=70, HEADS=1, TILE_K=16, CAUSAL=1)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +30,7 @@ def test_every_stage(stage: str) -> None:
     ids=str,
 )  # fmt: skip
 def test_variants(changed: dict[str, Any]) -> None:
-    _check("instr", **changed)
+    check_changed(NAME, "instr", **changed)
 
 
 @needs_ptxas
@@ -56,7 +39,7 @@ def test_machine_code(changed: dict[str, str]) -> None:
     """Registers are handed over and none is spilled; Q K^T is multiplied twice, and P V twice."""
     found = installed()
     assert found is not None
-    cubin = found.assemble(_program(**LARGE | changed).ptx(SM90A), SM90A)
+    cubin = found.assemble(changed_program(NAME, **LARGE | changed).ptx(SM90A), SM90A)
     assert "C75" not in cubin.log
     used = cubin.kernels["attention"]
     assert (used.registers, used.spill_stores, used.stack) == (168, 0, 0)
@@ -76,4 +59,4 @@ def test_machine_code(changed: dict[str, str]) -> None:
 )  # fmt: skip
 def test_parameters_that_are_refused(changed: dict[str, str], message: str) -> None:
     with pytest.raises(ProgramError, match=message):
-        _program(**changed)
+        changed_program(NAME, **changed)

@@ -2,41 +2,24 @@
 """examples/gemm_sm90.cute: right in its variants, at every stage, and its machine code has the loop that it should."""
 
 import re
-from functools import cache
 from typing import Any
 
 import pytest
 from tilefold.base.target import Target
 from tilefold.compiler.frontend.diagnostics import ProgramError
-from tilefold.compiler.frontend.params import expand
 
-from tests.kernels.harness import STAGES, assert_checks_hold, simulate
-from tests.project.tree import ROOT
+from tests.kernels.harness import STAGES, changed_program, check_changed
 from tests.ptxas import installed, needs_ptxas
 from tests.sass import disassembled
-from tilefold.lowering import Program, load
-from tilefold.running.launches import Changes, launches_of
 
+NAME = "gemm_sm90"
 SM90A = Target("sm_90a")
 LARGE = {"M": "4096", "N": "4096", "K": "4096", "BLOCKS": "132", "TILE_N": "256", "STAGES": "4"}
 
 
-@cache
-def _program(**changed: str) -> Program:
-    path = ROOT / "examples" / "gemm_sm90.cute"
-    return load(expand(path.read_text(), path.name, changed))
-
-
-def _check(stage: str, **changed: Any) -> None:
-    """Runs the program with other parameters; its own check compares D with A @ B^T."""
-    found = _program(**{name: str(value) for name, value in changed.items()})
-    (launch,) = launches_of(found.module, found.source, Changes())
-    assert_checks_hold(launch, simulate(found, launch, stage).after)
-
-
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_stage(stage: str) -> None:
-    _check(stage, M=136, N=136, K=72, BLOCKS=1)
+    check_changed(NAME, stage, M=136, N=136, K=72, BLOCKS=1)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +31,7 @@ def test_every_stage(stage: str) -> None:
     ids=str,
 )  # fmt: skip
 def test_variants(changed: dict[str, Any]) -> None:
-    _check("instr", **changed)
+    check_changed(NAME, "instr", **changed)
 
 
 @needs_ptxas
@@ -57,7 +40,7 @@ def test_machine_code(changed: dict[str, str], multiplications: int) -> None:
     """The loop waits, multiplies and moves nothing; registers are handed over, and none is spilled."""
     found = installed()
     assert found is not None
-    cubin = found.assemble(_program(**LARGE | changed).ptx(SM90A), SM90A)
+    cubin = found.assemble(changed_program(NAME, **LARGE | changed).ptx(SM90A), SM90A)
     used = cubin.kernels["gemm"]
     assert (used.registers, used.spill_stores, used.stack) == (168, 0, 0)
     text = disassembled(cubin.code)
@@ -79,4 +62,4 @@ def test_machine_code(changed: dict[str, str], multiplications: int) -> None:
 )  # fmt: skip
 def test_parameters_that_are_refused(changed: dict[str, str], message: str) -> None:
     with pytest.raises(ProgramError, match=message):
-        _program(**changed)
+        changed_program(NAME, **changed)
