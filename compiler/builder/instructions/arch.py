@@ -211,7 +211,7 @@ def fence_view_async_shared() -> None:
 
 def setmaxregister_increase(registers: int) -> None:
     """Waits until the block has enough registers for each thread of the warpgroup to have so many, a multiple of 8 from
-    24 to 256 (sm_90a).
+    24 to 256 (sm_90a). Where the kernel has no `max_registers`, it begins with no more than that.
     """
     emit(ptx.SetMaxNRegOp(_static(registers, "the number of registers"), inc=True))
 

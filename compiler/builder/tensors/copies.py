@@ -268,7 +268,8 @@ def copy(
     modes after the first. With `pred`, a fragment of predicates with the modes of the source, only where they hold; a
     copy of `nvgpu.cpasync.CopyG2SOp` writes zeros elsewhere.
 
-    By the atom of `nvgpu.cpasync.make_tiled_tma_atom` the thread that calls it has tiles copied: let one thread do so.
+    By the atom of `nvgpu.cpasync.make_tiled_tma_atom` tiles are copied: one thread of a warp that calls it issues them,
+    or each thread that a condition around the call selects, such as `tidx == 0`.
     A load counts its bytes on the mbarrier `tma_bar_ptr`, a multicast in each block of the cluster that `mcast_mask`
     names by a bit. `cache_policy` is one of the L2 cache, 64 bits. `tma_desc_ptr` is a tensor map in global memory that
     `nvgpu.cpasync.copy_tensormap` has put there, to be taken instead of the atom's.
