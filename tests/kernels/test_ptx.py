@@ -84,6 +84,8 @@ def test_fragments_are_registers_and_loops_are_unrolled(path: Path) -> None:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_no_division_is_left_and_factors_are_immediates(path: Path) -> None:
     text = ptx(path)
+    if path.stem == "gemm_grouped":  # the rows of tiles of a group are known at run time only
+        return
     assert not re.search(r"\b(?:div|rem)\.", text)
     if path.stem == "ragged_copy":  # its strides are known at run time only
         return
@@ -101,15 +103,16 @@ def test_strides_of_powers_of_two_are_shifts_masks_and_adds(name: str, kernel: s
 
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_WARPGROUPS = "gemm_sm90", "gemm_fp8_scaled", "gemm_grouped", "attention_sm90"
 LACKING: Mapping[tuple[str, str], tuple[str, str, Mapping[str, str]]] = MappingProxyType({
     ("gemm", arch): ("E2103", f"the block needs 147456 bytes of shared memory; {arch} has 101376", {"STAGES": "2"})
     for arch in ("sm_86", "sm_89", "sm_120")
 } | {
     (name, arch): ("E2102", f"SM90_TMA_LOAD needs sm_90 and PTX 8.0; {arch} is older", _NOTHING)
-    for name in ("tma_copy", "gemm_sm90", "attention_sm90") for arch in ("sm_80", "sm_86", "sm_89")
+    for name in ("tma_copy", *_WARPGROUPS) for arch in ("sm_80", "sm_86", "sm_89")
 } | {
     (name, arch): ("E2102", f"an instruction of sm_90a alone, not of {arch}", _NOTHING)
-    for name in ("gemm_sm90", "attention_sm90") for arch in ("sm_100a", "sm_120")
+    for name in _WARPGROUPS for arch in ("sm_100a", "sm_120")
 })  # fmt: skip
 """By example and target: why the target refuses the example as it is, and the parameters with which it does
 not, if there are any."""
@@ -139,7 +142,7 @@ def test_every_target_assembles_without_spills(path: Path, arch: str) -> None:
     assert set(kernels) == set(ptx_counts(path))
     for name, resources in kernels.items():
         assert resources.spill_stores == resources.spill_loads == 0, name
-        limit = 255 if "mma.sync" in kernel_ptx(path, name) else 128  # accumulators take half of them
+        limit = 255 if "mma" in kernel_ptx(path, name) else 128  # accumulators take half of them
         assert 0 < resources.registers <= limit, name
         if "call.vprintf" not in ptx_counts(path)[name]:
             assert resources.stack == (8 if (path.stem, arch) == ("tma_copy", "sm_120") else 0), name
