@@ -44,6 +44,10 @@ SHARED_BASE = 1024
 """Where a block's shared memory begins. A multiple of all alignments that shared memory needs."""
 
 
+def discard(text: str) -> None:
+    """A sink for the text of launches that nobody reads."""
+
+
 @dataclass(frozen=True, slots=True)
 class SimProgram:
     """A kernel of a module: `kernel` is its symbol, with or without the gpu.module (`kernels::k` or `k`)."""

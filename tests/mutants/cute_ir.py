@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Mutants of the passes of the public CuTe IR, which run before the simulator does: `tilefold bisect` sees none."""
 
-from tests.mutants.mutant import Mutant, of
+from tests.mutants.mutant import Mutant, Place, of
 
-_FOLDING = of("base-prepare", "passes/writing/constant_folding.py", "passes/test_base_prepare")
-_BASE = of("cute-to-base", "passes/cute_ir/cute_to_base.py", "passes/test_cute_to_base")
-_PRINT = of("cute-to-base", "passes/cute_ir/writing/printing.py", "passes/test_cute_to_base")
-_GPU = of("gpu-to-ptx", "passes/cute_ir/gpu_to_ptx.py", "passes/test_gpu_to_ptx")
-_LLVM = of("one-shot-convert-to-llvm", "passes/cute_ir/writing/llvm_arith.py", "passes/test_one_shot_convert_to_llvm")
-_BLOCKS = of(
-    "one-shot-convert-to-llvm", "passes/cute_ir/writing/structured_to_blocks.py", "passes/test_one_shot_convert_to_llvm"
-)
-_TARGET = of("attach-nvvm-target", "passes/cute_ir/attach_nvvm_target.py", "passes/test_gpu_binary")
+
+def _of(pass_name: str, file: str, test: str = "") -> Place:
+    """A file of a pass, with the test file that is named after the pass."""
+    return of(pass_name, f"passes/{file}.py", f"passes/{test or 'test_' + pass_name.replace('-', '_')}")
+
+
+_FOLDING = _of("base-prepare", "writing/constant_folding")
+_BASE = _of("cute-to-base", "cute_ir/cute_to_base")
+_PRINT = _of("cute-to-base", "cute_ir/writing/printing")
+_GPU = _of("gpu-to-ptx", "cute_ir/gpu_to_ptx")
+_LLVM = _of("one-shot-convert-to-llvm", "cute_ir/writing/llvm_arith")
+_BLOCKS = _of("one-shot-convert-to-llvm", "cute_ir/writing/structured_to_blocks")
+_TARGET = _of("attach-nvvm-target", "cute_ir/attach_nvvm_target", "test_gpu_binary")
 
 CUTE_IR: tuple[Mutant, ...] = (
     _FOLDING.mutant("prepare: the other value is chosen", "(left if chosen else right)", "(right if chosen else left)"),

@@ -15,7 +15,7 @@ from tilefold.runtime.check.dtypes import is_floating, tolerance, widened
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.memory.journal import Journal, Sighting
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
 
 History = tuple[NDArray[np.int64], NDArray[np.uint8]]
 
@@ -73,14 +73,10 @@ class Trial:
         tensor = arguments[difference.argument or ""]
         assert isinstance(tensor, TensorArgument)
         journal = Journal((tensor.storage, difference.byte))
-        engine = replace(self.engine, sink=_nowhere, journal=journal, races=False)
+        engine = replace(self.engine, sink=discard, journal=journal, races=False)
         with suppress(SimulationError):  # a fault comes after the byte was written, if it was
             engine.launch(SimProgram(module, self.kernel), self.config, arguments)
         return journal.writer
-
-
-def _nowhere(text: str) -> None:
-    """Takes the text of a launch that is repeated."""
 
 
 def difference(first: Outcome, second: Outcome, *, exact: bool = True) -> Difference | None:

@@ -72,8 +72,8 @@ class Report:
 
     def __str__(self) -> str:
         count = len(self.faults)
-        what = "no faults" if not count else "1 fault" if count == 1 else f"{count} faults"
-        head = f"{', '.join(self.launches)}: {what} at {' and '.join(self.stages)}"
+        found = "no faults" if not count else "1 fault" if count == 1 else f"{count} faults"
+        head = f"{', '.join(self.launches)}: {found} at {' and '.join(self.stages)}"
         return "\n".join([*(fault.render() for fault in self.faults), head])
 
     def json(self) -> str:

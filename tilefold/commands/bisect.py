@@ -4,10 +4,10 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.errors import Code
 from tilefold.base.target import DEFAULT_ARCH
-from tilefold.commands.launching import add_launch, add_simulation, changes, check_limits, run_options
-from tilefold.commands.options import add_file, add_target, pairs, read_source
+from tilefold.commands.launching import add_launch, add_simulation, launches_to_simulate, simulation
+from tilefold.commands.options import add_file, add_target, read_source
 from tilefold.messages import print_diagnostics
 
 if TYPE_CHECKING:
@@ -53,15 +53,9 @@ def execute(args: argparse.Namespace) -> int:
     """Searches launch by launch; 1 if a pass changes one, or one fails as it was written."""
     from tilefold.compiler.pass_runner import InternalError
     from tilefold.lowering import load
-    from tilefold.running.launches import launches_of
-    from tilefold.runtime.cute_ir.host_engine import entry_point
 
     program = load(read_source(args), args.target)
-    check_limits(args)
-    if entry_point(program.module) is not None:
-        message = "bisect runs launches of the file, run.launch; this program begins on the host"
-        raise TilefoldError(Code.CLI_VALUE, message, "compare its stages by `tilefold run --stage all`")
-    launches = launches_of(program.module, program.source, changes(args))
+    launches = launches_to_simulate(args, program, "compare its stages by `tilefold run --stage all`")
     try:
         passes = _passes(args, program)
         results = [_bisect(args, program, launch, passes) for launch in launches]
@@ -86,15 +80,10 @@ def _bisect(args: argparse.Namespace, program: "Program", launch: "Launch", pass
     from tilefold.bisection.trial import Trial
     from tilefold.bisection.verdict import step_line
     from tilefold.running.devices import on_gpu
-    from tilefold.running.filled_arguments import prepare
     from tilefold.running.session import check_values
-    from tilefold.runtime.engine import LaunchConfig
-    from tilefold.runtime.sim.sim_engine import SimEngine
 
-    options = run_options(args)
-    arguments = prepare(launch, pairs(args.arg, "--arg"), seed=args.seed, max_bytes=options.bytes)
-    config = LaunchConfig(launch.grid, launch.block)
-    trial = Trial(launch.kernel, config, arguments.launchable, SimEngine.of(options), args.stores)
+    arguments, config, engine = simulation(args, launch)
+    trial = Trial(launch.kernel, config, arguments.launchable, engine, args.stores)
     gpu = on_gpu(program, launch.kernel) if args.device == "cuda" else None
     print(f"{launch.label}: {len(passes)} passes", flush=True)
     verdict = bisect(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH
-from tilefold.commands.launching import add_launch, add_simulation, changes, check_limits, run_options
-from tilefold.commands.options import add_file, add_target, pairs, read_source
+from tilefold.commands.launching import add_launch, add_simulation, launches_to_simulate, simulation
+from tilefold.commands.options import add_file, add_target, read_source
 from tilefold.output import write_output
 
 if TYPE_CHECKING:
@@ -56,20 +56,14 @@ def execute(args: argparse.Namespace) -> int:
     from tilefold.checking.check import STAGES
     from tilefold.checking.report import Report, merged
     from tilefold.lowering import EXECUTABLE_STAGES, load
-    from tilefold.running.launches import launches_of
-    from tilefold.runtime.cute_ir.host_engine import entry_point
 
     stages = tuple(EXECUTABLE_STAGES if "all" in args.stage else args.stage or STAGES)
     for stage in stages:
         if stage not in EXECUTABLE_STAGES:
             hint = f"stages: {', '.join(EXECUTABLE_STAGES)}, or all"
             raise TilefoldError(Code.CLI_VALUE, f"--stage {stage[:40]}: unknown stage", hint)
-    check_limits(args)
     program = load(read_source(args), args.target)
-    if entry_point(program.module) is not None:
-        message = "check runs launches of the file, run.launch; this program begins on the host"
-        raise TilefoldError(Code.CLI_VALUE, message, "`tilefold run --device sim` checks it as it runs")
-    launches = launches_of(program.module, program.source, changes(args))
+    launches = launches_to_simulate(args, program, "`tilefold run --device sim` checks it as it runs")
     with program.explaining():
         faults = [fault for launch in launches for fault in _checked(args, program, launch).faults(stages)]
     seen = tuple(stage for stage in stages if program.has(stage))
@@ -81,23 +75,13 @@ def execute(args: argparse.Namespace) -> int:
 
 def _checked(args: argparse.Namespace, program: "Program", launch: "Launch") -> "Checked":
     from tilefold.checking.check import Checked
-    from tilefold.running.filled_arguments import prepare
-    from tilefold.runtime.engine import LaunchConfig
-    from tilefold.runtime.sim.sim_engine import SimEngine
 
-    options = run_options(args)
-    arguments = prepare(launch, pairs(args.arg, "--arg"), seed=args.seed, max_bytes=options.bytes)
-    config = LaunchConfig(launch.grid, launch.block)
-    engine = SimEngine.of(options, sink=_nowhere)
+    arguments, config, engine = simulation(args, launch)
 
     def judge(given: "Mapping[str, Argument]") -> "Iterator[tuple[str, Place | None]]":
         return _failed(launch, arguments, given)
 
     return Checked(launch.label, program, launch.kernel, config, arguments.launchable, engine, judge)
-
-
-def _nowhere(text: str) -> None:
-    """Takes the text that kernels print, which is not that of the report."""
 
 
 def _failed(

@@ -10,8 +10,12 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.commands.options import pairs
 
 if TYPE_CHECKING:
-    from tilefold.running.launches import Changes
+    from tilefold.lowering import Program
+    from tilefold.running.filled_arguments import Arguments
+    from tilefold.running.launches import Changes, Launch
+    from tilefold.runtime.engine import LaunchConfig
     from tilefold.runtime.options import RunOptions
+    from tilefold.runtime.sim.sim_engine import SimEngine
 
 
 def add_launch(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +75,31 @@ def changes(args: argparse.Namespace, checks: tuple[str, ...] = ()) -> "Changes"
         fills=pairs(args.fill, "--fill"),
         checks=checks,
     )
+
+
+def launches_to_simulate(args: argparse.Namespace, program: "Program", instead: str) -> "list[Launch]":
+    """The launches of a program that the command line chooses. TilefoldError (E4003), whose hint is `instead`, for a
+    program that begins on the host.
+    """
+    from tilefold.running.launches import launches_of
+    from tilefold.runtime.cute_ir.host_engine import entry_point
+
+    check_limits(args)
+    if entry_point(program.module) is not None:
+        message = f"{args.command} runs launches of the file, run.launch; this program begins on the host"
+        raise TilefoldError(Code.CLI_VALUE, message, instead)
+    return launches_of(program.module, program.source, changes(args))
+
+
+def simulation(args: argparse.Namespace, launch: "Launch") -> "tuple[Arguments, LaunchConfig, SimEngine]":
+    """The arguments of a launch, its configuration, and a simulator that discards the text that the kernel prints."""
+    from tilefold.running.filled_arguments import prepare
+    from tilefold.runtime.engine import LaunchConfig
+    from tilefold.runtime.sim.sim_engine import SimEngine, discard
+
+    options = run_options(args)
+    arguments = prepare(launch, pairs(args.arg, "--arg"), seed=args.seed, max_bytes=options.bytes)
+    return arguments, LaunchConfig(launch.grid, launch.block), SimEngine.of(options, discard)
 
 
 def _dim3(text: str | None, option: str) -> tuple[int, int, int] | None:

@@ -18,7 +18,7 @@ from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError, dim3
 from tilefold.runtime.options import LaunchAttributes, RunOptions
-from tilefold.runtime.sim.sim_engine import SimEngine
+from tilefold.runtime.sim.sim_engine import SimEngine, discard
 
 from .launch import on_host
 
@@ -57,7 +57,7 @@ class Rehearsal:
     def check(self, outputs: Collection[str], stages: Sequence[str]) -> Report:
         """Gathers the faults at some stages; see `KernelCall.check`."""
         built = self.call.build(self.block)
-        engine = SimEngine.of(self.options, _nowhere, built.traced.texts)
+        engine = SimEngine.of(self.options, discard, built.traced.texts)
         _keep, arguments = self._copies(outputs)
         checked = Checked(built.name, built.program, built.symbol, self.config, arguments, engine, _no_conditions)
         with built.program.explaining():
@@ -91,10 +91,6 @@ class Rehearsal:
             }
 
         return tensors, arguments
-
-
-def _nowhere(text: str) -> None:
-    """Takes the text that kernels print, which is not that of the report."""
 
 
 def _no_conditions(arguments: Mapping[str, Argument]) -> "Iterator[tuple[str, Place | None]]":
