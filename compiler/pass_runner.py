@@ -26,6 +26,10 @@ class Observer(Protocol):
         """Called before the pass runs."""
         ...
 
+    def applied(self, index: int, applied: ModulePass, module: ModuleOp) -> None:
+        """Called after the pass has run, before its result is verified."""
+        ...
+
     def after(self, index: int, applied: ModulePass, module: ModuleOp) -> None:
         """Called after the pass has run and its result is verified."""
         ...
@@ -90,6 +94,8 @@ def run_passes(
             observer.before(index, applied, module)
         try:
             applied.apply(context, module)
+            if observer is not None:
+                observer.applied(index, applied, module)
             verify_program(module, source)
         except ProgramError as error:
             message = f"pass '{applied}' leaves an invalid program: {error.message}"

@@ -260,7 +260,7 @@ def _unknown_operation(error: _UnknownOperationError, source: Source, context: C
     return _at(error, source, message, Code.IR_UNKNOWN_OPERATION, hint)
 
 
-class _ProgramPrinter(Printer):
+class ProgramPrinter(Printer):
     """Prints as MLIR does, several results of an operation as one name (`%a:2`, used as `%a#1`), and no location for
     block arguments: not every custom syntax has a place for them."""
 
@@ -334,5 +334,5 @@ def print_program(module: Operation, *, generic: bool = False, locations: bool =
     stream = StringIO()
     if header:
         stream.write(HEADER)
-    _ProgramPrinter(stream=stream, print_generic_format=generic, print_debuginfo=locations).print_op(module)
+    ProgramPrinter(stream=stream, print_generic_format=generic, print_debuginfo=locations).print_op(module)
     return stream.getvalue() + "\n"

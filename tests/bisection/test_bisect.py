@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`tilefold bisect` and `.bisect(...)`: wrong rewrites are planted in passes, and the search must name them."""
 
+import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -107,9 +108,9 @@ def test_the_change_of_the_line_is_shown(tmp_path: Path, capsys: Capture, monkey
         assert main(["bisect", write(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert "your kernel is right at stage 'atoms'" in out
-    assert "the IR of these lines before and after the pass:\n--- before\n+++ after\n" in out
-    assert "-tile.store " in out
-    assert "+ptx.st " in out
+    assert "the IR of these lines before and after the pass:\n@@ -1 +1 @@\n" in out
+    assert re.search(r"^- +tile.store ", out, re.MULTILINE)
+    assert re.search(r"^\+ +ptx.st ", out, re.MULTILINE)
 
 
 def test_a_fault_that_a_pass_makes_is_that_of_the_pass(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`tilefold opt`: pipelines, printing on the way, split files and announced diagnostics."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,8 +31,34 @@ def test_runs_passes_and_prints_on_the_way(tmp_path: Path, capsys: Capture) -> N
     assert "arith.constant" not in said.out
     headings = [line for line in said.err.splitlines() if line.startswith("// -----//")]
     assert [" ".join(line.split()[2:7]) for line in headings] == [
-        "IR before pass 1: cse", "IR after pass 1: cse", "IR after pass 2: dce",
+        "IR before pass 1: cse", "IR after pass 1: cse", "IR after pass 2: dce:",
     ]  # fmt: skip
+    assert "// -----// IR after pass 2: dce: no change //----- //" in headings
+
+
+def test_prints_the_lines_that_a_pass_changes(tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path)
+    assert main(["opt", path, "-p", "lower-tensors,cse,cse", "--print-ir-changes", "--print-ir-after", "dce"]) == 1
+    capsys.readouterr()
+    assert main(["opt", path, "-p", "lower-tensors,cse,cse", "--print-ir-changes"]) == 0
+    said = capsys.readouterr().err
+    _, lowered, same, again = said.split("// -----// IR ")
+    assert lowered.startswith("changes of pass 1: lower-tensors: -")
+    assert re.search(r"^-\s+%v = tile.load %A", lowered, re.MULTILINE)
+    assert re.search(r"^\+\s+%v = ptx.ld", lowered, re.MULTILINE)
+    assert same.startswith("changes of pass 2: cse: -") or same == "after pass 2: cse: no change //----- //\n"
+    assert again == "after pass 3: cse: no change //----- //\n"
+
+
+def test_the_time_of_passes_is_printed(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["opt", write(tmp_path), "-p", "lower-tensors,cse", "--timing"]) == 0
+    heading, *rows = capsys.readouterr().err.splitlines()
+    assert heading.split() == ["step", "ms", "verifier", "ms", "share", "operations"]
+    assert [row.split()[0] for row in rows] == ["parse", "lower-tensors", "cse", "print", "total"]
+    shares = [float(row.split()[3].rstrip("%")) for row in rows]
+    assert sum(shares[:-1]) == pytest.approx(100, abs=0.3)
+    assert shares[-1] == 100
+    assert int(rows[1].split()[4]) > 10
 
 
 def test_dumps_every_step_with_its_source_lines(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def bisect(
     emission = _emission(last.module, trial.kernel, program.simulated_target("instr"))
     if emission or gpu is None or reference.fault is not None:
         return Verdict(reference, stage, emission=emission)
-    step = Step(last.number + 1, f"machine code for {gpu.where}", stage, last.module)
+    step = Step(last.number + 1, f"machine code for {gpu.where}", stage, last.module, last.lister)
     arguments = trial.arguments()
     outcome = Outcome(arguments, reference.printed, seconds=gpu.launch(trial.config, arguments).seconds)
     found = difference(reference, outcome, exact=False)

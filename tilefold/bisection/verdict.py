@@ -31,8 +31,8 @@ class Culprit:
 
     @property
     def change(self) -> str:
-        """How the pass changes the operations of these lines of the source, as a unified diff."""
-        return change(self.before.module, self.after.module, self.sites)
+        """How the pass changes the operations of these lines of the source, as a diff."""
+        return change(self.before, self.after, self.sites)
 
     def __str__(self) -> str:
         lines = [f"pass {self.after.number}, {self.after.name}, changes what it does: {self.difference.text}"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.commands.options import add_file, add_remarks, pairs
+from tilefold.compiler.frontend.file_format import HEADER
 from tilefold.compiler.pipeline import PASSES
 from tilefold.messages import print_diagnostics, print_remarks
 from tilefold.output import write_output
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
     from tilefold.compiler.frontend.source import Source
+    from tilefold.compiler.reports.listing import Lister, Listing
+    from tilefold.compiler.reports.pass_times import PassTimes
     from tilefold.compiler.reports.remarks import Remarks
 
 _EPILOG = """\
@@ -27,7 +30,8 @@ examples:
   tilefold opt kernel.cute                                   check the file and print it
   tilefold opt kernel.cute -p fold-layouts,cse               run two passes
   tilefold opt kernel.cute -p 'a{x=1 y="text"},b'            passes with options
-  tilefold opt kernel.cute -p fold-layouts --print-ir-after-all
+  tilefold opt kernel.cute -p fold-layouts,cse --print-ir-changes     the lines that each pass changes
+  tilefold opt kernel.cute -p fold-layouts,cse --timing
   tilefold opt kernel.cute -p fold-layouts,cse --dump-dir ir one numbered file a pass; each can be read again
   tilefold opt errors.cute --split-input-file --verify-diagnostics
 
@@ -73,7 +77,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--print-ir-after", metavar="PASS", action="append", default=[], help="print the program after this pass"
     )
-    parser.add_argument("--print-ir-after-all", action="store_true", help="print the program after every pass")
+    parser.add_argument(
+        "--print-ir-after-all", action="store_true", help="print the program after every pass that changes it"
+    )
+    parser.add_argument(
+        "--print-ir-changes",
+        action="store_true",
+        help="print the lines that each pass changes, as a diff in which values keep their names",
+    )
+    parser.add_argument(
+        "--timing", "--mlir-timing", action="store_true", help="print a table of the time that each pass takes"
+    )
     parser.add_argument("--dump-dir", metavar="DIR", help="write the program after every pass to DIR, one file a pass")
     parser.add_argument(
         "-split-input-file",
@@ -99,34 +113,63 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Printing:
     """How programs are printed, and which ones on the way, and what passes remark; an observer of the passes."""
 
     args: argparse.Namespace
     remarks: "Remarks"
+    lister: "Lister"
+    times: "PassTimes"
+    last: "Listing | None" = None
 
-    def text(self, module: "ModuleOp", *, locations: bool = False, header: bool = False) -> str:
-        from tilefold.compiler.frontend.program import print_program
+    def begin(self, module: "ModuleOp") -> None:
+        """Sees the program before the first pass."""
+        if self.args.dump_dir is not None:
+            self.dump(0, "input", module)
+        self.last = self.listing(module) if self.args.print_ir_changes or self.args.print_ir_after_all else None
 
-        return print_program(
-            module,
-            generic=self.args.mlir_print_op_generic,
-            locations=locations or self.args.locations,
-            header=header,
-        )
+    def listing(self, module: "ModuleOp", *, locations: bool = False) -> "Listing":
+        generic, locations = self.args.mlir_print_op_generic, locations or self.args.locations
+        return self.lister.list(module, generic=generic, locations=locations)
 
     def before(self, index: int, applied: "ModulePass", module: "ModuleOp") -> None:
         if applied.name in self.args.print_ir_before:
-            print(f"// -----// IR before pass {index}: {applied} //----- //\n{self.text(module)}", file=sys.stderr)
+            self.print(f"IR before pass {index}: {applied}", self.listing(module).text)
+        self.times.before(index, applied, module)
+
+    def applied(self, index: int, applied: "ModulePass", module: "ModuleOp") -> None:
+        self.times.applied(index, applied, module)
 
     def after(self, index: int, applied: "ModulePass", module: "ModuleOp") -> None:
+        self.times.after(index, applied, module)
         if self.args.remarks:
             self.remarks.collect(applied.name, module)
-        if self.args.print_ir_after_all or applied.name in self.args.print_ir_after:
-            print(f"// -----// IR after pass {index}: {applied} //----- //\n{self.text(module)}", file=sys.stderr)
+        if self.last is not None:
+            self.changes(index, applied, self.last, self.listing(module))
+        elif applied.name in self.args.print_ir_after:
+            self.print(f"IR after pass {index}: {applied}", self.listing(module).text)
         if self.args.dump_dir is not None:
             self.dump(index, applied.name, module)
+
+    def changes(self, index: int, applied: "ModulePass", last: "Listing", now: "Listing") -> None:
+        """Prints the lines that a pass has changed, or the program where it has changed any."""
+        from tilefold.compiler.reports.listing import changed_lines, hunks
+
+        self.last = now
+        asked = applied.name in self.args.print_ir_after
+        if not asked and now.text == last.text:
+            self.print(f"IR after pass {index}: {applied}: no change")
+        elif asked or self.args.print_ir_after_all:
+            self.print(f"IR after pass {index}: {applied}", now.text)
+        else:
+            differences = hunks(last.lines, now.lines)
+            removed, added = changed_lines(differences)
+            text = "".join(f"{hunk}\n" for hunk in differences)
+            self.print(f"IR changes of pass {index}: {applied}: -{removed} +{added}", text)
+
+    def print(self, title: str, text: str = "") -> None:
+        print(f"// -----// {title} //----- //\n{text}", end="\n" if text else "", file=sys.stderr)
 
     def dump(self, index: int, name: str, module: "ModuleOp") -> None:
         folder = Path(self.args.dump_dir)
@@ -134,7 +177,8 @@ class _Printing:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise TilefoldError(Code.CLI_WRITE, f"{folder}: {error.strerror}") from None
-        write_output(self.text(module, locations=True, header=True), str(folder / f"{index:02}-{name}.cute"))
+        text = HEADER + self.listing(module, locations=True).text
+        write_output(text, str(folder / f"{index:02}-{name}.cute"))
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -142,8 +186,10 @@ def execute(args: argparse.Namespace) -> int:
     from tilefold.compiler.frontend.context import make_context
     from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError
     from tilefold.compiler.frontend.expectations import unmet
-    from tilefold.compiler.frontend.program import parse_program
+    from tilefold.compiler.frontend.program import parse_program, print_program
     from tilefold.compiler.pass_runner import parse_passes, run_passes
+    from tilefold.compiler.reports.listing import Lister
+    from tilefold.compiler.reports.pass_times import PassTimes
     from tilefold.compiler.reports.remarks import Remarks
     from tilefold.lowering import available_passes
 
@@ -153,16 +199,20 @@ def execute(args: argparse.Namespace) -> int:
     failed = False
     for source in _sources(args):
         diagnostics: Sequence[Diagnostic] = ()
-        printing = _Printing(args, Remarks(source))
+        printing = _Printing(args, Remarks(source), Lister(), PassTimes())
         try:
             context = make_context()
-            module = parse_program(source, context)
-            if args.dump_dir is not None:
-                printing.dump(0, "input", module)
+            with printing.times.step("parse"):
+                module = parse_program(source, context)
+            printing.begin(module)
             run_passes(context, module, passes, source=source, observer=printing)
-            outputs.append(printing.text(module, header=args.output not in (None, "-")))
+            generic, header = args.mlir_print_op_generic, args.output not in (None, "-")
+            with printing.times.step("print"):
+                outputs.append(print_program(module, generic=generic, locations=args.locations, header=header))
         except ProgramError as error:
             diagnostics = error.diagnostics
+        if args.timing:
+            print(printing.times.table(), end="", file=sys.stderr)
         remarks = printing.remarks.all()
         if args.verify_diagnostics:
             diagnostics = [*diagnostics, *(remark.diagnostic for remark in remarks)]
