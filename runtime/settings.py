@@ -17,6 +17,8 @@ ASSEMBLER = "TILEFOLD_ASSEMBLER"
 """`ptxas` makes all machine code by ptxas, also of kernels that nvJitLink or the driver would assemble."""
 ALLOW_SLOWER = "TILEFOLD_ALLOW_SLOWER"
 """Whether kernels are accepted that the assembler makes slower than they are written: 1 or 0."""
+LINE_INFO = "TILEFOLD_LINE_INFO"
+"""Whether compiled kernels name the lines of their source, for profilers and debuggers: 1 or 0."""
 SIM_RACES = "TILEFOLD_SIM_RACES"
 """Whether the simulator looks for data races where a launch in Python does not say: 1 or 0."""
 
@@ -48,6 +50,11 @@ def ptxas_settings() -> PtxasSettings:
 def allows_slower() -> bool:
     """Whether kernels are accepted that the assembler makes slower. TilefoldError (E4003) for what is not 0 or 1."""
     return _switch(ALLOW_SLOWER, "0", "1 accepts such kernels")
+
+
+def writes_lines() -> bool:
+    """Whether compiled kernels name the lines of their source. TilefoldError (E4003) for what is not 0 or 1."""
+    return _switch(LINE_INFO, "1", "0 writes kernels without their lines")
 
 
 def looks_for_races() -> bool:

@@ -32,10 +32,12 @@ class Inspection(ABC):
         with self._lowered().explaining():
             return self._lowered().llvm(self._target(target))
 
-    def ptx(self, target: str | None = None) -> str:
-        """The program as PTX."""
+    def ptx(self, target: str | None = None, *, lines: bool | None = None) -> str:
+        """The program as PTX. `lines` says whether it names the lines of the source by `.loc`; the settings do by
+        default (docs/profiling.md).
+        """
         with self._lowered().explaining():
-            return self._lowered().ptx(self._target(target))
+            return self._lowered().ptx(self._target(target), lines=lines)
 
     def cubin(self, target: str | None = None) -> bytes:
         """The program as machine code, an ELF file."""

@@ -25,6 +25,7 @@ from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.ptx import EntryOp
 from tilefold.passes.check_stage import CheckStagePass
 from tilefold.passes.errors import LoweringError
+from tilefold.runtime.settings import writes_lines
 
 if TYPE_CHECKING:
     from tilefold.compiler.machine.assemble import Cubin
@@ -63,7 +64,8 @@ class Program:
     """A verified program, with the forms to which it has been lowered so far.
 
     `target` is None until one is needed: then the default, or that of the GPU at hand. `cache` keeps machine
-    code; None compiles in each process. `text` is what the module was read from, where that says all of it.
+    code; None compiles in each process. `text` is what the module was read from, where that says all of it. `lines`
+    says whether compiled code names the lines of the source; None leaves that to the settings.
     """
 
     source: Source
@@ -72,6 +74,7 @@ class Program:
     target: Target | None = None
     cache: "Store | None" = None
     text: str | None = None
+    lines: bool | None = None
     _stages: "dict[tuple[str, str], _Lowered]" = field(default_factory=lambda: {})
     _devices: "dict[tuple[str, str], Program]" = field(default_factory=lambda: {})
     _builds: "dict[str, Build]" = field(default_factory=lambda: {})
@@ -142,17 +145,22 @@ class Program:
         assert refused is not None, "there is a target"
         raise refused
 
-    def llvm(self, target: Target) -> str:
-        """The program as LLVM IR text."""
+    def writes_lines(self) -> bool:
+        """Whether compiled code names the lines of the source. TilefoldError (E4003) for a bad setting."""
+        return writes_lines() if self.lines is None else self.lines
+
+    def llvm(self, target: Target, *, lines: bool | None = None) -> str:
+        """The program as LLVM IR text, with the lines of the source if `lines` says so, by default as compiled code."""
         from tilefold.compiler.emit import emit_llvm
 
-        return emit_llvm(self.reached("instr", target), target)
+        lineinfo = self.writes_lines() if lines is None else lines
+        return emit_llvm(self.reached("instr", target), target, lineinfo=lineinfo)
 
-    def ptx(self, target: Target) -> str:
-        """The program as PTX."""
+    def ptx(self, target: Target, *, lines: bool | None = None) -> str:
+        """The program as PTX, with `.loc` directives if `lines` says so, by default as compiled code."""
         from tilefold.compiler.machine.nvptx import compile_llvm
 
-        return compile_llvm(self.llvm(target), target)
+        return compile_llvm(self.llvm(target, lines=lines), target)
 
     def build(self, target: Target) -> "Build":
         """The program as machine code, or as PTX that the driver must assemble, ready to be loaded; from the cache, if
@@ -283,7 +291,7 @@ class Program:
             chosen = parse_passes(key[0].replace(TO_SIMULATOR[0], TO_SIMULATOR[0] + option, 1), PASSES)
             run_passes_quickly(self.context, module, chosen, source=self.source)
             text = None if self.text is None else f"{','.join(map(str, chosen))}\n{self.text}"
-            self._devices[key] = Program(self.source, module, self.context, self.target, self.cache, text)
+            self._devices[key] = Program(self.source, module, self.context, self.target, self.cache, text, self.lines)
         return self._devices[key]
 
     @property

@@ -78,20 +78,15 @@ def _check(program: "Program", target: "Target", made: Build) -> None:
     if first_refused(made.log, allows_slower()) is not None:
         from tilefold.compiler.reports.assembler_remarks import refuse_slower
 
-        log, ptx = with_lines(program, target)
-        if first_refused(log, allowed=False) is None:  # which it need not repeat where it assembles with lines
-            log, ptx = made.log, made.ptx
-        refuse_slower(log, ptx, program.entries(target), program.source)
+        refuse_slower(made.log, made.ptx, program.entries(target), program.source)
 
 
 def with_lines(program: "Program", target: "Target") -> tuple[str, str]:
-    """The assembler's log for a program whose PTX names the lines of the source, and that PTX. Other PTX does not."""
-    from tilefold.compiler.emit import emit_llvm
+    """The assembler's log for a program whose PTX names the lines of the source, and that PTX."""
     from tilefold.compiler.machine.assemble import assemble
-    from tilefold.compiler.machine.nvptx import compile_llvm
     from tilefold.compiler.machine.ptxas import needs_whole_program
 
-    ptx = compile_llvm(emit_llvm(program.reached("instr", target), target, lineinfo=True), target)
+    ptx = program.ptx(target, lines=True)
     by_ptxas = ptxas_settings().always or needs_whole_program(ptx)
     return (_ptxas().assemble if by_ptxas else assemble)(ptx, target).log, ptx
 
@@ -121,7 +116,7 @@ def _key_of_build(program: "Program", target: "Target") -> str:
 
 
 def _key(program: "Program", target: "Target", ptxas: "Ptxas | None") -> str:
-    key = digest(program.identity, target.arch, toolchain())
+    key = digest(program.identity, target.arch, toolchain(), "" if program.writes_lines() else "without lines")
     return key if ptxas is None else digest(key, "ptxas", ptxas.version)
 
 

@@ -15,9 +15,9 @@ __all__ = ["DATA_LAYOUT", "emit_llvm"]
 def emit_llvm(module: Operation, target: Target, *, lineinfo: bool = False) -> str:
     """The LLVM IR text of all kernels (`ptx.entry`) under `module`, in their order there.
 
-    `lineinfo` adds the source lines as debug metadata. The same input gives the same text. Raises
-    LoweringError for an operation, a type or a name without translation and for an instruction that is newer
-    than the target, TargetError for more shared memory than the target has.
+    `lineinfo` adds the source lines as debug metadata, from which LLVM makes `.loc` directives. The same input gives
+    the same text. Raises LoweringError for an operation, a type or a name without translation and for an instruction
+    that is newer than the target, TargetError for more shared memory than the target has.
     """
     w = ModuleWriter(target, rule_of, lineinfo)
     for op in module.walk():

@@ -40,6 +40,9 @@ _REFUSED = 3  # the exit status of the other process where LLVM refused the text
 _CALL = re.compile(
     r"^(\t[{}]) // callseq \d+(?:, \d+)?$", re.MULTILINE
 )  # numbered through all that the process compiles
+_LABELS = re.compile(
+    r"^\$L__(?:func_begin|func_end|tmp)\d+:\n|^\t\.section\t\.debug_macinfo\t\{\t\}\n", re.MULTILINE
+)  # for debug sections, which are not written
 _VOLATILE = re.compile(r"^(\t(?:@!?%p\d+ )?(?:ld|st))\.volatile", re.MULTILINE)
 
 
@@ -122,7 +125,7 @@ def _sums(llvm_ir: str) -> int:
 def _ptx_of(module: Any, target: Target) -> str:
     ptx = _machine_of(target).emit_assembly(module)
     # `volatile` kept LLVM from changing the accesses; PTX's `.volatile` would change how they are cached.
-    return wrap_integers(_CALL.sub(r"\1", _VOLATILE.sub(r"\1", str(ptx))))
+    return wrap_integers(_LABELS.sub("", _CALL.sub(r"\1", _VOLATILE.sub(r"\1", str(ptx)))))
 
 
 def bitcode(llvm_ir: str) -> bytes:

@@ -5,7 +5,7 @@ They name lines of the PTX; where that has been written with the lines of the so
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NoReturn
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
@@ -14,6 +14,7 @@ from ...base.errors import Code
 from ...base.lost_speed import LostSpeed, lost_speed
 from ...dialects.ptx import EntryOp, InlineOp
 from ...dialects.ptx.base import PtxOp
+from ..emit.lineinfo import source_files
 from ..frontend.diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
 from ..frontend.source import Source
 from .remarks import Remark
@@ -52,20 +53,23 @@ def refuse_slower(log: str, ptx: str, entries: Sequence[EntryOp], source: Source
 
 def _placed(log: str, ptx: str, entries: Sequence[EntryOp], source: Source) -> Iterator[tuple[LostSpeed, Place | None]]:
     """Each message with its place: of the line of PTX that it names, else of its kernel or the only one."""
+    files = source_files(entries)
     for message in lost_speed(log):
         named = [entry for entry in entries if entry.sym_name.data == message.kernel] or entries
-        place = _place_in_source(ptx, message.line)
+        place = _place_in_source(ptx, message.line, files)
         if place is None and len(named) == 1:
             place = named[0].location
         yield message, None if place is None else place_of(place, source)
 
 
-def _place_in_source(ptx: str, line: int) -> FileLineColLoc | None:
-    """The place in the source that a line of PTX is from, by the last `.loc` before it in its function."""
+def _place_in_source(ptx: str, line: int, files: Mapping[str, str]) -> FileLineColLoc | None:
+    """The place in the source that a line of PTX is from, by the last `.loc` before it in its function. `files` are
+    those of the source by their names in PTX.
+    """
     for text in reversed(ptx.splitlines()[:line]):
         if (match := _LOCATION.match(text)) is not None:
             file, at, column = match.groups()
-            name = dict(_FILE.findall(ptx)).get(file)
+            name = files.get(dict(_FILE.findall(ptx)).get(file, ""))
             return (
                 FileLineColLoc(StringAttr(name), IntAttr(int(at)), IntAttr(int(column))) if name and at != "0" else None
             )

@@ -138,3 +138,27 @@ def test_a_bug_is_one_line_that_says_how_to_repeat_it(
     assert f"reproduce with: tilefold opt {program} -p lower-tensors" in said
     assert "Traceback" in (folder / "internal-error.txt").read_text()
     assert main(["opt", str(program), "-p", "lower-tensors"]) == 70
+
+
+def test_files_have_the_lines_of_the_source_and_the_terminal_has_them_on_request(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, out = write(tmp_path), tmp_path / "out"
+    lines = {"ptx": '.file\t1 "k.cute"', "llvm": '!DIFile(filename: "k.cute", directory: "")', "cubin": "k.cute"}
+    for form, line in lines.items():
+        assert main(["compile", path, "--emit", form, "--no-cache", "-o", str(out)]) == 0
+        assert line.encode() in out.read_bytes()
+        assert str(tmp_path).encode() not in out.read_bytes()
+        assert main(["compile", path, "--emit", form, "--no-cache", "--no-locations", "-o", str(out)]) == 0
+        assert line.encode() not in out.read_bytes()
+    for options, named in (([], False), (["--locations"], True)):
+        assert main(["compile", path, *options]) == 0
+        assert (lines["ptx"] in capsys.readouterr().out) is named
+    monkeypatch.setenv("TILEFOLD_LINE_INFO", "0")
+    for form in lines:
+        assert main(["compile", path, "--emit", form, "-o", str(out)]) == 0
+        assert b"k.cute" not in out.read_bytes()
+    monkeypatch.setenv("TILEFOLD_LINE_INFO", "no")
+    assert main(["compile", path]) == 0
+    assert main(["compile", path, "-o", str(out)]) == 1
+    assert "error[E4003]: TILEFOLD_LINE_INFO=no is neither 0 nor 1" in capsys.readouterr().err

@@ -15,15 +15,19 @@ from filecheck.options import Options
 from filecheck.parser import Parser, pattern_for_opts
 from tilefold.base.target import Target
 from tilefold.compiler.emit import DATA_LAYOUT, emit_llvm
+from tilefold.compiler.emit.lineinfo import FileNames
 from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import plain_source
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.compiler.machine.nvptx import compile_llvm
 from tilefold.compiler.reports.kernel_report import count_instructions
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 
 from tests.emit.examples import ARGS, all_examples
 from tests.emit.harness import SM80, kernel, llvm_of, parse, ptx_of
+from tests.kernels.harness import program
+from tests.sass import disassembled
 
 ROOT = Path(__file__).parents[2]
 
@@ -203,11 +207,51 @@ def test_source_lines_are_written_when_asked_for() -> None:
         CHECK-NEXT: bar.sync 0;
         CHECK: .loc 1 4 5
         CHECK-NEXT: cp.async.commit_group;
-        CHECK: .file 1 "./k.cute"
+        CHECK: .file 1 "k.cute"
         """,
     )
-    without = [line for line in ptx.splitlines() if line.startswith("\t") and "\t." not in line]
-    assert without == [line for line in ptx_of(text).splitlines() if line.startswith("\t") and "\t." not in line]
+    assert without_lines(ptx) == ptx_of(text)
+
+
+def without_lines(ptx: str) -> str:
+    return "".join(line for line in ptx.splitlines(keepends=True) if not line.startswith(("\t.loc\t", "\t.file\t")))
+
+
+@pytest.mark.parametrize("name", ["attention", "gemm_sm90", "reduce", "six_threads", "softmax"])
+def test_lines_change_no_instruction(name: str) -> None:
+    target = Target("sm_90a")
+    found = program(ROOT / "examples" / f"{name}.cute")
+    with_lines, plain = found.ptx(target), found.ptx(target, lines=False)
+    assert without_lines(with_lines) == plain
+    assert with_lines.count(".loc") > 20
+    if "setmaxnreg" not in plain:
+        codes = [assemble(ptx, target).code for ptx in (with_lines, plain)]
+        one, other = (re.findall(r"^ +/\*[0-9a-f]{4,}\*/.*", disassembled(code), re.MULTILINE) for code in codes)
+        assert one == other
+
+
+def test_files_are_named_without_folders_as_far_as_they_differ() -> None:
+    names = FileNames()
+    paths = ["/x/a/gemm.py", "/x/b/gemm.py", "/x/a/gemm.py", "lib/rows.py", "gemm.py"]
+    assert [names.name(path) for path in paths] == ["gemm.py", "b/gemm.py", "gemm.py", "rows.py", "./gemm.py"]
+    assert names.paths["b/gemm.py"] == "/x/b/gemm.py"
+
+
+def test_operations_of_another_file_than_their_kernel_have_its_lines() -> None:
+    module = parse(kernel("ptx.bar.sync 0\nptx.cp.async.commit_group"))
+    barrier = next(op for op in module.walk() if op.name == "ptx.bar.sync")
+    barrier.location = FileLineColLoc(StringAttr("/usr/lib/helpers.py"), IntAttr(40), IntAttr(7))
+    check(
+        compile_llvm(emit_llvm(module, SM80, lineinfo=True), SM80),
+        """
+        CHECK: .loc [[OTHER:[0-9]+]] 40 7
+        CHECK-NEXT: bar.sync 0;
+        CHECK: .loc [[HOME:[0-9]+]] 4 5
+        CHECK-NEXT: cp.async.commit_group;
+        CHECK-DAG: .file [[OTHER]] "helpers.py"
+        CHECK-DAG: .file [[HOME]] "k.cute"
+        """,
+    )
 
 
 def test_data_layout_is_that_of_the_back_end() -> None:

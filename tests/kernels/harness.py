@@ -64,8 +64,8 @@ def launches(path: Path) -> list[Launch]:
 
 @cache
 def ptx(path: Path, arch: str | None = None) -> str:
-    """The PTX of an example, by default for the first target that has all it needs."""
-    return program(path).ptx(target_of(path) if arch is None else Target(arch))
+    """The PTX of an example without its lines, by default for the first target that has all it needs."""
+    return program(path).ptx(target_of(path) if arch is None else Target(arch), lines=False)
 
 
 @cache

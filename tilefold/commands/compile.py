@@ -39,7 +39,8 @@ examples:
   tilefold compile atoms.cute                                 continue from the saved stage
 
 A stage written to a file by -o keeps the line numbers of the original file, so that later messages still name them.
-It also records the version of its format.
+It also records the version of its format. PTX and machine code name them by `.loc`, for profilers and debuggers, which
+changes no instruction; TILEFOLD_LINE_INFO=0 leaves them out everywhere.
 """
 
 
@@ -59,7 +60,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_remarks(parser)
     add_cache(parser)
-    parser.add_argument("--locations", action="store_true", help="print source lines, loc(...), to the terminal too")
+    parser.add_argument(
+        "--locations",
+        action=argparse.BooleanOptionalAction,
+        help="write the lines of the source, as loc(...), !dbg or .loc (default: to files, not to the terminal)",
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -74,7 +79,9 @@ def execute(args: argparse.Namespace) -> int:
         if program.gpu_kernels:
             program = program.device_program(TO_INDEX)
         to_file = args.output not in (None, "-")
-        content = _content(program, form, target, locations=args.locations or to_file, header=to_file)
+        locations = to_file if args.locations is None else args.locations
+        program.lines = args.locations
+        content = _content(program, form, target, locations=locations, header=to_file)
         report = program.report(target) if args.report else ""
         remarks = program.remarks(target) if args.remarks else ()
     if args.output is not None or args.emit is not None or not args.report:
@@ -89,9 +96,9 @@ def execute(args: argparse.Namespace) -> int:
 def _content(program: "Program", form: str, target: "Target", *, locations: bool, header: bool) -> str | bytes:
     match form:
         case "llvm":
-            return program.llvm(target)
+            return program.llvm(target, lines=locations and program.writes_lines())
         case "ptx":
-            return program.ptx(target)
+            return program.ptx(target, lines=locations and program.writes_lines())
         case "cubin":
             return program.cubin(target).code
         case stage:

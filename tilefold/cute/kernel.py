@@ -99,9 +99,9 @@ class KernelFunction(ABC):
         """The program at a stage: `cute`, `folded`, `atoms`, `index` or `instr`."""
         return self.last.ir(stage, target)
 
-    def ptx(self, target: str | None = None) -> str:
-        """The program as PTX."""
-        return self.last.ptx(target)
+    def ptx(self, target: str | None = None, *, lines: bool | None = None) -> str:
+        """The program as PTX; `lines` says whether with `.loc` directives, by default as the settings do."""
+        return self.last.ptx(target, lines=lines)
 
     def report(self, target: str | None = None) -> str:
         """The costs of the kernel: instructions, registers, shared memory."""
