@@ -106,6 +106,9 @@ def _explained(launch: Launch, fault: SimulationError) -> Finding:
     with suppress(SimulationError):  # what was seen before another fault counts
         launch.run(None, journal)
     seen = journal.sightings
+    if fault.at[0] == "shared":  # each cluster has its own
+        mine = {one.cluster for one in seen if one.block == fault.block}
+        seen = [one for one in seen if one.cluster in mine or fault.block is None]
     here = next((index for index, one in enumerate(seen) if _is_of(one, fault)), None)
     if fault.code == Code.SIM_RACE:
         if here is None:

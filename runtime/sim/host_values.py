@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code
 from ..engine import LaunchConfig
+from .budget import Budget
 from .faults import At, SimulationError, Site
 from .memory.arena import Arena
 from .memory.local import LocalSpace
@@ -16,7 +17,7 @@ from .memory.spaces import Space
 from .rules import rule_of
 from .translate import Spaces, Suspending, Translator
 from .values.values import TensorValue
-from .warp import Block, Budget, Cluster, Launch, Warp
+from .warp import Block, Cluster, Launch, Warp
 
 
 class _Host(Warp):

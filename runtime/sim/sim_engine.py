@@ -3,7 +3,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from random import Random
@@ -19,8 +19,9 @@ from ...dialects.kernel import KernelOp
 from ..counters import Counters
 from ..engine import Argument, LaunchConfig, RunResult
 from ..errors import LaunchError
-from ..options import RunOptions
+from ..options import Cooperative, RunOptions
 from .bound_arguments import Binding, bind
+from .budget import Budget, Completion
 from .faults import SimulationError, Site, site_of
 from .functions import deep_stack
 from .memory.arena import Arena
@@ -32,9 +33,10 @@ from .memory.undefined import Trace, UndefinedReadError, agreed
 from .ordering.liveness import Watch
 from .ordering.races import MAX_THREADS
 from .ordering.schedule import run_cluster
+from .residency import Seats, take_turns
 from .rules import rule_of
 from .translate import Code, Spaces, Texts, Translator
-from .warp import Block, Budget, Cluster, Completion, Launch, Warp
+from .warp import Block, Cluster, Launch, Warp
 
 GLOBAL_BASE = 0x7F00_0000_0000
 """Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""
@@ -42,6 +44,8 @@ GLOBAL_GUARD = 1 << 20
 """Bytes between two arguments, so that an index that is a little too large meets no other argument."""
 SHARED_BASE = 1024
 """Where a block's shared memory begins. A multiple of all alignments that shared memory needs."""
+_READS = 4
+"""The part of the host's memory, as its divisor, for keeping the reads of blocks that run at the same time apart."""
 
 
 def discard(text: str) -> None:
@@ -90,7 +94,8 @@ class SimEngine:
     seed; otherwise they run in their order. `completion` says when asynchronous copies arrive at mbarriers. `races`
     looks for unordered accesses, at some cost. `sink` receives the text that the kernel prints; None is stdout.
     `texts` has the functions for PTX as text. `journal` sees accesses. `forgiven` are faults of operations
-    that do not end a launch.
+    that do not end a launch. So many `resident` blocks run at the same time, in whole clusters, or all blocks of a
+    cooperative launch.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -102,6 +107,7 @@ class SimEngine:
     texts: Texts = field(default_factory=lambda: MappingProxyType({}))
     journal: Journal | None = None
     forgiven: frozenset[tuple[ErrorCode, Site]] | None = frozenset()
+    resident: int = 1
 
     @classmethod
     def of(
@@ -112,7 +118,8 @@ class SimEngine:
     ) -> "SimEngine":
         """The simulator with the options of a run."""
         budget = Budget(options.steps, options.bytes)
-        return cls(budget, options.seed or None, races=options.races, sink=sink, texts=texts)
+        seed = options.seed or None
+        return cls(budget, seed, races=options.races, sink=sink, texts=texts, resident=options.resident)
 
     @property
     def name(self) -> str:
@@ -191,10 +198,11 @@ class SimEngine:
             self.journal.begin(spaces.global_.arena, places)
         with deep_stack(site_of(kernel)), np.errstate(all="ignore"):
             code = translator.block(kernel.body.block)
-            self._build(launch, spaces, bindings, site_of(kernel))
-            watch = Watch(launch, spaces.digest, translator.accesses)
+            seats = Seats(spaces)
+            self._build(launch, seats, bindings, site_of(kernel))
+            watch = Watch(launch, seats.digest, translator.accesses)
             try:
-                self._run(launch, spaces, code, translator.initial, watch)
+                self._run(launch, seats, code, translator.initial, watch)
             except KeyboardInterrupt as interrupt:
                 interrupt.add_note(f"simulator: {watch.where()}")
                 raise
@@ -205,15 +213,20 @@ class SimEngine:
         )
         return _Run(bindings, spaces, counters)
 
-    def _build(self, launch: Launch, spaces: Spaces, bindings: list[Binding], site: Site) -> None:
+    def _build(self, launch: Launch, seats: Seats, bindings: list[Binding], site: Site) -> None:
         """Creates the memory, if the budget allows it, and puts the arguments there."""
-        size = prod(launch.config.cluster)
+        spaces, size = seats.spaces, prod(launch.config.cluster)
+        clusters = launch.config.blocks // size
+        count = clusters if Cooperative() in launch.config.attributes else min(-(-self.resident // size), clusters)
+        # entries of 8 bytes, for each 4 bytes in most kernels
+        tables = max(1, self.budget.bytes // (_READS * 2 * size * spaces.global_.arena.span))
+        readers = size * min(count, tables)
         threads = launch.config.threads
         warps = -(-threads // WARP)
         shadow = 8 if self.races else 0  # bytes for each byte: of its last write, and of its last reads
-        need = spaces.global_.arena.allocated * (2 + shadow * (1 + size))
-        need += size * spaces.shared.arena.allocated * (2 + shadow * (2 + warps))
-        need += size * 2 * spaces.local.frame.size * threads
+        need = spaces.global_.arena.allocated * (2 + shadow * (1 + readers))
+        need += count * size * spaces.shared.arena.allocated * (2 + shadow * (2 + warps))
+        need += count * size * 2 * spaces.local.frame.size * threads
         if need > self.budget.bytes:
             raise SimulationError(
                 ErrorCode.SIM_MEMORY,
@@ -221,30 +234,38 @@ class SimEngine:
                 "use smaller arguments, allow more by --max-memory, or leave out the race check by --no-races",
                 site=site,
             )
-        spaces.global_.build(readers=size)
-        spaces.shared.build(size, warps)
-        spaces.local.build(size * threads)
+        spaces.global_.build(readers=readers)
+        seats.build(count, size, size * threads, warps)
+        launch.begun = [[] for _ in range(count)]
         for binding in bindings:
             spaces.global_.arena.fill(binding.offset, binding.argument.storage, binding.argument.initialised)
 
-    def _run(self, launch: Launch, spaces: Spaces, code: Code, initial: list[object], watch: Watch) -> None:
-        """Runs the clusters one after the other."""
+    def _run(self, launch: Launch, seats: Seats, code: Code, initial: list[object], watch: Watch) -> None:
+        """Runs the clusters, as many at the same time as there are seats."""
         config = launch.config
         order = None if self.seed is None else Random(self.seed)
         size = prod(config.cluster)
         numbers = range(config.blocks // size)
         if order is not None and self.shuffle_blocks:
             numbers = order.sample(numbers, len(numbers))
-        for number in numbers:
-            cluster = Cluster(launch, number, size, launch.tick())
-            watch.begun += size
-            spaces.shared.reset()
-            for rank in range(size):
-                block = Block(cluster, launch.coordinate(number * size + rank), rank)
-                for index in range(-(-config.threads // WARP)):
-                    Warp(block, index, min(WARP, config.threads - index * WARP), list(initial))
-            launch.tick()  # accesses come after the begin of every block
-            run_cluster(cluster, code, order, watch)
+        runs: dict[Cluster, Iterator[None]] = {}
+
+        def begin() -> Iterator[Cluster]:
+            for number in numbers:
+                cluster = Cluster(launch, number, size, launch.tick(), seats.taken)
+                watch.begun += size
+                seats.spaces.shared.reset()
+                for rank in range(size):
+                    block = Block(cluster, launch.coordinate(number * size + rank), rank)
+                    for index in range(-(-config.threads // WARP)):
+                        Warp(block, index, min(WARP, config.threads - index * WARP), list(initial))
+                launch.tick()  # accesses come after the begin of every block
+                runs[cluster] = run_cluster(cluster, code, order, watch)
+                yield cluster
+
+        for cluster in take_turns(begin(), seats, order):
+            if next(runs[cluster], self) is self:
+                del runs[cluster]
 
 
 def _check_config(kernel: KernelOp, config: LaunchConfig) -> None:

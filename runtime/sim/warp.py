@@ -3,7 +3,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from math import prod
 from random import Random
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -17,7 +16,7 @@ from ...base.target import WARP
 from ...layout.tma.recipe import PlacedMap
 from ..engine import LaunchConfig
 from ..errors import Dim3
-from ..options import MAX_BYTES, MAX_STEPS
+from .budget import Budget, Completion
 from .faults import At, SimulationError, Site
 from .memory.outside import Outside, led_outside
 from .memory.undefined import WRITE_FIRST, Trace, UndefinedReadError
@@ -39,29 +38,6 @@ Bools: TypeAlias = NDArray[np.bool_]
 MaskState: TypeAlias = tuple[Bools | None, int, NDArray[Any] | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The limits of a run; beyond them it ends with an error.
-
-    `steps` are operations executed by warps, `bytes` the memory of the arguments and of the block,
-    `characters` the text that the kernel prints.
-    """
-
-    steps: int = MAX_STEPS
-    bytes: int = MAX_BYTES
-    characters: int = 16 << 20
-
-
-class Completion(Enum):
-    """When the asynchronous operations complete of which mbarriers tell, as PTX leaves open: when a thread looks at the
-    mbarrier, when they are issued, or at random times in between.
-    """
-
-    LATE = "late"
-    EARLY = "early"
-    RANDOM = "random"
-
-
 @dataclass(slots=True)
 class Launch:
     """The state that all blocks of a launch share: configuration, budget, clock, and where text goes."""
@@ -81,6 +57,10 @@ class Launch:
     """The tensor maps among the kernel's parameters, each at a multiple of their size after `MAP_BASE`."""
     forgiven: frozenset[tuple[Code, Site]] | None = frozenset()
     """Faults of some operations, or of all where it is None, that do not end the launch: it goes on without harm."""
+    resident: "list[Cluster]" = field(default_factory=lambda: [])
+    """The clusters that have begun and not ended."""
+    begun: "list[list[tuple[int, int]]]" = field(default_factory=lambda: [[]])
+    """For each seat the clusters that have begun there: when, and the number of each."""
     clock: int = 1
     steps: int = 0
     site: Site | None = None
@@ -140,7 +120,8 @@ class Launch:
 
 @dataclass(slots=True, eq=False)
 class Cluster:
-    """The blocks that are executing, `size` of them: their number in the order of clusters, and when they began.
+    """The blocks that are executing, `size` of them: their number in the order of clusters, when they began, and their
+    seat among the clusters that run at the same time.
 
     The agents of its clocks are its threads, block after block, and then those of asynchronous copies.
     """
@@ -149,6 +130,7 @@ class Cluster:
     number: int = 0
     size: int = 1
     start: int = 0
+    seat: int = 0
     warps: "list[Warp]" = field(default_factory=lambda: [])
     mbarriers: "dict[int, Mbarrier]" = field(default_factory=lambda: {})
     """The mbarriers in its shared memory, by the row of 8 bytes."""
@@ -171,6 +153,8 @@ class Cluster:
         self.groups = warps.ravel(), blocks, np.zeros(1, np.int64)
         self.barrier = ClusterBarrier(self.threads)
         self.reach = Reach(np.zeros((self.size, self.threads), np.int64))
+        self.launch.resident.append(self)
+        self.launch.begun[self.seat].append((self.start, self.number))
 
     @property
     def threads(self) -> int:
@@ -185,6 +169,10 @@ class Cluster:
     def name(self, rank: int) -> str:
         """The block of a rank, in words."""
         return "block ({},{},{})".format(*self.launch.coordinate(self.number * self.size + rank))
+
+    def agent_of(self, copies: Any) -> Any:
+        """The number in the launch of agents of copies, those of each seat in turns."""
+        return ASYNC | (copies * len(self.launch.begun) + self.seat)
 
     def open_agents(self, issuer: "Warp | str | None") -> int:
         """Agents for the copies of the lanes of a warp, or one for the bulk copies to an mbarrier, or of this name; the
@@ -219,11 +207,13 @@ class Block:
         if not agent:
             return "threads of several blocks"
         if agent & ASYNC:
-            issuer = self.cluster.issuers[agent & ~ASYNC]
+            copy, seat = divmod(agent & ~ASYNC, len(self.launch.begun))
+            owner = next((other for other in self.launch.resident if other.seat == seat), None)
+            issuer = None if owner is None or copy >= len(owner.issuers) else owner.issuers[copy]
             if not isinstance(issuer, Warp):
                 return issuer or "a bulk copy"
             assert issuer.first_copy is not None
-            number = int(issuer.agents[(agent & ~ASYNC) - issuer.first_copy])
+            number = int(issuer.agents[copy - issuer.first_copy])
             return f"an asynchronous copy of {self.describe(number)}"
         block, index = divmod(agent - 1, self.launch.config.threads)
         thread = "thread ({},{},{})".format(*self.thread(index))

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from tilefold.base.target import Target
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
+from tilefold.runtime.sim.budget import Completion
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
-from tilefold.runtime.sim.warp import Completion
 
 from tests.cuda.harness import artifact
 from tests.emit.harness import kernel, parse

@@ -8,8 +8,8 @@ from contextlib import redirect_stdout
 import pytest
 from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError
 from tilefold.compiler.frontend.source import plain_source
+from tilefold.runtime.sim.budget import Budget
 from tilefold.runtime.sim.sim_engine import SimEngine
-from tilefold.runtime.sim.warp import Budget
 
 from tilefold.lowering import load
 from tilefold.running.host_program import Host

@@ -12,8 +12,8 @@ import pytest
 from ml_dtypes import bfloat16
 from tilefold.base.target import Target
 from tilefold.runtime.options import RunOptions
+from tilefold.runtime.sim.budget import Completion
 from tilefold.runtime.sim.sim_engine import SimEngine
-from tilefold.runtime.sim.warp import Completion
 
 from tests.kernels.attention_sm90 import Problem, example
 from tests.kernels.harness import STAGES

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError
+from tilefold.runtime.sim.budget import Budget
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.sim_engine import SimProgram
-from tilefold.runtime.sim.warp import Budget
 
 from tests.sim.harness import SimEngine, entry, fault, launch, module_of, unwritten
 

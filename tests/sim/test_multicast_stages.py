@@ -5,9 +5,9 @@ again when both have ended.
 
 import numpy as np
 import pytest
+from tilefold.runtime.sim.budget import Completion
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.sim_engine import SimEngine
-from tilefold.runtime.sim.warp import Completion
 
 from tests.sim.harness import launch_on
 from tests.sim.test_wgmma import COMMIT, FENCE, MULTIPLY, POINTERS, SETUP, WAIT

@@ -4,9 +4,9 @@
 
 import numpy as np
 import pytest
+from tilefold.runtime.sim.budget import Completion
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.sim_engine import SimEngine
-from tilefold.runtime.sim.warp import Completion
 
 from tests import warp_specialised
 from tests.sim.harness import entry, launch_on

@@ -43,6 +43,13 @@ def add_simulation(parser: argparse.ArgumentParser) -> None:
         "--max-memory", metavar="MIB", type=int, help="memory that a simulation may use (default: 4096)"
     )
     parser.add_argument(
+        "--resident",
+        metavar="N",
+        type=int,
+        default=1,
+        help="let the simulator run N blocks at the same time, so that they may wait for each other (default: 1)",
+    )
+    parser.add_argument(
         "--no-races",
         dest="races",
         action="store_false",
@@ -52,7 +59,8 @@ def add_simulation(parser: argparse.ArgumentParser) -> None:
 
 def check_limits(args: argparse.Namespace) -> None:
     """TilefoldError (E4003) for a budget below 1."""
-    for option, value in (("--max-steps", args.max_steps), ("--max-memory", args.max_memory)):
+    limits = ("--max-steps", args.max_steps), ("--max-memory", args.max_memory), ("--resident", args.resident)
+    for option, value in limits:
         if value is not None and value < 1:
             raise TilefoldError(Code.CLI_VALUE, f"{option} {value}: must be at least 1")
 
@@ -61,7 +69,7 @@ def run_options(args: argparse.Namespace) -> "RunOptions":
     """How the simulator runs."""
     from tilefold.runtime.options import RunOptions
 
-    return RunOptions(args.races, args.max_steps, args.max_memory, args.seed)
+    return RunOptions(args.races, args.max_steps, args.max_memory, args.seed, args.resident)
 
 
 def changes(args: argparse.Namespace, checks: tuple[str, ...] = ()) -> "Changes":

@@ -59,6 +59,7 @@ class DebuggableCall(ABC):
         max_steps: int | None = None,
         max_memory: int | None = None,
         seed: int = 0,
+        resident: int = 1,
     ) -> "Verdict":
         """Finds the pass that changes what a launch does: simulates it as it was traced and after each pass, on copies
         of the arguments, and compares results, faults, printed text and, with `stores`, every value written to global
@@ -67,7 +68,7 @@ class DebuggableCall(ABC):
         The result says what it has found as text; `passed` is whether the kernel has no fault and no pass changes it.
         """
         attributes = launch_attributes(cluster) if cluster is not None else ()
-        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(races, max_steps, max_memory, seed))
+        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(races, max_steps, max_memory, seed, resident))
         try:
             return rehearsal.bisect(stores=stores, gpu=device == "cuda")
         except TilefoldError as error:
@@ -85,6 +86,7 @@ class DebuggableCall(ABC):
         max_steps: int | None = None,
         max_memory: int | None = None,
         seed: int = 0,
+        resident: int = 1,
     ) -> "Report":
         """Finds all faults of a launch on the simulator, at the stages given, on copies of the arguments: races, stray
         accesses, uses of unwritten values, barriers that not all reach. The arguments named in `outputs` count as
@@ -94,7 +96,7 @@ class DebuggableCall(ABC):
         nothing. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments that do not fit.
         """
         attributes = launch_attributes(cluster) if cluster is not None else ()
-        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(True, max_steps, max_memory, seed))
+        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(True, max_steps, max_memory, seed, resident))
         try:
             return rehearsal.check(outputs, stages)
         except TilefoldError as error:

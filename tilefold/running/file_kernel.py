@@ -73,6 +73,7 @@ class FileKernelCall:
         stream: int = 0,
         cluster: "Size | None" = None,
         seed: int = 0,
+        resident: int = 1,
         races: bool = True,
         max_steps: int | None = None,
         max_memory: int | None = None,
@@ -88,7 +89,7 @@ class FileKernelCall:
         """
         program, operation = self.kernel.program, self.kernel.operation
         config = LaunchConfig(dim3("grid", grid), operation.block, stream, launch_attributes(cluster))
-        options = RunOptions(races, max_steps, max_memory, seed)
+        options = RunOptions(races, max_steps, max_memory, seed, resident)
         tensors = program.tensors(operation.sym_name.data)
         given = _Arguments()
         for name, value in self.arguments.items():

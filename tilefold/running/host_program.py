@@ -16,8 +16,9 @@ from tilefold.messages import print_diagnostics
 from tilefold.running.devices import Executable, on_gpu, simulated
 from tilefold.runtime.cute_ir.host_engine import HostEngine
 from tilefold.runtime.cute_ir.rules import Launch
+from tilefold.runtime.sim.budget import Budget
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
-from tilefold.runtime.sim.warp import Budget, Warp
+from tilefold.runtime.sim.warp import Warp
 
 STAGES = ("cute", "index", "instr")
 """The stages at which the simulator runs kernels that a host launches: as written, lowered, and as instructions."""

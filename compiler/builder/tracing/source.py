@@ -22,6 +22,7 @@ _SPELLING: Mapping[str, str] = MappingProxyType({
     "for --target sm_": "for the target sm_",
     "by --max-steps": "by launch(..., max_steps=...)",
     "by --max-memory": "by launch(..., max_memory=...)",
+    "by --resident": "by launch(..., resident=...)",
     "by --no-races": "by launch(..., races=False)",
 })  # fmt: skip
 """Quotations of the IR in messages, and their forms in Python."""

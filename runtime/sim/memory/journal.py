@@ -30,6 +30,7 @@ class Sighting:
     thread: Dim3
     warp: int
     writes: bool
+    cluster: int
 
     def __str__(self) -> str:
         block, thread = (f"({x},{y},{z})" for x, y, z in (self.block, self.thread))
@@ -76,9 +77,10 @@ class Journal:
         """Sees that the active lanes access one row of `width` bytes each, now or by an operation that they start."""
         if space != self._space or len(self.sightings) >= MAX_SIGHTINGS:
             return
+        number = warp.block.cluster.number
         for index in np.flatnonzero(rows == self._offset // width).tolist():
             thread = warp.block.thread(warp.first_thread + int(warp.lane_numbers()[index]))
-            self.sightings.append(Sighting(site, warp.block.coordinate, thread, warp.index, writes))
+            self.sightings.append(Sighting(site, warp.block.coordinate, thread, warp.index, writes, number))
 
     def write(self, rows: NDArray[Any], width: int, content: NDArray[np.uint8]) -> None:
         """Keeps the bytes (rows, width) that are now in memory. SimulationError (E3211) beyond `MAX_BYTES`."""

@@ -58,6 +58,14 @@ class LocalSpace:
         self._state = np.full((threads, size), ABSENT, np.uint8)
         self._touched = np.full((threads, size), TOUCHED, np.uint8) if self.has_warpgroups else None
 
+    def private(self) -> tuple[Bytes, Bytes, Bytes | None]:
+        """The frames of the cluster that goes on, for `assume`."""
+        return self._data, self._state, self._touched
+
+    def assume(self, memory: tuple[Bytes, Bytes, Bytes | None]) -> None:
+        """Takes the frames of another cluster."""
+        self._data, self._state, self._touched = memory
+
     def contents(self) -> tuple[Bytes, Bytes]:
         """The bytes of all frames, and their states."""
         return self._data, self._state

@@ -88,6 +88,14 @@ class Space:
         if self.races:
             self.shadow = RaceShadow(self.arena.data[1].size, readers, self.name)
 
+    def private(self) -> tuple[Any, ...]:
+        """All that the cluster which goes on has here, for `assume`."""
+        return self.arena.data, self.arena.state, self.shadow, self.releases, self.swizzles
+
+    def assume(self, memory: tuple[Any, ...]) -> None:
+        """Takes what another cluster has here."""
+        self.arena.data, self.arena.state, self.shadow, self.releases, self.swizzles = memory
+
     def reset(self) -> None:
         """Makes all bytes undefined and forgets past accesses, as for a new block."""
         self.arena.reset()

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from ..faults import Site
 from ..warp import Cluster, Warp
 from .clocks import Clock, learn
-from .races import ASYNC
 
 
 class Proxy(Enum):
@@ -115,7 +114,7 @@ class Operation:
         if tied.any():
             assert warp.first_copy is not None
             copies = warp.first_copy + lanes
-            agents = np.where(tied, ASYNC | copies, agents)
+            agents = np.where(tied, warp.block.cluster.agent_of(copies), agents)
             warp.block.cluster.finished[copies[tied]] = self.dates[which & self.tied] = time
             warp.launch.tick()
         self.land(which, time, agents)
@@ -260,11 +259,22 @@ def _forget(warp: Warp) -> None:
     warp.operations = [operation for operation in warp.operations if operation.flying.any()]
 
 
+def is_global(memory: object) -> bool:
+    """Whether all clusters have a memory together."""
+    return getattr(memory, "name", "") == "global"
+
+
+def _issuers(cluster: Cluster, memory: object, late: bool = False) -> Iterator[Warp]:
+    """The warps whose operations can reach a memory that a cluster accesses, or those that read it `late`."""
+    reaching = cluster.launch.resident if is_global(memory) else [cluster]
+    return (warp for other in reaching if other.reads_late or not late for warp in other.warps)
+
+
 def readers(cluster: Cluster, memory: object, rows: NDArray[Any], width: int) -> Iterator[tuple[int, InFlight, int]]:
     """The operations that are reading some of the rows of a memory: the number of the first such row, and the lane for
     which each is.
     """
-    for warp in cluster.warps if cluster.reads_late else ():
+    for warp in _issuers(cluster, memory, late=True):
         for operation in (*warp.operations, *warp.loads, *warp.stores, *warp.multiplications):
             read = operation.reads(memory, rows, width)
             if read is not None:
@@ -273,7 +283,7 @@ def readers(cluster: Cluster, memory: object, rows: NDArray[Any], width: int) ->
 
 def writers(cluster: Cluster, memory: object, byte: int) -> Iterator[tuple[InFlight, int]]:
     """The operations that are writing a byte of a memory, and the lane for which each is."""
-    for warp in cluster.warps:
+    for warp in _issuers(cluster, memory):
         for operation in (*warp.operations, *warp.loads, *warp.stores, *warp.multiplications):
             lane = operation.writes(memory, byte)
             if lane is not None:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ..warp import Cluster, Warp
-from .asynchronous import Operation, Proxy
+from .asynchronous import Operation, Proxy, is_global
 from .clocks import Clock
-from .races import ASYNC, ATOMIC, PROXIED
+from .races import ATOMIC, PROXIED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,8 +33,8 @@ class Transfer:
         """Completes the copy; who waits for the mbarrier knows this."""
         operation, warp = self.operation, self.operation.issuer
         cluster, time = warp.block.cluster, warp.launch.clock
-        _end_reads(operation, ASYNC | self.agent)
-        _land(operation, ASYNC | self.agent)
+        _end_reads(operation, cluster.agent_of(self.agent))
+        _land(operation, cluster.agent_of(self.agent))
         warp.loads.remove(operation)
         cluster.finished[self.agent] = time
         times = np.zeros(cluster.threads + len(cluster.finished), np.int64)
@@ -65,7 +65,8 @@ class Reduction(Operation):
 
 def reductions(cluster: Cluster, kind: str) -> list[Operation]:
     """The reductions of a kind that are in flight. Their bytes are so to all accesses but one another."""
-    stores = (operation for warp in cluster.warps for operation in warp.stores)
+    stores = (store for other in cluster.launch.resident for warp in other.warps for store in warp.stores
+              if other is cluster or is_global(store.memory))  # fmt: skip
     return [other for other in stores if isinstance(other, Reduction) and other.change and other.change.kind == kind]
 
 

@@ -34,9 +34,9 @@ Times: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clock:
-    """`times` of the agents of a cluster, the threads first, and of the threads of clusters that ran `earlier`, by the
-    number of each. An agent that opened after the clock was taken has no time in it. `proxies` has, for each memory
-    that a proxy fence was of, the clock for accesses of the async proxy to it.
+    """`times` of the agents of a cluster, the threads first, and of those of other clusters that it has learned of
+    `earlier`, by the number of each. An agent that opened after the clock was taken has no time in it. `proxies` has,
+    for each memory that a proxy fence was of, the clock for accesses of the async proxy to it.
     """
 
     cluster: int
@@ -45,7 +45,7 @@ class Clock:
     proxies: "Mapping[str, Clock]" = field(default_factory=lambda: MappingProxyType({}))
 
     def joined(self, other: "Clock | None") -> "Clock":
-        """All that either knows, as a clock of this one's cluster, the one that is running."""
+        """All that either knows, as a clock of this one's cluster."""
         if other is None or other is self:
             return self
         proxies = self._joined_proxies(other.proxies)
@@ -53,6 +53,8 @@ class Clock:
             times, earlier = _later(self.times, other.times), other.earlier
         else:
             times, earlier = self.times, {**other.earlier, other.cluster: other.times}
+            if (own := earlier.pop(self.cluster, None)) is not None:  # of this cluster, by way of the other one
+                times = _later(times, own)
         if not earlier:
             return Clock(self.cluster, times, self.earlier, proxies)
         total = dict(self.earlier)

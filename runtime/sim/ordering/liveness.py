@@ -17,9 +17,9 @@ import numpy as np
 from ....base.errors import Code
 from ..faults import SimulationError
 from ..memory.spaces import Access
-from ..translate import Event, Pause
+from ..translate import Event, Pause, Suspension
 from ..values.values import varies
-from ..warp import Launch, Warp
+from ..warp import Cluster, Launch, Warp
 
 _FIRST_LOOK = 128
 """Events before the first window."""
@@ -40,6 +40,10 @@ class Watch:
     launch: Launch
     memory: Callable[[], int]
     accesses: Sequence[Access] = ()
+    ready: dict[Cluster, list[tuple[Warp, Suspension]]] = field(
+        default_factory=dict[Cluster, list[tuple[Warp, Suspension]]]
+    )
+    """The warps that can go on, of each cluster that runs."""
     running: Warp | None = None
     """The warp that runs, or ran last."""
     begun: int = 0
@@ -52,10 +56,8 @@ class Watch:
     _before: int | None = None
     _looks: dict[Warp, dict[str, Pause]] = field(default_factory=dict[Warp, dict[str, Pause]])
 
-    def note(self, warp: Warp, event: Event, ready: Callable[[], Sequence[Warp]]) -> None:
-        """A warp has come to an event; `ready` gives all warps that can go on. SimulationError (E3231) if none of them
-        will ever do anything new.
-        """
+    def note(self, warp: Warp, event: Event) -> None:
+        """A warp has come to an event. SimulationError (E3231) if no warp that can go on will ever do anything new."""
         self._count += 1
         if self._count < self._due:
             return
@@ -69,7 +71,7 @@ class Watch:
         self._left -= 1
         if _is_same(mark, state):
             self._returned.add(warp)
-            going = ready()
+            going = [other for ready in self.ready.values() for other, _ in ready]
             if going and all(other in self._returned for other in going) and not self._is_chance():
                 now = self._digest()
                 if now == self._before:
@@ -135,7 +137,10 @@ class Watch:
         if waiting:
             hint = "let a thread that does not wait itself write it, and check the value that is awaited"
             if missing:
-                hint += "; blocks that wait for later ones need to run at the same time, as in a cluster"
+                hint += (
+                    "; blocks that wait for later ones need to run at the same time: in a cluster, in a cooperative "
+                    f"launch, or on the simulator, all {self.launch.config.blocks} of them, by --resident"
+                )
         raise SimulationError(
             Code.SIM_STUCK,
             f"warp {first.index} {does}, for ever: {'; '.join(parts)}",
@@ -154,7 +159,7 @@ class Watch:
             groups.setdefault(" and ".join(texts) or f"{self._marks[warp][0].site} repeats", []).append(warp)
         parts: list[str] = []
         for text, warps in list(groups.items())[:_MOST_NAMED]:
-            blocks = {warp.block for warp in warps}
+            blocks = {warp.block: None for warp in warps}
             names = [
                 f"{_numbers(w.index for w in warps if w.block is b)} of block {_show(b.coordinate)}" for b in blocks
             ]

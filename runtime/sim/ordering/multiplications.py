@@ -24,7 +24,6 @@ from ..memory.spaces import Bytes, Space
 from ..translate import Suspension, Until
 from ..warp import Warp
 from .clocks import Clock, learn
-from .races import ASYNC
 from .warpgroups import WARPS, Warpgroup, warpgroup_of
 
 _AGAIN = "let all four warps execute the same instructions"
@@ -104,7 +103,7 @@ class Multiplication:
         if group.agent is None:
             group.agent = cluster.open_agents(f"a multiplication by {group}")
         for _, rows in self.matrices.values():
-            self.shared.read_by(first, 0, rows, ROW, ASYNC | group.agent)
+            self.shared.read_by(first, 0, rows, ROW, cluster.agent_of(group.agent))
         cluster.finished[group.agent] = launch.clock
         times = np.zeros(cluster.threads + len(cluster.finished), np.int64)
         times[cluster.threads + group.agent] = launch.tick()

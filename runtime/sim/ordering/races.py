@@ -8,6 +8,7 @@ time. The idea of keeping only the last writer, and the last
 reader where reads are ordered, is FastTrack's (Flanagan and Freund, PLDI 2009).
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 AGENT = (1 << 27) - 1
 ASYNC = 1 << 26
-"""The agent is one of asynchronous operations of the cluster, not a thread of the launch."""
+"""The agent is one of asynchronous operations of a cluster, not a thread of the launch."""
 PROXIED = 1 << 27
 """The write was made by the async proxy, for whose later accesses it needs no proxy fence."""
 ATOMIC = 1 << 28
@@ -61,7 +62,7 @@ class RaceShadow:
     Accesses are aligned to their width, so that the bytes of a granule have the same history. An entry is
     `time << 32 | flags | agent`; the agents are the threads of a launch, numbered from 1, and those of asynchronous
     operations; 0 is no access. The last reads are kept in several tables: that of each warp of a block where the shadow
-    `forgets`, by a `reset` before each cluster, and otherwise that of each block of a cluster.
+    `forgets`, by a `reset` before each cluster, and otherwise that of each block that runs.
     """
 
     def __init__(self, size: int, tables: int, space: str) -> None:
@@ -112,7 +113,7 @@ class RaceShadow:
         """
         cluster = warp.block.cluster
         cluster.finished[agent] = warp.launch.clock  # so that no horizon hides them
-        self._write_rows[width][rows] = warp.launch.clock << 32 | ATOMIC | ASYNC | agent
+        self._write_rows[width][rows] = warp.launch.clock << 32 | ATOMIC | cluster.agent_of(agent)
 
     def _unordered(self, warp: "Warp", entries: Entries, atomic: bool = False) -> NDArray[np.bool_] | None:
         """Which entries are not ordered before the access that the active lanes make now; None if all are. Where that
@@ -122,8 +123,10 @@ class RaceShadow:
             bad = entries >= warp.horizon << 32
         elif not entries.any():
             return None
-        else:  # accesses of clusters that ran earlier, too
+        else:  # accesses of other clusters, too
             before = (entries < warp.block.cluster.start << 32) | ((entries & AGENT) == 0)  # 0 is several clusters
+            if len(warp.launch.begun) > 1:
+                before |= _place(warp, entries) < 0
             bad = (entries >= warp.horizon << 32) | (before & (entries != 0))
         if atomic:
             bad &= (entries & ATOMIC) == 0
@@ -162,7 +165,8 @@ class RaceShadow:
         table of its own; where that takes too much memory, warps of one number share theirs.
         """
         if not self._forgets:
-            return self._read_rows[width][warp.block.rank]
+            cluster, tables = warp.block.cluster, self._read_rows[width]
+            return tables[(cluster.seat * cluster.size + warp.block.rank) % len(tables)]
         cluster, warps = warp.block.cluster, len(warp.block.warps)
         bytes = self._writes.size * self._granule
         span, tables = bytes // (cluster.size * width), cluster.size * warps
@@ -311,19 +315,28 @@ def _times_of(clock: "Clock", warp: "Warp", entries: Entries) -> NDArray[np.int6
 
 
 def _place(warp: "Warp", entries: Entries) -> NDArray[np.int64]:
-    """The places of agents in the clocks of the warp's cluster; -1 for those of clusters that ran earlier."""
+    """The places of agents in the clocks of the warp's cluster; -1 for those of other clusters."""
     cluster = warp.block.cluster
     agent = entries & AGENT
-    place = np.where(agent & ASYNC, cluster.threads + (agent & ~ASYNC), agent - cluster.first_agent)
-    return np.where((entries >> 32 >= cluster.start) & (agent != 0), place, -1)
+    copy, seat = np.divmod(agent & ~ASYNC, len(warp.launch.begun))
+    thread, is_copy = agent - cluster.first_agent, (agent & ASYNC) != 0
+    is_own = np.where(is_copy, seat == cluster.seat, (thread >= 0) & (thread < cluster.threads))
+    place = np.where(is_copy, cluster.threads + copy, thread)
+    return np.where((entries >> 32 >= cluster.start) & is_own, place, -1)
 
 
 def _known_earlier(clock: "Clock", warp: "Warp", entry: int) -> int:
-    """The time before which a clock has the accesses of a thread of an earlier cluster, or of its warp or block."""
+    """The time before which a clock has the accesses of a thread of another cluster, or of its warp or block."""
     agent, cluster = entry & AGENT, warp.block.cluster
-    number, thread = divmod(agent - 1, cluster.threads)
+    if agent & ASYNC:
+        copy, seat = divmod(agent & ~ASYNC, len(warp.launch.begun))
+        begun = warp.launch.begun[seat]
+        number = begun[bisect_right(begun, (entry >> 32, MAX_THREADS)) - 1][1]
+        thread = cluster.threads + copy
+    else:
+        number, thread = divmod(agent - 1, cluster.threads)
     times = clock.earlier.get(number)
-    if times is None or agent & ASYNC or not agent:
+    if not agent or times is None or thread >= len(times):
         return 0
     flags = _SEVERAL_LANES, _SEVERAL_WARPS, _SEVERAL_BLOCKS
     starts = [starts for flag, starts in zip(flags, cluster.groups, strict=True) if entry & flag]

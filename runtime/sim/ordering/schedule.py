@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Running the warps of a cluster: which is next, and when a barrier or an mbarrier lets them go on."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from random import Random
@@ -80,25 +80,35 @@ class Meeting:
         return f"{len(self.arrived) * WARP} of {threads} threads"
 
 
-def run_cluster(cluster: Cluster, code: Code, order: Random | None, watch: Watch) -> None:
+def run_cluster(cluster: Cluster, code: Code, order: Random | None, watch: Watch) -> Iterator[None]:
     """Runs all warps of a cluster to their end: in their order, or picked by `order` wherever several could go on.
+    Yields where each has given way to others, so that other clusters may go on.
 
     SimulationError (E3207) where some warps wait at a barrier or an mbarrier for ever, (E3231) where they go round
     for ever as the `watch` sees, (E3217) for bulk copies that outlast their shared memory, and the errors of the
     kernel's steps.
     """
     ready: list[tuple[Warp, Suspension]] = [(warp, code.run(warp)) for warp in cluster.warps]
+    watch.ready[cluster] = ready
+    paused: set[Warp] = set()
     meetings: dict[tuple[int, int], Meeting] = {}
     held: Held = []
     ended: list[Warp] = []
     event: Event | None = None
     while _wake(held, ready) or ready:
         if event is not None and watch.running is not None:
-            watch.note(watch.running, event, lambda: [warp for warp, _ in ready])
+            watch.note(watch.running, event)
+            if len(paused) >= len(ready) and all(warp in paused for warp, _ in ready):
+                yield
+                paused.clear()
         warp, run = ready.pop(0 if order is None else order.randrange(len(ready)))
         watch.running = warp
         event = next(run, None)
         progress(cluster)
+        if isinstance(event, Pause):
+            paused.add(warp)
+        else:
+            paused.clear()
         if event is None:
             watch.end_window()
             leave(warp)
@@ -130,6 +140,8 @@ def run_cluster(cluster: Cluster, code: Code, order: Random | None, watch: Watch
     if len(ended) < len(cluster.warps):
         _refuse([meetings[key] for key in sorted(meetings)], held, ended)
     drain(cluster)
+    del watch.ready[cluster]
+    cluster.launch.resident.remove(cluster)
 
 
 def _wake(held: Held, ready: list[tuple[Warp, Suspension]]) -> bool:

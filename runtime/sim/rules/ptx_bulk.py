@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ....dialects import ptx
 from ....layout.tma.recipe import MapElement
 from ...numpy_types import numpy_type
+from ..budget import Completion
 from ..faults import Site, site_of
 from ..memory import bulk as memory
 from ..memory.spaces import Space
@@ -20,7 +21,7 @@ from ..ordering.bulk import Change, Reduction
 from ..ordering.clocks import fence_proxy
 from ..translate import Rules, Step, Translator
 from ..values.values import Kind
-from ..warp import Completion, Warp
+from ..warp import Warp
 from .ptx_atomic import changes
 from .ptx_mbarrier import MBARRIER_BYTES, Barriers
 

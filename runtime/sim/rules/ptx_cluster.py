@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....dialects import ptx
+from ..budget import Completion
 from ..faults import Site, site_of
 from ..memory.spaces import Atomic
 from ..memory.windows import mapped, rank_of
@@ -15,7 +16,7 @@ from ..ordering.asynchronous import Operation, Proxy
 from ..ordering.clocks import snapshot
 from ..translate import Rules, Step, Suspending, Suspension, Translator, Until
 from ..values.values import Lanes, varies
-from ..warp import Completion, Warp
+from ..warp import Warp
 from .ptx_atomic import changes
 from .ptx_mbarrier import MBARRIER_BYTES, Barriers
 from .ptx_memory import to_bytes

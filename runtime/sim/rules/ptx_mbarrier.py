@@ -8,6 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ....base.errors import Code as ErrorCode
 from ....dialects import ptx
+from ..budget import Completion
 from ..faults import site_of
 from ..memory.spaces import Access, Space
 from ..ordering import asynchronous
@@ -15,7 +16,7 @@ from ..ordering.clocks import snapshot
 from ..ordering.mbarrier import Mbarrier
 from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator, Until
 from ..values.values import Lanes, Value
-from ..warp import Completion, Warp
+from ..warp import Warp
 
 MBARRIER_BYTES = 8
 

@@ -15,6 +15,7 @@ from ....dialects import ptx
 from ....layout.algebra.inttuple import show
 from ....layout.tma.recipe import PlacedMap
 from ....layout.tma.tensor_map import SHARED_ALIGNMENT
+from ..budget import Completion
 from ..faults import site_of
 from ..memory import bulk as memory
 from ..memory.boxes import Box, box_at, filled, pattern, places_of
@@ -26,7 +27,7 @@ from ..ordering.asynchronous import Operation, Proxy, Source
 from ..ordering.bulk import Change, Reduction
 from ..ordering.mbarrier import Mbarrier
 from ..translate import Rules, Step, Translator
-from ..warp import Completion, Warp
+from ..warp import Warp
 from .ptx_bulk import change_of
 from .ptx_mbarrier import Barriers
 
