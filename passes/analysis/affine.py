@@ -128,6 +128,11 @@ class _Divisors(Memoised[int]):
             case arith.AndIOp(lhs=_, rhs=right):
                 if (mask := constant_of(right)) is not None and mask > 0:
                     return _power_of_two(mask)
+            case arith.ShRUIOp(lhs=left, rhs=right):
+                if (places := constant_of(right)) is not None and 0 <= places < 64:
+                    return max(_power_of_two(self._sums.divisor(self._sums.of(left))) >> places, 1)
+            case arith.XOrIOp(lhs=left, rhs=right):
+                return _power_of_two(self._sums.divisor(self._sums.of(left)) | self._sums.divisor(self._sums.of(right)))
             case arith.IndexCastOp(input=inner) | arith.ExtSIOp(input=inner) | arith.ExtUIOp(input=inner):
                 return _power_of_two(self._sums.divisor(self._sums.of(inner)))
             case _:

@@ -185,7 +185,8 @@ class Addresses:
         if isinstance(owner, Crd2IdxOp):
             parts = self._parts(emitter, _swizzle(type), owner.plain_layout, owner.coord.data, list(owner.coords))
         else:
-            parts = [Part(_as_i32(emitter, self.distance(emitter, offset, BYTE)), ANY_BITS)]
+            bits = ANY_BITS if (known := constant_of(offset)) is None or known < 0 else known
+            parts = [Part(_as_i32(emitter, self.distance(emitter, offset, BYTE)), bits)]
         return Address(tensor.pointer, (*tensor.offset, *parts), fixed=(*tensor.fixed, *fixed))
 
     def recast(self, emitter: Emitter, tensor: Address, old_bits: int, new_bits: int) -> Address:
