@@ -17,17 +17,22 @@ from ..arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, array_spec, fi
 from ..arrays.torch_guards import tensor_check
 from ..compiled.artifact import Parameter
 
+_WRAPPED = ("__tilefold_array__", "__tilefold_pointer__")
+"""Where objects that stand for an array have it, marked or not."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The facts about a kernel's parameters: which are known while it is built, which are declared dynamic, and of
-    numbers of a declared type the least and the greatest.
+    numbers of a declared type the least and the greatest. Where they are `exact`, all extents and strides are compared,
+    also those of arrays that are marked as dynamic.
     """
 
     names: tuple[str, ...]
     constants: frozenset[str] = frozenset()
     dynamic: Mapping[str, Dynamic] = field(default_factory=lambda: {})
     ranges: Mapping[str, tuple[int, int]] = field(default_factory=lambda: {})
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,7 @@ class Comparison:
         """Whether an argument can be compared with its earlier value."""
         this, name = f"a{number}", self.rules.names[number]
         if name in self.rules.constants or isinstance(value, str):
-            self._constant(number, value)
+            self.constant(number, value)
         elif value is None:
             self._require(f"{this} is None")
         elif isinstance(value, int | float) or is_numpy_scalar(value):
@@ -93,7 +98,7 @@ class Comparison:
     def _number(self, number: int, value: Any) -> bool:
         this, name = f"a{number}", self.rules.names[number]
         kind = next(self._kinds, None)
-        self._require(f"{this}.__class__ is {self._name(type(value))}")
+        self._require(f"{this}.__class__ is {self.name(type(value))}")
         if not isinstance(kind, Scalar):
             return False
         bits = kind.element.bits
@@ -129,26 +134,29 @@ class Comparison:
             self._conditions.append(f"not ({' | '.join(aligned)}) & {ALIGN - 1}")
         self._flush()
 
-    def _constant(self, number: int, value: Any) -> None:
+    def constant(self, number: int, value: Any) -> None:
+        """Compares an argument with a value that is known while the kernel is built."""
         this, name = f"a{number}", self.rules.names[number]
         if is_exact(value):
-            self._require(f"{this}.__class__ is {self._name(type(value))}")
-            self._require(f"{this} == {self._name(value)}")
+            self._require(f"{this}.__class__ is {self.name(type(value))}")
+            self._require(f"{this} == {self.name(value)}")
         else:
-            key = self._name(constant_key(name, value))
+            key = self.name(constant_key(name, value))
             self._require(f"constant_key({name!r}, {this}) == {key}")
 
     def _array(self, number: int, name: str, value: Any) -> bool:
         rule = self.rules.dynamic.get(name)
         while True:
             if isinstance(value, Marked):
-                value, rule = value.array, value.rule
-                self._require(f"a{number}.__class__ is Marked and a{number}.rule == {self._name(rule)}")
+                value, rule = value.array, None if self.rules.exact else value.rule
+                self._require(f"a{number}.__class__ is Marked")
+                if rule is not None:
+                    self._require(f"a{number}.rule == {self.name(rule)}")
                 self._flush(f"a{number} = a{number}.array")
-            elif hasattr(value, "__tilefold_array__"):
-                self._require(f"a{number}.__class__ is {self._name(type(value))}")
-                value = value.__tilefold_array__
-                self._flush(f"a{number} = a{number}.__tilefold_array__")
+            elif wrapped := next((w for w in _WRAPPED if hasattr(value, w)), None):
+                self._require(f"a{number}.__class__ is {self.name(type(value))}")
+                value = getattr(value, wrapped)
+                self._flush(f"a{number} = a{number}.{wrapped}")
             else:
                 break
         if not is_array(value):
@@ -166,7 +174,7 @@ class Comparison:
     def _other(self, number: int, value: Any) -> bool:
         """Types, functions and layouts are constants; containers are taken apart in each call."""
         if is_exact(value):
-            self._constant(number, value)
+            self.constant(number, value)
         return is_exact(value)
 
     def _compare_torch(self, tensors: list[_Tensor]) -> None:
@@ -186,9 +194,9 @@ class Comparison:
             [[None if tensor.rule else n for n in tensor.array.strides] for tensor in distinct],
         )
         if check is not None:
-            self._require(f"{self._name(check)}({', '.join(f'a{tensor.number}' for tensor in distinct)})")
+            self._require(f"{self.name(check)}({', '.join(f'a{tensor.number}' for tensor in distinct)})")
             # torch knows classes by their address: they must stay
-            self._name([type(tensor.given) for tensor in distinct])
+            self.name([type(tensor.given) for tensor in distinct])
         else:
             for tensor in distinct:
                 self._compare_attributes(tensor)
@@ -196,8 +204,8 @@ class Comparison:
 
     def _compare_attributes(self, tensor: _Tensor) -> None:
         this, given = f"a{tensor.number}", tensor.given
-        self._require(f"{this}.__class__ is {self._name(type(given))}")
-        self._require(f"{this}.dtype == {self._name(given.dtype)}")
+        self._require(f"{this}.__class__ is {self.name(type(given))}")
+        self._require(f"{this}.dtype == {self.name(given.dtype)}")
         self._require(f"{this}.get_device() == {given.get_device()}")
         self._require(f"not {this}.is_neg()")
         if tensor.rule is None:
@@ -209,9 +217,9 @@ class Comparison:
         if is_torch(tensor.given):
             lines, shape, strides = [f"p{number} = a{number}.data_ptr()"], f"a{number}.shape", f"a{number}.stride()"
         else:
-            same = self._name(type(tensor.given))
+            same = self.name(type(tensor.given))
             self._require(f"a{number}.__class__ is {same}")
-            self._flush(f"x{number} = {self._name(reader_of(tensor.given))}(a{number})")
+            self._flush(f"x{number} = {self.name(reader_of(tensor.given))}(a{number})")
             lines, shape, strides = [f"p{number} = x{number}.address"], f"x{number}.shape", f"x{number}.strides"
             self._require(f"x{number}.dtype == {array.dtype!r} and x{number}.device == {array.device!r}")
             if tensor.rule is None:
@@ -233,7 +241,7 @@ class Comparison:
         self._conditions = []
         self.lines += after
 
-    def _name(self, value: Any) -> str:
+    def name(self, value: Any) -> str:
         """A name for an object."""
         name = f"known{len(self.scope)}"
         self.scope[name] = value

@@ -10,7 +10,8 @@ the rest.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from struct import error as StructError  # noqa: N812  # it is an exception
 from types import CodeType
@@ -26,6 +27,20 @@ Launch = Callable[[Args, Any, Any, Any, LaunchAttributes], Any]
 """Launches on arguments, with a block, a grid, a stream and attributes, or returns NotImplemented."""
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A launch of a prepared kernel: the expressions of the values to pack, of grid, stream and attributes, and whether
+    None is torch's current stream, and not the default one.
+    """
+
+    prepared: Prepared
+    values: Sequence[str]
+    of_torch: bool
+    grid: str = "grid"
+    stream: str = "stream"
+    attributes: str = "attributes"
+
+
 def write(rules: Rules, args: Args, block: Any, prepared: Prepared) -> Launch | None:
     """The launch of a prepared kernel for arguments like these. None where they have what cannot be compared at a
     launch.
@@ -35,58 +50,83 @@ def write(rules: Rules, args: Args, block: Any, prepared: Prepared) -> Launch | 
     text = Comparison(rules, block, prepared.kernel.artifact.parameters)
     if not all([text.add(number, value) for number, value in enumerate(args)]):
         return None
+    return written(text, len(args), [Step(prepared, text.values, text.has_torch)])
+
+
+def written(text: Comparison, count: int, steps: Sequence[Step]) -> Launch:
+    """The launches of kernels for `count` arguments that a text compares: all are packed before the first is queued."""
     text.finish()
     scope = text.scope
-    scope.update(
-        prepared=prepared, kernel=prepared.kernel, take=prepared.take, give=prepared.give, pack=prepared.pack,
-        frame_of=prepared.frame, handle_of=handle_of, StructError=StructError,
-    )  # fmt: skip
-    if text.has_torch:
+    scope.update(handle_of=handle_of, StructError=StructError)
+    if any(step.of_torch for step in steps):
         scope["raw_stream"] = current_stream_of(sys.modules["torch"])
     lines = [
         "def launch(args, block, grid, stream, attributes):",
         "    try:",
-        f"        {', '.join(f'a{i}' for i in range(len(args)))}, = args" if args else "        () = args",
+        f"        {', '.join(f'a{i}' for i in range(count))}, = args" if count else "        () = args",
         *(f"        {line}" for line in text.lines),
         "    except Exception:",  # of an argument that is something else, or is refused: `resolve` says so
         "        return NotImplemented",
-        "    try:",
-        "        frame = take()",
-        "    except IndexError:",
-        "        frame = frame_of()",
-        "    try:",
-        f"        pack({', '.join(['frame.memory', '0', *text.values])})",
-        "    except (StructError, OverflowError, TypeError):",
-        "        return NotImplemented",
-        *_maps(prepared, text.values, scope),
-        "    if attributes is not frame.attributes:",
-        "        frame.attach(attributes)",
-        "    if grid != frame.grid:",
-        "        frame.place(kernel, grid)",
-        "    if stream is None:",
-        f"        stream = {f'raw_stream({prepared.ordinal})' if text.has_torch else '0'}",
-        "    elif stream.__class__ is not int:",
-        "        stream = handle_of(stream)",
-        "    if stream != frame.stream:",
-        "        frame.queue(stream)",
-        "    status = frame.call()",
-        "    if status:",
-        "        prepared.recover(frame, status)",
-        "    give(frame)",
     ]
+    for number, step in enumerate(steps):
+        lines += _packed(number, step, scope)
+    for number, step in enumerate(steps):
+        lines += _queued(number, step)
     exec(_compiled("\n".join(lines)), scope)
     return scope["launch"]
 
 
-def _maps(prepared: Prepared, values: list[str], scope: dict[str, Any]) -> list[str]:
-    """The lines that make the tensor maps anew where a value has changed on which they depend."""
-    if prepared.encoder is None:
-        return []
-    scope["encoded"] = prepared.encoder.encoded
+def _packed(n: int, step: Step, scope: dict[str, Any]) -> list[str]:
+    """The lines that take a frame and write the values into it."""
+    made = step.prepared
+    scope.update({
+        f"prepared{n}": made, f"kernel{n}": made.kernel, f"take{n}": made.take, f"give{n}": made.give,
+        f"pack{n}": made.pack, f"frame_of{n}": made.frame,
+    })  # fmt: skip
     return [
-        f"    mapped = ({', '.join(values[place] for place in prepared.encoder.places)},)",
-        "    if mapped != frame.mapped:",
-        "        frame.map(mapped, encoded(mapped))",
+        "    try:",
+        f"        frame{n} = take{n}()",
+        "    except IndexError:",
+        f"        frame{n} = frame_of{n}()",
+        "    try:",
+        f"        pack{n}({', '.join([f'frame{n}.memory', '0', *step.values])})",
+        "    except (StructError, OverflowError, TypeError):",
+        "        return NotImplemented",
+        *_maps(n, step, scope),
+    ]
+
+
+def _queued(n: int, step: Step) -> list[str]:
+    """The lines that say where a frame is launched, and launch it."""
+    return [
+        f"    if {step.attributes} is not frame{n}.attributes:",
+        f"        frame{n}.attach({step.attributes})",
+        f"    if {step.grid} != frame{n}.grid:",
+        f"        frame{n}.place(kernel{n}, {step.grid})",
+        f"    handle = {step.stream}",
+        "    if handle is None:",
+        f"        handle = {f'raw_stream({step.prepared.ordinal})' if step.of_torch else '0'}",
+        "    elif handle.__class__ is not int:",
+        "        handle = handle_of(handle)",
+        f"    if handle != frame{n}.stream:",
+        f"        frame{n}.queue(handle)",
+        f"    status = frame{n}.call()",
+        "    if status:",
+        f"        prepared{n}.recover(frame{n}, status)",
+        f"    give{n}(frame{n})",
+    ]
+
+
+def _maps(n: int, step: Step, scope: dict[str, Any]) -> list[str]:
+    """The lines that make the tensor maps anew where a value has changed on which they depend."""
+    encoder = step.prepared.encoder
+    if encoder is None:
+        return []
+    scope[f"encoded{n}"] = encoder.encoded
+    return [
+        f"    mapped = ({', '.join(step.values[place] for place in encoder.places)},)",
+        f"    if mapped != frame{n}.mapped:",
+        f"        frame{n}.map(mapped, encoded{n}(mapped))",
     ]
 
 

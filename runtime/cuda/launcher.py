@@ -14,7 +14,6 @@ from ..errors import dim3
 from ..options import LaunchAttributes
 from .comparison import Rules
 from .direct import Args, Launch, write
-from .prepared import Prepared
 
 _RECENT = 4
 """The launches that are asked before a table is looked into."""
@@ -22,11 +21,11 @@ _ALIKE = 16
 """The launches that are kept for arguments of the same shapes."""
 
 
-Resolve = Callable[[Args, Any, Any, Any, LaunchAttributes], tuple[Any, Prepared | None]]
+Resolve = Callable[[Args, Any, Any, Any, LaunchAttributes], tuple[Any, Any]]
 """Launches arguments that no prepared launch fits yet, or none ever will, such as copies of the host's arrays.
 
-Takes what `Launcher.launch` does; returns what the launch reports, and the prepared launch for the next time, if there
-is one.
+Takes what `Launcher.launch` does; returns what the launch reports, and for the next time, if there is one, the prepared
+launch of which `Launcher.write` makes a function.
 """
 
 
@@ -40,6 +39,7 @@ class Launcher:
 
     rules: Rules
     resolve: Resolve
+    write: Callable[[Rules, Args, Any, Any], Launch | None] = write
     fast: Launch = field(init=False)
     _recent: tuple[Launch, ...] = field(init=False, default=())
     _known: dict[Hashable, tuple[Launch, ...]] = field(init=False, default_factory=lambda: {})
@@ -77,7 +77,7 @@ class Launcher:
                     return result
         result, prepared = self.resolve(args, block, grid, stream, attributes)
         if prepared is not None:
-            launch = write(self.rules, args, block, prepared)
+            launch = self.write(self.rules, args, block, prepared)
             if launch is not None:
                 self._known[hint] = (launch, *known[: _ALIKE - 1])
                 self._prefer(launch)

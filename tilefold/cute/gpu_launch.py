@@ -66,12 +66,14 @@ class GpuLaunches:
 
 def run(
     built: "CompiledKernel", bound: BoundArguments, grid: Any, asked: Asked, options: RunOptions
-) -> RunResult | None:
-    """Launches a kernel that is built on arguments that are bound, where `asked` says and these are."""
+) -> tuple[RunResult | None, Prepared | None]:
+    """Launches a kernel that is built on arguments that are bound, where `asked` says and these are; see
+    `GpuLaunches.resolve`.
+    """
     ordinal = place_of(bound.arrays, asked.device, asked.stage)
     if ordinal is None:
-        return simulate(built, bound, grid, asked, options)
-    return launch_built(built, ordinal, bound, grid, asked.stream, asked.attributes)[0]
+        return simulate(built, bound, grid, asked, options), None
+    return launch_built(built, ordinal, bound, grid, asked.stream, asked.attributes)
 
 
 def launch_built(

@@ -29,14 +29,11 @@ class RuntimeTensor:
         self.array = array
         self._array = array_of("tensor", array)
         self._rule: Dynamic | None = None
+        self.__tilefold_array__: Array | Marked = self._array
         if align is not None and self._array.address % align and self._array.device is not None:
             at = f"{self._array.address:#x}"
             raise _refused(f"the tensor is at address {at}, which is not a multiple of {align} bytes", "promise less")
         self._align = align
-
-    @property
-    def __tilefold_array__(self) -> Array | Marked:
-        return self._array if self._rule is None else Marked(self._array, self._rule)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -63,6 +60,11 @@ class RuntimeTensor:
         if dtype.bits != self.element_type.bits and not (dtype.bits == 1 and self.element_type.bits == 8):
             raise _refused(f"elements of {self.element_type} cannot be taken for {dtype}", "choose one of their size")
         self._array = replace(self._array, dtype=name_of_elements(dtype))
+        self._wrap()
+
+    def _wrap(self) -> None:
+        """Keeps the argument of calls, which would take long to make in each."""
+        self.__tilefold_array__ = self._array if self._rule is None else Marked(self._array, self._rule)
 
     dtype = element_type
 
@@ -123,6 +125,7 @@ class RuntimeTensor:
         self._rule = Dynamic(
             modes=None if modes is None else sorted(modes), divisibility={**known, **divisors}, align=self._align
         )
+        self._wrap()
         return self
 
     def __repr__(self) -> str:

@@ -4,12 +4,16 @@
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
 from tilefold.base.errors import TilefoldError
 from tilefold.dialects.tile import TensorType
+from tilefold.runtime.cuda.comparison import Rules
+from tilefold.runtime.cuda.direct import Args, Launch
+from tilefold.runtime.cuda.launcher import Launcher
 
 from ..debuggable import shown
 from ..parameters import Signature
@@ -17,6 +21,7 @@ from ..program import CompiledKernel
 from .arguments import HostArguments
 from .launching import HostLaunch
 from .options import CompileOptions
+from .prepared import PreparedCall, PreparedStep
 from .tracing import HostTrace, NoNumberError, values_of
 
 
@@ -29,18 +34,30 @@ class _Variant:
     constants: Mapping[SSAValue, int | float | bool]
     slots: Mapping[str, SSAValue]
 
-    def run(self, bound: HostArguments) -> bool:
-        """Does the same for other arguments of the same types; False, having done nothing, where numbers differ."""
+    def fits(self, bound: HostArguments) -> bool:
+        """Whether it holds for other arguments of the same types: for their numbers, too."""
         values = values_of(bound, self.slots, self.constants)
-        if any(values.number(value) != number for value, number in self.guards.items()):
-            return False
+        return all(values.number(value) == number for value, number in self.guards.items())
+
+    def run(self, bound: HostArguments) -> PreparedCall | None:
+        """Does the same for arguments that fit. The launches, if all that it does are launches that are prepared."""
+        values = values_of(bound, self.slots, self.constants)
         names = {ssa: name for name, ssa in self.slots.items()}
+        prepared: list[PreparedStep | None] = []
         for step in self.steps:
             if isinstance(step, HostLaunch):
-                step.run(bound, names, values)
+                prepared.append(step.run(bound, names, values)[1])
             else:
                 values.execute(step)
-        return True
+                prepared.append(None)
+        ready = [step for step in prepared if step is not None]
+        return PreparedCall(bound, self.slots, ready, self._fixed) if len(ready) == len(prepared) else None
+
+    @property
+    def _fixed(self) -> frozenset[SSAValue]:
+        """The values on which grids, other values or the choice of this variant depend."""
+        grids = [n for step in self.steps if isinstance(step, HostLaunch) for n in step.grid if isinstance(n, SSAValue)]
+        return frozenset([*grids, *self.guards, *(ssa for ssa in self.slots.values() if ssa.uses)])
 
 
 @dataclass
@@ -55,6 +72,8 @@ class CompiledFunction:
     signature: Signature
     constants: Mapping[str, object]
     options: CompileOptions
+    _count: int = -1
+    """The arguments of a call that gives all of them by position, as soon as it is known."""
     _types: dict[str, TensorType] = field(default_factory=lambda: {})
     _variants: dict[tuple[object, ...], list[_Variant]] = field(default_factory=lambda: {})
 
@@ -64,13 +83,36 @@ class CompiledFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Launches what the function launches. Raises what tracing it and its launches raise."""
         try:
-            bound = self._bound(self._given(args, kwargs))
-            for variant in self._variants.get(tuple(bound.key), ()):
-                if variant.run(bound):
-                    return
-            self._traced(bound).run(bound)
+            if not self.signature.is_plain:
+                self._run(self.signature.given(args, kwargs))
+                return
+            if kwargs or len(args) != self._count:
+                args = self.signature.in_order(args, kwargs)
+                if len(args) == self.signature.by_position:
+                    self._count = len(args)
+            self._launcher.launch(args, (), ())
         except TilefoldError as error:
             raise shown(error) from error.__cause__
+
+    @cached_property
+    def _launcher(self) -> Launcher:
+        """The calls that are prepared, of a function whose parameters are plain."""
+        signature = self.signature
+
+        def resolve(args: Args, *_: Any) -> tuple[None, PreparedCall | None]:
+            return None, self._run(dict(zip(signature.names, args, strict=True)))
+
+        def write(rules: Rules, args: Args, block: Any, call: PreparedCall) -> Launch | None:
+            return call.written(rules, args, block)
+
+        return Launcher(Rules(signature.names, ranges=signature.ranges, exact=True), resolve, write)
+
+    def _run(self, given: Mapping[str, object]) -> PreparedCall | None:
+        """A call for which no other is prepared."""
+        bound = self._bound(given)
+        variants = self._variants.get(tuple(bound.key), ())
+        variant = next((variant for variant in variants if variant.fits(bound)), None)
+        return (variant or self._traced(bound)).run(bound)
 
     @property
     def kernels(self) -> list[CompiledKernel]:
@@ -86,17 +128,19 @@ class CompiledFunction:
         """Compiles for arguments that may be descriptions. Where the function asks for numbers that these do not have,
         its first call compiles it.
         """
-        bound = self._bound(self._given(args, kwargs))
+        bound = self._bound(self.signature.given(args, kwargs))
         self._types = {name: ssa.type for name, ssa in bound.slots.items() if isinstance(ssa.type, TensorType)}
         with suppress(NoNumberError):
             self._traced(bound)
 
-    def _given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, object]:
-        given = {**self.constants, **self.signature.given(args, kwargs)}
-        return {name: given[name] for name in Signature(self.function).names}
+    @cached_property
+    def _whole(self) -> Signature:
+        """The signature with the parameters that are constants."""
+        return Signature(self.function)
 
     def _bound(self, given: Mapping[str, object]) -> HostArguments:
-        return Signature(self.function).bound(given, HostArguments(types=self._types))
+        every = {**self.constants, **given}
+        return self._whole.bound({n: every[n] for n in self._whole.names}, HostArguments(types=self._types))
 
     def _traced(self, bound: HostArguments) -> _Variant:
         trace = HostTrace(bound, eager=False)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tilefold.runtime.sim.host_values import HostValues
 
     from ..kernel import Kernel
+    from .prepared import PreparedStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,12 @@ class HostLaunch:
     asked: Asked
     options: RunOptions
 
-    def run(self, bound: HostArguments, slots: Mapping[SSAValue, str], values: "HostValues") -> RunResult | None:
-        """Launches the kernel for arguments of the host, of which `slots` are the names."""
+    def run(
+        self, bound: HostArguments, slots: Mapping[SSAValue, str], values: "HostValues"
+    ) -> "tuple[RunResult | None, PreparedStep | None]":
+        """Launches the kernel for arguments of the host, of which `slots` are the names. The result is that of a launch
+        that was waited for, else None; then the launch, if it is prepared.
+        """
         given = BoundArguments()
         for name, ssa in self.values.items():
             argument = slots.get(ssa)
@@ -62,12 +67,14 @@ class HostLaunch:
                 given.values[name] = values.number(ssa)
         grid = tuple(n if isinstance(n, int) else int(values.number(n)) for n in self.grid)
         stream = self.asked.stream
+        asked = self.asked
         if isinstance(stream, StreamSlot):
-            stream = bound.streams[stream.name]
-        asked = Asked(self.asked.device, self.asked.stage, stream, self.asked.attributes)
+            asked = replace(asked, stream=bound.streams[stream.name])
         from ..gpu_launch import run
+        from .prepared import PreparedStep
 
-        return run(self.built, given, grid, asked, self.options)
+        result, prepared = run(self.built, given, grid, asked, self.options)
+        return result, prepared and PreparedStep(prepared, given, self.values, grid, self.asked)
 
 
 def _reached(name: str, pointer: SSAValue, array: ArrayRecord, values: "HostValues") -> ArrayRecord:
@@ -124,7 +131,7 @@ class HostKernelCall:
         if plain is not None and trace.eager:
             grid = _numbers(grid)
             if isinstance(stream, StreamSlot):
-                asked = Asked(device, stage, stream.stream, attributes)
+                asked = replace(asked, stream=stream.stream)
             with suspended():
                 from ..launch import launch
 
@@ -136,7 +143,7 @@ class HostKernelCall:
             return None
         with suspended():
             slots = {ssa: name for name, ssa in trace.bound.slots.items()}
-            return step.run(trace.bound, slots, trace.values)
+            return step.run(trace.bound, slots, trace.values)[0]
 
     def _plain(self, trace: HostTrace) -> list[Any] | None:
         """The arguments of the function's caller that the kernel is given; None where it is given anything else of the

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls of compiled functions on a GPU: prepared once for arguments of the same shapes, and made anew for others."""
+
+import struct
+from typing import Any, cast
+
+import pytest
+from tilefold.base.errors import TilefoldError
+from tilefold.runtime.compiled.artifact import Artifact
+from tilefold.runtime.cuda.driver import Driver
+from tilefold.runtime.cuda.kernel import Kernel
+from tilefold.runtime.cuda.library import Library
+from tilefold.runtime.cuda.prepared import Prepared
+
+from tests.runtime.fakes import FakeDriver, FakeLibrary
+from tilefold import cute
+from tilefold.cute.host.compiled import CompiledFunction
+from tilefold.cute.runtime import from_dlpack, make_ptr
+
+
+class DeviceArray:
+    """A matrix of f32 on a GPU, by rows."""
+
+    def __init__(self, address: int, rows: int, columns: int) -> None:
+        self.shape = rows, columns
+        data = {"data": (address, False), "shape": self.shape, "typestr": "<f4", "version": 3}
+        self.__cuda_array_interface__ = data
+
+
+class CUstream(int):
+    """A stream as cuda-python has it."""
+
+
+class Engine:
+    """The engine of a device that keeps its launches."""
+
+    def __init__(self) -> None:
+        self.library = FakeLibrary()
+        self.driver = FakeDriver(self.library)
+        self.prepared: dict[Artifact, Prepared] = {}
+        self.loads = 0
+
+    def load(self, artifact: Artifact) -> Prepared:
+        self.loads += 1
+        if artifact not in self.prepared:
+            kernel = Kernel(cast(Driver, self.driver), artifact)
+            self.prepared[artifact] = Prepared(kernel, cast(Library, self.library))
+        self.library.kinds = artifact.kinds
+        return self.prepared[artifact]
+
+    def launches(self) -> list[tuple[int, int, list[float]]]:
+        """The blocks, the stream and the values, in ascending order, of the launches since the last question."""
+        form = "<" + "".join(kind.packing for kind in self.library.kinds).replace("P", "Q")
+        made = [(each.grid[0], each.stream, sorted(struct.unpack(form, each.values))) for each in self.library.launched]
+        self.library.launched.clear()
+        return made
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
+    made = Engine()
+    monkeypatch.setattr("tilefold.running.devices.gpu_engine", lambda ordinal: made)  # pyright: ignore
+    return made
+
+
+@cute.kernel
+def scale(A: cute.Tensor, B: cute.Tensor, alpha: cute.Float32, rows: cute.Int32) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    if block < rows:
+        B[block, t] = alpha * A[block, t]
+
+
+@cute.jit
+def scaled(A: cute.Tensor, B: cute.Tensor, alpha: cute.Float32, stream: Any) -> None:
+    scale(A, B, alpha, A.shape[0] - 1).launch(grid=(A.shape[0], 1, 1), block=(32, 1, 1), stream=stream)
+
+
+@cute.jit
+def scaled_twice(A: cute.Tensor, B: cute.Tensor, n: cute.Int32) -> None:
+    scale(A, B, 2.0, n).launch(grid=(n, 1, 1), block=(32, 1, 1))
+    scale(B, A, 0.5, n + 1).launch(grid=(n, 1, 1), block=(32, 1, 1))
+
+
+@cute.jit
+def of_pointer(a: cute.Pointer, n: cute.Int32) -> None:
+    A = cute.make_tensor(a, cute.make_layout((4, 32), stride=(32, 1)))
+    scale(A, A, 1.0, n).launch(grid=(4, 1, 1), block=(32, 1, 1))
+
+
+def _wrapped(address: int, rows: int) -> Any:
+    return from_dlpack(DeviceArray(address, rows, 32)).mark_layout_dynamic(1)
+
+
+def _plain(address: int, rows: int) -> Any:
+    return DeviceArray(address, rows, 32)
+
+
+def _compiled(rows: int = 4) -> CompiledFunction:
+    return cute.compile(scaled, _wrapped(0x1000, rows), _wrapped(0x2000, rows), 1.0, CUstream(0))
+
+
+def _values(rows: int, alpha: float, a: int, b: int) -> list[float]:
+    """Those of `scale`: numbers and addresses, and the extents and strides of two dynamic matrices of 32 columns."""
+    return sorted([rows - 1, alpha, a, b, *(rows, 32, 32) * 2])
+
+
+@pytest.mark.parametrize("wrap", [_wrapped, _plain])
+def test_addresses_numbers_and_streams_differ_without_preparing_anew(engine: Engine, wrap: Any) -> None:
+    made = _compiled()
+    made(wrap(0x1000, 4), wrap(0x2000, 4), 3.0, CUstream(5))
+    assert engine.launches() == [(4, 5, _values(4, 3.0, 0x1000, 0x2000))]
+    before = engine.loads
+    made(wrap(0x3000, 4), wrap(0x4000, 4), 4.0, CUstream(6))
+    made(wrap(0x1000, 4), wrap(0x2000, 4), alpha=5.0, stream=CUstream(5))
+    assert engine.launches() == [
+        (4, 6, _values(4, 4.0, 0x3000, 0x4000)),
+        (4, 5, _values(4, 5.0, 0x1000, 0x2000)),
+    ]
+    assert engine.loads == before
+
+
+def test_other_extents_have_other_grids_and_values(engine: Engine) -> None:
+    made = _compiled()
+    for rows in (4, 7, 4, 7):
+        made(_wrapped(0x1000, rows), _wrapped(0x2000, rows), 1.0, CUstream(0))
+    assert engine.launches() == [(rows, 0, _values(rows, 1.0, 0x1000, 0x2000)) for rows in (4, 7, 4, 7)]
+    assert engine.loads == 2
+    assert len(made.kernels) == 1
+
+
+def test_strides_alignment_and_elements_are_compared(engine: Engine) -> None:
+    made = _compiled()
+    made(_wrapped(0x1000, 4), _wrapped(0x2000, 4), 1.0, CUstream(0))
+    strided = DeviceArray(0x1000, 4, 32)
+    strided.__cuda_array_interface__["strides"] = (256, 4)
+    made(strided, _wrapped(0x2000, 4), 1.0, CUstream(0))
+    made(_wrapped(0x1004, 4), _wrapped(0x2000, 4), 1.0, CUstream(0))
+    assert engine.loads == 3
+    assert [values[-2] for _, _, values in engine.launches()] == [0x1000, 0x1000, 0x1004]
+
+
+def test_numbers_of_grids_are_compared_and_all_launches_are_made(engine: Engine) -> None:
+    a, b = DeviceArray(0x1000, 4, 32), DeviceArray(0x2000, 4, 32)
+    made, both = cute.compile(scaled_twice, a, b, 2), (0x1000, 0x2000)
+    for n in (2, 3, 2):
+        made(a, b, n)
+    expected = [(n, 0, sorted(call)) for n in (2, 3, 2) for call in ((2.0, n, *both), (0.5, n + 1, *both))]
+    assert engine.launches() == expected
+    assert engine.loads == 4
+
+
+def test_pointers_are_only_addresses(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilefold.runtime.cuda.is_available", lambda: True)
+    made = cute.compile(of_pointer, make_ptr(cute.Float32, 0x1000, assumed_align=16), 1)
+    for address in (0x1000, 0x3000):
+        made(make_ptr(cute.Float32, address, assumed_align=16), 3)
+    assert [values[-1] for _, _, values in engine.launches()] == [0x1000, 0x3000]
+    assert engine.loads == 1
+
+
+def test_numbers_out_of_their_range_are_refused_after_a_call_that_fitted(engine: Engine) -> None:
+    a, b = DeviceArray(0x1000, 4, 32), DeviceArray(0x2000, 4, 32)
+    made = cute.compile(scaled_twice, a, b, 2)
+    made(a, b, 2)
+    with pytest.raises(TilefoldError, match="E3106"):
+        made(a, b, 1 << 40)
+    with pytest.raises(TypeError, match="missing"):
+        made(a, b)
+    assert len(engine.launches()) == 2
