@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+from ml_dtypes import bfloat16, float8_e4m3fn
+
 from benchmarks.contest import Bench, Case, rate, ratio
 from benchmarks.in_python import example
 from benchmarks.record import Figure
@@ -61,7 +64,22 @@ class Operands:
 
 def cases(multiprocessors: int) -> list[Case]:
     """Every product of `SHAPES`."""
-    return [Case(_name(*shape), (), partial(_measure, shape=shape, blocks=multiprocessors), TARGET) for shape in SHAPES]
+    return [
+        Case(
+            _name(*shape), (), partial(_measure, shape=shape, blocks=multiprocessors), TARGET, partial(_compile, shape)
+        )
+        for shape in SHAPES
+    ]
+
+
+def _compile(shape: tuple[int, int, int]) -> None:
+    """Compiles the kernels of a product, for arrays that nobody fills."""
+    (m, n, k), module = shape, example("gemm_fp8_scaled")
+    A, B, D = np.empty((m, k), float8_e4m3fn), np.empty((n, k), float8_e4m3fn), np.empty((m, n), bfloat16)
+    a, b = np.empty((k // BLOCK, m), np.float32).T, np.empty((-(-n // BLOCK), k // BLOCK), np.float32)
+    for options in CONFIGURATIONS:
+        config = module.Config(**{"takes_turns": False, **options})
+        module.gemm_fp8_scaled_kernel(A, B, a, b, D, config).build(config.threads).artifact("sm_90a")
 
 
 def _name(m: int, n: int, k: int) -> str:

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+from ml_dtypes import bfloat16, float8_e4m3fn
+
 from benchmarks import cutlass_peer
 from benchmarks.contest import Bench, Case, rate, ratio
 from benchmarks.gemms import Gemm, Operands
@@ -33,6 +36,11 @@ WIDER: Options = {"n": 192, "stages": 4}
 """Tiles of 128 x 192, of which each of two warpgroups computes its own."""
 SMALL: Options = {"n": 64, "stages": 8, "takes_turns": False}
 SMALL_IN_TURNS: Options = {"m": 64, "stages": 8}
+_TYPES: Mapping[str, tuple[Any, Any]] = {
+    "f16": (np.float16, np.float16), "bf16": (bfloat16, bfloat16), "tf32": (np.float32, np.float32),
+    "s8": (np.int8, np.int32), "u8": (np.uint8, np.int32), "fp8": (float8_e4m3fn, np.float32),
+}  # fmt: skip
+"""The types of A and B, and of D, in NumPy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +78,23 @@ CONTESTS = (
 def cases(multiprocessors: int) -> list[Case]:
     """Every product of `CONTESTS`, by as many persistent blocks as there are multiprocessors."""
     return [
-        Case(each.name, (), partial(_measure, contest=each, blocks=multiprocessors), each.target) for each in CONTESTS
+        Case(
+            each.name, (), partial(_measure, contest=each, blocks=multiprocessors), each.target, partial(_compile, each)
+        )
+        for each in CONTESTS
     ]
+
+
+def _compile(contest: Contest) -> None:
+    """Compiles the kernels of a contest, for arrays that nobody fills."""
+    module, gemm, (inner, outer) = example("gemm_sm90"), contest.gemm, _TYPES[contest.gemm.type]
+    A = np.empty((gemm.m, gemm.k), inner, "C" if gemm.a_major == "K" else "F")
+    B = np.empty((gemm.n, gemm.k), inner, "C" if gemm.b_major == "K" else "F")
+    epilogue = (np.empty(gemm.n, np.float16), _gelu) if gemm.gelu else ()
+    for options in contest.configurations:
+        config = module.Config(**options)
+        call = module.gemm_kernel(A, B, np.empty((gemm.m, gemm.n), outer), config, *epilogue)
+        call.build(config.threads).artifact("sm_90a")
 
 
 def _measure(bench: Bench, contest: Contest, blocks: int) -> list[Figure]:
