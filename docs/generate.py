@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/reference/ and the picture of the folders from the code: `python -m docs.generate`, or `make docs`."""
+"""Writes docs/reference/ and the picture of the folders from the code, and the tables of docs/performance.md from the
+records: `python -m docs.generate`, or `make docs`.
+"""
 
 import dataclasses
 from collections.abc import Mapping
@@ -24,6 +26,7 @@ from tilefold.runtime.check.fill import generators
 from tilefold.runtime.check.functions import FUNCTIONS
 
 from docs.describe import dialect, docstring
+from docs.figures import PERFORMANCE, performance
 from docs.folders import ARCHITECTURE, picture
 from docs.python_api import python_pages
 
@@ -57,10 +60,9 @@ def atoms() -> str:
         "## MMA atoms",
         "",
         '`#tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">`. The name has the architecture, M, N and K, the types of D, '
-        "A, B and C, and the majors of A and B. The instructions of warpgroups "
-        "(`SM90_64x128x16_F32F16F16_SS<Major::K,Major::K>`) "
-        "have layouts, but kernels cannot use them yet. `UniversalFMA<D,A,B,C>` multiplies A and B and adds C in the "
-        "type of D, to which the others widen: `UniversalFMA<float,half_t>`, "
+        "A, B and C, and the majors of A and B; in those of a warpgroup, "
+        "`SM90_64x128x16_F32F16F16_SS<Major::K,Major::K>`, C is D. "
+        "`UniversalFMA<D,A,B,C>` multiplies A and B and adds C in the type of D, to which the others widen: `UniversalFMA<float,half_t>`, "
         "`UniversalFMA<int32_t,int8_t,uint8_t,int32_t>`.",
         "",
         "| atom | threads | instruction | needs |",
@@ -176,7 +178,8 @@ def pages() -> dict[str, str]:
 
 
 def main() -> None:
-    """Writes every page and the picture, and removes pages that are no longer made."""
+    """Writes every page, the picture and the tables, and removes pages that are no longer made."""
+    PERFORMANCE.write_text(performance(), encoding="utf-8")
     ARCHITECTURE.write_text(picture().svg(), encoding="utf-8")
     REFERENCE.mkdir(exist_ok=True)
     made = pages()

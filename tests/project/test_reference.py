@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The reference in docs/reference/ and the picture of the folders are those of the code."""
+"""The reference in docs/reference/ and the picture of the folders are those of the code, and the tables of
+docs/performance.md those of the records.
+"""
+
+import json
+from pathlib import Path
 
 import pytest
 
+from docs.figures import FAMILIES, PERFORMANCE, performance, table
 from docs.folders import ARCHITECTURE, picture
 from docs.generate import REFERENCE, pages
 
@@ -23,3 +29,29 @@ def test_no_page_is_left_over() -> None:
 def test_picture_of_the_folders_is_up_to_date() -> None:
     stale = "docs/pictures/architecture.svg is stale; run `make docs`"
     assert ARCHITECTURE.read_text(encoding="utf-8") == picture().svg(), stale
+
+
+def test_tables_of_records_are_up_to_date() -> None:
+    text = PERFORMANCE.read_text(encoding="utf-8")
+    assert text == performance(), "docs/performance.md is stale; run `make docs`"
+    assert all(f"<!-- figures {family}: " in text for family in FAMILIES)
+
+
+def test_tables_have_the_newest_figures(tmp_path: Path) -> None:
+    def record(day: int, **values: float) -> None:
+        figures = [
+            {"name": f"attention, {name}, by wgmma, tilefold", "value": value, "unit": "TFLOP/s", "note": "defaults",
+             "base": f"attention, {name}, by wgmma, cuDNN", "ratio": value / 500}
+            for name, value in values.items()
+        ]  # fmt: skip
+        content = {"circumstances": {"date": f"2026-01-0{day}"}, "figures": figures}
+        (tmp_path / f"{day}.json").write_text(json.dumps(content))
+
+    record(2, b1=550.0)
+    record(1, b1=400.0, b2=600.0)
+    rows = table("attention_sm90", tmp_path).splitlines()[3:-1]
+    assert rows == [
+        "| attention, b1 | 550 TFLOP/s | 1.10 of cuDNN |",
+        "| attention, b2 | 600 TFLOP/s | 1.20 of cuDNN |",
+    ]
+    assert table("gemm_sm90", tmp_path) == ""

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The tables of docs/performance.md that show records of benchmarks/results: of each figure the newest."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.record import RESULTS
+
+PERFORMANCE = Path(__file__).parent / "performance.md"
+FAMILIES: Mapping[str, str] = {
+    "gemm_sm90": r".* GEMM .*, by wgmma",
+    "gemm_scaled": r"fp8 GEMM [^,]* with scales of blocks",
+    "gemm_grouped": r".* GEMM, .* groups of .*",
+    "attention_sm90": r"attention, .*, by wgmma",
+}
+"""The problems of a family of benchmarks, by their names."""
+_OURS = ", tilefold"
+_TABLE = re.compile(r"(<!-- figures (\w+): `make docs` writes them -->\n).*?(<!-- end of figures -->)", re.DOTALL)
+
+
+def table(family: str, results: Path = RESULTS) -> str:
+    """The newest figures of the problems of a family, and their ratios to those of the peers in the same run; nothing
+    where there is no record.
+    """
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in results.glob("*.json")]
+    found: dict[str, tuple[str, list[str]]] = {}
+    for record in sorted(records, key=lambda each: each["circumstances"]["date"]):
+        rows: dict[str, tuple[str, list[str]]] = {}
+        for figure in record["figures"]:
+            problem = figure["name"].removesuffix(_OURS)
+            if problem != figure["name"] and figure["base"] and re.fullmatch(FAMILIES[family], problem):
+                row = rows.setdefault(problem, (_measured(figure), []))
+                row[1].append(f"{figure['ratio']:.2f} of {figure['base'].removeprefix(f'{problem}, ')}")
+        found |= rows
+    lines = [
+        f"| {problem.removesuffix(', by wgmma')} | {measured} | {'; '.join(ratios)} |"
+        for problem, (measured, ratios) in found.items()
+    ]
+    return "\n".join(["", "| problem | measured | of its peers |", "|---|---|---|", *lines, "", ""]) if lines else ""
+
+
+def _measured(figure: Mapping[str, Any]) -> str:
+    note = "" if figure["note"] in ("", "defaults") else f" ({figure['note']})"
+    return f"{figure['value']:.4g} {figure['unit']}{note}"
+
+
+def performance() -> str:
+    """The page with its tables."""
+    text = PERFORMANCE.read_text(encoding="utf-8")
+    return _TABLE.sub(lambda match: match[1] + table(match[2]) + match[3], text)
