@@ -18,12 +18,13 @@ from ..errors import LaunchError
 from ..sim.budget import Budget
 from ..sim.faults import At, SimulationError, Site, site_of
 from ..sim.functions import deep_stack, function
+from ..sim.launch import Launch
 from ..sim.memory.arena import Arena
 from ..sim.memory.local import LocalSpace
 from ..sim.memory.spaces import Space
 from ..sim.rules import COMMON, rule_of
 from ..sim.translate import Pause, Rule, Spaces, Translator
-from ..sim.warp import Block, Cluster, Launch, Warp
+from ..sim.warp import Block, Cluster, Warp
 from .c_functions import World
 from .rules import Launcher, host_rules
 

@@ -22,9 +22,9 @@ from ..engine import Argument, TensorArgument, pack_argument
 from ..errors import LaunchError, argument_error
 from ..numpy_types import numpy_type
 from ..tensor_maps import placed_map, value_words
+from .launch import MAP_BASE
 from .translate import Translator
 from .values.values import TensorValue, Value, element_kind
-from .warp import MAP_BASE
 
 MAX_TENSOR = 1 << 30
 """The most elements of one tensor argument."""

@@ -11,13 +11,14 @@ from ...base.errors import Code
 from ..engine import LaunchConfig
 from .budget import Budget
 from .faults import At, SimulationError, Site
+from .launch import Launch
 from .memory.arena import Arena
 from .memory.local import LocalSpace
 from .memory.spaces import Space
 from .rules import rule_of
 from .translate import Spaces, Suspending, Translator
 from .values.values import TensorValue
-from .warp import Block, Cluster, Launch, Warp
+from .warp import Block, Cluster, Warp
 
 
 class _Host(Warp):

@@ -4,6 +4,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
 from random import Random
@@ -11,6 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from ...base.errors import Code as ErrorCode
 from ...base.target import WARP
@@ -24,6 +26,7 @@ from .bound_arguments import Binding, bind
 from .budget import Budget, Completion
 from .faults import SimulationError, Site, site_of
 from .functions import deep_stack
+from .launch import Launch, OutOfStepError
 from .memory.arena import Arena
 from .memory.journal import Journal
 from .memory.local import LocalSpace
@@ -34,9 +37,9 @@ from .ordering.liveness import Watch
 from .ordering.races import MAX_THREADS
 from .ordering.schedule import run_cluster
 from .residency import Seats, take_turns
-from .rules import rule_of
-from .translate import Code, Spaces, Texts, Translator
-from .warp import Block, Cluster, Launch, Warp
+from .rules import rule_of, runs_in_step
+from .translate import Code, Rule, Spaces, Texts, Translator
+from .warp import Block, Cluster, Warp
 
 GLOBAL_BASE = 0x7F00_0000_0000
 """Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""
@@ -142,7 +145,7 @@ class SimEngine:
             sink(text)
 
         try:
-            run = self._run_once(kernel, config, args, emit)
+            run = self._run_in_step(kernel, config, args) or self._run_once(kernel, config, args, emit)
         except UndefinedReadError:
             said = len("".join(printed))
             texts: list[str] = []
@@ -157,6 +160,18 @@ class SimEngine:
             run.spaces.global_.arena.read_back(binding.offset, binding.argument.storage)
         return RunResult(time.perf_counter() - began, "".join(printed), run.counters)
 
+    def _run_in_step(self, kernel: KernelOp, config: LaunchConfig, args: Mapping[str, Argument]) -> "_Run | None":
+        """A run with the warps of each block in step: the same, if there is no fault. None where the order of warps
+        shows, and after anything that a run in order has to tell.
+        """
+        observed = self.seed is not None or self.journal is not None or self.forgiven
+        together = self.resident > 1 or Cooperative() in config.attributes or prod(config.cluster) > 1
+        if observed or together or config.threads % WARP:
+            return None
+        with suppress(OutOfStepError, UndefinedReadError, SimulationError):
+            return self._run_once(kernel, config, args, _unheard, in_step=True)
+        return None
+
     def _run_once(
         self,
         kernel: KernelOp,
@@ -164,6 +179,8 @@ class SimEngine:
         args: Mapping[str, Argument],
         emit: Callable[[str], None],
         trace: Trace | None = None,
+        *,
+        in_step: bool = False,
     ) -> "_Run":
         """A run that leaves the arguments as they are. UndefinedReadError for a read of undefined bytes without a
         `trace`.
@@ -174,17 +191,19 @@ class SimEngine:
             self.budget,
             emit,
             repeats=True,
+            in_step=in_step,
             trace=trace,
             completion=self.completion,
             chance=chance,
             forgiven=self.forgiven,
         )
+        races = self.races or in_step  # nothing but the lack of races makes any order as good
         spaces = Spaces(
-            Space("global", GLOBAL_BASE, self.races, Arena(GLOBAL_GUARD)),
-            Space("shared", SHARED_BASE, self.races),
+            Space("global", GLOBAL_BASE, races, Arena(GLOBAL_GUARD)),
+            Space("shared", SHARED_BASE, races),
             LocalSpace(),
         )
-        translator = Translator(rule_of, launch, spaces, self.texts)
+        translator = Translator(_rule_in_step if in_step else rule_of, launch, spaces, self.texts)
         if isinstance(kernel, ptx.EntryOp) and kernel.shared_bytes is not None:
             size = kernel.shared_bytes.value.data
             translator.shared_start = translator.shared(size, 1024, "the block's shared memory")
@@ -223,7 +242,7 @@ class SimEngine:
         readers = size * min(count, tables)
         threads = launch.config.threads
         warps = -(-threads // WARP)
-        shadow = 8 if self.races else 0  # bytes for each byte: of its last write, and of its last reads
+        shadow = 8 if spaces.global_.races else 0  # bytes for each byte: of its last write, and of its last reads
         need = spaces.global_.arena.allocated * (2 + shadow * (1 + readers))
         need += count * size * spaces.shared.arena.allocated * (2 + shadow * (2 + warps))
         need += count * size * 2 * spaces.local.frame.size * threads
@@ -249,6 +268,7 @@ class SimEngine:
         if order is not None and self.shuffle_blocks:
             numbers = order.sample(numbers, len(numbers))
         runs: dict[Cluster, Iterator[None]] = {}
+        lanes = config.threads if launch.in_step else WARP
 
         def begin() -> Iterator[Cluster]:
             for number in numbers:
@@ -257,8 +277,8 @@ class SimEngine:
                 seats.spaces.shared.reset()
                 for rank in range(size):
                     block = Block(cluster, launch.coordinate(number * size + rank), rank)
-                    for index in range(-(-config.threads // WARP)):
-                        Warp(block, index, min(WARP, config.threads - index * WARP), list(initial))
+                    for first in range(0, config.threads, lanes):
+                        Warp(block, first // WARP, min(lanes, config.threads - first), list(initial))
                 launch.tick()  # accesses come after the begin of every block
                 runs[cluster] = run_cluster(cluster, code, order, watch)
                 yield cluster
@@ -266,6 +286,19 @@ class SimEngine:
         for cluster in take_turns(begin(), seats, order):
             if next(runs[cluster], self) is self:
                 del runs[cluster]
+
+
+def _rule_in_step(kind: type[Operation]) -> Rule | None:
+    """As `rule_of`, where warps run in step."""
+    rule = rule_of(kind)
+    if rule is not None and not runs_in_step(rule):
+        raise OutOfStepError
+    return rule
+
+
+def _unheard(text: str) -> None:
+    """Where a run in step would print."""
+    raise OutOfStepError
 
 
 def _check_config(kernel: KernelOp, config: LaunchConfig) -> None:

@@ -22,12 +22,13 @@ from ...dialects.ptx import PtxOp, StateSpace
 from ...dialects.tile import YieldOp
 from ..counters import InstructionCount
 from .faults import SimulationError, Site, site_of
+from .launch import Launch
 from .memory.arena import Allocation
 from .memory.local import LocalSpace
 from .memory.provenance import root
 from .memory.spaces import Access, Space
 from .values.values import Kind, Value, kind_of
-from .warp import Launch, Warp
+from .warp import Warp
 
 if TYPE_CHECKING:
     from .functions import Function
@@ -133,8 +134,8 @@ class Code:
 
     def enter(self, warp: Warp) -> Iterable[Event]:
         """Executes the block in the active lanes: at once if nothing in it suspends the warp, else event by event."""
-        warp.launch.spend(self.length, self.site)
-        self.executions.warps += 1
+        warp.launch.spend(self.length * warp.warps, self.site)
+        self.executions.warps += warp.warps
         self.executions.threads += warp.active
         steps, last = self.parts[0]
         if last is not None:

@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The state of a run: the launch, the cluster that is executing, its blocks, and its warps with their active lanes."""
+"""The state of a run: the cluster that is executing, its blocks, and its warps with their active lanes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import prod
-from random import Random
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import Code
-from ...base.parameters import TENSOR_MAP
 from ...base.target import WARP
-from ...layout.tma.recipe import PlacedMap
-from ..engine import LaunchConfig
 from ..errors import Dim3
-from .budget import Budget, Completion
 from .faults import At, SimulationError, Site
-from .memory.outside import Outside, led_outside
-from .memory.undefined import WRITE_FIRST, Trace, UndefinedReadError
+from .launch import Launch
+from .memory.outside import led_outside
+from .memory.undefined import WRITE_FIRST, UndefinedReadError
 from .ordering.clocks import Clock
 from .ordering.cluster import ClusterBarrier, Reach
 from .ordering.races import ASYNC
@@ -31,91 +26,8 @@ if TYPE_CHECKING:
     from .ordering.multiplications import Part
     from .ordering.warpgroups import RegisterPool, Warpgroup
 
-MAP_BASE = 1 << 40
-"""The address of the first tensor map among a kernel's parameters."""
-
 Bools: TypeAlias = NDArray[np.bool_]
-MaskState: TypeAlias = tuple[Bools | None, int, NDArray[Any] | None]
-
-
-@dataclass(slots=True)
-class Launch:
-    """The state that all blocks of a launch share: configuration, budget, clock, and where text goes."""
-
-    config: LaunchConfig
-    budget: Budget
-    sink: Callable[[str], None]
-    repeats: bool = False
-    """Whether the launch is run again after a read of undefined bytes."""
-    trace: Trace | None = None
-    """The trace by which runs are compared, after a read of undefined bytes."""
-    completion: Completion = Completion.LATE
-    chance: Random | None = None
-    """The source of the times at which operations complete, where these are random."""
-    outside: Outside = field(default_factory=Outside)
-    maps: list[PlacedMap] = field(default_factory=list[PlacedMap])
-    """The tensor maps among the kernel's parameters, each at a multiple of their size after `MAP_BASE`."""
-    forgiven: frozenset[tuple[Code, Site]] | None = frozenset()
-    """Faults of some operations, or of all where it is None, that do not end the launch: it goes on without harm."""
-    resident: "list[Cluster]" = field(default_factory=lambda: [])
-    """The clusters that have begun and not ended."""
-    begun: "list[list[tuple[int, int]]]" = field(default_factory=lambda: [[]])
-    """For each seat the clusters that have begun there: when, and the number of each."""
-    clock: int = 1
-    steps: int = 0
-    site: Site | None = None
-    """The operation whose body ran last."""
-    printed: int = 0
-
-    def forgives(self, code: Code, site: Site) -> bool:
-        """Whether a fault of an operation does not end the launch."""
-        return self.forgiven is None or (code, site) in self.forgiven
-
-    def coordinate(self, number: int) -> Dim3:
-        """The coordinate of a block. Blocks are numbered cluster by cluster, and by rank within; x is fastest."""
-        size, (x, y, z) = self.config.cluster, self.config.grid
-        cluster, rank = divmod(number, prod(size))
-        clusters = x // size[0], y // size[1], z // size[2]
-        first, inside = (
-            (n % extent[0], n // extent[0] % extent[1], n // (extent[0] * extent[1]))
-            for n, extent in ((cluster, clusters), (rank, size))
-        )
-        i, j, k = (c * n + r for c, n, r in zip(first, size, inside, strict=True))
-        return i, j, k
-
-    def parameter_map(self, address: int) -> PlacedMap | None:
-        """The tensor map among the parameters at an address; None for an address in memory."""
-        number = (address - MAP_BASE) // TENSOR_MAP.size
-        return self.maps[number] if 0 <= number < len(self.maps) else None
-
-    def tick(self) -> int:
-        """Advances the clock at an event that orders threads; the new time."""
-        self.clock += 1
-        return self.clock
-
-    def spend(self, steps: int, site: Site) -> None:
-        """Counts operations that the one at `site` executes. SimulationError (E3210) beyond the budget."""
-        self.steps += steps
-        self.site = site
-        if self.steps > self.budget.steps:
-            raise SimulationError(
-                Code.SIM_STEPS,
-                f"the launch has executed {self.budget.steps} steps and has not ended",
-                "look for a loop that does not end, launch a smaller grid, or allow more by --max-steps",
-                site=site,
-            )
-
-    def print(self, text: str, site: Site | None = None) -> None:
-        """Passes on the text that the kernel, or a kernel launched from here, prints at `site`. SimulationError
-        (E3210) beyond the budget.
-        """
-        self.printed += len(text)
-        if self.printed > self.budget.characters:
-            text = f"the kernel has printed {self.budget.characters} characters"
-            raise SimulationError(Code.SIM_STEPS, text, "let fewer threads print", site=site)
-        if self.trace is not None:
-            self.trace.note(None, site, "prints", np.frombuffer(text.encode(), np.uint8))
-        self.sink(text)
+MaskState: TypeAlias = tuple[Bools | None, int, int, NDArray[Any] | None]
 
 
 @dataclass(slots=True, eq=False)
@@ -228,10 +140,10 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class Warp:
-    """Up to 32 consecutive threads of a block. `registers` holds the value of each slot of the translated
-    program.
+    """Up to 32 consecutive threads of a block, or several whole warps that run in step, as one with more lanes.
 
-    `mask` says which lanes are active; None is all of them.
+    `registers` holds the value of each slot of the translated program. `mask` says which lanes are active; None is all
+    of them.
     """
 
     block: Block
@@ -255,6 +167,8 @@ class Warp:
     """Addresses and widths in local memory that are known to be written in all lanes."""
     mask: Bools | None = None
     active: int = 0
+    warps: int = 0
+    """How many warps have active lanes."""
     active_lanes: NDArray[Any] | None = None
     groups: NDArray[Any] = field(init=False)
     """Groups of asynchronous copies that each lane has committed."""
@@ -265,7 +179,7 @@ class Warp:
     horizon: int = field(init=False)
     """They know all that happened in the cluster before this time."""
     seen: NDArray[np.int64] = field(init=False)
-    """`seen[i, j]`: lane i knows the accesses of lane j before this time, through barriers of the warp."""
+    """`seen[i, j]`: lane i knows the accesses of lane j of its warp before this time, through barriers of the warp."""
     agents: NDArray[Any] = field(init=False)
     first_index: int = field(init=False)
     """The place of lane 0 in the clocks of the cluster."""
@@ -284,11 +198,11 @@ class Warp:
     def __post_init__(self) -> None:
         cluster = self.block.cluster
         self.launch = cluster.launch
-        self.active = self.lanes
+        self.active, self.warps = self.lanes, -(-self.lanes // WARP)
         self.groups, self.bulk_groups = np.zeros(self.lanes, np.int64), np.zeros(self.lanes, np.int64)
         self.clock = Clock(cluster.number, np.full(cluster.threads, cluster.start))
         self.horizon = cluster.start
-        self.seen = np.zeros((self.lanes, self.lanes), np.int64)
+        self.seen = np.zeros((self.lanes, min(self.lanes, WARP)), np.int64)
         self.first_index = self.block.rank * self.launch.config.threads + self.first_thread
         self.agents = cluster.first_agent + self.first_index + np.arange(self.lanes)
         cluster.warps.append(self)
@@ -299,6 +213,20 @@ class Warp:
         """The number in the block of the thread in lane 0."""
         return self.index * WARP
 
+    @property
+    def is_several(self) -> bool:
+        """Whether it is several warps."""
+        return self.lanes > WARP
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all 32 lanes are active; of warps in step, of each that has active lanes."""
+        return self.active == WARP * self.warps
+
+    def apart(self) -> None:
+        """As `Launch.apart`."""
+        self.launch.apart()
+
     def narrow(self, lanes: Bools) -> None:
         """Makes exactly `lanes` (at least one) active."""
         count = int(np.count_nonzero(lanes))
@@ -306,6 +234,8 @@ class Warp:
             self.mask, self.active, self.active_lanes = None, count, None
         else:
             self.mask, self.active, self.active_lanes = lanes, count, np.flatnonzero(lanes)
+        if self.lanes > WARP:
+            self.warps = int(np.count_nonzero(lanes.reshape(-1, WARP).any(axis=1)))
 
     def spread(self, lane: int, count: int) -> None:
         """Makes only `lane` active, as if it were so many lanes: each of its rows of memory is one of an access."""
@@ -318,17 +248,25 @@ class Warp:
 
     def mask_state(self) -> MaskState:
         """The active lanes, for `restore`."""
-        return self.mask, self.active, self.active_lanes
+        return self.mask, self.active, self.warps, self.active_lanes
 
     def restore(self, state: MaskState) -> None:
         """Makes the lanes active that were active at `mask_state`."""
-        self.mask, self.active, self.active_lanes = state
+        self.mask, self.active, self.warps, self.active_lanes = state
 
     def select(self, value: Value) -> Lanes:
         """An integer value in each active lane."""
         if not varies(value):
             return np.full(self.active, value, np.int64)
         return value if self.active_lanes is None else value[self.active_lanes]
+
+    def in_lanes(self, values: Lanes) -> Lanes:
+        """An array with a row for each active lane as one of all lanes, with zeros in the others."""
+        if self.active_lanes is None:
+            return values
+        whole = np.zeros((self.lanes, *values.shape[1:]), values.dtype)
+        whole[self.active_lanes] = values
+        return whole
 
     def note(self, site: Site, does: str, data: Value) -> None:
         """Notes an act of the active lanes that must not depend on undefined bytes, where runs are compared."""
@@ -340,6 +278,7 @@ class Warp:
 
         Where the run cannot be compared with others, the fault of that lane; UndefinedReadError where it can be.
         """
+        self.apart()
         if self.launch.forgives(Code.SIM_UNINITIALISED, site):
             return 0
         lane = int(self.lane_numbers()[first])
@@ -374,6 +313,7 @@ class Warp:
 
     def fault(self, code: Code, site: Site, lane: int | None, message: str, hint: str = "", at: At = None) -> NoReturn:
         """Raises a SimulationError of the thread in `lane`, or of the block where that is None; of a byte `at`."""
+        self.apart()
         thread = None if lane is None else self.block.thread(self.first_thread + lane)
         raise SimulationError(code, message, hint, site=site, block=self.block.coordinate, thread=thread, at=at)
 

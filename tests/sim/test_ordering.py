@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.budget import Budget
 from tilefold.runtime.sim.faults import SimulationError, Site
+from tilefold.runtime.sim.launch import Launch
 from tilefold.runtime.sim.memory.local import LocalSpace
 from tilefold.runtime.sim.memory.spaces import Access, Space
 from tilefold.runtime.sim.ordering import asynchronous, clocks
 from tilefold.runtime.sim.ordering.mbarrier import Mbarrier
 from tilefold.runtime.sim.ordering.races import RaceShadow
-from tilefold.runtime.sim.warp import Block, Cluster, Launch, Warp
+from tilefold.runtime.sim.warp import Block, Cluster, Warp
 
 WARPS = 3
 SITE = Site("ptx.test", "test.cute", 1, 1)

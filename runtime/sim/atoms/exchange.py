@@ -35,10 +35,14 @@ class Exchange:
         return any(lane != source for lane, row in enumerate(self.source_lane.tolist()) for source in row)
 
     def move(self, content: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
-        """From the bytes that each lane reads, values of `bits` as (lanes, bytes), those that each lane gets."""
+        """From the bytes that each lane reads, values of `bits` as (lanes, bytes), those that each lane gets; the lanes
+        are those of whole warps, or fewer.
+        """
         lanes = content.shape[0]
-        values = (content if bits >= 8 else unpack(content, bits)).reshape(lanes, self.values_in, -1)
-        moved = values[self.source_lane[:lanes], self.source_value[:lanes]].reshape(lanes, -1)
+        values = (content if bits >= 8 else unpack(content, bits)).reshape(
+            -1, min(lanes, WARP), self.values_in, bits // 8 or 1
+        )
+        moved = values[:, self.source_lane[:lanes], self.source_value[:lanes]].reshape(lanes, -1)
         return moved if bits >= 8 else pack(moved, bits)
 
 

@@ -58,7 +58,7 @@ def to_bytes(name: str, values: Values) -> NDArray[np.uint8]:
 
 
 def executor(atom: MmaAtom) -> Executor:
-    """The result of `atom` for a whole warp, or, for an atom of one thread, for any number of lanes.
+    """The result of `atom` for whole warps, one after the other, or, for an atom of one thread, for any lanes.
 
     An instruction of fewer threads than a warp is executed once by each group of them. SimulationError (E3201) for an
     atom of more than one warp, and one whose operands are not all in registers.
@@ -69,15 +69,17 @@ def executor(atom: MmaAtom) -> Executor:
     widen_a, widen_b, widen_c = [widen(name) for name in atom.types[1:]]
     rounded = narrow(atom.types[0], table.operation is MmaOperation.SATURATE)
     differing = table.operation is MmaOperation.XOR_POPC
-    at_a, at_b, at_c, from_d, shape_d = table.a, table.b, table.c, table.d, table.shape_d
+    at_a, at_b, at_c, from_d = table.a, table.b, table.c, table.d
 
     def execute(a: Values, b: Values, c: Values) -> Values:
-        left, right = widen_a(a).ravel()[at_a], widen_b(b).ravel()[at_b]
+        warps = len(a) // WARP
+        left = widen_a(a).reshape(warps, -1).take(at_a, axis=1)
+        right = widen_b(b).reshape(warps, -1).take(at_b, axis=1)
         total = np.matmul(left, right)
         if differing:  # the bits in which two rows differ: those of either, less twice those of both
-            total = left.sum(axis=2, keepdims=True) + right.sum(axis=1, keepdims=True) - 2 * total
-        total += widen_c(c).ravel()[at_c]
-        return rounded(total).ravel()[from_d].reshape(shape_d)
+            total = left.sum(axis=3, keepdims=True) + right.sum(axis=2, keepdims=True) - 2 * total
+        total += widen_c(c).reshape(warps, -1).take(at_c, axis=1)
+        return rounded(total).reshape(warps, -1).take(from_d, axis=1).reshape(len(a), -1)
 
     return execute
 

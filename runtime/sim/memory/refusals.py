@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 def refuse(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], *, loading: bool) -> None:
     """Raises the fault of the first lane whose bytes are not in a state for the access."""
+    warp.apart()
     for index, row in enumerate(rows.tolist()):
         states = space.arena.state[access.width][row]
         if (states == READY).all() or not (loading or TAKEN[states].any()):
@@ -46,6 +47,7 @@ def refuse(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], *, 
 
 def out_of_bounds(space: "Space", warp: Warp, access: "Access", index: int, address: int, loading: bool) -> NoReturn:
     """Raises the fault of an active lane whose access is outside of every allocation."""
+    warp.apart()
     view = warp.launch.outside.describe(address)
     beyond, hint = f"through {view}", HINT
     if view is None:
@@ -58,6 +60,7 @@ def out_of_bounds(space: "Space", warp: Warp, access: "Access", index: int, addr
 
 def leave(space: "Space", warp: Warp, access: "Access", index: int, offsets: NDArray[Any]) -> NoReturn:
     """Raises the fault of an active lane whose access leaves the allocation that its address was computed from."""
+    warp.apart()
     assert access.home is not None
     verb = "reads" if access.kind in ("load", "matrix") else "writes"
     text = (
@@ -70,6 +73,7 @@ def leave(space: "Space", warp: Warp, access: "Access", index: int, offsets: NDA
 
 def race(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], conflict: Conflict, verb: str) -> None:
     """Raises the fault of an access that nothing orders after an earlier one, unless such are forgiven there."""
+    warp.apart()
     if warp.launch.forgives(Code.SIM_RACE, access.site):
         return
     place = int(rows[conflict.index]) * access.width + conflict.byte

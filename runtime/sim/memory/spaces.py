@@ -144,7 +144,7 @@ class Space:
             return self.load(warp, access, address)
         content = np.zeros((warp.active, access.width), np.uint8)
         if not counts.any():
-            access.requests += 1
+            access.requests += warp.warps
             return content
         lanes, at, before = warp.lane_numbers(), np.zeros(warp.lanes, np.int64), warp.mask_state()
         at[lanes] = warp.select(address)
@@ -154,7 +154,9 @@ class Space:
             reading[lanes[chosen]] = True
             warp.narrow(reading)
 
+        given = warp.warps
         activate(counts > 0)
+        access.requests += given - warp.warps  # those of warps that copy nothing
         rows = self.rows(warp, access, at)  # counts the access, and checks its alignment
         whole = counts == access.width
         if whole.any():
@@ -349,8 +351,8 @@ class Space:
         if self.name == "shared":
             transactions, minimum = costs.wavefronts(at, warp.lane_numbers(), access.width)
         else:
-            transactions, minimum = costs.sectors(at, access.width)
-        access.requests += 1
+            transactions, minimum = costs.sectors(at, access.width, warp.lane_numbers())
+        access.requests += warp.warps
         access.threads += warp.active
         access.transactions += transactions
         access.minimum += minimum

@@ -135,7 +135,12 @@ def meet_block(block: "Block") -> None:
 
 
 def meet_lanes(warp: "Warp", lanes: NDArray[np.int64]) -> None:
-    """A barrier of lanes of a warp: they join their times, and know all accesses of each other."""
+    """A barrier of lanes of a warp: they join their times, and know all accesses of each other. Of warps in step, all
+    lanes of each.
+    """
+    if warp.is_several:
+        warp.seen[lanes] = warp.launch.tick()
+        return
     known = warp.seen[lanes].max(axis=0)
     known[lanes] = warp.launch.tick()
     warp.seen[lanes] = known

@@ -16,10 +16,11 @@ import numpy as np
 
 from ....base.errors import Code
 from ..faults import SimulationError
+from ..launch import Launch
 from ..memory.spaces import Access
 from ..translate import Event, Pause, Suspension
 from ..values.values import varies
-from ..warp import Cluster, Launch, Warp
+from ..warp import Cluster, Warp
 
 _FIRST_LOOK = 128
 """Events before the first window."""
@@ -115,9 +116,9 @@ class Watch:
         """Where the simulation is, in words."""
         if self.running is None:
             return "the simulation has not begun"
-        block = "({},{},{})".format(*self.running.block.coordinate)
-        site = self.launch.site
-        return f"block {block}, warp {self.running.index} was in {site}, after {self.launch.steps} steps"
+        block = "block ({},{},{})".format(*self.running.block.coordinate)
+        who = block if self.running.is_several else f"{block}, warp {self.running.index}"
+        return f"{who} was in {self.launch.site}, after {self.launch.steps} steps"
 
     def _refuse(self, stuck: Sequence[Warp]) -> None:
         """Raises the fault of warps that go round for ever, of those that wait for memory first."""

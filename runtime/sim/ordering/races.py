@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.target import WARP
 from ..memory.arena import WIDTHS
 
 if TYPE_CHECKING:
@@ -185,13 +186,16 @@ class RaceShadow:
         conflict = self._first_write(warp, rows, width)
         if conflict is not None:
             return conflict
-        table = self._own_reads(warp, rows, width)
-        earlier, now = table[rows], warp.stamps()
+        table, own = self._own_reads(warp, rows, width), rows
+        if warp.is_several and self._forgets:  # the tables of its warps
+            table = self._reads.reshape(-1, width // self._granule)
+            own = rows + warp.lane_numbers() // WARP * (self._reads.shape[1] // table.shape[1])
+        earlier, now = table[own], warp.stamps()
         concurrent = self._unordered(warp, earlier)
-        table[rows] = now if concurrent is None else np.where(concurrent, _shared(warp, earlier, now), now)
-        shared = ((table[rows, 0] ^ now[:, 0]) & AGENT) != 0
+        table[own] = now if concurrent is None else np.where(concurrent, _shared(warp, earlier, now), now)
+        shared = ((table[own, 0] ^ now[:, 0]) & AGENT) != 0
         if shared.any():  # lanes of this request read the same bytes
-            table[rows[shared]] |= _SEVERAL_LANES
+            table[own[shared]] |= _SEVERAL_WARPS if warp.is_several and not self._forgets else _SEVERAL_LANES
         if len(self._reads) > 1:
             self._latest_rows[width][rows] = now
         return None
@@ -288,10 +292,12 @@ def _known_until(warp: "Warp", lanes: NDArray[Any], entries: Entries) -> NDArray
     index = np.where(here, index, 0)
     until = np.where(here, times[index], 0)
     lane = index - warp.first_index
-    same = here & (lane >= 0) & (lane < warp.lanes) & ((entries & _BEYOND_WARP) == 0)
+    own = warp.lane_numbers()[lanes]
+    same = here & (lane // WARP == own // WARP) & (lane < warp.lanes) & ((entries & _BEYOND_WARP) == 0)
     if same.any():
-        seen = np.maximum(warp.seen[warp.lane_numbers()[lanes]], times[warp.first_index :][: warp.lanes])
-        one = seen[np.arange(len(lanes)), np.where(same, lane, 0)]
+        width = warp.seen.shape[1]
+        seen = np.maximum(warp.seen[own], times[warp.first_index :][: warp.lanes].reshape(-1, width)[own // WARP])
+        one = seen[np.arange(len(lanes)), np.where(same, lane % WARP, 0)]
         until[same] = np.where((entries & _SEVERAL_LANES) != 0, seen.min(axis=1), one)[same]
     for flag, starts in zip((_SEVERAL_LANES, _SEVERAL_WARPS, _SEVERAL_BLOCKS), cluster.groups, strict=True):
         shared = here & ~same & ((entries & flag) != 0)
@@ -350,7 +356,9 @@ def _shared(warp: "Warp", earlier: Entries, now: Entries) -> Entries:
     """The entries for reads made now of bytes that others have read, with no order between."""
     place = _place(warp, earlier)
     threads, lane = warp.launch.config.threads, place - warp.first_index
-    same_warp = (lane >= 0) & (lane < warp.lanes) & ((earlier & _BEYOND_WARP) == 0)
+    same_warp = (
+        (lane // WARP == warp.lane_numbers()[:, None] // WARP) & (lane < warp.lanes) & ((earlier & _BEYOND_WARP) == 0)
+    )
     same_block = (place // threads == warp.block.rank) & ((earlier & _SEVERAL_BLOCKS) == 0)
     same_cluster = (place >= 0) & (place < warp.block.cluster.threads)
     flag = np.where(same_warp, _SEVERAL_LANES, np.where(same_block, _SEVERAL_WARPS, _SEVERAL_BLOCKS))

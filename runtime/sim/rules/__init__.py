@@ -18,14 +18,14 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "func": ("calls",), "cf": ("calls",), "llvm": ("structs",), "ub": ("structs",),
     **dict.fromkeys(("cute.arithmetic", "cute.constructors", "cute.op"), ("cute",)),
     **dict.fromkeys(("gpu", "ptx.sreg"), ("gpu",)),
-    **dict.fromkeys(("ptx.address", "ptx.hints", "ptx.memory", "ptx.wgmma_descriptor"), ("ptx_memory",)),
+    **dict.fromkeys(("ptx.address", "ptx.hints", "ptx.memory"), ("ptx_memory",)),
     **dict.fromkeys(("ptx.async_copy", "ptx.entry"), ("ptx_sync",)),
     **dict.fromkeys(("ptx.approx", "ptx.convert"), ("ptx_compute",)),
     "ptx.sync": ("ptx_sync", "ptx_atomic"), "ptx.atomic": ("ptx_atomic",), "ptx.warp": ("ptx_lanes",),
     "ptx.matrix": ("ptx_matrix",), "ptx.mbarrier": ("ptx_mbarrier",), "ptx.bulk": ("ptx_bulk",),
     "ptx.tensor_copy": ("ptx_tensor_copy",), "ptx.tensor_map": ("ptx_tensor_map",),
     "ptx.cluster": ("ptx_cluster",), "ptx.inline": ("ptx_inline",),
-    "ptx.wgmma": ("ptx_wgmma",),
+    **dict.fromkeys(("ptx.wgmma", "ptx.wgmma_descriptor"), ("ptx_wgmma",)),
     **dict.fromkeys(("ptx.mma", "tile.gemm"), ("mma",)),
     **dict.fromkeys(
         (
@@ -41,6 +41,16 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
 """By module of `dialects` that defines operations, ours or xDSL's, the modules here that have their rules."""
 
 
+_IN_STEP = frozenset((
+    "integers", "floats", "casts", "scf", "vector", "calls", "structs", "cute", "gpu", "ptx_memory", "ptx_sync",
+    "ptx_compute", "ptx_lanes", "ptx_matrix", "mma", "tile_views", "tile_coordinates", "tile_maps", "tile_memory",
+    "tile_copies",
+))  # fmt: skip
+"""The modules here whose operations the warps of a block may execute in step. Others depend on the order of the warps,
+or are of some warps of a block.
+"""
+
+
 @cache
 def rule_of(kind: type[Operation]) -> Rule | None:
     """The rule of a class of operations, or of the nearest base that has one; None where it cannot run in a kernel."""
@@ -50,3 +60,8 @@ def rule_of(kind: type[Operation]) -> Rule | None:
             if rule is not None:
                 return rule
     return None
+
+
+def runs_in_step(rule: Rule) -> bool:
+    """Whether the warps of a block may execute operations of a rule in step, unless the rule itself refuses."""
+    return rule.__module__.rpartition(".")[2] in _IN_STEP

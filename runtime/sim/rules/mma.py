@@ -37,7 +37,7 @@ def _multiplication(op: Operation, atom: MmaAtom) -> Multiply:
     of_d, of_a, of_b, of_c = atom.types
 
     def multiply(warp: Warp, a: Bytes, b: Bytes, c: Bytes) -> Bytes:
-        if atom.threads > 1 and warp.active < WARP:
+        if atom.threads > 1 and not warp.is_whole:
             text = f"{atom.name} is executed by {warp.active} lanes; all {WARP} of the warp must"
             warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
         return to_bytes(of_d, execute(from_bytes(of_a, a), from_bytes(of_b, b), from_bytes(of_c, c)))
@@ -48,6 +48,7 @@ def _multiplication(op: Operation, atom: MmaAtom) -> Multiply:
 def _gemm(op: tile.GemmOp, t: Translator) -> Step:
     atom = op.mma_atom
     if is_warpgroup(atom.atom):
+        t.launch.apart()
         return warpgroup_gemm(op, t)
     d, a, b, c = op.types
     modes = gemm_modes(atom, d, a, b, c)
@@ -61,7 +62,7 @@ def _gemm(op: tile.GemmOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         to, *where = [tensor_value(warp.registers[slot]) for slot in slots]
-        warp.launch.spend(m * n * k, site)
+        warp.launch.spend(m * n * k * warp.warps, site)
         left, right, addend = [
             operand.load(warp, tensor).reshape(warp.active, rows, columns, -1)
             for operand, tensor, rows, columns in zip(sources, where, (k, k, n), (m, n, m), strict=True)
@@ -80,6 +81,7 @@ def _gemm(op: tile.GemmOp, t: Translator) -> Step:
 
 def _mma_call(op: tile.MmaCallOp, t: Translator) -> Step:
     if is_warpgroup(op.atom.atom):
+        t.launch.apart()
         return warpgroup_call(op, t)
     slots = t.slots((op.d, op.a, op.b, op.c))
     d, *others = op.types
@@ -104,7 +106,7 @@ def _mma_sync(op: ptx.MmaSyncOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         held = warp.registers
         a, b, c = [_bytes(warp, [held[slot] for slot in slots], kind) for slots, kind in operands]
-        d = multiply(warp, a, b, c).view(kind.dtype)
+        d = warp.in_lanes(multiply(warp, a, b, c).view(kind.dtype))
         for index, slot in enumerate(results):
             held[slot] = d[:, index]
 

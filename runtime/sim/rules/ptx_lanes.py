@@ -2,7 +2,7 @@
 """Rules for the exchange of values between lanes (PTX ISA, sections shfl.sync, vote.sync, match.sync, redux.sync)."""
 
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from .floats import MAXIMUM_NUMBER, MINIMUM_NUMBER
 
 
 def bits_of(lanes: Bools) -> int:
-    """A bit for each lane that is set, as a signed i32."""
-    return signed(int(np.sum(lanes * (1 << np.arange(len(lanes))))), 32)
+    """A bit for each lane of a warp that is set, as a signed i32."""
+    return signed(int(np.sum(lanes * (1 << np.arange(len(lanes)) % WARP))), 32)
 
 
 class Group:
@@ -40,10 +40,11 @@ class Group:
         """
         active = warp.live()
         given = -1 if self._slot is None else warp.registers[self._slot]
-        if not varies(given) and (given & (1 << warp.lanes) - 1) == (1 << warp.lanes) - 1 and warp.mask is None:
-            return np.ones((warp.lanes, warp.lanes), bool)
+        every, lanes = (1 << min(warp.lanes, WARP)) - 1, np.arange(warp.lanes)
+        if not varies(given) and given & every == every and (warp.is_whole if warp.is_several else warp.mask is None):
+            return _warps(warp.lanes)
         masks = np.broadcast_to(given, (warp.lanes,)).astype(np.int64)
-        rows = (masks[:, None] >> np.arange(warp.lanes)) & 1 != 0
+        rows = (masks[:, None] >> lanes % WARP) & 1 & _warps(warp.lanes) != 0
         own = np.diagonal(rows)
         missing = rows & ~active
         differ = rows & (masks[:, None] != masks[None, :])
@@ -58,6 +59,13 @@ class Group:
                 more = f" (lane {int(missing[lane].argmax())})" if "do not execute" in text else ""
                 warp.fault(ErrorCode.SIM_CONVERGENCE, self._site, lane, f"{self._instruction}: {text}{more}", hint)
         return rows
+
+
+@cache
+def _warps(lanes: int) -> Bools:
+    """Which lanes are of one warp, an array (lanes, lanes)."""
+    warp = np.arange(lanes) // WARP
+    return warp[:, None] == warp
 
 
 def _source(mode: str, segment: int, lanes: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -98,7 +106,7 @@ def _sources_of(mode: str, lanes: Lanes, b: Lanes, c: Lanes) -> tuple[Lanes, Boo
     """The lane that each lane's value comes from, and whether its segment has it, by the instruction's operand c (PTX
     ISA, shfl.sync, Semantics).
     """
-    segment, b = c >> 8 & WARP - 1, b & WARP - 1
+    segment, b = (c >> 8 & WARP - 1) | -WARP, b & WARP - 1
     last = (lanes & segment) | (c & WARP - 1 & ~segment)
     source = {"up": lanes - b, "down": lanes + b, "bfly": lanes ^ b, "idx": (lanes & segment) | (b & ~segment)}[mode]
     valid = source >= last if mode == "up" else source <= last
@@ -133,8 +141,13 @@ def _moved(warp: Warp, rows: Bools, source: Lanes, given: Value, site: Site) -> 
 
 
 def _of_groups(warp: Warp, rows: Bools, function: Callable[[Bools], Any], dtype: Any) -> Value:
-    """A function of each lane's group, evaluated once where all lanes are one group."""
+    """A function of each lane's group, evaluated once where all lanes are one group, or all of a warp in step."""
     active = warp.live()
+    if warp.is_several and rows is _warps(warp.lanes):
+        whole = active[::WARP]
+        return np.repeat(
+            np.array([function(row) if live else 0 for row, live in zip(rows[::WARP], whole, strict=True)], dtype), WARP
+        )
     if (rows[active] == rows[int(active.argmax())]).all():
         return function(rows[int(active.argmax())])
     return np.array([function(row) if live else 0 for row, live in zip(rows, active, strict=True)], dtype)
@@ -223,7 +236,8 @@ def _activemask(op: ptx.ActivemaskOp, t: Translator) -> Step:
     result = t.slot(op.result)
 
     def step(warp: Warp) -> None:
-        warp.registers[result] = bits_of(warp.live())
+        parts = [bits_of(part) for part in warp.live().reshape(-1, min(warp.lanes, WARP))]
+        warp.registers[result] = np.repeat(np.array(parts, np.int32), WARP) if warp.is_several else parts[0]
 
     return step
 

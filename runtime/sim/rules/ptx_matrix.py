@@ -12,12 +12,10 @@ from ..translate import Rules, Step, Translator
 from ..values.values import Lanes, Value, varies
 from ..warp import Warp
 
-_LANE = np.arange(WARP)
-
 
 def _check_whole(warp: Warp, site: Site, instruction: str) -> None:
     """A fault (E3208) unless all lanes of a full warp are active."""
-    if warp.active < WARP:
+    if not warp.is_whole:
         text = f"{instruction} is executed by {warp.active} lanes; all {WARP} of the warp must"
         warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
 
@@ -32,14 +30,15 @@ def _ldmatrix(op: ptx.LdMatrixOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         _check_whole(warp, site, "ldmatrix")
-        address = warp.select(warp.registers[pointer])
-        warp.narrow(rows > _LANE)  # only these lanes' addresses are used
+        address, before = warp.registers[pointer], warp.mask_state()
+        warp.narrow(_first_lanes(warp, rows))  # only these lanes' addresses are used
         if bits is None:
             content = shared.load(warp, access, address)
         else:
-            content = _unpacked(shared.load_leading(warp, access, address, np.full(rows, 2 * bits)), bits)
-        warp.narrow(np.ones(WARP, bool))
-        warp.registers[result] = _bytes_loaded(content) if high else _loaded(content, transposed)
+            content = _unpacked(shared.load_leading(warp, access, address, np.full(warp.active, 2 * bits)), bits)
+        warp.restore(before)
+        matrices = content.reshape(warp.warps, -1, 16)
+        warp.registers[result] = warp.in_lanes(_bytes_loaded(matrices) if high else _loaded(matrices, transposed))
 
     return step
 
@@ -50,22 +49,32 @@ def _unpacked(content: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     return np.packbits(elements, axis=2, bitorder="little")[:, :, 0]
 
 
+def _first_lanes(warp: Warp, count: int) -> NDArray[np.bool_]:
+    """The first lanes of each active warp."""
+    chosen = np.arange(warp.lanes) % WARP < count
+    return chosen if warp.mask is None else chosen & warp.mask
+
+
 def _loaded(content: NDArray[np.uint8], transposed: bool) -> Lanes:
-    """The registers of each lane, from the rows of 8x8 matrices of 16-bit elements."""
+    """The registers of each lane of some warps, from the rows (warps, rows, 16) of 8x8 matrices of 16-bit elements."""
     matrices = content.view(np.uint16).reshape(-1, 8, 8)
     if transposed:
         matrices = matrices.transpose(0, 2, 1)
     # Lane t receives of each matrix elements 2*(t % 4) and the next of row t / 4: reading row by row, pair t.
-    pairs = np.ascontiguousarray(matrices).view(np.int32).reshape(-1, WARP)
-    return np.ascontiguousarray(pairs.T)
+    return _by_lane(np.ascontiguousarray(matrices).view(np.int32), len(content))
 
 
 def _bytes_loaded(content: NDArray[np.uint8]) -> Lanes:
-    """The registers of each lane, from the rows of 16x16 matrices of bytes, transposed."""
+    """The registers of each lane of some warps, from rows (warps, rows, 16) of 16x16 matrices of bytes, transposed."""
     transposed = content.reshape(-1, 16, 16).transpose(0, 2, 1)
     # Register h of a matrix is of rows 8*h to 8*h + 7 of the transpose: reading row by row, group t of four bytes.
-    quads = np.ascontiguousarray(transposed).view(np.int32).reshape(-1, WARP)
-    return np.ascontiguousarray(quads.T)
+    return _by_lane(np.ascontiguousarray(transposed).view(np.int32), len(content))
+
+
+def _by_lane(registers: Lanes, warps: int) -> Lanes:
+    """Registers that are in the order (warps, registers, lanes of a warp) as an array (lanes, registers)."""
+    parts = registers.reshape(warps, -1, WARP).transpose(0, 2, 1)
+    return np.ascontiguousarray(parts).reshape(warps * WARP, -1)
 
 
 def _stmatrix(op: ptx.StMatrixOp, t: Translator) -> Step:
@@ -76,34 +85,35 @@ def _stmatrix(op: ptx.StMatrixOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         _check_whole(warp, site, "stmatrix")
-        registers = per_warp(warp.registers[value], kind.dtype, count)
-        address = warp.select(warp.registers[pointer])
+        lanes = warp.select(per_warp(warp.registers[value], kind.dtype, (warp.lanes, count)))
+        registers = lanes.reshape(-1, WARP, count).transpose(0, 2, 1)
         content = _bytes_to_store(registers) if of_bytes else _to_store(registers, transposed)
-        warp.narrow(8 * count > _LANE)  # only these lanes' addresses are used
-        shared.store(warp, access, address, content)
-        warp.narrow(np.ones(WARP, bool))
+        before = warp.mask_state()
+        warp.narrow(_first_lanes(warp, 8 * count))  # only these lanes' addresses are used
+        shared.store(warp, access, warp.registers[pointer], content)
+        warp.restore(before)
 
     return step
 
 
-def per_warp(value: Value, dtype: np.dtype[np.generic], count: int) -> Lanes:
+def per_warp(value: Value, dtype: np.dtype[np.generic], shape: tuple[int, int]) -> Lanes:
     """A vector of registers as an array (lanes, count)."""
     lanes = np.asarray(value, dtype)
-    return np.ascontiguousarray(np.broadcast_to(lanes, (WARP, count)))
+    return np.ascontiguousarray(np.broadcast_to(lanes, shape))
 
 
 def _to_store(registers: Lanes, transposed: bool) -> NDArray[np.uint8]:
-    """The rows of 8x8 matrices of 16-bit elements, from the registers of each lane."""
-    matrices = np.ascontiguousarray(registers.T).view(np.uint16).reshape(-1, 8, 8)
+    """The rows of 8x8 matrices of 16-bit elements, from the registers (warps, count, lanes)."""
+    matrices = np.ascontiguousarray(registers).view(np.uint16).reshape(-1, 8, 8)
     if transposed:
         matrices = matrices.transpose(0, 2, 1)
     return np.ascontiguousarray(matrices).view(np.uint8).reshape(-1, 16)
 
 
 def _bytes_to_store(registers: Lanes) -> NDArray[np.uint8]:
-    """The columns of 16x8 matrices of bytes, from the registers of each lane."""
+    """The columns of 16x8 matrices of bytes, from the registers (warps, count, lanes)."""
     # Byte 2*h + j of lane 4*r + c is element 2*c + j of row 8*h + r.
-    parts = np.ascontiguousarray(registers.T).view(np.uint8).reshape(-1, 8, 4, 2, 2)
+    parts = np.ascontiguousarray(registers).view(np.uint8).reshape(-1, 8, 4, 2, 2)
     columns = parts.transpose(0, 2, 4, 3, 1)  # to (matrix, c, j, h, r)
     return np.ascontiguousarray(columns).reshape(-1, 16)
 
@@ -114,9 +124,9 @@ def _movmatrix(op: ptx.MovMatrixOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         _check_whole(warp, site, "movmatrix")
         given = warp.registers[value]
-        registers = given if varies(given) else np.full(WARP, given, np.int32)
-        matrix = np.ascontiguousarray(registers).view(np.uint16).reshape(8, 8)
-        warp.registers[result] = np.ascontiguousarray(matrix.T).view(np.int32).ravel()
+        registers = given if varies(given) else np.full(warp.lanes, given, np.int32)
+        matrices = np.ascontiguousarray(registers).view(np.uint16).reshape(-1, 8, 8)
+        warp.registers[result] = np.ascontiguousarray(matrices.transpose(0, 2, 1)).view(np.int32).ravel()
 
     return step
 

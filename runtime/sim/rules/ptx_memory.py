@@ -10,7 +10,6 @@ from ....dialects import ptx
 from ....dialects.arith.integer_range import signed
 from ....dialects.ptx.address import fixed_pairs
 from ..faults import site_of
-from ..memory.descriptors import descriptor_at
 from ..memory.outside import name_of_view
 from ..memory.spaces import Space
 from ..translate import Rules, Step, Translator
@@ -31,11 +30,7 @@ def from_bytes(warp: Warp, content: NDArray[np.uint8], kind: Kind) -> Lanes:
     values = np.ascontiguousarray(content).view(kind.dtype)
     if kind.count is None:
         values = values[:, 0]
-    if warp.active_lanes is None:
-        return values
-    whole = np.zeros((warp.lanes, *values.shape[1:]), kind.dtype)
-    whole[warp.active_lanes] = values
-    return whole
+    return warp.in_lanes(values)
 
 
 def space_of(t: Translator, type: Any) -> Space | None:
@@ -75,16 +70,6 @@ def add_address(address: Value, offset: Value) -> Value:
         offset = offset.astype(np.int64)
     total = address + offset
     return signed(total, 64) if type(total) is int else total
-
-
-def _descriptor(op: ptx.WgmmaDescriptorOp, t: Translator) -> Step:
-    pointer, result, site = t.slot(op.ptr), t.slot(op.result), site_of(op)
-    fields = signed(op.fields.value, 64)
-
-    def step(warp: Warp) -> None:
-        warp.registers[result] = descriptor_at(warp, site, warp.registers[pointer], fields)
-
-    return step
 
 
 def _load(op: ptx.LoadOp, t: Translator) -> Step:
@@ -157,7 +142,6 @@ def _smem_addr(op: ptx.SmemAddrOp, t: Translator) -> None:
 
 PTX_MEMORY: Rules = {
     ptx.PtrAddOp: _ptr_add,
-    ptx.WgmmaDescriptorOp: _descriptor,
     ptx.CreatePolicyOp: _createpolicy,
     ptx.LoadOp: _load,
     ptx.StoreOp: _store,

@@ -52,9 +52,10 @@ def _wait_all(op: ptx.CpAsyncWaitAllOp, t: Translator) -> Step:
     return asynchronous.wait_all
 
 
-def block_barrier(site: Site, number: int, threads: int | None = None, waits: bool = True) -> Suspending:
+def block_barrier(site: Site, number: int, t: Translator, threads: int | None = None, waits: bool = True) -> Suspending:
     """A step that waits for all threads of the block, or for so many, or that only counts there."""
-
+    if threads is not None:
+        t.launch.apart()
     barrier = Barrier(number, site, threads, waits)
 
     def run(warp: Warp) -> Suspension:
@@ -67,6 +68,7 @@ def block_barrier(site: Site, number: int, threads: int | None = None, waits: bo
 def check_whole(warp: Warp, site: Site) -> None:
     """SimulationError (E3207) unless all lanes of a warp reach a barrier."""
     if warp.mask is not None:
+        warp.apart()
         lane = int((~warp.mask).argmax())
         reached = f"{warp.active} of the warp's {warp.lanes} lanes do"
         text = f"the thread does not reach this barrier, which {reached}"
@@ -74,16 +76,18 @@ def check_whole(warp: Warp, site: Site) -> None:
 
 
 def _bar_sync(op: ptx.BarSyncOp, t: Translator) -> Suspending:
-    return block_barrier(site_of(op), op.id.value.data, None if op.threads is None else op.threads.value.data)
+    return block_barrier(site_of(op), op.id.value.data, t, None if op.threads is None else op.threads.value.data)
 
 
 def _bar_arrive(op: ptx.BarArriveOp, t: Translator) -> Suspending:
-    return block_barrier(site_of(op), op.id.value.data, op.threads.value.data, waits=False)
+    return block_barrier(site_of(op), op.id.value.data, t, op.threads.value.data, waits=False)
 
 
 def _bar_red(op: ptx.BarRedOp, t: Translator) -> Suspending:
     predicate, result, kind, site = t.slot(op.predicate), t.slot(op.result), op.kind.data, site_of(op)
     number, threads = op.id.value.data, None if op.threads is None else op.threads.value.data
+    if threads is not None:
+        t.launch.apart()
 
     def run(warp: Warp) -> Suspension:
         check_whole(warp, site)
@@ -99,6 +103,8 @@ def _bar_warp_sync(op: ptx.BarWarpSyncOp, t: Translator) -> Step:
     site, bits = site_of(op), op.mask.value.data & 0xFFFFFFFF
 
     def step(warp: Warp) -> None:
+        if warp.is_several and not (warp.is_whole and bits == 0xFFFFFFFF):
+            warp.apart()
         lanes = np.arange(warp.lanes)
         named = (bits >> lanes) & 1 != 0
         active = warp.live()

@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 
 from ....base.errors import Code as ErrorCode
 from ....dialects import ptx
+from ....dialects.arith.integer_range import signed
 from ....dialects.kernel import kernel_of
 from ....layout.atoms.instructions import WgMma
 from ....layout.atoms.mma_atom import MmaAtom
@@ -19,6 +20,7 @@ from ..atoms.wgmma import Product
 from ..faults import site_of
 from ..memory import bulk
 from ..memory.arena import IN_FLIGHT, UNWRITTEN
+from ..memory.descriptors import descriptor_at
 from ..memory.local import TOUCHED
 from ..memory.matrices import ROW, Matrix, matrix_of
 from ..ordering import multiplications
@@ -275,7 +277,18 @@ def _setmaxnreg(op: ptx.SetMaxNRegOp, t: Translator) -> Suspending:
     return Suspending(run)
 
 
+def _descriptor(op: ptx.WgmmaDescriptorOp, t: Translator) -> Step:
+    pointer, result, site = t.slot(op.ptr), t.slot(op.result), site_of(op)
+    fields = signed(op.fields.value, 64)
+
+    def step(warp: Warp) -> None:
+        warp.registers[result] = descriptor_at(warp, site, warp.registers[pointer], fields)
+
+    return step
+
+
 PTX_WGMMA: Rules = {
+    ptx.WgmmaDescriptorOp: _descriptor,
     ptx.WgmmaMmaAsyncOp: _mma_async,
     ptx.WgmmaFenceOp: _fence,
     ptx.WgmmaCommitGroupOp: _commit_group,

@@ -34,6 +34,7 @@ Indices = NDArray[np.int64]
 
 def _copy(op: tile.CopyOp, t: Translator) -> Step | None:
     if op.tma is not None:
+        t.launch.apart()
         return tensor_copy(op, t)
     source, target = t.slot(op.src), t.slot(op.dst)
     check_count(op, op.src.type.plain_layout)
@@ -45,7 +46,7 @@ def _copy(op: tile.CopyOp, t: Translator) -> Step | None:
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        warp.launch.spend(count, site)
+        warp.launch.spend(count * warp.warps, site)
         src, dst = tensor_value(registers[source]), tensor_value(registers[target])
 
         def run(scalars: tuple[int, ...]) -> None:
@@ -178,12 +179,13 @@ def _by_atom(
     get = partial(_exchanged, exchange) if crosses else _gather
 
     def execute(warp: Warp, source: TensorValue, target: TensorValue, a: list[int], b: list[int]) -> None:
-        if crosses and warp.active < WARP:
+        if crosses and not warp.is_whole:
             text = f"{record.name} is executed by {warp.active} lanes; all {WARP} of the warp must"
             warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
         content = get(warp, reader, source, a)
         if crosses:
-            under(warp, writers, lambda: put(warp, writer, target, b, content[writers]))
+            writing = np.tile(writers, warp.warps)
+            under(warp, writing, lambda: put(warp, writer, target, b, content[writing]))
         else:
             put(warp, writer, target, b, content)
 
@@ -208,11 +210,13 @@ def _exchanged(
     """The values that each lane gets from an atom that moves them between lanes; only lanes whose values are used read
     them.
     """
-    content = np.zeros((warp.lanes, exchange.values_in * reader.element_bits // 8), np.uint8)
-    before = warp.mask_state()
-    warp.narrow(exchange.readers)
-    content[exchange.readers] = _gather(warp, reader, source, indices)
-    warp.restore(before)
+    content = np.zeros((warp.active, exchange.values_in * reader.element_bits // 8), np.uint8)
+    reading = np.tile(exchange.readers, warp.warps)
+
+    def read() -> None:
+        content[reading] = _gather(warp, reader, source, indices)
+
+    under(warp, reading, read)
     return exchange.move(content, reader.element_bits)
 
 

@@ -61,7 +61,7 @@ def _fill(op: tile.FillOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        warp.launch.spend(count, site)
+        warp.launch.spend(count * warp.warps, site)
         there, content = _checked(op, warp, registers[tensor]), to_bytes(warp, registers[value], kind)
         for index in places(warp, there):
             target.store(warp, there, index, content)

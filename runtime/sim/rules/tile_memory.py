@@ -75,6 +75,7 @@ def _alias(op: tile.AliasOp, t: Translator) -> Step:
 
 
 def _peer(op: tile.PeerOp, t: Translator) -> Step:
+    t.launch.apart()
     source, rank, result = t.slot(op.source), t.slot(op.rank), t.slot(op.result)
 
     def step(warp: Warp) -> None:
@@ -196,7 +197,7 @@ def _print_tensor(op: tile.PrintTensorOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         value = tensor_value(warp.registers[tensor])
         layout = tensor_layout(type, value)
-        warp.launch.spend(size(layout), site)
+        warp.launch.spend(size(layout) * warp.warps, site)
         rows = [[layout(coord) for coord in row] for row in coords]
         numbers = [[_numbers(source.load(warp, value, index), kind) for index in row] for row in rows]
         for lane, header in enumerate(_headers(warp, text, type, value)):

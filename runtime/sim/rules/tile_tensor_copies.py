@@ -22,11 +22,12 @@ from ....layout.tma.recipe import PROMOTIONS, PlacedMap
 from ....layout.tma.tensor_map import check_stored_rows
 from ...arrays.storage import distances
 from ..faults import SimulationError, site_of
+from ..launch import MAP_BASE
 from ..memory.tensors import tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values.scalars import lane_layout, numbers, scalars_for
 from ..values.values import CoordTensorValue, TensorValue, Value, varies
-from ..warp import MAP_BASE, Warp
+from ..warp import Warp
 
 
 def _tensor_map(op: tile.TensorMapOp, t: Translator) -> Step:

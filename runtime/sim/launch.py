@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The state of a launch that all of its blocks share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import prod
+from random import Random
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...base.errors import Code
+from ...base.parameters import TENSOR_MAP
+from ...layout.tma.recipe import PlacedMap
+from ..engine import LaunchConfig
+from ..errors import Dim3
+from .budget import Budget, Completion
+from .faults import SimulationError, Site
+from .memory.outside import Outside
+from .memory.undefined import Trace
+
+if TYPE_CHECKING:
+    from .warp import Cluster
+
+MAP_BASE = 1 << 40
+"""The address of the first tensor map among a kernel's parameters."""
+
+
+class OutOfStepError(Exception):
+    """A launch whose warps run in step has come to something that they must do one after the other."""
+
+
+@dataclass(slots=True)
+class Launch:
+    """The state that all blocks of a launch share: configuration, budget, clock, and where text goes."""
+
+    config: LaunchConfig
+    budget: Budget
+    sink: Callable[[str], None]
+    repeats: bool = False
+    """Whether the launch is run again after a read of undefined bytes."""
+    in_step: bool = False
+    """Whether the warps of a block run in step, for speed: faults are then found but cannot be told, as they depend on
+    the order of the warps.
+    """
+    trace: Trace | None = None
+    """The trace by which runs are compared, after a read of undefined bytes."""
+    completion: Completion = Completion.LATE
+    chance: Random | None = None
+    """The source of the times at which operations complete, where these are random."""
+    outside: Outside = field(default_factory=Outside)
+    maps: list[PlacedMap] = field(default_factory=list[PlacedMap])
+    """The tensor maps among the kernel's parameters, each at a multiple of their size after `MAP_BASE`."""
+    forgiven: frozenset[tuple[Code, Site]] | None = frozenset()
+    """Faults of some operations, or of all where it is None, that do not end the launch: it goes on without harm."""
+    resident: "list[Cluster]" = field(default_factory=lambda: [])
+    """The clusters that have begun and not ended."""
+    begun: "list[list[tuple[int, int]]]" = field(default_factory=lambda: [[]])
+    """For each seat the clusters that have begun there: when, and the number of each."""
+    clock: int = 1
+    steps: int = 0
+    site: Site | None = None
+    """The operation whose body ran last."""
+    printed: int = 0
+
+    def apart(self) -> None:
+        """OutOfStepError where warps run in step: what follows is only for one after the other."""
+        if self.in_step:
+            raise OutOfStepError
+
+    def forgives(self, code: Code, site: Site) -> bool:
+        """Whether a fault of an operation does not end the launch."""
+        return self.forgiven is None or (code, site) in self.forgiven
+
+    def coordinate(self, number: int) -> Dim3:
+        """The coordinate of a block. Blocks are numbered cluster by cluster, and by rank within; x is fastest."""
+        size, (x, y, z) = self.config.cluster, self.config.grid
+        cluster, rank = divmod(number, prod(size))
+        clusters = x // size[0], y // size[1], z // size[2]
+        first, inside = (
+            (n % extent[0], n // extent[0] % extent[1], n // (extent[0] * extent[1]))
+            for n, extent in ((cluster, clusters), (rank, size))
+        )
+        i, j, k = (c * n + r for c, n, r in zip(first, size, inside, strict=True))
+        return i, j, k
+
+    def parameter_map(self, address: int) -> PlacedMap | None:
+        """The tensor map among the parameters at an address; None for an address in memory."""
+        number = (address - MAP_BASE) // TENSOR_MAP.size
+        return self.maps[number] if 0 <= number < len(self.maps) else None
+
+    def tick(self) -> int:
+        """Advances the clock at an event that orders threads; the new time."""
+        self.clock += 1
+        return self.clock
+
+    def spend(self, steps: int, site: Site) -> None:
+        """Counts operations that the one at `site` executes. SimulationError (E3210) beyond the budget."""
+        self.steps += steps
+        self.site = site
+        if self.steps > self.budget.steps:
+            raise SimulationError(
+                Code.SIM_STEPS,
+                f"the launch has executed {self.budget.steps} steps and has not ended",
+                "look for a loop that does not end, launch a smaller grid, or allow more by --max-steps",
+                site=site,
+            )
+
+    def print(self, text: str, site: Site | None = None) -> None:
+        """Passes on the text that the kernel, or a kernel launched from here, prints at `site`. SimulationError
+        (E3210) beyond the budget.
+        """
+        self.printed += len(text)
+        if self.printed > self.budget.characters:
+            text = f"the kernel has printed {self.budget.characters} characters"
+            raise SimulationError(Code.SIM_STEPS, text, "let fewer threads print", site=site)
+        if self.trace is not None:
+            self.trace.note(None, site, "prints", np.frombuffer(text.encode(), np.uint8))
+        self.sink(text)

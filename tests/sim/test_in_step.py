@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Warps in step against warps one after the other: the same results, counters and faults."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
+from tilefold.runtime.sim.faults import SimulationError
+from tilefold.runtime.sim.memory.journal import Journal
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+
+from benchmarks.workloads import Workload
+from tests.sim.harness import entry, launch
+from tilefold.lowering import load
+from tilefold.running.filled_arguments import prepare
+from tilefold.running.launches import Changes, launches_of
+
+THREADS = 96
+
+
+def in_order() -> SimEngine:
+    """A simulator that runs warp after warp, as an observer of a launch wants it."""
+    return SimEngine(journal=Journal(), sink=lambda _: None)
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each run that a launch has made to its end, whether its warps were in step."""
+    made: list[bool] = []
+    once = vars(SimEngine)["_run_once"]
+
+    def recorded(*args: Any, in_step: bool = False, **options: Any) -> Any:
+        result = once(*args, in_step=in_step, **options)
+        made.append(in_step)
+        return result
+
+    monkeypatch.setattr(SimEngine, "_run_once", recorded)
+    return made
+
+
+EXAMPLES = {
+    "gemm.cute": {"M": 64, "N": 64, "K": 64, "TILE_M": 64, "TILE_N": 64, "WARPS_M": 2, "WARPS_N": 2},
+    "attention.cute": {"HEADS": 1},
+    "softmax.cute": {},
+    "rmsnorm.cute": {},
+    "sgemm.cute": {},
+    "ldmatrix.cute": {},
+    "copy_atoms.cute": {},
+    "transpose.cute": {},
+    "ragged_copy.cute": {},
+}
+
+
+@pytest.mark.parametrize("stage", ["cute", "index", "instr"])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples(name: str, stage: str, runs: list[bool]) -> None:
+    program = load(Workload(name, f"examples/{name}", EXAMPLES[name]).source())
+    module = program.at(stage)
+    assert module is not None
+    for wanted in launches_of(program.module, program.source, Changes()):
+        outcomes: list[RunResult] = []
+        contents: list[list[bytes]] = []
+        for engine in (SimEngine(sink=lambda _: None), in_order()):
+            given = prepare(wanted, {}, seed=0, max_bytes=1 << 30).launchable()
+            config = LaunchConfig(wanted.grid, wanted.block)
+            outcomes.append(engine.launch(SimProgram(module, wanted.kernel), config, given))
+            contents.append([array.storage.tobytes() for array in given.values() if isinstance(array, TensorArgument)])
+        assert outcomes[0].counters == outcomes[1].counters
+        assert contents[0] == contents[1]
+    assert True in runs
+
+
+def body_of(text: str) -> str:
+    """A kernel of 96 threads: `text` computes the i32 %r of each from its number %i."""
+    return entry(
+        f"""
+      %t = gpu.thread_id x
+      %i = arith.index_cast %t : index to i32
+      %c4 = arith.constant 4 : index
+      %c32 = arith.constant 32 : index
+      %c64 = arith.constant 64 : index
+      %w = arith.divui %t, %c32 : index
+      %zero = arith.constant 0 : i32
+      %one = arith.constant 1 : i32
+      {text}
+      %o = arith.muli %t, %c4 : index
+      %p = ptx.ptr_add %B, %o : !ptx.ptr<global>, index -> !ptx.ptr<global>
+      ptx.st %r, %p align 4 : i32, !ptx.ptr<global>""",
+        "%B: !ptx.ptr<global> align 16",
+        str(THREADS),
+    )
+
+
+KERNELS = {
+    "shuffle": '%r = ptx.shfl.sync "bfly" %i, %one : i32',
+    "vote": """
+      %odd = arith.andi %i, %one : i32
+      %p1 = arith.trunci %odd : i32 to i1
+      %r = ptx.vote.sync "ballot" %p1 : i32""",
+    "active lanes": "%r = ptx.activemask",
+    "one warp alone": """
+      %second = arith.cmpi uge, %t, %c64 : index
+      %r = scf.if %second -> (i32) {
+        %s = ptx.shfl.sync "down" %i, %one : i32
+        scf.yield %s : i32
+      } else {
+        scf.yield %i : i32
+      }""",
+    "loops of different lengths": """
+      %first = arith.constant 0 : index
+      %step = arith.constant 1 : index
+      %r = scf.for %k = %first to %w step %step iter_args(%sum = %zero) -> (i32) {
+        %moved = ptx.shfl.sync "down" %i, %one : i32
+        %next = arith.addi %sum, %moved : i32
+        scf.yield %next : i32
+      }""",
+    "half a warp": """
+      %part = arith.andi %i, %one : i32
+      %is = arith.cmpi eq, %part, %one : i32
+      %r = scf.if %is -> (i32) {
+        %m = ptx.activemask
+        scf.yield %m : i32
+      } else {
+        scf.yield %i : i32
+      }""",
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels(name: str, runs: list[bool]) -> None:
+    results: list[NDArray[np.int32]] = []
+    counters: list[Any] = []
+    for engine in (SimEngine(), in_order()):
+        b = np.zeros(THREADS, np.int32)
+        counters.append(launch(body_of(KERNELS[name]), block=(THREADS, 1, 1), engine=engine, B=b).counters)
+        results.append(b)
+    assert np.array_equal(results[0], results[1])
+    assert counters[0] == counters[1]
+    assert runs == [True, False]
+
+
+SHARED = """
+      %t = gpu.thread_id x
+      %c4 = arith.constant 4 : index
+      %c32 = arith.constant 32 : index
+      %n = arith.constant 96 : index
+      %i = arith.index_cast %t : index to i32
+      %s = ptx.smem.addr 0
+      %o = arith.muli %t, %c4 : index
+      %p = ptx.ptr_add %s, %o : !ptx.ptr<shared>, index -> !ptx.ptr<shared>
+      %far = arith.addi %t, %c32 : index
+      %other = arith.remui %far, %n : index
+      %q = arith.muli %other, %c4 : index
+      %there = ptx.ptr_add %s, %q : !ptx.ptr<shared>, index -> !ptx.ptr<shared>
+      ptx.st %i, %p align 4 : i32, !ptx.ptr<shared>
+      %r = ptx.ld %there align 4 : !ptx.ptr<shared> -> i32
+      %g = ptx.ptr_add %B, %o : !ptx.ptr<global>, index -> !ptx.ptr<global>
+      ptx.st %r, %g align 4 : i32, !ptx.ptr<global>"""
+
+
+def test_a_fault_is_that_of_warps_in_order(runs: list[bool]) -> None:
+    """A missing barrier between warps: the message names the first fault in their order."""
+    text = entry(SHARED, "%B: !ptx.ptr<global> align 16", "96", shared=384)
+    messages: list[str] = []
+    for engine in (SimEngine(), in_order()):
+        with pytest.raises(SimulationError) as caught:
+            launch(text, block=(THREADS, 1, 1), engine=engine, B=np.zeros(THREADS, np.int32))
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    b = np.zeros(THREADS, np.int32)
+    launch(text.replace("%r = ptx.ld", "ptx.bar.sync 0\n%r = ptx.ld"), block=(THREADS, 1, 1), B=b)
+    assert np.array_equal(b, np.roll(np.arange(THREADS), -32))
+    assert runs == [True]
