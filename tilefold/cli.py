@@ -32,6 +32,7 @@ COMMANDS = {
     "run": "run the launches of a file on the simulator or the GPU and check their results",
     "check": "report all faults of the launches of a file, found on the simulator",
     "bisect": "find the pass that changes what the launches of a file do",
+    "reduce": "shrink a program that fails, while it fails in the same way",
     "layout": "evaluate expressions of the layout algebra, explain and draw them",
     "show": "print the layouts that a tiled copy gives to tensors and threads",
     "export": "write a kernel and a header for programs in C",
@@ -46,6 +47,7 @@ examples:
   tilefold run examples/tiled_copy.cute --stage all     the same on the simulator after every stage
   tilefold check kernel.cute                            report races, stray accesses and other faults
   tilefold bisect kernel.cute                           run after every pass, and name the one that is wrong
+  tilefold reduce kernel.cute -o small.cute             shrink a program that fails
   tilefold compile kernel.cute --target sm_90a          print the PTX
   tilefold compile kernel.cute --emit atoms             print the program at stage 'atoms'
   tilefold opt kernel.cute -p 'cse' --print-ir-after-all

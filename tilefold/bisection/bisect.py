@@ -64,9 +64,9 @@ def bisect(
         last, stage = step, step.stage
     if stage != "instr":
         return Verdict(reference, stage)
-    emission = _emission(last.module, trial.kernel, program.simulated_target("instr"))
-    if emission or gpu is None or reference.fault is not None:
-        return Verdict(reference, stage, emission=emission)
+    wrong = wrong_emission(last.module, trial.kernel, program.simulated_target("instr"))
+    if wrong or gpu is None or reference.fault is not None:
+        return Verdict(reference, stage, emission=wrong)
     step = Step(last.number + 1, f"machine code for {gpu.where}", stage, last.module, last.lister)
     arguments = trial.arguments()
     outcome = Outcome(arguments, reference.printed, seconds=gpu.launch(trial.config, arguments).seconds)
@@ -83,7 +83,7 @@ def _culprit(trial: Trial, before: Step, after: Step, outcome: Outcome, found: D
     return Culprit(before, after, found, wrote, writes)
 
 
-def _emission(module: ModuleOp, kernel: str, target: Target) -> tuple[Discrepancy, ...]:
+def wrong_emission(module: ModuleOp, kernel: str, target: Target) -> tuple[Discrepancy, ...]:
     """How the PTX of a kernel differs from its operations."""
     ptx = compile_llvm(emit_llvm(module, target), target)
     name = kernel.rpartition("::")[2]

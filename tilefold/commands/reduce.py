@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold reduce`: shrinks a program that fails, while it fails in the same way."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.target import DEFAULT_ARCH
+from tilefold.commands.launching import add_launch, add_simulation, changes, check_limits, run_options
+from tilefold.commands.options import add_file, add_target, pairs, read_source
+from tilefold.output import write_output
+
+if TYPE_CHECKING:
+    from tilefold.compiler.frontend.source import Source
+
+_EPILOG = """\
+The program is run first, as by `tilefold bisect`, to see how it fails: a pass crashes or refuses it, the kernel is at
+fault, a pass changes what it does, the PTX lacks an instruction, or a check fails. Then parts of it are left out and
+numbers made smaller, as long as it fails in the same way: with the same pass, the same code of a fault, or the same
+check, of which no larger part of the elements may be wrong.
+
+With --test, a program is of interest where the command, given the name of a file that holds it, ends with another exit
+status than 0: `{}` stands for the name, which else comes last.
+
+examples:
+  tilefold reduce kernel.cute -o small.cute
+  tilefold reduce kernel.cute --seconds 300 --launch scale
+  tilefold reduce kernel.cute --test './fails.sh {}' -o small.cute
+
+Exit status: 0 if the program fails and has been reduced, also where the time was up, else 1.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `reduce`."""
+    parser.epilog = _EPILOG
+    add_file(parser)
+    add_target(parser, None, f"{DEFAULT_ARCH}, or one that supports the kernel")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write the reduced program to this file")
+    parser.add_argument("--test", metavar="COMMAND", help="a command that fails on programs of interest")
+    parser.add_argument("--seconds", type=float, default=60, help="end the search after this time (default: 60)")
+    parser.add_argument("-p", "--passes", metavar="PIPELINE", help="the passes to try, separated by commas")
+    add_launch(parser)
+    add_simulation(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Reduces the program. TilefoldError for one that does not fail."""
+    from tilefold.compiler.frontend.context import make_context
+    from tilefold.compiler.frontend.program import parse_program, print_program
+    from tilefold.reduction.reduce import Reducer
+
+    check_limits(args)
+    if not args.seconds > 0:
+        raise TilefoldError(Code.CLI_VALUE, f"--seconds {args.seconds:g}: must be more than 0")
+    source, context = read_source(args), make_context()
+    text = print_program(parse_program(source, context), header=True)
+    is_interesting = _by_command(args, text) if args.test is not None else _by_failure(args, source)
+    _progress(f"the program: {len(text.splitlines())} lines")
+    reducer = Reducer(text, context, is_interesting, args.seconds, _progress)
+    write_output(reducer.run(), args.output)
+    return 0
+
+
+def _progress(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _by_failure(args: argparse.Namespace, source: "Source") -> Callable[[str], bool]:
+    """Whether a program fails as the given one does."""
+    from tilefold.reduction.failure import Conditions
+
+    given = Conditions(args.target, args.passes, changes(args), pairs(args.arg, "--arg"), run_options(args))
+    failure = given.failure(source)
+    if failure is None:
+        message = f"{source.name} does not fail: no fault, every check holds, and no pass changes it"
+        raise TilefoldError(Code.CLI_VALUE, message, "--test COMMAND reduces a program for which a command fails")
+    _progress(f"to be kept: {failure}")
+    return given.keeping(failure, source)
+
+
+def _by_command(args: argparse.Namespace, text: str) -> Callable[[str], bool]:
+    """Whether a command fails for a program. TilefoldError (E4003) for one that cannot run, or succeeds for `text`."""
+    from tilefold.reduction.command import Command
+
+    command = Command.of(args.test)
+    if not command.fails(text):
+        message = f"--test {args.test[:80]}: the command succeeds for the whole program"
+        raise TilefoldError(Code.CLI_VALUE, message, "it must end with another exit status than 0 where the bug shows")
+    return command.fails
