@@ -50,12 +50,14 @@ class Counters:
     """The counts of one launch.
 
     `instructions` maps PTX mnemonics (`ld.global.v4.b32`) to counts, `accesses` lists the memory operations
-    in the order in which they appear in the program, `steps` is the number of operations that warps executed.
+    in the order in which they appear in the program, `steps` is the number of operations that warps executed. `lines`
+    has the instructions by `file:line`.
     """
 
     instructions: Mapping[str, InstructionCount] = field(default_factory=lambda: MappingProxyType({}))
     accesses: tuple[AccessCount, ...] = ()
     steps: int = 0
+    lines: Mapping[str, InstructionCount] = field(default_factory=lambda: MappingProxyType({}))
 
     def wavefronts(self) -> tuple[int, int]:
         """Shared-memory wavefronts of the whole launch, and the minimum."""

@@ -38,7 +38,7 @@ COMMANDS = {
     "export": "write a kernel and a header for programs in C",
     "cache": "show or clear the cache of machine code",
     "passes": "list the passes and stages",
-    "explain": "explain an error code",
+    "explain": "explain an error code, or the decisions and costs of a file",
 }
 
 _EPILOG = """\

@@ -27,6 +27,20 @@ def wavefronts(addresses: Sequence[int], lanes: Sequence[int], width: int) -> tu
     return total, len(served)
 
 
+def worst_bank(addresses: Sequence[int], lanes: Sequence[int], width: int) -> tuple[int, int, list[int]]:
+    """The bank that holds up an access the longest: the words of it that are wanted together, its number, and for each
+    of these words the first lane that wants it.
+    """
+    together = lanes_together(width)
+    words: dict[tuple[int, int], dict[int, int]] = {}
+    for lane, address in zip(lanes, addresses, strict=True):
+        first = address // BANK_BYTES
+        for word in range(first, first + max(1, width // BANK_BYTES)):
+            words.setdefault((lane // together, word % BANKS), {}).setdefault(word, lane)
+    (_, bank), wanted = max(words.items(), key=lambda entry: len(entry[1]))
+    return len(wanted), bank, sorted(wanted.values())
+
+
 def lanes_together(width: int) -> int:
     """How many lanes are served together in an access of `width` bytes each."""
     return WARP if width <= BANK_BYTES else BANKS * BANK_BYTES // width

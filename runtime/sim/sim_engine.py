@@ -214,7 +214,7 @@ class SimEngine:
         if self.journal is not None:
             spaces.global_.journal = spaces.shared.journal = self.journal
             places = [(binding.argument.storage, binding.offset) for binding in bindings]
-            self.journal.begin(spaces.global_.arena, places)
+            self.journal.begin(spaces.global_.arena, places, spaces.shared.arena)
         with deep_stack(site_of(kernel)), np.errstate(all="ignore"):
             code = translator.block(kernel.body.block)
             seats = Seats(spaces)
@@ -229,6 +229,7 @@ class SimEngine:
             MappingProxyType(translator.instructions()),
             tuple(access.count() for access in translator.accesses if access.requests),
             launch.steps,
+            MappingProxyType(translator.lines()),
         )
         return _Run(bindings, spaces, counters)
 

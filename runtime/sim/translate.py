@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import crc32
 
 from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...base.element_types import VALUES
@@ -171,6 +172,8 @@ class Translator:
         self.accesses: list[Access] = []
         self.issued: list[tuple[str, Executions]] = []
         """The instructions of the program, with the executions of their blocks."""
+        self.placed: dict[tuple[str, int], list[Executions]] = {}
+        """By file and line, the executions of the block of each instruction there."""
         self.homes: dict[SSAValue, Allocation] = {}
         """The allocations that pointers of the kernel begin."""
         self.functions: dict[Operation, Function] = {}
@@ -180,6 +183,7 @@ class Translator:
         """A translation with registers of its own that shares everything else: that of a function."""
         own = Translator(self.rule_of, self.launch, self.spaces, self.texts)
         own.shared_start, own.accesses, own.issued = self.shared_start, self.accesses, self.issued
+        own.placed = self.placed
         own.functions, own.homes = self.functions, self.homes
         return own
 
@@ -245,6 +249,8 @@ class Translator:
                 continue
             if isinstance(op, PtxOp) and (mnemonic := op.mnemonic()) is not None:
                 self.issued.append((mnemonic, executions))
+                if isinstance(location := op.location, FileLineColLoc):
+                    self.placed.setdefault((location.filename.data, location.line.data), []).append(executions)
             step = self._rule(op)(op, self)
             if isinstance(step, Suspending):
                 parts.append((tuple(plain), step))
@@ -255,6 +261,13 @@ class Translator:
         holder = block.parent_op()
         assert holder is not None, "a block of a program"
         return Code(args, tuple(parts), results, length, site_of(holder), executions)
+
+    def lines(self) -> dict[str, InstructionCount]:
+        """How often instructions of each line of the source, `file:line`, were executed so far."""
+        return {
+            f"{file}:{line}": InstructionCount(sum(e.warps for e in parts), sum(e.threads for e in parts))
+            for (file, line), parts in self.placed.items()
+        }
 
     def instructions(self) -> dict[str, InstructionCount]:
         """How often each PTX instruction was executed so far."""

@@ -1,31 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`tilefold explain E0203`: the cause of an error, an example, and the cure."""
+"""`tilefold explain E0203`: the cause of an error, an example, and the cure. `tilefold explain FILE`: the decisions of
+the compiler for a program, and its costs, line by line.
+"""
 
 import argparse
+import re
+from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import groupby
 from textwrap import fill, indent
+from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.explanations import Sample, explanation
+from tilefold.base.target import DEFAULT_ARCH
+from tilefold.commands.launching import add_launch, add_simulation, launches_to_simulate, simulation
+from tilefold.commands.options import add_parameters, add_target, read_source
+from tilefold.output import write_output
 
+if TYPE_CHECKING:
+    from tilefold.lowering import Program
+    from tilefold.profiling.line_costs import Costs
+
+_CODE = re.compile(r"[Ee]?\d{1,5}|[Ee]\d\w*")
 _EPILOG = """\
+Of a file, without an option, the remarks of the compiler are printed.
+
+--costs runs each launch of the file on the simulator, and prints a table of its lines, the most costly first:
+wavefronts of shared memory and sectors of global memory against the least that would do, the bytes of the sectors
+against the distinct bytes, the lanes that meet in a bank, and why an access is narrow. For a tensor with bank conflicts
+it looks for a swizzle and for padding, and launches again with them; and again without each barrier.
+
 examples:
-  tilefold explain E3206    the cause of an error, an example, and the cure
-  tilefold explain          all codes
+  tilefold explain E3206                    the cause of an error, an example, and the cure
+  tilefold explain                          all codes
+  tilefold explain kernel.cute              the decisions of the compiler, line by line
+  tilefold explain kernel.cute --costs      what the lines cost, and what would cost less
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `explain`."""
     parser.epilog = _EPILOG
-    parser.add_argument("codes", nargs="*", metavar="CODE", help="codes to explain, such as E0203 (default: list all)")
+    parser.add_argument(
+        "what", nargs="*", metavar="CODE|FILE", help="codes to explain, such as E0203 (default: list all), or a program"
+    )
+    group = parser.add_argument_group("of a FILE")
+    add_parameters(group)
+    add_target(group, None, f"{DEFAULT_ARCH}, or one that supports the kernel")
+    group.add_argument("--costs", action="store_true", help="print what each line costs, as simulated")
+    group.add_argument("-o", "--output", metavar="OUT", help="write to this file")
+    add_launch(group)
+    add_simulation(group)
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Prints the page of each code, or a list of all codes."""
+    """Prints the page of each code, a list of all codes, or what there is to say of a file."""
     known = {code.id: code for code in Code}
-    asked: list[str] = [code.upper() for code in args.codes]
+    if len(args.what) == 1 and not _CODE.fullmatch(args.what[0]):
+        args.file = args.what[0]
+        return _explain_file(args)
+    asked: list[str] = [code.upper() for code in args.what]
     for identifier in asked:
         if identifier not in known:
             near = get_close_matches(identifier, sorted(known), 3)
@@ -34,6 +69,30 @@ def execute(args: argparse.Namespace) -> int:
             raise TilefoldError(Code.CLI_VALUE, message, f"{hint}`tilefold explain` lists them all")
     print("\n\n".join([_page(known[identifier]) for identifier in asked]) if asked else _list())
     return 0
+
+
+def _explain_file(args: argparse.Namespace) -> int:
+    from tilefold.lowering import load
+
+    program = load(read_source(args), args.target)
+    with program.explaining():
+        if args.costs:
+            text = "\n".join(map(str, _costs(args, program)))
+        else:
+            remarks = program.remarks(program.simulated_target("instr"))
+            text = "".join(f"{remark.diagnostic.render()}\n" for remark in remarks)
+    write_output(text, args.output)
+    return 0
+
+
+def _costs(args: argparse.Namespace, program: "Program") -> "Iterator[Costs]":
+    """The costs of the launches that the command line chooses."""
+    from tilefold.bisection.trial import Trial
+    from tilefold.profiling.costs import costs_of
+
+    for launch in launches_to_simulate(args, program, "launch its kernels by run.launch"):
+        arguments, config, engine = simulation(args, launch)
+        yield costs_of(program, launch.label, Trial(launch.kernel, config, arguments.launchable, engine))
 
 
 def _list() -> str:

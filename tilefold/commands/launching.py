@@ -7,7 +7,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.commands.options import pairs
+from tilefold.commands.options import Options, pairs
 
 if TYPE_CHECKING:
     from tilefold.lowering import Program
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tilefold.runtime.sim.sim_engine import SimEngine
 
 
-def add_launch(parser: argparse.ArgumentParser) -> None:
+def add_launch(parser: Options) -> None:
     """Declares the options that choose launches, and change their sizes and arguments."""
     parser.add_argument("--launch", metavar="NAME", help="only the launches of this name or kernel")
     parser.add_argument("--grid", metavar="X[,Y[,Z]]", help="launch this many blocks instead of those in the file")
@@ -31,7 +31,7 @@ def add_launch(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_simulation(parser: argparse.ArgumentParser) -> None:
+def add_simulation(parser: Options) -> None:
     """Declares the options of the simulator."""
     parser.add_argument(
         "--seed", type=int, default=0, help="seed of the order of warps, and of fills without a seed (default: 0)"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tilefold.runtime.compiled.store import Store
 
 
-class _Arguments(Protocol):
+class Options(Protocol):
     """A parser, or a group of its arguments."""
 
     def add_argument(self, *name_or_flags: str, **kwargs: Any) -> argparse.Action: ...
@@ -27,6 +27,11 @@ def add_file(parser: argparse.ArgumentParser, *, optional: bool = False) -> None
         parser.add_argument("file", metavar="FILE", nargs="?", default="-", help=text)
     else:
         parser.add_argument("file", metavar="FILE", help=text)
+    add_parameters(parser)
+
+
+def add_parameters(parser: Options) -> None:
+    """Declares the parameters that a file takes."""
     parser.add_argument(
         "-D",
         dest="define",
@@ -38,13 +43,13 @@ def add_file(parser: argparse.ArgumentParser, *, optional: bool = False) -> None
     )
 
 
-def add_target(parser: argparse.ArgumentParser, default: str | None, described: str = "") -> None:
+def add_target(parser: Options, default: str | None, described: str = "") -> None:
     """Declares `--target`; without a default, `described` names the target."""
     text = f"the GPU to compile for, such as sm_90a (default: {described or default})"
     parser.add_argument("--target", metavar="ARCH", default=default, help=text)
 
 
-def add_pictures(parser: "_Arguments", subject: str) -> None:
+def add_pictures(parser: Options, subject: str) -> None:
     """Declares `--svg` and `--png`, which show `subject`."""
     parser.add_argument("--svg", metavar="FILE", help=f"write {subject} as an SVG image")
     parser.add_argument("--png", metavar="FILE", help=f"write {subject} as a PNG image (pip install 'tilefold[png]')")

@@ -14,6 +14,7 @@ from .untraced import untraced
 if TYPE_CHECKING:
     from tilefold.bisection.verdict import Verdict
     from tilefold.checking.report import Report
+    from tilefold.profiling.line_costs import Costs
 
     from .debugging import Rehearsal
     from .program import CompiledKernel
@@ -99,6 +100,30 @@ class DebuggableCall(ABC):
         rehearsal = self._rehearsal(grid, block, attributes, RunOptions(True, max_steps, max_memory, seed, resident))
         try:
             return rehearsal.check(outputs, stages)
+        except TilefoldError as error:
+            raise shown(error) from error.__cause__
+
+    @untraced
+    def costs(
+        self,
+        grid: Size,
+        block: Size,
+        *,
+        cluster: Size | None = None,
+        races: bool = True,
+        max_steps: int | None = None,
+        max_memory: int | None = None,
+        seed: int = 0,
+    ) -> "Costs":
+        """What the lines of the kernel cost, as a launch on the simulator finds it, on copies of the arguments: bank
+        conflicts and the layouts that remove them, sectors of global memory, barriers that the launch does not need.
+
+        The result is a table when it is printed; `lines` has its rows (docs/profiling.md). Raises what `launch` raises.
+        """
+        attributes = launch_attributes(cluster) if cluster is not None else ()
+        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(races, max_steps, max_memory, seed))
+        try:
+            return rehearsal.costs()
         except TilefoldError as error:
             raise shown(error) from error.__cause__
 

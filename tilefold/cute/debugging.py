@@ -13,6 +13,8 @@ from tilefold.bisection.trial import Trial
 from tilefold.bisection.verdict import Verdict
 from tilefold.checking.check import Checked
 from tilefold.checking.report import Report, merged
+from tilefold.profiling.costs import costs_of
+from tilefold.profiling.line_costs import Costs
 from tilefold.running.devices import on_gpu
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
@@ -53,6 +55,14 @@ class Rehearsal:
         with program.explaining():
             passes = passes_to_instr(program, program.simulated_target("instr"))
             return bisect(program, trial, passes, gpu=on_gpu(program, built.symbol) if gpu else None)
+
+    def costs(self) -> Costs:
+        """Counts what the lines cost; see `KernelCall.costs`."""
+        built = self.call.build(self.block)
+        engine = SimEngine.of(self.options, discard, built.traced.texts)
+        _keep, arguments = self._copies(())
+        with built.program.explaining():
+            return costs_of(built.program, built.name, Trial(built.symbol, self.config, arguments, engine))
 
     def check(self, outputs: Collection[str], stages: Sequence[str]) -> Report:
         """Gathers the faults at some stages; see `KernelCall.check`."""

@@ -60,8 +60,10 @@ class Journal:
         """The last write to the byte that is watched."""
         return next((sighting for sighting in reversed(self.sightings) if sighting.writes), None)
 
-    def begin(self, arena: Arena, places: list[tuple[NDArray[Any], int]]) -> None:
-        """Starts anew. `places` are the storages of the arguments with their offsets in the arena of global memory."""
+    def begin(self, arena: Arena, places: list[tuple[NDArray[Any], int]], shared: Arena) -> None:
+        """Starts anew. `places` are the storages of the arguments with their offsets in the `arena` of global memory;
+        `shared` is that of shared memory.
+        """
         self._bytes, self._arena, self._places = 0, arena, places
         for kept in (self.sightings, self._offsets, self._values):
             kept.clear()

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which addresses the lanes of a warp access together, operation by operation: for the cost of another layout."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..faults import Site
+from . import costs
+from .arena import Arena
+from .journal import Journal
+
+if TYPE_CHECKING:
+    from ..warp import Warp
+
+MAX_PATTERNS = 1024
+"""The most different accesses that are kept of an operation."""
+
+
+@dataclass(slots=True)
+class Pattern:
+    """An access of a warp to shared memory that occurs `count` times: the offset of each lane from the begin of the
+    block's memory.
+    """
+
+    offsets: NDArray[np.int64]
+    lanes: NDArray[np.int64]
+    count: int = 0
+
+
+@dataclass(slots=True)
+class Sampled:
+    """The accesses of an operation to a memory, `width` bytes a lane. `patterns` are the different ones, of shared
+    memory; `touched` the bytes of global memory that they concern.
+    """
+
+    width: int
+    writes: bool
+    patterns: dict[tuple[bytes, bytes], Pattern] = field(default_factory=dict[tuple[bytes, bytes], Pattern])
+    touched: NDArray[np.bool_] | None = None
+
+    def worst(self) -> Pattern:
+        """The access that takes the most wavefronts beyond the least."""
+
+        def excess(pattern: Pattern) -> int:
+            total, least = costs.wavefronts(pattern.offsets, pattern.lanes, self.width)
+            return total - least
+
+        return max(self.patterns.values(), key=excess)
+
+
+@dataclass(slots=True)
+class Sampler(Journal):
+    """An observer of a launch that keeps its accesses to memory by operation and state space."""
+
+    sampled: dict[tuple[Site, str], Sampled] = field(default_factory=dict[tuple[Site, str], Sampled])
+    shared_start: int = 0
+    """The offset of the block's memory in the arena of shared memory."""
+    _sizes: dict[str, int] = field(default_factory=dict[str, int])
+
+    def begin(self, arena: Arena, places: list[tuple[NDArray[Any], int]], shared: Arena) -> None:
+        Journal.begin(self, arena, places, shared)
+        self.sampled.clear()
+        self._sizes = {"global": arena.span, "shared": shared.span}
+        self.shared_start = shared.allocations[0].start if shared.allocations else 0
+
+    def see(self, space: str, warp: "Warp", site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
+        sampled = self.sampled.get((site, space))
+        if sampled is None:
+            sampled = self.sampled[site, space] = Sampled(width, writes)
+        if space == "global":
+            if sampled.touched is None:
+                sampled.touched = np.zeros(self._sizes[space], bool)
+            sampled.touched.reshape(-1, width)[rows] = True
+            return
+        offsets = rows.astype(np.int64) * width % self._sizes[space] - self.shared_start
+        lanes = warp.lane_numbers().astype(np.int64)
+        if len(lanes) != len(offsets):  # a bulk copy, whose bytes no lanes share out
+            return
+        key = offsets.tobytes(), lanes.tobytes()
+        pattern = sampled.patterns.get(key)
+        if pattern is None:
+            if len(sampled.patterns) >= MAX_PATTERNS:
+                return
+            pattern = sampled.patterns[key] = Pattern(offsets, lanes)
+        pattern.count += 1
+
+    def distinct(self, site: Site) -> int:
+        """The bytes of global memory that an operation accesses, each counted once."""
+        sampled = self.sampled.get((site, "global"))
+        return 0 if sampled is None or sampled.touched is None else int(sampled.touched.sum())

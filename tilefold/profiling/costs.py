@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the lines of a kernel cost, as a launch on the simulator finds it, and what would cost less."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+
+from tilefold.base.target import Target
+from tilefold.bisection.trial import Outcome, Trial
+from tilefold.compiler.frontend.diagnostics import place_of
+from tilefold.dialects.kernel import KernelOp
+from tilefold.dialects.ptx import EntryOp, PtxOp
+from tilefold.layout.tiling.banks import worst_bank
+from tilefold.lowering import Program
+from tilefold.passes.writing.remarks import remarks_in
+from tilefold.profiling.line_costs import AccessRow, Costs, LineCost
+from tilefold.profiling.remedies import Reference, Remedy, barriers, layouts
+from tilefold.runtime.counters import AccessCount, Counters
+from tilefold.runtime.sim.faults import Site, site_of
+from tilefold.runtime.sim.memory.sampler import Sampler
+from tilefold.runtime.sim.sim_engine import SimProgram, discard
+
+
+def costs_of(program: Program, label: str, trial: Trial, *, tries: bool = True) -> Costs:
+    """Launches a program at stage `instr` and counts by lines. With `tries` the launch runs again with other layouts of
+    shared memory, and without each of its barriers.
+
+    Raises SimulationError for a kernel that does something wrong, ProgramError where a pass refuses the program.
+    """
+    target = program.simulated_target("instr")
+    module = program.reached("instr", target)
+    kernel = SimProgram(module, trial.kernel).find()
+    sampler = Sampler()
+    arguments = trial.arguments()
+    engine = replace(trial.engine, sink=discard, journal=sampler)
+    result = engine.launch(SimProgram(module, trial.kernel), trial.config, arguments)
+    lines = _lines(program, kernel, result.counters, sampler)
+    _remark(program, target, lines)
+    found: list[Remedy] = []
+    if tries and isinstance(kernel, EntryOp):
+        reference = Reference(trial, Outcome(arguments, result.output), result.counters, result.seconds)
+        found = [*layouts(program, target, kernel, sampler, reference), *barriers(module, kernel, reference)]
+    for remedy in found:
+        line = lines.setdefault((remedy.file, remedy.line), _line(program, remedy.file, remedy.line))
+        line.notes.append(remedy.text)
+    ordered = sorted(lines.values(), key=lambda line: (-line.cycles, line.file, line.line))
+    return Costs(label, target, trial.config.grid, trial.config.block, tuple(ordered))
+
+
+def _line(program: Program, file: str, line: int) -> LineCost:
+    return LineCost(file, line, program.source.line_of(file, line).strip())
+
+
+def _lines(program: Program, kernel: KernelOp, counters: Counters, sampler: Sampler) -> dict[tuple[str, int], LineCost]:
+    lines: dict[tuple[str, int], LineCost] = {}
+    for place, count in counters.lines.items():
+        file, _, number = place.rpartition(":")
+        if count.warps:
+            line = lines[file, int(number)] = _line(program, file, int(number))
+            line.issued = count.warps
+    names = _mnemonics(kernel)
+    for (location, op, space, _), accesses in _together(counters.accesses).items():
+        file, line, column = location.rsplit(":", 2) if location else ("", "0", "0")
+        site = Site(op, file, int(line), int(column))
+        requests, transactions, minimum = map(sum, zip(*map(_numbers, accesses), strict=True))
+        named = names.get((location, op), [op])
+        name = next((name for name in named if f".{space}" in name), named[0])
+        row = AccessRow(name, space, requests, transactions, minimum)
+        row = replace(row, distinct=sampler.distinct(site), conflict=_conflict(row, sampler, site))
+        lines.setdefault((file, int(line)), _line(program, file, int(line))).accesses.append(row)
+    return lines
+
+
+def _numbers(access: AccessCount) -> tuple[int, int, int]:
+    return access.requests, access.transactions, access.minimum
+
+
+def _together(accesses: tuple[AccessCount, ...]) -> Mapping[tuple[str, str, str, int], list[AccessCount]]:
+    groups: dict[tuple[str, str, str, int], list[AccessCount]] = {}
+    for access in accesses:
+        groups.setdefault((access.location, access.op, access.space, access.width), []).append(access)
+    return groups
+
+
+def _mnemonics(kernel: KernelOp) -> dict[tuple[str, str], list[str]]:
+    """The instructions by their place and the name of the operation."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for op in kernel.walk():
+        if isinstance(op, PtxOp) and (mnemonic := op.mnemonic()) is not None:
+            names.setdefault((site_of(op).location, op.name), []).append(mnemonic)
+    return names
+
+
+def _conflict(row: AccessRow, sampler: Sampler, site: Site) -> str:
+    sampled = sampler.sampled.get((site, row.space))
+    if row.space != "shared" or row.transactions <= row.minimum or sampled is None or not sampled.patterns:
+        return ""
+    worst = sampled.worst()
+    ways, bank, lanes = worst_bank(worst.offsets.tolist(), worst.lanes.tolist(), sampled.width)
+    return f"{ways}-way bank conflict: lanes {_ranges(lanes)} want different words of bank {bank}"
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Ascending numbers in words: `0, 4, 8 ... 28` where they have one step."""
+    steps = {b - a for a, b in pairwise(numbers)}
+    if len(numbers) > 4 and len(steps) == 1:
+        return f"{numbers[0]}, {numbers[1]}, {numbers[2]} ... {numbers[-1]}"
+    return ", ".join(map(str, numbers))
+
+
+def _remark(program: Program, target: Target, lines: Mapping[tuple[str, int], LineCost]) -> None:
+    """Adds the remarks that say why accesses are narrower than they could be."""
+    if not program.has("atoms"):
+        return
+    for op, text in remarks_in(program.reached("atoms", target)):
+        place = place_of(op.location)
+        line = None if place is None else lines.get((place.file, place.line))
+        if line is not None and " refused: " in text and text not in line.notes:
+            line.notes.append(text)
