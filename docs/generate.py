@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/reference/ and the picture of the folders from the code, and the tables of docs/performance.md from the
-records: `python -m docs.generate`, or `make docs`.
+"""Writes docs/reference/, the picture of the folders and the grammar of editors from the code, and the tables of
+docs/performance.md from the records: `python -m docs.generate`, or `make docs`.
 """
 
 import dataclasses
@@ -29,8 +29,10 @@ from docs.describe import dialect, docstring
 from docs.figures import PERFORMANCE, performance
 from docs.folders import ARCHITECTURE, picture
 from docs.python_api import python_pages
+from tilefold.editing.textmate import grammar
 
 REFERENCE = Path(__file__).parent / "reference"
+GRAMMAR = Path(__file__).parent.parent / "editors" / "vscode" / "syntaxes" / "cute.tmLanguage.json"
 
 _NOTE = "<!-- Written by `make docs` from the code; change the docstrings there. -->\n\n"
 
@@ -62,8 +64,8 @@ def atoms() -> str:
         '`#tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">`. The name has the architecture, M, N and K, the types of D, '
         "A, B and C, and the majors of A and B; in those of a warpgroup, "
         "`SM90_64x128x16_F32F16F16_SS<Major::K,Major::K>`, C is D. "
-        "`UniversalFMA<D,A,B,C>` multiplies A and B and adds C in the type of D, to which the others widen: `UniversalFMA<float,half_t>`, "
-        "`UniversalFMA<int32_t,int8_t,uint8_t,int32_t>`.",
+        "`UniversalFMA<D,A,B,C>` multiplies A and B and adds C in the type of D, to which the others widen: "
+        "`UniversalFMA<float,half_t>`, `UniversalFMA<int32_t,int8_t,uint8_t,int32_t>`.",
         "",
         "| atom | threads | instruction | needs |",
         "|---|---|---|---|",
@@ -178,9 +180,10 @@ def pages() -> dict[str, str]:
 
 
 def main() -> None:
-    """Writes every page, the picture and the tables, and removes pages that are no longer made."""
+    """Writes every page, the picture, the tables and the grammar, and removes pages that are no longer made."""
     PERFORMANCE.write_text(performance(), encoding="utf-8")
     ARCHITECTURE.write_text(picture().svg(), encoding="utf-8")
+    GRAMMAR.write_text(grammar(), encoding="utf-8")
     REFERENCE.mkdir(exist_ok=True)
     made = pages()
     for stale in set(REFERENCE.glob("*.md")) - {REFERENCE / name for name in made}:

@@ -39,6 +39,7 @@ COMMANDS = {
     "cache": "show or clear the cache of machine code",
     "passes": "list the passes and stages",
     "explain": "explain an error code, or the decisions and costs of a file",
+    "lsp": "serve editors: faults, types, definitions and completion",
 }
 
 _EPILOG = """\

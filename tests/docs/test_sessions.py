@@ -75,7 +75,7 @@ def _flat(code: str) -> str:
 
 @pytest.mark.parametrize("page", pages(), ids=_name)
 def test_every_block_says_its_language(page: Path) -> None:
-    known = {"console", "pycon", "python", "mlir", "sh", "text", "ptx", "json", "toml", "diff"}
+    known = {"console", "pycon", "python", "mlir", "sh", "text", "ptx", "json", "toml", "diff", "lua", "elisp"}
     for block in blocks(page.read_text()):
         assert block.language in known, f"{page.name}:{block.line}: language '{block.language}'"
         if block.language == "json":

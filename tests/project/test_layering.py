@@ -29,7 +29,7 @@ EXTERNAL = {
     "passes": {"xdsl"},
     "compiler": {"xdsl", "llvmlite", "cuda", "rich"},
     "runtime": {"xdsl", "numpy", "ml_dtypes", "cuda", "filelock", "platformdirs"},
-    "tilefold": {"xdsl", "numpy", "rich", "ml_dtypes", "typing_extensions", "PIL"},
+    "tilefold": {"xdsl", "numpy", "rich", "ml_dtypes", "typing_extensions", "PIL", "pygments", "pygls", "lsprotocol"},
 }
 
 

@@ -17,7 +17,7 @@ import tilefold
 from tests.project.tree import PRODUCT, ROOT, SUBPACKAGES, module_name, product_files
 
 TOP = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "MANIFEST.in")
-BESIDE = ("benchmarks", "docs", "examples", "tests")
+BESIDE = ("benchmarks", "docs", "editors", "examples", "tests")
 
 
 def test_every_folder_of_modules_is_a_package() -> None:

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold lsp`: the language server of `.cute` files."""
+
+import argparse
+import logging
+
+from tilefold.base.errors import Code, TilefoldError
+
+_EPILOG = """\
+An editor starts this command and talks with it over standard input and output, by the Language Server Protocol: faults
+as they are typed, types and pictures of layouts on hover, definitions, references, an outline and completion. When a
+file is opened or saved, it is lowered as well, so that the faults that passes find are shown. No kernel is run.
+
+The server needs pygls: pip install 'tilefold[lsp]'. docs/editors.md says how to set up VS Code, Neovim and others.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `lsp`."""
+    parser.epilog = _EPILOG
+    parser.add_argument("--stdio", action="store_true", help="talk over standard input and output (always so)")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Serves until the editor ends the connection. TilefoldError (E4102) where pygls is not installed."""
+    try:
+        from tilefold.editing.server import make_server
+    except ModuleNotFoundError as error:
+        if error.name not in ("pygls", "lsprotocol"):
+            raise
+        hint = "pip install 'tilefold[lsp]'"
+        raise TilefoldError(Code.PACKAGE_MISSING, "the language server needs pygls", hint) from None
+    logging.getLogger("pygls").setLevel(logging.ERROR)  # editors show the standard error of a server
+    make_server().start_io()
+    return 0

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A `.cute` file that is being edited: its faults, its names and their places, and what they stand for.
+
+Names are found in the text, so that they are known while it is faulty; types and operations come from the program, if
+it can be read. All offsets are those of characters in the text as written.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
+from xdsl.ir import Attribute, Operation
+
+from tilefold.base.errors import TilefoldError
+from tilefold.compiler.frontend.context import make_context
+from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError, Severity
+from tilefold.compiler.frontend.params import expand
+from tilefold.compiler.frontend.program import parse_program
+from tilefold.compiler.frontend.source import Source, plain_source
+from tilefold.editing.words import NAME
+from tilefold.lowering import Program
+
+_NAMES = re.compile(
+    rf"(?P<skipped>//(?![ \t]*(?:param|assert|if|elif)\b)[^\n]*|\\.)|(?P<brace>[{{}}])"
+    rf"|(?P<param>\$\{{[^}}\n]*\}}?|//[^\n]*)|(?P<name>[%@^]{NAME}|[%^]\d+|[!#][A-Za-z_][\w$-]*(?![\w.<-]))"
+)
+_PARAM = re.compile(r"[A-Za-z_]\w*")
+_DECLARED = re.compile(r"^[ \t]*//[ \t]*param[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
+_RESULTS = re.compile(r"^[ \t]*(%[\w$.-]+(?::\d+)?(?:[ \t]*,[ \t]*%[\w$.-]+(?::\d+)?)*)[ \t]*=[ \t]*", re.MULTILINE)
+_ARGUMENT = re.compile(r":(?!\d)")
+_HEADER = re.compile(r"[@^][\w$.-]+[ \t]*$")
+_SYMBOL = re.compile(r"\b(?:module|kernel|func)(?:[ \t]+(?:private|public))?[ \t]+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A name in the text: with its sigil (`%x`, `@f`, `!A`, `#a`, `^b`), or a parameter's (`TILE`). `scope` has the
+    places of the braces around it, the outermost first.
+    """
+
+    name: str
+    start: int
+    scope: tuple[int, ...]
+    defines: bool
+
+    @property
+    def end(self) -> int:
+        """The offset after it."""
+        return self.start + len(self.name)
+
+
+@dataclass(frozen=True)
+class Document:
+    """The text of a file, and all that is found in it."""
+
+    name: str
+    text: str
+
+    @cached_property
+    def occurrences(self) -> Sequence[Occurrence]:
+        """Every name of the text, in its order."""
+        return tuple(self._occurrences())
+
+    @cached_property
+    def source(self) -> Source:
+        """The text with its parameters substituted, or as it is written where one is faulty."""
+        try:
+            return expand(self.text, self.name)
+        except TilefoldError:
+            return plain_source(self.text, self.name)
+
+    @cached_property
+    def _read(self) -> tuple[Program | None, Sequence[Diagnostic]]:
+        try:
+            source, context = expand(self.text, self.name), make_context()
+            return Program(source, parse_program(source, context), context), ()
+        except ProgramError as error:
+            return None, error.diagnostics
+
+    @property
+    def module(self) -> ModuleOp | None:
+        """The verified program; None for a faulty one."""
+        return None if self._read[0] is None else self._read[0].module
+
+    @property
+    def faults(self) -> Sequence[Diagnostic]:
+        """The faults that are found by reading the text."""
+        return self._read[1]
+
+    def deep_faults(self) -> Sequence[Diagnostic]:
+        """The faults that are found by reading the text and by lowering it: by all passes down to stage `instr`."""
+        program = self._read[0]
+        if program is None:
+            return self.faults
+        try:
+            with program.explaining():
+                program.reached("instr", program.simulated_target("instr"))
+        except ProgramError as error:
+            return error.diagnostics
+        except TilefoldError as error:
+            return (Diagnostic(Severity.ERROR, error.message, None, error.code, error.hint),)
+        return ()
+
+    def at(self, offset: int) -> Occurrence | None:
+        """The name at an offset, or that ends there."""
+        return next((found for found in self.occurrences if found.start <= offset <= found.end), None)
+
+    def definition(self, of: Occurrence) -> Occurrence | None:
+        """Where the name is defined that is used there: the last definition before it that it can see, else the first
+        in the text, as of a function that is called before it.
+        """
+        if of.defines:
+            return of
+        seen = [found for found in self.occurrences if found.defines and found.name == of.name]
+        before = [f for f in seen if f.start < of.start and (f.name[0] != "%" or f.scope == of.scope[: len(f.scope)])]
+        return before[-1] if before else seen[0] if seen and of.name[0] != "%" else None
+
+    def uses(self, of: Occurrence) -> list[Occurrence]:
+        """Every occurrence of what a name stands for, its definition among them."""
+        home = self.definition(of)
+        return [found for found in self.occurrences if found.name == of.name and self.definition(found) == home]
+
+    def visible(self, offset: int) -> list[Occurrence]:
+        """The definitions that can be named at an offset: values of the braces around it, and all other names."""
+        scope = self._scope(offset)
+        found = [one for one in self.occurrences if one.defines]
+        return [
+            one
+            for one in found
+            if one.name[0] not in "%^" or (one.end < offset and one.scope == scope[: len(one.scope)])
+        ]
+
+    def operation(self, offset: int) -> Operation | None:
+        """The operation whose name is at an offset."""
+        return self._operations.get(self.source.position(offset))
+
+    def type_of(self, definition: Occurrence) -> Attribute | None:
+        """The type of the value that is defined there; None where the program cannot be read."""
+        line_start = self.text.rfind("\n", 0, definition.start) + 1
+        results = _RESULTS.match(self.text, line_start)
+        if results is not None and definition.start < results.end(1):
+            names = [name.partition(":")[0].strip() for name in results[1].split(",")]
+            op = self.operation(results.end())
+            index = names.index(definition.name)
+            return op.results[index].type if op is not None and index < len(op.results) else None
+        line = self.source.position(definition.start)[0]
+        owners = [op for (at, _), op in self._operations.items() if at <= line]
+        for op in reversed(owners):  # the nearest operation with a block that has such an argument
+            for region in op.regions:
+                for argument in (argument for block in region.blocks for argument in block.args):
+                    if argument.name_hint == definition.name[1:]:
+                        return argument.type
+        return None
+
+    def value_of(self, parameter: str) -> str | None:
+        """The text that a parameter stands for; None where it has none yet."""
+        if parameter not in self.parameters:
+            return None
+        try:
+            return expand(f"{self._directives}\n${{{parameter}}}", self.name).expanded.rpartition("\n")[2]
+        except TilefoldError:
+            return None
+
+    @cached_property
+    def parameters(self) -> Sequence[str]:
+        """The names of the parameters, in the order of their declarations."""
+        return tuple(dict.fromkeys(_DECLARED.findall(self.text)))
+
+    @cached_property
+    def _directives(self) -> str:
+        """The lines that declare parameters and choose among them."""
+        lines = (line for line in self.text.splitlines() if line.lstrip().startswith("//"))
+        return "\n".join(lines)
+
+    @cached_property
+    def _operations(self) -> Mapping[tuple[int, int], Operation]:
+        """The operations by the line and column of their names."""
+        found: dict[tuple[int, int], Operation] = {}
+        for op in self.module.walk() if self.module is not None else ():
+            if isinstance(place := op.location, FileLineColLoc):
+                found.setdefault((place.line.data, place.column.data), op)
+        return found
+
+    def _scope(self, offset: int) -> tuple[int, ...]:
+        scope: list[int] = []
+        for match in _NAMES.finditer(self.text, 0, offset):
+            _step(scope, match)
+        return tuple(scope)
+
+    def _occurrences(self) -> Iterator[Occurrence]:
+        scope: list[int] = []
+        parameters = set(self.parameters)
+        for match in _NAMES.finditer(self.text):
+            _step(scope, match)
+            if match["param"]:
+                declares = _DECLARED.match(self.text, self.text.rfind("\n", 0, match.start()) + 1)
+                for name in _PARAM.finditer(match[0]):
+                    start = match.start() + name.start()
+                    if name[0] in parameters:
+                        yield Occurrence(name[0], start, (), declares is not None and declares.start(1) == start)
+            elif name := match["name"]:
+                yield Occurrence(name, match.start(), tuple(scope), self._defines(name, match.start(), match.end()))
+
+    def _defines(self, name: str, start: int, end: int) -> bool:
+        after = self.text[end : end + 40].lstrip(" \t")
+        line = self.text[self.text.rfind("\n", 0, start) + 1 : start]
+        match name[0]:
+            case "@":
+                return _SYMBOL.search(line) is not None
+            case "^":
+                return not line.strip()
+            case "!" | "#":
+                return not line.strip() and after.startswith("=")
+            case _:
+                if after.startswith("=") or (not line.strip() and re.match(r":\d+[ \t]*[=,]", after)):
+                    return True
+                results = _RESULTS.match(self.text, start - len(line))
+                if results is not None and start < results.end(1):
+                    return True
+                # an argument with its type: the types of operands come after a blank
+                return _ARGUMENT.match(self.text, end) is not None or (after.startswith(":") and self._in_header(start))
+
+    def _in_header(self, start: int) -> bool:
+        """Whether the parenthesis around an offset has the arguments of a function, a kernel or a block."""
+        opened = self.text.rfind("(", 0, start)
+        return (
+            ")" not in self.text[opened:start] and _HEADER.search(self.text[max(opened - 80, 0) : opened]) is not None
+        )
+
+
+def _step(scope: list[int], match: re.Match[str]) -> None:
+    """Goes on past a brace."""
+    if match["brace"] == "{":
+        scope.append(match.start())
+    elif match["brace"] == "}" and scope:
+        scope.pop()

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The language server: what editors ask by the Language Server Protocol, answered from a `Document`."""
+
+from functools import lru_cache
+
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+from pygls.workspace import TextDocument
+
+from tilefold.compiler.frontend.diagnostics import Diagnostic, Severity
+from tilefold.editing.completion import completions
+from tilefold.editing.document import Document, Occurrence
+from tilefold.editing.hover import hover
+from tilefold.version import VERSION
+
+_SEVERITIES = {
+    Severity.ERROR: lsp.DiagnosticSeverity.Error,
+    Severity.WARNING: lsp.DiagnosticSeverity.Warning,
+    Severity.REMARK: lsp.DiagnosticSeverity.Information,
+    Severity.NOTE: lsp.DiagnosticSeverity.Hint,
+}
+_KINDS = {
+    "value": lsp.CompletionItemKind.Variable,
+    "symbol": lsp.CompletionItemKind.Function,
+    "type": lsp.CompletionItemKind.Class,
+    "parameter": lsp.CompletionItemKind.Constant,
+    "atom": lsp.CompletionItemKind.EnumMember,
+    "operation": lsp.CompletionItemKind.Method,
+    "dialect": lsp.CompletionItemKind.Module,
+}
+_SYMBOLS = {"@": lsp.SymbolKind.Function, "!": lsp.SymbolKind.Class, "#": lsp.SymbolKind.Constant}
+
+
+@lru_cache(maxsize=8)
+def _document(name: str, text: str) -> Document:
+    return Document(name, text)
+
+
+def make_server() -> LanguageServer:
+    """A server that has opened no file yet."""
+    server = LanguageServer("tilefold", VERSION)
+
+    def of(uri: str) -> tuple[TextDocument, Document]:
+        text = server.workspace.get_text_document(uri)
+        return text, _document(text.filename or uri, text.source)
+
+    def publish(uri: str, *, deep: bool) -> None:
+        text, document = of(uri)
+        faults = document.deep_faults() if deep else document.faults
+        found = [_diagnostic(text, fault) for fault in faults]
+        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, text.version))
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
+    def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
+        publish(params.text_document.uri, deep=True)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
+    def did_save(params: lsp.DidSaveTextDocumentParams) -> None:
+        publish(params.text_document.uri, deep=True)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
+        publish(params.text_document.uri, deep=False)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
+        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(params.text_document.uri, []))
+
+    @server.feature(lsp.TEXT_DOCUMENT_HOVER)
+    def hovers(params: lsp.HoverParams) -> lsp.Hover | None:
+        text, document = of(params.text_document.uri)
+        said = hover(document, text.offset_at_position(params.position))
+        return None if said is None else lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, said))
+
+    @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
+    def definition(params: lsp.DefinitionParams) -> lsp.Location | None:
+        text, document = of(params.text_document.uri)
+        name = document.at(text.offset_at_position(params.position))
+        found = None if name is None else document.definition(name)
+        return None if found is None else lsp.Location(params.text_document.uri, _range(text, found))
+
+    @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
+    def references(params: lsp.ReferenceParams) -> list[lsp.Location]:
+        text, document = of(params.text_document.uri)
+        name = document.at(text.offset_at_position(params.position))
+        found = [] if name is None else document.uses(name)
+        with_it = params.context.include_declaration
+        return [lsp.Location(text.uri, _range(text, one)) for one in found if with_it or not one.defines]
+
+    @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def symbols(params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
+        text, document = of(params.text_document.uri)
+        found: list[lsp.DocumentSymbol] = []
+        for one in document.occurrences:
+            if one.defines and one.name[0] not in "%^":
+                kind = _SYMBOLS.get(one.name[0], lsp.SymbolKind.Variable)
+                found.append(lsp.DocumentSymbol(one.name, kind, _range(text, one), _range(text, one)))
+        return found
+
+    @server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=list('%@!#."{')))
+    def complete(params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
+        text, document = of(params.text_document.uri)
+        offset = text.offset_at_position(params.position)
+        return [
+            lsp.CompletionItem(
+                word.text,
+                kind=_KINDS[word.kind],
+                detail=word.detail or None,
+                documentation=word.documentation or None,
+                text_edit=lsp.TextEdit(_span(text, offset - len(word.typed), offset), word.text),
+                filter_text=word.text,
+            )
+            for word in completions(document, offset)
+        ]
+
+    return server
+
+
+def _diagnostic(text: TextDocument, fault: Diagnostic) -> lsp.Diagnostic:
+    place = fault.place
+    if place is None:
+        where = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
+    else:
+        start = lsp.Position(place.line - 1, place.column - 1)
+        where = _client(text, lsp.Range(start, lsp.Position(place.line - 1, max(place.end, place.column + 1) - 1)))
+    said = f"{fault.message}\nhint: {fault.hint}" if fault.hint else fault.message
+    return lsp.Diagnostic(
+        where, said, _SEVERITIES[fault.severity], None if fault.code is None else str(fault.code), source="tilefold"
+    )
+
+
+def _range(text: TextDocument, name: Occurrence) -> lsp.Range:
+    return _span(text, name.start, name.end)
+
+
+def _span(text: TextDocument, start: int, end: int) -> lsp.Range:
+    def position(offset: int) -> lsp.Position:
+        line = text.source.count("\n", 0, offset)
+        return lsp.Position(line, offset - (text.source.rfind("\n", 0, offset) + 1))
+
+    return _client(text, lsp.Range(position(start), position(end)))
+
+
+def _client(text: TextDocument, range: lsp.Range) -> lsp.Range:
+    """A range whose columns count characters, in the units that the client counts by."""
+    return text.position_codec.range_to_client_units(text.lines, range)

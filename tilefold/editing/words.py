@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The words of a `.cute` file, as editors and pages colour them: one table for Pygments and TextMate grammars."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilefold.compiler.frontend.context import DIALECTS
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A kind of word: a regular expression that Python and Oniguruma read alike, its Pygments token and its TextMate
+    scope. Those `within` a kind are looked for in its text alone.
+    """
+
+    pattern: str
+    token: str
+    scope: str
+    within: "Sequence[Word]" = ()
+
+
+_REST = r"(?:[\w.-]|\$(?!\{))*"
+NAME = rf"(?:[A-Za-z_.]|\$(?!\{{)){_REST}"
+"""The name of a value, symbol, alias or block, after its first character; a value may have a number instead."""
+
+_USE = Word(r"\$\{[^}\n]*\}?", "Name.Variable.Magic", "variable.parameter")
+_PARAM = Word(r"(?<=param)[ \t]+[A-Za-z_]\w*", "Name.Variable.Magic", "variable.parameter")
+_DIRECTIVE_WORD = Word(r"(?<=//)[ \t]*(?:param|assert|if|elif|else|end)\b", "Keyword", "keyword.control.directive")
+
+WORDS: Sequence[Word] = (
+    Word(
+        r"//[ \t]*(?:param|assert|if|elif|else|end)(?![\w-])[^\n]*",
+        "Comment.Preproc",
+        "meta.preprocessor",
+        (_DIRECTIVE_WORD, _PARAM, _USE, Word(r"\"[^\"\n]*\"?|'[^'\n]*'?", "String", "string.quoted")),
+    ),
+    Word(r"//[^\n]*", "Comment.Single", "comment.line.double-slash"),
+    Word(r'"(?:[^"\\\n]|\\.)*"?', "String", "string.quoted.double", (_USE,)),
+    _USE,
+    Word(rf"%(?:{NAME}|\d+)(?:#\d+)?", "Name.Variable", "variable.other"),
+    Word(rf'@(?:{NAME}|"[^"\n]*")', "Name.Function", "entity.name.function"),
+    Word(rf"![A-Za-z_]{_REST}", "Name.Class", "entity.name.type"),
+    Word(rf"#[A-Za-z_]{_REST}", "Name.Constant", "variable.other.constant"),
+    Word(rf"\^(?:{NAME}|\d+)", "Name.Label", "entity.name.label"),
+    Word(rf"\b(?:builtin|{'|'.join(DIALECTS)})\.[a-z_]\w*(?:\.\w+)*", "Keyword", "support.function"),
+    Word(r"\b(?:index|[su]?i\d+|b?f\d+\w*|tf32)\b", "Keyword.Type", "storage.type"),
+    Word(
+        r"\b(?:affine_map|attributes|cluster|dense|else|false|from|gmem|iter_args|loc|min_blocks|module|rmem|smem|step"
+        r"|threads|to|true|unit)\b",
+        "Keyword.Reserved",
+        "keyword.other",
+    ),
+    Word(r"0x[0-9A-Fa-f]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?", "Number", "constant.numeric"),
+    Word(r"->|[-=:,<>()\[\]{}?*%]", "Punctuation", "punctuation"),
+)
+"""The kinds of words; where several fit, the first one does."""
