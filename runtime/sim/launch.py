@@ -57,6 +57,8 @@ class Launch:
     """The clusters that have begun and not ended."""
     begun: "list[list[tuple[int, int]]]" = field(default_factory=lambda: [[]])
     """For each seat the clusters that have begun there: when, and the number of each."""
+    fences: set[str] = field(default_factory=set[str])
+    """The scopes of the kernel's fences."""
     clock: int = 1
     steps: int = 0
     site: Site | None = None

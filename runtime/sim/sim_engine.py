@@ -33,8 +33,8 @@ from .memory.local import LocalSpace
 from .memory.provenance import pieces
 from .memory.spaces import Space
 from .memory.undefined import Trace, UndefinedReadError, agreed
+from .ordering.entries import MAX_THREADS
 from .ordering.liveness import Watch
-from .ordering.races import MAX_THREADS
 from .ordering.schedule import run_cluster
 from .residency import Seats, take_turns
 from .rules import rule_of, runs_in_step

@@ -15,15 +15,16 @@ from .faults import At, SimulationError, Site
 from .launch import Launch
 from .memory.outside import led_outside
 from .memory.undefined import WRITE_FIRST, UndefinedReadError
-from .ordering.clocks import Clock
+from .ordering.clocks import Clock, Own
 from .ordering.cluster import ClusterBarrier, Reach
-from .ordering.races import ASYNC
+from .ordering.entries import ASYNC
 from .values.values import Lanes, Value, anywhere, varies
 
 if TYPE_CHECKING:
     from .ordering.asynchronous import Operation
     from .ordering.mbarrier import Mbarrier
     from .ordering.multiplications import Part
+    from .ordering.releases import Fence, Found, Unheard
     from .ordering.warpgroups import RegisterPool, Warpgroup
 
 Bools: TypeAlias = NDArray[np.bool_]
@@ -185,14 +186,16 @@ class Warp:
     """The place of lane 0 in the clocks of the cluster."""
     first_copy: int | None = None
     """The agent of the copies of lane 0, once an mbarrier waits for such copies."""
-    fenced: Clock | None = None
-    """The knowledge at its last fence."""
+    own: dict[int, Own] = field(default_factory=dict[int, Own])
+    """The knowledge of some lanes that the others lack, such as of one that has acquired for itself."""
+    fences: "list[Fence]" = field(default_factory=lambda: [])
+    """The last fences of its lanes."""
     published: Clock | None = None
     """The knowledge at its last fence of the initialisation of mbarriers."""
-    observed: Clock | None = None
-    """The clocks that relaxed reads since then have found released, joined to its own."""
-    offered: Clock | None = None
-    """The knowledge with which it arrived at the barrier of some warps."""
+    observed: "dict[str, list[Found]]" = field(default_factory=lambda: {})
+    """The clocks that relaxed reads have found released, by the scope of a fence behind them."""
+    unheard: "tuple[Unheard, str] | None" = None
+    """The write that its last acquire has read without learning anything, and the scope of the acquire."""
     _stamps: tuple[int, NDArray[Any] | None, Lanes] | None = None
 
     def __post_init__(self) -> None:

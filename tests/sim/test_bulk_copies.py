@@ -109,8 +109,8 @@ def test_copies(body: str, seed: int | None, completion: Completion) -> None:
 
 def test_copies_of_two_stages_whose_memory_is_used_again() -> None:
     """The same bytes of shared memory are loaded, stored, and loaded again, from the memory stored to."""
-    ring = INIT + one(
-        EXPECT, LOAD, WAIT, "ptx.cp.async.bulk.store %B, %s, %bytes\n", COMMIT, WAIT_GROUP,
+    ring = INIT + one(EXPECT, LOAD) + WAIT + one(
+        "ptx.cp.async.bulk.store %B, %s, %bytes\n", COMMIT, WAIT_GROUP,
         EXPECT, LOAD.replace("%A", "%B"),
     ) + WAIT.replace("even", "odd")  # fmt: skip
     run(ring + USE)

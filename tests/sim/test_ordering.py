@@ -20,6 +20,7 @@ from tilefold.runtime.sim.memory.spaces import Access, Space
 from tilefold.runtime.sim.ordering import asynchronous, clocks
 from tilefold.runtime.sim.ordering.mbarrier import Mbarrier
 from tilefold.runtime.sim.ordering.races import RaceShadow
+from tilefold.runtime.sim.ordering.releases import Releases, fence
 from tilefold.runtime.sim.warp import Block, Cluster, Warp
 
 WARPS = 3
@@ -70,11 +71,10 @@ EVENT = st.one_of(
 @example([("read", 0, 0), ("next cluster", 0, 0), ("read", 0, 0), ("barrier", 0, 0), ("write", 0, 0)], False)
 @given(st.lists(EVENT, min_size=2, max_size=24), st.booleans())
 def test_clocks_order_what_the_model_orders(events: list[tuple[str, int, int]], forgets: bool) -> None:
-    """Warps of one lane that read and write two words of a memory, and synchronise at one address. An atomic write
-    takes the place of the atomic ones before it.
-    """
+    """Warps of one lane that read and write two words of a memory, and synchronise at one address."""
     launch = launch_of(32 * WARPS, 30)
-    shadow, releases = RaceShadow(256, WARPS if forgets else 1, "shared" if forgets else "global"), clocks.Releases()
+    launch.fences.add("gpu")
+    shadow, releases = RaceShadow(256, WARPS if forgets else 1, "shared" if forgets else "global"), Releases()
     cluster, model, number = cluster_of(launch, lanes=1), Model(), 0
     accesses: list[tuple[int, int, bool, bool, int]] = []  # owner, word, writes, atomic, cluster
     left: set[int] = set()
@@ -95,21 +95,17 @@ def test_clocks_order_what_the_model_orders(events: list[tuple[str, int, int]], 
                     merged = any(place == second and not wrote for _, place, wrote, _, _ in accesses)
                     assert expected or (merged and not forgets)  # reads of several warps count as one
                     return
-                if kind == "update":
-                    for index, (who, place, wrote, was_atomic, when) in enumerate(accesses):
-                        if place == second and wrote and was_atomic:
-                            accesses[index] = (who, -1, wrote, was_atomic, when)
                 known.add(len(accesses))
                 accesses.append((owner, second, writes, atomic, number))
             case "release" | "count" | "relaxed write":
-                releases.write(warp, 0, 0, releases=kind != "relaxed write", replaces=kind != "count")
+                releases.write(warp, 0, 0, kind != "relaxed write", kind != "count", "gpu", SITE)
                 mine = set(known) if kind != "relaxed write" else set(model.fenced[first])
                 left = mine | (left if kind == "count" else set())
             case "acquire" | "relaxed read":
-                releases.read(warp, 0, acquires=kind == "acquire")
+                releases.read(warp, 0, kind == "acquire", "gpu")
                 (known if kind == "acquire" else model.observed[first]).update(left)
             case "fence":
-                clocks.fence(warp)
+                fence(warp, "gpu")
                 known |= model.observed[first]
                 model.observed[first], model.fenced[first] = set(), set(known)
             case "barrier":
@@ -117,9 +113,8 @@ def test_clocks_order_what_the_model_orders(events: list[tuple[str, int, int]], 
                 model.join(set(range(WARPS)), set(range(WARPS)))
             case "meet" | "arrive":
                 meeting = [cluster.warps[first], cluster.warps[second]]
-                for one in meeting:
-                    one.offered = clocks.snapshot(one, np.array([0]))
-                clocks.meet_warps(meeting, meeting if kind == "meet" else meeting[1:])
+                offered = [clocks.snapshot(one, np.array([0])) for one in meeting]
+                clocks.meet_warps(offered, meeting if kind == "meet" else meeting[1:])
                 model.join({first, second}, {first, second} if kind == "meet" else {second})
             case _:
                 number += 1
@@ -187,7 +182,7 @@ def wait_at_an_mbarrier(warp: Warp) -> None:
     barrier.arrivals.append(asynchronous.tie(warp, SITE, warp.lane_numbers()))
     barrier.land()
     assert barrier.phase == 1
-    barrier.acquire(warp)
+    barrier.acquire(warp, 0, warp.lane_numbers())
 
 
 @pytest.fixture
@@ -310,8 +305,8 @@ def test_who_waits_for_one_mbarrier_knows_the_copies_that_it_tells_of_only() -> 
     a.land()
     b.land()
     assert reads(space, by_a, 256) == reads(space, issuer, 512) == "E3205"
-    a.acquire(by_a)
-    b.acquire(by_b)
+    a.acquire(by_a, 0, by_a.lane_numbers())
+    b.acquire(by_b, 0, by_b.lane_numbers())
     assert (reads(space, by_a, 256), reads(space, by_a, 512)) == ("fine", "fine")
     assert (reads(space, by_b, 256), reads(space, by_b, 512)) == ("fine", "E3205")
 
@@ -324,7 +319,7 @@ def test_an_mbarrier_tells_of_copies_that_another_has_told_of() -> None:
     a.land()
     b.arrivals.append(asynchronous.tie(issuer, SITE, issuer.lane_numbers()))
     b.land()
-    b.acquire(by_b)
+    b.acquire(by_b, 0, by_b.lane_numbers())
     assert (reads(space, by_a, 256), reads(space, by_b, 256)) == ("E3205", "fine")
 
 
@@ -337,8 +332,9 @@ def test_a_barrier_of_the_block_hands_on_no_copy_that_nobody_waited_for() -> Non
     barrier.land()
     clocks.meet_block(issuer.block)
     assert reads(space, reader, 256) == "E3205"
-    barrier.released = barrier.offered
-    barrier.acquire(issuer)
+    barrier.released.append(barrier.offered)
+    barrier.phase = 1
+    barrier.acquire(issuer, 0, issuer.lane_numbers())
     assert reads(space, reader, 256) == "E3205"
     clocks.meet_block(issuer.block)
     assert reads(space, reader, 256) == "fine"

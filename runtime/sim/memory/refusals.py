@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ..ordering.asynchronous import writers
-from ..ordering.races import ASYNC, Conflict
+from ..ordering.entries import ASYNC
+from ..ordering.races import Conflict
 from ..warp import Warp
 from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, TAKEN
 from .outside import HINT

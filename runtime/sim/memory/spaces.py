@@ -12,8 +12,8 @@ from ....base.errors import Code
 from ...counters import AccessCount
 from ..faults import Site
 from ..ordering.asynchronous import readers
-from ..ordering.clocks import Releases
 from ..ordering.races import RaceShadow
+from ..ordering.releases import Releases
 from ..values.values import Value
 from ..warp import Warp
 from . import costs
@@ -39,6 +39,8 @@ class Access:
     minimum: int = 0
     home: Allocation | None = None
     """The allocation from which the address was computed, where that is known."""
+    scope: str = "gpu"
+    """The threads among which it is atomic, if it is."""
 
     def count(self) -> AccessCount:
         """The counts so far, for the report."""
@@ -244,18 +246,25 @@ class Space:
             refuse(self, warp, access, rows, loading=True)
         self.check_writable(warp, access, rows)
         if self.shadow is not None:
-            conflict = self.shadow.update(warp, rows, width)
+            conflict = self.shadow.update(warp, rows, width, access.scope)
             if conflict is not None:
                 race(self, warp, access, rows, conflict, "changes")
+        self._hear(warp, access, rows, how.acquires)
         data = arena.data[width]
         before = np.empty((len(rows), width), np.uint8)
         for number, (row, lane) in enumerate(zip(rows.tolist(), warp.lane_numbers().tolist(), strict=True)):
             before[number] = data[row]
             data[row] = how.change(number, before[number])
-            self.releases.read(warp, row * width, how.acquires)
-            self.releases.write(warp, row * width, lane, how.releases, replaces=False)
+            self.releases.write(warp, row * width, lane, how.releases, False, access.scope, access.site)
+        if len(rows) > 1 and len(np.unique(rows)) < len(rows):  # lanes hear each other
+            self._hear(warp, access, rows, how.acquires)
         self._tell(warp, access, rows, data[rows])
         return before
+
+    def _hear(self, warp: Warp, access: Access, rows: NDArray[Any], acquires: bool) -> None:
+        """Lets the active lanes learn what was released at the rows that they read."""
+        for row in dict.fromkeys(rows.tolist()):
+            self.releases.read(warp, row * access.width, acquires, access.scope)
 
     def attribute(self, warp: Warp, rows: NDArray[Any], width: int, agent: int) -> None:
         """Records that the changes of rows that the active lanes have just made are those of an asynchronous agent."""
@@ -269,11 +278,10 @@ class Space:
         if not (self.arena.state[width][rows] == READY).all():
             refuse(self, warp, access, rows, loading=True)
         if self.shadow is not None:
-            conflict = self.shadow.observe(warp, rows, width)
+            conflict = self.shadow.observe(warp, rows, width, access.scope)
             if conflict is not None:
                 race(self, warp, access, rows, conflict, "reads")
-        for row in set(rows.tolist()):
-            self.releases.read(warp, row * width, acquires)
+        self._hear(warp, access, rows, acquires)
         return self.arena.data[width][rows]
 
     def publish(self, warp: Warp, access: Access, address: Value, content: Bytes, releases: bool) -> None:
@@ -282,13 +290,13 @@ class Space:
         width = access.width
         self.check_writable(warp, access, rows)
         if self.shadow is not None:
-            conflict = self.shadow.update(warp, rows, width)
+            conflict = self.shadow.update(warp, rows, width, access.scope)
             if conflict is not None:
                 race(self, warp, access, rows, conflict, "writes")
         self._tell(warp, access, rows, content)
         for row, lane, value in zip(rows.tolist(), warp.lane_numbers().tolist(), content, strict=True):
             self.arena.data[width][row] = value
-            self.releases.write(warp, row * width, lane, releases, replaces=True)
+            self.releases.write(warp, row * width, lane, releases, True, access.scope, access.site)
         self.arena.state[width][rows] = READY
 
     def make_mbarrier(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:

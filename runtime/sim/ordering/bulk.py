@@ -18,7 +18,7 @@ from ....base.errors import Code
 from ..warp import Cluster, Warp
 from .asynchronous import Operation, Proxy, is_global
 from .clocks import Clock
-from .races import ATOMIC, PROXIED
+from .entries import ATOMIC, PROXIED
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,8 @@ order. The simulator executes one access after the other and dates them by one c
 that orders. So a clock is a time for each agent, and the holder knows the accesses that were made before that time. A
 barrier joins the clocks of those who meet; a release leaves a clock at its address, and an acquire takes it from there
 (PTX ISA, Memory Consistency Model: causality order, and release and acquire patterns, also those of a fence and a
-relaxed operation). The lanes of a warp share a clock; `Warp.seen` adds the knowledge that each lane has of the others.
+relaxed operation). The lanes of a warp share a clock; `Warp.seen` adds the knowledge that each lane has of the others,
+and `Warp.own` has the clocks that some lanes alone have acquired, until they meet the others.
 
 Accesses of the async proxy come after those by the generic proxy only behind a proxy fence on the way (PTX ISA,
 Proxies). So a clock also has a clock of the accesses that are before those of the async proxy. The fence raises it;
@@ -62,6 +63,13 @@ class Clock:
             total[cluster] = _later(total[cluster], known) if cluster in total else known
         return Clock(self.cluster, times, total, proxies)
 
+    def covers(self, other: "Clock | None") -> bool:
+        """Whether it knows all accesses of its cluster that another one knows."""
+        if other is None:
+            return True
+        shorter = min(len(self.times), len(other.times))
+        return bool((self.times[:shorter] >= other.times[:shorter]).all() and (other.times[shorter:] <= 0).all())
+
     def _joined_proxies(self, others: "Mapping[str, Clock]") -> "Mapping[str, Clock]":
         if not others or others is self.proxies:
             return self.proxies
@@ -69,6 +77,14 @@ class Clock:
         for space, other in others.items():
             total[space] = total.get(space, Clock(self.cluster, np.zeros(0, np.int64))).joined(other)
         return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Own:
+    """What a lane knows beyond its warp, and a time before which it knows all accesses of its cluster."""
+
+    clock: Clock
+    horizon: int
 
 
 def _later(first: Times, second: Times) -> Times:
@@ -99,69 +115,96 @@ def horizon(cluster: "Cluster", clock: Clock) -> int:
 
 
 def learn(warp: "Warp", clock: Clock | None) -> None:
-    """Joins a clock to that of a warp."""
-    if clock is not None:
+    """Joins a clock to those of the active lanes."""
+    if clock is None:
+        return
+    if warp.mask is None:
         warp.clock = warp.clock.joined(clock)
         warp.horizon = horizon(warp.block.cluster, warp.clock)
+        return
+    cache: dict[int, Own] = {}
+    for lane in set(warp.lane_numbers().tolist()):
+        before = warp.own.get(lane)
+        if id(before) not in cache:
+            total = clock if before is None else before.clock.joined(clock)
+            cache[id(before)] = Own(total, horizon(warp.block.cluster, warp.clock.joined(total)))
+        warp.own[lane] = cache[id(before)]
+
+
+def known(warp: "Warp", lanes: NDArray[np.int64] | None = None) -> Clock:
+    """The clock of some lanes of a warp, the active ones unless they are given; without their own accesses."""
+    if not warp.own:
+        return warp.clock
+    chosen = set((warp.lane_numbers() if lanes is None else lanes).tolist())
+    total = warp.clock
+    for own in {id(own): own for lane, own in warp.own.items() if lane in chosen}.values():
+        total = total.joined(own.clock)
+    return total
 
 
 def snapshot(warp: "Warp", lanes: NDArray[np.int64]) -> Clock:
     """The clock of some lanes of a warp now, their own accesses included; advances the time past these."""
-    times = warp.clock.times.copy()
+    clock = known(warp, lanes)
+    times = clock.times.copy()
     own = times[warp.first_index : warp.first_index + warp.lanes]
     np.maximum(own, warp.seen[lanes].max(axis=0), out=own)
     own[lanes] = warp.launch.tick()
-    return Clock(warp.clock.cluster, times, warp.clock.earlier, warp.clock.proxies)
+    return Clock(clock.cluster, times, clock.earlier, clock.proxies)
 
 
-def meet_warps(arrived: "Iterable[Warp]", waiting: "Iterable[Warp]") -> None:
-    """A barrier of some warps: those that waited join the clocks of all that arrived, as they were then."""
-    total = joined(warp.offered for warp in arrived)
+def whole_snapshot(warp: "Warp") -> Clock:
+    """The clock of all lanes of a warp now."""
+    return snapshot(warp, np.arange(warp.lanes))
+
+
+def meet_warps(arrived: "Iterable[Clock]", waiting: "Iterable[Warp]") -> None:
+    """A barrier of some warps: those that wait join the clocks with which all arrived."""
+    total = joined(arrived)
     for warp in waiting:
         learn(warp, total)
 
 
 def meet_block(block: "Block") -> None:
     """A barrier of a block: its warps join their clocks, and know all accesses of its threads."""
-    total = joined(warp.clock for warp in block.warps)
+    total = joined(known(warp, np.arange(warp.lanes)) for warp in block.warps)
     assert total is not None, "a block has warps"
     times = total.times.copy()
     first = block.rank * block.launch.config.threads
     times[first : first + block.launch.config.threads] = block.launch.tick()
     total = Clock(total.cluster, times, total.earlier, total.proxies)
-    known = horizon(block.cluster, total)
+    until = horizon(block.cluster, total)
     for warp in block.warps:
-        warp.clock, warp.horizon = total, known
+        warp.clock, warp.horizon = total, until
+        warp.own.clear()
 
 
 def meet_lanes(warp: "Warp", lanes: NDArray[np.int64]) -> None:
-    """A barrier of lanes of a warp: they join their times, and know all accesses of each other. Of warps in step, all
+    """A barrier of lanes of a warp: they join their clocks, and know all accesses of each other. Of warps in step, all
     lanes of each.
     """
     if warp.is_several:
         warp.seen[lanes] = warp.launch.tick()
         return
-    known = warp.seen[lanes].max(axis=0)
-    known[lanes] = warp.launch.tick()
-    warp.seen[lanes] = known
-
-
-def fence(warp: "Warp") -> None:
-    """A fence of the active lanes: relaxed writes after it release, relaxed reads before it acquire."""
-    learn(warp, warp.observed)
-    warp.observed = None
-    warp.fenced = snapshot(warp, warp.lane_numbers())
+    seen = warp.seen[lanes].max(axis=0)
+    seen[lanes] = warp.launch.tick()
+    warp.seen[lanes] = seen
+    if warp.own:
+        learn(warp, joined({id(own): own.clock for lane, own in warp.own.items() if lane in lanes}.values()))
+        if warp.mask is None:
+            warp.own.clear()
 
 
 def fence_proxy(warp: "Warp", spaces: "Iterable[str]") -> None:
     """A fence of the active lanes between the proxies: all that they know is before later accesses to these memories by
     the async proxy, or is released to that of tensor maps.
     """
-    known = replace(snapshot(warp, warp.lane_numbers()), proxies=MappingProxyType({}))
-    proxies = dict(warp.clock.proxies)
-    for space in spaces:
-        proxies[space] = known.joined(proxies.get(space))
-    warp.clock = replace(warp.clock, proxies=proxies)
+    now = replace(snapshot(warp, warp.lane_numbers()), proxies=MappingProxyType({}))
+    _know_proxies(warp, dict.fromkeys(spaces, now))
+
+
+def _know_proxies(warp: "Warp", proxies: "Mapping[str, Clock]") -> None:
+    """Adds clocks of proxies to those of the active lanes."""
+    learn(warp, Clock(warp.clock.cluster, np.zeros(0, np.int64), proxies=proxies))
 
 
 def acquired(address: int) -> str:
@@ -171,36 +214,5 @@ def acquired(address: int) -> str:
 
 def acquire_map(warp: "Warp", address: int) -> None:
     """A fence of the active lanes: their tensor copies see the map at an address as it was released before."""
-    if (released := warp.clock.proxies.get(TENSOR_MAPS)) is not None:
-        name = acquired(address)
-        proxies = {**warp.clock.proxies, name: released.joined(warp.clock.proxies.get(name))}
-        warp.clock = replace(warp.clock, proxies=proxies)
-
-
-class Releases:
-    """The clocks that were released at the addresses of a state space."""
-
-    def __init__(self) -> None:
-        self._at: dict[int, Clock] = {}
-
-    def write(self, warp: "Warp", address: int, lane: int, releases: bool, replaces: bool) -> None:
-        """An atomic write by a lane: it leaves the clock of the lane now, or at its last fence.
-
-        A write that reads as well joins the clock that was there: it continues the release sequence.
-        """
-        left = snapshot(warp, np.array([lane])) if releases else warp.fenced
-        before = None if replaces else self._at.get(address)
-        if left is not None:
-            self._at[address] = left.joined(before)
-        elif replaces:
-            self._at.pop(address, None)
-
-    def read(self, warp: "Warp", address: int, acquires: bool) -> None:
-        """An atomic read: it joins the clock that was left at the address, at once or at the next fence."""
-        left = self._at.get(address)
-        if left is None:
-            return
-        if acquires:
-            learn(warp, left)
-        else:
-            warp.observed = warp.clock.joined(left).joined(warp.observed)
+    if (released := known(warp).proxies.get(TENSOR_MAPS)) is not None:
+        _know_proxies(warp, {acquired(address): released})

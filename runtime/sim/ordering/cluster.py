@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ..faults import Site
-from .clocks import Clock, joined, learn, snapshot
+from .clocks import Clock, joined, known, learn, snapshot
+from .releases import fenced
 
 if TYPE_CHECKING:
     from ..warp import Block, Cluster, Warp
@@ -51,9 +52,9 @@ class ClusterBarrier:
             text = f"arrives at the cluster barrier in phase {self.phase} again, without a wait since it arrived last"
             warp.fault(Code.SIM_CLUSTER_BARRIER, site, lane, text, "let each arrival be followed by one wait")
         self.arrived[places], self.due[places] = True, self.phase
-        known = joined((warp.fenced, warp.published)) if relaxed else snapshot(warp, lanes)
-        if known is not None:
-            self.offered = known.joined(self.offered)
+        offered = joined((fenced(warp), warp.published)) if relaxed else snapshot(warp, lanes)
+        if offered is not None:
+            self.offered = offered.joined(self.offered)
         self._advance(warp.block.cluster)
 
     def awaited(self, warp: "Warp", site: Site) -> int:
@@ -110,7 +111,7 @@ class Reach:
         threads = cluster.launch.config.threads
         for rank in np.unique(ranks[others]).tolist():
             lane = int(lanes[(ranks == rank).argmax()])
-            if is_ordered and warp.clock.times[rank * threads : (rank + 1) * threads].max() <= cluster.start:
+            if is_ordered and known(warp).times[rank * threads : (rank + 1) * threads].max() <= cluster.start:
                 text = f"reaches into the shared memory of {cluster.name(rank)}, which may not have begun"
                 warp.fault(Code.SIM_PEER_BEGIN, site, lane, text, f"{_SYNC}, before the first access to a peer")
             if rank in self.ended:
@@ -123,9 +124,9 @@ class Reach:
     def end(self, block: "Block") -> None:
         """A block ends. SimulationError (E3220) if it does not know all accesses of peers to its shared memory."""
         self.ended.add(block.rank)
-        known = joined(warp.clock for warp in block.warps)
-        assert known is not None, "a block has warps"
-        late = self.times[block.rank] >= np.maximum(known.times[: self.times.shape[1]], 1)
+        total = joined(known(warp, np.arange(warp.lanes)) for warp in block.warps)
+        assert total is not None, "a block has warps"
+        late = self.times[block.rank] >= np.maximum(total.times[: self.times.shape[1]], 1)
         if late.any():
             place = int(late.argmax())
             warp = next(w for w in block.cluster.warps if 0 <= place - w.first_index < w.lanes)

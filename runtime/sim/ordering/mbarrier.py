@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Mbarriers: phases, arrivals, bytes of transactions, and the order that they establish (PTX ISA, mbarrier)."""
 
+from collections import deque
 from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....dialects.ptx import MAX_ARRIVALS, MAX_TRANSACTION
 from ..warp import Cluster, Warp
 from .asynchronous import Arrival, Operation
 from .bulk import Transfer
-from .clocks import Clock, learn
+from .clocks import Clock, learn, snapshot
+
+PHASES = 64
+"""Phases of which an mbarrier keeps what they order; who lags behind by more learns too much."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,8 +45,10 @@ class Mbarrier:
     """The last arrival in this phase: in words, its warp and its lane."""
     offered: Clock | None = None
     """The knowledge of those that have arrived."""
-    released: Clock | None = None
-    """The knowledge of those that arrived in complete phases."""
+    released: deque[Clock | None] = field(default_factory=lambda: deque[Clock | None](maxlen=PHASES))
+    """The knowledge of those that arrived up to the end of each of the last complete phases."""
+    observed: dict[Warp, NDArray[np.int64]] = field(default_factory=dict[Warp, NDArray[np.int64]])
+    """The last phase that each lane of a warp has waited for, -1 for none."""
 
     def __post_init__(self) -> None:
         self.pending = self.expected
@@ -60,7 +69,8 @@ class Mbarrier:
         if self.pending == 0 and self.bytes == 0:
             self.phase += 1
             self.pending = self.expected
-            self.released, self.last = self.offered, None
+            self.released.append(self.offered)
+            self.last = None
         return None
 
     def arrive(self, count: int, known: Clock | None, warp: Warp, lane: int, who: str = "") -> str | None:
@@ -121,9 +131,32 @@ class Mbarrier:
         """The arrivals of all phases so far."""
         return (self.phase + 1) * self.expected - self.pending
 
-    def acquire(self, warp: Warp) -> None:
-        """Lets a warp know the accesses before the arrivals of all complete phases."""
-        learn(warp, self.released)
+    def acquire(self, warp: Warp, parity: int, lanes: NDArray[np.int64]) -> None:
+        """Lets lanes of a warp that have waited for a parity know the accesses before the arrivals up to that phase.
+
+        Later phases may be complete by now, but need not be when a thread goes on. So it is the first phase of the
+        parity that the lanes have not waited for, unless they know by other means that the phase behind it is complete.
+        """
+        observed = self.observed.setdefault(warp, np.full(warp.lanes, -1))
+        before = warp.mask_state()
+        for last in np.unique(observed[lanes]).tolist():
+            chosen = lanes[observed[lanes] == last]
+            phase = last + (last % 2 != parity)
+            warp.narrow(np.isin(np.arange(warp.lanes), chosen))
+            mine = None
+            while phase + 2 < self.phase:
+                mine = snapshot(warp, chosen) if mine is None else mine
+                if not mine.covers(self._released(phase + 1)):
+                    break
+                phase += 2
+            observed[chosen] = phase
+            if phase >= 0:
+                learn(warp, self._released(phase))
+            warp.restore(before)
+
+    def _released(self, phase: int) -> Clock | None:
+        """The knowledge of those that arrived up to the end of a complete phase, or of the first that is kept."""
+        return self.released[max(phase - self.phase, -len(self.released))] if self.released else None
 
 
 def misled(cluster: Cluster) -> str:

@@ -8,8 +8,7 @@ time. The idea of keeping only the last writer, and the last
 reader where reads are ordered, is FastTrack's (Flanagan and Freund, PLDI 2009).
 """
 
-from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,37 +16,34 @@ from numpy.typing import NDArray
 
 from ....base.target import WARP
 from ..memory.arena import WIDTHS
+from .clocks import known
+from .entries import (
+    AGENT,
+    ASYNC,
+    ATOMIC,
+    MORE,
+    PROXIED,
+    SCOPE_CLUSTER,
+    SCOPE_CTA,
+    SEVERAL,
+    SEVERAL_BLOCKS,
+    SEVERAL_LANES,
+    SEVERAL_WARPS,
+    Entries,
+    known_until,
+    place_of,
+    read_by_several,
+    times_of,
+)
 
 if TYPE_CHECKING:
     from ..warp import Warp
-    from .clocks import Clock
-
-AGENT = (1 << 27) - 1
-ASYNC = 1 << 26
-"""The agent is one of asynchronous operations of a cluster, not a thread of the launch."""
-PROXIED = 1 << 27
-"""The write was made by the async proxy, for whose later accesses it needs no proxy fence."""
-ATOMIC = 1 << 28
-"""The access was atomic, so that other atomic ones do not conflict with it."""
-_SEVERAL_LANES = 1 << 29
-"""More than one lane of the agent's warp has read the byte."""
-_SEVERAL_WARPS = 1 << 30
-"""Threads of more than one warp of the agent's block have read the byte."""
-_SEVERAL_BLOCKS = 1 << 31
-"""Threads of more than one block of the agent's cluster have read the byte; of several clusters where it is 0."""
-_BEYOND_WARP = _SEVERAL_WARPS | _SEVERAL_BLOCKS
-_SEVERAL = _SEVERAL_LANES | _BEYOND_WARP
-
-MAX_THREADS = ASYNC - 1
-"""The most threads of a launch that can be told apart."""
-
-Entries = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """Access number `index` of a request conflicts at byte `byte` with a write, or else a read, of `agent`, made at
-    `time`.
+    `time`. Where both are atomic, it is as the scope of one of them does not have the other's thread: `narrow`.
     """
 
     index: int
@@ -55,6 +51,7 @@ class Conflict:
     agent: int
     time: int
     with_write: bool
+    narrow: bool = False
 
 
 class RaceShadow:
@@ -74,6 +71,8 @@ class RaceShadow:
         self._reads: Entries = np.zeros((tables, size // self._granule), np.int64)
         self._latest: Entries = self._reads[0].copy()
         """The latest of the reads in all tables, where these are several."""
+        self._covered: dict[int, dict[int, int]] = {}
+        """By byte, the times of writes that later atomic ones have covered, by agent and whether they are atomic."""
         self._view()
 
     def _view(self) -> None:
@@ -90,6 +89,7 @@ class RaceShadow:
         self._writes, self._reads = np.repeat(self._writes, parts), np.repeat(self._reads, parts, 1)
         self._latest = np.repeat(self._latest, parts)
         self._granule = width
+        self._covered = {byte + part * width: writes for byte, writes in self._covered.items() for part in range(parts)}
         self._view()
 
     def reset(self) -> None:
@@ -97,6 +97,7 @@ class RaceShadow:
         self._writes[:] = 0
         self._reads[:] = 0
         self._latest[:] = 0
+        self._covered.clear()
 
     def by_async(self, rows: NDArray[Any], width: int) -> NDArray[np.bool_]:
         """Which rows the async proxy has written last."""
@@ -120,35 +121,103 @@ class RaceShadow:
         """Which entries are not ordered before the access that the active lanes make now; None if all are. Where that
         is `atomic`, atomic entries need no order.
         """
+        horizon = _horizon(warp)
         if self._forgets:
-            bad = entries >= warp.horizon << 32
+            bad = entries >= horizon << 32
         elif not entries.any():
             return None
         else:  # accesses of other clusters, too
             before = (entries < warp.block.cluster.start << 32) | ((entries & AGENT) == 0)  # 0 is several clusters
             if len(warp.launch.begun) > 1:
-                before |= _place(warp, entries) < 0
-            bad = (entries >= warp.horizon << 32) | (before & (entries != 0))
+                before |= place_of(warp, entries) < 0
+            bad = (entries >= horizon << 32) | (before & (entries != 0))
         if atomic:
             bad &= (entries & ATOMIC) == 0
         if not bad.any():
             return None
         chosen, lanes = entries[bad], np.nonzero(bad)[0]
-        own = (chosen & (AGENT | _SEVERAL)) == warp.active_agents()[lanes]
-        bad[bad] = ~own & (chosen >> 32 >= _known_until(warp, lanes, chosen))
+        own = (chosen & (AGENT | SEVERAL)) == warp.active_agents()[lanes]
+        bad[bad] = ~own & (chosen >> 32 >= known_until(warp, lanes, chosen))
         return bad if bad.any() else None
 
-    def _first_write(self, warp: "Warp", rows: NDArray[Any], width: int, atomic: bool = False) -> Conflict | None:
+    def _first_write(
+        self, warp: "Warp", rows: NDArray[Any], width: int, atomic: bool = False, scope: str = "gpu"
+    ) -> Conflict | None:
         """The first conflict of the active lanes' accesses with an earlier write."""
         if width < self._granule:
             self._refine(width)
         entries = self._write_rows[width][rows]
-        bad = self._unordered(warp, entries, atomic)
-        return None if bad is None else _first(bad, entries, True, width)
+        bad = self._unordered(warp, entries & ~SEVERAL, atomic)
+        if bad is not None:
+            return _first(bad, entries, True, width)
+        if not (entries & SEVERAL).any() and scope in ("gpu", "sys"):
+            return None
+        conflict = self._first_of_more(warp, rows, entries, atomic) if (entries & MORE).any() else None
+        return self._out_of_scope(warp, entries, width, scope) if conflict is None and atomic else conflict
 
-    def _first_access(self, warp: "Warp", rows: NDArray[Any], width: int, atomic: bool = False) -> Conflict | None:
+    def _out_of_scope(self, warp: "Warp", entries: Entries, width: int, scope: str) -> Conflict | None:
+        """The first conflict with an atomic write where the scope of one does not have the thread of the other."""
+        unordered = self._unordered(warp, entries & ~SEVERAL)
+        if unordered is None:
+            return None
+        cluster, place = warp.block.cluster, place_of(warp, entries & ~SEVERAL)
+        threads = warp.launch.config.threads
+        cta, within_cluster = (entries & SCOPE_CTA) != 0, (entries & SCOPE_CLUSTER) != 0
+        same_block = (place >= 0) & (place // threads == warp.block.rank)
+        same_cluster = (place >= 0) & (place < cluster.threads)
+        bad = ((cta | (scope == "cta")) & ~same_block) | ((within_cluster | (scope == "cluster")) & ~same_cluster)
+        bad &= unordered
+        return replace(_first(bad, entries, True, width), narrow=True) if bad.any() else None
+
+    def _first_of_more(self, warp: "Warp", rows: NDArray[Any], entries: Entries, atomic: bool) -> Conflict | None:
+        """The first conflict with a write that later atomic ones have taken the place of."""
+        horizon, start = _horizon(warp), 0 if self._forgets else warp.block.cluster.start
+        if not self._forgets and len(warp.launch.begun) > 1:
+            horizon = start  # another cluster may have written since
+        known: set[int] = set()
+        for index, place in np.argwhere((entries & MORE) != 0).tolist():
+            byte = self._granule * (int(rows[index]) * entries.shape[1] + place)
+            if byte in known:
+                continue
+            open = [
+                time << 32 | agent & AGENT
+                for agent, time in self._covered[byte].items()
+                if not (atomic and agent & ATOMIC) and not start <= time < horizon
+            ]
+            if not open:
+                known.add(byte)
+                continue
+            writes, before = np.array([open]), warp.mask_state()
+            warp.spread(int(warp.lane_numbers()[index]), 1)
+            bad = self._unordered(warp, writes)
+            warp.restore(before)
+            if bad is not None:
+                entry = int(writes[bad][0])
+                return Conflict(index, place * self._granule, entry & AGENT, entry >> 32, True)
+        return None
+
+    def _cover(self, warp: "Warp", rows: NDArray[Any], entries: Entries) -> NDArray[np.bool_]:
+        """Keeps the writes that are covered by atomic ones now: plain ones, and atomic ones that nothing orders; which
+        entries have such.
+        """
+        more, atomic = (entries & MORE) != 0, (entries & ATOMIC) != 0
+        covered = (entries != 0) & ~atomic
+        other = atomic & ((entries & AGENT) != warp.active_agents()[:, None])
+        unordered = self._unordered(warp, np.where(other, entries & ~SEVERAL, 0)) if other.any() else None
+        if unordered is not None:
+            covered |= unordered
+        for index, place in np.argwhere(covered).tolist():
+            byte = self._granule * (int(rows[index]) * entries.shape[1] + place)
+            entry = int(entries[index, place])
+            others = self._covered.get(byte, {}) if more[index, place] else {}
+            self._covered[byte] = {**others, entry & (AGENT | ATOMIC): entry >> 32}
+        return more | covered
+
+    def _first_access(
+        self, warp: "Warp", rows: NDArray[Any], width: int, atomic: bool = False, scope: str = "gpu"
+    ) -> Conflict | None:
         """The first conflict of the active lanes' writes with an earlier access."""
-        conflict = self._first_write(warp, rows, width, atomic)
+        conflict = self._first_write(warp, rows, width, atomic, scope)
         if conflict is not None:
             return conflict
         tables = self._read_rows[width]
@@ -192,10 +261,10 @@ class RaceShadow:
             own = rows + warp.lane_numbers() // WARP * (self._reads.shape[1] // table.shape[1])
         earlier, now = table[own], warp.stamps()
         concurrent = self._unordered(warp, earlier)
-        table[own] = now if concurrent is None else np.where(concurrent, _shared(warp, earlier, now), now)
+        table[own] = now if concurrent is None else np.where(concurrent, read_by_several(warp, earlier, now), now)
         shared = ((table[own, 0] ^ now[:, 0]) & AGENT) != 0
         if shared.any():  # lanes of this request read the same bytes
-            table[own[shared]] |= _SEVERAL_WARPS if warp.is_several and not self._forgets else _SEVERAL_LANES
+            table[own[shared]] |= SEVERAL_WARPS if warp.is_several and not self._forgets else SEVERAL_LANES
         if len(self._reads) > 1:
             self._latest_rows[width][rows] = now
         return None
@@ -208,9 +277,9 @@ class RaceShadow:
         earlier, now = table[rows], np.full((len(rows), 1), warp.launch.clock << 32 | agent)
         concurrent = self._unordered(warp, earlier)
         if concurrent is not None:
-            concurrent &= (earlier & (AGENT | _SEVERAL)) != agent
+            concurrent &= (earlier & (AGENT | SEVERAL)) != agent
             # an entry has one agent, which cannot stand for copies and threads: nobody counts as knowing both
-            shared = now & ~AGENT | _SEVERAL_BLOCKS if agent & ASYNC else _shared(warp, earlier, now)
+            shared = now & ~AGENT | SEVERAL_BLOCKS if agent & ASYNC else read_by_several(warp, earlier, now)
             now = np.where(concurrent, shared, now)
         table[rows] = now
         if len(self._reads) > 1:
@@ -236,24 +305,29 @@ class RaceShadow:
         """
         entries = self._write_rows[width][rows]
         bad = (entries != 0) & (entries & PROXIED == 0)
-        fenced = warp.clock.proxies.get(proxy)
+        fenced = known(warp).proxies.get(proxy)
         if fenced is not None and bad.any():
             chosen = entries[bad]
-            bad[bad] = chosen >> 32 >= _times_of(fenced, warp, chosen)
+            bad[bad] = chosen >> 32 >= times_of(fenced, warp, chosen)
         return _first(bad, entries, True, width) if bad.any() else None
 
-    def update(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
-        """Records that the active lanes write `rows` atomically; the first conflict with an earlier access that is not
-        atomic.
+    def update(self, warp: "Warp", rows: NDArray[Any], width: int, scope: str = "gpu") -> Conflict | None:
+        """Records that the active lanes write `rows` atomically in a scope; the first conflict with an earlier access
+        that is not atomic, or not in that scope.
         """
-        conflict = self._first_access(warp, rows, width, atomic=True)
+        conflict = self._first_access(warp, rows, width, True, scope)
         if conflict is None:
-            self._write_rows[width][rows] = warp.stamps() | ATOMIC
+            table = self._write_rows[width]
+            more = self._cover(warp, rows, table[rows])
+            flags = ATOMIC | {"cta": SCOPE_CTA, "cluster": SCOPE_CLUSTER}.get(scope, 0)
+            table[rows] = np.where(more, MORE, 0) | warp.stamps() | flags
         return conflict
 
-    def observe(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
-        """Records that the active lanes read `rows` atomically; the first conflict with a write that is not atomic."""
-        conflict = self._first_write(warp, rows, width, atomic=True)
+    def observe(self, warp: "Warp", rows: NDArray[Any], width: int, scope: str = "gpu") -> Conflict | None:
+        """Records that the active lanes read `rows` atomically in a scope; the first conflict with a write that is not
+        atomic, or not in that scope.
+        """
+        conflict = self._first_write(warp, rows, width, True, scope)
         if conflict is not None:
             return conflict
         table = self._own_reads(warp, rows, width)
@@ -263,7 +337,7 @@ class RaceShadow:
         if concurrent is None:
             table[rows] = now
         else:  # together they count as a plain read, unless all are atomic
-            joined = _shared(warp, earlier, np.where((earlier & ATOMIC) != 0, now, plain))
+            joined = read_by_several(warp, earlier, np.where((earlier & ATOMIC) != 0, now, plain))
             table[rows] = np.where(concurrent, joined, now)
         if len(self._reads) > 1:
             self._latest_rows[width][rows] = now
@@ -284,85 +358,12 @@ class RaceShadow:
         return None
 
 
-def _known_until(warp: "Warp", lanes: NDArray[Any], entries: Entries) -> NDArray[np.int64]:
-    """The time before which active lane `lanes[i]` knows the accesses of the agents that `entries[i]` stands for."""
-    cluster, times = warp.block.cluster, warp.clock.times
-    index = _place(warp, entries)
-    here = (index >= 0) & (index < len(times))
-    index = np.where(here, index, 0)
-    until = np.where(here, times[index], 0)
-    lane = index - warp.first_index
-    own = warp.lane_numbers()[lanes]
-    same = here & (lane // WARP == own // WARP) & (lane < warp.lanes) & ((entries & _BEYOND_WARP) == 0)
-    if same.any():
-        width = warp.seen.shape[1]
-        seen = np.maximum(warp.seen[own], times[warp.first_index :][: warp.lanes].reshape(-1, width)[own // WARP])
-        one = seen[np.arange(len(lanes)), np.where(same, lane % WARP, 0)]
-        until[same] = np.where((entries & _SEVERAL_LANES) != 0, seen.min(axis=1), one)[same]
-    for flag, starts in zip((_SEVERAL_LANES, _SEVERAL_WARPS, _SEVERAL_BLOCKS), cluster.groups, strict=True):
-        shared = here & ~same & ((entries & flag) != 0)
-        if shared.any():
-            least = np.minimum.reduceat(times[: cluster.threads], starts)
-            until[shared] = least[np.searchsorted(starts, index[shared], "right") - 1]
-    for position in np.flatnonzero(~here).tolist() if warp.clock.earlier else ():
-        until[position] = _known_earlier(warp.clock, warp, int(entries[position]))
-    return until
-
-
-def _times_of(clock: "Clock", warp: "Warp", entries: Entries) -> NDArray[np.int64]:
-    """The time before which a clock has the accesses of the agents, one each, that `entries` stand for."""
-    index = _place(warp, entries)
-    here = (index >= 0) & (index < len(clock.times))
-    until = np.zeros(len(entries), np.int64)
-    until[here] = clock.times[index[here]]
-    for position in np.flatnonzero(~here).tolist() if clock.earlier else ():
-        until[position] = _known_earlier(clock, warp, int(entries[position]))
-    return until
-
-
-def _place(warp: "Warp", entries: Entries) -> NDArray[np.int64]:
-    """The places of agents in the clocks of the warp's cluster; -1 for those of other clusters."""
-    cluster = warp.block.cluster
-    agent = entries & AGENT
-    copy, seat = np.divmod(agent & ~ASYNC, len(warp.launch.begun))
-    thread, is_copy = agent - cluster.first_agent, (agent & ASYNC) != 0
-    is_own = np.where(is_copy, seat == cluster.seat, (thread >= 0) & (thread < cluster.threads))
-    place = np.where(is_copy, cluster.threads + copy, thread)
-    return np.where((entries >> 32 >= cluster.start) & is_own, place, -1)
-
-
-def _known_earlier(clock: "Clock", warp: "Warp", entry: int) -> int:
-    """The time before which a clock has the accesses of a thread of another cluster, or of its warp or block."""
-    agent, cluster = entry & AGENT, warp.block.cluster
-    if agent & ASYNC:
-        copy, seat = divmod(agent & ~ASYNC, len(warp.launch.begun))
-        begun = warp.launch.begun[seat]
-        number = begun[bisect_right(begun, (entry >> 32, MAX_THREADS)) - 1][1]
-        thread = cluster.threads + copy
-    else:
-        number, thread = divmod(agent - 1, cluster.threads)
-    times = clock.earlier.get(number)
-    if not agent or times is None or thread >= len(times):
-        return 0
-    flags = _SEVERAL_LANES, _SEVERAL_WARPS, _SEVERAL_BLOCKS
-    starts = [starts for flag, starts in zip(flags, cluster.groups, strict=True) if entry & flag]
-    if not starts:
-        return int(times[thread])
-    least = np.minimum.reduceat(times[: cluster.threads], starts[-1])
-    return int(least[np.searchsorted(starts[-1], thread, "right") - 1])
-
-
-def _shared(warp: "Warp", earlier: Entries, now: Entries) -> Entries:
-    """The entries for reads made now of bytes that others have read, with no order between."""
-    place = _place(warp, earlier)
-    threads, lane = warp.launch.config.threads, place - warp.first_index
-    same_warp = (
-        (lane // WARP == warp.lane_numbers()[:, None] // WARP) & (lane < warp.lanes) & ((earlier & _BEYOND_WARP) == 0)
-    )
-    same_block = (place // threads == warp.block.rank) & ((earlier & _SEVERAL_BLOCKS) == 0)
-    same_cluster = (place >= 0) & (place < warp.block.cluster.threads)
-    flag = np.where(same_warp, _SEVERAL_LANES, np.where(same_block, _SEVERAL_WARPS, _SEVERAL_BLOCKS))
-    return np.bitwise_or(np.where(same_cluster, now, now & ~AGENT), flag)
+def _horizon(warp: "Warp") -> int:
+    """A time before which all active lanes know all accesses of their cluster."""
+    if warp.own and warp.active and warp.active_lanes is not None and warp.active_lanes[0] == warp.active_lanes[-1]:
+        own = warp.own.get(int(warp.active_lanes[0]))
+        return warp.horizon if own is None else max(own.horizon, warp.horizon)
+    return warp.horizon
 
 
 def _first(conflict: NDArray[np.bool_], entries: Entries, with_write: bool, width: int) -> Conflict:

@@ -7,20 +7,18 @@ from itertools import groupby
 from random import Random
 from typing import TypeAlias
 
-import numpy as np
-
 from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
 from ..faults import SimulationError, Site
 from ..translate import Barrier, Code, Event, Pause, Suspension, Until
 from ..warp import Block, Cluster, Warp
 from .bulk import drain, leave
-from .clocks import meet_block, meet_warps, snapshot
+from .clocks import Clock, meet_block, meet_warps, whole_snapshot
 from .liveness import Watch
 from .mbarrier import misled, progress
 
-Entry: TypeAlias = tuple[Warp, Suspension, Barrier]
-"""A warp at a barrier."""
+Entry: TypeAlias = tuple[Warp, Suspension, Barrier, Clock | None]
+"""A warp at a barrier, and the knowledge with which it has arrived where not all threads of the block meet."""
 Held: TypeAlias = list[tuple[Warp, Suspension, Until]]
 """The warps that wait at mbarriers."""
 
@@ -37,14 +35,14 @@ class Meeting:
     @property
     def waiting(self) -> list[Warp]:
         """The warps that wait here."""
-        return [warp for warp, _, barrier in self.arrived if barrier.waits]
+        return [warp for warp, _, barrier, _ in self.arrived if barrier.waits]
 
     def is_complete(self, left: Sequence[Warp]) -> bool:
         """Whether all that meet here have arrived, where these warps of the block have not returned: whole warps that
         have do not count among all threads of the block from sm_70 on. Each warp counts as 32 threads (PTX ISA, bar).
         """
-        warp, _, barrier = self.arrived[-1]
-        for _, _, other in self.arrived:
+        warp, _, barrier, _ = self.arrived[-1]
+        for _, _, other, _ in self.arrived:
             if other.threads != barrier.threads:
                 counts = " and ".join("all" if n is None else str(n) for n in (other.threads, barrier.threads))
                 text = f"warps meet at barrier {barrier.id} with different numbers of threads, {counts}"
@@ -60,15 +58,12 @@ class Meeting:
         if self.arrived[0][2].threads is None and len(left) == len(self.block.warps):
             meet_block(self.block)
         else:
-            if self.arrived[0][2].threads is None:
-                for warp in left:
-                    warp.offered = snapshot(warp, np.arange(warp.lanes))
-            meet_warps([warp for warp, _, _ in self.arrived], self.waiting)
-        votes = [barrier.votes for _, _, barrier in self.arrived if barrier.votes is not None]
+            meet_warps([offered or whole_snapshot(warp) for warp, _, _, offered in self.arrived], self.waiting)
+        votes = [barrier.votes for _, _, barrier, _ in self.arrived if barrier.votes is not None]
         totals = sum(part.holding for part in votes), sum(part.threads for part in votes)
         for part in votes:
             part.holding, part.threads = totals
-        released = [(warp, run) for warp, run, barrier in self.arrived if barrier.waits]
+        released = [(warp, run) for warp, run, barrier, _ in self.arrived if barrier.waits]
         self.phase, self.arrived = self.phase + 1, []
         return released
 
@@ -129,11 +124,10 @@ def run_cluster(cluster: Cluster, code: Code, order: Random | None, watch: Watch
         else:
             key = warp.block.rank, event.id
             meeting = meetings.setdefault(key, Meeting(warp.block, event.id))
-            meeting.arrived.append((warp, run, event))
+            offered = None if event.threads is None else whole_snapshot(warp)
+            meeting.arrived.append((warp, run, event, offered))
             if not event.waits:
                 ready.append((warp, run))
-            if event.threads is not None:
-                warp.offered = snapshot(warp, np.arange(warp.lanes))
             left = [other for other in warp.block.warps if other not in ended]
             if meeting.is_complete(left):
                 ready.extend(meeting.release(left))
@@ -154,7 +148,7 @@ def _wake(held: Held, ready: list[tuple[Warp, Suspension]]) -> bool:
 
 def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> None:
     """Raises the fault of warps that wait for ever: it names each barrier and mbarrier and its missing arrivals."""
-    stuck = [(warp, barrier.site, f"barrier {m.number}", None) for m in meetings for warp, _, barrier in m.arrived
+    stuck = [(warp, barrier.site, f"barrier {m.number}", None) for m in meetings for warp, _, barrier, _ in m.arrived
              if barrier.waits]  # fmt: skip
     stuck += [(warp, until.site, until.describe()[0], until) for warp, _, until in held]
     first, site, place, until = min(stuck, key=_culprit)

@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 from ....dialects import ptx
 from ..faults import site_of
 from ..memory.spaces import Atomic, Space
-from ..ordering.clocks import fence
+from ..ordering.releases import fence
 from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator
 from ..values.rounding import narrow
 from ..values.values import Kind
@@ -97,6 +97,7 @@ def _atom(op: ptx.AtomOp | ptx.RedOp, t: Translator) -> Step | Suspending:
     pointer, value, kind = t.slot(op.ptr), t.slot(op.value), t.kind(op.value)
     space, change = _shared_space(t, op.ptr), changes(op.kind.data, kind)
     access = t.access(op, space.name, "atomic", kind.bytes)
+    access.scope = op.scope_name
     result = t.slot(op.result) if isinstance(op, ptx.AtomOp) else None
     acquires, releases = _orders(op.order_name)
 
@@ -115,6 +116,7 @@ def _cas(op: ptx.AtomCasOp, t: Translator) -> Step | Suspending:
     pointer, compare, value, result = t.slot(op.ptr), t.slot(op.compare), t.slot(op.value), t.slot(op.result)
     kind, space = t.kind(op.value), _shared_space(t, op.ptr)
     access = t.access(op, space.name, "atomic", kind.bytes)
+    access.scope = op.scope_name
     acquires, releases = _orders(op.order_name)
 
     def step(warp: Warp) -> None:
@@ -134,6 +136,7 @@ def _load_acquire(op: ptx.LoadAcquireOp, t: Translator) -> Suspending:
     pointer, result, kind = t.slot(op.ptr), t.slot(op.result), t.kind(op.result)
     space = _shared_space(t, op.ptr)
     access = t.access(op, space.name, "load", kind.bytes)
+    access.scope = op.scope_name
     pause = Pause(site_of(op), _look(space, pointer), space.name)
 
     def run(warp: Warp) -> Suspension:
@@ -148,6 +151,7 @@ def _store_release(op: ptx.StoreReleaseOp, t: Translator) -> Step:
     pointer, value, kind = t.slot(op.ptr), t.slot(op.value), t.kind(op.value)
     space = _shared_space(t, op.ptr)
     access = t.access(op, space.name, "store", kind.bytes)
+    access.scope = op.scope_name
 
     def step(warp: Warp) -> None:
         registers = warp.registers
@@ -157,7 +161,9 @@ def _store_release(op: ptx.StoreReleaseOp, t: Translator) -> Step:
 
 
 def _fence(op: ptx.FenceOp, t: Translator) -> Step:
-    return fence
+    scope = op.scope_name
+    t.launch.fences.add(scope)
+    return lambda warp: fence(warp, scope)
 
 
 def _nanosleep(op: ptx.NanosleepOp, t: Translator) -> Suspending:

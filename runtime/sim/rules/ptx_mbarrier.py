@@ -187,8 +187,8 @@ def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierTryWa
         for barrier, lanes in barriers.by_row(warp):
             for lane in lanes.tolist():
                 complete[lane] = _is_complete(barrier, int(parities[lane]), completes)
-            if complete[lanes].any():
-                barrier.acquire(warp)
+            for value in set(parities[lanes[complete[lanes]]].tolist()):
+                barrier.acquire(warp, value, lanes[complete[lanes] & (parities[lanes] == value)])
         warp.registers[done] = complete
 
     return Suspending(run)
@@ -199,18 +199,22 @@ def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
 
     def run(warp: Warp) -> Suspension:
         parities = _parities(barriers, warp, warp.registers[parity])
-        waits = [(barrier, n) for barrier, lanes in barriers.by_row(warp) for n in set(parities[lanes].tolist())]
+        waits = [
+            (barrier, n, lanes[parities[lanes] == n])
+            for barrier, lanes in barriers.by_row(warp)
+            for n in set(parities[lanes].tolist())
+        ]
 
         def incomplete() -> Iterator[Mbarrier]:
-            return (barrier for barrier, value in waits if not _is_complete(barrier, value, True))
+            return (barrier for barrier, value, _ in waits if not _is_complete(barrier, value, True))
 
         def describe() -> tuple[str, str]:
             barrier = next(incomplete())
             return f"the mbarrier at {barriers.shared.show_row(barrier.row, MBARRIER_BYTES)}", barrier.missing()
 
         yield Until(lambda: not any(incomplete()), barriers.site, describe)
-        for barrier, _ in waits:
-            barrier.acquire(warp)
+        for barrier, value, lanes in waits:
+            barrier.acquire(warp, value, lanes)
 
     return Suspending(run)
 

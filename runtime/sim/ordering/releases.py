@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Releases and acquires: fences, and the clocks that atomic writes leave at addresses (PTX ISA, Memory Consistency
+Model: release and acquire patterns, scope, moral strength).
+
+A release orders the accesses before it before those behind an acquire if the scope of each has the thread of the other.
+A fence and a relaxed access have the narrower one of their scopes. Fences are of the threads that execute them.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .clocks import Clock, joined, learn, snapshot
+
+if TYPE_CHECKING:
+    from ..faults import Site
+    from ..warp import Warp
+
+WIDENING = ("cta", "cluster", "gpu", "sys")
+"""The scopes, each within the next."""
+
+Bools: TypeAlias = NDArray[np.bool_]
+Home: TypeAlias = tuple[int, int]
+"""A block, by the number of its cluster and its rank."""
+
+
+def narrower(first: str, second: str) -> str:
+    """The scope of the two that has fewer threads."""
+    return min(first, second, key=WIDENING.index)
+
+
+def reaches(scope: str, one: Home, other: Home) -> bool:
+    """Whether a scope around a thread of one block has the threads of the other."""
+    return one == other or (scope == "cluster" and one[0] == other[0]) or scope in ("gpu", "sys")
+
+
+def home(warp: "Warp") -> Home:
+    """The block of a warp."""
+    return warp.block.cluster.number, warp.block.rank
+
+
+@dataclass(slots=True, eq=False)
+class Fence:
+    """The last fence of a scope of some `lanes`: what their warp knew, their accesses up to the time included."""
+
+    scope: str
+    lanes: Bools
+    clock: Clock
+    seen: NDArray[np.int64]
+    time: int
+
+    def of(self, warp: "Warp", lane: int) -> Clock:
+        """The clock of one of the lanes at the fence."""
+        times = self.clock.times.copy()
+        own = times[warp.first_index : warp.first_index + warp.lanes]
+        np.maximum(own, self.seen[lane], out=own)
+        own[lane] = self.time
+        return Clock(self.clock.cluster, times, self.clock.earlier, self.clock.proxies)
+
+
+@dataclass(slots=True, eq=False)
+class Found:
+    """Clocks that relaxed reads of some `lanes` have found, for a fence of a scope behind them."""
+
+    lanes: Bools
+    clock: Clock
+
+
+def fence(warp: "Warp", scope: str) -> None:
+    """A fence of the active lanes: relaxed writes after it release, relaxed reads before it acquire."""
+    live = warp.live()
+    if found := warp.observed.pop(scope, None):
+        before = warp.mask_state()
+        for one in found:
+            if (one.lanes & live).any():
+                warp.narrow(one.lanes & live)
+                learn(warp, one.clock)
+                warp.restore(before)
+        kept = [one for one in found if not (one.lanes <= live).all()]
+        for one in kept:
+            one.lanes = one.lanes & ~live
+        if kept:
+            warp.observed[scope] = kept
+    kept_fences: list[Fence] = []
+    for other in warp.fences:
+        if other.scope == scope:
+            other.lanes = other.lanes & ~live
+        if other.lanes.any():
+            kept_fences.append(other)
+    lanes = warp.lane_numbers()
+    clock = snapshot(warp, lanes)
+    own = clock.times[warp.first_index : warp.first_index + warp.lanes]
+    own[:] = warp.clock.times[warp.first_index : warp.first_index + warp.lanes]  # those of each lane alone: see `of`
+    warp.fences = [*kept_fences, Fence(scope, live, clock, warp.seen.copy(), warp.launch.clock)]
+
+
+def fenced(warp: "Warp") -> Clock | None:
+    """What the active lanes knew at their last fences."""
+    lanes = warp.lane_numbers().tolist()
+    return joined(fence.of(warp, lane) for fence in warp.fences for lane in lanes if fence.lanes[lane])
+
+
+@dataclass(frozen=True, slots=True)
+class Unheard:
+    """A write that an acquire has read without learning anything: its operation, its scope, and whether it releases."""
+
+    site: "Site"
+    agent: int
+    scope: str
+    releases: bool
+
+
+@dataclass(slots=True)
+class Releases:
+    """The clocks that were released at the addresses of a state space: of the scope of the GPU or system, those of each
+    block and scope, and the last write of each.
+    """
+
+    _wide: dict[int, Clock] = field(default_factory=dict[int, Clock])
+    _of: dict[int, dict[tuple[Home, str], Clock]] = field(default_factory=dict[int, dict[tuple[Home, str], Clock]])
+    _last: dict[int, Unheard] = field(default_factory=dict[int, Unheard])
+
+    def write(
+        self, warp: "Warp", address: int, lane: int, releases: bool, replaces: bool, scope: str, site: "Site"
+    ) -> None:
+        """An atomic write by a lane: it leaves the clock of the lane now, or at its last fences.
+
+        A write that reads as well joins the clocks that were there: it continues the release sequence.
+        """
+        if replaces:
+            self._wide.pop(address, None)
+            self._of.pop(address, None)
+        left: dict[str, Clock | None] = {}
+        if releases:
+            left[scope] = snapshot(warp, np.array([lane]))
+        for one in warp.fences:
+            if one.lanes[lane]:
+                reach = narrower(one.scope, scope)
+                left[reach] = one.of(warp, lane).joined(left.get(reach))
+        self._last[address] = Unheard(site, int(warp.agents[lane]), scope, bool(left))
+        for reach, clock in left.items():
+            assert clock is not None
+            there = self._of.setdefault(address, {})
+            key = home(warp), reach
+            there[key] = clock.joined(there.get(key))
+            if reach in ("gpu", "sys"):
+                self._wide[address] = clock.joined(self._wide.get(address))
+
+    def read(self, warp: "Warp", address: int, acquires: bool, scope: str) -> None:
+        """An atomic read: it joins the clocks that were left at the address, at once or at the next fence."""
+        if acquires:
+            left = self._reaching(warp, address, scope)
+            learn(warp, left)
+            last = self._last.get(address)
+            if last is not None and last.agent not in warp.agents:
+                reached = left is not None and last.scope in ("gpu", "sys")
+                warp.unheard = None if reached and last.releases and scope in ("gpu", "sys") else (last, scope)
+            return
+        live = warp.live()
+        for other in warp.launch.fences:
+            left = self._reaching(warp, address, narrower(scope, other))
+            if left is None:
+                continue
+            found = warp.observed.setdefault(other, [])
+            same = next((one for one in found if (one.lanes == live).all()), None)
+            if same is None:
+                found.append(Found(live, left))
+            else:
+                same.clock = left.joined(same.clock)
+
+    def _reaching(self, warp: "Warp", address: int, scope: str) -> Clock | None:
+        """The clocks at an address that reach an acquire of a scope."""
+        there = self._of.get(address)
+        if there is None:
+            return None
+        here = home(warp)
+        wide = scope in ("gpu", "sys")
+        clocks = [self._wide.get(address)] if wide else []
+        for (block, reach), clock in there.items():
+            if reach in ("gpu", "sys") and wide:
+                continue  # part of the first
+            if reaches(reach, block, here) and reaches(scope, here, block):
+                clocks.append(clock)
+        known = [clock for clock in clocks if clock is not None]
+        if not known:
+            return None
+        total = warp.clock  # joins of other clusters' clocks belong to this one's
+        for clock in known:
+            total = total.joined(clock)
+        return total
