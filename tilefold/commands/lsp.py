@@ -7,6 +7,9 @@ import logging
 from tilefold.base.errors import Code, TilefoldError
 
 _EPILOG = """\
+examples:
+  tilefold lsp    as editors start it
+
 An editor starts this command and talks with it over standard input and output, by the Language Server Protocol: faults
 as they are typed, types and pictures of layouts on hover, definitions, references, an outline and completion. When a
 file is opened or saved, it is lowered as well, so that the faults that passes find are shown. No kernel is run.
