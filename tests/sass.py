@@ -2,30 +2,12 @@
 """Machine code as text, by nvdisasm of the package nvidia-cuda-nvdisasm, and the instructions in it."""
 
 import re
-import subprocess
 from collections import Counter
-from functools import cache
-from importlib.metadata import distribution
-from pathlib import Path
-from tempfile import TemporaryDirectory
+
+from tilefold.compiler.machine.nvdisasm import disassembled
 
 _INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", re.MULTILINE)
 _FUNCTION = re.compile(r"^\.text\.(\S+):$", re.MULTILINE)
-
-
-@cache
-def _nvdisasm() -> str:
-    files = distribution("nvidia-cuda-nvdisasm").files or ()
-    return next(str(file.locate()) for file in files if file.stem == "nvdisasm")
-
-
-def disassembled(cubin: bytes) -> str:
-    """Machine code as nvdisasm prints it."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "kernel.cubin")
-        path.write_bytes(cubin)
-        done = subprocess.run([_nvdisasm(), "-c", str(path)], capture_output=True, text=True, timeout=120, check=True)
-        return done.stdout
 
 
 def instructions(cubin: bytes) -> dict[str, Counter[str]]:

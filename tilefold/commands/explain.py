@@ -35,6 +35,8 @@ examples:
   tilefold explain E3206                    the cause of an error, an example, and the cure
   tilefold explain                          all codes
   tilefold explain kernel.cute              the decisions of the compiler, line by line
+  tilefold explain kernel.cute --source     what each line became: operations, PTX, machine code
+  tilefold explain kernel.cute --source=sass    the machine code, with the line of each instruction
   tilefold explain kernel.cute --costs      what the lines cost, and what would cost less
 """
 
@@ -49,6 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_parameters(group)
     add_target(group, None, f"{DEFAULT_ARCH}, or one that supports the kernel")
     group.add_argument("--costs", action="store_true", help="print what each line costs, as simulated")
+    group.add_argument(
+        "--source",
+        nargs="?",
+        const="lines",
+        choices=("lines", "ir", "ptx", "sass"),
+        metavar="=FORM",
+        help="print what each line became at stage instr, in PTX and in machine code; =ir, =ptx or =sass print that "
+        "form, each of its lines with the line of the source that it is from",
+    )
     group.add_argument("-o", "--output", metavar="OUT", help="write to this file")
     add_launch(group)
     add_simulation(group)
@@ -76,13 +87,23 @@ def _explain_file(args: argparse.Namespace) -> int:
 
     program = load(read_source(args), args.target)
     with program.explaining():
-        if args.costs:
+        if args.source:
+            text = _source(program, args.source)
+        elif args.costs:
             text = "\n".join(map(str, _costs(args, program)))
         else:
             remarks = program.remarks(program.simulated_target("instr"))
             text = "".join(f"{remark.diagnostic.render()}\n" for remark in remarks)
     write_output(text, args.output)
     return 0
+
+
+def _source(program: "Program", form: str) -> str:
+    """The map from the source to its code, or from the code in one form back."""
+    from tilefold.profiling.source_text import by_code, by_lines, source_map
+
+    found = source_map(program, program.simulated_target("instr"))
+    return by_lines(found, program.source) if form == "lines" else by_code(found, form, program.source)
 
 
 def _costs(args: argparse.Namespace, program: "Program") -> "Iterator[Costs]":

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The map from the source to its code and back: made of a program, and as text."""
+
+from pathlib import Path
+
+from tilefold.base.errors import Code
+from tilefold.base.target import Target
+from tilefold.compiler.emit.lineinfo import source_files
+from tilefold.compiler.frontend.source import Source
+from tilefold.compiler.machine.assemble import AssembleError
+from tilefold.compiler.machine.nvdisasm import disassembled
+from tilefold.compiler.reports.listing import Lister
+from tilefold.compiler.reports.source_map import CodeLine, SourceMap, Spot, ir_lines, ptx_lines, sass_lines
+from tilefold.lowering import Program
+from tilefold.runtime.settings import ptxas_settings
+
+FORMS = ("ir", "ptx", "sass")
+
+
+def source_map(program: Program, target: Target) -> SourceMap:
+    """The operations of stage `instr`, the PTX and the machine code of a program, by the lines of its source.
+
+    Machine code is left out where there is no assembler for the kernel or no nvdisasm. Raises ProgramError where a pass
+    refuses the program.
+    """
+    module = program.reached("instr", target)
+    files = source_files(program.entries(target))
+    forms = {
+        "ir": ir_lines(Lister().list(module)),
+        "ptx": ptx_lines(program.ptx(target, lines=True), files),
+    }
+    try:
+        with_lines = Program(program.source, program.module, program.context, program.target, program.cache, lines=True)
+        text = disassembled(with_lines.cubin(target).code, ptxas_settings().cuda_home)
+    except AssembleError as error:
+        if error.code != Code.ASSEMBLE_UNAVAILABLE:
+            raise
+        return SourceMap(forms, {"sass": error.message})
+    return SourceMap({**forms, "sass": sass_lines(text, files)}, {})
+
+
+def by_lines(found: SourceMap, source: Source) -> str:
+    """Each line of the source, followed by the code that it became."""
+    parts: list[str] = []
+    for file, line in found.spots():
+        parts.append(f"{_name((file, line))}: {source.line_of(file, line).strip()}")
+        parts += [f"  {form:4} {code.number:>5}  {code.text.strip()}" for form, code in found.at((file, line))]
+    return _text(parts, found)
+
+
+def by_code(found: SourceMap, form: str, source: Source) -> str:
+    """The code in one form, each line with that of the source before it, and the text of this where it changes."""
+    lines = found.forms.get(form, ())
+    width = max((len(_name(line.spot)) for line in lines if line.spot is not None), default=0)
+    parts: list[str] = []
+    last: Spot | None = None
+    for line in lines:
+        if line.spot is not None and line.spot != last:
+            parts.append(f"{_name(line.spot):{width}}  // {source.line_of(*line.spot).strip()}")
+            last = line.spot
+        parts.append(_coded(line, width))
+    return _text(parts, found)
+
+
+def _coded(line: CodeLine, width: int) -> str:
+    return f"{_name(line.spot) if line.spot else '':{width}}  {line.text.expandtabs(8)}".rstrip()
+
+
+def _text(parts: list[str], found: SourceMap) -> str:
+    parts += [f"no {form}: {why}" for form, why in found.missing.items()]
+    return "".join(f"{part}\n" for part in parts)
+
+
+def _name(spot: Spot) -> str:
+    return f"{Path(spot[0]).name}:{spot[1]}"
