@@ -2,6 +2,7 @@
 """Settings: the one place that reads environment variables."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,11 @@ class PtxasSettings:
     program: str
     cuda_home: str
     always: bool
+
+
+def given_settings() -> Mapping[str, str]:
+    """The settings of tilefold that this process has been given, for a process that is to do the same."""
+    return {name: value for name, value in sorted(os.environ.items()) if name.startswith("TILEFOLD_")}
 
 
 def ptxas_settings() -> PtxasSettings:

@@ -123,6 +123,7 @@ def _main(words: list[str]) -> int:
             words = import_module("tilefold.commands.opt").with_pass_options(words)
         words = ["--remarks=text" if word == "--remarks" else word for word in words]  # the next word is no form
         args = build_parser(words).parse_args(words)
+        args.words = words
         return args.execute(args)
     except TilefoldError as error:
         return _report(error)

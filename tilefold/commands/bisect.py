@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code
 from tilefold.base.target import DEFAULT_ARCH
-from tilefold.commands.launching import add_launch, add_simulation, launches_to_simulate, simulation
+from tilefold.commands.launching import add_launch, add_repro, add_simulation, launches_to_simulate, simulation
 from tilefold.commands.options import add_file, add_target, read_source
 from tilefold.messages import print_diagnostics
 
@@ -47,10 +47,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_launch(parser)
     add_simulation(parser)
+    add_repro(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Searches launch by launch; 1 if a pass changes one, or one fails as it was written."""
+    if args.repro is None:
+        return _execute(args)
+    from tilefold.commands.recording import recorded
+
+    return recorded(args, _execute)
+
+
+def _execute(args: argparse.Namespace) -> int:
     from tilefold.compiler.pass_runner import InternalError
     from tilefold.lowering import load
 

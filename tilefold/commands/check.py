@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH
-from tilefold.commands.launching import add_launch, add_simulation, launches_to_simulate, simulation
+from tilefold.commands.launching import add_launch, add_repro, add_simulation, launches_to_simulate, simulation
 from tilefold.commands.options import add_file, add_target, read_source
 from tilefold.output import write_output
 
@@ -49,10 +49,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="OUT", help="write the report to this file")
     add_launch(parser)
     add_simulation(parser)
+    add_repro(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Checks launch by launch; 1 if a fault is found."""
+    if args.repro is None:
+        return _execute(args)
+    from tilefold.commands.recording import recorded
+
+    return recorded(args, _execute)
+
+
+def _execute(args: argparse.Namespace) -> int:
     from tilefold.checking.check import STAGES
     from tilefold.checking.report import Report, merged
     from tilefold.lowering import EXECUTABLE_STAGES, load

@@ -57,6 +57,15 @@ def add_simulation(parser: Options) -> None:
     )
 
 
+def add_repro(parser: argparse.ArgumentParser) -> None:
+    """Declares `--repro`."""
+    parser.add_argument(
+        "--repro",
+        metavar="DIR",
+        help="if the command fails, write this folder, which repeats it elsewhere: program, arguments, script",
+    )
+
+
 def check_limits(args: argparse.Namespace) -> None:
     """TilefoldError (E4003) for a budget below 1."""
     limits = ("--max-steps", args.max_steps), ("--max-memory", args.max_memory), ("--resident", args.resident)

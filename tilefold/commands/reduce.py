@@ -4,16 +4,12 @@
 import argparse
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH
 from tilefold.commands.launching import add_launch, add_simulation, changes, check_limits, run_options
 from tilefold.commands.options import add_file, add_target, pairs, read_source
 from tilefold.output import write_output
-
-if TYPE_CHECKING:
-    from tilefold.compiler.frontend.source import Source
 
 _EPILOG = """\
 The program is run first, as by `tilefold bisect`, to see how it fails: a pass crashes or refuses it, the kernel is at
@@ -48,37 +44,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Reduces the program. TilefoldError for one that does not fail."""
-    from tilefold.compiler.frontend.context import make_context
-    from tilefold.compiler.frontend.program import parse_program, print_program
-    from tilefold.reduction.reduce import Reducer
+    from tilefold.reduction.failure import Conditions
+    from tilefold.reduction.reduce import reduced
 
     check_limits(args)
     if not args.seconds > 0:
         raise TilefoldError(Code.CLI_VALUE, f"--seconds {args.seconds:g}: must be more than 0")
-    source, context = read_source(args), make_context()
-    text = print_program(parse_program(source, context), header=True)
-    is_interesting = _by_command(args, text) if args.test is not None else _by_failure(args, source)
-    _progress(f"the program: {len(text.splitlines())} lines")
-    reducer = Reducer(text, context, is_interesting, args.seconds, _progress)
-    write_output(reducer.run(), args.output)
+    source = read_source(args)
+    if args.test is not None:
+        is_interesting = _by_command(args, source.expanded)
+    else:
+        given = Conditions(args.target, args.passes, changes(args), pairs(args.arg, "--arg"), run_options(args))
+        is_interesting = given.interest(source, _progress)
+    write_output(reduced(source, is_interesting, args.seconds, _progress), args.output)
     return 0
 
 
 def _progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
-
-
-def _by_failure(args: argparse.Namespace, source: "Source") -> Callable[[str], bool]:
-    """Whether a program fails as the given one does."""
-    from tilefold.reduction.failure import Conditions
-
-    given = Conditions(args.target, args.passes, changes(args), pairs(args.arg, "--arg"), run_options(args))
-    failure = given.failure(source)
-    if failure is None:
-        message = f"{source.name} does not fail: no fault, every check holds, and no pass changes it"
-        raise TilefoldError(Code.CLI_VALUE, message, "--test COMMAND reduces a program for which a command fails")
-    _progress(f"to be kept: {failure}")
-    return given.keeping(failure, source)
 
 
 def _by_command(args: argparse.Namespace, text: str) -> Callable[[str], bool]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH
-from tilefold.commands.launching import add_launch, add_simulation, changes, check_limits, run_options
+from tilefold.commands.launching import add_launch, add_repro, add_simulation, changes, check_limits, run_options
 from tilefold.commands.options import (
     add_cache,
     add_file,
@@ -84,6 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write an argument's final values to a .npy file",
     )
     add_simulation(parser)
+    add_repro(parser)
     parser.add_argument(
         "--counters", action="store_true", help="print the counters of the simulator: instructions, memory"
     )
@@ -101,6 +102,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Runs the host function, or the launches in order; 1 if a check fails."""
+    if args.repro is None:
+        return _execute(args)
+    from tilefold.commands.recording import recorded
+
+    return recorded(args, _execute)
+
+
+def _execute(args: argparse.Namespace) -> int:
     from tilefold.lowering import load
     from tilefold.runtime.cute_ir.host_engine import entry_point
 

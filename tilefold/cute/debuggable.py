@@ -4,6 +4,7 @@
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, SupportsIndex
 
 from tilefold.base.errors import TilefoldError
@@ -12,6 +13,8 @@ from tilefold.runtime.options import LaunchAttributes, RunOptions, launch_attrib
 from .untraced import untraced
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tilefold.bisection.verdict import Verdict
     from tilefold.checking.report import Report
     from tilefold.profiling.line_costs import Costs
@@ -124,6 +127,63 @@ class DebuggableCall(ABC):
         rehearsal = self._rehearsal(grid, block, attributes, RunOptions(races, max_steps, max_memory, seed))
         try:
             return rehearsal.costs()
+        except TilefoldError as error:
+            raise shown(error) from error.__cause__
+
+    @untraced
+    def repro(
+        self,
+        folder: "str | PathLike[str]",
+        grid: Size,
+        block: Size,
+        *,
+        command: str = "check",
+        outputs: Collection[str] = (),
+        cluster: Size | None = None,
+        seed: int = 0,
+    ) -> "Path":
+        """Writes a folder that repeats a launch elsewhere, without this program: the kernel and its launch as text, the
+        arguments as arrays, and a script that executes a command of tilefold on them: `run`, `check`, `bisect` or
+        `reduce`. The arguments named in `outputs` count as unwritten. Returns the script.
+
+        Raises TilefoldError (E4002) where the folder cannot be written.
+        """
+        from pathlib import Path
+
+        attributes = launch_attributes(cluster) if cluster is not None else ()
+        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(seed=seed))
+        try:
+            rehearsal.reproduction(command, outputs).write(Path(folder))
+        except TilefoldError as error:
+            raise shown(error) from error.__cause__
+        return Path(folder) / "repro.py"
+
+    @untraced
+    def reduce(
+        self,
+        folder: "str | PathLike[str]",
+        grid: Size,
+        block: Size,
+        *,
+        seconds: float = 60,
+        outputs: Collection[str] = (),
+        cluster: Size | None = None,
+        seed: int = 0,
+    ) -> str:
+        """Writes a folder as `repro` does, and shrinks the kernel in it while it fails in the same way: a pass crashes
+        or changes it, or it is at fault. Returns the text of the small kernel.
+
+        Raises TilefoldError (E4003) for a launch that does not fail, (E4002) where the folder cannot be written.
+        """
+        from pathlib import Path
+
+        from .reproducing import reduce_folder
+
+        attributes = launch_attributes(cluster) if cluster is not None else ()
+        options = RunOptions(seed=seed)
+        rehearsal = self._rehearsal(grid, block, attributes, options)
+        try:
+            return reduce_folder(Path(folder), rehearsal.reproduction("bisect", outputs), options, seconds)
         except TilefoldError as error:
             raise shown(error) from error.__cause__
 

@@ -26,6 +26,7 @@ from .launch import on_host
 
 if TYPE_CHECKING:
     from tilefold.compiler.frontend.diagnostics import Place
+    from tilefold.reproduction.folder import Reproduction
 
     from .debuggable import DebuggableCall
 
@@ -73,6 +74,14 @@ class Rehearsal:
         with built.program.explaining():
             faults = merged(list(checked.faults(stages)))
         return Report((built.name,), tuple(stages), faults)
+
+    def reproduction(self, command: str, outputs: Collection[str] = ()) -> "Reproduction":
+        """The files that repeat the launch by a command; see `KernelCall.repro`."""
+        from .reproducing import reproduction
+
+        built = self.call.build(self.block)
+        _keep, arguments = self._copies(outputs)
+        return reproduction(built, self.config, arguments(), self.options, command)
 
     def _copies(self, outputs: Collection[str]) -> tuple[HostTensors, Callable[[], dict[str, Argument]]]:
         """A function that copies the arguments, those of `outputs` without values. The arrays live as long as the first

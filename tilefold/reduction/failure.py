@@ -89,8 +89,15 @@ class Conditions:
         except ProgramError as error:
             return Failure(Kind.REFUSED, ", ".join(sorted({str(d.code) for d in error.diagnostics if d.code})))
 
-    def keeping(self, failure: Failure, source: Source) -> Callable[[str], bool]:
-        """A function that tells whether the program of a text fails as that of `source` does."""
+    def interest(self, source: Source, progress: Callable[[str], None]) -> Callable[[str], bool]:
+        """A function that tells whether the program of a text fails as that of `source` does; `progress` hears how that
+        is. TilefoldError (E4003) for one that does not fail.
+        """
+        failure = self.failure(source)
+        if failure is None:
+            message = f"{source.name} does not fail: no fault, every check holds, and no pass changes it"
+            raise TilefoldError(Code.CLI_VALUE, message, "--test COMMAND reduces a program for which a command fails")
+        progress(f"to be kept: {failure}")
         bounded = self._bounded(source, failure)
 
         def keeps(text: str) -> bool:

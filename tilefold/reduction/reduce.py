@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program, print_program
-from tilefold.compiler.frontend.source import plain_source
+from tilefold.compiler.frontend.source import Source, plain_source
 
 from .edits import (
     GRIDS,
@@ -33,6 +34,10 @@ Edit = Callable[[ModuleOp], None]
 """A change of a module, in place."""
 
 
+def _silently(line: str) -> None:
+    """Hears of the progress of a search, and says nothing."""
+
+
 class _TimeUpError(Exception):
     """No time is left."""
 
@@ -48,7 +53,7 @@ class Reducer:
     context: Context
     is_interesting: Callable[[str], bool]
     seconds: float
-    progress: Callable[[str], None] = lambda line: None
+    progress: Callable[[str], None] = _silently
     tried: int = 0
     complete: bool = False
     _seen: set[str] = field(default_factory=set[str])
@@ -126,6 +131,19 @@ class Reducer:
     def _numbers(self, parts: re.Pattern[str]) -> None:
         while any(map(self._try, smaller_numbers(self.text, parts))):
             pass
+
+
+def reduced(
+    source: Source,
+    is_interesting: Callable[[str], bool],
+    seconds: float,
+    progress: Callable[[str], None] = _silently,
+) -> str:
+    """The smallest program of interest that is found in some seconds, from the program of a source."""
+    context = make_context()
+    text = print_program(parse_program(source, context), header=True)
+    progress(f"the program: {len(text.splitlines())} lines")
+    return Reducer(text, context, is_interesting, seconds, progress).run()
 
 
 def _removing(start: int, end: int) -> Edit:
