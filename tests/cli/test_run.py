@@ -11,6 +11,7 @@ from tilefold.base.target import Target
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, ModuleOp
 
+from tests.bisection.test_bisect import planted, without_barrier
 from tests.cli.kernels import SCALE, write
 from tests.project.tree import ROOT
 from tilefold.cli import main
@@ -54,7 +55,23 @@ def test_stages_that_differ_are_an_error(tmp_path: Path, capsys: Capture, monkey
     twice = "%two = arith.constant 2.0 : f32\n%w = arith.mulf %v, %two : f32"
     path = write(tmp_path, SCALE.replace("%w = arith.addf %v, %v : f32", twice))
     assert run(path, "--stage", "all") == 1
-    assert "error[E3108]: stage index leaves other values in 'B' than the stage before it" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "error[E3108]: stage index leaves " in said.err
+    assert " in B[0, 0] instead of " in said.err
+    assert "; 256 of 256 elements differ: the kernel is right at stage atoms, and a pass after it changes" in said.err
+    assert "hint: `tilefold bisect` names the pass" in said.err
+    assert "stage instr" not in said.out
+
+
+def test_a_stage_that_is_at_fault_is_told_apart(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with planted(monkeypatch, "lower-tensors", without_barrier):
+        path = str(ROOT / "examples" / "transpose.cute")
+        assert run(path, "--stage", "all", "--launch", "padded_f32") == 1
+    said = capsys.readouterr().err
+    assert "error[E3108]: the next stage is at fault: the kernel is right at stage atoms, and a pass" in said
+    assert "error[E32" in said
 
 
 def test_a_failed_check_names_the_first_wrong_element(tmp_path: Path, capsys: Capture) -> None:

@@ -9,6 +9,7 @@ from xdsl.passes import ModulePass
 
 from tilefold.base.errors import Code
 from tilefold.base.target import Target
+from tilefold.bisection.assembly import assembler_changes
 from tilefold.bisection.emission import Discrepancy, discrepancies
 from tilefold.bisection.steps import Step, steps
 from tilefold.bisection.trial import Difference, Outcome, Trial, difference
@@ -41,8 +42,8 @@ def bisect(
     gpu: "Executable[Artifact] | None" = None,
 ) -> Verdict:
     """Launches the program as it was written and after each pass that changes it, until an outcome differs; compares
-    the PTX with the last step, if that is at stage `instr`; and at last launches on a GPU, if one is given, where
-    floats may differ within the tolerance of their type.
+    the PTX with the last step, if that is at stage `instr`, and the machine code; and at last launches on a GPU, if one
+    is given, where floats may differ within the tolerance of their type.
 
     Raises ProgramError where a pass refuses the program, InternalError where one fails, and TilefoldError for a launch
     that cannot begin.
@@ -64,16 +65,21 @@ def bisect(
         last, stage = step, step.stage
     if stage != "instr":
         return Verdict(reference, stage)
-    wrong = wrong_emission(last.module, trial.kernel, program.simulated_target("instr"))
-    if wrong or gpu is None or reference.fault is not None:
+    target = program.simulated_target("instr")
+    wrong = wrong_emission(last.module, trial.kernel, target)
+    if wrong or reference.fault is not None:
         return Verdict(reference, stage, emission=wrong)
+    usual = list(map(str, passes)) == list(map(str, passes_to_instr(program, target)))
+    notes = assembler_changes(program, trial.kernel, target) if usual else ()
+    if gpu is None:
+        return Verdict(reference, stage, notes=notes)
     step = Step(last.number + 1, f"machine code for {gpu.where}", stage, last.module, last.lister)
     arguments = trial.arguments()
     outcome = Outcome(arguments, reference.printed, seconds=gpu.launch(trial.config, arguments).seconds)
     found = difference(reference, outcome, exact=False)
     observe(step, outcome, found)
     culprit = None if found is None else Culprit(last, step, found, trial.writer(last.module, found))
-    return Verdict(reference, stage, culprit)
+    return Verdict(reference, stage, culprit, notes=notes)
 
 
 def _culprit(trial: Trial, before: Step, after: Step, outcome: Outcome, found: Difference) -> Culprit:

@@ -47,13 +47,15 @@ class Culprit:
 @dataclass(frozen=True)
 class Verdict:
     """What a program does as it was written, the stage up to which it does the same, and the pass that changes that,
-    None where no pass does. `emission` says how the PTX differs from stage `instr`.
+    None where no pass does. `emission` says how the PTX differs from stage `instr`, and `notes` what the assembler does
+    to it, which is no fault of the kernel.
     """
 
     reference: Outcome
     stage: str
     culprit: Culprit | None = None
     emission: tuple[Discrepancy, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -72,6 +74,7 @@ class Verdict:
             same = "faults in the same way" if fault is not None else "does the same"
             lines.append(f"the kernel {same} after every pass")
         lines += [f"the PTX is wrong: {discrepancy}" for discrepancy in self.emission]
+        lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
 
 

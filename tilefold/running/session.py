@@ -21,6 +21,7 @@ from tilefold.running.launches import Check, Launch
 from tilefold.runtime.check import CheckResult, check_results
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.options import RunOptions
+from tilefold.runtime.sim.faults import SimulationError
 
 ALL = "all"
 
@@ -62,16 +63,23 @@ class Session:
         runs = self.runs(launch, files)
         block, grid = _dim3(launch.block), _dim3(launch.grid)
         print(f"{launch.label}: grid {grid}, block {block}, on {self._place()}", flush=True)
-        passed = True
+        passed, right = True, ""
         first: Mapping[str, Any] = {}
-        for where, logical, result in runs:
-            print(f"  {where}: {_duration(result.seconds)}", flush=True)
-            passed &= self._judge(launch, logical)
-            if first:
-                passed &= _same(first, logical, where)
-            first = first or logical
-            if self.counters:
-                _print_counters(result)
+        try:
+            for where, logical, result in runs:
+                print(f"  {where}: {_duration(result.seconds)}", flush=True)
+                passed &= self._judge(launch, logical)
+                if right and (change := _change(first, logical)):
+                    passed = False
+                    _tell_change(f"{where} {change}", right)
+                    break
+                first, right = first or logical, where
+                if self.counters:
+                    _print_counters(result)
+        except TilefoldError as error:
+            if right and isinstance(error.__cause__ or error, SimulationError):
+                _tell_change("the next stage is at fault", right)
+            raise
         for name, path in saves.items():
             if name in first:
                 _save(np.asarray(first[name]), path)
@@ -123,15 +131,23 @@ def results_of(check: Check, values: Mapping[str, Any]) -> tuple[CheckResult, ..
         raise check.condition.error(error) from error
 
 
-def _same(first: Mapping[str, Any], now: Mapping[str, Any], where: str) -> bool:
-    """Whether two runs left the same bytes; names the first argument that differs."""
+def _change(first: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """How the bytes that a run leaves differ from those of the first, in words; empty where they are the same."""
     for name, value in first.items():
-        before, after = np.asarray(value), np.asarray(now[name])
-        if before.tobytes() != after.tobytes():
-            message = f"{where} leaves other values in '{name}' than the stage before it: a pass changed the program"
-            print_diagnostics(Diagnostic(Severity.ERROR, message, code=Code.STAGES_DIFFER).render())
-            return False
-    return True
+        before, after = np.atleast_1d(np.asarray(value)), np.atleast_1d(np.asarray(now[name]))
+        sides = [np.ascontiguousarray(side).view(np.uint8).reshape(*side.shape, -1) for side in (before, after)]
+        places = np.argwhere((sides[0] != sides[1]).any(axis=-1))
+        if len(places):
+            at = tuple(places[0].tolist())
+            count = f"{len(places)} of {before.size} elements differ"
+            return f"leaves {after[at]} in {name}[{', '.join(map(str, at))}] instead of {before[at]}; {count}"
+    return ""
+
+
+def _tell_change(change: str, right: str) -> None:
+    message = f"{change}: the kernel is right at {right}, and a pass after it changes the program"
+    hint = "`tilefold bisect` names the pass"
+    print_diagnostics(Diagnostic(Severity.ERROR, message, code=Code.STAGES_DIFFER, hint=hint).render())
 
 
 def _save(array: np.ndarray[Any, Any], path: str) -> None:

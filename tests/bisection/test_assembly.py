@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold bisect` says what the assembler leaves out of a kernel."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tilefold.base.errors import Code
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.params import expand
+from tilefold.compiler.machine.assemble import AssembleError
+from tilefold.compiler.machine.nvdisasm import disassembled
+from tilefold.dialects.ptx import EntryOp
+
+import tilefold.bisection.assembly as module
+from tests.project.tree import ROOT
+from tilefold.bisection.assembly import assembler_changes, dropped
+from tilefold.cli import main
+from tilefold.lowering import Program, load
+
+Capture = pytest.CaptureFixture[str]
+
+
+def example(name: str) -> Program:
+    path = ROOT / "examples" / name
+    return load(expand(path.read_text(), name, {}), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "arch"),
+    [("hgemm.cute", "sm_80"), ("transpose.cute", "sm_80"), ("tma_copy.cute", "sm_90a"), ("reduce.cute", "sm_90a")],
+)
+def test_the_assembler_keeps_what_has_effects(name: str, arch: str) -> None:
+    program, target = example(name), Target(arch)
+    for kernel in program.kernels:
+        assert not assembler_changes(program, kernel, target)
+
+
+@pytest.mark.parametrize(
+    ("operation", "mnemonic"),
+    [("BAR", "bar.sync"), ("LDGSTS", "cp.async.cg"), ("HMMA", "mma.sync"), ("LDSM", "ldmatrix"), ("STG", "st.global")],
+)
+def test_what_it_drops_is_named(operation: str, mnemonic: str) -> None:
+    program, target = example("hgemm.cute"), Target("sm_80")
+    text = disassembled(program.cubin(target).code)
+    (entry,) = program.entries(target)
+    assert not dropped(entry, text)
+    (line,) = dropped(entry, re.sub(rf"\b{operation}\b", "NOP", text))
+    assert line.startswith(f"the machine code has nothing for {mnemonic}")
+
+
+def test_bisect_says_so(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without(entry: EntryOp, text: str) -> list[str]:
+        return dropped(entry, text.replace("LDGSTS", "NOP"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "dropped", without)
+        assert main(["bisect", str(ROOT / "examples" / "tiled_copy.cute"), "--grid", "1", "--fill", "B=zeros"]) == 1
+    assert (
+        "note: the machine code has nothing for cp.async.ca.shared.global, which the kernel" in capsys.readouterr().out
+    )
+
+    def missing(code: bytes, home: str) -> str:
+        raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, "nvdisasm is not installed")
+
+    monkeypatch.setattr(module, "disassembled", missing)
+    assert assembler_changes(example("tiled_copy.cute"), "kernels::tiled_copy", Target("sm_80")) == (
+        "machine code is not compared: nvdisasm is not installed",
+    )
