@@ -70,8 +70,10 @@ def trace(
     arguments: Mapping[str, object],
     bounds: LaunchBounds,
     name: str = "",
+    contract: bool = False,
 ) -> Traced:
-    """Builds the kernel of a function, which is rewritten (or needs no rewriting).
+    """Builds the kernel of a function, which is rewritten (or needs no rewriting). Its sums of products are rounded
+    once where it may `contract`.
 
     Each `Parameter` in `arguments`, also one in a tuple, a list, a dictionary or a dataclass, becomes a parameter of
     the kernel; everything else is given to the function as it is. `bounds` are the kernel's. Raises ProgramError, at
@@ -96,7 +98,7 @@ def trace(
     code: Any = getattr(function, "__code__", None)
     place = FileLineColLoc(StringAttr(code.co_filename), IntAttr(code.co_firstlineno), IntAttr(1))
     with building(block, convert, launching) as builder, _restored(arguments.values()):
-        builder.threads = prod(bounds.threads)
+        builder.threads, builder.contract = prod(bounds.threads), contract
         try:
             result = function(*call.args, **call.kwargs)
         except TilefoldError:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class KernelOptions:
     """The options of a kernel's decorator: the kernel's name, the blocks that a multiprocessor is to hold at least, the
-    most registers of a thread, whether the function's control flow is rewritten, the size of a cluster in blocks, and
-    whether that may be larger than every GPU has it.
+    most registers of a thread, whether the function's control flow is rewritten, the size of a cluster in blocks,
+    whether that may be larger than every GPU has it, and whether sums of products are rounded once.
     """
 
     name: str = ""
@@ -43,6 +43,7 @@ class KernelOptions:
     rewrite: bool = True
     cluster: Dim3 | None = None
     non_portable: bool = False
+    contract: bool = False
 
 
 class KernelFunction(ABC):
@@ -204,7 +205,7 @@ class Kernel(KernelFunction):
         if compiled is None:
             o = self.options
             bounds = LaunchBounds(tuple(block), o.min_blocks, o.max_registers, o.cluster, o.non_portable)
-            compiled = CompiledKernel(trace(self.rewritten, bound.arguments, bounds, self.options.name))
+            compiled = CompiledKernel(trace(self.rewritten, bound.arguments, bounds, o.name, o.contract))
             self._built[key] = compiled
             self._outer = OuterNames(self.function) if isinstance(self.function, FunctionType) else None
         self._last = compiled
@@ -327,6 +328,7 @@ def kernel(
     rewrite: bool = True,
     cluster: Size | None = None,
     non_portable: bool = False,
+    contract: bool = False,
 ) -> Callable[[Callable[..., object]], Kernel]: ...
 
 
@@ -340,6 +342,7 @@ def kernel(
     rewrite: bool = True,
     cluster: Size | None = None,
     non_portable: bool = False,
+    contract: bool = False,
 ) -> Any:
     """Makes a function a kernel: `@cute.kernel`, or `@cute.kernel(min_blocks=2, max_registers=128)`: the blocks that a
     multiprocessor is to hold at least, and the most registers of a thread. `cluster` is the size of its clusters in
@@ -347,7 +350,9 @@ def kernel(
 
     Its `for`, `while` and `if` on values of the kernel become the kernel's (docs/python.md). `name` is the kernel's
     name in PTX, the function's by default; `rewrite=False` takes the function as it is, where Python keeps no source.
+    `contract=True` rounds `a * b + c` of floats once, as `cute.math.fma` does, where one expression or one block of
+    statements computes both; by default product and sum are rounded each.
     """
     size = None if cluster is None else dim3("cluster", cluster)
-    options = KernelOptions(name, min_blocks, max_registers, rewrite, size, non_portable)
+    options = KernelOptions(name, min_blocks, max_registers, rewrite, size, non_portable, contract)
     return partial(Kernel, options=options) if function is None else Kernel(function, options)

@@ -10,7 +10,7 @@ from xdsl.dialects import arith, math
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.arith.integer_range import either
-from ..scalars.arithmetic import check_computed, unary_type
+from ..scalars.arithmetic import check_computed, contracted, unary_type
 from ..scalars.dtypes import Boolean, Float32, Int32
 from ..scalars.numbers import check_numbers, check_operand, common_type, is_number, shown_number
 from ..scalars.values import Float, Value, compare, convert, wrap
@@ -48,7 +48,8 @@ def _function(name: str, description: str, of_numbers: Callable[[float], float])
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"{description}, of a number, a value, or each element of a fragment, whose shape the result has. An integer\n"
-        "is converted to Float32 before. With `fastmath` one instruction approximates it, where there is one."
+        "is converted to Float32 before. With `fastmath` one instruction approximates it, where there is one, and\n"
+        "`a * b + c` as x is rounded once."
     )
     return function
 
@@ -56,9 +57,14 @@ def _function(name: str, description: str, of_numbers: Callable[[float], float])
 def _approximated(name: str, x: Any) -> Any:
     """A function of a value or a fragment by the instruction that approximates it for Float32."""
     op, before, after = _FAST[name]
-    given = x.to(Float32)
+    given = _contracted(x.to(Float32))
     made = arch.approx(op, given if before == 1.0 else given * before, ftz=op != "tanh")
     return (made if after == 1.0 else made * after).to(unary_type(name, x.dtype))
+
+
+def _contracted(x: Any) -> Any:
+    """A Float32, or a fragment of them, whose sums of products are rounded once."""
+    return elementwise(_contracted, x.dtype, x) if isinstance(x, Vec) else Float(contracted(x.ssa), x.dtype)
 
 
 def rcp(x: Any, approx: bool = True, ftz: bool = False) -> Any:

@@ -106,8 +106,35 @@ def check_computed(dtype: DType) -> None:
 
 
 def float_operation(name: str, x: SSAValue, y: SSAValue) -> SSAValue:
-    """The operation of `arith` on two floats of one type."""
-    return insert_value(_FLOATS[name](x, y))
+    """The operation of `arith` on two floats of one type; in a kernel that contracts, of a sum with a product that is
+    computed beside it `math.fma`.
+    """
+    fused = _fused(name, x, y) if current().contract else None
+    return insert_value(_FLOATS[name](x, y)) if fused is None else fused
+
+
+def contracted(value: SSAValue) -> SSAValue:
+    """A float that is the sum of a product, rounded once; any other as it is."""
+    op = value.owner
+    name = "add" if isinstance(op, arith.AddfOp) else "sub" if isinstance(op, arith.SubfOp) else None
+    fused = None if name is None or not isinstance(op, Operation) else _fused(name, *op.operands)
+    return value if fused is None else fused
+
+
+def _fused(name: str, x: SSAValue, y: SSAValue) -> SSAValue | None:
+    """`x + y` or `x - y` as one operation, where one of them is a product of the same block; None otherwise."""
+    if name not in ("add", "sub"):
+        return None
+    for product, other in ((x, y), (y, x)):
+        op = product.owner
+        if isinstance(op, arith.MulfOp) and op.parent is current().block:
+            a, b = op.operands
+            if name == "sub" and product is x:
+                other = insert_value(arith.NegfOp(other))
+            elif name == "sub":
+                a = insert_value(arith.NegfOp(a))
+            return insert_value(math.FmaOp(a, b, other))
+    return None
 
 
 def integer_facts(name: str, x: Integer, y: Integer, written: Any) -> tuple[Unknown, Range | None]:

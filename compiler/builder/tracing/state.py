@@ -36,7 +36,8 @@ class Builder:
     place of rewritten code, for lines that no frame of the user's executes; None looks at the frames.
     `unbound` has the reason and a hint for each variable that control flow left without a value; `texts` has the
     functions that the simulator executes in place of PTX texts. `threads` is the number of threads of a block, None
-    where it is unknown. `host` is the function of the host that launches the kernel, or that is executed itself.
+    where it is unknown. `contract` says whether sums of products are rounded once. `host` is the function of the host
+    that launches the kernel, or that is executed itself.
     """
 
     block: Block
@@ -45,6 +46,7 @@ class Builder:
     unbound: dict[str, tuple[str, str]] = field(default_factory=lambda: {})
     texts: dict[str, Callable[..., Any]] = field(default_factory=lambda: {})
     threads: int | None = None
+    contract: bool = False
     host: "HostSide | None" = None
     _pending: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
     _entering: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
