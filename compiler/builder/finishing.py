@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is settled once the operations of a kernel are known: which thread of a warp issues its tensor copies, and the
-registers with which it is launched.
+"""What is settled once the operations of a kernel are known: which of its coordinates are used, which thread of a warp
+issues its tensor copies, and the registers with which it is launched.
 """
 
 from dataclasses import replace
 from math import prod
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import Rewriter
 
 from ...base.occupancy import REGISTERS
 from ...base.target import MAX_SET_REGISTERS
@@ -15,6 +16,7 @@ from ...dialects.kernel import LaunchBounds
 from ...dialects.ptx import ElectSyncOp, SetMaxNRegOp
 from ...dialects.tile import CopyOp, PrefetchOp, TileKernelOp, TmaType
 from ...passes.analysis.thread_values import ThreadValues
+from .scalars.casts import register_of
 
 
 def bounds_of(body: Block, bounds: LaunchBounds) -> LaunchBounds:
@@ -26,6 +28,13 @@ def bounds_of(body: Block, bounds: LaunchBounds) -> LaunchBounds:
         return bounds
     fitting = min(REGISTERS // (prod(bounds.threads) * (bounds.min_blocks or 1)), MAX_SET_REGISTERS)
     return bounds if fitting <= min(asked) else replace(bounds, max_registers=min(asked))
+
+
+def drop_unused_coordinates(body: Block) -> None:
+    """Erases the conversions of coordinates (x, y, z are read at once) that nothing uses."""
+    for op in list(body.walk()):
+        if isinstance(op, arith.IndexCastOp) and not op.result.uses and register_of(op.result) is not None:
+            Rewriter.erase_op(op)
 
 
 def elect_copies(kernel: TileKernelOp) -> None:

@@ -25,7 +25,7 @@ from ..frontend.verify import refusal_of
 from .capture import captured
 from .control.objects import is_ours
 from .control.variables import tree_of
-from .finishing import bounds_of, elect_copies
+from .finishing import bounds_of, drop_unused_coordinates, elect_copies
 from .scalars.dtypes import DType
 from .scalars.values import convert, wrap
 from .tensors.tensors import Tensor
@@ -117,6 +117,7 @@ def trace(
     block.add_op(end)
     names = [parameter.name for parameter in parameters]
     shared = {} if launching is None else _captured(block, launching, names)
+    drop_unused_coordinates(block)
     bounds = bounds_of(block, bounds)
     op = TileKernelOp(kernel, names, bounds, Region(block))
     inner = GpuModuleOp.create(properties={"sym_name": StringAttr(MODULE)}, regions=[Region(Block([op]))])

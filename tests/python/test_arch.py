@@ -294,7 +294,9 @@ def inline(A: cute.Tensor, Out: cute.Tensor):
     t, _, _ = cute.arch.thread_idx()
     x = A[t]
     Out[t] = cute.arch.inline_ptx("lop3.b32 $0, $1, $2, $3, 0x96;", "=r,r,r,r", x, 5, cute.Int32(t), results=cute.Int32)
-    low, high = cute.arch.inline_ptx("mov.b64 {$0, $1}, $2;", "=r,=r,l", t, results=(cute.Int32, cute.Int32))
+    low, high = cute.arch.inline_ptx(
+        "mov.b64 {$0, $1}, $2;", "=r,=r,l", cute.Int64(t), results=(cute.Int32, cute.Int32)
+    )
     cute.arch.inline_ptx("st.global.b32 [$0], $1;", "l,r", Out.ptr(t + 32), low + high)
 
 

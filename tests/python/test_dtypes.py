@@ -283,7 +283,8 @@ def test_signs_meet() -> None:
         assert (a + b).dtype == (a + 1).dtype == (1 + a).dtype == cute.Uint32
         assert (a + c).dtype == cute.Int64
         assert (a.to(cute.Uint8) + b).dtype == cute.Int32
-        assert (a + t).dtype == t.dtype
+        assert t.dtype == cute.Int32
+        assert (a + t).dtype == cute.Uint32
         assert (a / 2).dtype == cute.Float32
         out[0, t] = a + b
         out[1, t] = a < b
@@ -306,7 +307,7 @@ def test_signs_meet() -> None:
                 sums[t] = sums[t] // 3 + n
         both = i.astype(np.uint32)
         wanted = [
-            u + both, u < both, u + wide, u.astype(np.uint8) * i, (u > limit) + 0 + (u > 7), u.astype("i8") + range(4),
+            u + both, u < both, u + wide, u.astype(np.uint8) * i, (u > limit) + 0 + (u > 7), u + np.arange(4, dtype=np.uint32),
             sums, np.where(u > 4, -u, u),
         ]  # fmt: skip
         for number, row in enumerate(wanted):

@@ -259,13 +259,15 @@ def test_fragments_that_are_returned_from_branches_and_loops() -> None:
 
 
 def test_coordinates_meet_fragments() -> None:
-    """A coordinate, of type Index, makes a fragment of integers one of Int64."""
+    """A coordinate is an Int32, and a loop's counter, of type Index, makes a fragment of integers one of Int64."""
 
     @cute.kernel
     def kernel(Out: cute.Tensor, Source: cute.Tensor):
         t, _, _ = cute.arch.thread_idx()
         x = Source[t, None].load() + t
-        assert x.dtype == cute.Int64
+        assert x.dtype == cute.Int32
+        for i in cute.range(t, t + 1):
+            assert (x * i).dtype == cute.Int64
         if t > 3:
             x = x * t
         Out[t, None] = x - x.reduce(cute.ReductionOp.MIN, None, 0, keepdims=True)

@@ -314,13 +314,13 @@ def test_a_number_that_the_type_of_the_others_does_not_have() -> None:
             kernel(np.zeros(1, np.int8), np.zeros(1, np.int8)).launch(1, 1, device="sim")
 
 
-def test_coordinates_of_64_bits_are_shuffled() -> None:
+def test_integers_of_64_bits_are_shuffled() -> None:
     out = np.zeros(32, np.int64)
 
     @cute.kernel
     def compute(Out: cute.Tensor):
         t, _, _ = cute.arch.thread_idx()
-        Out[t] = cute.Int64(cute.arch.shuffle_sync(t * 2**40 - 3, 1)) // 2
+        Out[t] = cute.Int64(cute.arch.shuffle_sync(cute.Int64(t) * 2**40 - 3, 1)) // 2
 
     compute(out).launch(1, 32, device="sim")
     assert set(out.tolist()) == {(2**40 - 3) // 2}

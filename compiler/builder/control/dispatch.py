@@ -12,6 +12,7 @@ from typing import Any, cast
 from xdsl.dialects import arith
 
 from ....base.errors import Code, TilefoldError
+from ..scalars.casts import register_of
 from ..scalars.values import Bool, Value, is_scalar
 from ..tensors.tensor_base import AnyTensor
 from ..tracing.state import current, host
@@ -60,7 +61,7 @@ def named(value: Any, names: str | tuple[str, ...]) -> Any:
 
 def _name(value: object, name: str) -> None:
     if isinstance(value, Value | AnyTensor):
-        ssa = value.ssa
+        ssa = register_of(value.ssa) or value.ssa
         if ssa.name_hint is None and not isinstance(ssa.owner, arith.ConstantOp):  # which others may share
             name_value(ssa, name)
 

@@ -4,8 +4,9 @@
 from functools import partial
 from typing import Any, TypeVar
 
+from xdsl.dialects import arith
 from xdsl.dialects import gpu as xdsl_gpu
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, i32
 
 from ....base.errors import Code, TilefoldError
 from ....base.target import MAX_BLOCK, WARP
@@ -13,7 +14,7 @@ from ....dialects import gpu, ptx
 from ....dialects.ptx.approx import ApproximateOp
 from ....layout.algebra.unknown import Unknown
 from ....passes.analysis.ranges import register_ranges
-from ..scalars.dtypes import Float32, Index, Int32
+from ..scalars.dtypes import Float32, Int32
 from ..scalars.values import Int, Scalar, Value, convert, is_scalar, wrap
 from ..tensors.fragments import Vec, combined, elementwise
 from ..tensors.tensors import Address, Pointer, address_of
@@ -32,13 +33,14 @@ def _static(x: T, subject: str) -> T:
 
 
 def coordinates(op: type[gpu.CoordinateOp]) -> tuple[Int, Int, Int]:
-    """The coordinates that an operation reads: x, y, z."""
+    """The coordinates that an operation reads, each an Int32: x, y, z."""
     ranges = register_ranges(MAX_BLOCK, None)
 
     def one(dimension: xdsl_gpu.DimensionEnum) -> Int:
         made = op.create(properties={"dimension": xdsl_gpu.DimensionAttr(dimension)}, result_types=[IndexType()])
         least, most = ranges[made.register]
-        return Int(insert_value(made), Index, Unknown(32), (least if least == 0 else 1, most))
+        ssa = insert_value(arith.IndexCastOp(insert_value(made), i32))
+        return Int(ssa, Int32, Unknown(32), (least if least == 0 else 1, most))
 
     x, y, z = (one(dimension) for dimension in xdsl_gpu.DimensionEnum)
     return x, y, z

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....base.errors import Code, TilefoldError
+from ....dialects.gpu import CoordinateOp
 from ....dialects.ptx import CvtOp
 from ..tracing.state import insert_value
 from .dtypes import DType, Float32, Int32
@@ -44,7 +45,15 @@ def _to(operation: Callable[..., Operation], ssa: SSAValue, target: DType) -> SS
     return insert_value(operation(ssa, target.ir))
 
 
+def register_of(ssa: SSAValue) -> SSAValue | None:
+    """The coordinate of type `index` of which an i32 was made; None for any other integer."""
+    op = ssa.owner
+    return op.input if isinstance(op, arith.IndexCastOp) and isinstance(op.input.owner, CoordinateOp) else None
+
+
 def _int_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    if isinstance(target.ir, IndexType) and (register := register_of(ssa)) is not None:
+        return register
     if isinstance(target.ir, IndexType) and source.unsigned and source.bits < target.bits:
         ssa = insert_value(arith.ExtUIOp(ssa, i64))  # an index is cast as if it had a sign
     if isinstance(source.ir, IndexType) or isinstance(target.ir, IndexType):
