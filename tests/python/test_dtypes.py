@@ -307,7 +307,8 @@ def test_signs_meet() -> None:
                 sums[t] = sums[t] // 3 + n
         both = i.astype(np.uint32)
         wanted = [
-            u + both, u < both, u + wide, u.astype(np.uint8) * i, (u > limit) + 0 + (u > 7), u + np.arange(4, dtype=np.uint32),
+            u + both, u < both, u + wide, u.astype(np.uint8) * i, (u > limit) + 0 + (u > 7),
+            u + np.arange(4, dtype=np.uint32),
             sums, np.where(u > 4, -u, u),
         ]  # fmt: skip
         for number, row in enumerate(wanted):

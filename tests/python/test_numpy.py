@@ -22,7 +22,7 @@ def test_where_numpy_differs() -> None:
         out[5] = cute.full((2,), float("nan"), cute.Float32).reduce(cute.ReductionOp.MAX, 3.0)
         assert (cute.Int32(3) / cute.Int32(2)).dtype == cute.Float32
         assert (cute.Int32(3) + cute.Float16(2)).dtype == cute.Float16
-        assert (cute.Uint8(3) + cute.Int8(2)).dtype == cute.Uint8
+        assert (cute.Uint8(3) + cute.Int8(2)).dtype == cute.Int32
         whole.store(x * -1.75)
         whole[0, 0] = x[1, 2] * 60.5
 

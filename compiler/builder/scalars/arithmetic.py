@@ -79,11 +79,18 @@ def _result_type(name: str, dtype: DType) -> DType:
         return Int32
     if name == "div" and dtype.kind == "int":
         return Float32
+    if name not in ("min", "max"):
+        dtype = promoted(dtype)
     if dtype.kind == "float":
         check_computed(dtype)
         if name not in (*_FLOATS, "floordiv", "mod"):
             raise TilefoldError(Code.BUILD_VALUE, f"'{name}' is not defined for {dtype}", "it combines bits")
     return dtype
+
+
+def promoted(dtype: DType) -> DType:
+    """The type in which a value is computed with: Int32 for integers that it holds, as C++ promotes them."""
+    return Int32 if dtype.kind == "int" and dtype.bits < Int32.bits else dtype
 
 
 def unary_type(name: str, dtype: DType) -> DType:
@@ -92,7 +99,7 @@ def unary_type(name: str, dtype: DType) -> DType:
     """
     if name == "not":
         return _result_type("xor", dtype)
-    result = Float32 if name in FUNCTIONS and dtype.kind != "float" else dtype
+    result = Float32 if name in FUNCTIONS and dtype.kind != "float" else promoted(dtype)
     check_computed(result)
     return Int32 if name == "neg" and dtype.kind == "bool" else result
 

@@ -4,6 +4,7 @@
 from typing import Any, Self
 
 from ....base.errors import Code, TilefoldError
+from .dtypes import DType
 
 STANDS_FOR_PYTHON = True
 """Functions of this module stand for Python's own: errors in them count as Python's."""
@@ -23,6 +24,7 @@ class Compared:
     """Comparison of two values of the kernel; the result is a predicate, or a fragment of predicates."""
 
     __slots__ = ()
+    dtype: DType
     __array_ufunc__ = None  # a scalar of NumPy on the left leaves the operation to what is here
 
     def _binary(self, name: str, a: Any, b: Any) -> Any:
@@ -33,6 +35,13 @@ class Compared:
 
     def _unary(self, name: str) -> Any:
         raise NotImplementedError
+
+    def _stored(self, name: str, other: Any) -> Any:
+        """What `self op= other` stores: as in C++, an integer that is computed with in a wider type keeps its own."""
+        result = self._binary(name, self, other)
+        own, made = self.dtype, getattr(result, "dtype", None)
+        narrow = made is not None and own.kind == made.kind == "int" and own.bits < made.bits == 32
+        return result.to(own) if narrow and getattr(other, "dtype", own).bits < 32 else result
 
     __hash__ = object.__hash__
 
@@ -77,6 +86,21 @@ class Ordered(Compared):
 
     def __rmul__(self, other: Any) -> Any:
         return self._binary("mul", other, self)
+
+    def __iadd__(self, other: Any) -> Any:
+        return self._stored("add", other)
+
+    def __isub__(self, other: Any) -> Any:
+        return self._stored("sub", other)
+
+    def __imul__(self, other: Any) -> Any:
+        return self._stored("mul", other)
+
+    def __ifloordiv__(self, other: Any) -> Any:
+        return self._stored("floordiv", other)
+
+    def __imod__(self, other: Any) -> Any:
+        return self._stored("mod", other)
 
     def __truediv__(self, other: Any) -> Any:
         return self._binary("div", self, other)
@@ -155,3 +179,18 @@ class Bits(Compared):
 
     def __invert__(self) -> Any:
         return self._unary("not")
+
+    def __iand__(self, other: Any) -> Any:
+        return self._stored("and", other)
+
+    def __ior__(self, other: Any) -> Any:
+        return self._stored("or", other)
+
+    def __ixor__(self, other: Any) -> Any:
+        return self._stored("xor", other)
+
+    def __ilshift__(self, other: Any) -> Any:
+        return self._stored("shl", other)
+
+    def __irshift__(self, other: Any) -> Any:
+        return self._stored("shr", other)

@@ -22,6 +22,7 @@ from .arithmetic import (
     float_operation,
     integer_facts,
     integer_operation,
+    promoted,
     unary_type,
 )
 from .casts import integer_attribute
@@ -29,6 +30,7 @@ from .dtypes import Boolean, DType, Index, Int32, as_dtype, dtype_of
 from .numbers import Number, check_numbers, common_type, float_attribute, is_number, number_of, shown_number, weak_type
 from .operators import Bits, Compared, Ordered, not_combined
 from .power import power
+from .remainders import divided
 
 Scalar: TypeAlias = "Value | int | float | bool"
 """An operand of arithmetic: a value of the kernel, or a number of Python."""
@@ -246,7 +248,7 @@ def compare(predicate: str, a: Any, b: Any) -> Any:
     if not (is_scalar(a) and is_scalar(b)):
         return not_combined(a, b)
     a, b = number_of(a), number_of(b)
-    dtype = common_type(a, b)
+    dtype = promoted(common_type(a, b))
     check_numbers(dtype, a, b)
     return Bool(insert_value(comparison(predicate, dtype, convert(a, dtype).ssa, convert(b, dtype).ssa)), Boolean)
 
@@ -286,9 +288,16 @@ def _neutral(name: str, a: Any, b: Any, dtype: DType) -> Any:
 
 def _float_binary(name: str, x: Float, y: Float) -> Any:
     if name in ("floordiv", "mod"):
-        quotient = unary("floor", binary("div", x, y))
-        return quotient if name == "floordiv" else x - quotient * y
+        return divided(x, y, unary, _fma, _select)[name == "mod"]
     return Float(float_operation(name, x.ssa, y.ssa), x.dtype)
+
+
+def _fma(a: Float, b: Float, c: Float) -> Float:
+    return Float(insert_value(math.FmaOp(a.ssa, b.ssa, c.ssa)), c.dtype)
+
+
+def _select(condition: Bool, a: Float, b: Float) -> Float:
+    return Float(insert_value(arith.SelectOp(condition.ssa, a.ssa, b.ssa)), a.dtype)
 
 
 def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
@@ -306,6 +315,7 @@ def unary(name: str, x: Any) -> Any:
         return binary("xor", x, True if dtype.kind == "bool" else ones)
     if name in FUNCTIONS:
         return Float(insert_value(FUNCTIONS[name](convert(x, dtype).ssa)), dtype)
+    x = convert(x, dtype)
     if name == "abs" and dtype.unsigned:
         return x
     if name == "neg":
