@@ -27,7 +27,13 @@ MAP_BASE = 1 << 40
 
 
 class OutOfStepError(Exception):
-    """A launch whose warps run in step has come to something that they must do one after the other."""
+    """A launch whose warps run in step has come to something that they must do one after the other; `always` where that
+    is sure before it begins.
+    """
+
+    def __init__(self, always: bool) -> None:
+        super().__init__()
+        self.always = always
 
 
 @dataclass(slots=True)
@@ -39,9 +45,9 @@ class Launch:
     sink: Callable[[str], None]
     repeats: bool = False
     """Whether the launch is run again after a read of undefined bytes."""
-    in_step: bool = False
-    """Whether the warps of a block run in step, for speed: faults are then found but cannot be told, as they depend on
-    the order of the warps.
+    in_step: int = 0
+    """How many blocks run in step, for speed, with all of their warps: faults are then found but cannot be told, since
+    they depend on the order of the warps. 0 where warps run one after the other.
     """
     trace: Trace | None = None
     """The trace by which runs are compared, after a read of undefined bytes."""
@@ -68,7 +74,7 @@ class Launch:
     def apart(self) -> None:
         """OutOfStepError where warps run in step: what follows is only for one after the other."""
         if self.in_step:
-            raise OutOfStepError
+            raise OutOfStepError(always=not self.steps)
 
     def forgives(self, code: Code, site: Site) -> bool:
         """Whether a fault of an operation does not end the launch."""

@@ -4,7 +4,6 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
 from random import Random
@@ -45,6 +44,8 @@ GLOBAL_BASE = 0x7F00_0000_0000
 """Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""
 GLOBAL_GUARD = 1 << 20
 """Bytes between two arguments, so that an index that is a little too large meets no other argument."""
+_LANES_IN_STEP = 2048
+"""How many threads run in step at most, where a block has no more: NumPy's calls take about as long for fewer."""
 SHARED_BASE = 1024
 """Where a block's shared memory begins. A multiple of all alignments that shared memory needs."""
 _READS = 4
@@ -161,15 +162,22 @@ class SimEngine:
         return RunResult(time.perf_counter() - began, "".join(printed), run.counters)
 
     def _run_in_step(self, kernel: KernelOp, config: LaunchConfig, args: Mapping[str, Argument]) -> "_Run | None":
-        """A run with the warps of each block in step: the same, if there is no fault. None where the order of warps
+        """A run with the warps of some blocks in step: the same, if there is no fault. None where the order of warps
         shows, and after anything that a run in order has to tell.
         """
         observed = self.seed is not None or self.journal is not None or self.forgiven
         together = self.resident > 1 or Cooperative() in config.attributes or prod(config.cluster) > 1
         if observed or together or config.threads % WARP:
             return None
-        with suppress(OutOfStepError, UndefinedReadError, SimulationError):
-            return self._run_once(kernel, config, args, _unheard, in_step=True)
+        most = max(1, min(config.blocks, _LANES_IN_STEP // config.threads))
+        for count in dict.fromkeys((1 << most.bit_length() - 1, 1)):
+            try:
+                return self._run_once(kernel, config, args, _unheard, in_step=count)
+            except OutOfStepError as out:
+                if out.always:
+                    break
+            except (UndefinedReadError, SimulationError):
+                pass
         return None
 
     def _run_once(
@@ -180,7 +188,7 @@ class SimEngine:
         emit: Callable[[str], None],
         trace: Trace | None = None,
         *,
-        in_step: bool = False,
+        in_step: int = 0,
     ) -> "_Run":
         """A run that leaves the arguments as they are. UndefinedReadError for a read of undefined bytes without a
         `trace`.
@@ -197,7 +205,7 @@ class SimEngine:
             chance=chance,
             forgiven=self.forgiven,
         )
-        races = self.races or in_step  # nothing but the lack of races makes any order as good
+        races = self.races or in_step > 0  # nothing but the lack of races makes any order as good
         spaces = Spaces(
             Space("global", GLOBAL_BASE, races, Arena(GLOBAL_GUARD)),
             Space("shared", SHARED_BASE, races),
@@ -235,12 +243,12 @@ class SimEngine:
 
     def _build(self, launch: Launch, seats: Seats, bindings: list[Binding], site: Site) -> None:
         """Creates the memory, if the budget allows it, and puts the arguments there."""
-        spaces, size = seats.spaces, prod(launch.config.cluster)
-        clusters = launch.config.blocks // size
+        spaces, size = seats.spaces, launch.in_step or prod(launch.config.cluster)
+        clusters = -(-launch.config.blocks // size)
         count = clusters if Cooperative() in launch.config.attributes else min(-(-self.resident // size), clusters)
         # entries of 8 bytes, for each 4 bytes in most kernels
         tables = max(1, self.budget.bytes // (_READS * 2 * size * spaces.global_.arena.span))
-        readers = size * min(count, tables)
+        readers = 1 if launch.in_step else size * min(count, tables)
         threads = launch.config.threads
         warps = -(-threads // WARP)
         shadow = 8 if spaces.global_.races else 0  # bytes for each byte: of its last write, and of its last reads
@@ -264,22 +272,23 @@ class SimEngine:
         """Runs the clusters, as many at the same time as there are seats."""
         config = launch.config
         order = None if self.seed is None else Random(self.seed)
-        size = prod(config.cluster)
-        numbers = range(config.blocks // size)
+        clusters = _clusters(config.blocks, launch.in_step or prod(config.cluster))
         if order is not None and self.shuffle_blocks:
-            numbers = order.sample(numbers, len(numbers))
+            clusters = order.sample(clusters, len(clusters))
         runs: dict[Cluster, Iterator[None]] = {}
-        lanes = config.threads if launch.in_step else WARP
 
         def begin() -> Iterator[Cluster]:
-            for number in numbers:
+            for number, size in clusters:
                 cluster = Cluster(launch, number, size, launch.tick(), seats.taken)
                 watch.begun += size
                 seats.spaces.shared.reset()
-                for rank in range(size):
+                for rank in range(1 if launch.in_step else size):
                     block = Block(cluster, launch.coordinate(number * size + rank), rank)
-                    for first in range(0, config.threads, lanes):
-                        Warp(block, first // WARP, min(lanes, config.threads - first), list(initial))
+                    if launch.in_step:
+                        Warp(block, 0, size * config.threads, list(initial))
+                        continue
+                    for index in range(-(-config.threads // WARP)):
+                        Warp(block, index, min(WARP, config.threads - index * WARP), list(initial))
                 launch.tick()  # accesses come after the begin of every block
                 runs[cluster] = run_cluster(cluster, code, order, watch)
                 yield cluster
@@ -289,17 +298,31 @@ class SimEngine:
                 del runs[cluster]
 
 
+def _clusters(blocks: int, size: int) -> list[tuple[int, int]]:
+    """The clusters of `size` blocks in their order: the number of each among those of its size, and its size. Where
+    these do not make up all blocks, ever smaller ones follow.
+    """
+    clusters: list[tuple[int, int]] = []
+    done = 0
+    while done < blocks:
+        while size > blocks - done:
+            size //= 2
+        clusters.append((done // size, size))
+        done += size
+    return clusters
+
+
 def _rule_in_step(kind: type[Operation]) -> Rule | None:
     """As `rule_of`, where warps run in step."""
     rule = rule_of(kind)
     if rule is not None and not runs_in_step(rule):
-        raise OutOfStepError
+        raise OutOfStepError(always=True)
     return rule
 
 
 def _unheard(text: str) -> None:
     """Where a run in step would print."""
-    raise OutOfStepError
+    raise OutOfStepError(always=True)
 
 
 def _check_config(kernel: KernelOp, config: LaunchConfig) -> None:

@@ -34,7 +34,7 @@ MaskState: TypeAlias = tuple[Bools | None, int, int, NDArray[Any] | None]
 @dataclass(slots=True, eq=False)
 class Cluster:
     """The blocks that are executing, `size` of them: their number in the order of clusters, when they began, and their
-    seat among the clusters that run at the same time.
+    seat among the clusters that run at the same time. Blocks that run in step are a cluster to the simulator.
 
     The agents of its clocks are its threads, block after block, and then those of asynchronous copies.
     """
@@ -141,7 +141,7 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class Warp:
-    """Up to 32 consecutive threads of a block, or several whole warps that run in step, as one with more lanes.
+    """Up to 32 consecutive threads of a block, or all warps of some blocks that run in step, as one with more lanes.
 
     `registers` holds the value of each slot of the translated program. `mask` says which lanes are active; None is all
     of them.
@@ -177,8 +177,10 @@ class Warp:
     """Groups of bulk copies that each lane has committed."""
     clock: Clock = field(init=False)
     """The knowledge of all of its lanes."""
-    horizon: int = field(init=False)
-    """They know all that happened in the cluster before this time."""
+    horizon: "int | NDArray[np.int64]" = field(init=False)
+    """They know all that happened in the cluster before this time, or one for each lane. Of blocks in step, each lane
+    knows that of its own block.
+    """
     seen: NDArray[np.int64] = field(init=False)
     """`seen[i, j]`: lane i knows the accesses of lane j of its warp before this time, through barriers of the warp."""
     agents: NDArray[Any] = field(init=False)
@@ -220,6 +222,23 @@ class Warp:
     def is_several(self) -> bool:
         """Whether it is several warps."""
         return self.lanes > WARP
+
+    @property
+    def is_gang(self) -> bool:
+        """Whether it is of several blocks."""
+        return self.lanes > self.launch.config.threads
+
+    @property
+    def blocks(self) -> NDArray[np.int64]:
+        """The rank of the block of each active lane."""
+        return self.block.rank + self.lane_numbers() // self.launch.config.threads
+
+    @property
+    def is_of_whole_blocks(self) -> bool:
+        """Whether all lanes are active; of several blocks, those of each that has active lanes."""
+        return self.mask is None or (
+            self.is_gang and self.active == self.launch.config.threads * len(np.unique(self.blocks))
+        )
 
     @property
     def is_whole(self) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Warps in step against warps one after the other: the same results, counters and faults."""
+"""Warps and blocks in step against warps one after the other: the same results, counters and faults."""
 
 from typing import Any
 
@@ -26,12 +26,12 @@ def in_order() -> SimEngine:
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each run that a launch has made to its end, whether its warps were in step."""
-    made: list[bool] = []
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """For each run that a launch has made to its end, how many blocks were in step."""
+    made: list[int] = []
     once = vars(SimEngine)["_run_once"]
 
-    def recorded(*args: Any, in_step: bool = False, **options: Any) -> Any:
+    def recorded(*args: Any, in_step: int = 0, **options: Any) -> Any:
         result = once(*args, in_step=in_step, **options)
         made.append(in_step)
         return result
@@ -55,7 +55,7 @@ EXAMPLES = {
 
 @pytest.mark.parametrize("stage", ["cute", "index", "instr"])
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_examples(name: str, stage: str, runs: list[bool]) -> None:
+def test_examples(name: str, stage: str, runs: list[int]) -> None:
     program = load(Workload(name, f"examples/{name}", EXAMPLES[name]).source())
     module = program.at(stage)
     assert module is not None
@@ -69,7 +69,7 @@ def test_examples(name: str, stage: str, runs: list[bool]) -> None:
             contents.append([array.storage.tobytes() for array in given.values() if isinstance(array, TensorArgument)])
         assert outcomes[0].counters == outcomes[1].counters
         assert contents[0] == contents[1]
-    assert True in runs
+    assert max(runs) > 0
 
 
 def body_of(text: str) -> str:
@@ -84,12 +84,18 @@ def body_of(text: str) -> str:
       %w = arith.divui %t, %c32 : index
       %zero = arith.constant 0 : i32
       %one = arith.constant 1 : i32
+      %s = ptx.smem.addr 0
+      %n = arith.constant 96 : index
+      %block = gpu.block_id x
+      %begin = arith.muli %block, %n : index
+      %g = arith.addi %begin, %t : index
       {text}
-      %o = arith.muli %t, %c4 : index
+      %o = arith.muli %g, %c4 : index
       %p = ptx.ptr_add %B, %o : !ptx.ptr<global>, index -> !ptx.ptr<global>
       ptx.st %r, %p align 4 : i32, !ptx.ptr<global>""",
         "%B: !ptx.ptr<global> align 16",
         str(THREADS),
+        shared=4 * THREADS,
     )
 
 
@@ -103,8 +109,8 @@ KERNELS = {
     "one warp alone": """
       %second = arith.cmpi uge, %t, %c64 : index
       %r = scf.if %second -> (i32) {
-        %s = ptx.shfl.sync "down" %i, %one : i32
-        scf.yield %s : i32
+        %below = ptx.shfl.sync "down" %i, %one : i32
+        scf.yield %below : i32
       } else {
         scf.yield %i : i32
       }""",
@@ -125,20 +131,70 @@ KERNELS = {
       } else {
         scf.yield %i : i32
       }""",
+    "votes of the odd lanes": """
+      %part = arith.andi %i, %one : i32
+      %odd = arith.trunci %part : i32 to i1
+      %r = scf.if %odd -> (i32) {
+        %m = arith.constant -1431655766 : i32
+        %v = ptx.vote.sync "ballot" %odd mask %m : i32
+        scf.yield %v : i32
+      } else {
+        scf.yield %i : i32
+      }""",
+    "matches": """
+      %part = arith.andi %i, %one : i32
+      %r = ptx.match.any.sync %part""",
+    "barriers as often as the block says": """
+      %first = arith.constant 0 : index
+      %step = arith.constant 1 : index
+      %so = arith.muli %t, %c4 : index
+      %mine = ptx.ptr_add %s, %so : !ptx.ptr<shared>, index -> !ptx.ptr<shared>
+      %far = arith.addi %t, %c32 : index
+      %other = arith.remui %far, %n : index
+      %q = arith.muli %other, %c4 : index
+      %there = ptx.ptr_add %s, %q : !ptx.ptr<shared>, index -> !ptx.ptr<shared>
+      %r = scf.for %k = %first to %block step %step iter_args(%sum = %i) -> (i32) {
+        ptx.st %sum, %mine align 4 : i32, !ptx.ptr<shared>
+        ptx.bar.sync 0
+        %got = ptx.ld %there align 4 : !ptx.ptr<shared> -> i32
+        ptx.bar.sync 0
+        %next = arith.addi %sum, %got : i32
+        scf.yield %next : i32
+      }""",
+    "a barrier in place": """
+      %go = arith.muli %g, %c4 : index
+      %at = ptx.ptr_add %B, %go : !ptx.ptr<global>, index -> !ptx.ptr<global>
+      %old = ptx.ld %at align 4 : !ptx.ptr<global> -> i32
+      %far = arith.addi %t, %c32 : index
+      %other = arith.remui %far, %n : index
+      %place = arith.addi %begin, %other : index
+      %po = arith.muli %place, %c4 : index
+      %there = ptx.ptr_add %B, %po : !ptx.ptr<global>, index -> !ptx.ptr<global>
+      %near = ptx.ld %there align 4 : !ptx.ptr<global> -> i32
+      ptx.bar.sync 0
+      %sum = arith.addi %near, %i : i32
+      %r = arith.addi %sum, %old : i32""",
 }
+FEWER = ("votes of the odd lanes",)
+"""Kernels that only the warps of one block execute in step."""
+
+
+BLOCKS = 7
+"""Blocks of the grid: four of them run in step, then two, then one."""
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_kernels(name: str, runs: list[bool]) -> None:
+def test_kernels(name: str, runs: list[int]) -> None:
     results: list[NDArray[np.int32]] = []
     counters: list[Any] = []
     for engine in (SimEngine(), in_order()):
-        b = np.zeros(THREADS, np.int32)
-        counters.append(launch(body_of(KERNELS[name]), block=(THREADS, 1, 1), engine=engine, B=b).counters)
+        b = np.zeros(BLOCKS * THREADS, np.int32)
+        ran = launch(body_of(KERNELS[name]), (BLOCKS, 1, 1), (THREADS, 1, 1), engine, B=b)
+        counters.append(ran.counters)
         results.append(b)
     assert np.array_equal(results[0], results[1])
     assert counters[0] == counters[1]
-    assert runs == [True, False]
+    assert runs == [1 if name in FEWER else 4, 0]
 
 
 SHARED = """
@@ -160,7 +216,7 @@ SHARED = """
       ptx.st %r, %g align 4 : i32, !ptx.ptr<global>"""
 
 
-def test_a_fault_is_that_of_warps_in_order(runs: list[bool]) -> None:
+def test_a_fault_is_that_of_warps_in_order(runs: list[int]) -> None:
     """A missing barrier between warps: the message names the first fault in their order."""
     text = entry(SHARED, "%B: !ptx.ptr<global> align 16", "96", shared=384)
     messages: list[str] = []
@@ -172,4 +228,32 @@ def test_a_fault_is_that_of_warps_in_order(runs: list[bool]) -> None:
     b = np.zeros(THREADS, np.int32)
     launch(text.replace("%r = ptx.ld", "ptx.bar.sync 0\n%r = ptx.ld"), block=(THREADS, 1, 1), B=b)
     assert np.array_equal(b, np.roll(np.arange(THREADS), -32))
-    assert runs == [True]
+    assert runs == [1]
+
+
+CROSS = """
+      %r0 = ptx.ld %p align 4 : !ptx.ptr<global> -> i32
+      ptx.bar.sync 0
+      %other.b = arith.xori %block, %one.i : index
+      %other.o = arith.muli %other.b, %n : index
+      %other.g = arith.addi %other.o, %t : index
+      %other.q = arith.muli %other.g, %c4 : index
+      %q = ptx.ptr_add %B, %other.q : !ptx.ptr<global>, index -> !ptx.ptr<global>
+      ptx.st %r, %q align 4 : i32, !ptx.ptr<global>"""
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_races_between_blocks_in_step(reads: bool) -> None:
+    """Each block writes its own part, or reads it, and after a barrier, which orders no blocks, that of the other."""
+    text = body_of("%r = arith.addi %i, %one : i32\n%one.i = arith.constant 1 : index")
+    store = "ptx.st %r, %p align 4 : i32, !ptx.ptr<global>"
+    text = text.replace(
+        store, CROSS if reads else CROSS.replace("%r0 = ptx.ld %p align 4 : !ptx.ptr<global> -> i32", store)
+    )
+    messages: list[str] = []
+    for engine in (SimEngine(), in_order()):
+        with pytest.raises(SimulationError) as caught:
+            launch(text, (2, 1, 1), (THREADS, 1, 1), engine, B=np.zeros(2 * THREADS, np.int32))
+        assert caught.value.code == "E3205"
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]

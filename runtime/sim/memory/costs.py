@@ -3,6 +3,7 @@
 (`layout.tiling.sectors`).
 """
 
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +26,9 @@ def wavefronts(addresses: NDArray[Any], lanes: NDArray[Any], width: int) -> tupl
 
 @lru_cache(maxsize=4096)
 def _wavefronts(addresses: bytes, lanes: bytes, width: int) -> tuple[int, int]:
+    numbers = np.frombuffer(lanes, np.int64)
+    if numbers[-1] >= WARP:
+        return _sum(wavefronts(at, lane, width) for at, lane in _by_warp(addresses, numbers))
     return banks.wavefronts(np.frombuffer(addresses, np.int64).tolist(), np.frombuffer(lanes, np.int64).tolist(), width)
 
 
@@ -33,13 +37,23 @@ def sectors(addresses: NDArray[Any], width: int, lanes: NDArray[Any] | None = No
     can occupy; the sum over the warps of the `lanes`, where those are of several.
     """
     start = int(addresses[0]) // SECTOR_BYTES * SECTOR_BYTES
-    warps = b"" if lanes is None or lanes[-1] < WARP else (lanes // WARP).tobytes()
-    return _sectors((addresses - start).tobytes(), warps, width)
+    return _sectors((addresses - start).tobytes(), b"" if lanes is None else lanes.tobytes(), width)
 
 
 @lru_cache(maxsize=4096)
-def _sectors(addresses: bytes, warps: bytes, width: int) -> tuple[int, int]:
-    at, number = np.frombuffer(addresses, np.int64), np.frombuffer(warps, np.int64)
-    parts = [at[number == warp] for warp in np.unique(number)] if warps else [at]
-    counts = [layout_sectors.sectors(part.tolist(), width) for part in parts]
-    return sum(touched for touched, _ in counts), sum(least for _, least in counts)
+def _sectors(addresses: bytes, lanes: bytes, width: int) -> tuple[int, int]:
+    numbers = np.frombuffer(lanes, np.int64)
+    if len(numbers) and numbers[-1] >= WARP:
+        return _sum(sectors(at, width) for at, _ in _by_warp(addresses, numbers))
+    return layout_sectors.sectors(np.frombuffer(addresses, np.int64).tolist(), width)
+
+
+def _by_warp(addresses: bytes, lanes: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """The addresses and the lanes of each warp, these counted in the warp."""
+    borders = np.flatnonzero(np.diff(lanes // WARP)) + 1
+    return zip(np.split(np.frombuffer(addresses, np.int64), borders), np.split(lanes % WARP, borders), strict=True)
+
+
+def _sum(costs: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    parts = list(costs)
+    return sum(count for count, _ in parts), sum(least for _, least in parts)

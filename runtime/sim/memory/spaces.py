@@ -339,8 +339,11 @@ class Space:
                 "use a narrower access, or align the tensor and the strides of its layout",
             )  # fmt: skip
         rows, span = offsets // width, self.arena.span // width
-        start = warp.block.rank * span if self.name == "shared" else 0
+        start = 0
+        if self.name == "shared":
+            start = warp.blocks * span if warp.is_gang else warp.block.rank * span
         if int(rows.view(np.uint64).max()) >= span:
+            warp.apart()
             ranks, inner = windows_of(warp, access, at, self.races) if self.name == "shared" else (0, at)
             rows = (inner - self.base) // width
             if int(rows.view(np.uint64).max()) >= span:

@@ -165,7 +165,14 @@ def meet_warps(arrived: "Iterable[Clock]", waiting: "Iterable[Warp]") -> None:
 
 
 def meet_block(block: "Block") -> None:
-    """A barrier of a block: its warps join their clocks, and know all accesses of its threads."""
+    """A barrier of a block: its warps join their clocks, and know all accesses of its threads. Where blocks run in
+    step, one of each block that has active lanes.
+    """
+    if (gang := block.warps[0]).is_gang:
+        times = gang.clock.times.copy()
+        times[gang.lane_numbers()] = now = block.launch.tick()
+        gang.clock, gang.horizon = Clock(gang.clock.cluster, times), now if gang.mask is None else times
+        return
     total = joined(known(warp, np.arange(warp.lanes)) for warp in block.warps)
     assert total is not None, "a block has warps"
     times = total.times.copy()

@@ -57,6 +57,8 @@ def _known_by(warp: "Warp", clock: "Clock", lanes: NDArray[Any], entries: Entrie
         times = np.concatenate([times, np.zeros(cluster.threads - len(times), np.int64)])
     index = place_of(warp, entries)
     here = (index >= 0) & (index < len(times))
+    if warp.is_gang:  # nothing orders blocks
+        here &= of_own_block(warp, warp.blocks[lanes], entries)
     index = np.where(here, index, 0)
     until = np.where(here, times[index], 0)
     lane = index - warp.first_index
@@ -99,6 +101,12 @@ def place_of(warp: "Warp", entries: Entries) -> NDArray[np.int64]:
     return np.where((entries >> 32 >= cluster.start) & is_own, place, -1)
 
 
+def of_own_block(warp: "Warp", blocks: NDArray[np.int64], entries: Entries) -> NDArray[np.bool_]:
+    """Which entries are of threads of these blocks alone, in the warp's cluster and by their ranks."""
+    thread = (entries & AGENT) - warp.block.cluster.first_agent
+    return (thread // warp.launch.config.threads == blocks) & ((entries & SEVERAL_BLOCKS) == 0)
+
+
 def _known_earlier(clock: "Clock", warp: "Warp", entry: int) -> int:
     """The time before which a clock has the accesses of a thread of another cluster, or of its warp or block."""
     agent, cluster = entry & AGENT, warp.block.cluster
@@ -127,7 +135,7 @@ def read_by_several(warp: "Warp", earlier: Entries, now: Entries) -> Entries:
     same_warp = (
         (lane // WARP == warp.lane_numbers()[:, None] // WARP) & (lane < warp.lanes) & ((earlier & BEYOND_WARP) == 0)
     )
-    same_block = (place // threads == warp.block.rank) & ((earlier & SEVERAL_BLOCKS) == 0)
+    same_block = (place // threads == warp.blocks[:, None]) & ((earlier & SEVERAL_BLOCKS) == 0)
     same_cluster = (place >= 0) & (place < warp.block.cluster.threads)
     flag = np.where(same_warp, SEVERAL_LANES, np.where(same_block, SEVERAL_WARPS, SEVERAL_BLOCKS))
     return np.bitwise_or(np.where(same_cluster, now, now & ~AGENT), flag)

@@ -31,6 +31,7 @@ from .entries import (
     SEVERAL_WARPS,
     Entries,
     known_until,
+    of_own_block,
     place_of,
     read_by_several,
     times_of,
@@ -130,6 +131,8 @@ class RaceShadow:
             before = (entries < warp.block.cluster.start << 32) | ((entries & AGENT) == 0)  # 0 is several clusters
             if len(warp.launch.begun) > 1:
                 before |= place_of(warp, entries) < 0
+            if warp.is_gang:
+                before |= ~of_own_block(warp, warp.blocks[:, None], entries)
             bad = (entries >= horizon << 32) | (before & (entries != 0))
         if atomic:
             bad &= (entries & ATOMIC) == 0
@@ -223,7 +226,7 @@ class RaceShadow:
         tables = self._read_rows[width]
         if len(tables) == 1:
             entries = tables[0, rows]
-        elif self._forgets and not (self._latest_rows[width][rows] >= warp.horizon << 32).any():
+        elif self._forgets and not (self._latest_rows[width][rows] >= _horizon(warp) << 32).any():
             return None
         else:  # the reads of one granule in each table stand together
             entries = np.moveaxis(tables[:, rows], 0, 2).reshape(len(rows), -1)
@@ -258,13 +261,18 @@ class RaceShadow:
         table, own = self._own_reads(warp, rows, width), rows
         if warp.is_several and self._forgets:  # the tables of its warps
             table = self._reads.reshape(-1, width // self._granule)
-            own = rows + warp.lane_numbers() // WARP * (self._reads.shape[1] // table.shape[1])
+            own = rows + warp.lane_numbers() // WARP % len(self._reads) * (self._reads.shape[1] // table.shape[1])
         earlier, now = table[own], warp.stamps()
         concurrent = self._unordered(warp, earlier)
         table[own] = now if concurrent is None else np.where(concurrent, read_by_several(warp, earlier, now), now)
         shared = ((table[own, 0] ^ now[:, 0]) & AGENT) != 0
         if shared.any():  # lanes of this request read the same bytes
-            table[own[shared]] |= SEVERAL_WARPS if warp.is_several and not self._forgets else SEVERAL_LANES
+            last = table[own[shared]]
+            if warp.is_several and not self._forgets:
+                is_own = of_own_block(warp, warp.blocks[shared][:, None], last)
+                table[own[shared]] |= np.where(is_own, SEVERAL_WARPS, SEVERAL_BLOCKS)
+            else:
+                table[own[shared]] = last | SEVERAL_LANES
         if len(self._reads) > 1:
             self._latest_rows[width][rows] = now
         return None
@@ -358,8 +366,12 @@ class RaceShadow:
         return None
 
 
-def _horizon(warp: "Warp") -> int:
-    """A time before which all active lanes know all accesses of their cluster."""
+def _horizon(warp: "Warp") -> Any:
+    """A time before which all active lanes know all accesses of their cluster; where blocks run in step, maybe one for
+    each, an array (active, 1).
+    """
+    if not isinstance(warp.horizon, int):
+        return warp.select(warp.horizon)[:, None]
     if warp.own and warp.active and warp.active_lanes is not None and warp.active_lanes[0] == warp.active_lanes[-1]:
         own = warp.own.get(int(warp.active_lanes[0]))
         return warp.horizon if own is None else max(own.horizon, warp.horizon)

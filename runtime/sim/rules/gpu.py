@@ -2,6 +2,7 @@
 """Rules for the coordinates of threads, blocks and clusters. Thread coordinates that a warp shares are uniform."""
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from types import MappingProxyType
 
 import numpy as np
@@ -31,12 +32,21 @@ def _coordinate(register: str, result: SSAValue, t: Translator) -> Step:
 
 def _thread(warp: Warp) -> list[Value]:
     x, y, _ = warp.launch.config.block
-    number = np.arange(warp.first_thread, warp.first_thread + warp.lanes)
+    number = (warp.first_thread + np.arange(warp.lanes)) % warp.launch.config.threads
     values = number % x, number // x % y, number // (x * y)
     return [int(value[0]) if (value == value[0]).all() else value for value in values]
 
 
-def _divided(warp: Warp, size: Sequence[int]) -> list[int]:
+def _block(warp: Warp) -> Sequence[Value]:
+    if not warp.is_gang:
+        return warp.block.coordinate
+    cluster, threads = warp.block.cluster, warp.launch.config.threads
+    blocks = [warp.launch.coordinate(cluster.number * cluster.size + rank) for rank in range(cluster.size)]
+    axes = [np.repeat(axis, threads) for axis in zip(*blocks, strict=True)]
+    return [int(axis[0]) if (axis == axis[0]).all() else axis for axis in axes]
+
+
+def _divided(warp: Warp, size: Sequence[Value]) -> list[Value]:
     """A size or a coordinate in blocks as one in clusters."""
     return [n // extent for n, extent in zip(size, warp.launch.config.cluster, strict=True)]
 
@@ -44,17 +54,17 @@ def _divided(warp: Warp, size: Sequence[int]) -> list[int]:
 _REGISTERS: Mapping[str, Coordinates] = MappingProxyType(
     {
         "tid": _thread,
-        "ctaid": lambda warp: warp.block.coordinate,
+        "ctaid": _block,
         "ntid": lambda warp: warp.launch.config.block,
         "nctaid": lambda warp: warp.launch.config.grid,
         "cluster_ctaid": lambda warp: [
-            n % extent for n, extent in zip(warp.block.coordinate, warp.launch.config.cluster, strict=True)
+            n % extent for n, extent in zip(_block(warp), warp.launch.config.cluster, strict=True)
         ],
         "cluster_nctaid": lambda warp: warp.launch.config.cluster,
-        "clusterid": lambda warp: _divided(warp, warp.block.coordinate),
+        "clusterid": lambda warp: _divided(warp, _block(warp)),
         "nclusterid": lambda warp: _divided(warp, warp.launch.config.grid),
         "cluster_ctarank": lambda warp: [warp.block.rank],
-        "cluster_nctarank": lambda warp: [warp.block.cluster.size],
+        "cluster_nctarank": lambda warp: [prod(warp.launch.config.cluster)],
     }
 )
 """PTX's special registers by name."""

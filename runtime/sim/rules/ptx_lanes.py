@@ -2,7 +2,7 @@
 """Rules for the exchange of values between lanes (PTX ISA, sections shfl.sync, vote.sync, match.sync, redux.sync)."""
 
 from collections.abc import Callable, Mapping
-from functools import cache, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,9 @@ class Group:
         self._instruction, self._site = instruction, site
         self._slot = None if mask is None else t.slot(mask)
 
-    def rows(self, warp: Warp) -> Bools:
-        """The group of each lane, an array (lanes, lanes): row i is the mask that lane i gives.
+    def rows(self, warp: Warp) -> Bools | None:
+        """The group of each lane, an array (lanes, lanes): row i is the mask that lane i gives. None where it is all
+        of its warp.
 
         SimulationError (E3208) where the lanes that execute the instruction are not those that they name, or do not
         agree. Lanes that the block does not have may be named.
@@ -41,10 +42,12 @@ class Group:
         active = warp.live()
         given = -1 if self._slot is None else warp.registers[self._slot]
         every, lanes = (1 << min(warp.lanes, WARP)) - 1, np.arange(warp.lanes)
-        if not varies(given) and given & every == every and (warp.is_whole if warp.is_several else warp.mask is None):
-            return _warps(warp.lanes)
+        if not varies(given) and given & every == every and (warp.mask is None or warp.is_whole):
+            return None
+        if warp.is_gang:  # too many rows
+            warp.apart()
         masks = np.broadcast_to(given, (warp.lanes,)).astype(np.int64)
-        rows = (masks[:, None] >> lanes % WARP) & 1 & _warps(warp.lanes) != 0
+        rows = (masks[:, None] >> lanes % WARP) & 1 & (lanes[:, None] // WARP == lanes // WARP) != 0
         own = np.diagonal(rows)
         missing = rows & ~active
         differ = rows & (masks[:, None] != masks[None, :])
@@ -59,13 +62,6 @@ class Group:
                 more = f" (lane {int(missing[lane].argmax())})" if "do not execute" in text else ""
                 warp.fault(ErrorCode.SIM_CONVERGENCE, self._site, lane, f"{self._instruction}: {text}{more}", hint)
         return rows
-
-
-@cache
-def _warps(lanes: int) -> Bools:
-    """Which lanes are of one warp, an array (lanes, lanes)."""
-    warp = np.arange(lanes) // WARP
-    return warp[:, None] == warp
 
 
 def _source(mode: str, segment: int, lanes: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -127,10 +123,12 @@ def _shfl_valid(op: ptx.ShflSyncValidOp, t: Translator) -> Step:
     return step
 
 
-def _moved(warp: Warp, rows: Bools, source: Lanes, given: Value, site: Site) -> Value:
+def _moved(warp: Warp, rows: Bools | None, source: Lanes, given: Value, site: Site) -> Value:
     """The values of other lanes. SimulationError (E3208) for those of lanes that do not take part."""
     lanes = np.arange(warp.lanes)
-    present = (source < warp.lanes) & rows[lanes, np.minimum(source, warp.lanes - 1)]
+    present = source < warp.lanes
+    if rows is not None:
+        present &= rows[lanes, np.minimum(source, warp.lanes - 1)]
     bad = warp.live() & ~present
     if bad.any():
         first = int(bad.argmax())
@@ -140,14 +138,13 @@ def _moved(warp: Warp, rows: Bools, source: Lanes, given: Value, site: Site) -> 
     return given[chosen] if varies(given) and given.shape[0] == warp.lanes else given
 
 
-def _of_groups(warp: Warp, rows: Bools, function: Callable[[Bools], Any], dtype: Any) -> Value:
-    """A function of each lane's group, evaluated once where all lanes are one group, or all of a warp in step."""
+def _of_groups(warp: Warp, rows: Bools | None, function: Callable[[Bools], Any], dtype: Any) -> Value:
+    """A function of each lane's group, evaluated once where all lanes are one group, or all of a warp."""
     active = warp.live()
-    if warp.is_several and rows is _warps(warp.lanes):
-        whole = active[::WARP]
-        return np.repeat(
-            np.array([function(row) if live else 0 for row, live in zip(rows[::WARP], whole, strict=True)], dtype), WARP
-        )
+    if rows is None:
+        number = np.arange(warp.lanes) // WARP
+        parts = [function(number == warp) for warp in range(-(-warp.lanes // WARP))]
+        return np.repeat(np.array(parts, dtype), WARP) if warp.is_several else parts[0]
     if (rows[active] == rows[int(active.argmax())]).all():
         return function(rows[int(active.argmax())])
     return np.array([function(row) if live else 0 for row, live in zip(rows, active, strict=True)], dtype)
@@ -184,7 +181,9 @@ def _match(op: ptx.MatchAnySyncOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         rows = group.rows(warp)
         given = np.broadcast_to(np.asarray(warp.registers[value]), (warp.lanes,))
-        same = rows & (given[:, None] == given[None, :])
+        parts = given.reshape(-1, min(warp.lanes, WARP) if rows is None else warp.lanes)
+        same = (parts[:, :, None] == parts[:, None, :]).reshape(warp.lanes, -1)
+        same = same if rows is None else same & rows
         warp.registers[result] = np.array([bits_of(row) for row in same], np.int32)
 
     return step
@@ -227,7 +226,8 @@ def _elect(op: ptx.ElectSyncOp, t: Translator) -> Step:
     group = Group("elect.sync", op.mask, site_of(op), t)
 
     def step(warp: Warp) -> None:
-        warp.registers[result] = np.arange(warp.lanes) == group.rows(warp).argmax(axis=1)
+        rows, lanes = group.rows(warp), np.arange(warp.lanes)
+        warp.registers[result] = lanes % WARP == 0 if rows is None else lanes == rows.argmax(axis=1)
 
     return step
 

@@ -67,7 +67,7 @@ def block_barrier(site: Site, number: int, t: Translator, threads: int | None = 
 
 def check_whole(warp: Warp, site: Site) -> None:
     """SimulationError (E3207) unless all lanes of a warp reach a barrier."""
-    if warp.mask is not None:
+    if not warp.is_of_whole_blocks:
         warp.apart()
         lane = int((~warp.mask).argmax())
         reached = f"{warp.active} of the warp's {warp.lanes} lanes do"
@@ -91,6 +91,8 @@ def _bar_red(op: ptx.BarRedOp, t: Translator) -> Suspending:
 
     def run(warp: Warp) -> Suspension:
         check_whole(warp, site)
+        if warp.is_gang:
+            warp.apart()
         votes = Votes(int(np.count_nonzero(warp.select(warp.registers[predicate]))), warp.active)
         yield Barrier(number, site, threads, votes=votes)
         every = votes.holding == votes.threads

@@ -142,7 +142,7 @@ def _while(op: scf.WhileOp, t: Translator) -> Suspending:
         values = _gather(warp, inits)
         for trip in count():
             if trip and trip % BODIES_BETWEEN_PAUSES == 0:
-                if warp.is_several and warp.mask is not None:  # the loop may wait for a warp that is not in it
+                if warp.is_several and not warp.is_of_whole_blocks:  # it may wait for a warp that is not in it
                     warp.apart()
                 yield pause
             _assign(warp, test.args, values)
