@@ -166,6 +166,7 @@ class Code(StrEnum):
     SIM_REGISTERS = ("E3227", "a warpgroup changes its registers to a number that the block cannot give it")
     SIM_UNWRITTEN = ("E3230", "a launch leaves elements of an output unwritten")
     SIM_STUCK = ("E3231", "warps wait for memory that nobody changes, or repeat a loop that changes nothing")
+    SIM_EXACT = ("E3240", "a launch in exact arithmetic has more numbers than a type has bit patterns")
 
     CUDA_UNAVAILABLE = ("E3301", "there is no GPU or no CUDA driver")
     CUDA_FAILED = ("E3302", "the CUDA driver reports an error")

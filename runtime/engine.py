@@ -140,12 +140,14 @@ def pack_argument(name: str, kind: ParameterKind, value: Any) -> bytes:
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """The result of a launch: `seconds` it took, `output` the text that the kernel printed, as far as the
-    engine sees it, and `counters`, empty on an engine that does not count.
+    engine sees it, and `counters`, empty on an engine that does not count. `exact` has the tensors afterwards, by their
+    names, as arrays of exact numbers, where the launch ran in exact arithmetic.
     """
 
     seconds: float
     output: str = ""
     counters: Counters = field(default_factory=Counters)
+    exact: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 ProgramT = TypeVar("ProgramT", contravariant=True)

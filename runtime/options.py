@@ -110,8 +110,8 @@ class RunOptions:
 
     `races` looks for accesses that nothing orders. A run ends with an error after `max_steps` operations of warps, or
     where it needs more than `max_memory` MiB; None is the simulator's own limit. `seed` chooses the order of warps; 0
-    is their own order. So many `resident` blocks run at the same time, in whole clusters. LaunchError (E3105) for other
-    values.
+    is their own order. So many `resident` blocks run at the same time, in whole clusters. With `exact` kernels compute
+    with exact numbers instead of floats. LaunchError (E3105) for other values.
     """
 
     races: bool = True
@@ -119,10 +119,12 @@ class RunOptions:
     max_memory: int | None = None
     seed: int = 0
     resident: int = 1
+    exact: bool = False
 
     def __post_init__(self) -> None:
-        if type(self.races) is not bool:
-            raise LaunchError(Code.RUN_LAUNCH, f"races is {self.races!r}", "give True or False")
+        for name, switch in (("races", self.races), ("exact", self.exact)):
+            if type(switch) is not bool:
+                raise LaunchError(Code.RUN_LAUNCH, f"{name} is {switch!r}", "give True or False")
         limits = ("max_steps", self.max_steps), ("max_memory", self.max_memory), ("resident", self.resident)
         for name, limit in limits:
             if (limit is not None or name == "resident") and (type(limit) is not int or limit < 1):

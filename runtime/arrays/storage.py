@@ -5,6 +5,7 @@ The logical array of a layout has one axis for each top-level mode, of that mode
 its coordinates colexicographically, as CuTe does. The storage is one-dimensional and has `cosize` elements.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,15 @@ def logical_array(storage: NDArray[Any], layout: LayoutLike) -> NDArray[Any]:
             )
             return view.view(storage.dtype)
     return storage[element_indices(layout)]
+
+
+def logical_numbers(exact: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The storages of arguments that hold exact numbers as logical arrays, by their layouts."""
+    layouts = {name: arguments[name].layout for name in exact}
+    return {
+        name: storage if layouts[name] is None else storage[element_indices(layouts[name])]
+        for name, storage in exact.items()
+    }
 
 
 def scatter(array: NDArray[Any], storage: NDArray[Any], layout: LayoutLike) -> None:

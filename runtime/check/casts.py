@@ -23,7 +23,7 @@ def _cast(name: str, how: str, function: Callable[[_Array], _Array]) -> Function
     def apply(a: Value) -> Value:
         if isinstance(a, tuple):
             raise UnfitError("a tuple where an array or a number is needed")
-        return function(np.asarray(a))
+        return function(np.asanyarray(a))
 
     apply.__doc__ = f"The elements converted to {name}{how}."
     return apply
@@ -34,13 +34,13 @@ def _to_narrow(dtype: np.dtype[Any], limit: float) -> Callable[[_Array], _Array]
         if a.dtype == dtype:
             return a
         wide = a.astype(np.float64)
-        return np.asarray(narrow(np.clip(wide, -limit, limit), dtype))
+        return np.asanyarray(narrow(np.clip(wide, -limit, limit), dtype))
 
     return function
 
 
 def _to_tf32(a: _Array) -> _Array:
-    return np.asarray(round_to_tf32(a))
+    return np.asanyarray(round_to_tf32(a))
 
 
 def _to_integer(dtype: np.dtype[Any]) -> Callable[[_Array], _Array]:

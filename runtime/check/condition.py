@@ -9,6 +9,7 @@ import numpy as np
 
 from ...base.errors import Code
 from ...dialects.run.expression import OPERATORS, Expression, ExpressionError, Near, parse_expression
+from ..exact.number import nearest
 from .dtypes import is_floating, tolerance
 from .evaluate import Array, Evaluator, Value
 from .functions import FUNCTIONS
@@ -38,6 +39,7 @@ class CheckResult:
     rtol: float
     atol: float
     mismatch: Mismatch | None
+    is_exact: bool = False
 
     @property
     def passed(self) -> bool:
@@ -47,6 +49,7 @@ class CheckResult:
     def __str__(self) -> str:
         """One line for a report, as in `B == A: 1024 elements, exact: ok`."""
         how = "" if "~=" not in self.text else f" within rtol {self.rtol:g}, atol {self.atol:g}"
+        how = " in exact arithmetic" if self.is_exact else how
         head = f"{self.text}: {self.elements} element{'s' * (self.elements != 1)}{how}"
         bad = self.mismatch
         if bad is None:
@@ -93,13 +96,14 @@ def _compare(text: str, node: Expression, evaluator: Evaluator, rtol: float | No
         rtol,
         atol,
         None if holds.all() else _mismatch(left, right, ~holds),
+        object in (left.dtype, right.dtype),
     )
 
 
 def _holds_slabwise(op: ast.cmpop, left: Array, right: Array, rtol: float, atol: float) -> Array:
     """Where the comparison holds, slab by slab of the first mode."""
     if left.ndim == 0 or left.size <= _SLAB:
-        return np.asarray(_holds(op, left, right, rtol, atol), dtype=np.bool_)
+        return np.asanyarray(_holds(op, left, right, rtol, atol), dtype=np.bool_)
     rows = max(1, _SLAB * len(left) // left.size)
     starts = range(0, len(left), rows)
     return np.concatenate([_holds(op, left[at : at + rows], right[at : at + rows], rtol, atol) for at in starts])
@@ -110,10 +114,12 @@ def _holds(op: ast.cmpop, left: Array, right: Array, rtol: float, atol: float) -
     with np.errstate(all="ignore"):
         match op:
             case ast.Eq():
-                if left.dtype == right.dtype and is_floating(left.dtype):
+                if left.dtype == right.dtype != object and is_floating(left.dtype):
                     bits = f"u{left.dtype.itemsize}"
                     return both_nan | (left.view(bits) == right.view(bits))
                 return both_nan | (left == right)
+            case Near() if object in (left.dtype, right.dtype):
+                return left == right
             case Near():
                 got, expected = left.astype(np.float64), right.astype(np.float64)
                 near = np.abs(got - expected) <= atol + rtol * np.abs(expected)
@@ -126,9 +132,13 @@ def _isnan(array: Array) -> Array:
     return np.isnan(array) if is_floating(array.dtype) else np.zeros(array.shape, np.bool_)
 
 
+def _doubles(array: Array) -> Array:
+    return nearest(array) if array.dtype == object else array.astype(np.float64)
+
+
 def _mismatch(left: Array, right: Array, wrong: Array) -> Mismatch:
     first = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-    got, expected = left[wrong].astype(np.float64), right[wrong].astype(np.float64)
+    got, expected = _doubles(left[wrong]), _doubles(right[wrong])
     with np.errstate(all="ignore"):
         error = np.abs(got - expected)
         relative = error / np.abs(expected)

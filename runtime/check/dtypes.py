@@ -13,8 +13,10 @@ _FLOATS = frozenset(numpy_type(element) for element in ELEMENT_TYPES if element.
 
 
 def is_floating(dtype: np.dtype[Any]) -> bool:
-    """Whether a type is floating-point, counting bfloat16 and the 8-bit floats, whose kind NumPy does not know."""
-    return dtype.kind == "f" or dtype in _FLOATS
+    """Whether a type is floating-point, counting bfloat16 and the 8-bit floats, whose kind NumPy does not know, and the
+    objects that are exact numbers.
+    """
+    return dtype.kind in "fO" or dtype in _FLOATS
 
 
 def widened(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -63,7 +63,7 @@ class Evaluator:
         value = self.value(node)
         if isinstance(value, tuple):
             raise ExpressionError.at(node, Code.CHECK_VALUE, "a tuple where an array or a number is needed")
-        return np.asarray(value)
+        return np.asanyarray(value)
 
     def _value(self, node: Expression) -> Value:
         match node:
@@ -160,7 +160,7 @@ class Evaluator:
                 raise UnfitError(f"mode {mode} has {extent} elements, and no element {index}")
             if isinstance(index, slice) and index.step == 0:
                 raise UnfitError("a slice has a step other than 0")
-        return np.asarray(array[indices])
+        return np.asanyarray(array[indices])
 
 
 def refusal(error: Exception) -> UnfitError:
@@ -184,7 +184,7 @@ _CONVERT = "convert an operand first, for example by f32(A) or i32(A)"
 
 
 def _numbers(value: Any) -> Any:
-    if np.asarray(value).dtype == np.bool_:
+    if np.asanyarray(value).dtype == np.bool_:
         raise UnfitError("'-' is for numbers, not for truth values", _CONVERT)
     return value
 
@@ -198,7 +198,7 @@ def _form(name: str, function: Function) -> str:
 
 def _typed(value: Any, beside: Any) -> Any:
     """A number in the floating-point type of the array beside it, also where NumPy would widen (bfloat16)."""
-    dtype: np.dtype[Any] = np.asarray(beside).dtype
+    dtype: np.dtype[Any] = np.asanyarray(beside).dtype
     if isinstance(value, int | float) and not isinstance(beside, int | float) and is_floating(dtype):
         return dtype.type(value)
     return value

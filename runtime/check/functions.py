@@ -18,7 +18,7 @@ from .references import REFERENCES
 def _array(value: Value) -> Array:
     if isinstance(value, tuple):
         raise UnfitError("a tuple where an array or a number is needed")
-    return np.asarray(value)
+    return np.asanyarray(value)
 
 
 def _axes(axis: Value | None) -> int | tuple[int, ...] | None:
@@ -36,7 +36,7 @@ def _shape(shape: Value) -> tuple[int, ...]:
 
 def _elementwise(summary: str, function: Callable[[Array], Any]) -> Function:
     def apply(a: Value) -> Value:
-        return np.asarray(function(_array(a)))
+        return np.asanyarray(function(_array(a)))
 
     apply.__doc__ = summary
     return apply
@@ -46,7 +46,7 @@ def _pairwise(summary: str, function: Callable[[Array, Array], Any]) -> Function
     def apply(a: Value, b: Value) -> Value:
         left, right = _array(a), _array(b)
         common_shape(left.shape, right.shape)
-        return np.asarray(function(left, right))
+        return np.asanyarray(function(left, right))
 
     apply.__doc__ = summary
     return apply
@@ -83,22 +83,22 @@ def matmul(a: Value, b: Value) -> Value:
 
 def total(a: Value, axis: Value | None = None, keepdims: Value = 0) -> Value:
     """The sum over all or the given modes, in float64 or int64; `keepdims=1` leaves modes of extent 1 for them."""
-    return np.asarray(widened(_array(a)).sum(axis=_axes(axis), keepdims=bool(keepdims)))
+    return np.asanyarray(widened(_array(a)).sum(axis=_axes(axis), keepdims=bool(keepdims)))
 
 
 def mean(a: Value, axis: Value | None = None, keepdims: Value = 0) -> Value:
     """The mean over all or the given modes, in float64."""
-    return np.asarray(widened(_array(a)).mean(axis=_axes(axis), keepdims=bool(keepdims)))
+    return np.asanyarray(widened(_array(a)).mean(axis=_axes(axis), keepdims=bool(keepdims)))
 
 
 def largest(a: Value, axis: Value | None = None, keepdims: Value = 0) -> Value:
     """The largest element, over all or the given modes."""
-    return np.asarray(_array(a).max(axis=_axes(axis), keepdims=bool(keepdims)))
+    return np.asanyarray(_array(a).max(axis=_axes(axis), keepdims=bool(keepdims)))
 
 
 def smallest(a: Value, axis: Value | None = None, keepdims: Value = 0) -> Value:
     """The smallest element, over all or the given modes."""
-    return np.asarray(_array(a).min(axis=_axes(axis), keepdims=bool(keepdims)))
+    return np.asanyarray(_array(a).min(axis=_axes(axis), keepdims=bool(keepdims)))
 
 
 def where(condition: Value, a: Value, b: Value) -> Value:

@@ -19,7 +19,7 @@ _Doubles = npt.NDArray[np.float64]
 def _double(value: Value) -> _Doubles:
     if isinstance(value, tuple):
         raise UnfitError("a tuple where an array or a number is needed")
-    return np.asarray(value).astype(np.float64)
+    return np.asanyarray(value).astype(np.float64)
 
 
 def _integer(value: Value, subject: str) -> int:
@@ -30,7 +30,7 @@ def _integer(value: Value, subject: str) -> int:
 
 def _elementwise(summary: str, function: Callable[[_Doubles], Any]) -> Function:
     def apply(a: Value) -> Value:
-        return np.asarray(function(_double(a)))
+        return np.asanyarray(function(_double(a)))
 
     apply.__doc__ = summary + " In float64."
     return apply

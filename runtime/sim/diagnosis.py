@@ -5,7 +5,7 @@ are known forgiven, until it ends without another.
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...base.errors import Code
 from ..arrays.storage import element_indices
-from ..engine import Argument, LaunchConfig, TensorArgument
+from ..engine import Argument, LaunchConfig, RunResult, TensorArgument
 from .faults import SimulationError, Site
 from .memory.journal import Journal, Sighting
 from .sim_engine import SimEngine, SimProgram
@@ -47,6 +47,8 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     arguments: Mapping[str, Argument] | None
     steps: int = 0
+    exact: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The tensors among the arguments as arrays of exact numbers, where the launch ran in exact arithmetic."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +62,13 @@ class Launch:
 
     def run(
         self, forgiven: frozenset[tuple[Code, Site]] | None, journal: Journal
-    ) -> tuple[Mapping[str, Argument], int]:
+    ) -> tuple[Mapping[str, Argument], RunResult]:
         """Runs it with an observer, and with some faults forgiven, or all that can be; the arguments afterwards, and
-        the steps. Raises SimulationError.
+        the result. Raises SimulationError.
         """
         arguments = self.arguments()
         engine = replace(self.engine, forgiven=forgiven, journal=journal)
-        result = engine.launch(self.program, self.config, arguments)
-        return arguments, result.counters.steps
+        return arguments, engine.launch(self.program, self.config, arguments)
 
 
 def diagnose(launch: Launch, most: int = MOST) -> Diagnosis:
@@ -80,7 +81,7 @@ def diagnose(launch: Launch, most: int = MOST) -> Diagnosis:
     while len(findings) < most:
         journal = Journal()
         try:
-            arguments, steps = launch.run(forgiven, journal)
+            arguments, result = launch.run(forgiven, journal)
         except SimulationError as fault:
             known = fault.origin is not None and (fault.code, fault.origin) in forgiven
             finding = _explained(launch, fault)
@@ -93,7 +94,7 @@ def diagnose(launch: Launch, most: int = MOST) -> Diagnosis:
             forgiven |= {(fault.code, fault.origin)}
         else:
             left = [] if findings else _left(arguments, journal)
-            return Diagnosis((*findings, *left), arguments, steps)
+            return Diagnosis((*findings, *left), arguments, result.counters.steps, result.exact)
     return Diagnosis(tuple(findings), None)
 
 

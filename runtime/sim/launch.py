@@ -20,6 +20,7 @@ from .memory.outside import Outside
 from .memory.undefined import Trace
 
 if TYPE_CHECKING:
+    from .exact.patterns import Table
     from .warp import Cluster
 
 MAP_BASE = 1 << 40
@@ -54,6 +55,8 @@ class Launch:
     completion: Completion = Completion.LATE
     chance: Random | None = None
     """The source of the times at which operations complete, where these are random."""
+    exact: "Table | None" = None
+    """The bit patterns of exact numbers, where the kernel runs in exact arithmetic."""
     outside: Outside = field(default_factory=Outside)
     maps: list[PlacedMap] = field(default_factory=list[PlacedMap])
     """The tensor maps among the kernel's parameters, each at a multiple of their size after `MAP_BASE`."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from math import prod
 from random import Random
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -18,7 +19,7 @@ from ...base.target import WARP
 from ...dialects import ptx
 from ...dialects.kernel import KernelOp
 from ..counters import Counters
-from ..engine import Argument, LaunchConfig, RunResult
+from ..engine import Argument, LaunchConfig, RunResult, TensorArgument
 from ..errors import LaunchError
 from ..options import Cooperative, RunOptions
 from .bound_arguments import Binding, bind
@@ -37,8 +38,11 @@ from .ordering.liveness import Watch
 from .ordering.schedule import run_cluster
 from .residency import Seats, take_turns
 from .rules import rule_of, runs_in_step
-from .translate import Code, Rule, Spaces, Texts, Translator
+from .translate import Code, Rule, RuleOf, Spaces, Texts, Translator
 from .warp import Block, Cluster, Warp
+
+if TYPE_CHECKING:
+    from .exact.patterns import Table
 
 GLOBAL_BASE = 0x7F00_0000_0000
 """Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""
@@ -88,6 +92,7 @@ class _Run:
     bindings: list[Binding]
     spaces: Spaces
     counters: Counters
+    table: "Table | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,7 @@ class SimEngine:
     looks for unordered accesses, at some cost. `sink` receives the text that the kernel prints; None is stdout.
     `texts` has the functions for PTX as text. `journal` sees accesses. `forgiven` are faults of operations
     that do not end a launch. So many `resident` blocks run at the same time, in whole clusters, or all blocks of a
-    cooperative launch.
+    cooperative launch. With `exact` floating-point numbers are exact ones.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -112,6 +117,7 @@ class SimEngine:
     journal: Journal | None = None
     forgiven: frozenset[tuple[ErrorCode, Site]] | None = frozenset()
     resident: int = 1
+    exact: bool = False
 
     @classmethod
     def of(
@@ -123,7 +129,8 @@ class SimEngine:
         """The simulator with the options of a run."""
         budget = Budget(options.steps, options.bytes)
         seed = options.seed or None
-        return cls(budget, seed, races=options.races, sink=sink, texts=texts, resident=options.resident)
+        resident, exact = options.resident, options.exact
+        return cls(budget, seed, races=options.races, sink=sink, texts=texts, resident=resident, exact=exact)
 
     @property
     def name(self) -> str:
@@ -159,13 +166,15 @@ class SimEngine:
             emit("".join(texts)[said:])
         for binding in run.bindings:
             run.spaces.global_.arena.read_back(binding.offset, binding.argument.storage)
-        return RunResult(time.perf_counter() - began, "".join(printed), run.counters)
+        seconds = time.perf_counter() - began
+        exact = {} if run.table is None else run.table.tensors(args)
+        return RunResult(seconds, "".join(printed), run.counters, exact)
 
     def _run_in_step(self, kernel: KernelOp, config: LaunchConfig, args: Mapping[str, Argument]) -> "_Run | None":
         """A run with the warps of some blocks in step: the same, if there is no fault. None where the order of warps
         shows, and after anything that a run in order has to tell.
         """
-        observed = self.seed is not None or self.journal is not None or self.forgiven
+        observed = self.seed is not None or self.journal is not None or self.forgiven or self.exact
         together = self.resident > 1 or Cooperative() in config.attributes or prod(config.cluster) > 1
         if observed or together or config.threads % WARP:
             return None
@@ -194,6 +203,7 @@ class SimEngine:
         `trace`.
         """
         chance = Random(self.seed or 0) if self.completion is Completion.RANDOM else None
+        table, rules = _exactly(kernel, args) if self.exact else (None, _rule_in_step if in_step else rule_of)
         launch = Launch(
             config,
             self.budget,
@@ -204,6 +214,7 @@ class SimEngine:
             completion=self.completion,
             chance=chance,
             forgiven=self.forgiven,
+            exact=table,
         )
         races = self.races or in_step > 0  # nothing but the lack of races makes any order as good
         spaces = Spaces(
@@ -211,7 +222,7 @@ class SimEngine:
             Space("shared", SHARED_BASE, races),
             LocalSpace(),
         )
-        translator = Translator(_rule_in_step if in_step else rule_of, launch, spaces, self.texts)
+        translator = Translator(rules, launch, spaces, self.texts)
         if isinstance(kernel, ptx.EntryOp) and kernel.shared_bytes is not None:
             size = kernel.shared_bytes.value.data
             translator.shared_start = translator.shared(size, 1024, "the block's shared memory")
@@ -239,7 +250,7 @@ class SimEngine:
             launch.steps,
             MappingProxyType(translator.lines()),
         )
-        return _Run(bindings, spaces, counters)
+        return _Run(bindings, spaces, counters, launch.exact)
 
     def _build(self, launch: Launch, seats: Seats, bindings: list[Binding], site: Site) -> None:
         """Creates the memory, if the budget allows it, and puts the arguments there."""
@@ -323,6 +334,14 @@ def _rule_in_step(kind: type[Operation]) -> Rule | None:
 def _unheard(text: str) -> None:
     """Where a run in step would print."""
     raise OutOfStepError(always=True)
+
+
+def _exactly(kernel: KernelOp, args: Mapping[str, Argument]) -> "tuple[Table, RuleOf]":
+    """The bit patterns and the rules of a launch in exact arithmetic; the numbers that it is given keep theirs."""
+    from .exact.rules import exact_rule_of, table_for
+
+    given = [value.storage if isinstance(value, TensorArgument) else np.asarray(value) for value in args.values()]
+    return table_for(kernel, given), exact_rule_of
 
 
 def _check_config(kernel: KernelOp, config: LaunchConfig) -> None:

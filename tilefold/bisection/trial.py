@@ -4,7 +4,8 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,8 @@ class Outcome:
     history: History | None = None
     fault: SimulationError | None = None
     seconds: float = 0.0
+    exact: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The tensors as arrays of exact numbers, where the launch ran in exact arithmetic."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Trial:
         except SimulationError as fault:
             return Outcome(arguments, "".join(printed), None if journal is None else journal.history(), fault)
         history = None if journal is None else journal.history()
-        return Outcome(arguments, result.output, history, seconds=result.seconds)
+        return Outcome(arguments, result.output, history, seconds=result.seconds, exact=result.exact)
 
     def writer(self, module: ModuleOp, difference: Difference) -> Sighting | None:
         """The operation that writes the byte that differs last. None for a byte that the launch leaves alone."""
@@ -88,7 +91,8 @@ def difference(first: Outcome, second: Outcome, *, exact: bool = True) -> Differ
     for name, before in first.arguments.items():
         after = second.arguments[name]
         if isinstance(before, TensorArgument) and isinstance(after, TensorArgument):
-            found = _different_tensors(name, before, after, exact)
+            numbers = (first.exact[name], second.exact[name]) if name in first.exact and name in second.exact else None
+            found = _different_tensors(name, before, after, exact, numbers)
             if found is not None:
                 return found
     if Counter(first.printed.splitlines()) != Counter(second.printed.splitlines()):
@@ -109,11 +113,17 @@ def _different_faults(first: SimulationError | None, second: SimulationError | N
     return Difference(f"the fault {first.code} is gone")
 
 
-def _different_tensors(name: str, before: TensorArgument, after: TensorArgument, exact: bool) -> Difference | None:
-    """The smallest coordinate at which two tensors of a layout differ, or the first element of their storage."""
+def _different_tensors(
+    name: str, before: TensorArgument, after: TensorArgument, exact: bool, numbers: tuple[Any, Any] | None
+) -> Difference | None:
+    """The smallest coordinate at which two tensors of a layout differ, or the first element of their storage; by the
+    exact `numbers` in them, if they have such.
+    """
     size = before.storage.itemsize
     differs = (before.storage.view(np.uint8) != after.storage.view(np.uint8)).reshape(-1, size).any(axis=1)
-    if not exact and is_floating(before.storage.dtype):
+    if numbers is not None:
+        differs = np.asarray(numbers[0] != numbers[1], np.bool_)
+    elif not exact and is_floating(before.storage.dtype):
         rtol, atol = tolerance(before.storage.dtype, before.storage.dtype)
         differs &= ~np.isclose(widened(after.storage), widened(before.storage), rtol, atol, equal_nan=True)
     if not differs.any():

@@ -19,7 +19,7 @@ STAGES = ("cute", "instr")
 instructions.
 """
 
-Judge = Callable[[Mapping[str, Argument]], Iterator[tuple[str, Place | None]]]
+Judge = Callable[[Diagnosis], Iterator[tuple[str, Place | None]]]
 """The conditions that the arguments fail after a launch, in words, and where they stand."""
 
 
@@ -50,7 +50,7 @@ class Checked:
 
     def _failed(self, stage: str, diagnosis: Diagnosis) -> Iterator[Fault]:
         if diagnosis.arguments is not None and not diagnosis.findings:
-            for text, place in self.judge(diagnosis.arguments):
+            for text, place in self.judge(diagnosis):
                 yield Fault(self.label, (stage,), Code.CHECK_FAILED, text, place=place)
 
 

@@ -98,7 +98,11 @@ def _bisect(args: argparse.Namespace, program: "Program", launch: "Launch", pass
     verdict = bisect(
         program, trial, passes, lambda step, outcome, found: print(step_line(step, outcome, found), flush=True), gpu
     )
-    checks = () if verdict.reference.fault else check_values(launch, arguments.logical(verdict.reference.arguments))
+    checks = (
+        ()
+        if verdict.reference.fault
+        else check_values(launch, arguments.logical(verdict.reference.arguments, verdict.reference.exact))
+    )
     for result in checks:
         print(f"as written: {result}", flush=True)
     print(verdict, flush=True)

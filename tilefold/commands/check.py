@@ -2,7 +2,7 @@
 """`tilefold check`: all faults of the launches of a file, found on the simulator."""
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tilefold.lowering import Program
     from tilefold.running.filled_arguments import Arguments
     from tilefold.running.launches import Launch
-    from tilefold.runtime.engine import Argument
+    from tilefold.runtime.sim.diagnosis import Diagnosis
 
 _EPILOG = """\
 Each launch runs at stage 'cute', where accesses are checked against the shapes of their tensors, and at stage 'instr',
@@ -87,18 +87,17 @@ def _checked(args: argparse.Namespace, program: "Program", launch: "Launch") -> 
 
     arguments, config, engine = simulation(args, launch)
 
-    def judge(given: "Mapping[str, Argument]") -> "Iterator[tuple[str, Place | None]]":
-        return _failed(launch, arguments, given)
+    def judge(diagnosis: "Diagnosis") -> "Iterator[tuple[str, Place | None]]":
+        return _failed(launch, arguments, diagnosis)
 
     return Checked(launch.label, program, launch.kernel, config, arguments.launchable, engine, judge)
 
 
-def _failed(
-    launch: "Launch", arguments: "Arguments", given: "Mapping[str, Argument]"
-) -> "Iterator[tuple[str, Place | None]]":
+def _failed(launch: "Launch", arguments: "Arguments", diagnosis: "Diagnosis") -> "Iterator[tuple[str, Place | None]]":
     from tilefold.running.session import results_of
 
-    values = arguments.logical(given)
+    assert diagnosis.arguments is not None, "the launch has ended"
+    values = arguments.logical(diagnosis.arguments, diagnosis.exact)
     for check in launch.checks:
         for result in results_of(check, values):
             if not result.passed:

@@ -64,6 +64,7 @@ class DebuggableCall(ABC):
         max_memory: int | None = None,
         seed: int = 0,
         resident: int = 1,
+        exact: bool = False,
     ) -> "Verdict":
         """Finds the pass that changes what a launch does: simulates it as it was traced and after each pass, on copies
         of the arguments, and compares results, faults, printed text and, with `stores`, every value written to global
@@ -72,7 +73,9 @@ class DebuggableCall(ABC):
         The result says what it has found as text; `passed` is whether the kernel has no fault and no pass changes it.
         """
         attributes = launch_attributes(cluster) if cluster is not None else ()
-        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(races, max_steps, max_memory, seed, resident))
+        rehearsal = self._rehearsal(
+            grid, block, attributes, RunOptions(races, max_steps, max_memory, seed, resident, exact)
+        )
         try:
             return rehearsal.bisect(stores=stores, gpu=device == "cuda")
         except TilefoldError as error:

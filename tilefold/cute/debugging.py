@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks calls of kernels in Python, and searches for the pass that changes what a call does."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from .launch import on_host
 if TYPE_CHECKING:
     from tilefold.compiler.frontend.diagnostics import Place
     from tilefold.reproduction.folder import Reproduction
+    from tilefold.runtime.sim.diagnosis import Diagnosis
 
     from .debuggable import DebuggableCall
 
@@ -112,5 +113,5 @@ class Rehearsal:
         return tensors, arguments
 
 
-def _no_conditions(arguments: Mapping[str, Argument]) -> "Iterator[tuple[str, Place | None]]":
+def _no_conditions(diagnosis: "Diagnosis") -> "Iterator[tuple[str, Place | None]]":
     return iter(())

@@ -92,6 +92,18 @@ def benchmark(
     return 1e3 * milliseconds(timed, handle) / iterations
 
 
+def exact(expectation: Callable[..., Any], *arrays: Any) -> Any:
+    """What a function of NumPy gives for exact numbers: it gets the arrays, as they were before a launch, as arrays of
+    exact numbers, and computes with these. `launch(..., exact=True).exact["C"] == exact(lambda a, b: a @ b, A, B)` says
+    for each element of C whether it is right, in whatever order the kernel adds.
+
+    Conversions to other floating-point types change nothing in them. Raises LaunchError for what is no array.
+    """
+    from tilefold.runtime.exact.number import exact_array
+
+    return expectation(*[exact_array(_on_host(array_of("array", array))) for array in arrays])
+
+
 def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:
     """How many workspaces a benchmark needs so that none of them is left in the L2 cache when it is used again."""
     from tilefold.runtime.cuda import is_available

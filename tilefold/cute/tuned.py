@@ -194,6 +194,7 @@ class TunedCall:
         max_memory: int | None = None,
         seed: int = 0,
         resident: int = 1,
+        exact: bool = False,
     ) -> "RunResult | None":
         """Launches the fastest configuration, as `KernelCall.launch` does, which says what the options mean. On the
         simulator it is the first one.
@@ -204,7 +205,9 @@ class TunedCall:
             device = str(device)  # which is refused with it
         try:
             attributes = launch_attributes(cluster, use_pdl) if use_pdl or cluster is not None else ()
-            plain = races is True and max_steps is None and max_memory is None and not seed and resident == 1
+            plain = (
+                races is True and max_steps is None and max_memory is None and not seed and resident == 1 and not exact
+            )
             prepared = plain and stage is None and smem is None and self.kwargs is None
             self.tuned.forget_outdated()
             launcher = self.tuned.launchers.get(device) if prepared else None
@@ -216,7 +219,7 @@ class TunedCall:
                         sized(tuner.grid if grid is None else grid, config), sized(tuner.block, config),
                         stream=stream, device=device, stage=stage, smem=smem, cluster=cluster,
                         use_pdl=use_pdl, races=races, max_steps=max_steps, max_memory=max_memory, seed=seed,
-                        resident=resident,
+                        resident=resident, exact=exact,
                     )  # fmt: skip
                 launcher = self.tuned.launcher(device)
             return launcher.launch(self.args, _OF_CONFIG, grid, stream, attributes)

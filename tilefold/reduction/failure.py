@@ -154,7 +154,7 @@ def _as_written(outcome: Outcome, launch: Launch, arguments: Arguments) -> Failu
     """The fault of a launch, or the first check that fails."""
     if outcome.fault is not None:
         return Failure(Kind.FAULT, str(outcome.fault.code))
-    for result in check_values(launch, arguments.logical(outcome.arguments)):
+    for result in check_values(launch, arguments.logical(outcome.arguments, outcome.exact)):
         if result.mismatch is not None:
             return Failure(Kind.CHECK, result.text, result.mismatch.wrong / result.elements)
     return None

@@ -2,7 +2,7 @@
 """Kernels of `.cute` files, launched on arrays: `program.kernel("axpy")(X, Y, 2.5).launch(grid=64)`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from tilefold.running.filled_arguments import unpacked
 from tilefold.runtime.arrays.array import Array
 from tilefold.runtime.arrays.arrays import array_of, is_array
 from tilefold.runtime.arrays.packing import pack
-from tilefold.runtime.arrays.storage import logical_array, mode_sizes, storage_of
+from tilefold.runtime.arrays.storage import logical_array, logical_numbers, mode_sizes, storage_of
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.errors import argument_error, dim3
 from tilefold.runtime.options import RunOptions, launch_attributes
@@ -74,6 +74,7 @@ class FileKernelCall:
         cluster: "Size | None" = None,
         seed: int = 0,
         resident: int = 1,
+        exact: bool = False,
         races: bool = True,
         max_steps: int | None = None,
         max_memory: int | None = None,
@@ -89,14 +90,14 @@ class FileKernelCall:
         """
         program, operation = self.kernel.program, self.kernel.operation
         config = LaunchConfig(dim3("grid", grid), operation.block, stream, launch_attributes(cluster))
-        options = RunOptions(races, max_steps, max_memory, seed, resident)
+        options = RunOptions(races, max_steps, max_memory, seed, resident, exact)
         tensors = program.tensors(operation.sym_name.data)
         given = _Arguments()
         for name, value in self.arguments.items():
             given.add(name, value, tensors.get(name))
         result = executable(program, self.kernel.symbol, device, stage, options).launch(config, given.passed)
         given.write_back()
-        return result
+        return replace(result, exact=logical_numbers(result.exact, given.passed)) if exact else result
 
 
 @dataclass

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,13 @@ from tilefold.dialects.tile import TensorType
 from tilefold.running.launches import Argument, Launch
 from tilefold.runtime import engine
 from tilefold.runtime.arrays.packing import pack, unpack
-from tilefold.runtime.arrays.storage import logical_array, mode_sizes, storage_of, storage_size
+from tilefold.runtime.arrays.storage import element_indices, logical_array, mode_sizes, storage_of, storage_size
 from tilefold.runtime.check import Filled, fill_argument
 from tilefold.runtime.engine import TensorArgument
 from tilefold.runtime.sim.values.values import element_kind, kind_of
 
 Array = npt.NDArray[Any]
+_NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,17 @@ class Arguments:
                 given[name] = filled.values.reshape(-1)[0]
         return given
 
-    def logical(self, given: Mapping[str, engine.Argument]) -> dict[str, Any]:
-        """The arguments after a run, as expressions see them: logical arrays, and numbers."""
+    def logical(self, given: Mapping[str, engine.Argument], exact: Mapping[str, Any] = _NONE) -> dict[str, Any]:
+        """The arguments after a run, as expressions see them: logical arrays, and numbers; `exact` are the storages of
+        those that hold exact numbers.
+        """
         values: dict[str, Any] = {}
         for name, value in given.items():
             if isinstance(value, TensorArgument):
                 assert value.layout is not None
+                if name in exact:
+                    values[name] = exact[name][element_indices(value.layout)]
+                    continue
                 values[name] = logical_array(unpacked(value.storage, self.types[name]), value.layout)
             else:
                 values[name] = value.item() if isinstance(value, np.generic) else value

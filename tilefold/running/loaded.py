@@ -80,6 +80,7 @@ class LoadedProgram(Inspection):
         launch: str | None = None,
         seed: int = 0,
         resident: int = 1,
+        exact: bool = False,
         races: bool = True,
         max_steps: int | None = None,
         max_memory: int | None = None,
@@ -96,7 +97,7 @@ class LoadedProgram(Inspection):
             raise TilefoldError(
                 Code.RUN_LAUNCH, "the program begins on the host, with @main", "run it with the command `tilefold run`"
             )
-        session = Session(self._program, device, stage, RunOptions(races, max_steps, max_memory, seed, resident))
+        session = Session(self._program, device, stage, RunOptions(races, max_steps, max_memory, seed, resident, exact))
         launches = launches_of(self._program.module, self._program.source, Changes(name=launch))
         return tuple(outcome for selected in launches for outcome in _outcomes(session, selected))
 

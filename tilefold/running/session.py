@@ -20,6 +20,7 @@ from tilefold.running.filled_arguments import prepare
 from tilefold.running.launches import Check, Launch
 from tilefold.runtime.check import CheckResult, check_results
 from tilefold.runtime.engine import LaunchConfig, RunResult
+from tilefold.runtime.exact.number import nearest
 from tilefold.runtime.options import RunOptions
 from tilefold.runtime.sim.faults import SimulationError
 
@@ -95,7 +96,7 @@ class Session:
             ready = executable(self.program, launch.kernel, self.device, stage, self.options)
             given = arguments.launchable()
             result = ready.launch(config, given)
-            return ready.where, arguments.logical(given), result
+            return ready.where, arguments.logical(given, result.exact), result
 
         return map(run, stages)
 
@@ -135,13 +136,20 @@ def _change(first: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """How the bytes that a run leaves differ from those of the first, in words; empty where they are the same."""
     for name, value in first.items():
         before, after = np.atleast_1d(np.asarray(value)), np.atleast_1d(np.asarray(now[name]))
-        sides = [np.ascontiguousarray(side).view(np.uint8).reshape(*side.shape, -1) for side in (before, after)]
-        places = np.argwhere((sides[0] != sides[1]).any(axis=-1))
+        places = np.argwhere(_differ(before, after))
         if len(places):
             at = tuple(places[0].tolist())
             count = f"{len(places)} of {before.size} elements differ"
             return f"leaves {after[at]} in {name}[{', '.join(map(str, at))}] instead of {before[at]}; {count}"
     return ""
+
+
+def _differ(before: np.ndarray[Any, Any], after: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Where two arrays have other bytes, or other exact numbers."""
+    if before.dtype == object:
+        return np.asarray(before != after, np.bool_)
+    sides = [np.ascontiguousarray(side).view(np.uint8).reshape(*side.shape, -1) for side in (before, after)]
+    return (sides[0] != sides[1]).any(axis=-1)
 
 
 def _tell_change(change: str, right: str) -> None:
@@ -152,7 +160,8 @@ def _tell_change(change: str, right: str) -> None:
 
 def _save(array: np.ndarray[Any, Any], path: str) -> None:
     buffer = BytesIO()
-    np.save(buffer, np.ascontiguousarray(array), allow_pickle=False)
+    rounded = nearest(array) if array.dtype == object else array
+    np.save(buffer, np.ascontiguousarray(rounded), allow_pickle=False)
     write_output(buffer.getvalue(), path)
 
 

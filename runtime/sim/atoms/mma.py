@@ -14,7 +14,7 @@ PTX leaves the order and the rounding of the sum open, so a GPU may differ; `bou
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from ...arrays.storage import distances
 from ...numpy_types import numpy_type
 from ..faults import SimulationError
 from ..values.rounding import fused_multiply_add
+
+if TYPE_CHECKING:
+    from ..exact.patterns import Table
 
 Values: TypeAlias = NDArray[Any]
 """An array (lanes, values) of the elements in a warp's fragments."""
@@ -57,17 +60,18 @@ def to_bytes(name: str, values: Values) -> NDArray[np.uint8]:
     return np.ascontiguousarray(values, DTYPES[name]).view(np.uint8)
 
 
-def executor(atom: MmaAtom) -> Executor:
-    """The result of `atom` for whole warps, one after the other, or, for an atom of one thread, for any lanes.
+def executor(atom: MmaAtom, exact: "Table | None" = None) -> Executor:
+    """The result of `atom` for whole warps, one after the other, or, for an atom of one thread, for any lanes; of
+    floats in exact arithmetic where there is a table of exact numbers.
 
     An instruction of fewer threads than a warp is executed once by each group of them. SimulationError (E3201) for an
     atom of more than one warp, and one whose operands are not all in registers.
     """
     if isinstance(atom.instruction, Fma | Dp4a):
-        return _fma(atom)
+        return _fma(atom, exact)
     table = _Table(atom)
-    widen_a, widen_b, widen_c = [widen(name) for name in atom.types[1:]]
-    rounded = narrow(atom.types[0], table.operation is MmaOperation.SATURATE)
+    widen_a, widen_b, widen_c = [widen(name, exact) for name in atom.types[1:]]
+    rounded = narrow(atom.types[0], table.operation is MmaOperation.SATURATE, exact)
     differing = table.operation is MmaOperation.XOR_POPC
     at_a, at_b, at_c, from_d = table.a, table.b, table.c, table.d
 
@@ -78,7 +82,7 @@ def executor(atom: MmaAtom) -> Executor:
         total = np.matmul(left, right)
         if differing:  # the bits in which two rows differ: those of either, less twice those of both
             total = left.sum(axis=3, keepdims=True) + right.sum(axis=2, keepdims=True) - 2 * total
-        total += widen_c(c).reshape(warps, -1).take(at_c, axis=1)
+        total = total + widen_c(c).reshape(warps, -1).take(at_c, axis=1)
         return rounded(total).reshape(warps, -1).take(from_d, axis=1).reshape(len(a), -1)
 
     return execute
@@ -146,7 +150,7 @@ def _homes(layout: Layout, lanes: NDArray[np.int64], shape: tuple[int, int]) -> 
     return homes.reshape(-1, shape[1], shape[0]).transpose(0, 2, 1)
 
 
-def _fma(atom: MmaAtom) -> Executor:
+def _fma(atom: MmaAtom, exact: "Table | None") -> Executor:
     """The atom of one thread, in the type of D: floats rounded once, integers modulo two to the power of its width."""
     dtype = DTYPES[atom.types[0]]
 
@@ -157,7 +161,11 @@ def _fma(atom: MmaAtom) -> Executor:
     def of_floats(a: Values, b: Values, c: Values) -> Values:
         return fused_multiply_add(a.astype(dtype), b.astype(dtype), c.astype(dtype), dtype)
 
-    return of_integers if dtype.kind in "iu" else of_floats
+    def of_numbers(a: Values, b: Values, c: Values) -> Values:
+        assert exact is not None
+        return exact.values(exact.numbers(a) * exact.numbers(b) + exact.numbers(c), dtype)
+
+    return of_integers if dtype.kind in "iu" else of_floats if exact is None else of_numbers
 
 
 _TRUNCATED = np.uint32(0xFFFFE000)
@@ -168,8 +176,12 @@ _EIGHT_BITS = {
 }
 
 
-def widen(name: str) -> Widen:
-    """Elements of a PTX type in double precision, exactly; of tf32 without the bits that tensor cores ignore."""
+def widen(name: str, exact: "Table | None" = None) -> Widen:
+    """Elements of a PTX type in double precision, exactly; of tf32 without the bits that tensor cores ignore. With a
+    table the exact numbers that they stand for.
+    """
+    if exact is not None and BY_PTX[name].kind == "float":
+        return lambda x: exact.numbers(np.ascontiguousarray(x).view(DTYPES[name]))
     if BY_PTX[name].stored:
         return lambda x: (np.ascontiguousarray(x).view(np.uint32) & _TRUNCATED).view(np.float32).astype(np.float64)
     if name in _EIGHT_BITS:
@@ -178,8 +190,10 @@ def widen(name: str) -> Widen:
     return lambda x: x.astype(np.float64, copy=False)
 
 
-def narrow(name: str, saturates: bool) -> Callable[[NDArray[np.float64]], Values]:
-    """Sums in double precision as elements of D's type."""
+def narrow(name: str, saturates: bool, exact: "Table | None" = None) -> Callable[[NDArray[np.float64]], Values]:
+    """Sums in double precision, or of exact numbers, as elements of D's type."""
+    if exact is not None and BY_PTX[name].kind == "float":
+        return lambda x: exact.values(x, DTYPES[name])
     if name == "s32":  # whole numbers, far below 2**53
         if saturates:
             return lambda x: np.clip(x, -(2.0**31), 2.0**31 - 1).astype(np.int32)

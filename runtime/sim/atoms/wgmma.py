@@ -6,6 +6,7 @@ instruction rounds its result once, to nearest even.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from ....layout.atoms.mma_atom import MmaAtom
 from ...arrays.storage import distances
 from .mma import from_bytes, narrow, to_bytes, widen
 
+if TYPE_CHECKING:
+    from ..exact.patterns import Table
+
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.float64]
 
@@ -24,11 +28,11 @@ Numbers = NDArray[np.float64]
 class Product:
     """The product of an atom of a warpgroup, on the bytes that hold its operands."""
 
-    def __init__(self, atom: MmaAtom, instruction: WgMma, signs: tuple[int, int]) -> None:
+    def __init__(self, atom: MmaAtom, instruction: WgMma, signs: tuple[int, int], exact: "Table | None" = None) -> None:
         self.atom, self.instruction, self._signs = atom, instruction, signs
         operation = MmaOperation.SATURATE if instruction.saturates else MmaOperation.MULTIPLY_ADD
-        self._widen = [widen(name) for name in atom.types]
-        self._narrow = narrow(atom.types[0], operation is MmaOperation.SATURATE)
+        self._widen = [widen(name, exact) for name in atom.types]
+        self._narrow = narrow(atom.types[0], operation is MmaOperation.SATURATE, exact)
         self._places_a, self._places_d = _places(atom.layout_a), _places(atom.layout_c)
 
     @property
@@ -48,7 +52,7 @@ class Product:
         """Operand "A" or the accumulators "D", (64, K) or (64, N), from the registers (lanes, bytes) of the warps."""
         number = "DA".index(operand)
         values = self._widen[number](from_bytes(self.atom.types[number], np.concatenate(words)))
-        matrix = np.empty(values.size)
+        matrix = np.empty_like(values, shape=values.size)
         matrix[self._places_a if number else self._places_d] = values
         return matrix.reshape(-1, 64).T
 

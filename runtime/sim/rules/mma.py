@@ -31,9 +31,9 @@ Multiply: TypeAlias = Callable[[Warp, Bytes, Bytes, Bytes], Bytes]
 """D of the bytes (active, bytes) of A, B and C in the executing lanes."""
 
 
-def _multiplication(op: Operation, atom: MmaAtom) -> Multiply:
+def _multiplication(op: Operation, atom: MmaAtom, t: Translator) -> Multiply:
     """One execution of an atom; a fault where only part of a warp executes an instruction of the whole."""
-    execute, site = executor(atom), site_of(op)
+    execute, site = executor(atom, t.launch.exact), site_of(op)
     of_d, of_a, of_b, of_c = atom.types
 
     def multiply(warp: Warp, a: Bytes, b: Bytes, c: Bytes) -> Bytes:
@@ -56,7 +56,7 @@ def _gemm(op: tile.GemmOp, t: Translator) -> Step:
     target = elements(op, d, plain_layout(modes.d), "store", t)
     operands = ((a, modes.a), (b, modes.b), (c, modes.c))
     sources = [elements(op, type, plain_layout(layout), "load", t) for type, layout in operands]
-    multiply = _multiplication(op, atom.atom)
+    multiply = _multiplication(op, atom.atom, t)
     m, n, k = size(modes.c[1]), size(modes.c[2]), size(modes.a[2])
     site = site_of(op)
 
@@ -87,7 +87,7 @@ def _mma_call(op: tile.MmaCallOp, t: Translator) -> Step:
     d, *others = op.types
     target = elements(op, d, plain_layout(d.layout.data), "store", t)
     sources = [elements(op, type, plain_layout(type.layout.data), "load", t) for type in others]
-    multiply = _multiplication(op, op.atom.atom)
+    multiply = _multiplication(op, op.atom.atom, t)
 
     def step(warp: Warp) -> None:
         to, *where = [tensor_value(warp.registers[slot]) for slot in slots]
@@ -101,7 +101,7 @@ def _mma_sync(op: ptx.MmaSyncOp, t: Translator) -> Step:
     atom = op.atom
     operands = [(t.slots(values), _kind(atom, operand)) for operand, values in (("A", op.a), ("B", op.b), ("C", op.c))]
     results, kind = t.slots(op.d), _kind(atom, "D")
-    multiply = _multiplication(op, atom)
+    multiply = _multiplication(op, atom, t)
 
     def step(warp: Warp) -> None:
         held = warp.registers

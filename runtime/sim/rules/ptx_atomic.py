@@ -5,7 +5,7 @@ An atomic operation of several lanes is executed lane by lane, in their order.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from ..values.rounding import narrow
 from ..values.values import Kind
 from ..warp import Warp
 from .ptx_memory import from_bytes, space_of, to_bytes
+
+if TYPE_CHECKING:
+    from ..exact.patterns import Table
 
 Bytes = NDArray[np.uint8]
 Combine = Callable[[Any, Any], Any]
@@ -48,15 +51,19 @@ def _shared_space(t: Translator, ptr: SSAValue) -> Space:
     return space
 
 
-def changes(kind: str, type: Kind) -> Callable[[Bytes, Bytes], Bytes]:
-    """The bytes that an operation writes, from those in memory and those of its operand."""
+def changes(kind: str, type: Kind, exact: "Table | None" = None) -> Callable[[Bytes, Bytes], Bytes]:
+    """The bytes that an operation writes, from those in memory and those of its operand; sums of floats in exact
+    arithmetic where there is a table of exact numbers.
+    """
     if kind == "exch":
         return lambda before, given: given
     dtype = type.unsigned if kind in ("umin", "umax", "inc", "dec") else type.dtype
 
     def combine(before: Bytes, given: Bytes) -> Bytes:
         a, b = before.view(dtype), given.view(dtype)
-        if kind == "add":
+        if kind == "add" and exact is not None and type.is_float:
+            total = exact.values(exact.numbers(a) + exact.numbers(b), dtype)
+        elif kind == "add":
             total = a + b if dtype.kind in "iuf" else narrow(a.astype(np.float64) + b.astype(np.float64), dtype)
         else:
             total = _COMBINE[kind](a, b)
@@ -95,7 +102,7 @@ def _in_loop(op: ptx.AtomOp | ptx.AtomCasOp, step: Step, space: Space, pointer: 
 
 def _atom(op: ptx.AtomOp | ptx.RedOp, t: Translator) -> Step | Suspending:
     pointer, value, kind = t.slot(op.ptr), t.slot(op.value), t.kind(op.value)
-    space, change = _shared_space(t, op.ptr), changes(op.kind.data, kind)
+    space, change = _shared_space(t, op.ptr), changes(op.kind.data, kind, t.launch.exact)
     access = t.access(op, space.name, "atomic", kind.bytes)
     access.scope = op.scope_name
     result = t.slot(op.result) if isinstance(op, ptx.AtomOp) else None

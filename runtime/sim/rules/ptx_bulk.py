@@ -2,7 +2,7 @@
 """Rules for bulk copies, their groups and the fence of their proxy (PTX ISA, cp.async.bulk and fence.proxy.async)."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from ..values.values import Kind
 from ..warp import Warp
 from .ptx_atomic import changes
 from .ptx_mbarrier import MBARRIER_BYTES, Barriers
+
+if TYPE_CHECKING:
+    from ..exact.patterns import Table
 
 
 class _Copies:
@@ -127,7 +130,7 @@ def _store(op: ptx.BulkStoreOp | ptx.BulkReduceOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         nonlocal change
         if reduction is not None and change is None:
-            change = change_of(*reduction, t.spaces.global_.arena.data[ptx.BULK_UNIT])
+            change = change_of(*reduction, t.spaces.global_.arena.data[ptx.BULK_UNIT], t.launch.exact)
         for lane, source, target, size in copies.requests(warp):
             if size:
                 group = int(warp.bulk_groups[lane])
@@ -136,9 +139,9 @@ def _store(op: ptx.BulkStoreOp | ptx.BulkReduceOp, t: Translator) -> Step:
     return step
 
 
-def change_of(kind: str, element: MapElement, data: NDArray[np.uint8]) -> Change:
+def change_of(kind: str, element: MapElement, data: NDArray[np.uint8], exact: "Table | None") -> Change:
     """What a reduction of elements does with rows of memory."""
-    combine = changes(kind, Kind(numpy_type(element.type), element.type.bits))
+    combine = changes(kind, Kind(numpy_type(element.type), element.type.bits), exact)
     return Change(f"{kind} {element.name}", lambda rows, given: combine(data[rows], given))
 
 

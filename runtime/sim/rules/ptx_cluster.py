@@ -89,7 +89,7 @@ def _red_async(op: ptx.RedAsyncOp, t: Translator) -> Step:
     """The change is made at once, as an atomic access of the agent of the mbarrier: others see it when that tells."""
     value, pointer, kind, space = t.slot(op.value), t.slot(op.ptr), t.kind(op.value), t.spaces.shared
     access, barriers = t.access(op, space.name, "async", kind.bytes), Barriers(op, op.bar, t, "async")
-    change = changes(op.kind.data, kind)
+    change = changes(op.kind.data, kind, t.launch.exact)
 
     def step(warp: Warp) -> None:
         given = to_bytes(warp, warp.registers[value], kind)

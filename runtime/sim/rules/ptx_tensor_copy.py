@@ -214,7 +214,7 @@ def _reduce(op: ptx.TensorReduceOp, t: Translator) -> Step:
             access, rows = copies.inside(warp, lane, box, reads=False)
             if not len(rows):
                 continue
-            change = change_of(kind, placed.element, space.arena.data[box.width])
+            change = change_of(kind, placed.element, space.arena.data[box.width], t.launch.exact)
             others = bulk.reductions(warp.block.cluster, change.kind)
             memory.claim_reduction(space, warp, access, lane, rows, others)
             copies.store(warp, lane, rows, box.width, stored, change)

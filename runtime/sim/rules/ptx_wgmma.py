@@ -53,7 +53,7 @@ class Multiply:
         self.local.has_warpgroups = True
         instruction = atom.instruction
         assert isinstance(instruction, WgMma), "the verifier checks this"
-        self.product = Product(atom, instruction, signs)
+        self.product = Product(atom, instruction, signs, t.launch.exact)
         self.access = t.access(op, self.shared.name, "matrix", ROW)
         self.bytes_d = 4 * registers(atom, "D").count
         self.bytes_a = 0 if instruction.a_space == "smem" else 4 * registers(atom, "A").count
