@@ -34,6 +34,8 @@ REGISTER_UNIT, MIN_SET_REGISTERS, MAX_SET_REGISTERS = 8, 24, 256
 """What the number of registers is a multiple of that a warpgroup asks for, and its limits (PTX ISA, setmaxnreg)."""
 MAX_GRID = (2**31 - 1, 65535, 65535)
 """The largest grid in x, y and z (the same table)."""
+BARRIERS = 16
+"""The barriers of a block, by number (PTX ISA, bar.sync)."""
 MAX_CLUSTER, PORTABLE_CLUSTER = 16, 8
 """Blocks that a cluster can have, at most, and on every GPU that has clusters (CUDA C++ Programming Guide, Thread Block
 Clusters).

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What is settled once the operations of a kernel are known: which of its coordinates are used, which thread of a warp
-issues its tensor copies, and the registers with which it is launched.
+issues its tensor copies, which part of an MMA threads have that are beyond its own, and the registers with which the
+kernel is launched.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
 from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -14,7 +17,8 @@ from ...base.occupancy import REGISTERS
 from ...base.target import MAX_SET_REGISTERS
 from ...dialects.kernel import LaunchBounds
 from ...dialects.ptx import ElectSyncOp, SetMaxNRegOp
-from ...dialects.tile import CopyOp, PrefetchOp, TileKernelOp, TmaType
+from ...dialects.tile import CoordTensorType, CopyOp, PrefetchOp, TensorType, TiledMmaType, TileKernelOp, TmaType
+from ...dialects.tile.threads import ThreadViewOp, accesses, by_every_thread, is_thread_x
 from ...passes.analysis.thread_values import ThreadValues
 from .scalars.casts import register_of
 
@@ -37,14 +41,62 @@ def drop_unused_coordinates(body: Block) -> None:
             Rewriter.erase_op(op)
 
 
-def elect_copies(kernel: TileKernelOp) -> None:
+def settle_threads(kernel: TileKernelOp) -> None:
+    """Settles what depends on the threads that execute an operation."""
+    copies = [op for op in kernel.walk() if _is_tensor_copy(op)]
+    parts = [op for op in kernel.walk() if _is_part_beyond(op, kernel.block)]
+    if kernel.block == (1, 1, 1) or not (copies or parts):
+        return
+    threads = ThreadValues(kernel)
+    _elect(copies, threads)
+    for op in parts:
+        _wrap(op, threads)
+
+
+def _wrap(op: Operation, threads: ThreadValues) -> None:
+    """Takes the thread of a part of an MMA modulo the MMA's threads, as ThrMMA does, where others access the part.
+    E0321 refuses a part that all threads access.
+    """
+    assert isinstance(op, ThreadViewOp)
+    assert op.sharing is not None
+    beyond = any(max(threads.executing(use), default=0) >= op.sharing for use in _uses(op.results[0]))
+    if not beyond or any(map(by_every_thread, accesses(op.results[0]))):
+        return
+    index = op.coords[0]
+    made = (count := arith.ConstantOp(IntegerAttr(op.sharing, IndexType())), arith.RemUIOp(index, count.result))
+    for new in made:
+        new.location = op.location
+    block = op.parent_block()
+    assert block is not None
+    block.insert_ops_before(made, op)
+    op.operands[list(op.operands).index(index)] = made[1].result
+
+
+def _uses(value: SSAValue) -> Iterator[Operation]:
+    """The operations on a tensor, itself or its views, that are no views."""
+    for use in value.uses:
+        views = [made for made in use.operation.results if isinstance(made.type, TensorType | CoordTensorType)]
+        if not views:
+            yield use.operation
+        for view in views:
+            yield from _uses(view)
+
+
+def _is_part_beyond(op: Operation, block: tuple[int, int, int]) -> bool:
+    """Whether it is a part of an MMA of a thread that may lie beyond the threads of the MMA."""
+    return (
+        isinstance(op, ThreadViewOp)
+        and isinstance(op.operands[0].type, TiledMmaType)
+        and is_thread_x(op.coords[0])
+        and op.sharing is not None
+        and block[0] > op.sharing
+    )
+
+
+def _elect(copies: list[Operation], threads: ThreadValues) -> None:
     """Puts tensor copies, and their prefetches, behind `ptx.elect.sync`, unless a condition around them selects threads
     of a warp: then the program itself has chosen the thread.
     """
-    copies = [op for op in kernel.walk() if _is_tensor_copy(op)]
-    if not copies or kernel.block == (1, 1, 1):
-        return
-    threads = ThreadValues(kernel)
     elected: dict[Block, SSAValue] = {}
     for op in copies:
         block = op.parent_block()

@@ -25,7 +25,7 @@ from ..frontend.verify import refusal_of
 from .capture import captured
 from .control.objects import is_ours
 from .control.variables import tree_of
-from .finishing import bounds_of, drop_unused_coordinates, elect_copies
+from .finishing import bounds_of, drop_unused_coordinates, settle_threads
 from .scalars.dtypes import DType
 from .scalars.values import convert, wrap
 from .tensors.tensors import Tensor
@@ -126,7 +126,7 @@ def trace(
         part.location = place
     source = PythonSource(code.co_filename, module)
     _check_scopes(op, source)
-    elect_copies(op)
+    settle_threads(op)
     _verify(module, source)
     return Traced(module, kernel, bounds, source, builder.texts, shared)
 

@@ -23,15 +23,23 @@ def _wait_group(w: FunctionWriter, op: ptx.CpAsyncWaitGroupOp) -> None:
 
 def _bar_sync(w: FunctionWriter, op: ptx.BarSyncOp) -> None:
     if op.threads is None:
-        w.emit(f"call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 {op.id.value.data})")
+        w.emit(f"call void @llvm.nvvm.barrier.cta.sync.aligned.all({_number(w, op)})")
         return
-    operands = f"i32 {op.id.value.data}, i32 {op.threads.value.data}"
+    operands = f"{_number(w, op)}, i32 {op.threads.value.data}"
     w.emit(f"call void @llvm.nvvm.barrier.cta.sync.aligned.count({operands})")
 
 
 def _bar_arrive(w: FunctionWriter, op: ptx.BarArriveOp) -> None:
-    operands = f"i32 {op.id.value.data}, i32 {op.threads.value.data}"
+    operands = f"{_number(w, op)}, i32 {op.threads.value.data}"
     w.emit(f"call void @llvm.nvvm.barrier.cta.arrive.aligned.count({operands})")
+
+
+def _number(w: FunctionWriter, op: ptx.BarSyncOp | ptx.BarArriveOp) -> str:
+    """The number of a barrier as an operand."""
+    first = op.id.value.data
+    if op.offset is None:
+        return f"i32 {first}"
+    return w.typed(op.offset) if first == 0 else f"i32 {w.temp(f'add {w.typed(op.offset)}, {first}')}"
 
 
 def _bar_red(w: FunctionWriter, op: ptx.BarRedOp) -> None:

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, i1, i32, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.target import MAX_THREADS, WARP
+from ...base.target import BARRIERS, MAX_THREADS, WARP
 from ..definitions import irdl_op_definition
 from .base import PtxOp
 from .types import PtrType, float_bits, scalar_bits
@@ -22,20 +22,23 @@ class BarSyncOp(PtxOp):
     """`ptx.bar.sync 1 threads 64`: all threads of the block, or so many, wait here for each other, and see what the
     others wrote before (PTX ISA, bar.sync).
 
+    `ptx.bar.sync 1 plus %n threads 64` waits at the barrier of a number that is known when the kernel runs, 1 + `%n`.
+
     Preconditions: whole warps reach it: all warps of the block, or, together with those that execute `ptx.bar.arrive`,
-    as many as make up the number. All of them give the same number.
+    as many as make up the number. All of them give the same number, and a warp one barrier.
     """
 
     name = "ptx.bar.sync"
     MNEMONIC: ClassVar[str | None] = "bar.sync"
     id = prop_def(IntegerAttr[I64])
     threads = opt_prop_def(IntegerAttr[I64])
+    offset = opt_operand_def(I32)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$id (`threads` $threads^)? attr-dict"
+    assembly_format = "$id (`plus` $offset^)? (`threads` $threads^)? attr-dict"
 
-    def __init__(self, id: int = 0, threads: int | None = None):
+    def __init__(self, id: int = 0, threads: int | None = None, offset: SSAValue | None = None):
         count = None if threads is None else IntegerAttr(threads, i64)
-        super().__init__(properties={"id": IntegerAttr(id, i64), "threads": count})
+        super().__init__(operands=[offset], properties={"id": IntegerAttr(id, i64), "threads": count})
 
     def verify_(self) -> None:
         _check_barrier(self.id.value.data, None if self.threads is None else self.threads.value.data)
@@ -51,11 +54,13 @@ class BarArriveOp(PtxOp):
     MNEMONIC: ClassVar[str | None] = "bar.arrive"
     id = prop_def(IntegerAttr[I64])
     threads = prop_def(IntegerAttr[I64])
+    offset = opt_operand_def(I32)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$id `threads` $threads attr-dict"
+    assembly_format = "$id (`plus` $offset^)? `threads` $threads attr-dict"
 
-    def __init__(self, id: int, threads: int):
-        super().__init__(properties={"id": IntegerAttr(id, i64), "threads": IntegerAttr(threads, i64)})
+    def __init__(self, id: int, threads: int, offset: SSAValue | None = None):
+        properties = {"id": IntegerAttr(id, i64), "threads": IntegerAttr(threads, i64)}
+        super().__init__(operands=[offset], properties=properties)
 
     def verify_(self) -> None:
         _check_barrier(self.id.value.data, self.threads.value.data)
@@ -98,8 +103,8 @@ class BarRedOp(PtxOp):
 
 
 def _check_barrier(id: int, threads: int | None) -> None:
-    if not 0 <= id < 16:
-        raise VerifyException(f"the barrier is {id}; a block has barriers 0 to 15")
+    if not 0 <= id < BARRIERS:
+        raise VerifyException(f"the barrier is {id}; a block has barriers 0 to {BARRIERS - 1}")
     if threads is not None and (not WARP <= threads <= MAX_THREADS or threads % WARP):
         raise VerifyException(f"{threads} threads meet at the barrier; it is a multiple of {WARP}, up to {MAX_THREADS}")
 

@@ -56,15 +56,15 @@ def _check_part(op: ThreadViewOp) -> None:
     if kernel is None or op.sharing is None or not is_thread_x(op.coords[0]):
         return
     threads = kernel.launch_bounds.threads[0]
-    accesses = _accesses(op.result) if threads != op.sharing else iter(())
-    if threads < op.sharing and not _others(op) and any(True for _ in accesses):
+    made = accesses(op.result) if threads != op.sharing else iter(())
+    if threads < op.sharing and not _others(op) and any(True for _ in made):
         raise LayoutError(
             Code.BLOCK_THREADS,
             f"{op.sharing} threads share the tensor, but the block has {threads}: "
             "no thread accesses the parts of the others",
             f"launch blocks of {op.sharing} threads, or make it for {threads}",
         )
-    if threads > op.sharing and any(_by_every_thread(access) for access in accesses):
+    if threads > op.sharing and any(by_every_thread(access) for access in made):
         raise LayoutError(
             Code.BLOCK_THREADS,
             f"{op.sharing} threads share the tensor, but each of the {threads} threads of the block accesses a part",
@@ -79,17 +79,17 @@ def _others(op: ThreadViewOp) -> bool:
     return any(isinstance(other, ThreadViewOp) and not is_thread_x(other.coords[0]) for other in uses)
 
 
-def _accesses(tensor: SSAValue) -> Iterator[Operation]:
+def accesses(tensor: SSAValue) -> Iterator[Operation]:
     """The operations that access a tensor, itself or through views."""
     for use in tensor.uses:
         op = use.operation
         if op.name in _ACCESSES:
             yield op
         elif isinstance(op, LayoutViewOp) or op.name in _SAME_MEMORY:
-            yield from _accesses(op.results[0])
+            yield from accesses(op.results[0])
 
 
-def _by_every_thread(op: Operation) -> bool:
+def by_every_thread(op: Operation) -> bool:
     """Whether every thread of the block is known to execute an operation on all elements."""
     if getattr(op, "pred", None) is not None:
         return False

@@ -47,6 +47,18 @@ class ThreadValues:
             outer = outer.parent_op()
         return True
 
+    def executing(self, op: Operation) -> set[int]:
+        """The threads that may execute an operation, as far as the branches around it show."""
+        threads = set(self._threads)
+        inner, outer = op, op.parent_op()
+        while outer is not None and not isinstance(outer, TileKernelOp):
+            known = self._of(outer.cond) if isinstance(outer, scf.IfOp) else None
+            if isinstance(outer, scf.IfOp) and known is not None:
+                wanted = inner.parent_region() is outer.true_region
+                threads = {t for t in threads if bool(known[t] & 1) == wanted}
+            inner, outer = outer, outer.parent_op()
+        return threads
+
     def _differs(self, value: SSAValue) -> bool:
         """Whether a value may differ between threads of a warp."""
         known = self._known.get(value, ())
@@ -79,13 +91,20 @@ class ThreadValues:
             case scf.IfOp():
                 sides = [region.block for region in op.regions if region.blocks]
                 for index, result in enumerate(op.results):
-                    self._joined(result, op.cond, *(_last(side).operands[index] for side in sides))
+                    given = [_last(side).operands[index] for side in sides]
+                    if (exact := self._selected(op.cond, *given)) is not None:
+                        self._known[result] = exact
+                    else:
+                        self._joined(result, op.cond, *given)
             case ElectSyncOp():
                 self._apart.update(op.results)
             case VoteSyncOp() | ReduxSyncOp():
                 pass
             case ShflSyncOp():
-                self._joined(op.results[0], op.operands[1])
+                if (exact := self._shuffled(op)) is not None:
+                    self._known[op.result] = exact
+                else:
+                    self._joined(op.result, op.lane)
             case _ if not op.regions and op.results:
                 self._computed(op)
             case _:
@@ -105,6 +124,21 @@ class ThreadValues:
         elif any(map(self._differs, op.operands)):
             self._apart.update(op.results)
 
+    def _selected(self, condition: SSAValue, *sides: SSAValue) -> tuple[int, ...] | None:
+        """One of two values by thread, as a condition says."""
+        chosen, then, other = (self._of(value) for value in (condition, *sides))
+        if chosen is None or then is None or other is None:
+            return None
+        return tuple(a if c & 1 else b for c, a, b in zip(chosen, then, other, strict=True))
+
+    def _shuffled(self, op: ShflSyncOp) -> tuple[int, ...] | None:
+        """The value of one lane in all lanes."""
+        values, lanes = self._of(op.value), self._of(op.lane)
+        if values is None or lanes is None or op.mode.data != "idx" or op.segment != WARP or op.mask is not None:
+            return None
+        taken = [t // WARP * WARP + lanes[t] % WARP for t in self._threads]
+        return tuple(values[place] for place in taken) if max(taken) < len(values) else None
+
     def _exact(self, op: Operation) -> tuple[int, ...] | None:
         """The result of an operation by thread, where it follows from the threads' coordinates."""
         x, y, _ = self._block
@@ -113,6 +147,8 @@ class ThreadValues:
             if isinstance(op, BlockDimOp):
                 return (self._block[axis],) * len(self._threads)
             return tuple((t % x, t // x % y, t // (x * y))[axis] for t in self._threads)
+        if isinstance(op, arith.SelectOp):
+            return self._selected(op.cond, op.lhs, op.rhs)
         operands = [self._of(operand) for operand in op.operands]
         known = [operand for operand in operands if operand is not None]
         if not known or len(known) < len(operands):
@@ -122,8 +158,6 @@ class ThreadValues:
         if isinstance(op, arith.CmpiOp):
             predicate = op.predicate.value.data
             values = [-int(compare(predicate, a, b, width)) for a, b in zip(*known, strict=True)]
-        elif isinstance(op, arith.SelectOp):
-            values = [a if chosen & 1 else b for chosen, a, b in zip(*known, strict=True)]
         elif isinstance(op, arith.ExtUIOp):
             values = [a & ((1 << width) - 1) for a in known[0]]
         elif isinstance(op, _RESIZED):

@@ -198,3 +198,31 @@ def test_a_launch_says_how_many_blocks_a_multiprocessor_holds() -> None:
     compiled(a)
     assert a.tolist() == [[2]] * 4
     assert "min_blocks(3)" in compiled.kernels[0].to_cute()
+
+
+leading: list[Any] = []
+
+
+@cute.jit
+def look_at(A: cute.Tensor, B: cute.Tensor) -> None:
+    nested = cute.make_tensor(A.iterator, cute.make_layout((A.shape[0], (4, 2)), stride=(A.stride[0], (2, 1))))
+    broadcast = cute.make_tensor(A.iterator, cute.make_layout((1, 8), stride=(1, 1)))
+    leading[:] = [A.leading_dim, B.leading_dim, nested.leading_dim, broadcast.leading_dim, A[None, 0].leading_dim]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_the_contiguous_mode_of_a_tensor(dynamic: bool) -> None:
+    a = np.zeros((6, 8), np.float32)
+    given = [from_dlpack(a), from_dlpack(a.T)]
+    look_at(*([one.mark_layout_dynamic() for one in given] if dynamic else given))
+    assert leading == [1, 0, (1, 1), 1, None]
+
+
+def test_stages_of_an_epilogue_for_several_warpgroups() -> None:
+    helpers, rows = cute.utils.hopper_helpers, cute.utils.LayoutEnum.ROW_MAJOR
+    plain = helpers.make_smem_layout_epi(cute.Float16, rows, (64, 32), 2)
+    both = helpers.make_smem_layout_epi(cute.Float16, rows, (64, 32), 2, (64, 32, 2, 2), (0, 1, 2, 3))
+    other = helpers.make_smem_layout_epi(cute.Float16, rows, (64, 32), 2, (64, 32, 2, 2), (0, 1, 3, 2))
+    assert cute.size(both) == 2 * cute.size(plain)
+    assert [layout(0, 0, 1, 1) for layout in (both, other)] == [3 * 2048] * 2
+    assert [layout(0, 0, 1, 0) for layout in (both, other)] == [2048, 2 * 2048]

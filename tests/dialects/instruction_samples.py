@@ -48,7 +48,10 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%0 = arith.constant true\n%1 = ptx.bar.red "or" %0, 1 threads 64 {note} : i1\n'
         '%2 = ptx.bar.red "popc" %0, 0 : i32',
     ),
-    "ptx.bar.arrive": ("ptx.bar.arrive 1 threads 64\nptx.bar.sync 1 threads 64",),
+    "ptx.bar.arrive": (
+        "ptx.bar.arrive 1 threads 64\nptx.bar.sync 1 threads 64",
+        "ptx.bar.arrive 0 plus %x threads 64",
+    ),
     "ptx.mbarrier.init": ("ptx.mbarrier.init %s, %x {note}",),
     "ptx.mbarrier.inval": ("ptx.mbarrier.inval %s",),
     "ptx.mbarrier.arrive": (

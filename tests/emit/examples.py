@@ -352,6 +352,8 @@ PTX: tuple[tuple[str, str], ...] = (
     ("ptx.cvta.tensor_map@90", "%m = ptx.cvta.tensor_map %A\nptx.prefetch.tensormap %m"),
     ("ptx.bar.sync", "ptx.bar.sync 1 threads 64"),
     ("ptx.bar.arrive", "ptx.bar.arrive 1 threads 64"),
+    ("ptx.bar.sync", '%t = ptx.sreg "tid.x"\nptx.bar.sync 0 plus %t\nptx.bar.sync 1 plus %t threads 64'),
+    ("ptx.bar.arrive", '%t = ptx.sreg "tid.x"\nptx.bar.arrive 1 plus %t threads 64'),
     *(
         ("ptx.bar.red", f'%v = ptx.bar.red "{kind}" %i1, {rest} : i1\n%r = arith.extui %v : i1 to i32\n{_store("i32")}')
         for kind, rest in (("and", "0"), ("or", "2 threads 64"))

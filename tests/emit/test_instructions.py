@@ -23,6 +23,8 @@ def lines_of(body: str) -> list[str]:
     ("ptx.cp.async.bulk.wait_group 1", "cp.async.bulk.wait_group 1;"),
     ("ptx.bar.sync 0", "bar.sync 0;"),
     ("ptx.bar.sync 7", "bar.sync 7;"),
+    ("ptx.bar.sync 0 plus %n threads 64", "bar.sync %r1, 64;"),
+    ("ptx.bar.arrive 0 plus %n threads 64", "bar.arrive %r1, 64;"),
     ("ptx.bar.warp.sync 65535", "bar.warp.sync 65535;"),
     ('ptx.fence "acq_rel" scope "gpu"', "fence.acq_rel.gpu;"),
 ])  # fmt: skip

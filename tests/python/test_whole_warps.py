@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tilefold.base.errors import TilefoldError
 
 from tests.kernels.harness import STAGES
 from tilefold import cute
+from tilefold.cute import pipeline
 from tilefold.cute.nvgpu import cpasync
 
 TILE = (64, 64)
@@ -133,3 +135,46 @@ def test_kernels_begin_with_no_more_registers_than_a_warpgroup_asks_for(
     call.launch(grid=1, block=block, device="sim")
     assert (B[: block - 128] == 1).all()
     assert (f".maxnreg {begins}" in call.build(block).ptx("sm_90a")) == (begins is not None)
+
+
+@cute.kernel
+def parts_of_two_warps(C: cute.Tensor, checked: cute.Constexpr):
+    """The second of two warps multiplies: its threads take the parts of an MMA of one warp."""
+    tidx = cute.arch.thread_idx()[0]
+    mma = cute.make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN")
+    part = mma.get_slice(tidx).partition_C(C)
+    coords = mma.get_slice(tidx).partition_C(cute.make_identity_tensor((16, 8)))
+    if cute.arch.make_warp_uniform(tidx // 32) == 1 or not checked:
+        for i in cute.range_constexpr(4):
+            part[i] = coords[i][0] * 8 + coords[i][1]
+
+
+def test_threads_beyond_an_mma_take_its_parts_again() -> None:
+    C = np.zeros((16, 8), np.int32)
+    parts_of_two_warps(C, True).launch(grid=1, block=64, device="sim")
+    assert np.array_equal(C.ravel(), np.arange(128))
+
+
+def test_all_threads_of_a_block_beyond_an_mma_are_refused() -> None:
+    with pytest.raises(TilefoldError) as caught:
+        parts_of_two_warps(np.zeros((16, 8), np.int32), False).launch(grid=1, block=64, device="sim")
+    assert "E0321" in str(caught.value)
+
+
+@cute.kernel
+def own_barriers(B: cute.Tensor):
+    """Each group of 64 threads meets at a barrier whose number depends on it."""
+    tidx = cute.arch.thread_idx()[0]
+    group = cute.arch.make_warp_uniform(tidx // 64)
+    s = cute.make_smem_tensor((128,), cute.Int32)
+    s[tidx] = tidx
+    pipeline.arrive_and_wait(barrier_id=group + 1, num_threads=64)
+    B[tidx] = s[group * 64 + (63 - tidx % 64)]
+
+
+def test_barriers_of_a_number_that_the_kernel_computes() -> None:
+    B = np.zeros(128, np.int32)
+    call = own_barriers(B)
+    call.launch(grid=1, block=128, device="sim")
+    assert np.array_equal(B, np.concatenate([np.arange(64)[::-1], np.arange(64, 128)[::-1]]))
+    assert "bar.sync \t%r" in call.build(128).ptx("sm_90")

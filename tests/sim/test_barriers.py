@@ -121,3 +121,25 @@ def test_the_schedule_depends_on_the_seed_alone() -> None:
     assert order(1) == order(1)
     assert len({order(seed) for seed in range(5)}) > 1
     assert sorted(order(1).split()) == sorted(in_order.split())
+
+
+NUMBERED = """
+%t = ptx.sreg "tid.x"
+%five = arith.constant 5 : i32
+%n = arith.shrui %t, %five : i32
+"""
+
+
+def test_the_number_of_a_barrier_may_be_a_value() -> None:
+    launch(entry(NUMBERED + "ptx.bar.sync 1 plus %n threads 32", "", "64"), block=(64, 1, 1))
+    met = "ptx.bar.arrive 1 plus %n threads 64\n%m = arith.constant 0 : i32\nptx.bar.sync 1 plus %m threads 96"
+    error = fault(entry(NUMBERED + met, "", "64"), "E3207", block=(64, 1, 1))
+    assert "barrier 1" in error.message
+
+
+@pytest.mark.parametrize(("number", "text"), [
+    ("ptx.bar.sync 15 plus %n threads 32", "the barrier is 16"),
+    ("ptx.bar.sync 0 plus %t threads 32", "the barrier is 1, and 0 in the warp's first lane"),
+])  # fmt: skip
+def test_a_number_that_no_barrier_has(number: str, text: str) -> None:
+    assert text in fault(entry(NUMBERED + number, "", "64"), "E3207", block=(64, 1, 1)).message

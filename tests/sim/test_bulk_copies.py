@@ -342,6 +342,12 @@ def test_reductions(kind: str, dtype: str) -> None:
     np.testing.assert_array_equal(b, expected)
 
 
+def test_without_a_search_for_races_a_thread_may_end_while_its_copy_reads() -> None:
+    a = {"A": np.arange(64, dtype=np.float32), "B": np.zeros(64, np.float32)}
+    launch_on(text_of(FILL + FENCE + SYNC + one(STORE, COMMIT)), a, block=(64, 1, 1), engine=SimEngine(races=False))
+    assert np.array_equal(a["B"], a["A"])
+
+
 REDUCE = 'ptx.cp.reduce.async.bulk "add.f32" %B, %s, %bytes\n'
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.control.counted import make_range as range
+from tilefold.compiler.builder.control.generated import yield_out
 from tilefold.compiler.builder.instructions.math import maximum as max
 from tilefold.compiler.builder.instructions.math import minimum as min
 from tilefold.compiler.builder.primitives.arrays import Array, make_array_view
@@ -47,6 +48,7 @@ from tilefold.cute.jit import dsl_user_op
 from tilefold.layout.algebra.swizzle import Swizzle
 
 from .modules import add_modules
+from .programs import ProgramFinder
 
 range_dynamic = for_generate = range
 
@@ -57,10 +59,6 @@ __all__ = [
     "dsl_user_op", "dtype", "dynamic_expr", "for_generate", "install", "make_array_view", "max", "min", "range",
     "range_constexpr", "range_dynamic", "yield_out",
 ]  # fmt: skip
-
-
-def yield_out() -> None:
-    """Nothing: the end of a body of `for_generate`, which hands on the variables that the body sets."""
 
 
 def dynamic_expr(x: Any) -> Any:
@@ -87,6 +85,8 @@ def install() -> None:
     if known is not None and known is not sys.modules[__name__]:
         message = f"a package named cutlass has been imported from {getattr(known, '__file__', None)}"
         raise TilefoldError(Code.BAD_ARGUMENT, message, "install tilefold's modules before it is imported")
+    if known is None:
+        sys.meta_path.insert(0, ProgramFinder())
     add_modules("cutlass")
 
 

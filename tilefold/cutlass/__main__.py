@@ -5,11 +5,11 @@ On a machine without a GPU tensors that the program puts on one stay in the host
 see `without_gpu`.
 """
 
-import runpy
 import sys
 from pathlib import Path
 
 from tilefold.cutlass import install
+from tilefold.cutlass.programs import run_as_main
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def main() -> None:
         stay_on_host()
     sys.argv = [file, *arguments]
     sys.path[0] = str(Path(file).resolve().parent)
-    runpy.run_path(file, run_name="__main__")
+    run_as_main(file)
 
 
 main()

@@ -1,7 +1,108 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Names that programs import from `cutlass.cutlass_dsl`."""
 
-from tilefold.cute import Boolean, Constexpr, Float32, Int32, Int64, const_expr
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.ir import Attribute
+
+from tilefold.compiler.builder.control.explicit import if_
+from tilefold.compiler.builder.control.generated import while_generate, yield_out
+from tilefold.compiler.builder.control.variables import tree_of
+from tilefold.compiler.builder.instructions.math import maximum as max
+from tilefold.compiler.builder.instructions.math import minimum as min
+from tilefold.compiler.builder.scalars.values import Value, as_value
+from tilefold.cute import (
+    BFloat16,
+    Boolean,
+    Constexpr,
+    Float16,
+    Float32,
+    Float64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Uint8,
+    Uint16,
+    Uint32,
+    Uint64,
+    const_expr,
+)
 from tilefold.cute.jit import dsl_user_op
 
-__all__ = ["Boolean", "Constexpr", "Float32", "Int32", "Int64", "const_expr", "dsl_user_op"]
+__all__ = [
+    "BFloat16", "Boolean", "Constexpr", "Float16", "Float32", "Float64", "Int16", "Int32", "Int64", "Int8", "T",
+    "Uint16", "Uint32", "Uint64", "Uint8", "const_expr", "dsl_user_op", "extract_mlir_values", "if_generate", "max",
+    "min", "new_from_mlir_values", "not_", "while_generate", "yield_out",
+]  # fmt: skip
+
+
+class T:
+    """Types of the IR by MLIR's names: `T.f32()`."""
+
+    @staticmethod
+    def bool() -> Attribute:
+        """A predicate."""
+        return Boolean.mlir_type
+
+    @staticmethod
+    def i32() -> Attribute:
+        """An integer of 32 bits."""
+        return Int32.mlir_type
+
+    @staticmethod
+    def i64() -> Attribute:
+        """An integer of 64 bits."""
+        return Int64.mlir_type
+
+    @staticmethod
+    def f16() -> Attribute:
+        """A float of 16 bits."""
+        return Float16.mlir_type
+
+    @staticmethod
+    def bf16() -> Attribute:
+        """A bfloat16."""
+        return BFloat16.mlir_type
+
+    @staticmethod
+    def f32() -> Attribute:
+        """A float of 32 bits."""
+        return Float32.mlir_type
+
+
+def not_(x: Any) -> Any:
+    """Whether a condition does not hold."""
+    return ~as_value(x).to(Boolean) if isinstance(x, Value) else not x
+
+
+def if_generate(
+    cond: Any,
+    then_body: Callable[..., Any],
+    else_body: Callable[..., Any] | None = None,
+    input_args: Sequence[Any] | None = None,
+    return_types: Sequence[Any] | None = None,
+) -> Any:
+    """`then_body(*input_args)` where a condition holds, else `else_body(*input_args)`, and the result of the one or the
+    other. A program that is written anew says `if`.
+    """
+    given = tuple(input_args or ())
+    return if_(cond, lambda: then_body(*given), lambda: None if else_body is None else else_body(*given))
+
+
+def extract_mlir_values(obj: Any) -> list[Value]:
+    """The values of the kernel in an object: those that its `__extract_mlir_values__` names, or all of a value, of a
+    container, or of the attributes of an object.
+    """
+    if hasattr(obj, "__extract_mlir_values__"):
+        return obj.__extract_mlir_values__()
+    return [leaf for leaf in tree_of(obj).leaves if isinstance(leaf, Value)]
+
+
+def new_from_mlir_values(obj: Any, values: Sequence[Any]) -> Any:
+    """An object as another one, with other values in the order of `extract_mlir_values`."""
+    if hasattr(obj, "__new_from_mlir_values__"):
+        return obj.__new_from_mlir_values__(values)
+    tree, rest = tree_of(obj), iter(values)
+    return tree.rebuilt([next(rest) if isinstance(leaf, Value) else leaf for leaf in tree.leaves], fresh=True)

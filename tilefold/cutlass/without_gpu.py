@@ -12,8 +12,7 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
-from tilefold.cute import utils
-from tilefold.cute.hardware import HardwareInfo
+from tilefold.cute import hardware, utils
 from tilefold.cute.host.streams import torch_module
 
 
@@ -95,7 +94,7 @@ _MULTIPROCESSORS = 4
 """Those of the GPU that there is not: persistent kernels have as many blocks."""
 
 
-class _Hardware(HardwareInfo):
+class _Hardware(hardware.HardwareInfo):
     """The sizes of the GPU that there is not."""
 
     def get_max_active_clusters(self, cluster_size: int) -> int:
@@ -112,7 +111,7 @@ def stay_on_host() -> None:
     """Has torch, if there is one, do in the host's memory what a program asks of a GPU; `utils.HardwareInfo` has the
     sizes of a small one.
     """
-    utils.HardwareInfo = _Hardware
+    utils.HardwareInfo = hardware.HardwareInfo = _Hardware
     if find_spec("torch") is None:
         return
     torch = torch_module()

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from xdsl.dialects import arith
 from xdsl.dialects import gpu as xdsl_gpu
 from xdsl.dialects.builtin import IndexType, i32
+from xdsl.ir import SSAValue
 
 from ....base.errors import Code, TilefoldError
 from ....base.target import MAX_BLOCK, WARP
@@ -87,18 +88,25 @@ def sync_threads() -> None:
     barrier()
 
 
-def barrier(*, barrier_id: int | None = None, number_of_threads: int | None = None) -> None:
+def barrier(*, barrier_id: "Int | int | None" = None, number_of_threads: int | None = None) -> None:
     """Waits until all threads of the block, or `number_of_threads` of them, are at a barrier, 0 by default; then sees
-    their earlier writes.
+    their earlier writes. The number of the barrier may be a value, the same in all threads of a warp.
     """
-    number = _static(0 if barrier_id is None else barrier_id, "the number of a barrier")
-    emit(ptx.BarSyncOp(number, _static(number_of_threads, "the number of threads")))
+    number, offset = _barrier(0 if barrier_id is None else barrier_id)
+    emit(ptx.BarSyncOp(number, _static(number_of_threads, "the number of threads"), offset))
 
 
-def barrier_arrive(*, barrier_id: int, number_of_threads: int) -> None:
+def barrier_arrive(*, barrier_id: "Int | int", number_of_threads: int) -> None:
     """Arrives at a barrier where `number_of_threads` threads meet, and does not wait."""
-    number = _static(barrier_id, "the number of a barrier")
-    emit(ptx.BarArriveOp(number, _static(number_of_threads, "the number of threads")))
+    number, offset = _barrier(barrier_id)
+    emit(ptx.BarArriveOp(number, _static(number_of_threads, "the number of threads"), offset))
+
+
+def _barrier(number: "Int | int") -> tuple[int, SSAValue | None]:
+    """The number of a barrier: a static one, or 0 and a value."""
+    if isinstance(number, Int):
+        return 0, convert(number, Int32).ssa
+    return _static(number, "the number of a barrier"), None
 
 
 def sync_warp(mask: int = -1) -> None:

@@ -25,10 +25,10 @@ from .states import PipelineState
 @dataclass(frozen=True)
 class NamedBarrier:
     """Barrier `barrier_id` of a block, 0 to 15, at which `num_threads` threads meet, whole warps. 0 is that of
-    `cute.arch.sync_threads()`.
+    `cute.arch.sync_threads()`. The number may be a value, the same in all threads of a warp.
     """
 
-    barrier_id: int
+    barrier_id: Any
     num_threads: int
 
     def __post_init__(self) -> None:
@@ -47,17 +47,17 @@ class NamedBarrier:
         arch.barrier_arrive(barrier_id=self.barrier_id, number_of_threads=self.num_threads)
 
 
-def sync(barrier_id: int = 0) -> None:
+def sync(barrier_id: Any = 0) -> None:
     """Waits until all threads of the block are at a barrier."""
     arch.barrier(barrier_id=barrier_id)
 
 
-def arrive_and_wait(barrier_id: int, num_threads: int) -> None:
+def arrive_and_wait(barrier_id: Any, num_threads: int) -> None:
     """Waits until so many threads are at a barrier."""
     NamedBarrier(barrier_id, num_threads).arrive_and_wait()
 
 
-def arrive(barrier_id: int, num_threads: int) -> None:
+def arrive(barrier_id: Any, num_threads: int) -> None:
     """Counts as being at a barrier where so many threads meet, and does not wait."""
     NamedBarrier(barrier_id, num_threads).arrive()
 

@@ -40,7 +40,7 @@ class PipelineOp(Enum):
 
 @dataclass(frozen=True)
 class CooperativeGroup:
-    """One side of a pipeline: `size` arrivals hand a stage on.
+    """One side of a pipeline: `size` arrivals hand a stage on, a whole number.
 
     Raises TilefoldError (E5011) for another agent than the thread, and for a size that no mbarrier counts.
     """
@@ -51,6 +51,8 @@ class CooperativeGroup:
     def __post_init__(self) -> None:
         if self.agent is not Agent.Thread:
             raise refused(f"a group of agents of the kind {self.agent!r}", "write pipeline.Agent.Thread")
+        if isinstance(self.size, float) and self.size.is_integer():  # a quotient, such as threads / 32
+            object.__setattr__(self, "size", int(self.size))
         if type(self.size) is not int or not 0 < self.size < 1 << 20:
             raise refused(f"a group of {self.size!r} arrivals", "an mbarrier counts 1 to 2^20 - 1 arrivals")
 

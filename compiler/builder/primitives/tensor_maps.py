@@ -76,6 +76,11 @@ class TensorMap:
         return prod(self.atom.type.tma_copy.box) * self.atom.dtype.bits // 8
 
 
+def tensor_map_at(pointer: Any) -> MapPointer:
+    """The map that a kernel has put into global memory (`cpasync.copy_tensormap`), as copies take it."""
+    return MapPointer(emit(ptx.CvtaTensorMapOp(address(pointer).ssa)).results[0])
+
+
 def create_tensor_map_tiled(
     *,
     global_address: Any,

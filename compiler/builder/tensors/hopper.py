@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Choices for kernels with matrix instructions of warpgroups: layouts of shared memory by tile and contiguous mode."""
 
+from collections.abc import Sequence
 from enum import Enum
 from math import gcd
 from typing import Any
@@ -83,19 +84,39 @@ def make_smem_layout_b(layout: LayoutEnum, tile_shape_mnk: Any, b_dtype: Any, nu
     return _staged(layout, (n, k), b_dtype, num_stages)
 
 
-def make_smem_layout_epi(epi_dtype: Any, layout: LayoutEnum, epi_tile: Any, epi_stage: int) -> LayoutLike:
-    """The layout of shared memory for stages of a tile of C: (M,N,stages), in the order of `layout`."""
+def make_smem_layout_epi(
+    epi_dtype: Any,
+    layout: LayoutEnum,
+    epi_tile: Any,
+    epi_stage: int,
+    smem_trg_shape: Any = None,
+    smem_order: Sequence[int] | None = None,
+) -> LayoutLike:
+    """The layout of shared memory for stages of a tile of C: (M,N,stages), in the order of `layout`. `smem_trg_shape`
+    is another shape that begins with the tile's, and `smem_order` ranks its modes, 0 for the fastest.
+    """
     m, n = as_tuple(tuples(epi_tile))
-    return _staged(layout, (m, n), epi_dtype, epi_stage)
+    shape = None if smem_trg_shape is None else as_tuple(tuples(smem_trg_shape))
+    return _staged(layout, (m, n), epi_dtype, epi_stage, shape, smem_order)
 
 
-def _staged(layout: LayoutEnum, shape: tuple[int, int], dtype: Any, stages: int) -> LayoutLike:
+def _staged(
+    layout: LayoutEnum,
+    tile: tuple[int, int],
+    dtype: Any,
+    stages: int,
+    shape: Any = None,
+    order: Sequence[int] | None = None,
+) -> LayoutLike:
     """Stages of a tile. The contiguous mode is the fastest: with it last, an MN-major tile would have eight times the
     boxes of tensor copies.
     """
     rows = layout is LayoutEnum.ROW_MAJOR
-    kind = get_smem_layout_atom(layout, dtype, shape[1 if rows else 0])
-    return tile_to_shape(make_smem_layout_atom(kind, dtype), (*shape, stages), (0, 1, 2) if rows else (1, 0, 2))
+    kind = get_smem_layout_atom(layout, dtype, tile[1 if rows else 0])
+    whole = (*tile, stages) if shape is None else shape
+    by_default = (0, 1) if rows else (1, 0)
+    order = (*by_default, *range(2, len(whole))) if order is None else tuple(order)
+    return tile_to_shape(make_smem_layout_atom(kind, dtype), whole, order)
 
 
 def make_trivial_tiled_mma(

@@ -33,7 +33,7 @@ from ....dialects.tile import (
 )
 from ....dialects.tile.fragments import FRAGMENT_ALIGN
 from ....dialects.tile.view_base import LayoutViewOp
-from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike, make_layout
+from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, make_layout, plain_layout
 from ....layout.algebra.inttuple import product, rank
 from ....layout.algebra.inttuple import wrap as modes_of
 from ....layout.algebra.unknown import Unknown
@@ -106,6 +106,19 @@ class AnyTensor:
         """The strides in elements, of the profile of the shape."""
         layout = self.layout
         return layout.outer.stride if isinstance(layout, ComposedLayout) else layout.stride
+
+    @property
+    def leading_dim(self) -> "int | tuple[int, ...] | None":
+        """The contiguous mode, whose stride is 1: that of more than one element, if there are several; the path to it
+        where modes are nested, None where there is none.
+        """
+        layout = plain_layout(self.ir_type.layout.data)
+        paths: list[tuple[int, ...]] = []
+        _ = replaced_leaves(layout.stride, lambda path, step: paths.append(path), every=True)
+        modes = zip(paths, flat_modes(layout), strict=True)
+        contiguous = [(extent != 1, path) for path, (extent, step) in modes if type(step) is int and step == 1]
+        path = max(contiguous, key=lambda one: one[0])[1] if contiguous else None
+        return path[0] if path is not None and len(path) == 1 else path
 
     @property
     def rank(self) -> int:
@@ -286,7 +299,7 @@ def emit_inferred(
 
 
 def replaced_leaves(
-    t: Any, value: Callable[[tuple[int, ...], Any], Int], path: tuple[int, ...] = (), every: bool = False
+    t: Any, value: Callable[[tuple[int, ...], Any], Any], path: tuple[int, ...] = (), every: bool = False
 ) -> Any:
     """`t` with `value(path, leaf)` in place of its `?`, or of every leaf."""
     if isinstance(t, tuple):

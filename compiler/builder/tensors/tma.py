@@ -148,7 +148,7 @@ def make_layout_image_mask(layout: Any, coord: Any, mode: int) -> Any:
 def tensor_copy(
     atom: TmaAtom, src: AnyTensor, dst: AnyTensor, barrier: Any, mask: Any, policy: Any, descriptor: Any = None
 ) -> None:
-    """A copy by a tensor map; `finishing.elect_copies` lets one thread of a warp issue it."""
+    """A copy by a tensor map; `finishing.settle_threads` lets one thread of a warp issue it."""
     if type(mask) is int and mask == 0 and atom.type.multicast.data == 1:
         mask = None  # as programs give it that decide between a multicast and none
     emit(

@@ -43,7 +43,9 @@ class Memory(Protocol):
 
 
 class Readable(Protocol):
-    """A state space that operations read."""
+    """A state space that operations read. `races` says whether races are looked for."""
+
+    races: bool
 
     def read_by(self, warp: Warp, lane: int, rows: NDArray[Any], width: int, agent: int) -> None:
         """Ends the reads of rows by an operation of a lane, as those of an agent made now."""

@@ -87,9 +87,11 @@ def wait(warp: Warp, in_flight: int, reads_only: bool) -> None:
 
 
 def leave(warp: Warp) -> None:
-    """The end of a warp. SimulationError (E3217) if its copies still read shared memory."""
+    """The end of a warp. SimulationError (E3217) if its copies still read shared memory, where races are looked for:
+    the next block's writes race with these reads.
+    """
     for operation in warp.stores:
-        if operation.source is not None:
+        if operation.source is not None and operation.source.memory.races:
             hint = "commit the copies of the thread to a group, and wait for it: ptx.cp.async.bulk.wait_group 0 read"
             text = "the thread ends while its bulk copy may still read shared memory"
             warp.fault(Code.SIM_EXIT, operation.site, int(operation.lanes[0]), text, hint)

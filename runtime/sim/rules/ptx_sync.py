@@ -4,6 +4,7 @@
 import numpy as np
 
 from ....base.errors import Code as ErrorCode
+from ....base.target import BARRIERS
 from ....dialects import ptx
 from ..faults import Site, site_of
 from ..ordering import asynchronous
@@ -75,12 +76,25 @@ def check_whole(warp: Warp, site: Site) -> None:
         warp.fault(ErrorCode.SIM_BARRIER, site, lane, text, "move the barrier out of divergent control flow")
 
 
-def _bar_sync(op: ptx.BarSyncOp, t: Translator) -> Suspending:
-    return block_barrier(site_of(op), op.id.value.data, t, None if op.threads is None else op.threads.value.data)
+def _bar_sync(op: ptx.BarSyncOp | ptx.BarArriveOp, t: Translator) -> Suspending:
+    site, first, waits = site_of(op), op.id.value.data, isinstance(op, ptx.BarSyncOp)
+    threads = None if op.threads is None else op.threads.value.data
+    if op.offset is None:
+        return block_barrier(site, first, t, threads, waits)
+    offset = t.slot(op.offset)
+    t.launch.apart()
 
+    def run(warp: Warp) -> Suspension:
+        check_whole(warp, site)
+        numbers = warp.select(warp.registers[offset]) + first
+        wrong = (numbers < 0) | (numbers >= BARRIERS) | (numbers != numbers[0])
+        if wrong.any():
+            lane = int(wrong.argmax())
+            text = f"the barrier is {int(numbers[lane])}, and {int(numbers[0])} in the warp's first lane"
+            warp.fault(ErrorCode.SIM_BARRIER, site, lane, text, f"give all lanes of a warp one number below {BARRIERS}")
+        yield Barrier(int(numbers[0]), site, threads, waits)
 
-def _bar_arrive(op: ptx.BarArriveOp, t: Translator) -> Suspending:
-    return block_barrier(site_of(op), op.id.value.data, t, op.threads.value.data, waits=False)
+    return Suspending(run)
 
 
 def _bar_red(op: ptx.BarRedOp, t: Translator) -> Suspending:
@@ -150,7 +164,7 @@ PTX_SYNC: Rules = {
     ptx.CpAsyncWaitGroupOp: _wait_group,
     ptx.CpAsyncWaitAllOp: _wait_all,
     ptx.BarSyncOp: _bar_sync,
-    ptx.BarArriveOp: _bar_arrive,
+    ptx.BarArriveOp: _bar_sync,
     ptx.BarRedOp: _bar_red,
     ptx.BarWarpSyncOp: _bar_warp_sync,
     ptx.GridDependencyWaitOp: _grid_dependency,

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Instructions of Hopper, in the form of MLIR's dialect nvvm."""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.compiler.builder.control.explicit import if_
+from tilefold.compiler.builder.instructions.mbarriers import mbarrier_try_wait
+from tilefold.compiler.builder.instructions.warp import elect_one
+from tilefold.compiler.builder.primitives.tensor_maps import (
+    cp_async_bulk_tensor_shared_cluster_global,
+    tensor_map_at,
+)
+from tilefold.compiler.builder.scalars.values import Bool
+
+
+class CpAsyncBulkTensorLoadMode(Enum):
+    """How a tensor copy finds the elements of a box."""
+
+    TILE = "tile"
+    IM2COL = "im2col"
+
+
+def elect_sync() -> Bool:
+    """Whether this is the one lane of the warp that is chosen."""
+    return elect_one()
+
+
+def mbarrier_try_wait_parity_timelimit(addr: Any, phase: Any, time_limit: Any) -> Bool:
+    """Whether the phase of a parity has ended, after a short wait; the hardware decides how long, not `time_limit`."""
+    return mbarrier_try_wait(addr, phase)
+
+
+def CpAsyncBulkTensorGlobalToSharedClusterOp(
+    dstMem: Any,
+    tmaDescriptor: Any,
+    coordinates: Sequence[Any],
+    mbar: Any,
+    im2colOffsets: Sequence[Any] = (),
+    multicastMask: Any = None,
+    l2CacheHint: Any = None,
+    predicate: Any = True,
+    loadMode: CpAsyncBulkTensorLoadMode = CpAsyncBulkTensorLoadMode.TILE,
+) -> None:
+    """Copies a box to shared memory by the tensor map at an address, where a predicate holds. Raises TilefoldError
+    (E2102) for im2col.
+    """
+    if loadMode is not CpAsyncBulkTensorLoadMode.TILE:
+        raise TilefoldError(Code.TARGET_TOO_OLD, "there are no copies of tiles by im2col", "copy tiles")
+    if_(
+        predicate,
+        lambda: cp_async_bulk_tensor_shared_cluster_global(
+            dstMem,
+            tensor_map_at(tmaDescriptor),
+            coordinates,
+            mbar,
+            im2colOffsets,
+            multicast_mask=multicastMask,
+            cache_policy=l2CacheHint,
+        ),
+    )

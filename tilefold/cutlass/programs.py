@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The code of programs: `loc=loc, ip=ip` are left out of calls in functions that are not rewritten, too. They tell
+another compiler where in its IR it is.
+"""
+
+import ast
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType, ModuleType
+from typing import Any
+
+_PLACE = {"loc", "ip"}
+
+
+class _WithoutPlaces(ast.NodeTransformer):
+    """Calls without `loc=loc, ip=ip`."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        places = [given for given in node.keywords if isinstance(given.value, ast.Name) and given.value.id == given.arg]
+        if {given.arg for given in places} >= _PLACE:
+            node.keywords = [given for given in node.keywords if given not in places or given.arg not in _PLACE]
+        return node
+
+
+def compiled(source: bytes, file: str) -> CodeType:
+    """The code of a file of a program. Raises SyntaxError."""
+    tree: Any = source
+    if b"cutlass" in source and b"ip=ip" in source:
+        tree = ast.fix_missing_locations(_WithoutPlaces().visit(ast.parse(source, file)))
+    return compile(tree, file, "exec", dont_inherit=True)
+
+
+class _Loader(SourceFileLoader):
+    """Reads modules of programs, which Python does not keep compiled."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return compiled(self.get_data(path), path)
+
+
+class ProgramFinder(MetaPathFinder):
+    """Finds the modules that programs import from their own folders, which name `cutlass`."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """As that of `PathFinder`, for a module whose file has calls to change; None for all others."""
+        if name.partition(".")[0] in sys.stdlib_module_names | {"tilefold", "cutlass"}:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or type(spec.loader) is not SourceFileLoader or spec.origin is None:
+            return None
+        source = spec.loader.get_data(spec.origin)
+        if b"cutlass" not in source or b"ip=ip" not in source:
+            return None
+        spec.loader = _Loader(name, spec.origin)
+        return spec
+
+
+def run_as_main(file: str) -> None:
+    """Runs a file as `__main__`."""
+    module = ModuleType("__main__")
+    module.__file__ = file
+    sys.modules["__main__"] = module
+    with open(file, "rb") as stream:
+        exec(compiled(stream.read(), file), vars(module))
