@@ -11,6 +11,7 @@ from tilefold.base.target import DEFAULT_ARCH, Target
 
 if TYPE_CHECKING:
     from tilefold.lowering import Program
+    from tilefold.report.page import Page
 
 
 class Inspection(ABC):
@@ -49,6 +50,14 @@ class Inspection(ABC):
         with self._lowered().explaining():
             remarks = self._lowered().remarks(self._target(target))
         return "\n".join(remark.diagnostic.render() for remark in remarks)
+
+    def report_html(self, target: str | None = None) -> "Page":
+        """Source, code at every stage, passes, remarks and resources as one HTML page, which a notebook shows."""
+        from tilefold.report.contents import contents_of
+        from tilefold.report.page import Page, page_of
+
+        with self._lowered().explaining():
+            return Page(page_of(contents_of(self._lowered(), (), self._target(target))))
 
     def report(self, target: str | None = None) -> str:
         """The costs of each kernel: instructions, registers, shared memory (docs/passes.md)."""

@@ -74,7 +74,7 @@ def _execute(args: argparse.Namespace) -> int:
     program = load(read_source(args), args.target)
     launches = launches_to_simulate(args, program, "`tilefold run --device sim` checks it as it runs")
     with program.explaining():
-        faults = [fault for launch in launches for fault in _checked(args, program, launch).faults(stages)]
+        faults = [fault for launch in launches for fault in checked_launch(args, program, launch).faults(stages)]
     seen = tuple(stage for stage in stages if program.has(stage))
     report = Report(tuple(launch.label for launch in launches), seen, merged(faults))
     text = {"text": str, "json": Report.json, "sarif": Report.sarif}[args.format](report)
@@ -82,7 +82,8 @@ def _execute(args: argparse.Namespace) -> int:
     return 0 if report.passed else 1
 
 
-def _checked(args: argparse.Namespace, program: "Program", launch: "Launch") -> "Checked":
+def checked_launch(args: argparse.Namespace, program: "Program", launch: "Launch") -> "Checked":
+    """A launch that is to be checked as the command line says."""
     from tilefold.checking.check import Checked
 
     arguments, config, engine = simulation(args, launch)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 _CODE = re.compile(r"[Ee]?\d{1,5}|[Ee]\d\w*")
 _EPILOG = """\
-Of a file, without an option, the remarks of the compiler are printed.
+Of a file, without an option, the remarks of the compiler are printed. `-o report.html` writes one page instead, which
+needs no other file: source, code at every stage, passes, remarks, faults, costs, layouts as pictures, and resources.
 
 --costs runs each launch of the file on the simulator, and prints a table of its lines, the most costly first:
 wavefronts of shared memory and sectors of global memory against the least that would do, the bytes of the sectors
@@ -35,6 +36,7 @@ examples:
   tilefold explain E3206                    the cause of an error, an example, and the cure
   tilefold explain                          all codes
   tilefold explain kernel.cute              the decisions of the compiler, line by line
+  tilefold explain kernel.cute -o report.html   everything on one page
   tilefold explain kernel.cute --source     what each line became: operations, PTX, machine code
   tilefold explain kernel.cute --source=sass    the machine code, with the line of each instruction
   tilefold explain kernel.cute --costs      what the lines cost, and what would cost less
@@ -60,7 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print what each line became at stage instr, in PTX and in machine code; =ir, =ptx or =sass print that "
         "form, each of its lines with the line of the source that it is from",
     )
-    group.add_argument("-o", "--output", metavar="OUT", help="write to this file")
+    group.add_argument(
+        "-o", "--output", metavar="OUT", help="write to this file; a page with everything, if it ends in .html"
+    )
     add_launch(group)
     add_simulation(group)
 
@@ -87,7 +91,9 @@ def _explain_file(args: argparse.Namespace) -> int:
 
     program = load(read_source(args), args.target)
     with program.explaining():
-        if args.source:
+        if _is_page(args):
+            text = _report(args, program)
+        elif args.source:
             text = _source(program, args.source)
         elif args.costs:
             text = "\n".join(map(str, _costs(args, program)))
@@ -96,6 +102,22 @@ def _explain_file(args: argparse.Namespace) -> int:
             text = "".join(f"{remark.diagnostic.render()}\n" for remark in remarks)
     write_output(text, args.output)
     return 0
+
+
+def _is_page(args: argparse.Namespace) -> bool:
+    """Whether a report is asked for, by the name of the output."""
+    return (args.output or "").lower().endswith((".html", ".htm")) and not (args.source or args.costs)
+
+
+def _report(args: argparse.Namespace, program: "Program") -> str:
+    """The page about a program: of its launches too, if it has any."""
+    from tilefold.commands.check import checked_launch
+    from tilefold.dialects.run import LaunchOp
+    from tilefold.report.page import report_page
+
+    has_launches = args.launch is not None or any(isinstance(op, LaunchOp) for op in program.module.walk())
+    launches = launches_to_simulate(args, program, "launch its kernels by run.launch") if has_launches else []
+    return report_page(program, [checked_launch(args, program, launch) for launch in launches])
 
 
 def _source(program: "Program", form: str) -> str:

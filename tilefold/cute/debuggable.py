@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tilefold.bisection.verdict import Verdict
     from tilefold.checking.report import Report
     from tilefold.profiling.line_costs import Costs
+    from tilefold.report.page import Page
 
     from .debugging import Rehearsal
     from .program import CompiledKernel
@@ -187,6 +188,29 @@ class DebuggableCall(ABC):
         rehearsal = self._rehearsal(grid, block, attributes, options)
         try:
             return reduce_folder(Path(folder), rehearsal.reproduction("bisect", outputs), options, seconds)
+        except TilefoldError as error:
+            raise shown(error) from error.__cause__
+
+    @untraced
+    def report_html(
+        self,
+        grid: Size,
+        block: Size,
+        *,
+        cluster: Size | None = None,
+        max_steps: int | None = None,
+        max_memory: int | None = None,
+        seed: int = 0,
+    ) -> "Page":
+        """Everything about the kernel and a launch as one HTML page, which a notebook shows: source, code at every
+        stage, passes, remarks, resources, and, from the simulator on copies of the arguments, faults and costs.
+
+        The result is the text of the page (docs/profiling.md). Raises what `check` raises.
+        """
+        attributes = launch_attributes(cluster) if cluster is not None else ()
+        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(True, max_steps, max_memory, seed))
+        try:
+            return rehearsal.report_html()
         except TilefoldError as error:
             raise shown(error) from error.__cause__
 

@@ -15,6 +15,7 @@ from tilefold.checking.check import Checked
 from tilefold.checking.report import Report, merged
 from tilefold.profiling.costs import costs_of
 from tilefold.profiling.line_costs import Costs
+from tilefold.report.page import Page, report_page
 from tilefold.running.devices import on_gpu
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
@@ -65,6 +66,15 @@ class Rehearsal:
         _keep, arguments = self._copies(())
         with built.program.explaining():
             return costs_of(built.program, built.name, Trial(built.symbol, self.config, arguments, engine))
+
+    def report_html(self) -> Page:
+        """A page about the kernel and the launch; see `KernelCall.report_html`."""
+        built = self.call.build(self.block)
+        engine = SimEngine.of(self.options, discard, built.traced.texts)
+        _keep, arguments = self._copies(())
+        checked = Checked(built.name, built.program, built.symbol, self.config, arguments, engine, _no_conditions)
+        with built.program.explaining():
+            return report_page(built.program, [checked])
 
     def check(self, outputs: Collection[str], stages: Sequence[str]) -> Report:
         """Gathers the faults at some stages; see `KernelCall.check`."""

@@ -24,6 +24,7 @@ from .specialise import BoundArguments
 from .untraced import skip_frames, untraced
 
 if TYPE_CHECKING:
+    from tilefold.report.page import Page
     from tilefold.runtime.cuda.launcher import Launcher
     from tilefold.runtime.engine import RunResult
 
@@ -107,6 +108,10 @@ class KernelFunction(ABC):
     def report(self, target: str | None = None) -> str:
         """The costs of the kernel: instructions, registers, shared memory."""
         return self.last.report(target)
+
+    def report_html(self, target: str | None = None) -> "Page":
+        """Everything about the kernel as one HTML page, which a notebook shows."""
+        return self.last.report_html(target)
 
     def explain(self, target: str | None = None) -> str:
         """The decisions of the compiler, line by line of the source."""

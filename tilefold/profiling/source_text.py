@@ -30,7 +30,9 @@ def source_map(program: Program, target: Target) -> SourceMap:
         "ptx": ptx_lines(program.ptx(target, lines=True), files),
     }
     try:
-        with_lines = Program(program.source, program.module, program.context, program.target, program.cache, lines=True)
+        with_lines = program
+        if not program.writes_lines():
+            with_lines = Program(program.source, program.module, program.context, program.target, lines=True)
         text = disassembled(with_lines.cubin(target).code, ptxas_settings().cuda_home)
     except AssembleError as error:
         if error.code != Code.ASSEMBLE_UNAVAILABLE:

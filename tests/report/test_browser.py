@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The report in Chromium: without a network, by the keyboard, with large kernels, and printed."""
+
+import base64
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from tilefold.compiler.frontend.params import expand
+
+from tests.profiling.kernels import CONFLICT, NAIVE
+from tests.report.browser import Tab, browser, find
+from tilefold.cli import main
+from tilefold.lowering import load
+from tilefold.report.contents import contents_of
+from tilefold.report.page import page_of
+
+CHROMIUM = find()
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian: apt-get install chromium)")
+
+
+@pytest.fixture(scope="module")
+def tab() -> Generator[Tab, None, None]:
+    assert CHROMIUM is not None
+    with browser(CHROMIUM) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def naive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "naive.cute").write_text(NAIVE)
+    assert main(["explain", str(folder / "naive.cute"), "-o", str(folder / "naive.html")]) == 0
+    return folder / "naive.html"
+
+
+SELECTED = "document.querySelector('.src[aria-selected=true] b')?.textContent"
+
+
+def test_the_page_asks_for_nothing_else_and_has_no_errors(tab: Tab, naive: Path) -> None:
+    tab.requests.clear()
+    tab.errors.clear()
+    tab.open(naive)
+    assert set(tab.requests) == {naive.as_uri()}
+    assert not tab.errors
+    assert tab.run("document.querySelectorAll('.src').length") == NAIVE.count("\n") + 1
+
+
+def test_keys_lead_through_lines_forms_and_remarks(tab: Tab, naive: Path) -> None:
+    tab.open(naive)
+    for key, line in (("j", "1"), ("j", "2"), ("k", "1")):
+        tab.press(key)
+        assert tab.run(SELECTED) == line
+    marked = set[str]()
+    while (line := tab.run(SELECTED)) != str(CONFLICT):
+        tab.press("n")
+        assert tab.run(SELECTED) != line, "there is another line with a remark"
+    marked = tab.run("[...document.querySelectorAll('#f-ptx .on')].map(part => part.textContent).join()")
+    assert marked.count("ld.shared.b32") == 4
+    for key, panel in (("2", "f-ir"), ("3", "f-sass"), ("4", "f-stages"), ("1", "f-ptx")):
+        tab.press(key)
+        assert tab.run("document.querySelector('[role=tabpanel]:not([hidden])').id") == panel
+    tab.run("document.getElementById('t-ptx').focus()")
+    tab.press("ArrowRight")
+    assert tab.run("document.activeElement.id") == "t-ir"
+
+
+def test_layouts_have_pictures_under_the_pointer_and_the_focus(tab: Tab, naive: Path) -> None:
+    tab.open(naive)
+    assert tab.run("document.getElementById('popup').hidden")
+    tab.run("document.querySelector('#source .layout').focus()")
+    assert not tab.run("document.getElementById('popup').hidden")
+    assert tab.run("document.querySelectorAll('#popup svg text').length") > 10
+    box = tab.run("(box => [box.left, box.top, box.right, box.bottom])(popup.getBoundingClientRect())")
+    assert box[0] >= 0
+    assert box[1] >= 0
+    assert box[2] <= tab.run("innerWidth")
+    assert box[3] <= tab.run("innerHeight")
+    tab.press("Escape")
+    assert tab.run("document.getElementById('popup').hidden")
+
+
+def test_a_line_of_code_leads_to_its_source(tab: Tab, naive: Path) -> None:
+    tab.open(naive)
+    tab.run("[...document.querySelectorAll('#f-sass [data-s]')].find(x => x.textContent.includes('BAR.SYNC')).click()")
+    assert tab.run(SELECTED) == "16"
+
+
+def test_it_prints_with_all_passes_open(tab: Tab, naive: Path) -> None:
+    tab.open(naive)
+    pdf = base64.b64decode(tab.call("Page.printToPDF", printBackground=True)["data"])
+    assert pdf.startswith(b"%PDF")
+    assert pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") >= 3
+
+
+def large(operations: int) -> str:
+    """A kernel of so many operations, each of a line of its own."""
+    steps = "\n".join(f"    %x{n + 1} = arith.mulf %x{n}, %x{n // 2} : f32" for n in range(operations))
+    g = '!tile.tensor<f32, gmem, align<16>, "64:1">'
+    return (
+        f"gpu.module @kernels {{\n  tile.kernel @large(%A: {g}, %B: {g}) threads(64) {{\n    %t = gpu.thread_id x\n"
+        f"    %x0 = tile.load %A(%t)\n{steps}\n    tile.store %x{operations}, %B(%t)\n    return\n  }}\n}}\n"
+    )
+
+
+def test_pages_of_five_thousand_operations_stay_quick(tab: Tab, tmp_path: Path) -> None:
+    program = load(expand(large(5000), "large.cute", {}))
+    began = time.process_time()
+    path = tmp_path / "large.html"
+    path.write_text(page_of(contents_of(program, ())))
+    assert time.process_time() - began < 20
+    tab.open(path)
+    load_time = tab.run("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
+    assert load_time < 5000
+    script = """(() => { const began = performance.now();
+        for (let n = 0; n < 20; n++) dispatchEvent(new KeyboardEvent("keydown", {key: "j"}));
+        document.body.offsetHeight; return (performance.now() - began) / 20; })()"""
+    assert tab.run(script) < 200, "milliseconds a key"
