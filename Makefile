@@ -24,7 +24,7 @@ READY :=
 RELINK :=
 endif
 
-.PHONY: help demo test gpu-test gpu-memcheck mutants fuzz lint bench oracle conformance programs docs clean
+.PHONY: help demo test gpu-test gpu-memcheck mutants planted fuzz lint bench oracle conformance programs docs clean
 
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
@@ -32,6 +32,7 @@ help:
 	@echo "make gpu-test  the tests that need a CUDA device; they fail without one"
 	@echo "make gpu-memcheck  those of Hopper's copies and products, under memcheck of compute-sanitizer"
 	@echo "make mutants   wrong rewrites, planted one at a time: a pass's tests and tilefold bisect must find each"
+	@echo "make planted   small faulty kernels and correct ones: those whose fault tilefold check does not find, false alarms"
 	@echo "make fuzz      broken expressions, fills, checks, programs and kernels in Python, 200000 of each, or COUNT=N"
 	@echo "make lint      ruff and pyright"
 	@echo "make bench     the figures: of the compiler and simulator here, of kernels on a GPU where there is one"
@@ -63,6 +64,9 @@ gpu-memcheck: $(READY)
 
 mutants: $(READY)
 	$(RUN) -m tests.mutants
+
+planted: $(READY)
+	$(RUN) -m tests.planted
 
 fuzz: $(READY)
 	$(RUN) -m tests.fuzz --count $(KERNELS) --seed $(SEED)

@@ -167,6 +167,8 @@ class Code(StrEnum):
     SIM_UNWRITTEN = ("E3230", "a launch leaves elements of an output unwritten")
     SIM_STUCK = ("E3231", "warps wait for memory that nobody changes, or repeat a loop that changes nothing")
     SIM_EXACT = ("E3240", "a launch in exact arithmetic has more numbers than a type has bit patterns")
+    SIM_GRID = ("E3241", "the grid has fewer blocks than a tensor has tiles, so that some tiles have no block")
+    SIM_CONSTANT = ("E3242", "a load promises that nothing writes its data (nc), and the launch writes them")
 
     CUDA_UNAVAILABLE = ("E3301", "there is no GPU or no CUDA driver")
     CUDA_FAILED = ("E3302", "the CUDA driver reports an error")

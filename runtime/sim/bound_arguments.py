@@ -71,6 +71,7 @@ def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[
                 offset = t.spaces.global_.arena.allocate(f"argument {name}", given.storage.nbytes)
                 placed[id(given.storage)] = offset
             bindings.append(Binding(offset, given))
+            t.homes[parameter.arguments[0]] = t.spaces.global_.arena.at(offset)
             address = t.spaces.global_.base + offset
             if isinstance(type, TensorType):
                 value: Value = TensorValue(address, static_offset(type), tuple(scalars))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ...base.errors import Code
 from ..arrays.storage import element_indices
 from ..engine import Argument, LaunchConfig, RunResult, TensorArgument
+from .coverage import uncovered
 from .faults import SimulationError, Site
 from .memory.journal import Journal, Sighting
 from .sim_engine import SimEngine, SimProgram
@@ -21,8 +22,12 @@ from .sim_engine import SimEngine, SimProgram
 MOST = 20
 """The most faults of one launch that are looked for."""
 
-FORGIVABLE = frozenset({Code.SIM_RACE, Code.SIM_UNINITIALISED})
+FORGIVABLE = frozenset({Code.SIM_RACE, Code.SIM_UNINITIALISED, Code.SIM_CONSTANT})
 """Faults after which a launch can go on: the access takes place, and what is undefined reads as 0."""
+
+
+_ATOMIC = frozenset({"ptx.atom", "ptx.atom.cas", "ptx.red", "ptx.ld.acquire", "ptx.st.release"})
+_OWNING = frozenset({"ptx.mbarrier.init", "ptx.mbarrier.inval"})
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ class Finding:
     other: Site | None = None
     role: str = ""
     note: str = ""
+    is_remark: bool = False
+    """Whether it is no fault, and yet worth to be said."""
 
 
 @dataclass(frozen=True)
@@ -94,14 +101,24 @@ def diagnose(launch: Launch, most: int = MOST) -> Diagnosis:
             forgiven |= {(fault.code, fault.origin)}
         else:
             left = [] if findings else _left(arguments, journal)
-            return Diagnosis((*findings, *left), arguments, result.counters.steps, result.exact)
+            remarks = [
+                Finding(Code.SIM_RACE, text, site=site, is_remark=True) for site, text in journal.remarks.items()
+            ]
+            missed = [
+                Finding(Code.SIM_GRID, text, hint, site)
+                for site, text, hint in uncovered(launch.program.find(), launch.config)
+            ]
+            found = *findings, *left, *missed, *remarks
+            return Diagnosis(found, arguments, result.counters.steps, result.exact)
     return Diagnosis(tuple(findings), None)
 
 
 def _explained(launch: Launch, fault: SimulationError) -> Finding:
     """A fault, with the other access to its byte: that which nothing orders, or the write that comes too late."""
     finding = Finding(fault.code, fault.fault, fault.hint, fault.site)
-    if fault.at is None or fault.origin is None or fault.code not in FORGIVABLE:
+    if fault.other is not None:
+        return replace(finding, other=fault.other, role="which has begun here")
+    if fault.at is None or fault.origin is None:
         return finding
     journal = Journal(fault.at)
     with suppress(SimulationError):  # what was seen before another fault counts
@@ -111,11 +128,17 @@ def _explained(launch: Launch, fault: SimulationError) -> Finding:
         mine = {one.cluster for one in seen if one.block == fault.block}
         seen = [one for one in seen if one.cluster in mine or fault.block is None]
     here = next((index for index, one in enumerate(seen) if _is_of(one, fault)), None)
-    if fault.code == Code.SIM_RACE:
+    if fault.code != Code.SIM_UNINITIALISED:
         if here is None:
             return finding
-        mine = seen[here]
-        other = next((one for one in reversed(seen[:here]) if _apart(one, mine) and (one.writes or mine.writes)), None)
+        mine, anyone = seen[here], fault.code != Code.SIM_RACE
+        if _is_atomic(mine) and "scope" not in fault.fault:  # other atomic accesses do not conflict
+            seen = [one for one in seen[:here] if not _is_atomic(one)] + seen[here:]
+            here = seen.index(mine)
+        other = next(
+            (one for one in reversed(seen[:here]) if (anyone or _apart(one, mine)) and (one.writes or mine.writes)),
+            None,
+        )
         if other is None:
             return finding
         role = f"thread {_thread(other)} {'writes' if other.writes else 'reads'} it here"
@@ -124,13 +147,19 @@ def _explained(launch: Launch, fault: SimulationError) -> Finding:
     if later is None:
         return replace(finding, note="nothing in the launch writes this byte")
     order = _order(later, seen[here] if here is not None else later)
-    hint = f"the write comes too late: put {order} between it and the read"
+    lines = f", behind {later.site.line_name} and before {fault.origin.line_name}" if fault.origin.file else ""
+    hint = f"the write comes too late: put {order} between it and the read{lines}"
     return replace(finding, other=later.site, role=f"thread {_thread(later)} writes it here, later", hint=hint)
+
+
+def _is_atomic(sighting: Sighting) -> bool:
+    op = sighting.site.op
+    return op in _ATOMIC or ("mbarrier" in op and op not in _OWNING)
 
 
 def _is_of(sighting: Sighting, fault: SimulationError) -> bool:
     same = sighting.site == fault.origin
-    if fault.code == Code.SIM_RACE:
+    if fault.code != Code.SIM_UNINITIALISED:
         return same and sighting.block == fault.block and sighting.thread == fault.thread
     return same and not sighting.writes
 

@@ -28,6 +28,11 @@ class Site:
         """`file:line:column`; empty where it is unknown."""
         return f"{self.file}:{self.line}:{self.column}" if self.file else ""
 
+    @property
+    def line_name(self) -> str:
+        """Its line in words."""
+        return f"line {self.line}" if self.file else self.op
+
     def __str__(self) -> str:
         return f"{self.op} at {self.location}" if self.file else self.op
 
@@ -45,7 +50,7 @@ class SimulationError(TilefoldError):
 
     `site` is the operation, `block` and `thread` the coordinates of the first thread concerned; both are None
     where the error belongs to no thread. `fault` is the message without the place. `at` is the byte concerned. `origin`
-    is the operation that made the fault possible, where that is another.
+    is the operation that made the fault possible, where that is another; `other` is one that the fault concerns, too.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class SimulationError(TilefoldError):
         thread: Dim3 | None = None,
         at: At = None,
         origin: Site | None = None,
+        other: Site | None = None,
     ) -> None:
         where: list[str] = []
         if block is not None:
@@ -73,6 +79,7 @@ class SimulationError(TilefoldError):
         self.thread = thread
         self.at = at
         self.origin = origin or site
+        self.other = other
 
 
 def _coordinate(c: Dim3) -> str:

@@ -24,7 +24,16 @@ from .warp import Block, Cluster, Warp
 class _Host(Warp):
     """The host's only thread."""
 
-    def fault(self, code: Code, site: Site, lane: int | None, message: str, hint: str = "", at: At = None) -> NoReturn:
+    def fault(
+        self,
+        code: Code,
+        site: Site,
+        lane: int | None,
+        message: str,
+        hint: str = "",
+        at: At = None,
+        other: Site | None = None,
+    ) -> NoReturn:
         raise SimulationError(code, message, hint, site=site)
 
 

@@ -24,7 +24,7 @@ from ...dialects.tile import YieldOp
 from ..counters import InstructionCount
 from .faults import SimulationError, Site, site_of
 from .launch import Launch
-from .memory.arena import Allocation
+from .memory.arena import Allocation, unnamed
 from .memory.local import LocalSpace
 from .memory.provenance import root
 from .memory.spaces import Access, Space
@@ -226,9 +226,9 @@ class Translator:
         self.accesses.append(access)
         return access
 
-    def local(self, bytes: int, name: str = "a fragment") -> Allocation:
-        """Memory in every thread's frame."""
-        self.spaces.local.frame.allocate(name, bytes)
+    def local(self, bytes: int, name: str = "a fragment", element: Callable[[int], str | None] = unnamed) -> Allocation:
+        """Memory in every thread's frame; `element` names its bytes."""
+        self.spaces.local.frame.allocate(name, bytes, element=element)
         return self.spaces.local.frame.allocations[-1]
 
     def shared(self, bytes: int, align: int, name: str = "shared memory") -> int:

@@ -53,6 +53,8 @@ class Cluster:
     """The warps whose lanes have such agents, in the order of these; None for the bulk copies to an mbarrier, and the
     name of another agent.
     """
+    reads_global: bool = False
+    """Whether an asynchronous copy has begun that reads global memory while it runs."""
     reads_late: bool = False
     """Whether an asynchronous operation has begun that reads while it runs."""
     groups: tuple[NDArray[np.int64], ...] = field(init=False)
@@ -333,11 +335,23 @@ class Warp:
             kept = self._stamps = (clock, self.active_lanes, stamps)
         return kept[2]
 
-    def fault(self, code: Code, site: Site, lane: int | None, message: str, hint: str = "", at: At = None) -> NoReturn:
-        """Raises a SimulationError of the thread in `lane`, or of the block where that is None; of a byte `at`."""
+    def fault(
+        self,
+        code: Code,
+        site: Site,
+        lane: int | None,
+        message: str,
+        hint: str = "",
+        at: At = None,
+        other: Site | None = None,
+    ) -> NoReturn:
+        """Raises a SimulationError of the thread in `lane`, or of the block where that is None; of a byte `at`, and of
+        an `other` operation.
+        """
         self.apart()
         thread = None if lane is None else self.block.thread(self.first_thread + lane)
-        raise SimulationError(code, message, hint, site=site, block=self.block.coordinate, thread=thread, at=at)
+        block = self.block.coordinate
+        raise SimulationError(code, message, hint, site=site, block=block, thread=thread, at=at, other=other)
 
     def fault_where(self, bad: Value, code: Code, site: Site, message: str, hint: str = "") -> None:
         """Raises a SimulationError of the first active lane for which `bad`, uniform or per lane, holds, if

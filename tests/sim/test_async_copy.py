@@ -104,11 +104,14 @@ def test_overwriting_what_another_thread_reads_races() -> None:
     launch(entry(SETUP + body, ARGS, shared=1024), A=np.zeros(128, np.float32), B=np.zeros(128, np.float32))
 
 
-def test_the_source_is_read_when_the_copy_is_issued() -> None:
-    body = COPY + "%z = arith.constant dense<-1.0> : vector<4xf32>\n"
-    body += "ptx.st %z, %a align 16 : vector<4xf32>, !ptx.ptr<global>\n" + COMMIT + wait(0) + use()
+def test_the_source_stays_until_the_copy_is_complete() -> None:
+    value = "%z = arith.constant dense<-1.0> : vector<4xf32>\n"
+    store = "ptx.st %z, %a align 16 : vector<4xf32>, !ptx.ptr<global>\n"
+    early, late = (value + COPY + COMMIT + part + use() for part in (store + wait(0), wait(0) + store))
     a, b = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
-    launch(entry(SETUP + body, ARGS, shared=1024), A=a, B=unwritten(b))
+    error = fault(entry(SETUP + early, ARGS, shared=1024), "E3206", A=a, B=unwritten(b))
+    assert "while ptx.cp.async at test.cute:18:1 of thread (0,0,0) is still reading it" in error.message
+    launch(entry(SETUP + late, ARGS, shared=1024), A=a, B=unwritten(b))
     assert (b == np.arange(128)).all()
     assert (a == -1).all()
 

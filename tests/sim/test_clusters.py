@@ -138,7 +138,7 @@ def test_blocks_keep_their_coordinates(shuffle: bool) -> None:
 
 
 def test_races_between_blocks_of_a_cluster() -> None:
-    body = HEAD + "ptx.st %i, %B align 4 : i32, !ptx.ptr<global>\nptx.bar.sync 0\n"
+    body = HEAD + "ptx.st %b, %B align 4 : i32, !ptx.ptr<global>\nptx.bar.sync 0\n"
     arrays = {"A": np.zeros(1, np.int32), "B": np.zeros(4, np.int32)}
     options = {"grid": (4, 1, 1), "block": (1, 1, 1), "cluster": (2, 1, 1)}
     message = fault(entry(body, POINTERS, "1"), "E3205", **options, **arrays).message

@@ -49,7 +49,7 @@ class Checked:
             yield from self._failed(stage, diagnosis)
 
     def _failed(self, stage: str, diagnosis: Diagnosis) -> Iterator[Fault]:
-        if diagnosis.arguments is not None and not diagnosis.findings:
+        if diagnosis.arguments is not None and all(finding.is_remark for finding in diagnosis.findings):
             for text, place in self.judge(diagnosis):
                 yield Fault(self.label, (stage,), Code.CHECK_FAILED, text, place=place)
 
@@ -57,7 +57,9 @@ class Checked:
 def _fault(label: str, stage: str, finding: Finding, source: Source) -> Fault:
     message, hint = source.spelled(finding.message), source.spelled(finding.hint)
     place, other = _place(finding.site, source), _place(finding.other, source)
-    return Fault(label, (stage,), finding.code, message, hint, place, other, finding.role, finding.note)
+    return Fault(
+        label, (stage,), finding.code, message, hint, place, other, finding.role, finding.note, finding.is_remark
+    )
 
 
 def _place(site: Site | None, source: Source) -> Place | None:

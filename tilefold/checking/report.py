@@ -28,9 +28,13 @@ class Fault:
     other: Place | None = None
     role: str = ""
     note: str = ""
+    is_remark: bool = False
+    """Whether it is no fault, and yet worth to be said."""
 
     def render(self) -> str:
         """The fault as the compiler's messages are, with a note for the other place."""
+        if self.is_remark:
+            return Diagnostic(Severity.NOTE, self.message, self.place).render()
         lines = [Diagnostic(Severity.ERROR, self.message, self.place, self.code, self.hint).render()]
         if self.role:
             lines.append(Diagnostic(Severity.NOTE, self.role, self.other).render())
@@ -59,11 +63,21 @@ class Fault:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a check: what was run, and the faults in the order in which they were found."""
+    """The result of a check: what was run, and the faults and remarks in the order in which they were found."""
 
     launches: tuple[str, ...]
     stages: tuple[str, ...]
-    faults: tuple[Fault, ...]
+    found: tuple[Fault, ...]
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """The faults."""
+        return tuple(fault for fault in self.found if not fault.is_remark)
+
+    @property
+    def remarks(self) -> tuple[Fault, ...]:
+        """What is no fault and yet worth to be said, such as that all threads store the same value."""
+        return tuple(fault for fault in self.found if fault.is_remark)
 
     @property
     def passed(self) -> bool:
@@ -74,29 +88,38 @@ class Report:
         count = len(self.faults)
         found = "no faults" if not count else "1 fault" if count == 1 else f"{count} faults"
         head = f"{', '.join(self.launches)}: {found} at {' and '.join(self.stages)}"
-        return "\n".join([*(fault.render() for fault in self.faults), head])
+        return "\n".join([*(fault.render() for fault in self.found), head])
 
     def json(self) -> str:
         """The report as JSON."""
-        data = {"launches": self.launches, "stages": self.stages, "faults": [fault.as_dict() for fault in self.faults]}
+        data = {
+            "launches": self.launches,
+            "stages": self.stages,
+            "faults": [fault.as_dict() for fault in self.faults],
+            "remarks": [remark.as_dict() for remark in self.remarks],
+        }
         return json.dumps(data, indent=2)
 
     def sarif(self) -> str:
         """The report as SARIF."""
-        codes = sorted({fault.code for fault in self.faults}, key=lambda code: code.id)
+        codes = sorted({fault.code for fault in self.found}, key=lambda code: code.id)
         driver = {
             "name": "tilefold",
             "version": VERSION,
             "rules": [{"id": code.id, "shortDescription": {"text": code.summary}} for code in codes],
         }
-        results = [_result(fault) for fault in self.faults]
+        results = [_result(fault) for fault in self.found]
         log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
         return json.dumps(log, indent=2)
 
 
 def _result(fault: Fault) -> dict[str, Any]:
     text = fault.message if not fault.hint else f"{fault.message}\n{fault.hint}"
-    result: dict[str, Any] = {"ruleId": fault.code.id, "level": "error", "message": {"text": text}}
+    result: dict[str, Any] = {
+        "ruleId": fault.code.id,
+        "level": "note" if fault.is_remark else "error",
+        "message": {"text": text},
+    }
     if fault.place is not None:
         result["locations"] = [_location(fault.place)]
     if fault.other is not None:
@@ -114,7 +137,7 @@ def merged(faults: Sequence[Fault]) -> tuple[Fault, ...]:
     kept: dict[tuple[Any, ...], Fault] = {}
     for fault in faults:
         places = frozenset(str(place) for place in (fault.place, fault.other) if place is not None)
-        key = (fault.launch, fault.code, places or fault.message)
+        key = (fault.launch, fault.code, fault.is_remark, places or fault.message)
         first = kept.get(key)
         if first is None:
             kept[key] = fault

@@ -2,6 +2,7 @@
 """Bytes with a state for each, the stuff of state spaces of the simulator."""
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,13 +21,19 @@ WIDTHS = (1, 2, 4, 8, 16)
 """Sizes in bytes that one access can have."""
 
 
+def unnamed(byte: int) -> str | None:
+    """The name of a byte of an allocation whose elements have none."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """`size` bytes from offset `start` on, and their name in messages."""
+    """`size` bytes from offset `start` on, and their name in messages; `element` names the element of a byte."""
 
     name: str
     start: int
     size: int
+    element: Callable[[int], str | None] = unnamed
 
 
 class Arena:
@@ -48,13 +55,17 @@ class Arena:
         self.data: dict[int, NDArray[np.uint8]] = {}
         self.state: dict[int, NDArray[np.uint8]] = {}
 
-    def allocate(self, name: str, size: int, align: int = ALIGN) -> int:
+    def allocate(self, name: str, size: int, align: int = ALIGN, element: Callable[[int], str | None] = unnamed) -> int:
         """Reserves `size` bytes at a multiple of `align`; returns their offset. Only before `build`."""
         align = max(align, 16)
         start = -(-self.size // align) * align
-        self.allocations.append(Allocation(name, start, size))
+        self.allocations.append(Allocation(name, start, size, element))
         self.size = start + size + self.guard
         return start
+
+    def at(self, start: int) -> Allocation:
+        """The allocation that begins at an offset."""
+        return next(allocation for allocation in self.allocations if allocation.start == start)
 
     @property
     def allocated(self) -> int:
@@ -101,5 +112,6 @@ class Arena:
         )
         relative = offset - allocation.start
         if relative < allocation.size:
-            return f"byte {relative} of {allocation.name} ({allocation.size} bytes)"
+            place = allocation.element(relative) or f"byte {relative}"
+            return f"{place} of {allocation.name} ({allocation.size} bytes)"
         return f"{relative - allocation.size} bytes past the end of {allocation.name} ({allocation.size} bytes)"

@@ -147,5 +147,6 @@ def _check_order(
         f"{verb} {space.name} {where} by the async proxy, which {warp.block.describe(other)} wrote by the generic one"
     )
     hint = "let the thread that wrote execute ptx.fence.proxy.async before the barrier, or this thread after it"
-    lane = int(warp.lane_numbers()[0])
-    warp.fault(Code.SIM_PROXY, access.site, lane, f"{text}; fence.proxy.async is missing between", hint)
+    lane, row = int(warp.lane_numbers()[0]), int(rows[conflict.index])
+    at = space.name, row * access.width + conflict.byte
+    warp.fault(Code.SIM_PROXY, access.site, lane, f"{text}; fence.proxy.async is missing between", hint, at)

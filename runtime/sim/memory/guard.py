@@ -16,6 +16,7 @@ from xdsl.ir import Operation
 
 from ....base.errors import Code, LayoutError
 from ....dialects.tile.view_base import LayoutViewOp, TilingViewOp
+from ....dialects.tile.views import DomainOffsetOp
 from ....layout.algebra.axes import along
 from ....layout.algebra.core import Layout, LayoutLike, make_identity_layout
 from ....layout.algebra.integers import add
@@ -25,6 +26,7 @@ from ...arrays.storage import distances
 from ..faults import site_of
 from ..values.values import Value, anywhere, varies
 from ..warp import Warp
+from .outside import HINT
 
 Relayout: TypeAlias = Callable[[Layout], LayoutLike]
 
@@ -36,14 +38,18 @@ class Guard:
     layout: Layout
     start: Any
     shape: Any
+    is_ragged: bool = True
 
 
 def begin(op: LayoutViewOp, layout: Layout) -> Guard | None:
-    """The guard of a tensor under a ragged view; None for another view, or extents that differ by lane."""
-    if not isinstance(op, TilingViewOp) or op.ragged is None or any(varies(n) for n in leaves(layout.shape)):
+    """The guard of a tensor under a ragged view, or one that begins further on; None for another view, or extents that
+    differ by lane.
+    """
+    is_ragged = isinstance(op, TilingViewOp) and op.ragged is not None
+    if not (is_ragged or isinstance(op, DomainOffsetOp)) or any(varies(n) for n in leaves(layout.shape)):
         return None
     shape = transform_leaves(int, layout.shape)
-    return Guard(make_identity_layout(shape), repeat_like(shape, 0), shape)
+    return Guard(make_identity_layout(shape), repeat_like(shape, 0), shape, is_ragged)
 
 
 def viewed(op: LayoutViewOp, relayout: Relayout, guard: Guard, coords: Sequence[Value]) -> Guard | None:
@@ -52,7 +58,7 @@ def viewed(op: LayoutViewOp, relayout: Relayout, guard: Guard, coords: Sequence[
         whole = relayout(guard.layout)
         coord = op.coordinate(whole, coords)
         layout, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
-        return Guard(cast(Layout, layout), add(guard.start, distance), guard.shape)
+        return Guard(cast(Layout, layout), add(guard.start, distance), guard.shape, guard.is_ragged)
     except LayoutError:
         return None
 
@@ -90,6 +96,11 @@ def _axes(start: Any, shape: Any, path: tuple[int, ...] = ()) -> list[tuple[tupl
 
 def _fault(warp: Warp, op: Operation, guard: Guard, bad: Any) -> None:
     if anywhere(bad):
-        text = f"the access is to a coordinate outside of the tensor's shape {guard.shape}, in a ragged tile"
-        hint = "access only the elements inside the bounds that tile.bounds of the coordinates returns"
+        where = "in a ragged tile" if guard.is_ragged else "in a view that begins further on"
+        text = f"the access is to a coordinate outside of the tensor's shape {guard.shape}, {where}"
+        hint = (
+            HINT
+            if not guard.is_ragged
+            else ("access only the elements inside the bounds that tile.bounds of the coordinates returns")
+        )
         warp.fault_where(bad, Code.SIM_OUT_OF_BOUNDS, site_of(op), text, hint)

@@ -47,6 +47,8 @@ class Journal:
     watched: tuple[NDArray[Any] | str, int] | None = None
     keeps_values: bool = False
     sightings: list[Sighting] = field(default_factory=list[Sighting])
+    remarks: dict[Site, str] = field(default_factory=dict[Site, str])
+    """What is no fault and yet worth to be said of an operation."""
     _space: str = ""
     _offset: int = -1
     _offsets: list[NDArray[np.int64]] = field(default_factory=list[NDArray[np.int64]])
@@ -65,7 +67,7 @@ class Journal:
         `shared` is that of shared memory.
         """
         self._bytes, self._arena, self._places = 0, arena, places
-        for kept in (self.sightings, self._offsets, self._values):
+        for kept in (self.sightings, self._offsets, self._values, self.remarks):
             kept.clear()
         if self.watched is not None:
             place, byte = self.watched
@@ -83,6 +85,10 @@ class Journal:
         for index in np.flatnonzero(rows == self._offset // width).tolist():
             thread = warp.block.thread(warp.first_thread + int(warp.lane_numbers()[index]))
             self.sightings.append(Sighting(site, warp.block.coordinate, thread, warp.index, writes, number))
+
+    def remark(self, site: Site, text: str) -> None:
+        """Keeps the first remark of an operation."""
+        self.remarks.setdefault(site, text)
 
     def write(self, rows: NDArray[Any], width: int, content: NDArray[np.uint8]) -> None:
         """Keeps the bytes (rows, width) that are now in memory. SimulationError (E3211) beyond `MAX_BYTES`."""

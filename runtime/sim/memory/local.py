@@ -219,7 +219,7 @@ class LocalSpace:
             operation, lane = next(writers(warp.block.cluster, self, int(rows[first]) * width + byte))
             where, other = self.frame.describe(int(at[first]) + byte), operation.describe(lane)
             text = f"uses {where} while {other} is still writing it"
-            warp.fault(Code.SIM_IN_FLIGHT, site, int(lanes[first]), text, operation.cure)
+            warp.fault(Code.SIM_IN_FLIGHT, site, int(lanes[first]), text, operation.cure, other=operation.origin)
         return rows
 
 

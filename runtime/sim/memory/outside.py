@@ -55,15 +55,16 @@ HINT = "check the coordinate against the shape, or predicate the access"
 
 def name_of_view(op: Operation, source: SSAValue) -> str:
     """A view of `source` in words: which tensor it is of, and where it stands."""
-    while isinstance(owner := source.owner, LayoutViewOp | ViewOp | PtrAddOp):
-        source = owner.ptr if isinstance(owner, PtrAddOp) else owner.source
     site = site_of(op)
-    name = _name(source)
+    name = name_of(source)
     of = f" of {name}" if name else ""
     return f"the view{of} at {site.location}" if site.location else f"the {op.name}{of}"
 
 
-def _name(tensor: SSAValue) -> str | None:
+def name_of(tensor: SSAValue) -> str | None:
+    """The name of the tensor that a view is of, if it has one."""
+    while isinstance(owner := tensor.owner, LayoutViewOp | ViewOp | PtrAddOp):
+        tensor = owner.ptr if isinstance(owner, PtrAddOp) else owner.source
     kernel = tensor.owner.parent_op() if isinstance(tensor.owner, Block) else None
     if isinstance(kernel, KernelOp):
         for parameter in kernel.parameters():

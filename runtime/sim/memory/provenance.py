@@ -3,10 +3,13 @@
 allocation lies next to it.
 
 The operations that add to a pointer are followed back to the argument of the kernel or the piece of shared memory from
-which they begin. Pointers that loops carry, or that are computed otherwise, may lead anywhere.
+which they begin, also through loops and branches. Pointers that come from several may lead anywhere.
 """
 
-from xdsl.ir import Operation, SSAValue
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, scf
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ....dialects.ptx import EntryOp, PtrAddOp, PtrType, SmemAddrOp
 from .arena import Allocation
@@ -27,9 +30,38 @@ def root(op: Operation, space: str) -> SSAValue | None:
     where it has several of them.
     """
     pointers = [value for value in op.operands if isinstance(value.type, PtrType) and value.type.space.data == space]
-    if len(pointers) != 1:
-        return None
-    pointer = pointers[0]
+    return _root(pointers[0], set()) if len(pointers) == 1 else None
+
+
+def _root(pointer: SSAValue, seen: set[SSAValue]) -> SSAValue | None:
+    """The one pointer from which a value comes, also through loops and branches; None if it comes from several."""
     while isinstance(owner := pointer.owner, PtrAddOp):
         pointer = owner.ptr
-    return pointer
+    sources = _sources(pointer)
+    if not sources or pointer in seen:
+        return pointer
+    seen.add(pointer)
+    roots = {found for source in sources if (found := _root(source, seen)) not in seen}
+    return roots.pop() if len(roots) == 1 else None
+
+
+def _sources(value: SSAValue) -> list[SSAValue]:
+    """The values that a loop or a branch hands on as this one."""
+    owner = value.owner
+    if isinstance(owner, Block):
+        loop = owner.parent_op()
+        if isinstance(loop, scf.ForOp) and isinstance(value, BlockArgument) and value.index > 0:
+            return [loop.iter_args[value.index - 1], _yielded(owner)[value.index - 1]]
+    elif isinstance(value, OpResult):
+        if isinstance(owner, scf.ForOp):
+            return [owner.iter_args[value.index], _yielded(owner.body.block)[value.index]]
+        if isinstance(owner, scf.IfOp):
+            return [_yielded(region.block)[value.index] for region in owner.regions]
+        if isinstance(owner, arith.SelectOp):
+            return [owner.lhs, owner.rhs]
+    return []
+
+
+def _yielded(block: Block) -> Sequence[SSAValue]:
+    last = block.last_op
+    return () if last is None else last.operands

@@ -19,7 +19,8 @@ from ..warp import Warp
 from . import costs
 from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN, Allocation, Arena
 from .journal import Journal
-from .refusals import leave, out_of_bounds, race, refuse
+from .promises import Promises
+from .refusals import is_repeated, leave, out_of_bounds, race, refuse
 from .windows import windows_of
 
 Bytes = NDArray[np.uint8]
@@ -41,6 +42,8 @@ class Access:
     """The allocation from which the address was computed, where that is known."""
     scope: str = "gpu"
     """The threads among which it is atomic, if it is."""
+    constant: bool = False
+    """Whether it is a load that promises that nothing writes its data."""
 
     def count(self) -> AccessCount:
         """The counts so far, for the report."""
@@ -79,6 +82,7 @@ class Space:
     """Of each 16 bytes of shared memory the swizzle of the last tensor copy there, 1 more than its bits; 0 of none."""
     journal: Journal | None = None
     """The observer of what is written, if there is one."""
+    promises: Promises = field(default_factory=Promises)
 
     def build(self, windows: int = 1, readers: int = 1) -> None:
         """Creates the bytes of the allocations in `arena`, in each of some windows. The race check keeps the reads
@@ -121,6 +125,8 @@ class Space:
             conflict = self.shadow.read(warp, rows, width)
             if conflict is not None:
                 race(self, warp, access, rows, conflict, "reads")
+            if access.constant:
+                self.promises.read(self, warp, access, rows)
         content = self.arena.data[width][rows]
         if missing is not None:
             content[states == UNWRITTEN] = missing
@@ -174,7 +180,7 @@ class Space:
 
     def store(self, warp: Warp, access: Access, address: Value, content: Bytes) -> None:
         """Writes an array (active, width) of bytes at `address` in each active lane."""
-        rows = self.claim(warp, access, address)
+        rows = self.claim(warp, access, address, content)
         self.arena.data[access.width][rows] = content
         self.arena.state[access.width][rows] = READY
         self._tell(warp, access, rows, content)
@@ -186,13 +192,15 @@ class Space:
             if self.journal is not None:
                 self.journal.write(rows, access.width, content)
 
-    def claim(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
-        """Checks a write at `address` and records it for race detection; the rows that it will change."""
+    def claim(self, warp: Warp, access: Access, address: Value, content: Bytes | None = None) -> NDArray[Any]:
+        """Checks a write at `address` and records it for race detection; the rows that it will change. Threads that
+        write the same `content` do not race.
+        """
         rows = self.rows(warp, access, address)
         self.check_writable(warp, access, rows)
         if self.shadow is not None:
             conflict = self.shadow.write(warp, rows, access.width)
-            if conflict is not None:
+            if conflict is not None and not is_repeated(self, warp, access, rows, conflict, content):
                 race(self, warp, access, rows, conflict, "writes")
         return rows
 
@@ -202,10 +210,13 @@ class Space:
             self.journal.see(self.name, warp, access.site, rows, access.width, writes=True)
         if TAKEN[self.arena.state[access.width][rows]].any():
             refuse(self, warp, access, rows, loading=False)
+        if self.promises.rows:
+            self.promises.write(self, warp, access, rows)
         for index, operation, lane in readers(warp.block.cluster, self, rows, access.width):
             where, writer = self.show_row(int(rows[index]), access.width), int(warp.lane_numbers()[index])
             text = f"writes {where} while {operation.describe(lane)} is still reading it"
-            warp.fault(Code.SIM_IN_FLIGHT, access.site, writer, text, "wait for the operation first, and at a barrier")
+            hint = "wait for the operation first, and at a barrier"
+            warp.fault(Code.SIM_IN_FLIGHT, access.site, writer, text, hint, other=operation.origin)
 
     def hold(self, warp: Warp, rows: NDArray[Any], width: int) -> None:
         """Puts rows of a width in flight; a claim has checked the write."""
@@ -275,6 +286,8 @@ class Space:
         """The `width` bytes at `address` in each active lane, read atomically."""
         rows = self.rows(warp, access, address)
         width = access.width
+        if self.journal is not None:
+            self.journal.see(self.name, warp, access.site, rows, width, writes=False)
         if not (self.arena.state[width][rows] == READY).all():
             refuse(self, warp, access, rows, loading=True)
         if self.shadow is not None:
@@ -316,6 +329,8 @@ class Space:
             hint = "one thread initialises it with ptx.mbarrier.init, then a barrier of the block"
             lane = int(warp.lane_numbers()[index])
             warp.fault(Code.SIM_MBARRIER, access.site, lane, f"there is no mbarrier at {where}", hint)
+        if self.journal is not None:
+            self.journal.see(self.name, warp, access.site, rows, access.width, writes=True)
         if self.shadow is not None:
             conflict = (self.shadow.write if ends else self.shadow.update)(warp, rows, access.width)
             if conflict is not None:

@@ -56,6 +56,11 @@ class InFlight(Protocol):
     """Work in flight, as `Operation` has it."""
 
     @property
+    def origin(self) -> Site:
+        """The operation of the program that has begun the work."""
+        ...
+
+    @property
     def cure(self) -> str:
         """What a thread does before it uses the registers that the work writes, as a hint."""
         ...
@@ -125,6 +130,11 @@ class Operation:
         """Ends the flight of some rows, as writes of these agents at a time."""
         self.memory.land(self.rows[which], self.width, self.content[which], time, agents)
         self.flying[which] = False
+
+    @property
+    def origin(self) -> Site:
+        """The operation of the program."""
+        return self.site
 
     @property
     def cure(self) -> str:
@@ -198,7 +208,10 @@ def start(
     lanes = warp.lane_numbers()
     operation = Operation(site, proxy, warp, lanes, warp.groups[lanes], memory, rows, width, content, source)
     warp.operations.append(operation)
-    warp.block.cluster.reads_late |= source is not None
+    if source is not None:
+        cluster = warp.block.cluster
+        cluster.reads_global |= is_global(source.memory)
+        cluster.reads_late |= not is_global(source.memory)
 
 
 def commit(warp: Warp) -> None:
@@ -269,7 +282,8 @@ def is_global(memory: object) -> bool:
 def _issuers(cluster: Cluster, memory: object, late: bool = False) -> Iterator[Warp]:
     """The warps whose operations can reach a memory that a cluster accesses, or those that read it `late`."""
     reaching = cluster.launch.resident if is_global(memory) else [cluster]
-    return (warp for other in reaching if other.reads_late or not late for warp in other.warps)
+    reads = [other for other in reaching if not late or other.reads_late or (other.reads_global and is_global(memory))]
+    return (warp for other in reads for warp in other.warps)
 
 
 def readers(cluster: Cluster, memory: object, rows: NDArray[Any], width: int) -> Iterator[tuple[int, InFlight, int]]:

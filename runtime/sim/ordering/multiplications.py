@@ -134,6 +134,11 @@ class Part:
     is_committed: bool = False
 
     @property
+    def origin(self) -> Site:
+        """The operation of the program."""
+        return self.whole.site
+
+    @property
     def cure(self) -> str:
         """How to wait for it, as a hint."""
         wait = "wait for its group first: ptx.wgmma.wait_group 0"

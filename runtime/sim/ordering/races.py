@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """Access number `index` of a request conflicts at byte `byte` with a write, or else a read, of `agent`, made at
-    `time`. Where both are atomic, it is as the scope of one of them does not have the other's thread: `narrow`.
+    `time`, 0 for one of the same request. Where both are atomic, the scope of one lacks the other's thread: `narrow`.
     """
 
     index: int
@@ -99,6 +99,12 @@ class RaceShadow:
         self._reads[:] = 0
         self._latest[:] = 0
         self._covered.clear()
+
+    def written(self, rows: NDArray[Any], width: int) -> NDArray[np.bool_]:
+        """Which rows have been written since the shadow began."""
+        if width < self._granule:
+            self._refine(width)
+        return (self._write_rows[width][rows] != 0).any(axis=1)
 
     def by_async(self, rows: NDArray[Any], width: int) -> NDArray[np.bool_]:
         """Which rows the async proxy has written last."""
@@ -362,7 +368,7 @@ class RaceShadow:
         table[rows] = now
         lost = table[rows, 0] != now[:, 0]
         if lost.any():  # lanes of this request write the same bytes
-            return _first(lost[:, None], table[rows], True, 1)
+            return replace(_first(lost[:, None], table[rows], True, 1), time=0)
         return None
 
 

@@ -139,7 +139,8 @@ class Releases:
             if one.lanes[lane]:
                 reach = narrower(one.scope, scope)
                 left[reach] = one.of(warp, lane).joined(left.get(reach))
-        self._last[address] = Unheard(site, int(warp.agents[lane]), scope, bool(left))
+        widest = max(left, key=WIDENING.index, default=scope)
+        self._last[address] = Unheard(site, int(warp.agents[lane]), widest, bool(left))
         for reach, clock in left.items():
             assert clock is not None
             there = self._of.setdefault(address, {})
@@ -150,19 +151,26 @@ class Releases:
 
     def read(self, warp: "Warp", address: int, acquires: bool, scope: str) -> None:
         """An atomic read: it joins the clocks that were left at the address, at once or at the next fence."""
+        last = self._last.get(address)
+        if last is not None and last.agent in warp.agents:
+            last = None
         if acquires:
             left = self._reaching(warp, address, scope)
             learn(warp, left)
-            last = self._last.get(address)
-            if last is not None and last.agent not in warp.agents:
-                reached = left is not None and last.scope in ("gpu", "sys")
-                warp.unheard = None if reached and last.releases and scope in ("gpu", "sys") else (last, scope)
+            if last is not None:
+                warp.unheard = (last, scope) if left is None or not last.releases else None
             return
+        if last is not None:
+            warp.unheard = last, ""
         live = warp.live()
         for other in warp.launch.fences:
             left = self._reaching(warp, address, narrower(scope, other))
             if left is None:
+                if last is not None and other != "gpu":
+                    warp.unheard = last, narrower(scope, other)
                 continue
+            if warp.unheard is not None and warp.unheard[0] is last:
+                warp.unheard = (last, other) if last is not None and not last.releases else None
             found = warp.observed.setdefault(other, [])
             same = next((one for one in found if (one.lanes == live).all()), None)
             if same is None:

@@ -84,6 +84,7 @@ def _load(op: ptx.LoadOp, t: Translator) -> Step:
 
         return from_local
     access = t.access(op, space.name, "load", kind.bytes)
+    access.constant = op.cache is not None and op.cache.data.split(".")[0] == "nc"
 
     def step(warp: Warp) -> None:
         registers = warp.registers

@@ -8,7 +8,7 @@ from ....base.target import BARRIERS
 from ....dialects import ptx
 from ..faults import Site, site_of
 from ..ordering import asynchronous
-from ..ordering.asynchronous import Proxy
+from ..ordering.asynchronous import Proxy, Source
 from ..ordering.clocks import meet_lanes
 from ..translate import Barrier, Rules, Step, Suspending, Suspension, Translator, Votes
 from ..values.printf import formatted
@@ -24,8 +24,11 @@ def _cp_async(op: ptx.CpAsyncOp, t: Translator) -> Step:
     size, site = None if op.src_size is None else t.slot(op.src_size), site_of(op)
 
     def step(warp: Warp) -> None:
+        late: Source | None = None
         if size is None:
-            content = global_.load(warp, reads, warp.registers[source])
+            given = global_.rows(warp, reads, warp.registers[source])
+            content = global_.read_rows(warp, reads, given)
+            late = Source(global_, given, width, warp.lane_numbers())
         else:
             counts = warp.select(warp.registers[size])
             wrong = (counts < 0) | (counts > width)
@@ -35,7 +38,7 @@ def _cp_async(op: ptx.CpAsyncOp, t: Translator) -> Step:
                 warp.fault(ErrorCode.SIM_ARITHMETIC, site, int(warp.lane_numbers()[index]), text)
             content = global_.load_leading(warp, reads, warp.registers[source], counts)
         rows = shared.claim(warp, writes, warp.registers[target])
-        asynchronous.start(warp, site, Proxy.GENERIC, shared, rows, width, content)
+        asynchronous.start(warp, site, Proxy.GENERIC, shared, rows, width, content, late)
 
     return step
 
@@ -70,7 +73,7 @@ def check_whole(warp: Warp, site: Site) -> None:
     """SimulationError (E3207) unless all lanes of a warp reach a barrier."""
     if not warp.is_of_whole_blocks:
         warp.apart()
-        lane = int((~warp.mask).argmax())
+        lane = int((~warp.live()).argmax())
         reached = f"{warp.active} of the warp's {warp.lanes} lanes do"
         text = f"the thread does not reach this barrier, which {reached}"
         warp.fault(ErrorCode.SIM_BARRIER, site, lane, text, "move the barrier out of divergent control flow")

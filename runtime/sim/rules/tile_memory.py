@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rules for the tile dialect's allocations, single elements and printing."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +11,14 @@ from ....base.errors import Code as ErrorCode
 from ....dialects import tile
 from ....dialects.tile.assembly import fill_coordinate, unwrapped
 from ....dialects.tile.printing import elements_in_print_order, tensor_header
-from ....layout.algebra.coordinates import crd2idx
-from ....layout.algebra.core import size
+from ....layout.algebra.coordinates import crd2idx, idx2crd
+from ....layout.algebra.core import ComposedLayout, size
+from ....layout.algebra.inttuple import show
 from ....layout.algebra.slicing import fixed_modes
 from ..bound_arguments import static_offset
 from ..faults import Site, site_of
 from ..memory.guard import check_element
-from ..memory.outside import HINT, name_of_view
+from ..memory.outside import HINT, name_of, name_of_view
 from ..memory.tensors import (
     check_count,
     checked_index,
@@ -44,7 +45,9 @@ def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
         called = "a tensor in shared memory" if name is None else f"shared tensor %{name}"
         t.constant(op.result, TensorValue(t.shared(type.bytes, type.align.data, called), start))
         return None
-    allocation, local = t.local(type.bytes), t.spaces.local
+    hint = op.result.name_hint
+    allocation = t.local(type.bytes, "a fragment" if hint is None else f"fragment %{hint}", _elements(type))
+    local = t.spaces.local
     result, value = t.slot(op.result), TensorValue(allocation.start, start)
 
     def step(warp: Warp) -> None:
@@ -52,6 +55,23 @@ def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
         local.define(warp, allocation)
 
     return step
+
+
+def _elements(type: tile.TensorType) -> Callable[[int], str | None]:
+    """Names a byte of a fragment by the coordinate of its element."""
+
+    def element(byte: int) -> str | None:
+        if isinstance(type.layout.data, ComposedLayout) or size(type.plain_layout) > MAX_NAMED:
+            return None
+        layout, index = type.plain_layout, byte * 8 // type.element_bits
+        coords = (idx2crd(number, layout.shape) for number in range(int(size(layout))))
+        return next((f"element {show(coord)}" for coord in coords if layout(coord) == index), None)
+
+    return element
+
+
+MAX_NAMED = 4096
+"""The most elements among which the one of a byte is looked for."""
 
 
 def _same(source: int, result: int) -> Step:
@@ -94,7 +114,7 @@ def _element(op: tile.LoadOp | tile.StoreOp | tile.PtrOp, t: Translator) -> Any:
     coords, site, accesses = t.slots(op.coords), site_of(op), not isinstance(op, tile.PtrOp)
     coord, type, tensor = op.coord.data, op.tensor.type, t.slot(op.tensor)
 
-    count = len(coords)
+    count, name = len(coords), name_of(op.tensor)
 
     @remembered
     def fixed_by(*values: Value) -> list[tuple[Value, Value]]:
@@ -111,7 +131,7 @@ def _element(op: tile.LoadOp | tile.StoreOp | tile.PtrOp, t: Translator) -> Any:
         values = [*[warp.registers[slot] for slot in coords], *value.scalars]
         fixed = fixed_by(*values)
         if accesses:
-            check_inside(warp, site, fixed)
+            check_inside(warp, site, fixed, name)
             if value.guard is not None:
                 check_element(warp, op, value.guard, unwrapped(fill_coordinate(coord, values[:count])))
         with in_64_bits(warp, site):
@@ -120,12 +140,14 @@ def _element(op: tile.LoadOp | tile.StoreOp | tile.PtrOp, t: Translator) -> Any:
     return index
 
 
-def check_inside(warp: Warp, site: Site, fixed: Sequence[tuple[Value, Value]]) -> None:
+def check_inside(warp: Warp, site: Site, fixed: Sequence[tuple[Value, Value]], name: str | None = None) -> None:
     """A fault for a lane in which an integer of a coordinate is outside of its mode: the tensor has no such element."""
     for integer, extent in fixed:
         bad: Any = (integer < 0) | (integer >= extent)
         if anywhere(bad):
             text = f"a coordinate is outside the {extent} elements of its mode"
+            if name is not None:
+                text += f" of {name}"
             warp.fault_where(bad, ErrorCode.SIM_OUT_OF_BOUNDS, site, text, HINT)
 
 

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checks each planted kernel, and prints those whose fault is not found, and the false alarms."""
+
+import sys
+import time
+from collections import Counter
+
+from tests.planted.judging import judged
+from tests.planted.planting import planted
+
+
+def main() -> int:
+    """1 if a fault is not found, or a correct kernel is reported."""
+    counts: Counter[str] = Counter()
+    wanted = sys.argv[1:]
+    begin = time.process_time()
+    for kernel in planted():
+        if wanted and not any(word in f"{kernel.table}: {kernel.title}" for word in wanted):
+            continue
+        for outcome in judged(kernel):
+            counts[outcome.kind] += 1
+            if outcome.problem:
+                print(f"{outcome.kind}: {kernel.table}: {kernel.title}: {outcome.problem}")
+                if wanted:
+                    print(outcome.report)
+    print(", ".join(f"{kind} {count}" for kind, count in sorted(counts.items())))
+    print(f"{time.process_time() - begin:.1f} s")
+    return int(bool(counts["not found"] or counts["false alarm"] or counts["badly told"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

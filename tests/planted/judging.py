@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What `tilefold check` says of a planted kernel, against what it must say."""
+
+import io
+import json
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.planted.planting import Planted
+from tilefold.cli import main
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Whether a fault was found, and told as expected, or a correct kernel was passed; the problem otherwise."""
+
+    kind: str
+    problem: str = ""
+    report: str = ""
+
+
+def judged(kernel: Planted) -> Iterator[Outcome]:
+    """The outcome of the faulty kernel and of its corrected twin, or of the correct one."""
+    if kernel.code == "ok":
+        yield _silent(kernel.faulty)
+        return
+    faults, report = checked(kernel.faulty)
+    yield _found(kernel, faults, report)
+    yield _silent(kernel.corrected)
+
+
+def checked(text: str) -> tuple[list[dict[str, Any]], str]:
+    """The faults that the command reports, and all that it writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "k.cute"
+        path.write_text(text)
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            main(["check", str(path), "--format", "json"])
+        if not out.getvalue():
+            return list(_refused(err.getvalue())), err.getvalue()
+        return json.loads(out.getvalue())["faults"], out.getvalue() + err.getvalue()
+
+
+_ERROR = re.compile(r":(\d+):\d+: error\[(E\d+)\]: (.*)")
+
+
+def _refused(report: str) -> Iterator[dict[str, Any]]:
+    """The errors of a program that the compiler refuses."""
+    for line, code, message in _ERROR.findall(report):
+        yield {"code": code, "message": message, "place": {"line": int(line)}}
+
+
+def _silent(text: str) -> Outcome:
+    faults, report = checked(text)
+    if not faults and '"faults"' not in report:
+        return Outcome("false alarm", f"refused: {report.strip()}", text)
+    if faults:
+        return Outcome("false alarm", faults[0]["code"] + ": " + faults[0]["message"], report)
+    return Outcome("silent")
+
+
+def _found(kernel: Planted, faults: list[dict[str, Any]], report: str) -> Outcome:
+    matching = [fault for fault in faults if fault["code"] == kernel.code]
+    if not matching:
+        said = "; ".join(f"{fault['code']}: {fault['message']}" for fault in faults) or report.strip()[:300]
+        return Outcome("not found", f"{kernel.code} expected: {said}", report)
+    problem = ""
+    for fault in matching:
+        text = json.dumps(fault)
+        missing = [word for word in kernel.words if word not in text]
+        lines = {fault[key]["line"] for key in ("place", "other") if key in fault}
+        lines |= {int(line) for line in re.findall(r"\.cute:(\d+):", fault["message"])}
+        unnamed = kernel.places - lines
+        if not missing and not unnamed:
+            return Outcome("found")
+        said = [f"lacks {missing}"] if missing else []
+        said += [f"lines {sorted(unnamed)} are not named"] if unnamed else []
+        problem = f"{', '.join(said)}: {text}"
+    return Outcome("badly told", problem, report)

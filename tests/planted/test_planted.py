@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every planted fault is found and told with both places and its cure; corrected and correct kernels are silent."""
+
+import pytest
+
+from tests.planted.judging import judged
+from tests.planted.planting import Planted, planted
+
+KERNELS = tuple(planted())
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: f"{kernel.table}: {kernel.title}")
+def test_a_planted_kernel(kernel: Planted) -> None:
+    for outcome in judged(kernel):
+        assert not outcome.problem, f"{outcome.kind}: {outcome.problem}\n{outcome.report}"
+
+
+def test_there_are_enough() -> None:
+    faulty = [kernel for kernel in KERNELS if kernel.code != "ok"]
+    assert len(faulty) >= 73
+    assert len(KERNELS) - len(faulty) >= 30
+
+
+def test_faults_of_every_kind_are_planted() -> None:
+    codes = {"E3202", "E3203", "E3204", "E3205", "E3206", "E3207", "E3215", "E3216", "E3230", "E3231", "E3241", "E3242"}
+    assert codes <= {kernel.code for kernel in KERNELS}
