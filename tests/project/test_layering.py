@@ -29,7 +29,19 @@ EXTERNAL = {
     "passes": {"xdsl"},
     "compiler": {"xdsl", "llvmlite", "cuda", "rich"},
     "runtime": {"xdsl", "numpy", "ml_dtypes", "cuda", "filelock", "platformdirs"},
-    "tilefold": {"xdsl", "numpy", "rich", "ml_dtypes", "typing_extensions", "PIL", "pygments", "pygls", "lsprotocol"},
+    "tilefold": {
+        "xdsl",
+        "numpy",
+        "rich",
+        "ml_dtypes",
+        "typing_extensions",
+        "PIL",
+        "pygments",
+        "pygls",
+        "lsprotocol",
+        "jinja2",
+        "markupsafe",
+    },  # fmt: skip
 }
 
 

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
@@ -14,6 +13,7 @@ from tilefold.checking.check import STAGES, Checked
 from tilefold.checking.report import Fault, merged
 from tilefold.compiler.pass_runner import parse_passes
 from tilefold.compiler.pipeline import PASSES, pipeline_to
+from tilefold.compiler.reports.kernel_report import KernelReport, make_report
 from tilefold.compiler.reports.listing import Hunk, Lister, Listing, changed_lines, hunks
 from tilefold.compiler.reports.source_map import CodeLine, SourceMap, Spot
 from tilefold.lowering import Program
@@ -22,9 +22,6 @@ from tilefold.profiling.costs import costs_of
 from tilefold.profiling.line_costs import Costs
 from tilefold.profiling.source_text import source_map
 from tilefold.runtime.sim.faults import SimulationError
-
-if TYPE_CHECKING:
-    from tilefold.compiler.reports.kernel_report import KernelReport
 
 MAX_SECONDS = 2.0
 """A launch whose check takes longer is not repeated with other layouts and without barriers."""
@@ -75,7 +72,7 @@ class Contents:
     written: Listing
     passes: list[PassStep]
     code: SourceMap
-    kernels: "tuple[KernelReport, ...]" = ()
+    kernels: tuple[KernelReport, ...] = ()
     costs: list[Costs] = field(default_factory=list[Costs])
     faults: tuple[Fault, ...] = ()
     checked: tuple[str, ...] = ()
@@ -139,8 +136,6 @@ def contents_of(program: Program, launches: Sequence[Checked], target: Target | 
 
 
 def _resources(found: Contents) -> None:
-    from tilefold.compiler.reports.kernel_report import make_report
-
     try:
         built, cubin = found.program.build(found.target), found.program.cubin(found.target)
     except TilefoldError as error:
