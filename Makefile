@@ -24,13 +24,14 @@ READY :=
 RELINK :=
 endif
 
-.PHONY: help demo test gpu-test gpu-memcheck mutants planted fuzz lint bench oracle conformance programs docs clean
+.PHONY: help demo test gpu-test gpu-memcheck gpu-agreement mutants planted fuzz lint bench oracle conformance programs docs clean
 
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
 	@echo "make test      every test that needs no GPU"
 	@echo "make gpu-test  the tests that need a CUDA device; they fail without one"
 	@echo "make gpu-memcheck  those of Hopper's copies and products, under memcheck of compute-sanitizer"
+	@echo "make gpu-agreement  planted faults under the tools of compute-sanitizer, beside tilefold check"
 	@echo "make mutants   wrong rewrites, planted one at a time: a pass's tests and tilefold bisect must find each"
 	@echo "make planted   small faulty kernels and correct ones: those whose fault tilefold check does not find, false alarms"
 	@echo "make fuzz      broken expressions, fills, checks, programs and kernels in Python, 200000 of each, or COUNT=N"
@@ -61,6 +62,9 @@ MEMCHECK ?= $(addprefix tests/cuda/test_,tensor_copies.py tensor_maps.py bulk_co
 
 gpu-memcheck: $(READY)
 	compute-sanitizer --tool memcheck --error-exitcode 1 --target-processes all $(RUN) -m pytest -q -n0 -m gpu $(MEMCHECK)
+
+gpu-agreement: $(READY)
+	$(RUN) -m tests.planted.sanitizer
 
 mutants: $(READY)
 	$(RUN) -m tests.mutants
