@@ -18,11 +18,11 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-from tests.planted.judging import checked
-from tests.planted.planting import planted
 from tilefold.runtime.cuda.cuda_engine import CudaEngine
 
 from benchmarks.record import add_options, circumstances
+from tests.planted.judging import checked
+from tests.planted.planting import planted
 from tilefold.cli import main as tilefold
 
 TOOLS: Mapping[str, tuple[str, ...]] = {
