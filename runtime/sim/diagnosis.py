@@ -16,6 +16,7 @@ from ..arrays.storage import element_indices
 from ..engine import Argument, LaunchConfig, RunResult, TensorArgument
 from .coverage import uncovered
 from .faults import SimulationError, Site
+from .lateness import late_write, sightings_of
 from .memory.journal import Journal, Sighting
 from .sim_engine import SimEngine, SimProgram
 
@@ -123,10 +124,7 @@ def _explained(launch: Launch, fault: SimulationError) -> Finding:
     journal = Journal(fault.at)
     with suppress(SimulationError):  # what was seen before another fault counts
         launch.run(None, journal)
-    seen = journal.sightings
-    if fault.at[0] == "shared":  # each cluster has its own
-        mine = {one.cluster for one in seen if one.block == fault.block}
-        seen = [one for one in seen if one.cluster in mine or fault.block is None]
+    seen = sightings_of(journal, fault)
     here = next((index for index, one in enumerate(seen) if _is_of(one, fault)), None)
     if fault.code != Code.SIM_UNINITIALISED:
         if here is None:
@@ -143,12 +141,10 @@ def _explained(launch: Launch, fault: SimulationError) -> Finding:
             return finding
         role = f"thread {_thread(other)} {'writes' if other.writes else 'reads'} it here"
         return replace(finding, other=other.site, role=role)
-    later = next((one for one in seen[(here or 0) :] if one.writes), None)
-    if later is None:
+    late = late_write(seen, fault)
+    if late is None:
         return replace(finding, note="nothing in the launch writes this byte")
-    order = _order(later, seen[here] if here is not None else later)
-    lines = f", behind {later.site.line_name} and before {fault.origin.line_name}" if fault.origin.file else ""
-    hint = f"the write comes too late: put {order} between it and the read{lines}"
+    later, hint = late
     return replace(finding, other=later.site, role=f"thread {_thread(later)} writes it here, later", hint=hint)
 
 
@@ -172,13 +168,6 @@ def _thread(sighting: Sighting) -> str:
     x, y, z = sighting.thread
     i, j, k = sighting.block
     return f"({x},{y},{z}) of block ({i},{j},{k})"
-
-
-def _order(write: Sighting, read: Sighting) -> str:
-    """The means by which a write comes before a read."""
-    if write.block != read.block:
-        return "a release and an acquire, or another launch,"
-    return "ptx.bar.warp.sync" if write.warp == read.warp else "a barrier of the block"
 
 
 def _left(arguments: Mapping[str, Argument], journal: Journal) -> list[Finding]:

@@ -4,7 +4,8 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from math import prod
 from random import Random
 from types import MappingProxyType
@@ -162,13 +163,32 @@ class SimEngine:
                 texts.clear()
                 return self._run_once(kernel, config, args, texts.append, trace)
 
-            run = agreed(compared)
+            try:
+                run = agreed(compared)
+            except SimulationError as fault:
+                self._explain(fault, kernel, config, args)
+                raise
             emit("".join(texts)[said:])
         for binding in run.bindings:
             run.spaces.global_.arena.read_back(binding.offset, binding.argument.storage)
         seconds = time.perf_counter() - began
         exact = {} if run.table is None else run.table.tensors(args)
         return RunResult(seconds, "".join(printed), run.counters, exact)
+
+    def _explain(
+        self, fault: SimulationError, kernel: KernelOp, config: LaunchConfig, args: Mapping[str, Argument]
+    ) -> None:
+        """Lets the hint of a fault, of the use of an unwritten byte, say who writes it too late."""
+        from .lateness import late_write, sightings_of
+
+        if self.journal is not None or fault.code != ErrorCode.SIM_UNINITIALISED or fault.at is None:
+            return
+        journal = Journal(fault.at)
+        with suppress(SimulationError):
+            replace(self, journal=journal, forgiven=None)._run_once(kernel, config, args, discard)
+        late = late_write(sightings_of(journal, fault), fault)
+        if late is not None:
+            fault.hint = late[1]
 
     def _run_in_step(self, kernel: KernelOp, config: LaunchConfig, args: Mapping[str, Argument]) -> "_Run | None":
         """A run with the warps of some blocks in step: the same, if there is no fault. None where the order of warps

@@ -2,10 +2,10 @@
 """Data races: who wrote each byte last and who has read it since, and whether the clocks order two accesses.
 
 An access happens before a later one exactly if both are of one agent, or if the clock of the later one knows the
-earlier one (PTX ISA, Memory Consistency Model: causality order). Of atomic writes that nothing orders, the last stands
-for all; reads of several threads that nothing orders count as made by all of their warp, block or cluster at the latest
-time. The idea of keeping only the last writer, and the last
-reader where reads are ordered, is FastTrack's (Flanagan and Freund, PLDI 2009).
+earlier one (PTX ISA, Memory Consistency Model: causality order). Writes that an
+atomic one covers in no order are kept beside it; reads of several threads that nothing orders count as made by all of
+their warp, block or cluster at the latest time. The idea of keeping only the last writer, and the last reader where
+reads are ordered, is FastTrack's (Flanagan and Freund, PLDI 2009).
 """
 
 from dataclasses import dataclass, replace
