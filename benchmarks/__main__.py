@@ -60,10 +60,11 @@ def _measure(args: argparse.Namespace) -> int:
         from tilefold.runtime.cuda import is_available
 
         if COMPILER in args.only:
-            from benchmarks import compiler
+            from benchmarks import compiler, interpreted
 
             figures = compiler.measure(commit=args.commit)
             keep_record(figures, args.out)
+            keep_record(interpreted.measure({}, commit=args.commit), args.out)
         args.device = "cuda" if is_available() else "sim"
     if not families:
         return 0

@@ -5,7 +5,7 @@ that they are right and what their accesses cost there.
 
 import argparse
 import json
-import os
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -53,16 +53,16 @@ LIMITS = {"one bound": "%count", "a bound for each lane": "%more"}
 
 def times(earlier: Mapping[str, float], **facts: str) -> Record:
     """The user CPU time of launches on the simulator, against `earlier` times by their names."""
-    seconds = {workload.name: _seconds(*workload.loaded(), "instr") for workload in GEMMS}
+    taken = {workload.name: seconds(*workload.loaded(), "instr") for workload in GEMMS}
     for stage in STAGE_NAMES:
         program, launch = GEMM_TILE.loaded()
         name = f"f16 GEMM, tile of 128 x 128 x 64, stage {stage}"
-        seconds[name] = median(_seconds(program, launch, stage) for _ in range(5))
+        taken[name] = median(seconds(program, launch, stage) for _ in range(5))
     for name, limit in LIMITS.items():
         program = load(expand(LOOP.replace("LIMIT", limit), "loop.cute", {}))
         (launch,) = launches_of(program.module, program.source, Changes())
-        seconds[f"loop of a million steps, {name}"] = _seconds(program, launch, "cute")
-    figures = tuple(_against(earlier, name, value) for name, value in seconds.items())
+        taken[f"loop of a million steps, {name}"] = seconds(program, launch, "cute")
+    figures = tuple(_against(earlier, name, value) for name, value in taken.items())
     return Record("simulator, user CPU time", circumstances(this_machine(), **facts), figures, "simulator")
 
 
@@ -72,13 +72,14 @@ def _against(earlier: Mapping[str, float], name: str, value: float) -> Figure:
     return Figure(name, value, "s", f"{earlier[name]:.4g} s before", earlier[name] / max(value, _TICK))
 
 
-def _seconds(program: Program, launch: Launch, stage: str) -> float:
+def seconds(program: Program, launch: Launch, stage: str) -> float:
+    """The user CPU time of a launch at a stage, which is lowered before."""
     module = program.at(stage)
     assert module is not None
     given = prepare(launch, {}, seed=0, max_bytes=1 << 30).launchable()
-    began = os.times().user
+    began = time.process_time()
     SimEngine().launch(SimProgram(module, launch.kernel), LaunchConfig(launch.grid, launch.block), given)
-    return os.times().user - began
+    return time.process_time() - began
 
 
 def dry_run(families: Sequence[str] = tuple(FAMILIES)) -> Record:

@@ -2,6 +2,7 @@
 """One execution of a copy atom by its table: which thread's value comes from where."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from ....layout.algebra.core import Layout
 from ....layout.atoms.copy_atom import CopyAtom
 from ....layout.atoms.instructions import MovMatrix
 from ...arrays.packing import pack, unpack
+from ..memory.arena import WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,13 @@ class Exchange:
         are those of whole warps, or fewer.
         """
         lanes = content.shape[0]
-        values = (content if bits >= 8 else unpack(content, bits)).reshape(
-            -1, min(lanes, WARP), self.values_in, bits // 8 or 1
-        )
-        moved = values[:, self.source_lane[:lanes], self.source_value[:lanes]].reshape(lanes, -1)
-        return moved if bits >= 8 else pack(moved, bits)
+        values = content.view(WORDS[bits // 8]) if bits >= 8 else unpack(content, bits)
+        places = self.source_lane[:lanes] * self.values_in + self.source_value[:lanes]
+        moved = values.reshape(-1, min(lanes, WARP) * self.values_in).take(places, axis=1).reshape(lanes, -1)
+        return moved.view(np.uint8) if bits >= 8 else pack(moved, bits)
 
 
+@cache
 def exchange_of(atom: CopyAtom, lanes: int) -> Exchange | None:
     """The movement of `atom` by `lanes` lanes, which are groups of its threads one after the other.
 

@@ -62,7 +62,8 @@ def to_bytes(name: str, values: Values) -> NDArray[np.uint8]:
 
 def executor(atom: MmaAtom, exact: "Table | None" = None) -> Executor:
     """The result of `atom` for whole warps, one after the other, or, for an atom of one thread, for any lanes; of
-    floats in exact arithmetic where there is a table of exact numbers.
+    floats in exact arithmetic where there is a table of exact numbers. The first axes of arrays (..., lanes, values)
+    are those of several executions.
 
     An instruction of fewer threads than a warp is executed once by each group of them. SimulationError (E3201) for an
     atom of more than one warp, and one whose operands are not all in registers.
@@ -76,14 +77,15 @@ def executor(atom: MmaAtom, exact: "Table | None" = None) -> Executor:
     at_a, at_b, at_c, from_d = table.a, table.b, table.c, table.d
 
     def execute(a: Values, b: Values, c: Values) -> Values:
-        warps = len(a) // WARP
-        left = widen_a(a).reshape(warps, -1).take(at_a, axis=1)
-        right = widen_b(b).reshape(warps, -1).take(at_b, axis=1)
+        warps = a.shape[-2] // WARP
+        left = widen_a(a).reshape(*a.shape[:-2], warps, -1).take(at_a, axis=-1)
+        right = widen_b(b).reshape(*b.shape[:-2], warps, -1).take(at_b, axis=-1)
         total = np.matmul(left, right)
         if differing:  # the bits in which two rows differ: those of either, less twice those of both
-            total = left.sum(axis=3, keepdims=True) + right.sum(axis=2, keepdims=True) - 2 * total
-        total = total + widen_c(c).reshape(warps, -1).take(at_c, axis=1)
-        return rounded(total).reshape(warps, -1).take(from_d, axis=1).reshape(len(a), -1)
+            total = left.sum(axis=-1, keepdims=True) + right.sum(axis=-2, keepdims=True) - 2 * total
+        total = total + widen_c(c).reshape(*c.shape[:-2], warps, -1).take(at_c, axis=-1)
+        sums = rounded(total).reshape(*total.shape[:-3], -1).take(from_d, axis=-1)
+        return sums.reshape(*total.shape[:-4], a.shape[-2], -1)
 
     return execute
 
@@ -156,7 +158,7 @@ def _fma(atom: MmaAtom, exact: "Table | None") -> Executor:
 
     def of_integers(a: Values, b: Values, c: Values) -> Values:
         products = a.astype(dtype) * b.astype(dtype)
-        return products.sum(axis=1, dtype=dtype, keepdims=True) + c.astype(dtype)
+        return products.sum(axis=-1, dtype=dtype, keepdims=True) + c.astype(dtype)
 
     def of_floats(a: Values, b: Values, c: Values) -> Values:
         return fused_multiply_add(a.astype(dtype), b.astype(dtype), c.astype(dtype), dtype)

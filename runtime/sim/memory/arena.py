@@ -20,6 +20,9 @@ TAKEN = np.isin(np.arange(MBARRIER + 1), (ABSENT, IN_FLIGHT, MBARRIER))
 WIDTHS = (1, 2, 4, 8, 16)
 """Sizes in bytes that one access can have."""
 
+WORDS = {width: np.dtype("c16" if width == 16 else f"u{width}") for width in WIDTHS}
+"""Types of these sizes, by which NumPy copies fastest."""
+
 
 def unnamed(byte: int) -> str | None:
     """The name of a byte of an allocation whose elements have none."""

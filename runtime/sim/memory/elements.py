@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The elements of a whole tensor in the executing lanes, by accesses as wide as their places allow."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +26,13 @@ class Elements:
 
     port: Port
     indices: NDArray[np.int64]
+    places: dict[int, tuple[NDArray[np.int64], int]] = field(default_factory=dict[int, tuple[NDArray[np.int64], int]])
+    """By address of a tensor in registers: the addresses of its groups of elements, and the bytes of each."""
+
+    @cached_property
+    def first(self) -> int:
+        """The index of the first element."""
+        return int(self.indices[0])
 
     @cached_property
     def group(self) -> int:
@@ -41,9 +48,27 @@ class Elements:
             (indices.reshape(-1, count) == indices[::count, None] + np.arange(count)).all()
         )
 
+    def _registers(self, tensor: TensorValue) -> tuple[NDArray[np.int64], int] | None:
+        """The addresses of groups of elements in registers, and the bytes of each, where they are the same in all lanes
+        and aligned.
+        """
+        if self.port.space is not None or self.port.swizzle is not None or type(tensor.address) is not int:
+            return None
+        address = tensor.address
+        if address not in self.places:
+            group = self.group
+            while (width := group * self.port.element_bits // 8) > 1 and address % width:
+                group //= 2
+            at = address + self.indices[::group] * self.port.element_bits // 8
+            self.places[address] = at, width
+        at, width = self.places[address]
+        return (at, width) if width and not (at % width).any() else None
+
     def load(self, warp: Warp, tensor: TensorValue) -> NDArray[np.uint8]:
         """The elements in each active lane: an array (active, bytes)."""
         source, group, least = self.port, self.group, self.port.per_byte
+        if (places := self._registers(tensor)) is not None:
+            return source.t.spaces.local.load_all(warp, source.site, *places)
         parts: list[NDArray[np.uint8]] = []
         for first in self.indices[::group].tolist():
             if group == least or source.adjacent(warp, tensor, first, group):
@@ -55,6 +80,9 @@ class Elements:
     def store(self, warp: Warp, tensor: TensorValue, content: NDArray[np.uint8]) -> None:
         """Writes an array (active, bytes) to the elements in each active lane."""
         target, group, least = self.port, self.group, self.port.per_byte
+        if (places := self._registers(tensor)) is not None:
+            target.t.spaces.local.store_all(warp, target.site, places[0], content)
+            return
         width = least * target.element_bits // 8
         for first, part in zip(self.indices[::group].tolist(), _parts(content, group // least * width), strict=True):
             if group == least or target.adjacent(warp, tensor, first, group):

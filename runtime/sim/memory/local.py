@@ -12,7 +12,7 @@ from ..faults import Site
 from ..ordering.asynchronous import writers
 from ..values.values import Value, varies
 from ..warp import Warp
-from .arena import ABSENT, IN_FLIGHT, READY, UNWRITTEN, Allocation, Arena
+from .arena import ABSENT, IN_FLIGHT, READY, UNWRITTEN, WORDS, Allocation, Arena
 from .outside import HINT
 
 Bytes = NDArray[np.uint8]
@@ -93,6 +93,36 @@ class LocalSpace:
             where = self.frame.describe(int(warp.select(address)[lane]) + byte)
             content[states != READY] = warp.undefined(site, lane, where)
         return content
+
+    def load_all(self, warp: Warp, site: Site, addresses: NDArray[np.int64], width: int) -> Bytes:
+        """The `width` bytes at each of some addresses in each active lane: an array (active, bytes). `addresses` is the
+        same object for all accesses to a place.
+        """
+        if not self._are_defined(warp, addresses, width):
+            return np.concatenate([self.load(warp, site, at, width) for at in addresses.tolist()], axis=1)
+        words = self._data[self._threads(warp)].view(WORDS[width])
+        return words.take(addresses // width, axis=1).view(np.uint8)
+
+    def store_all(self, warp: Warp, site: Site, addresses: NDArray[np.int64], content: Bytes) -> None:
+        """Writes an array (active, bytes) of bytes to the addresses in each active lane, as many to each."""
+        width = content.shape[1] // len(addresses)
+        if warp.active_lanes is not None or not self._are_defined(warp, addresses, width, storing=True):
+            for number, at in enumerate(addresses.tolist()):
+                self.store(warp, site, at, content[:, number * width : (number + 1) * width])
+            return
+        words = self._data[self._threads(warp)].view(WORDS[width])
+        words[:, addresses // width] = np.ascontiguousarray(content).view(WORDS[width])
+
+    def _are_defined(self, warp: Warp, addresses: NDArray[np.int64], width: int, storing: bool = False) -> bool:
+        """As `_is_defined` for each of the addresses, where accesses need not be noted."""
+        if self._touched is not None:
+            return False
+        key = int(addresses[0]), id(addresses)
+        if key not in warp.defined:
+            if not all([self._is_defined(warp, at, width, storing) for at in addresses.tolist()]):
+                return False
+            warp.defined.add(key)
+        return True
 
     def store(self, warp: Warp, site: Site, address: Value, content: Bytes) -> None:
         """Writes an array (active, width) of bytes at `address` in each active lane."""

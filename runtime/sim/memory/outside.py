@@ -88,12 +88,9 @@ def led_outside(outside: Outside, address: Value, view: str, fixed: Sequence[tup
         return outside.address(view, coord, shape) + (address & _LOW_BITS)
     lanes = bad.shape[0]
     moved = np.array(np.broadcast_to(address, lanes), np.int64)
-    for lane in np.flatnonzero(bad.astype(bool) & live()).tolist():
-        coord = [_of_lane(integer, lane) for integer, _ in fixed]
-        shape = [_of_lane(extent, lane) for _, extent in fixed]
-        moved[lane] = outside.address(view, coord, shape) + (int(moved[lane]) & _LOW_BITS)
+    chosen = np.flatnonzero(bad.astype(bool) & live())
+    places = np.stack([np.broadcast_to(value, lanes)[chosen] for pair in fixed for value in pair], axis=1)
+    distinct, number = np.unique(places.astype(np.int64), axis=0, return_inverse=True)
+    starts = np.array([outside.address(view, place[::2], place[1::2]) for place in distinct.tolist()], np.int64)
+    moved[chosen] = starts[number.ravel()] + (moved[chosen] & _LOW_BITS)
     return moved
-
-
-def _of_lane(value: Value, lane: int) -> int:
-    return int(value[lane] if varies(value) else value)

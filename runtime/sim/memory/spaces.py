@@ -119,7 +119,7 @@ class Space:
         width = access.width
         if self.journal is not None:
             self.journal.see(self.name, warp, access.site, rows, width, writes=False)
-        states = self.arena.state[width][rows]
+        states = self.arena.state[width].take(rows, axis=0)
         missing = None if (states == READY).all() else self.undefined(warp, access, rows)
         if self.shadow is not None:
             conflict = self.shadow.read(warp, rows, width)
@@ -127,7 +127,7 @@ class Space:
                 race(self, warp, access, rows, conflict, "reads")
             if access.constant:
                 self.promises.read(self, warp, access, rows)
-        content = self.arena.data[width][rows]
+        content = self.arena.data[width].take(rows, axis=0)
         if missing is not None:
             content[states == UNWRITTEN] = missing
         return content

@@ -155,7 +155,7 @@ class RaceShadow:
         """The first conflict of the active lanes' accesses with an earlier write."""
         if width < self._granule:
             self._refine(width)
-        entries = self._write_rows[width][rows]
+        entries = self._write_rows[width].take(rows, axis=0)
         bad = self._unordered(warp, entries & ~SEVERAL, atomic)
         if bad is not None:
             return _first(bad, entries, True, width)
@@ -268,7 +268,7 @@ class RaceShadow:
         if warp.is_several and self._forgets:  # the tables of its warps
             table = self._reads.reshape(-1, width // self._granule)
             own = rows + warp.lane_numbers() // WARP % len(self._reads) * (self._reads.shape[1] // table.shape[1])
-        earlier, now = table[own], warp.stamps()
+        earlier, now = table.take(own, axis=0), warp.stamps()
         concurrent = self._unordered(warp, earlier)
         table[own] = now if concurrent is None else np.where(concurrent, read_by_several(warp, earlier, now), now)
         shared = ((table[own, 0] ^ now[:, 0]) & AGENT) != 0

@@ -28,7 +28,7 @@ from .tile_wgmma import warpgroup_call, warpgroup_gemm
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Multiply: TypeAlias = Callable[[Warp, Bytes, Bytes, Bytes], Bytes]
-"""D of the bytes (active, bytes) of A, B and C in the executing lanes."""
+"""D of the bytes (..., active, bytes) of A, B and C in the executing lanes, of one execution or several."""
 
 
 def _multiplication(op: Operation, atom: MmaAtom, t: Translator) -> Multiply:
@@ -63,18 +63,13 @@ def _gemm(op: tile.GemmOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         to, *where = [tensor_value(warp.registers[slot]) for slot in slots]
         warp.launch.spend(m * n * k * warp.warps, site)
-        left, right, addend = [
-            operand.load(warp, tensor).reshape(warp.active, rows, columns, -1)
+        left, right, total = [
+            np.moveaxis(operand.load(warp, tensor).reshape(warp.active, rows, columns, -1), 0, 2)
             for operand, tensor, rows, columns in zip(sources, where, (k, k, n), (m, n, m), strict=True)
         ]
-        result = np.empty((warp.active, n, m, d.element_bits // 8 * size(modes.d[0])), np.uint8)
-        for i in range(n):
-            for j in range(m):
-                total = addend[:, i, j]
-                for p in range(k):
-                    total = multiply(warp, left[:, p, j], right[:, p, i], total)
-                result[:, i, j] = total
-        target.store(warp, to, result.reshape(warp.active, -1))
+        for p in range(k):  # all rows and columns of one step along K, each execution as by itself
+            total = multiply(warp, left[p], right[p][:, None], total)
+        target.store(warp, to, np.moveaxis(total, 2, 0).reshape(warp.active, -1))
 
     return step
 

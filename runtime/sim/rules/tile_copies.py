@@ -16,8 +16,9 @@ from ....layout.atoms.instructions import CpAsync
 from ...arrays.storage import distances
 from ..atoms.exchange import Exchange, exchange_of
 from ..faults import SimulationError, site_of
+from ..memory.elements import Elements
 from ..memory.guard import check_all
-from ..memory.tensors import Port, check_count, port, tensor_value
+from ..memory.tensors import check_count, port, tensor_value
 from ..ordering import asynchronous
 from ..translate import Rules, Step, Translator
 from ..values.scalars import actual, for_each_layout
@@ -172,31 +173,31 @@ def _by_atom(
     is_async = isinstance(record.instruction, CpAsync)
     reader = port(op, src, "async" if is_async else "load", t, bits)
     writer = port(op, dst, "async" if is_async else "store", t, bits)
-    rows_in = first.reshape(-1, exchange.values_in).tolist()
-    rows_out = second.reshape(-1, exchange.values_out).tolist()
+    given_by = [Elements(reader, row) for row in first.reshape(-1, exchange.values_in)]
+    taken_by = [Elements(writer, row) for row in second.reshape(-1, exchange.values_out)]
     put = _start if is_async else _scatter
     crosses, writers, zfill = exchange.crosses_lanes, exchange.writers, record.zfill
     get = partial(_exchanged, exchange) if crosses else _gather
 
-    def execute(warp: Warp, source: TensorValue, target: TensorValue, a: list[int], b: list[int]) -> None:
+    def execute(warp: Warp, source: TensorValue, target: TensorValue, a: Elements, b: Elements) -> None:
         if crosses and not warp.is_whole:
             text = f"{record.name} is executed by {warp.active} lanes; all {WARP} of the warp must"
             warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
-        content = get(warp, reader, source, a)
+        content = get(warp, source, a)
         if crosses:
             writing = np.tile(writers, warp.warps)
-            under(warp, writing, lambda: put(warp, writer, target, b, content[writing]))
+            under(warp, writing, lambda: put(warp, target, b, content[writing]))
         else:
-            put(warp, writer, target, b, content)
+            put(warp, target, b, content)
 
     def move(warp: Warp, source: TensorValue, target: TensorValue, flags: Flags | None) -> None:
-        for number, (a, b) in enumerate(zip(rows_in, rows_out, strict=True)):
+        for number, (a, b) in enumerate(zip(given_by, taken_by, strict=True)):
             given = None if flags is None else flags[:, number * count : (number + 1) * count]
             if given is not None and zfill:
                 leading = leading_values(warp, site, given) * bits // 8
                 assert reader.space is not None
-                access, address = reader.accesses[count * bits // 8], reader.address(source, a[0])
-                put(warp, writer, target, b, reader.space.load_leading(warp, access, address, leading))
+                access, address = reader.accesses[count * bits // 8], reader.address(source, a.first)
+                put(warp, target, b, reader.space.load_leading(warp, access, address, leading))
                 continue
             chosen = None if given is None else one_for_all(warp, site, given)
             under(warp, chosen, partial(execute, warp, source, target, a, b))
@@ -204,47 +205,44 @@ def _by_atom(
     return move
 
 
-def _exchanged(
-    exchange: Exchange, warp: Warp, reader: Port, source: TensorValue, indices: list[int]
-) -> NDArray[np.uint8]:
+def _exchanged(exchange: Exchange, warp: Warp, source: TensorValue, values: Elements) -> NDArray[np.uint8]:
     """The values that each lane gets from an atom that moves them between lanes; only lanes whose values are used read
     them.
     """
-    content = np.zeros((warp.active, exchange.values_in * reader.element_bits // 8), np.uint8)
+    bits = values.port.element_bits
+    content = np.zeros((warp.active, exchange.values_in * bits // 8), np.uint8)
     reading = np.tile(exchange.readers, warp.warps)
 
     def read() -> None:
-        content[reading] = _gather(warp, reader, source, indices)
+        content[reading] = _gather(warp, source, values)
 
     under(warp, reading, read)
-    return exchange.move(content, reader.element_bits)
+    return exchange.move(content, bits)
 
 
-def _gather(warp: Warp, reader: Port, source: TensorValue, indices: list[int]) -> NDArray[np.uint8]:
+def _gather(warp: Warp, source: TensorValue, values: Elements) -> NDArray[np.uint8]:
     """The bytes of a lane's values of one execution. In registers the values may lie apart, in memory they do
     not.
     """
-    if reader.space is None:
-        least = reader.per_byte
-        return np.concatenate([reader.load(warp, source, index, least) for index in indices[::least]], axis=1)
-    return reader.load(warp, source, indices[0], len(indices))
+    if values.port.space is None:
+        return values.load(warp, source)
+    return values.port.load(warp, source, values.first, len(values.indices))
 
 
-def _scatter(warp: Warp, writer: Port, target: TensorValue, indices: list[int], content: NDArray[np.uint8]) -> None:
+def _scatter(warp: Warp, target: TensorValue, values: Elements, content: NDArray[np.uint8]) -> None:
     """Writes the bytes of a lane's values of one execution."""
-    if writer.space is None:
-        places = indices[:: writer.per_byte]
-        for index, value in zip(places, np.split(content, len(places), axis=1), strict=True):
-            writer.store(warp, target, index, value)
+    if values.port.space is None:
+        values.store(warp, target, content)
     else:
-        writer.store(warp, target, indices[0], content)
+        values.port.store(warp, target, values.first, content)
 
 
-def _start(warp: Warp, writer: Port, target: TensorValue, indices: list[int], content: NDArray[np.uint8]) -> None:
+def _start(warp: Warp, target: TensorValue, values: Elements, content: NDArray[np.uint8]) -> None:
     """Starts writing the bytes of a lane's values of one execution of cp.async."""
+    writer = values.port
     assert writer.space is not None
     access = writer.accesses[content.shape[1]]
-    rows = writer.space.claim(warp, access, writer.address(target, indices[0]))
+    rows = writer.space.claim(warp, access, writer.address(target, values.first))
     asynchronous.start(warp, writer.site, asynchronous.Proxy.GENERIC, writer.space, rows, access.width, content)
 
 
