@@ -39,7 +39,7 @@ ENDLESS = frozenset({"E3207", "E3231"})
 SECONDS = 30
 """How long a tool may take for its share of the kernels: three times as long as it does."""
 
-_REPORT = re.compile(r"^=+ (?P<words>(?:Error: |Warning: )?[A-Z][\w -]*)")
+_REPORT = re.compile(r"^=+ (?P<words>[A-Z].*?)(?: (?:at|in block|of size) .*)?$")
 _KERNEL = re.compile(r"\bat (k\d+)\b")
 
 
@@ -193,7 +193,7 @@ def main() -> int:
     run = circumstances(CudaEngine().driver.name, commit=options.commit)
     head = ["# Planted faults under compute-sanitizer", "", *(f"- {name}: {value}" for name, value in run.items()), ""]
     text = "\n".join(head) + table(kernels, said, found)
-    path = options.out / f"{run['date'][:10]}-sanitizer.md"
+    path = options.out / f"{run['date'][:10]}-{run['device'].lower().replace(' ', '-')}-sanitizer.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     print(text)
