@@ -41,7 +41,7 @@ EXTERNAL = {
         "lsprotocol",
         "jinja2",
         "markupsafe",
-    },  # fmt: skip
+    },
 }
 
 
