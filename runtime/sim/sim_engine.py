@@ -194,7 +194,8 @@ class SimEngine:
         """A run with the warps of some blocks in step: the same, if there is no fault. None where the order of warps
         shows, and after anything that a run in order has to tell.
         """
-        observed = self.seed is not None or self.journal is not None or self.forgiven or self.exact
+        watched = self.journal is not None and self.journal.is_watching
+        observed = self.seed is not None or watched or self.forgiven or self.exact
         together = self.resident > 1 or Cooperative() in config.attributes or prod(config.cluster) > 1
         if observed or together or config.threads % WARP:
             return None

@@ -5,8 +5,9 @@ import sys
 import time
 from collections import Counter
 
-from tests.planted.judging import judged
+from tests.planted.judging import judged, judged_call
 from tests.planted.planting import planted
+from tests.planted.python_kernels import CALLS
 
 
 def main() -> int:
@@ -14,13 +15,15 @@ def main() -> int:
     counts: Counter[str] = Counter()
     wanted = sys.argv[1:]
     begin = time.process_time()
-    for kernel in planted():
-        if wanted and not any(word in f"{kernel.table}: {kernel.title}" for word in wanted):
+    cases = [(f"{kernel.table}: {kernel.title}", judged(kernel)) for kernel in planted()]
+    cases += [(f"Python: {title}", judged_call(call)) for title, call in CALLS.items()]
+    for title, outcomes in cases:
+        if wanted and not any(word in title for word in wanted):
             continue
-        for outcome in judged(kernel):
+        for outcome in outcomes:
             counts[outcome.kind] += 1
             if outcome.problem:
-                print(f"{outcome.kind}: {kernel.table}: {kernel.title}: {outcome.problem}")
+                print(f"{outcome.kind}: {title}: {outcome.problem}")
                 if wanted:
                     print(outcome.report)
     print(", ".join(f"{kind} {count}" for kind, count in sorted(counts.items())))

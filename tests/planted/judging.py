@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.planted.planting import Planted
+from tests.planted.python_kernels import Call
+from tilefold.checking.report import Report
 from tilefold.cli import main
 
 
@@ -83,3 +85,22 @@ def _found(kernel: Planted, faults: list[dict[str, Any]], report: str) -> Outcom
         said += [f"lines {sorted(unnamed)} are not named"] if unnamed else []
         problem = f"{', '.join(said)}: {text}"
     return Outcome("badly told", problem, report)
+
+
+def judged_call(call: Call) -> Iterator[Outcome]:
+    """The outcome of a call of a faulty kernel in Python and of its corrected twin, or of a correct kernel."""
+    if call.code is not None:
+        report = _report(call, False)
+        codes = [fault.code.id for fault in report.faults]
+        if call.code not in codes:
+            yield Outcome("not found", f"{call.code} expected: {codes}", str(report))
+        elif call.words not in str(report) or not (call.code == "E3230" or "python_kernels.py" in str(report)):
+            yield Outcome("badly told", f"lacks {call.words}", str(report))
+        else:
+            yield Outcome("found")
+    report = _report(call, True)
+    yield Outcome("silent") if report.passed else Outcome("false alarm", report.faults[0].message, str(report))
+
+
+def _report(call: Call, right: bool) -> Report:
+    return call.kernel(*call.arrays(), right).check(grid=call.grid, block=call.block, outputs=call.outputs)

@@ -3,8 +3,9 @@
 
 import pytest
 
-from tests.planted.judging import judged
+from tests.planted.judging import judged, judged_call
 from tests.planted.planting import Planted, planted
+from tests.planted.python_kernels import CALLS
 
 KERNELS = tuple(planted())
 
@@ -12,6 +13,12 @@ KERNELS = tuple(planted())
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: f"{kernel.table}: {kernel.title}")
 def test_a_planted_kernel(kernel: Planted) -> None:
     for outcome in judged(kernel):
+        assert not outcome.problem, f"{outcome.kind}: {outcome.problem}\n{outcome.report}"
+
+
+@pytest.mark.parametrize("title", CALLS)
+def test_a_planted_call(title: str) -> None:
+    for outcome in judged_call(CALLS[title]):
         assert not outcome.problem, f"{outcome.kind}: {outcome.problem}\n{outcome.report}"
 
 

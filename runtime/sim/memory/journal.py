@@ -58,6 +58,11 @@ class Journal:
     _places: list[tuple[NDArray[Any], int]] = field(default_factory=list[tuple[NDArray[Any], int]])
 
     @property
+    def is_watching(self) -> bool:
+        """Whether the order of what it sees counts."""
+        return self.watched is not None or self.keeps_values
+
+    @property
     def writer(self) -> Sighting | None:
         """The last write to the byte that is watched."""
         return next((sighting for sighting in reversed(self.sightings) if sighting.writes), None)

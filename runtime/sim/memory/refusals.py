@@ -88,6 +88,7 @@ def is_repeated(
     if conflict.time:
         space.shadow.date(rows, access.width, warp.launch.clock, warp.active_agents())
     if space.journal is not None:
+        warp.apart()
         place = space.show_row(int(rows[conflict.index]), access.width, conflict.byte)
         other = warp.block.describe(conflict.agent)
         space.journal.remark(access.site, f"several threads store the same value at {place}, {other} too: one would do")

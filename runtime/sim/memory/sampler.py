@@ -60,6 +60,11 @@ class Sampler(Journal):
     """The offset of the block's memory in the arena of shared memory."""
     _sizes: dict[str, int] = field(default_factory=dict[str, int])
 
+    @property
+    def is_watching(self) -> bool:
+        """Accesses are told warp by warp."""
+        return True
+
     def begin(self, arena: Arena, places: list[tuple[NDArray[Any], int]], shared: Arena) -> None:
         Journal.begin(self, arena, places, shared)
         self.sampled.clear()

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels in Python with a planted fault each; with `right` they are their corrected twins."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilefold import cute
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call with a fault: the kernel, the sizes of its two arrays, the launch, and the code and words expected; None
+    as code for a correct kernel.
+    """
+
+    kernel: Any
+    code: str | None
+    words: str = ""
+    shape: tuple[int, ...] = (64,)
+    grid: int = 1
+    block: int = 64
+    outputs: tuple[str, ...] = ("b",)
+
+    def arrays(self) -> tuple[Any, Any]:
+        """The arguments."""
+        a = np.arange(int(np.prod(self.shape)), dtype=np.float32).reshape(self.shape)
+        return a, np.zeros_like(a)
+
+
+CALLS: dict[str, Call] = {}
+
+
+def planted(title: str, code: str | None, words: str = "", **options: Any) -> Callable[[Any], Any]:
+    """Adds the kernel that follows to the calls."""
+
+    def add(kernel: Any) -> Any:
+        CALLS[title] = Call(kernel, code, words, **options)
+        return kernel
+
+    return add
+
+
+@planted("no barrier", "E3204", "put a barrier of the block")
+@cute.kernel
+def no_barrier(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    s = cute.make_smem_tensor(cute.make_layout(64), cute.Float32)
+    s[t] = a[t]
+    if right:
+        cute.arch.sync_threads()
+    b[t] = s[63 - t]
+
+
+@planted("a barrier too few in a loop", "E3205", "barrier of the block")
+@cute.kernel
+def loop(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    s = cute.make_smem_tensor(cute.make_layout(64), cute.Float32)
+    s[t] = a[t]
+    for _ in cute.range(3):
+        cute.arch.sync_threads()
+        x = s[63 - t]
+        if right:
+            cute.arch.sync_threads()
+        s[t] = x + 1.0
+    b[t] = s[t]
+
+
+@planted("an index one too large", "E3202", "outside")
+@cute.kernel
+def too_large(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    b[t] = a[t if right else t + 1]
+
+
+@planted("a column beyond the row", "E3202", "outside", shape=(8, 8))
+@cute.kernel
+def column(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    if right:
+        b[t // 8, t % 8] = a[t // 8, t % 8]
+    else:
+        b[t // 16, t % 16] = a[t // 16, t % 16]
+
+
+@planted("an output written in part", "E3230", "4 of 64 elements")
+@cute.kernel
+def part(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    if t < (64 if right else 60):
+        b[t] = a[t]
+
+
+@planted("a barrier under a condition", "E3207", "barrier")
+@cute.kernel
+def divergent(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    if right or t < 16:
+        cute.arch.sync_threads()
+    b[t] = a[t]
+
+
+@planted("all blocks add to one element by load and store", "E3205", "race", grid=3, outputs=())
+@cute.kernel
+def sums(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    m, _, _ = cute.arch.block_idx()
+    if right:
+        if m == 0:
+            b[t] = b[t] + a[t]
+    else:
+        b[t] = b[t] + a[t] * m
+
+
+@planted("a grid too small for the tiles", "E3241", "2 blocks", shape=(4, 64), grid=2, outputs=())
+@cute.kernel
+def grid(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    m, _, _ = cute.arch.block_idx()
+    if right:
+        for k in cute.range(m, 4, 2):
+            cute.local_tile(b, (1, 64), (k, 0))[0, t] = cute.local_tile(a, (1, 64), (k, 0))[0, t]
+    else:
+        cute.local_tile(b, (1, 64), (m, 0))[0, t] = cute.local_tile(a, (1, 64), (m, 0))[0, t]
+
+
+@planted("a warp sync where warps exchange", "E3204", "barrier of the block")
+@cute.kernel
+def warp_sync(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    s = cute.make_smem_tensor(cute.make_layout(64), cute.Float32)
+    s[t] = a[t]
+    if right:
+        cute.arch.sync_threads()
+    else:
+        cute.arch.sync_warp()
+    b[t] = s[(t + 32) % 64]
+
+
+@planted("all threads store one value", None)
+@cute.kernel
+def one_value(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    s = cute.make_smem_tensor(cute.make_layout(1), cute.Float32)
+    s[0] = cute.Float32(3)
+    cute.arch.sync_threads()
+    b[t] = a[t] + s[0]
+
+
+@planted("lanes exchange behind a warp sync", None)
+@cute.kernel
+def lanes(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    s = cute.make_smem_tensor(cute.make_layout(64), cute.Float32)
+    s[t] = a[t]
+    cute.arch.sync_warp()
+    b[t] = s[t ^ 1]
