@@ -84,6 +84,7 @@ def text(running: int = 1) -> str:
         ptx.mbarrier.init %f, %one
         ptx.mbarrier.init %e, %two
       }}
+      ptx.fence.mbarrier_init
     }}
     ptx.bar.sync 0
     %group = arith.shrui %t, %seven : i32

@@ -42,6 +42,7 @@ def tma_copy_kernel(mA: cute.Tensor, mB: cute.Tensor, config: cute.Constexpr[Con
 
     if cute.arch.thread_idx()[0] == 0:
         cute.arch.mbarrier_init(full, 1)
+        cute.arch.mbarrier_init_fence()
         cute.arch.mbarrier_arrive_and_expect_tx(full, config.rows * config.columns * 2)
         cute.copy(load, tAgA, tAsA, tma_bar_ptr=full)
         cute.arch.mbarrier_wait(full, 0)

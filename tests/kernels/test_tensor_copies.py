@@ -118,6 +118,7 @@ tile.kernel @k(%A: {type}, %B: {type}) threads(32) {{
 {body}
 scf.if %leads {{
 ptx.mbarrier.init %bar, %one
+ptx.fence.mbarrier_init
 tile.prefetch %a
 tile.prefetch %a, %a3
 ptx.mbarrier.arrive.expect_tx %bar, %bytes
@@ -237,6 +238,7 @@ tile.kernel @k(%A: !a, %B: !a) threads(32) {{{_HEAD}
 %out = tile.tma_partition %b, %b2, 0 in "1:0"
 scf.if %leads {{
 ptx.mbarrier.init %bar, %one
+ptx.fence.mbarrier_init
 ptx.mbarrier.arrive.expect_tx %bar, %bytes
 tile.copy %a, %from, %to mbarrier %bar
 ptx.mbarrier.wait %bar, %even

@@ -126,6 +126,7 @@ def rounded(A: cute.Tensor, B: cute.Tensor):
     to, source = cpasync.tma_partition(atom, 0, ONE, cute.group_modes(s, 0, 2), cute.group_modes(coords, 0, 2))
     if t == 0:
         cute.arch.mbarrier_init(full, 1)
+        cute.arch.mbarrier_init_fence()
         cute.arch.mbarrier_arrive_and_expect_tx(full, 1024)
         cute.copy(atom, source, to, tma_bar_ptr=full)
     cute.arch.sync_threads()

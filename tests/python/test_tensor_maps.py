@@ -33,6 +33,7 @@ def halves(A: cute.Tensor, B: cute.Tensor, W: cute.Tensor, mode: cute.Constexpr[
     manager.fence_tensormap_initialization()
     if cute.arch.thread_idx()[0] == 0:
         cute.arch.mbarrier_init(full, 1)
+        cute.arch.mbarrier_init_fence()
     cute.arch.sync_threads()
     manager.update_tensormap((A[None, None, half],), (load,), (pointer,), 1, (own.ptr(0),))
     cute.arch.sync_threads()

@@ -33,6 +33,7 @@ def moved(A: cute.Tensor, B: cute.Tensor, n: cute.Int32, chosen: cute.Constexpr)
     out, target = cpasync.tma_partition(store, 0, one, s, cute.group_modes(gB, 0, 2))
     if tidx == 0:
         cute.arch.mbarrier_init(full, 1)
+        cute.arch.mbarrier_init_fence()
         cute.arch.mbarrier_arrive_and_expect_tx(full, BYTES)
     cute.arch.sync_threads()
     for _ in cute.range(n):

@@ -156,6 +156,7 @@ def load_kernel(case: Case, nbytes: int) -> tuple[str, dict[str, int]]:
 %bar = ptx.smem.addr {case.bytes}
 scf.if %leads {{
   ptx.mbarrier.init %bar, %one
+  ptx.fence.mbarrier_init
   ptx.prefetch.tensormap %A_map
   ptx.cp.async.bulk.tensor.prefetch %A_map[{case.coords}]
   ptx.mbarrier.arrive.expect_tx %bar, %bytes
@@ -176,6 +177,7 @@ def store_kernel(case: Case, operation: str = "ptx.cp.async.bulk.tensor.store") 
 %bar = ptx.smem.addr {case.bytes}
 scf.if %leads {{
   ptx.mbarrier.init %bar, %one
+  ptx.fence.mbarrier_init
   ptx.mbarrier.arrive.expect_tx %bar, %bytes
   ptx.cp.async.bulk.load %s, %R, %bytes, %bar
   ptx.mbarrier.wait %bar, %zero

@@ -28,6 +28,7 @@ SETUP = """
 %map = ptx.cvta.tensor_map %W
 scf.if %leads {
 ptx.mbarrier.init %bar, %one
+ptx.fence.mbarrier_init
 }
 ptx.bar.sync 0
 """

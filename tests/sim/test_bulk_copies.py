@@ -41,7 +41,7 @@ SETUP = """
 """
 """Threads t of two warps, each with 4 of 256 bytes."""
 
-INIT = "scf.if %leads {\nptx.mbarrier.init %bar, %arrivals\n}\nptx.bar.sync 0\n"
+INIT = "scf.if %leads {\nptx.mbarrier.init %bar, %arrivals\nptx.fence.mbarrier_init\n}\nptx.bar.sync 0\n"
 EXPECT = "ptx.mbarrier.arrive.expect_tx %bar, %bytes\n"
 LOAD = "ptx.cp.async.bulk.load %s, %A, %bytes, %bar\n"
 WAIT = "ptx.mbarrier.wait %bar, %even\n"
@@ -105,6 +105,29 @@ STORED = FILL + FENCE + SYNC + one(STORE, COMMIT, WAIT_READ)
 def test_copies(body: str, seed: int | None, completion: Completion) -> None:
     second = "%A2 = ptx.ptr_add %A, %half : !ptx.ptr<global>, i32 -> !ptx.ptr<global>\n"
     run(second + body, seed, completion)
+
+
+UNFENCED = INIT.replace("ptx.fence.mbarrier_init\n", "")
+
+
+@pytest.mark.parametrize("completion", Completion)
+@pytest.mark.parametrize("cured", [
+    INIT, UNFENCED.replace("}", SHARED_FENCE + "}"), UNFENCED + FENCE,
+], ids=["by the maker", "between the proxies", "behind the barrier"])  # fmt: skip
+def test_copies_see_mbarriers_that_are_fenced(cured: str, completion: Completion) -> None:
+    rest = one(EXPECT, LOAD) + WAIT + USE
+    said = str(refused(UNFENCED + rest, "E3219", completion))
+    assert "uses the mbarrier at 0x1000 (byte 2048 of the block's shared memory (4096 bytes))" in said
+    assert "lacks a fence for asynchronous operations" in said
+    run(cured + rest, completion=completion)
+
+
+def test_a_fence_of_another_thread_or_memory_is_none_of_the_mbarrier() -> None:
+    rest = one(EXPECT, LOAD) + WAIT + USE
+    refused(UNFENCED.replace("ptx.bar", one("ptx.fence.mbarrier_init\n", leads="%second") + "ptx.bar") + rest, "E3219")
+    refused(UNFENCED.replace("}", GLOBAL_FENCE + "}") + rest, "E3219")
+    early = UNFENCED.replace("ptx.mbarrier.init", "ptx.fence.mbarrier_init\nptx.mbarrier.init")
+    refused(early + rest, "E3219")
 
 
 def test_copies_of_two_stages_whose_memory_is_used_again() -> None:
@@ -203,7 +226,7 @@ MISTAKES = {
         "copies 1048576 bytes, where the mbarrier at 0x", ("%A, %huge", "%A, %bytes"),
     ),
     "not an mbarrier": (
-        one("ptx.mbarrier.init %bar, %arrivals\n", EXPECT, LOAD.replace("%bar", "%s128")) + SYNC + WAIT + USE,
+        one("ptx.mbarrier.init %bar, %arrivals\nptx.fence.mbarrier_init\n", EXPECT, LOAD.replace("%bar", "%s128")) + SYNC + WAIT + USE,
         "E3215", "no mbarrier", ("%bytes, %s128", "%bytes, %bar"),
     ),
     "two copies to the same bytes": (
@@ -297,7 +320,7 @@ def test_a_block_copies_what_an_earlier_one_has_released(fence: str, code: str |
           {one("ptx.st.release %arrivals, %flag : i32, !ptx.ptr<global>" + chr(10))}
         }} else {{
           {LOOK.replace("<shared>", "<global>")}
-          {one("ptx.mbarrier.init %bar, %arrivals" + chr(10))}
+          {one("ptx.mbarrier.init %bar, %arrivals" + chr(10) + "ptx.fence.mbarrier_init" + chr(10))}
           ptx.bar.warp.sync -1
           {one(EXPECT.replace("%bytes", "%half"), LOAD.replace("%bytes", "%half"))}
           {WAIT}

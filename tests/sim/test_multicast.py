@@ -127,7 +127,7 @@ MISTAKES: dict[str, tuple[str, set[str], str, tuple[str, str]]] = {
         "is still writing it", ("%full, %half", "%full, %bytes"),
     ),
     "the init of the mbarriers without its fence": (
-        KERNEL.replace(FENCE, ""), {"E3219"}, "in the block of rank 1, and its initialisation lacks a fence",
+        KERNEL.replace(FENCE, ""), {"E3219"}, "and its initialisation lacks a fence",
         (one(INIT), one(INIT, FENCE)),
     ),
     "the cluster has not met": (

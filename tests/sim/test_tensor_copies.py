@@ -152,7 +152,7 @@ SETUP = """
 %b = ptx.ptr_add %B, %o : !ptx.ptr<global>, i32 -> !ptx.ptr<global>
 """
 """Each of 64 threads has 16 of 1024 bytes."""
-INIT = "scf.if %leads {\nptx.mbarrier.init %bar, %one\n}\nptx.bar.sync 0\n"
+INIT = "scf.if %leads {\nptx.mbarrier.init %bar, %one\nptx.fence.mbarrier_init\n}\nptx.bar.sync 0\n"
 EXPECT = "ptx.mbarrier.arrive.expect_tx %bar, %bytes\n"
 LOAD = "ptx.cp.async.bulk.tensor.load %m[%zero, %zero], %s, %bar\n"
 WAIT = "ptx.mbarrier.wait %bar, %zero\n"

@@ -131,7 +131,7 @@ USE = (
 FILLED = FILL + PROXY + SYNC
 RIGHT = FILLED + FENCE + MULTIPLY + COMMIT + WAIT + USE
 REGISTERS = FILLED + SET + FENCE + BY_REGISTERS + COMMIT + WAIT + USE
-INIT = "scf.if %leads {\nptx.mbarrier.init %bar, %one\n}\n" + SYNC
+INIT = "scf.if %leads {\nptx.mbarrier.init %bar, %one\nptx.fence.mbarrier_init\n}\n" + SYNC
 LOAD = (
     "scf.if %leads {\nptx.mbarrier.arrive.expect_tx %bar, %bytes\nptx.cp.async.bulk.load %s, %A, %bytes, %bar\n}\n"
     "ptx.mbarrier.wait %bar, %zero\n"

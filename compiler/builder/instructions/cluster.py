@@ -70,8 +70,8 @@ def cluster_wait(*, aligned: bool = True) -> None:
 
 
 def mbarrier_init_fence() -> None:
-    """Makes the mbarriers that the thread has initialised known to the cluster: to threads and copies of other blocks,
-    behind a cluster barrier.
+    """Makes the mbarriers that the thread has initialised known to copies of its block, behind a barrier, and to
+    threads and copies of other blocks, behind a cluster barrier.
     """
     emit(ptx.FenceMbarrierInitOp())
 

@@ -154,15 +154,15 @@ def mbarriers(storage: Pointer | Tensor | None, count: int) -> Tensor:
     return make_tensor(tensor.iterator, count)
 
 
-def init(counts: list[tuple[Address, int]], is_synchronised: bool, blocks: int = 1) -> None:
-    """Makes mbarriers of so many arrivals; one thread does. Then all threads of the block wait, or of a cluster of
-    several blocks, if asked to.
+def init(counts: list[tuple[Address, int]], is_synchronised: bool, blocks: int = 1, counts_bytes: bool = False) -> None:
+    """Makes mbarriers of so many arrivals, which may count the bytes of copies; one thread does. Then all threads of
+    the block wait, or of a cluster of several blocks, if asked to.
     """
 
     def all_of_them() -> None:
         for address, count in counts:
             mbarrier_init(address, count)
-        if blocks > 1:
+        if blocks > 1 or counts_bytes:
             cluster.mbarrier_init_fence()
 
     if_(arch.linear_thread_idx() == 0, all_of_them)

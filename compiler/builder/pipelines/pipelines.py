@@ -49,7 +49,8 @@ class _Stages:
         make_pipeline_state(PipelineUserType.Producer, stages)  # which checks their number
         made = cls(barriers.mbarriers(storage, 2 * stages), stages)
         sizes = [producers.size] * stages + [consumers.size] * stages
-        barriers.init([(made.bars.ptr(i), size) for i, size in enumerate(sizes)], not defer_sync, blocks)
+        counts = [(made.bars.ptr(i), size) for i, size in enumerate(sizes)]
+        barriers.init(counts, not defer_sync, blocks, cls.producer_op is PipelineOp.TmaLoad)
         return made
 
     def _full(self, state: PipelineState) -> Address:

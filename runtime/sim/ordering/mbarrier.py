@@ -30,6 +30,8 @@ class Mbarrier:
     """The place in the clocks of the thread that has initialised it."""
     place: int
     """The row in the memory of its block: blocks of a cluster have mbarriers at equal places."""
+    made: int = 0
+    """When that thread did."""
     is_reached: bool = False
     """Whether threads of other blocks have arrived."""
     is_published: bool = False
@@ -84,6 +86,13 @@ class Mbarrier:
         if known is not None:
             self.offered = known.joined(self.offered)
         return self.change(count)
+
+    def is_fenced(self, warp: Warp) -> bool:
+        """Whether asynchronous operations of a warp see that it is initialised: by the fence for other blocks, or by
+        one between the proxies on the way from its initialisation.
+        """
+        known = warp.clock.proxies.get("shared")
+        return self.is_published or (known is not None and int(known.times[self.maker]) > self.made)
 
     def add(self, copy: Operation, bytes: int) -> int:
         """Counts the bytes of a bulk copy, once it is complete; its agent."""

@@ -28,6 +28,7 @@ class Barriers:
         self.shared: Space = t.spaces.shared
         self.site = site_of(op)
         self.access = Access(self.site, self.shared.name, kind, MBARRIER_BYTES)
+        self._is_async = kind == "async"
         self._pointer = t.slot(pointer)
 
     def make(self, warp: Warp) -> Lanes:
@@ -36,17 +37,24 @@ class Barriers:
 
     def rows(self, warp: Warp, ends: bool = False, address: Value = None) -> Lanes:
         """The row of each active lane, at the operation's pointer or another address; a fault if there is no mbarrier,
-        or one of a peer that no fence made known.
+        or one that no fence made known to another block or to asynchronous operations.
         """
         at = warp.registers[self._pointer] if address is None else address
         rows = self.shared.mbarrier(warp, self.access, at, ends)
-        for index in np.flatnonzero(rows * MBARRIER_BYTES // self.shared.arena.span != warp.block.rank).tolist():
-            if not warp.block.cluster.mbarriers[int(rows[index])].is_published:
-                where = self.shared.show_row(int(rows[index]), MBARRIER_BYTES)
-                text = f"uses the mbarrier at {where}, and its initialisation lacks a fence for the cluster"
-                hint = "let the thread that initialises it execute ptx.fence.mbarrier_init before the cluster barrier"
-                warp.fault(ErrorCode.SIM_MBARRIER_FENCE, self.site, int(warp.lane_numbers()[index]), text, hint)
+        theirs = rows * MBARRIER_BYTES // self.shared.arena.span != warp.block.rank
+        for index in np.flatnonzero(theirs | self._is_async).tolist():
+            barrier = warp.block.cluster.mbarriers[int(rows[index])]
+            if theirs[index] and not barrier.is_published:
+                self._lacks_fence(warp, index, int(rows[index]), "for the cluster", "before the cluster barrier")
+            if not theirs[index] and self.shared.shadow is not None and not barrier.is_fenced(warp):
+                self._lacks_fence(warp, index, int(rows[index]), "for asynchronous operations", "before a barrier")
         return rows
+
+    def _lacks_fence(self, warp: Warp, index: int, row: int, whom: str, when: str) -> None:
+        where = self.shared.show_row(row, MBARRIER_BYTES)
+        text = f"uses the mbarrier at {where}, and its initialisation lacks a fence {whom}"
+        hint = f"let the thread that initialises it execute ptx.fence.mbarrier_init {when}"
+        warp.fault(ErrorCode.SIM_MBARRIER_FENCE, self.site, int(warp.lane_numbers()[index]), text, hint)
 
     def by_row(self, warp: Warp) -> Iterator[tuple[Mbarrier, Lanes]]:
         """The mbarriers of the active lanes, and the lanes of each."""
@@ -72,7 +80,7 @@ def _init(op: ptx.MbarrierInitOp, t: Translator) -> Step:
         makers = warp.first_index + warp.lane_numbers()
         for row, number, maker in zip(barriers.make(warp).tolist(), counts, makers.tolist(), strict=True):
             place = row % (barriers.shared.arena.span // MBARRIER_BYTES)
-            warp.block.cluster.mbarriers[row] = Mbarrier(row, number, maker, place)
+            warp.block.cluster.mbarriers[row] = Mbarrier(row, number, maker, place, warp.launch.clock)
 
     return step
 
