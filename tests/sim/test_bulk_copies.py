@@ -41,7 +41,8 @@ SETUP = """
 """
 """Threads t of two warps, each with 4 of 256 bytes."""
 
-INIT = "scf.if %leads {\nptx.mbarrier.init %bar, %arrivals\nptx.fence.mbarrier_init\n}\nptx.bar.sync 0\n"
+MAKE = "ptx.mbarrier.init %bar, %arrivals\nptx.fence.mbarrier_init\n"
+INIT = f"scf.if %leads {{\n{MAKE}}}\nptx.bar.sync 0\n"
 EXPECT = "ptx.mbarrier.arrive.expect_tx %bar, %bytes\n"
 LOAD = "ptx.cp.async.bulk.load %s, %A, %bytes, %bar\n"
 WAIT = "ptx.mbarrier.wait %bar, %even\n"
@@ -226,7 +227,7 @@ MISTAKES = {
         "copies 1048576 bytes, where the mbarrier at 0x", ("%A, %huge", "%A, %bytes"),
     ),
     "not an mbarrier": (
-        one("ptx.mbarrier.init %bar, %arrivals\nptx.fence.mbarrier_init\n", EXPECT, LOAD.replace("%bar", "%s128")) + SYNC + WAIT + USE,
+        one(MAKE, EXPECT, LOAD.replace("%bar", "%s128")) + SYNC + WAIT + USE,
         "E3215", "no mbarrier", ("%bytes, %s128", "%bytes, %bar"),
     ),
     "two copies to the same bytes": (
@@ -320,7 +321,7 @@ def test_a_block_copies_what_an_earlier_one_has_released(fence: str, code: str |
           {one("ptx.st.release %arrivals, %flag : i32, !ptx.ptr<global>" + chr(10))}
         }} else {{
           {LOOK.replace("<shared>", "<global>")}
-          {one("ptx.mbarrier.init %bar, %arrivals" + chr(10) + "ptx.fence.mbarrier_init" + chr(10))}
+          {one(MAKE)}
           ptx.bar.warp.sync -1
           {one(EXPECT.replace("%bytes", "%half"), LOAD.replace("%bytes", "%half"))}
           {WAIT}

@@ -290,3 +290,19 @@ def test_mistakes_with_bytes_that_are_sent(wrong: str, right: str, code: str, sa
 def test_the_source_of_bytes_that_are_sent_is_kept() -> None:
     late = SENT.replace(AWAIT, "ptx.bar.sync 0\n" + PUT.replace("%number", "%zero") + AWAIT)
     assert "is still reading it" in str(refused(late, "E3206"))
+
+
+def test_arrivals_of_the_scope_of_a_block_order_no_data_of_others() -> None:
+    """What a thread wrote before is not visible to a waiter in another block; what it read may be overwritten there."""
+    weak = REMOTE.replace("%their_bar\n", '%their_bar scope "cta"\n')
+    put_there = "%there = ptx.mapa %mine, %peer\nptx.st %number, %there align 4 : i32, !ptx.ptr<shared_cluster>\n"
+    rest = (
+        AWAIT + "%w = ptx.ld %mine align 4 : !ptx.ptr<shared> -> i32\nptx.st %w, %out align 4 : i32, !ptx.ptr<global>\n"
+    )
+    data = PUT + FENCED + SYNC + put_there + "ptx.bar.sync 0\n"
+    assert run(data + REMOTE + rest + SYNC) == EXCHANGED
+    assert "race: reads shared" in str(refused(data + weak + rest + SYNC, "E3205"))
+    reads = PUT + FENCED + SYNC + GET + "ptx.bar.sync 0\n"
+    overwrites = AWAIT + "ptx.st %zero, %mine align 4 : i32, !ptx.ptr<shared>\n"
+    assert run(reads + weak + overwrites) == EXCHANGED
+    assert "race: writes shared" in str(refused(reads + overwrites.replace(AWAIT, ""), "E3205"))

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 TENSOR_MAPS = "tensor maps"
 """The proxy by which tensor copies read their maps, where clocks have the accesses that a fence has released to it."""
 
+OVER = "over"
+"""Where clocks have the accesses after which bytes may be overwritten, though what those wrote need not be visible."""
+
 Times: TypeAlias = NDArray[np.int64]
 """A time for each agent of a cluster. Never changed in place once it belongs to a clock."""
 
@@ -150,6 +153,12 @@ def snapshot(warp: "Warp", lanes: NDArray[np.int64]) -> Clock:
     np.maximum(own, warp.seen[lanes].max(axis=0), out=own)
     own[lanes] = warp.launch.tick()
     return Clock(clock.cluster, times, clock.earlier, clock.proxies)
+
+
+def for_overwriting(clock: Clock) -> Clock:
+    """What a clock tells threads beyond the scope of its release: that reads, and writes of bulk copies, are over."""
+    over = replace(clock, proxies=MappingProxyType({})).joined(clock.proxies.get(OVER))
+    return Clock(clock.cluster, np.zeros(0, np.int64), proxies={OVER: over})
 
 
 def whole_snapshot(warp: "Warp") -> Clock:

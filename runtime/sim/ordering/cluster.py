@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ..faults import Site
-from .clocks import Clock, joined, known, learn, snapshot
+from .clocks import OVER, Clock, joined, known, learn, snapshot
 from .releases import fenced
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ class Reach:
         self.ended.add(block.rank)
         total = joined(known(warp, np.arange(warp.lanes)) for warp in block.warps)
         assert total is not None, "a block has warps"
+        total = total.joined(total.proxies.get(OVER))
         late = self.times[block.rank] >= np.maximum(total.times[: self.times.shape[1]], 1)
         if late.any():
             place = int(late.argmax())

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.target import WARP
+from .clocks import OVER, Clock, known
 
 if TYPE_CHECKING:
     from ..warp import Warp
-    from .clocks import Clock
 
 AGENT = (1 << 27) - 1
 ASYNC = 1 << 26
@@ -39,18 +39,24 @@ MAX_THREADS = ASYNC - 1
 Entries = NDArray[np.int64]
 
 
-def known_until(warp: "Warp", lanes: NDArray[Any], entries: Entries) -> NDArray[np.int64]:
-    """The time before which active lane `lanes[i]` knows the accesses of the agents that `entries[i]` stands for."""
+def known_until(
+    warp: "Warp", lanes: NDArray[Any], entries: Entries, over: "NDArray[np.bool_] | None" = None
+) -> NDArray[np.int64]:
+    """The time before which active lane `lanes[i]` knows the accesses of the agents that `entries[i]` stands for; of
+    those that need only be `over`, that they are.
+    """
     until = _known_by(warp, warp.clock, lanes, entries)
     numbers = warp.lane_numbers()[lanes] if warp.own else lanes
     for own in {id(own): own for own in warp.own.values()}.values():
         chosen = np.isin(numbers, [lane for lane, other in warp.own.items() if other is own])
         if chosen.any():
             until[chosen] = np.maximum(until[chosen], _known_by(warp, own.clock, lanes[chosen], entries[chosen]))
+    if over is not None and (ended := known(warp).proxies.get(OVER)) is not None:
+        until = np.where(over, np.maximum(until, _known_by(warp, ended, lanes, entries)), until)
     return until
 
 
-def _known_by(warp: "Warp", clock: "Clock", lanes: NDArray[Any], entries: Entries) -> NDArray[np.int64]:
+def _known_by(warp: "Warp", clock: Clock, lanes: NDArray[Any], entries: Entries) -> NDArray[np.int64]:
     """The time before which active lane `lanes[i]`, with this clock, knows the accesses of `entries[i]`."""
     cluster, times = warp.block.cluster, clock.times
     if len(times) < cluster.threads:
@@ -79,7 +85,7 @@ def _known_by(warp: "Warp", clock: "Clock", lanes: NDArray[Any], entries: Entrie
     return until
 
 
-def times_of(clock: "Clock", warp: "Warp", entries: Entries) -> NDArray[np.int64]:
+def times_of(clock: Clock, warp: "Warp", entries: Entries) -> NDArray[np.int64]:
     """The time before which a clock has the accesses of the agents, one each, that `entries` stand for."""
     index = place_of(warp, entries)
     here = (index >= 0) & (index < len(clock.times))
@@ -107,7 +113,7 @@ def of_own_block(warp: "Warp", blocks: NDArray[np.int64], entries: Entries) -> N
     return (thread // warp.launch.config.threads == blocks) & ((entries & SEVERAL_BLOCKS) == 0)
 
 
-def _known_earlier(clock: "Clock", warp: "Warp", entry: int) -> int:
+def _known_earlier(clock: Clock, warp: "Warp", entry: int) -> int:
     """The time before which a clock has the accesses of a thread of another cluster, or of its warp or block."""
     agent, cluster = entry & AGENT, warp.block.cluster
     if agent & ASYNC:

@@ -12,7 +12,7 @@ from ....dialects.ptx import MAX_ARRIVALS, MAX_TRANSACTION
 from ..warp import Cluster, Warp
 from .asynchronous import Arrival, Operation
 from .bulk import Transfer
-from .clocks import Clock, learn, snapshot
+from .clocks import Clock, known, learn, snapshot
 
 PHASES = 64
 """Phases of which an mbarrier keeps what they order; who lags behind by more learns too much."""
@@ -82,17 +82,21 @@ class Mbarrier:
         if not 1 <= count <= self.pending:
             return f"phase {self.phase} receives {count} arrivals, where 1 to {self.pending} are possible"
         self.last = who, warp, lane
-        self.is_reached |= warp.block.rank != self.maker // warp.launch.config.threads
+        self.is_reached |= not self.is_of(warp)
         if known is not None:
             self.offered = known.joined(self.offered)
         return self.change(count)
+
+    def is_of(self, warp: Warp) -> bool:
+        """Whether it is in the block of a warp."""
+        return warp.block.rank == self.maker // warp.launch.config.threads
 
     def is_fenced(self, warp: Warp) -> bool:
         """Whether asynchronous operations of a warp see that it is initialised: by the fence for other blocks, or by
         one between the proxies on the way from its initialisation.
         """
-        known = warp.clock.proxies.get("shared")
-        return self.is_published or (known is not None and int(known.times[self.maker]) > self.made)
+        fenced = known(warp).proxies.get("shared")
+        return self.is_published or (fenced is not None and int(fenced.times[self.maker]) > self.made)
 
     def add(self, copy: Operation, bytes: int) -> int:
         """Counts the bytes of a bulk copy, once it is complete; its agent."""

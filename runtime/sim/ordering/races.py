@@ -124,9 +124,11 @@ class RaceShadow:
         cluster.finished[agent] = warp.launch.clock  # so that no horizon hides them
         self._write_rows[width][rows] = warp.launch.clock << 32 | ATOMIC | cluster.agent_of(agent)
 
-    def _unordered(self, warp: "Warp", entries: Entries, atomic: bool = False) -> NDArray[np.bool_] | None:
+    def _unordered(
+        self, warp: "Warp", entries: Entries, atomic: bool = False, over: "NDArray[np.bool_] | None" = None
+    ) -> NDArray[np.bool_] | None:
         """Which entries are not ordered before the access that the active lanes make now; None if all are. Where that
-        is `atomic`, atomic entries need no order.
+        is `atomic`, atomic entries need no order; those that are `over` need only be that, not visible.
         """
         horizon = _horizon(warp)
         if self._forgets:
@@ -146,17 +148,25 @@ class RaceShadow:
             return None
         chosen, lanes = entries[bad], np.nonzero(bad)[0]
         own = (chosen & (AGENT | SEVERAL)) == warp.active_agents()[lanes]
-        bad[bad] = ~own & (chosen >> 32 >= known_until(warp, lanes, chosen))
+        bad[bad] = ~own & (chosen >> 32 >= known_until(warp, lanes, chosen, over if over is None else over[bad]))
         return bad if bad.any() else None
 
     def _first_write(
-        self, warp: "Warp", rows: NDArray[Any], width: int, atomic: bool = False, scope: str = "gpu"
+        self,
+        warp: "Warp",
+        rows: NDArray[Any],
+        width: int,
+        atomic: bool = False,
+        scope: str = "gpu",
+        overwrites: bool = False,
     ) -> Conflict | None:
-        """The first conflict of the active lanes' accesses with an earlier write."""
+        """The first conflict of the active lanes' accesses with an earlier write. Where they overwrite it, that of a
+        bulk copy need only be over.
+        """
         if width < self._granule:
             self._refine(width)
         entries = self._write_rows[width].take(rows, axis=0)
-        bad = self._unordered(warp, entries & ~SEVERAL, atomic)
+        bad = self._unordered(warp, entries & ~SEVERAL, atomic, (entries & PROXIED) != 0 if overwrites else None)
         if bad is not None:
             return _first(bad, entries, True, width)
         if not (entries & SEVERAL).any() and scope in ("gpu", "sys"):
@@ -226,7 +236,7 @@ class RaceShadow:
         self, warp: "Warp", rows: NDArray[Any], width: int, atomic: bool = False, scope: str = "gpu"
     ) -> Conflict | None:
         """The first conflict of the active lanes' writes with an earlier access."""
-        conflict = self._first_write(warp, rows, width, atomic, scope)
+        conflict = self._first_write(warp, rows, width, atomic, scope, overwrites=True)
         if conflict is not None:
             return conflict
         tables = self._read_rows[width]
@@ -236,7 +246,7 @@ class RaceShadow:
             return None
         else:  # the reads of one granule in each table stand together
             entries = np.moveaxis(tables[:, rows], 0, 2).reshape(len(rows), -1)
-        bad = self._unordered(warp, entries, atomic)
+        bad = self._unordered(warp, entries, atomic, np.ones(entries.shape, bool))
         return None if bad is None else _first(bad, entries, False, width)
 
     def _own_reads(self, warp: "Warp", rows: NDArray[Any], width: int) -> Entries:

@@ -12,7 +12,7 @@ from ..budget import Completion
 from ..faults import site_of
 from ..memory.spaces import Access, Space
 from ..ordering import asynchronous
-from ..ordering.clocks import snapshot
+from ..ordering.clocks import for_overwriting, snapshot
 from ..ordering.mbarrier import Mbarrier
 from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator, Until
 from ..values.values import Lanes, Value
@@ -97,6 +97,7 @@ def _inval(op: ptx.MbarrierInvalOp, t: Translator) -> Step:
 
 def _arrive(op: ptx.MbarrierArriveOp, t: Translator) -> Step:
     barriers, count = Barriers(op, op.bar, t), None if op.count is None else t.slot(op.count)
+    of_block = op.scope is not None  # a release that threads of other blocks need not see
 
     def step(warp: Warp) -> None:
         counts = np.ones(warp.lanes, np.int64)
@@ -104,6 +105,8 @@ def _arrive(op: ptx.MbarrierArriveOp, t: Translator) -> Step:
             counts[warp.lane_numbers()] = warp.select(warp.registers[count])
         for barrier, lanes in barriers.by_row(warp):
             known = None if barriers.shared.shadow is None else snapshot(warp, lanes)
+            if known is not None and of_block and not barrier.is_of(warp):
+                known = for_overwriting(known)
             for lane in lanes.tolist():
                 barriers.fault(warp, lane, barrier.arrive(int(counts[lane]), known, warp, lane))
 
