@@ -90,7 +90,7 @@ def test_a_launch_places_the_map() -> None:
     recipe = parse_recipe("bf16 A + 32 dims (A_1, A_0) strides (A_2 * 2) box (64, 128) swizzle 128B fill nan")
     assert recipe.names == {"A_0", "A_1", "A_2"}
     placed = recipe.place(4096, {"A_0": 100, "A_1": 72, "A_2": 80})
-    assert (placed.address, placed.element.number, placed.nan_fill, placed.promotion) == (4128, 9, True, 256)
+    assert (placed.address, placed.element.number, placed.nan_fill, placed.promotion) == (4128, 9, True, 0)
     assert (placed.map.dims, placed.map.strides, placed.map.bytes) == ((72, 100), (160,), 64 * 128 * 2)
     for values, address, said in (
         ({"A_0": 100, "A_1": 72, "A_2": 81}, 4096, "dimension 1 has a stride of 162 bytes"),
@@ -108,6 +108,17 @@ def test_what_no_launch_can_make() -> None:
     with pytest.raises(LayoutError, match="does not fetch 32 bytes"):
         MapRecipe("A", F16, (64,), (), (64,), promotion=32)
     assert PROMOTIONS[-1] == MapRecipe("A", F16, (64,), (), (64,)).promotion
+
+
+@pytest.mark.parametrize(("text", "strides", "fetched"), [
+    ("", (512,), 256), ("", (384,), 128), ("", (512, 8256), 64), ("", (8032,), 0), ("promotion 128B", (512,), 128),
+    ("promotion 128B", (64,), 64), ("promotion 0B", (512,), 0), ("", (), 256),
+])  # fmt: skip
+def test_the_cache_fetches_what_rows_are_multiples_of(text: str, strides: tuple[int, ...], fetched: int) -> None:
+    modes = f"dims ({', '.join(['64'] * (len(strides) + 1))})"
+    modes += f" strides ({', '.join(map(str, strides))})" if strides else ""
+    box = ", ".join(["32"] + ["1"] * len(strides))
+    assert parse_recipe(f"f16 A {modes} box ({box}) {text}".rstrip()).place(0, {}).promotion == fetched
 
 
 def test_elements() -> None:

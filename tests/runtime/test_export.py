@@ -208,7 +208,7 @@ def test_tensor_maps_are_encoded_at_each_launch(tmp_path: Path, command: list[st
     code, out, err = _said(program, "k_1.cubin", 1, 1, 1, "A.bin", 10, 48, 3, arguments="p484mm")
     assert (code, err) == (0, "")
     assert out.splitlines()[2:-1] == [
-        "map 6 48 6:64:1 10:8:96 0 3 3 0", "map 9 0 4:32:1 0 0 0 1", "launch 1x1x1 32x1x1 0 tensor0 10 48 3 map1 map2",
+        "map 6 48 6:64:1 10:8:96 0 3 0 0", "map 9 0 4:32:1 0 0 0 1", "launch 1x1x1 32x1x1 0 tensor0 10 48 3 map1 map2",
     ]  # fmt: skip
     code, _, err = _said(program, "k_1.cubin", 1, 1, 1, "A.bin", 1, 48, 3, arguments="p484mm")
     assert (code, err) == (1, "the launch: invalid argument\n")

@@ -74,7 +74,7 @@ def test_launches_encode_what_has_changed() -> None:
     library = FakeLibrary()
     launcher = _launches(prepared(library, A, B, N, maps=MAPS))
     _launch(launcher, 0x10000, 0x20000)
-    first = (6, 0x10000, [72, 100], [160], [64, 128], 3, 3, 0)
+    first = (6, 0x10000, [72, 100], [160], [64, 128], 3, 0, 0)
     second = (7, 0x20040, [32, 40], [128], [32, 8], 0, 2, 1)
     assert library.encoded == [first, second]
     assert _maps(library) == [(0x10000, 1), (0x20040, 2)]
@@ -90,7 +90,7 @@ def test_launches_encode_what_has_changed() -> None:
     assert _maps(library) == [(0x10000, 1), (0x20040, 2)]
     _launch(launcher, 0x10000, 0x20000, 48, (64, 64), 64)
     assert library.encoded[4:] == [
-        (6, 0x10000, [64, 64], [128], [64, 128], 3, 3, 0),
+        (6, 0x10000, [64, 64], [128], [64, 128], 3, 2, 0),
         (7, 0x20040, [32, 48], [128], [32, 8], 0, 2, 1),
     ]
     assert len(library.launched) == 7

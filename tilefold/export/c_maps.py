@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from tilefold.export.c_names import Argument
 from tilefold.layout.tma.launch_int import LaunchValue, renamed
-from tilefold.layout.tma.recipe import MapRecipe
+from tilefold.layout.tma.recipe import PROMOTIONS, MapRecipe, promotion_for
 from tilefold.layout.tma.tensor_map import SWIZZLE_NAMES, UNIT
 from tilefold.runtime.compiled.artifact import value_name
 
@@ -20,7 +20,6 @@ def encoding(recipe: MapRecipe, name: str, passed: Sequence[Argument]) -> str:
     offset = "" if recipe.offset == 0 else f" + {_text(recipe.offset, names)}"
     dims, strides = (", ".join(_text(x, names) for x in values) for values in (recipe.dims, recipe.strides))
     fill = "NAN_REQUEST_ZERO_FMA" if recipe.nan_fill else "NONE"
-    promotion = f"L2_{recipe.promotion}B" if recipe.promotion else "NONE"
     row = f"{name}_dims[0] * {recipe.element.type.bits // 8} % {UNIT}"
     checked = f"\n    if ({row})\n        return CUDA_ERROR_INVALID_VALUE;" if recipe.stored else ""
     return f"""
@@ -33,10 +32,23 @@ def encoding(recipe: MapRecipe, name: str, passed: Sequence[Argument]) -> str:
         &{name}, CU_TENSOR_MAP_DATA_TYPE_{recipe.element.type.name.upper()}, {rank},
         (void *)(uintptr_t)({tensor}{offset}), {name}_dims, {name}_strides, {name}_box,
         {name}_steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_{SWIZZLE_NAMES[recipe.swizzle_bits]},
-        CU_TENSOR_MAP_L2_PROMOTION_{promotion}, CU_TENSOR_MAP_FLOAT_OOB_FILL_{fill});
+        {_promotion(recipe, f"{name}_strides")}, CU_TENSOR_MAP_FLOAT_OOB_FILL_{fill});
     if ({name}_status != CUDA_SUCCESS)
         return {name}_status;
 """
+
+
+def _promotion(recipe: MapRecipe, strides: str) -> str:
+    """The expression of `promotion_for`."""
+    known = [stride for stride in recipe.strides if isinstance(stride, int)]
+    most = promotion_for(known, recipe.promotion)
+    places = [place for place, stride in enumerate(recipe.strides) if not isinstance(stride, int)]
+    together = " | ".join(f"{strides}[{place}]" for place in places)
+    found = "CU_TENSOR_MAP_L2_PROMOTION_NONE"
+    for size in PROMOTIONS[1 : PROMOTIONS.index(most) + 1]:
+        one = f"CU_TENSOR_MAP_L2_PROMOTION_L2_{size}B"
+        found = f"({together}) % {size} == 0 ? {one} : {found}" if places else one
+    return found
 
 
 def _text(value: LaunchValue, names: Mapping[str, str]) -> str:

@@ -18,7 +18,7 @@ from ....dialects.tile.tma_rules import split_by_instructions
 from ....layout.algebra.axes import along
 from ....layout.algebra.core import Layout, join
 from ....layout.algebra.inttuple import leaves, transform_leaves
-from ....layout.tma.recipe import PROMOTIONS, PlacedMap
+from ....layout.tma.recipe import PlacedMap, promotion_for
 from ....layout.tma.tensor_map import check_stored_rows
 from ...arrays.storage import distances
 from ..faults import SimulationError, site_of
@@ -49,7 +49,7 @@ def _tensor_map(op: tile.TensorMapOp, t: Translator) -> Step:
                 check_stored_rows(made)
         except LayoutError as error:
             raise SimulationError(Code.TENSOR_MAP, error.message, error.hint, site=site) from None
-        placed = PlacedMap(made, given.address, element, nan_fill=False, promotion=PROMOTIONS[-1])
+        placed = PlacedMap(made, given.address, element, nan_fill=False, promotion=promotion_for(made.strides))
         if placed not in maps:
             maps.append(placed)
         warp.registers[result] = MAP_BASE + TENSOR_MAP.size * maps.index(placed)
