@@ -5,7 +5,7 @@ Atoms and tiled copies are static, so that they can be made inside and outside o
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
@@ -31,6 +31,7 @@ from ....layout.tiling.tiled_copy_mma import BY_MMA
 from ..scalars.dtypes import Boolean, DType, as_dtype, dtype_of
 from ..tracing.state import checked, current, emit
 from . import nvgpu
+from .bulk import BulkAtom, bulk_copy
 from .coordinates import as_layout, check_static, tuples
 from .fragments import Vec, load, store
 from .mma import TiledMma, partitioned, static_or_unknown
@@ -178,14 +179,30 @@ class ThrCopy:
     retile = retile_S
 
 
+@overload
 def make_copy_atom(
     op: "nvgpu.CopyOp | str", dtype: Any, num_bits_per_copy: int | None = None, load: str = "", store: str = ""
-) -> CopyAtom:
+) -> CopyAtom: ...
+
+
+@overload
+def make_copy_atom(op: nvgpu.BulkCopyOp, dtype: Any, num_bits_per_copy: int | None = None) -> BulkAtom: ...
+
+
+def make_copy_atom(
+    op: "nvgpu.CopyOp | nvgpu.BulkCopyOp | str",
+    dtype: Any,
+    num_bits_per_copy: int | None = None,
+    load: str = "",
+    store: str = "",
+) -> CopyAtom | BulkAtom:
     """A copy atom: of an instruction of `nvgpu`, or by CuTe's name, for elements of a type.
 
     `num_bits_per_copy` is the width of one execution, where the instruction leaves it open. `load` and `store` are
     cache hints in PTX's words: `load="L1::no_allocate"`. Raises TilefoldError for an unknown atom.
     """
+    if isinstance(op, nvgpu.BulkCopyOp):
+        return BulkAtom(op, as_dtype(dtype), num_bits_per_copy)
     if not isinstance(op, nvgpu.CopyOp | str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(
             Code.BUILD_VALUE, f"expected a copy instruction, got {op!r}", "such as cute.nvgpu.CopyUniversalOp()"
@@ -254,7 +271,7 @@ def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
 
 
 def copy(
-    tiling: "TiledCopy | ThrCopy | CopyAtom | TmaAtom",
+    tiling: "TiledCopy | ThrCopy | CopyAtom | TmaAtom | BulkAtom",
     src: Any,
     dst: Any,
     pred: "Tensor | Vec | None" = None,
@@ -263,6 +280,7 @@ def copy(
     mcast_mask: Any = None,
     cache_policy: Any = None,
     tma_desc_ptr: Any = None,
+    mbar_ptr: Any = None,
 ) -> None:
     """Copies a thread's part `src` to `dst` by the atom of a tiled copy, or by an atom, once for each coordinate of the
     modes after the first. With `pred`, a fragment of predicates with the modes of the source, only where they hold; a
@@ -273,15 +291,25 @@ def copy(
     A load counts its bytes on the mbarrier `tma_bar_ptr`, a multicast in each block of the cluster that `mcast_mask`
     names by a bit. `cache_policy` is one of the L2 cache, 64 bits. `tma_desc_ptr` is a tensor map in global memory that
     `nvgpu.cpasync.copy_tensormap` has put there, to be taken instead of the atom's.
+
+    By an atom of `nvgpu.cpasync.CopyBulkG2SOp` or `CopyBulkS2GOp` each thread that calls it begins copies of the runs
+    that are contiguous on both sides; a load counts its bytes on the mbarrier `mbar_ptr`.
     """
     tiled = tiling.tiled_copy if isinstance(tiling, ThrCopy) else tiling
+    if isinstance(tiled, BulkAtom):
+        others = pred, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr
+        if any(given is not None for given in others):
+            hint = "write cute.copy(atom, src, dst, mbar_ptr=...)"
+            raise TilefoldError(Code.BUILD_VALUE, "a bulk copy has nothing beside an mbarrier", hint)
+        bulk_copy(tiled, src, dst, mbar_ptr)
+        return
     if isinstance(tiled, TmaAtom):
         if pred is not None:
             hint = "it skips by itself what lies outside of its tensor"
             raise TilefoldError(Code.BUILD_VALUE, "a tensor copy has no predicates", hint)
         tensor_copy(tiled, src, dst, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr)
         return
-    if any(given is not None for given in (tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr)):
+    if any(given is not None for given in (tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr, mbar_ptr)):
         message = "only a tensor copy has an mbarrier, a mask of blocks, a cache policy and a tensor map"
         raise TilefoldError(Code.BUILD_VALUE, message, "see cute.nvgpu.cpasync.make_tiled_tma_atom")
     if pred is not None and getattr(tiled, "fills", False):

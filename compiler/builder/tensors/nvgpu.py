@@ -148,6 +148,21 @@ class CopyReduceBulkTensorTileS2GOp(TensorCopyOp):
 
 
 @dataclass(frozen=True, slots=True)
+class BulkCopyOp:
+    """The base of bulk copies without a tensor map."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyBulkG2SOp(BulkCopyOp):
+    """Loads contiguous elements from global to shared memory (cp.async.bulk), which an mbarrier counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyBulkS2GOp(BulkCopyOp):
+    """Stores contiguous elements from shared to global memory (cp.async.bulk), as part of the thread's bulk group."""
+
+
+@dataclass(frozen=True, slots=True)
 class MatrixOp:
     """The base of matrix instructions."""
 

@@ -9,6 +9,8 @@ from tilefold.compiler.builder.pipelines.tensor_maps import (
     update_tma_descriptor,
 )
 from tilefold.compiler.builder.tensors.nvgpu import (
+    CopyBulkG2SOp,
+    CopyBulkS2GOp,
     CopyBulkTensorTileG2SMulticastOp,
     CopyBulkTensorTileG2SOp,
     CopyBulkTensorTileS2GOp,
@@ -24,10 +26,10 @@ from tilefold.compiler.builder.tensors.tma import (
 )
 
 __all__ = [
-    "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp", "CopyBulkTensorTileS2GOp", "CopyG2SOp",
-    "CopyReduceBulkTensorTileS2GOp", "LoadCacheMode", "copy_tensormap", "cp_fence_tma_desc_release",
-    "create_tma_multicast_mask", "fence_tma_desc_acquire", "fence_tma_desc_release", "make_tiled_tma_atom",
-    "prefetch_descriptor", "tma_partition", "update_tma_descriptor",
+    "CopyBulkG2SOp", "CopyBulkS2GOp", "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp",
+    "CopyBulkTensorTileS2GOp", "CopyG2SOp", "CopyReduceBulkTensorTileS2GOp", "LoadCacheMode", "copy_tensormap",
+    "cp_fence_tma_desc_release", "create_tma_multicast_mask", "fence_tma_desc_acquire", "fence_tma_desc_release",
+    "make_tiled_tma_atom", "prefetch_descriptor", "tma_partition", "update_tma_descriptor",
 ]  # fmt: skip
 
 
