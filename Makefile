@@ -24,7 +24,7 @@ READY :=
 RELINK :=
 endif
 
-.PHONY: help demo test gpu-test gpu-memcheck gpu-agreement mutants planted fuzz lint bench oracle conformance programs docs clean
+.PHONY: help demo test gpu-test gpu-memcheck gpu-agreement mutants planted policies fuzz lint bench oracle conformance programs docs clean
 
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
@@ -34,6 +34,7 @@ help:
 	@echo "make gpu-agreement  planted faults under the tools of compute-sanitizer, beside tilefold check"
 	@echo "make mutants   wrong rewrites, planted one at a time: a pass's tests and tilefold bisect must find each"
 	@echo "make planted   small faulty kernels and correct ones: those whose fault tilefold check does not find, false alarms"
+	@echo "make policies  kernels for Hopper on the simulator, copies late, early and at random times, 10 seeds from SEED"
 	@echo "make fuzz      broken expressions, fills, checks, programs and kernels in Python, 200000 of each, or COUNT=N"
 	@echo "make lint      ruff and pyright"
 	@echo "make bench     the figures: of the compiler and simulator here, of kernels on a GPU where there is one"
@@ -71,6 +72,9 @@ mutants: $(READY)
 
 planted: $(READY)
 	$(RUN) -m tests.planted
+
+policies: $(READY)
+	$(RUN) -m tests.kernels.policies --seed $(SEED)
 
 fuzz: $(READY)
 	$(RUN) -m tests.fuzz --count $(KERNELS) --seed $(SEED)

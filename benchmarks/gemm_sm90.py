@@ -29,6 +29,8 @@ IN_TURNS: Options = {}
 """Tiles of 128 x 128, of which each of two warpgroups computes its own, the default of the example."""
 IN_CLUSTERS: Options = {"cluster": (2, 1)}
 """The same, but two blocks share tiles of B."""
+IN_PAIRS: Options = {"cluster": (1, 2), "group": 16}
+"""The same, but two blocks share tiles of A, and groups of tiles are larger."""
 FLAT: Options = {"m": 64, "n": 256, "stages": 4}
 WIDE: Options = {"n": 256, "stages": 4, "takes_turns": False}
 """Tiles of 128 x 256 that two warpgroups share."""
@@ -62,7 +64,7 @@ CONTESTS = (
     Contest(Gemm("f16", 4096, 4096, 4096), 1.0),
     Contest(Gemm("f16", 8192, 8192, 8192), 1.06, (IN_TURNS, WIDER)),
     Contest(Gemm("f16", 1024, 1024, 1024), 1.0, (SMALL, SMALL_IN_TURNS)),
-    Contest(Gemm("f16", 4000, 4008, 4016), 1.0),
+    Contest(Gemm("f16", 4000, 4008, 4016), 1.0, (IN_PAIRS, WIDE)),
     Contest(Gemm("f16", 8192, 8192, 512), 1.0),
     Contest(Gemm("f16", 4096, 4096, 4096, a_major="M"), 1.0),
     Contest(Gemm("f16", 4096, 4096, 4096, b_major="N"), 1.0),

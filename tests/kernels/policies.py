@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The examples for Hopper on the simulator where asynchronous copies complete late, early or at random times, and warps
+take turns in other orders: `python -m tests.kernels.policies --count 20`, or `make policies`.
+"""
+
+import argparse
+import importlib
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from tilefold.runtime.options import RunOptions
+from tilefold.runtime.sim.budget import Completion
+from tilefold.runtime.sim.sim_engine import SimEngine
+
+from tests.kernels.gemm_sm90 import TYPES, operands, product
+from tests.project.tree import ROOT
+from tilefold.cli import main as tilefold
+
+
+@contextmanager
+def policy(completion: Completion, seed: int | None) -> Iterator[None]:
+    """Copies complete so in all launches on the simulator, and warps take turns by the seed."""
+    of = SimEngine.of
+
+    def completing(options: RunOptions, sink: Any = None, texts: Any = MappingProxyType({})) -> SimEngine:
+        return replace(of(options, sink, texts), completion=completion, seed=seed)
+
+    with patch.object(SimEngine, "of", completing):
+        yield
+
+
+def _module(name: str) -> Any:
+    folder = str(ROOT / "examples" / "python")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    return importlib.import_module(name)
+
+
+def _python(name: str, arguments: str) -> None:
+    """Runs an example in Python, which compares its results itself."""
+    _module(name).main(["--device", "sim", *arguments.split()])
+
+
+def _text(name: str, **parameters: object) -> None:
+    """Runs an example in text, whose checks compare its results."""
+    given = [f"-D{name}={value}" for name, value in parameters.items()]
+    assert tilefold(["run", str(ROOT / "examples" / f"{name}.cute"), "--device", "sim", *given]) == 0
+
+
+def _gemm(**config: Any) -> None:
+    """A product by a configuration of the GEMM, whose sums are exact."""
+    module, (A, B, D) = _module("gemm_sm90"), operands(200, 264, 200, TYPES[0])
+    module.gemm(A, B, D, module.Config(**config), device="sim", blocks=4)
+    np.testing.assert_array_equal(D, product(A, B, D))
+
+
+KERNELS: Mapping[str, Callable[[], None]] = MappingProxyType({
+    "tma_copy": partial(_text, "tma_copy"),
+    "tma_copy.py": partial(_python, "tma_copy", ""),
+    "gemm_sm90": partial(_text, "gemm_sm90", M=136, N=136, K=200),
+    "gemm_sm90.py, in turns": partial(_gemm, n=64, m=64, stages=3),
+    "gemm_sm90.py, shared": partial(_gemm, takes_turns=False, stages=2),
+    "gemm_sm90.py, clusters": partial(_gemm, m=64, n=64, stages=3, cluster=(2, 2)),
+    "gemm_fp8_scaled": partial(_text, "gemm_fp8_scaled", M=136, N=136),
+    "gemm_fp8_scaled.py": partial(_python, "gemm_fp8_scaled", "--m 136 --n 136 --k 256"),
+    "gemm_grouped": partial(_text, "gemm_grouped", N=136),
+    "gemm_grouped.py": partial(_python, "gemm_grouped", "--groups 2 --m 136 --n 136 --k 136"),
+    "attention_sm90": partial(_text, "attention_sm90", S=100, CAUSAL=1, HEADS=1),
+    "attention_sm90.py": partial(_python, "attention_sm90", ""),
+})  # fmt: skip
+"""Runs of each kernel; what fails is an error."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs all kernels under each policy; 1 where one of them is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.kernels.policies", description=(__doc__ or "").strip())
+    parser.add_argument("--count", type=int, default=10, help="how many seeds (default: 10)")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed (default: 0)")
+    options, failed = parser.parse_args(arguments), 0
+    for name, run in KERNELS.items():
+        began = time.monotonic()
+        for completion in Completion:
+            for seed in (None, *range(options.seed, options.seed + options.count)):
+                try:
+                    with policy(completion, seed):
+                        run()
+                except Exception as error:  # a fault, a wrong result, or a refusal: the others go on
+                    failed += 1
+                    print(f"--- {name}, {completion.name}, seed {seed}: {error}", flush=True)
+        print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
