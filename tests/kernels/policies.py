@@ -7,7 +7,7 @@ import argparse
 import importlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -26,7 +26,7 @@ from tilefold.cli import main as tilefold
 
 
 @contextmanager
-def policy(completion: Completion, seed: int | None) -> Iterator[None]:
+def policy(completion: Completion, seed: int | None) -> Generator[None]:
     """Copies complete so in all launches on the simulator, and warps take turns by the seed."""
     of = SimEngine.of
 

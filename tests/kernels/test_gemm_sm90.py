@@ -170,7 +170,7 @@ def test_machine_code(module: Any, config: str, multiplications: int) -> None:
         ((4096, 4096), {}),
         ((8192, 8192), {"n": 192, "stages": 4}),
         ((1024, 1024), {"n": 64, "stages": 8, **SHARED}),
-        ((4000, 4008), CONFIGS["two consumers"]),
+        ((4000, 4008), {"cluster": (1, 2), "group": 16}),
     ],
 )
 def test_the_configuration_that_is_chosen(module: Any, shape: tuple[int, int], config: dict[str, Any]) -> None:

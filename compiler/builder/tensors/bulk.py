@@ -30,12 +30,14 @@ class BulkAtom:
     bits: int | None = None
 
 
-def bulk_copy(atom: BulkAtom, src: Any, dst: Any, barrier: Any) -> None:
+def bulk_copy(atom: BulkAtom, src: Any, dst: Any, barrier: Any, *others: object) -> None:
     """Begins the copies of a tensor, by each thread that calls it; a load counts its bytes on the mbarrier.
 
     Raises TilefoldError for other memory or elements, extents that are known at run time only, and where no multiple of
     16 bytes is contiguous on both sides (E5002).
     """
+    if any(given is not None for given in others):
+        raise _refused("a bulk copy has nothing beside an mbarrier", "write cute.copy(atom, src, dst, mbar_ptr=...)")
     source, target = as_tensor(src), as_tensor(dst)
     loads = isinstance(atom.op, CopyBulkG2SOp)
     spaces = source.memspace, target.memspace

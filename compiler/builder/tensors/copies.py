@@ -290,18 +290,12 @@ def copy(
     or each thread that a condition around the call selects, such as `tidx == 0`.
     A load counts its bytes on the mbarrier `tma_bar_ptr`, a multicast in each block of the cluster that `mcast_mask`
     names by a bit. `cache_policy` is one of the L2 cache, 64 bits. `tma_desc_ptr` is a tensor map in global memory that
-    `nvgpu.cpasync.copy_tensormap` has put there, to be taken instead of the atom's.
-
-    By an atom of `nvgpu.cpasync.CopyBulkG2SOp` or `CopyBulkS2GOp` each thread that calls it begins copies of the runs
-    that are contiguous on both sides; a load counts its bytes on the mbarrier `mbar_ptr`.
+    `nvgpu.cpasync.copy_tensormap` has put there, to be taken instead of the atom's. By an atom of `CopyBulkG2SOp` or
+    `CopyBulkS2GOp` each thread begins copies of the runs that are contiguous on both sides; `mbar_ptr` is for a load.
     """
     tiled = tiling.tiled_copy if isinstance(tiling, ThrCopy) else tiling
     if isinstance(tiled, BulkAtom):
-        others = pred, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr
-        if any(given is not None for given in others):
-            hint = "write cute.copy(atom, src, dst, mbar_ptr=...)"
-            raise TilefoldError(Code.BUILD_VALUE, "a bulk copy has nothing beside an mbarrier", hint)
-        bulk_copy(tiled, src, dst, mbar_ptr)
+        bulk_copy(tiled, src, dst, mbar_ptr, pred, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr)
         return
     if isinstance(tiled, TmaAtom):
         if pred is not None:
