@@ -65,7 +65,8 @@ class Program:
 
     `target` is None until one is needed: then the default, or that of the GPU at hand. `cache` keeps machine
     code; None compiles in each process. `text` is what the module was read from, where that says all of it. `lines`
-    says whether compiled code names the lines of the source; None leaves that to the settings.
+    says whether compiled code names the lines of the source; None leaves that to the settings. `assembler` are options
+    of ptxas, which assembles it unless they only choose a level of optimisation.
     """
 
     source: Source
@@ -75,6 +76,7 @@ class Program:
     cache: "Store | None" = None
     text: str | None = None
     lines: bool | None = None
+    assembler: tuple[str, ...] = ()
     _stages: "dict[tuple[str, str], _Lowered]" = field(default_factory=lambda: {})
     _devices: "dict[tuple[str, str], Program]" = field(default_factory=lambda: {})
     _builds: "dict[str, Build]" = field(default_factory=lambda: {})
@@ -291,7 +293,9 @@ class Program:
             chosen = parse_passes(key[0].replace(TO_SIMULATOR[0], TO_SIMULATOR[0] + option, 1), PASSES)
             run_passes_quickly(self.context, module, chosen, source=self.source)
             text = None if self.text is None else f"{','.join(map(str, chosen))}\n{self.text}"
-            self._devices[key] = Program(self.source, module, self.context, self.target, self.cache, text, self.lines)
+            self._devices[key] = Program(
+                self.source, module, self.context, self.target, self.cache, text, self.lines, self.assembler
+            )
         return self._devices[key]
 
     @property

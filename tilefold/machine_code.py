@@ -6,7 +6,7 @@ of its compilers. LLVM comes with llvmlite, so llvmlite's version stands for bot
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -37,7 +37,7 @@ def build(program: "Program", target: "Target") -> Build:
     Raises TilefoldError where a pass, LLVM or the assembler refuses the program, of which nothing is kept; and where
     the assembler makes a kernel slower than it is written, unless the settings allow that.
     """
-    ptxas = _ptxas() if ptxas_settings().always else None
+    ptxas = _ptxas() if _needs_ptxas(program) else None
     return _from_cache(program, target, ptxas, lambda: _compiled(program, program.ptx(target), target, ptxas))
 
 
@@ -84,11 +84,17 @@ def _check(program: "Program", target: "Target", made: Build) -> None:
 def with_lines(program: "Program", target: "Target") -> tuple[str, str]:
     """The assembler's log for a program whose PTX names the lines of the source, and that PTX."""
     from tilefold.compiler.machine.assemble import assemble
-    from tilefold.compiler.machine.ptxas import needs_whole_program
 
     ptx = program.ptx(target, lines=True)
-    by_ptxas = ptxas_settings().always or needs_whole_program(ptx)
-    return (_ptxas().assemble if by_ptxas else assemble)(ptx, target).log, ptx
+    assembler = _ptxas().assemble if _needs_ptxas(program, ptx) else assemble
+    return assembler(ptx, target, program.assembler).log, ptx
+
+
+def _needs_ptxas(program: "Program", ptx: str = "") -> bool:
+    """Whether ptxas assembles a program, by the settings or by its own options, or since its PTX takes it."""
+    from tilefold.compiler.machine.ptxas import is_level, needs_whole_program
+
+    return ptxas_settings().always or not all(map(is_level, program.assembler)) or needs_whole_program(ptx)
 
 
 def _ptxas() -> "Ptxas":
@@ -112,11 +118,12 @@ def keep(program: "Program", target: "Target", made: Build) -> None:
 
 
 def _key_of_build(program: "Program", target: "Target") -> str:
-    return _key(program, target, _ptxas() if ptxas_settings().always else None)
+    return _key(program, target, _ptxas() if _needs_ptxas(program) else None)
 
 
 def _key(program: "Program", target: "Target", ptxas: "Ptxas | None") -> str:
-    key = digest(program.identity, target.arch, toolchain(), "" if program.writes_lines() else "without lines")
+    lines = "" if program.writes_lines() else "without lines"
+    key = digest(program.identity, target.arch, toolchain(), lines, *program.assembler)
     return key if ptxas is None else digest(key, "ptxas", ptxas.version)
 
 
@@ -149,7 +156,7 @@ def _compiled(program: "Program", ptx: str, target: "Target", ptxas: "Ptxas | No
 
 
 def _explaining_refusals(
-    program: "Program", ptx: str, target: "Target", assemble: "Callable[[str, Target], Cubin]"
+    program: "Program", ptx: str, target: "Target", assemble: "Callable[[str, Target, Sequence[str]], Cubin]"
 ) -> "Cubin":
     """The PTX assembled; a text of the program that the assembler refuses is named by its line."""
     from tilefold.compiler.machine.assemble import AssembleError
@@ -157,7 +164,7 @@ def _explaining_refusals(
     from tilefold.dialects.ptx import InlineOp
 
     try:
-        return assemble(ptx, target)
+        return assemble(ptx, target, program.assembler)
     except AssembleError as error:
         texts = [op for op in program.reached("instr", target).walk() if isinstance(op, InlineOp)]
         with program.explaining():

@@ -5,7 +5,7 @@ The resources of each kernel (registers, spills, stack, shared memory) are read 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -60,12 +60,14 @@ def _nvjitlink() -> Any:
     return binding
 
 
-def assemble(ptx: str, target: Target) -> Cubin:
-    """Assembles PTX for the target. AssembleError with the assembler's message where it refuses the text."""
+def assemble(ptx: str, target: Target, options: Sequence[str] = ()) -> Cubin:
+    """Assembles PTX for the target, with options of ptxas that nvJitLink hands on. AssembleError with the assembler's
+    message where it refuses the text.
+    """
     link = _nvjitlink()
     # results from nvJitLink's own cache come without the log
-    options = [f"-arch={target.arch}", "-verbose", "-no-cache"]
-    handle = link.create(len(options), options)
+    given = [f"-arch={target.arch}", "-verbose", "-no-cache", *(f"-Xptxas={option}" for option in options)]
+    handle = link.create(len(given), given)
     try:
         data = ptx.encode()
         try:

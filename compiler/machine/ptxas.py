@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
@@ -26,7 +26,13 @@ TIMEOUT = 300.0
 
 _NAME = "ptxas.exe" if os.name == "nt" else "ptxas"
 _WHOLE_PROGRAM = re.compile(r"\bsetmaxnreg\.(?:inc|dec)\.")
+_LEVEL = re.compile(r"-O[0-3]")
 _VERSION = re.compile(r"\bV(\d+(?:\.\d+)+)")
+
+
+def is_level(option: str) -> bool:
+    """Whether an option is a level of optimisation, which nvJitLink has, too; others it takes without a word."""
+    return _LEVEL.fullmatch(option) is not None
 
 
 def needs_whole_program(ptx: str) -> bool:
@@ -41,14 +47,19 @@ class Ptxas:
     path: str
     version: str
 
-    def assemble(self, ptx: str, target: Target) -> Cubin:
-        """Assembles PTX for the target. AssembleError where ptxas refuses the text, or takes too long."""
+    def assemble(self, ptx: str, target: Target, options: Sequence[str] = ()) -> Cubin:
+        """Assembles PTX for the target, with more options. AssembleError where ptxas refuses the text or an option, or
+        takes too long.
+        """
         with TemporaryDirectory(prefix="tilefold-") as folder:
             Path(folder, "kernel.ptx").write_text(ptx, encoding="utf-8")
-            done = _run([self.path, "-v", f"-arch={target.arch}", "-o", "kernel.cubin", "kernel.ptx"], folder)
+            command = [self.path, "-v", f"-arch={target.arch}", *options, "-o", "kernel.cubin", "kernel.ptx"]
+            done = _run(command, folder)
             if done.returncode != 0:
-                old = "install a newer ptxas" if "Unsupported .version" in done.stderr else ""
-                raise refused(target, done.stderr, old)
+                hint = "install a newer ptxas" if "Unsupported .version" in done.stderr else ""
+                if "ption" in done.stderr and options:  # an option that it does not know, or a wrong value of one
+                    hint = f"the options {' '.join(options)} must be among those that `{_NAME} --help` lists"
+                raise refused(target, done.stderr, hint)
             return cubin_of(Path(folder, "kernel.cubin").read_bytes(), done.stderr)
 
 

@@ -2,6 +2,7 @@
 """Functions of the host: views and numbers that reach kernels, compiled functions, descriptions of tensors."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from tilefold.base.errors import TilefoldError
 
 import tilefold.cutlass as cutlass
+from tests.ptxas import needs_ptxas
 from tilefold import cute
 from tilefold.cute.host.compiled import CompiledFunction
 from tilefold.cute.runtime import from_dlpack, make_fake_compact_tensor, make_fake_stream, make_fake_tensor
@@ -146,11 +148,77 @@ def test_mistakes_of_the_host(call: Any, words: str) -> None:
         call(np.zeros((8, 4), np.int32))
 
 
-def test_options_are_text_or_objects() -> None:
+def test_options_are_text_or_objects(tmp_path: Path) -> None:
     a, b = matrices(4, 8)
-    made: CompiledFunction = cute.compile[cute.OptLevel(2), cute.KeepPTX](add, a, b, 1)
+    keeping = cute.compile[cute.OptLevel(2), cute.KeepPTX, cute.DumpDir(str(tmp_path))]
+    made: CompiledFunction = keeping(add, a, b, 1)
     assert (made.options.opt_level, made.options.keep_ptx) == (2, True)
     assert cute.compile(add, a, b, 1, options="--opt-level 1 --gpu-arch sm_90a").options.gpu_arch == "sm_90a"
+
+
+def test_options_have_their_effects(tmp_path: Path) -> None:
+    a, b = matrices(4, 8)
+    text = f"--gpu-arch sm_90a --keep-ptx --keep-cubin --dump-dir '{tmp_path}' --generate-line-info"
+    made: CompiledFunction = cute.compile(add, a, b, 1, options=text)
+    assert made.__ptx__ == (tmp_path / "add_tiles.ptx").read_text() == made.ptx()
+    assert ".target sm_90a" in made.ptx()
+    assert ".loc" in made.ptx()
+    assert made.__cubin__ == (tmp_path / "add_tiles.cubin").read_bytes()
+    plain: CompiledFunction = cute.compile[cute.GenerateLineInfo(False)](add, a, b, 1)
+    assert ".loc" not in plain.ptx()
+    assert plain.__ptx__ is None
+    assert plain.__cubin__ is None
+    assert plain.kernels[0] is not made.kernels[0]
+
+
+def test_a_level_of_optimisation_reaches_the_assembler() -> None:
+    a, b = matrices(4, 8)
+    codes = {level: cute.compile[cute.OptLevel(level)](add, a, b, 1).kernels[0].cubin() for level in (0, 3)}
+    assert codes[0] != codes[3]
+
+
+@needs_ptxas
+def test_options_of_ptxas_reach_it() -> None:
+    a, b = matrices(4, 8)
+    made = cute.compile(add, a, b, 1, options="--ptxas-options '-O1 --verbose'")
+    assert made.kernels[0].cubin()
+    unknown = cute.compile(add, a, b, 1, options="--ptxas-options --no-such-option")
+    with pytest.raises(TilefoldError, match=r"(?s)E2301.*must be among those"):
+        unknown.kernels[0].cubin()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--enable-assertions", "kernels check no assertions"),
+        ("--link-libraries a.bc", "no libraries are linked"),
+        ("--opt-level 4", "no level of optimisation 4"),
+        ("--opt-level x", "invalid int value: 'x'"),
+        ("--gpu-arch sm_99", "unknown target 'sm_99'"),
+        ("--ptxas-options 'open", "No closing quotation"),
+        (cute.OptLevel("2"), "is not of type int"),
+        (cute.KeepPTX(1), "is not of type bool"),
+        (7, "7 is no option"),
+    ],
+)
+def test_options_without_an_effect_are_refused(options: Any, words: str) -> None:
+    a, b = matrices(4, 8)
+    with pytest.raises(TilefoldError, match=words):
+        cute.compile(add, a, b, 1, options=options)
+
+
+def test_a_target_that_lacks_an_instruction_is_refused_at_once() -> None:
+    @cute.kernel
+    def kernel(A: cute.Tensor) -> None:
+        cute.arch.cp_async_commit_group()
+
+    @cute.jit
+    def host(A: cute.Tensor) -> None:
+        kernel(A).launch(grid=1, block=32)
+
+    cute.compile[cute.GPUArch("sm_80")](host, matrices(4, 8)[0])
+    with pytest.raises(TilefoldError, match="sm_75"):
+        cute.compile[cute.GPUArch("sm_75")](host, matrices(4, 8)[0])
 
 
 class Buffer:

@@ -189,12 +189,14 @@ from .dtypes import (
 )
 from .host.compiler import Compiler, compile
 from .host.options import (
+    DumpDir,
     EnableAssertions,
     EnableTVMFFI,
     GenerateLineInfo,
     GPUArch,
     KeepCUBIN,
     KeepPTX,
+    LinkLibraries,
     OptLevel,
     PtxasOptions,
 )
@@ -218,11 +220,11 @@ def const_expr(x: Any) -> Any:
 
 __all__ = [
     "Address", "AddressSpace", "BFloat16", "Bool", "Boolean", "Candidate", "CompiledKernel", "Compiler",
-    "ComposedLayout", "Constexpr", "Coord", "CoordTensor", "CopyAtom", "DType", "Dynamic", "EnableAssertions",
-    "EnableTVMFFI", "Float", "Float16", "Float32", "Float64", "Float8E4M3FN", "Float8E5M2", "GPUArch",
-    "GenerateLineInfo", "Int", "Int16", "Int32", "Int4", "Int64", "Int8", "IntTuple", "JitFunction", "KeepCUBIN",
-    "KeepPTX", "Kernel", "KernelCall", "Layout", "Numeric", "OptLevel", "Pointer", "PtxasOptions", "Range",
-    "ReductionOp", "Shape", "Stride", "Swizzle", "TFloat32", "Tensor", "TensorSSA", "TensorSpec", "ThrCopy", "ThrMma",
+    "ComposedLayout", "Constexpr", "Coord", "CoordTensor", "CopyAtom", "DType", "DumpDir", "Dynamic",
+    "EnableAssertions", "EnableTVMFFI", "Float", "Float16", "Float32", "Float64", "Float8E4M3FN", "Float8E5M2",
+    "GPUArch", "GenerateLineInfo", "Int", "Int16", "Int32", "Int4", "Int64", "Int8", "IntTuple", "JitFunction", "KeepCUBIN",
+    "KeepPTX", "Kernel", "KernelCall", "Layout", "LinkLibraries", "Numeric", "OptLevel", "Pointer", "PtxasOptions",
+    "Range", "ReductionOp", "Shape", "Stride", "Swizzle", "TFloat32", "Tensor", "TensorSSA", "TensorSpec", "ThrCopy", "ThrMma",
     "Tile", "TiledCopy", "TiledMma", "Tiler", "TmaAtom", "Tuned", "TunedCall", "Tuning", "Uint1", "Uint16", "Uint32",
     "Uint4", "Uint64", "Uint8", "Value", "absolute", "alias", "all_", "any_", "append", "arch", "argmax", "argmin",
     "assume", "autotune", "autovec_copy", "basic_copy", "blocked_product", "bounds", "ceil", "ceil_div", "clear",

@@ -84,7 +84,7 @@ def launch_built(
     with engine.driver.current():
         if any(array.device is None for array in bound.arrays.values()):
             return _on_copies(built, bound, engine, grid, stream, attributes), None
-        prepared = engine.load(built.artifact(engine.driver.target.arch))
+        prepared = engine.load(built.loaded_on(engine.driver.target.arch))
         packed = PackedArguments(engine.driver, prepared.kernel.artifact, bound.values)
         frame = prepared.ready(packed, grid, _stream(stream, bound, ordinal), attributes)
         prepared.run(frame)
@@ -100,7 +100,7 @@ def _on_copies(
     stream: Any,
     attributes: LaunchAttributes,
 ) -> RunResult:
-    artifact = built.artifact(engine.driver.target.arch)
+    artifact = built.loaded_on(engine.driver.target.arch)
     config = LaunchConfig(dim3("grid", grid), artifact.block, 0 if stream is None else handle_of(stream), attributes)
     values, tensors = on_host(bound)
     result = engine.launch(artifact, config, values)

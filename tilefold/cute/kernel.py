@@ -19,7 +19,7 @@ from tilefold.runtime.options import LaunchOptions, RunOptions, launch_attribute
 from .debuggable import DebuggableCall, Size, shown
 from .outer_names import OuterNames
 from .parameters import Signature
-from .program import CompiledKernel
+from .program import Compilation, CompiledKernel
 from .specialise import BoundArguments
 from .untraced import skip_frames, untraced
 
@@ -135,7 +135,7 @@ class Kernel(KernelFunction):
         self.signature = Signature(function)
         self._lines = lines_of(function) if options.rewrite else ()
         self._built: dict[tuple[object, ...], CompiledKernel] = {}
-        self._for_host: dict[str, CompiledKernel] = {}
+        self._for_host: dict[tuple[str, Compilation], CompiledKernel] = {}
         self._last: CompiledKernel | None = None
         self._outer: OuterNames | None = None
         self.launchers: dict[str, Launcher] = {}
@@ -171,10 +171,10 @@ class Kernel(KernelFunction):
 
         return HostKernelCall(self, args, kwargs)
 
-    def built_for_host(self, traced: Traced) -> CompiledKernel:
-        """The kernel that a function of the host launches, one for each text."""
-        compiled = CompiledKernel(traced)
-        key = compiled.to_cute()
+    def built_for_host(self, traced: Traced, how: Compilation) -> CompiledKernel:
+        """The kernel that a function of the host launches, one for each text and way to compile it."""
+        compiled = CompiledKernel(traced, how)
+        key = compiled.to_cute(), how
         self._last = self._for_host.setdefault(key, compiled)
         return self._last
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tilefold.base.target import Target
 from tilefold.compiler.builder.trace import MODULE, Traced
 from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import print_program
@@ -22,11 +23,29 @@ if TYPE_CHECKING:
     from tilefold.runtime.options import RunOptions
 
 
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """How a kernel is compiled: for a target, by default that of the GPU at hand; with or without the lines of the
+    source, by default as the settings say; and with options of ptxas.
+    """
+
+    target: Target | None = None
+    lines: bool | None = None
+    assembler: tuple[str, ...] = ()
+
+
+USUAL = Compilation()
+"""How kernels are compiled where nothing is said."""
+
+
 @dataclass(repr=False, eq=False)
 class CompiledKernel(Inspection):
-    """A kernel that is built. Its methods take the target to compile for, by default `sm_80`."""
+    """A kernel that is built. Its methods take the target to compile for, by default that of its `compilation`, or
+    `sm_80`.
+    """
 
     traced: Traced
+    compilation: Compilation = USUAL
 
     @property
     def name(self) -> str:
@@ -39,7 +58,16 @@ class CompiledKernel(Inspection):
     @cached_property
     def program(self) -> Program:
         """The program on its way from stage `cute` on."""
-        return Program(self.traced.source, self.traced.module, make_context(), cache=default_store())
+        how = self.compilation
+        return Program(
+            self.traced.source,
+            self.traced.module,
+            make_context(),
+            how.target,
+            default_store(),
+            lines=how.lines,
+            assembler=how.assembler,
+        )
 
     def _lowered(self) -> Program:
         return self.program
@@ -62,6 +90,10 @@ class CompiledKernel(Inspection):
         else:
             artifact = self.program.machine_build(self._target(target)).artifact(self.name)
         return export(artifact, Path(folder), self.program.tensors(self.name))
+
+    def loaded_on(self, arch: str) -> "Artifact":
+        """The kernel ready to be loaded on a GPU of an architecture."""
+        return self.artifact(arch if self.compilation.target is None else None)
 
     def artifact(self, target: str | None = None) -> "Artifact":
         """The kernel ready to be loaded, for a launch without the compiler: machine code, or PTX that the driver must

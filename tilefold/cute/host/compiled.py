@@ -5,12 +5,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
 from tilefold.base.errors import TilefoldError
 from tilefold.dialects.tile import TensorType
+from tilefold.output import write_output
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.direct import Args, Launch
 from tilefold.runtime.cuda.launcher import Launcher
@@ -124,6 +126,37 @@ class CompiledFunction:
         """The kernels as PTX."""
         return "\n".join(kernel.ptx(target) for kernel in self.kernels)
 
+    @property
+    def __ptx__(self) -> str | None:
+        """The kernels as PTX, where the options keep it."""
+        return self.ptx(self._arch) if self.options.keep_ptx else None
+
+    @property
+    def __cubin__(self) -> bytes | None:
+        """The first kernel as machine code, where the options keep it."""
+        return self.kernels[0].cubin(self._arch) if self.options.keep_cubin and self.kernels else None
+
+    @property
+    def _arch(self) -> str | None:
+        """The target of what is kept: that of the options or of the GPU at hand; None for the default."""
+        from tilefold.runtime.cuda import is_available
+
+        if self.options.gpu_arch or not is_available():
+            return self.options.gpu_arch or None
+        from tilefold.running.devices import gpu_engine
+
+        return gpu_engine(0).driver.target.arch
+
+    def _keep(self) -> None:
+        """Writes what the options keep, `KERNEL.ptx` and `KERNEL.cubin`. TilefoldError (E4002) where that fails."""
+        options = self.options
+        for kernel in self.kernels if options.keep_ptx or options.keep_cubin else ():
+            path = str(Path(options.dump_dir, kernel.name))
+            if options.keep_ptx:
+                write_output(kernel.ptx(self._arch), f"{path}.ptx")
+            if options.keep_cubin:
+                write_output(kernel.cubin(self._arch), f"{path}.cubin")
+
     def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Compiles for arguments that may be descriptions. Where the function asks for numbers that these do not have,
         its first call compiles it.
@@ -132,6 +165,10 @@ class CompiledFunction:
         self._types = {name: ssa.type for name, ssa in bound.slots.items() if isinstance(ssa.type, TensorType)}
         with suppress(NoNumberError):
             self._traced(bound)
+        if self.options.gpu_arch:
+            for kernel in self.kernels:
+                kernel.ir("instr")  # a target that lacks something of a kernel is refused now
+        self._keep()
 
     @cached_property
     def _whole(self) -> Signature:
@@ -143,7 +180,7 @@ class CompiledFunction:
         return self._whole.bound({n: every[n] for n in self._whole.names}, HostArguments(types=self._types))
 
     def _traced(self, bound: HostArguments) -> _Variant:
-        trace = HostTrace(bound, eager=False)
+        trace = HostTrace(bound, eager=False, compilation=self.options.compilation)
         trace.run(self.function)
         made = _Variant(tuple(trace.steps), trace.guards, trace.constants, bound.slots)
         self._variants.setdefault(tuple(bound.key), []).append(made)

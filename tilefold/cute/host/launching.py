@@ -174,7 +174,7 @@ class HostKernelCall:
         arguments = {name: _argument(host, value, annotations[name]) for name, value in self.given.items()}
         bounds = LaunchBounds(block, o.min_blocks or min_blocks, o.max_registers, o.cluster, o.non_portable)
         traced = trace(kernel.rewritten, arguments, bounds, o.name, o.contract)
-        built = kernel.built_for_host(traced)
+        built = kernel.built_for_host(traced, host.compilation)
         sizes = as_tuple(grid)
         if not 1 <= len(sizes) <= 3:
             raise LaunchError(Code.RUN_LAUNCH, f"the grid is {grid!r}", "give one to three integers of at least 1")

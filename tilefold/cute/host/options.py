@@ -9,22 +9,53 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.target import Target
 from tilefold.compiler.builder.tensors.coordinates import as_tuple
+
+from ..program import Compilation
+
+_LEVELS = range(4)
 
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """What `cute.compile` is told besides the function. tilefold has one level of optimisation, always writes line
-    information, and keeps every stage (`compiled.kernels`), so that most options are accepted and change nothing.
+    """What `cute.compile` is told besides the function.
+
+    `opt_level` is that of ptxas, 3 where nothing else is said; `line_info` says whether compiled code names the lines
+    of the source, None leaves that to the settings. `keep_ptx` and `keep_cubin` write PTX and machine code into
+    `dump_dir`. `gpu_arch` is the target, by default that of the GPU at hand, and `ptxas_options` are more options of
+    ptxas. Calls take the arrays of other libraries as they are, with or without `--enable-tvm-ffi`.
     """
 
     opt_level: int = 3
-    line_info: bool = True
+    line_info: bool | None = None
     keep_ptx: bool = False
     keep_cubin: bool = False
     assertions: bool = False
     gpu_arch: str = ""
     ptxas_options: str = ""
+    link_libraries: str = ""
+    dump_dir: str = "."
+
+    def __post_init__(self) -> None:
+        """Raises TilefoldError (E0212) for what has no effect here, TargetError for an unknown target."""
+        if self.opt_level not in _LEVELS:
+            raise _refused(f"there is no level of optimisation {self.opt_level!r}", "the levels are 0 to 3")
+        if self.assertions:
+            raise _refused(
+                "kernels check no assertions", "leave out --enable-assertions; the simulator checks accesses"
+            )
+        if self.link_libraries:
+            raise _refused("no libraries are linked to kernels", "leave out --link-libraries")
+        if self.gpu_arch:
+            Target(self.gpu_arch)
+
+    @property
+    def compilation(self) -> Compilation:
+        """How the kernels are compiled."""
+        level = () if self.opt_level == _LEVELS[-1] else (f"-O{self.opt_level}",)
+        target = Target(self.gpu_arch) if self.gpu_arch else None
+        return Compilation(target, self.line_info, (*level, *shlex.split(self.ptxas_options)))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -32,16 +63,19 @@ class _Parser(argparse.ArgumentParser):
         raise _unknown(message)
 
 
-def _unknown(problem: str) -> TilefoldError:
-    hint = f"known are {', '.join(_NAMES)}"
+def _refused(problem: str, hint: str) -> TilefoldError:
     return TilefoldError(Code.BAD_ARGUMENT, f"options of cute.compile: {problem}", hint)
+
+
+def _unknown(problem: str) -> TilefoldError:
+    return _refused(problem, f"known are {', '.join(_NAMES)}")
 
 
 _NAMES: Mapping[str, tuple[str, Any]] = MappingProxyType({
     "opt-level": ("opt_level", int), "generate-line-info": ("line_info", None), "keep-ptx": ("keep_ptx", None),
     "keep-cubin": ("keep_cubin", None), "enable-assertions": ("assertions", None), "gpu-arch": ("gpu_arch", str),
-    "ptxas-options": ("ptxas_options", str), "enable-tvm-ffi": ("", None), "link-libraries": ("", str),
-    "dump-dir": ("", str),
+    "ptxas-options": ("ptxas_options", str), "enable-tvm-ffi": ("", None), "link-libraries": ("link_libraries", str),
+    "dump-dir": ("dump_dir", str),
 })  # fmt: skip
 """By the name of an option its field, if it has one, and the type of its value, if it takes one."""
 
@@ -57,11 +91,13 @@ def _parser() -> _Parser:
 
 
 def options_of(given: Any) -> CompileOptions:
-    """Options as text, as one of the classes below, or a tuple of these. TilefoldError (E0212) for unknown ones."""
+    """Options as text, as one of the classes below, or a tuple of these. TilefoldError (E0212) for unknown ones, and
+    for those that have no effect here.
+    """
     made = CompileOptions()
     for part in as_tuple(given):
         if isinstance(part, str):
-            values = vars(_parser().parse_args(shlex.split(part)))
+            values = vars(_parser().parse_args(_split(part)))
             made = replace(made, **{n: v for n, v in values.items() if n != "_" and v is not None})
         elif isinstance(part, type) and issubclass(part, Option):
             made = part().applied(made)
@@ -70,6 +106,22 @@ def options_of(given: Any) -> CompileOptions:
         else:
             raise _unknown(f"{part!r} is no option")
     return made
+
+
+def _split(text: str) -> list[str]:
+    """The words of a text; a value of an option may begin with a dash, as in `--ptxas-options "-v"`."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise _refused(f"{text!r}: {error}", "close the quotation") from error
+    joined: list[str] = []
+    for word in words:
+        takes = joined and _NAMES.get(joined[-1].removeprefix("--"), ("", None))[1] is not None
+        if takes and joined[-1].startswith("--"):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 @dataclass(frozen=True)
@@ -81,8 +133,15 @@ class Option:
     FIELD = ""
 
     def applied(self, options: CompileOptions) -> CompileOptions:
-        """The options with this one."""
-        return replace(options, **{self.FIELD: self.value}) if self.FIELD else options
+        """The options with this one. Raises TilefoldError (E0212) for a value that it cannot have."""
+        if not self.FIELD:
+            return options
+        before: object = getattr(CompileOptions(), self.FIELD)
+        wanted: type[object] = bool if before is None else type(before)
+        if type(self.value) is not wanted:
+            name = type(self).__name__
+            raise _refused(f"{name}({self.value!r}) is not of type {wanted.__name__}", f"write {name}(...) with one")
+        return replace(options, **{self.FIELD: self.value})
 
 
 class OptLevel(Option):
@@ -110,7 +169,7 @@ class KeepCUBIN(Option):
 
 
 class EnableAssertions(Option):
-    """Whether the kernel checks assertions."""
+    """Whether the kernel checks assertions, which none does: True is refused."""
 
     FIELD = "assertions"
 
@@ -122,10 +181,22 @@ class GPUArch(Option):
 
 
 class PtxasOptions(Option):
-    """Options of the assembler."""
+    """Options of the assembler, as one text."""
 
     FIELD = "ptxas_options"
 
 
+class LinkLibraries(Option):
+    """Libraries to link, of which there can be none."""
+
+    FIELD = "link_libraries"
+
+
+class DumpDir(Option):
+    """The folder for what is kept."""
+
+    FIELD = "dump_dir"
+
+
 class EnableTVMFFI(Option):
-    """Nothing: tilefold's calls need no other interface."""
+    """Nothing: tilefold's calls take the arrays of other libraries as they are."""

@@ -15,6 +15,7 @@ from tilefold.compiler.builder.tracing.python_errors import explained
 from tilefold.compiler.builder.tracing.state import building
 from tilefold.dialects.tile import TensorType
 
+from ..program import USUAL, Compilation
 from .arguments import HostArguments, open_integers
 
 if TYPE_CHECKING:
@@ -36,11 +37,13 @@ class HostTrace:
     """One call of a function of the host.
 
     `steps` are the launches, and the operations that print, in order; where it is `eager` they are executed at once.
-    `guards` are the values whose numbers the function has asked for: what it did holds for these numbers.
+    `compilation` says how kernels are compiled. `guards` are the values whose numbers the function has asked for: what
+    it did holds for these numbers.
     """
 
     bound: HostArguments
     eager: bool
+    compilation: Compilation = USUAL
     steps: "list[HostLaunch | Operation]" = field(default_factory=lambda: [])
     guards: dict[SSAValue, int | float | bool] = field(default_factory=lambda: {})
     constants: dict[SSAValue, int | float | bool] = field(default_factory=lambda: {})
