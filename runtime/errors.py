@@ -21,6 +21,8 @@ def argument_error(name: str, problem: str, hint: str = "") -> LaunchError:
 def dim3(subject: str, size: Any) -> Dim3:
     """One to three sizes as x, y, z. LaunchError (E3105), which names the `subject`, for anything else."""
     given = tuple(cast("tuple[Any, ...]", size)) if isinstance(size, tuple | list) else (size,)
+    if not given:
+        raise LaunchError(Code.RUN_LAUNCH, f"the launch has no {subject}", f"write .launch(..., {subject}=(x, y, z))")
     sizes = tuple(n if type(n) is int else _index(n) for n in given)
     if not 1 <= len(sizes) <= 3 or any(not 1 <= n < 1 << 31 for n in sizes):
         raise LaunchError(

@@ -4,6 +4,7 @@
 import os
 import re
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -141,7 +142,7 @@ def test_machine_code_is_kept_by_the_version_of_ptxas(tmp_path: Path, monkeypatc
     assert loaded.cubin(SM90A).kernels["k"].registers == 168
     assert store.usage().entries == 2
 
-    def refused(self: Ptxas, ptx: str, target: Target) -> None:
+    def refused(self: Ptxas, ptx: str, target: Target, options: Sequence[str] = ()) -> None:
         raise AssertionError("ptxas is called")
 
     monkeypatch.setattr(Ptxas, "assemble", refused)

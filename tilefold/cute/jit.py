@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`@cute.jit`: functions that launch kernels, and helpers of kernels."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, update_wrapper
 from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
+from tilefold.base.errors import TilefoldError
 from tilefold.compiler.builder.control.rewrite import lines_of, rewritten
 from tilefold.compiler.builder.tracing.state import host, is_building
 
+from .debuggable import shown
 from .kernel import Kernel, KernelCall
 from .parameters import Signature
 from .untraced import skip_frames, untraced
@@ -48,13 +50,21 @@ class JitFunction(Generic[P, R]):
         if is_building():
             function = self.function if host() is not None else self.rewritten
             return function(*args, **kwargs)
+        try:
+            return self._of_host(self.signature.given(args, kwargs))
+        except TilefoldError as error:
+            raise shown(error) from error.__cause__
+
+    def _of_host(self, given: Mapping[str, object]) -> R:
         from .host.arguments import HostArguments, KernelArguments
         from .host.tracing import ElementsError, HostTrace
 
-        given = self.signature.given(args, kwargs)
         try:
             return HostTrace(self.signature.bound(given, HostArguments(fixed=True)), eager=True).run(self.function)
-        except ElementsError:
+        except ElementsError as elements:
+            code: Any = getattr(self.function, "__code__", None)
+            if code is not None and "launch" in code.co_names:
+                raise elements.fault from None  # it launches kernels: it is no kernel itself
             call = self._of_one_thread()
             call.bindings = self.signature.bound(given, KernelArguments())
             call.launch(grid=1, block=1)

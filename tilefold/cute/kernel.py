@@ -239,6 +239,12 @@ class KernelCall(DebuggableCall):
     def __repr__(self) -> str:
         return f"<call of {self.kernel!r}>"
 
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """LaunchError (E3105): a call binds arguments once."""
+        name = self.kernel.function.__name__
+        hint = f"write {name}(...).launch(grid=..., block=...)"
+        raise shown(TilefoldError(Code.RUN_LAUNCH, f"{name}(...)(...) does not launch the kernel", hint))
+
     @property
     def bound(self) -> BoundArguments:
         """The arguments in the form from which the kernel is built. Raises LaunchError (E3106)."""
@@ -257,8 +263,8 @@ class KernelCall(DebuggableCall):
     @untraced
     def launch(
         self,
-        grid: Size,
-        block: Size,
+        grid: Size = (),
+        block: Size = (),
         *,
         stream: Any = None,
         device: str = "auto",

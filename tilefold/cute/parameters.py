@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cached_property
 from typing import Any, TypeVar
 
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.runtime.arrays.signature import Dynamic
 
@@ -71,11 +72,11 @@ class Signature:
         return {name: (dtype.least, dtype.greatest) for name, dtype in annotated.items() if dtype.kind == "int"}
 
     def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> BoundArguments:
-        """The value of each parameter in a call. TypeError as from Python for a call that does not fit."""
+        """The value of each parameter in a call. CallError for a call that does not fit."""
         return self.bound(self.given(args, kwargs), BoundArguments())
 
     def given(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Mapping[str, object]:
-        """The arguments of a call by parameter. TypeError as from Python for a call that does not fit."""
+        """The arguments of a call by parameter. CallError for a call that does not fit."""
         if self.is_plain:
             return dict(zip(self.names, self.in_order(tuple(args), kwargs), strict=True))
         bound = self.signature.bind(*args, **kwargs)
@@ -104,7 +105,7 @@ class Signature:
         }
 
     def in_order(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The arguments of a call in the order of the parameters, where `is_plain` holds. TypeError if it does not fit.
+        """The arguments of a call in the order of the parameters, where `is_plain` holds. CallError if it does not fit.
 
         Python's own binding takes much longer.
         """
@@ -126,5 +127,10 @@ class Signature:
                 raise self._unfit(f"is missing a required argument: '{name}'")
         return (*args, *rest)
 
-    def _unfit(self, problem: str) -> TypeError:
-        return TypeError(f"{getattr(self.function, '__name__', 'the kernel')}() {problem}")
+    def _unfit(self, problem: str) -> "CallError":
+        name, takes = getattr(self.function, "__name__", "the kernel"), ", ".join(self.names)
+        return CallError(Code.BUILD_NAME, f"{name}() {problem}", f"it takes {takes}" if takes else "")
+
+
+class CallError(TilefoldError, TypeError):
+    """A call that does not fit a function's parameters, which Python calls a TypeError."""

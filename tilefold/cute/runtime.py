@@ -15,6 +15,7 @@ from tilefold.runtime.arrays.arrays import array_of
 from tilefold.runtime.arrays.signature import ALIGN, Dynamic, Marked
 from tilefold.runtime.errors import LaunchError
 
+from .checked import checked
 from .host.descriptions import FakeTensor, SymInt
 from .host.streams import FakeStream
 from .specialise import element_of_name, name_of_elements
@@ -30,6 +31,8 @@ class RuntimeTensor:
         self._array = array_of("tensor", array)
         self._rule: Dynamic | None = None
         self.__tilefold_array__: Array | Marked = self._array
+        if align is not None and (align < 1 or align & (align - 1)):
+            raise _refused(f"assumed_align is {align}", "it is a power of two, in bytes")
         if align is not None and self._array.address % align and self._array.device is not None:
             at = f"{self._array.address:#x}"
             raise _refused(f"the tensor is at address {at}, which is not a multiple of {align} bytes", "promise less")
@@ -83,6 +86,7 @@ class RuntimeTensor:
         """The mode whose stride is 1: the one of more than one element, if there is any."""
         return _leading(self._array)
 
+    @checked
     def mark_layout_dynamic(self, leading_dim: int | None = None) -> "RuntimeTensor":
         """All extents may differ from call to call, and all strides but that of `leading_dim`, which is 1: by default
         that of the mode that has it. LaunchError (E3106) where its stride is not 1.
@@ -96,6 +100,7 @@ class RuntimeTensor:
                 raise _refused(f"mode {leading_dim} has stride {step}, not 1", "name the mode whose stride is 1")
         return self._marked(None, {})
 
+    @checked
     def mark_compact_shape_dynamic(
         self, mode: int, stride_order: Sequence[int] | None = None, divisibility: int = 1
     ) -> "RuntimeTensor":
@@ -111,6 +116,8 @@ class RuntimeTensor:
             if sorted(stride_order) != list(range(rank)) or steps != sorted(steps, reverse=True):
                 given = tuple(stride_order)
                 raise _refused(f"stride_order {given} is not that of strides {self.stride}", "slowest mode first")
+        if divisibility < 1:
+            raise _refused(f"divisibility is {divisibility}", "it is at least 1")
         if self.shape[mode] % divisibility:
             problem = f"extent {self.shape[mode]} of mode {mode} is not a multiple of {divisibility}"
             raise _refused(problem, "promise less, or pad the tensor")
@@ -137,15 +144,18 @@ def _leading(array: Array) -> int | None:
     return next((mode for mode in ones if array.shape[mode] != 1), ones[0] if ones else None)
 
 
+@checked
 def from_dlpack(
-    tensor: Any, assumed_align: int | None = None, *, use_32bit_stride: bool = False, **unused: Any
+    tensor: Any, assumed_align: int | None = None, *, use_32bit_stride: bool = False, enable_tvm_ffi: bool = False
 ) -> RuntimeTensor:
     """An array of torch, NumPy, CuPy or JAX as an argument, without copying it. `assumed_align` promises an alignment
-    of its address in bytes. LaunchError (E3106) for an array that no kernel can be given.
+    of its address in bytes. The other options change nothing: strides have as many bits as they need, and calls take
+    arrays as they are. LaunchError (E3106) for an array that no kernel can be given.
     """
     return RuntimeTensor(tensor, assumed_align)
 
 
+@checked
 def sym_int(width: int = 32, divisibility: int = 1) -> SymInt:
     """An integer that each call decides. LaunchError (E3106) for another width than 32 or 64."""
     if width not in (32, 64) or divisibility < 1:
@@ -163,6 +173,7 @@ def sym_int64(divisibility: int = 1) -> SymInt:
     return sym_int(64, divisibility)
 
 
+@checked
 def make_fake_tensor(
     dtype: DType, shape: Sequence[Any], stride: Sequence[Any], *, memspace: Any = None, assumed_align: int | None = None
 ) -> FakeTensor:
@@ -173,6 +184,7 @@ def make_fake_tensor(
     return FakeTensor(dtype, Layout(shape, stride), _align(dtype, assumed_align))
 
 
+@checked
 def make_fake_compact_tensor(
     dtype: DType,
     shape: Sequence[Any],
@@ -200,6 +212,8 @@ def _integers(given: Any) -> tuple[Any, ...]:
 
 
 def _align(dtype: DType, align: int | None) -> int:
+    if not isinstance(dtype, DType):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _refused(f"{dtype!r} is not a type of elements", "write cute.Float32, cute.Int32 and so on")
     return max(dtype.bits // 8, 1) if align is None else align
 
 
@@ -233,14 +247,18 @@ class RuntimePointer:
         return f"Ptr<{self.dtype}, {self.address:#x}, align<{self.align}>>"
 
 
+@checked
 def make_ptr(
     dtype: DType, value: Any, mem_space: Any = None, assumed_align: int | None = None, **unused: Any
 ) -> RuntimePointer:
     """An address as an argument: an integer, or an object whose `value` is one (as ctypes has them)."""
     address = getattr(value, "value", value)
-    return RuntimePointer(dtype, int(address or 0), _align(dtype, assumed_align))
+    if not isinstance(address, int | None):
+        raise _refused(f"an address is an integer, not {address!r}", "pass tensor.data_ptr()")
+    return RuntimePointer(dtype, address or 0, _align(dtype, assumed_align))
 
 
+@checked
 def nullptr(dtype: DType, mem_space: Any = None, assumed_align: int | None = None) -> RuntimePointer:
     """An address to compile for, of which only the type matters."""
     return make_ptr(dtype, 0, mem_space, assumed_align)

@@ -16,6 +16,7 @@ from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.streams import handle_of
 
 from .arch import block_idx, thread_idx
+from .checked import checked
 from .dtypes import Int32
 from .host.compiler import compile
 from .jit import JitFunction
@@ -46,6 +47,7 @@ class JitArguments:
         self._references += references
 
 
+@checked
 def benchmark(
     callable: Callable[..., Any],
     *,
@@ -63,6 +65,9 @@ def benchmark(
     `kernel_arguments`. On a GPU events in `stream` measure, with `use_cuda_graphs` of a graph of all calls. Without
     a GPU there is one call, whose time is that of the simulator. LaunchError (E3105) for senseless numbers.
     """
+    if not hasattr(callable, "__call__"):  # noqa: B004  # the function of this name is hidden
+        message = f"an object of type {type(callable).__name__} cannot be called"
+        raise LaunchError(Code.RUN_LAUNCH, message, "pass a compiled function, or any other")
     if iterations < 1 or warmup_iterations < 0 or workspace_count < 1:
         message = f"{iterations} iterations after {warmup_iterations} on {workspace_count} workspaces"
         raise LaunchError(Code.RUN_LAUNCH, message, "give at least one iteration and one workspace")
@@ -104,6 +109,7 @@ def exact(expectation: Callable[..., Any], *arrays: Any) -> Any:
     return expectation(*[exact_array(_on_host(array_of("array", array))) for array in arrays])
 
 
+@checked
 def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:
     """How many workspaces a benchmark needs so that none of them is left in the L2 cache when it is used again."""
     from tilefold.runtime.cuda import is_available
@@ -126,6 +132,7 @@ def _convert(source: Any, target: Any, count: Int32) -> None:
         target[i] = source[i].to(target.element_type)
 
 
+@checked
 def convert(source: Any, target: Any) -> None:
     """Writes the elements of a tensor to one of the same shape, rounded to its elements. LaunchError (E3106) for
     different shapes.
@@ -156,6 +163,7 @@ def _on_host(array: Array) -> "NDArray[Any]":
     return as_strided(flat, array.shape, [step * size for step in array.strides])
 
 
+@checked
 def tune(
     func: Callable[..., Callable[[], Any]],
     params_dict: Mapping[str, Sequence[Any]],

@@ -19,7 +19,7 @@ from ..scalars.dtypes import Float32, Int32
 from ..scalars.values import Int, Scalar, Value, convert, is_scalar, wrap
 from ..tensors.fragments import Vec, combined, elementwise
 from ..tensors.tensors import Address, Pointer, address_of
-from ..tracing.state import emit, insert_value
+from ..tracing.state import emit, host, insert_value
 
 Place = Address | Pointer
 T = TypeVar("T", int, "int | None")
@@ -40,7 +40,10 @@ def coordinates(op: type[gpu.CoordinateOp]) -> tuple[Int, Int, Int]:
     def one(dimension: xdsl_gpu.DimensionEnum) -> Int:
         made = op.create(properties={"dimension": xdsl_gpu.DimensionAttr(dimension)}, result_types=[IndexType()])
         least, most = ranges[made.register]
-        ssa = insert_value(arith.IndexCastOp(insert_value(made), i32))
+        register = insert_value(made)
+        if (side := host()) is not None:
+            side.effect(made)  # the host has no threads, and says so
+        ssa = insert_value(arith.IndexCastOp(register, i32))
         return Int(ssa, Int32, Unknown(32), (least if least == 0 else 1, most))
 
     x, y, z = (one(dimension) for dimension in xdsl_gpu.DimensionEnum)

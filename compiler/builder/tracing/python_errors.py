@@ -6,6 +6,7 @@ the user's line, before any code of ours runs.
 """
 
 import ast
+import dis
 import inspect
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -59,6 +60,30 @@ def explained(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> Tilef
     return ours
 
 
+def of_host(error: Exception) -> TilefoldError | None:
+    """A mistake in a function of the host, which Python found at a line of the user's, as an error of ours; None for
+    an exception that the program raises itself, or that comes from another library.
+    """
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None or not is_users(traceback.tb_frame) or not isinstance(error, (*BY_ARGUMENTS, NameError)):
+        return None
+    code = traceback.tb_frame.f_code
+    raising = (at.opname for at in dis.get_instructions(code) if at.offset == traceback.tb_lasti)
+    if next(raising, "") in ("RAISE_VARARGS", "RERAISE"):
+        return None
+    if isinstance(error, NameError):
+        frame = traceback.tb_frame
+        return TilefoldError(
+            Code.BUILD_NAME, str(error), _similar(str(error.name), [*frame.f_locals, *frame.f_globals])
+        )
+    if isinstance(error, AttributeError):
+        names = [name for name in dir(error.obj) if not name.startswith("_")]
+        return TilefoldError(Code.BUILD_NAME, str(error), _similar(str(error.name), names))
+    return TilefoldError(Code.BUILD_VALUE, str(error))
+
+
 def _unbound_local(error: NameError) -> str:
     """The local variable that has no value, whose name Python keeps in its message alone: the expression at fault, or
     else the variable of the rewriting for a function's result.
@@ -68,14 +93,14 @@ def _unbound_local(error: NameError) -> str:
     return text if text.isidentifier() and not iskeyword(text) else RESULT
 
 
-_BY_ARGUMENTS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
+BY_ARGUMENTS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
 """The exceptions that arguments of a wrong type cause within a function."""
 
 
 def _within(error: Exception, frames: Sequence[FrameType]) -> TilefoldError | None:
     """An error within a function of ours that the user called: it is about the arguments."""
     last = max((at for at, frame in enumerate(frames) if is_users(frame)), default=None)
-    if last is None or not isinstance(error, _BY_ARGUMENTS):
+    if last is None or not isinstance(error, BY_ARGUMENTS):
         return None
     called = frames[last + 1]
     if str(called.f_globals.get("__name__", "")).partition(".")[0] != _PACKAGE:
@@ -108,7 +133,7 @@ def _refused(error: Exception, fault: Fault) -> TilefoldError | None:
         if not callable(called):
             values = [called]
         elif not _fits(fault, call, called):
-            return _wrong_arguments(error, fault.arguments(call)[1], called) if is_of_package(called) else None
+            return wrong_arguments(error, fault.arguments(call)[1], called) if is_of_package(called) else None
         elif isinstance(called, FunctionType | MethodType):
             return None  # of the user's, since one of ours would be within the traceback
         else:
@@ -142,7 +167,7 @@ def _fits(fault: Fault, call: ast.Call, function: Any) -> bool:
     return True
 
 
-def _wrong_arguments(error: Exception, given: Iterable[str], function: Any) -> TilefoldError:
+def wrong_arguments(error: Exception, given: Iterable[str], function: Any) -> TilefoldError:
     """The mistake in a call of a function of ours that does not take these arguments."""
     names = list(inspect.signature(function).parameters)
     unexpected = next((name for name in given if name not in names), "")

@@ -290,8 +290,8 @@ def building(
     except ProgramError:
         raise
     except (TilefoldError, VerifyException) as fault:
-        if builder.block is getattr(host, "block", None) and type(fault) not in (TilefoldError, LayoutError):
-            raise  # of a launch, which names the place that matters
+        if builder.block is getattr(host, "block", None) and not _is_of_line(fault):
+            raise  # of what a launch does, which names the place that matters
         error = fault if isinstance(fault, TilefoldError) else _typed(fault)
         raise _shown(error, fault.__traceback__, builder.line) from fault
     except RecursionError as fault:
@@ -303,6 +303,15 @@ def building(
         raise _shown(error, fault.__traceback__, builder.line) from None
     finally:
         _CURRENT.reset(token)
+
+
+def _is_of_line(fault: Exception) -> bool:
+    """Whether an error in a function of the host is about the line: the function's own, or the sizes and arguments of a
+    launch.
+    """
+    of_call = (Code.RUN_LAUNCH, Code.RUN_ARGUMENT, Code.BUILD_NAME)
+    of_launch = isinstance(fault, TilefoldError) and fault.code in of_call
+    return of_launch or type(fault) in (TilefoldError, LayoutError)
 
 
 def _shown(error: TilefoldError, traceback: TracebackType | None, line: Place | None) -> ProgramError:

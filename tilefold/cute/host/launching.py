@@ -100,8 +100,8 @@ class HostKernelCall:
 
     def launch(
         self,
-        grid: Any,
-        block: Any,
+        grid: Any = (),
+        block: Any = (),
         *,
         cluster: Any = None,
         smem: Any = None,

@@ -11,8 +11,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.compiler.builder.scalars.values import convert, wrap
-from tilefold.compiler.builder.tracing.python_errors import explained
+from tilefold.compiler.builder.tracing.places import user_place
+from tilefold.compiler.builder.tracing.python_errors import explained, of_host
 from tilefold.compiler.builder.tracing.state import building
+from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError, Severity
 from tilefold.dialects.tile import TensorType
 
 from ..program import USUAL, Compilation
@@ -25,7 +27,13 @@ if TYPE_CHECKING:
 
 
 class ElementsError(Exception):
-    """The function reads or writes elements, which a thread of a kernel does: so it is executed as one."""
+    """The function does what a thread of a kernel does, such as to write elements: so it is executed as one. `fault` is
+    the error where that cannot be.
+    """
+
+    def __init__(self, fault: TilefoldError) -> None:
+        super().__init__()
+        self.fault = fault
 
 
 class NoNumberError(Exception):
@@ -89,13 +97,12 @@ class HostTrace:
         """Prints, now or in each call. TilefoldError (E5001) for anything that a function of the host cannot do."""
         if op.name not in ("ptx.printf", "tile.print"):
             op.detach()
+            message = "this is an operation of a kernel, but a function of the host is executed"
+            hint = "move it into a function that is decorated with @cute.kernel"
             if self.eager and not self.steps:
-                raise ElementsError
-            raise TilefoldError(
-                Code.BUILD_OUTSIDE,
-                "this is an operation of a kernel, but a function of the host is executed",
-                "move it into a function that is decorated with @cute.kernel",
-            )
+                fault = Diagnostic(Severity.ERROR, message, user_place(), Code.BUILD_OUTSIDE, hint)
+                raise ElementsError(ProgramError([fault]))
+            raise TilefoldError(Code.BUILD_OUTSIDE, message, hint)
         self.steps.append(op)
         if self.eager:
             self.values.execute(op)
@@ -117,7 +124,7 @@ class HostTrace:
             except (TilefoldError, NoNumberError, ElementsError):
                 raise
             except Exception as error:
-                if (ours := explained(error, builder.unbound)) is not None:
+                if (ours := explained(error, builder.unbound) or of_host(error)) is not None:
                     raise ours.with_traceback(error.__traceback__) from error
                 raise
 
