@@ -22,7 +22,11 @@ THREADS = 96
 
 def in_order() -> SimEngine:
     """A simulator that runs warp after warp, as an observer of a launch wants it."""
-    return SimEngine(journal=Journal(), sink=lambda _: None)
+    return SimEngine(journal=Journal(keeps_values=True), sink=lambda _: None)
+
+
+def nothing(*_: object) -> None:
+    """In place of a run in step."""
 
 
 @pytest.fixture
@@ -223,7 +227,7 @@ def test_a_fault_is_that_of_warps_in_order(runs: list[int], monkeypatch: pytest.
     for is_in_step in (True, False):
         with monkeypatch.context() as patch:
             if not is_in_step:
-                patch.setattr(SimEngine, "_run_in_step", lambda *_: None)
+                patch.setattr(SimEngine, "_run_in_step", nothing)
             with pytest.raises(SimulationError) as caught:
                 launch(text, block=(THREADS, 1, 1), B=np.zeros(THREADS, np.int32))
         messages.append(str(caught.value))
@@ -257,7 +261,7 @@ def test_races_between_blocks_in_step(reads: bool, monkeypatch: pytest.MonkeyPat
     for is_in_step in (True, False):
         with monkeypatch.context() as patch:
             if not is_in_step:
-                patch.setattr(SimEngine, "_run_in_step", lambda *_: None)
+                patch.setattr(SimEngine, "_run_in_step", nothing)
             with pytest.raises(SimulationError) as caught:
                 launch(text, (2, 1, 1), (THREADS, 1, 1), B=np.zeros(2 * THREADS, np.int32))
         assert caught.value.code == "E3205"
