@@ -169,6 +169,11 @@ class Code(StrEnum):
     SIM_EXACT = ("E3240", "a launch in exact arithmetic has more numbers than a type has bit patterns")
     SIM_GRID = ("E3241", "the grid has fewer blocks than a tensor has tiles, so that some tiles have no block")
     SIM_CONSTANT = ("E3242", "a load promises that nothing writes its data (nc), and the launch writes them")
+    SIM_NAN = ("E3251", "NaN comes up")
+    SIM_INFINITY = ("E3252", "an operation makes infinity of finite numbers")
+    SIM_INDEX = ("E3253", "an integer that addresses memory wraps")
+    SIM_LOSSY = ("E3254", "a conversion loses the number that it converts")
+    SIM_CANCELLATION = ("E3255", "a difference of rounded numbers has almost no digits left")
 
     CUDA_UNAVAILABLE = ("E3301", "there is no GPU or no CUDA driver")
     CUDA_FAILED = ("E3302", "the CUDA driver reports an error")

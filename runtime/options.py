@@ -111,7 +111,8 @@ class RunOptions:
     `races` looks for accesses that nothing orders. A run ends with an error after `max_steps` operations of warps, or
     where it needs more than `max_memory` MiB; None is the simulator's own limit. `seed` chooses the order of warps; 0
     is their own order. So many `resident` blocks run at the same time, in whole clusters. With `exact` kernels compute
-    with exact numbers instead of floats. LaunchError (E3105) for other values.
+    with exact numbers instead of floats. `numbers` looks for those that go wrong: the first NaN or infinity, indices
+    that wrap, conversions that lose numbers, differences without digits. LaunchError (E3105) for other values.
     """
 
     races: bool = True
@@ -120,9 +121,10 @@ class RunOptions:
     seed: int = 0
     resident: int = 1
     exact: bool = False
+    numbers: bool = False
 
     def __post_init__(self) -> None:
-        for name, switch in (("races", self.races), ("exact", self.exact)):
+        for name, switch in (("races", self.races), ("exact", self.exact), ("numbers", self.numbers)):
             if type(switch) is not bool:
                 raise LaunchError(Code.RUN_LAUNCH, f"{name} is {switch!r}", "give True or False")
         limits = ("max_steps", self.max_steps), ("max_memory", self.max_memory), ("resident", self.resident)

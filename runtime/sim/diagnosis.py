@@ -18,13 +18,14 @@ from .coverage import uncovered
 from .faults import SimulationError, Site
 from .lateness import late_write, sightings_of
 from .memory.journal import Journal, Sighting
+from .numbers import FAULTS
 from .sim_engine import SimEngine, SimProgram
 
 MOST = 20
 """The most faults of one launch that are looked for."""
 
-FORGIVABLE = frozenset({Code.SIM_RACE, Code.SIM_UNINITIALISED, Code.SIM_CONSTANT})
-"""Faults after which a launch can go on: the access takes place, and what is undefined reads as 0."""
+FORGIVABLE = frozenset({Code.SIM_RACE, Code.SIM_UNINITIALISED, Code.SIM_CONSTANT}) | FAULTS
+"""Faults after which a launch can go on: the access takes place, what is undefined reads as 0, and numbers stay."""
 
 
 _ATOMIC = frozenset({"ptx.atom", "ptx.atom.cas", "ptx.red", "ptx.ld.acquire", "ptx.st.release"})

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -37,6 +37,10 @@ class OutOfStepError(Exception):
         self.always = always
 
 
+Forgiven: TypeAlias = frozenset[tuple[Code, Site]] | None
+"""Faults of some operations, or of all where it is None, that do not end a launch."""
+
+
 @dataclass(slots=True)
 class Launch:
     """The state that all blocks of a launch share: configuration, budget, clock, and where text goes."""
@@ -55,12 +59,14 @@ class Launch:
     completion: Completion = Completion.LATE
     chance: Random | None = None
     """The source of the times at which operations complete, where these are random."""
+    numbers: bool = False
+    """Whether numbers that go wrong are looked for."""
     exact: "Table | None" = None
     """The bit patterns of exact numbers, where the kernel runs in exact arithmetic."""
     outside: Outside = field(default_factory=Outside)
     maps: list[PlacedMap] = field(default_factory=list[PlacedMap])
     """The tensor maps among the kernel's parameters, each at a multiple of their size after `MAP_BASE`."""
-    forgiven: frozenset[tuple[Code, Site]] | None = frozenset()
+    forgiven: Forgiven = frozenset()
     """Faults of some operations, or of all where it is None, that do not end the launch: it goes on without harm."""
     resident: "list[Cluster]" = field(default_factory=lambda: [])
     """The clusters that have begun and not ended."""

@@ -27,7 +27,7 @@ from .bound_arguments import Binding, bind
 from .budget import Budget, Completion
 from .faults import SimulationError, Site, site_of
 from .functions import deep_stack
-from .launch import Launch, OutOfStepError
+from .launch import Forgiven, Launch, OutOfStepError
 from .memory.arena import Arena
 from .memory.journal import Journal
 from .memory.local import LocalSpace
@@ -105,7 +105,8 @@ class SimEngine:
     looks for unordered accesses, at some cost. `sink` receives the text that the kernel prints; None is stdout.
     `texts` has the functions for PTX as text. `journal` sees accesses. `forgiven` are faults of operations
     that do not end a launch. So many `resident` blocks run at the same time, in whole clusters, or all blocks of a
-    cooperative launch. With `exact` floating-point numbers are exact ones.
+    cooperative launch. With `exact` floating-point numbers are exact ones; `numbers` looks for those
+    that go wrong.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -116,9 +117,10 @@ class SimEngine:
     completion: Completion = Completion.LATE
     texts: Texts = field(default_factory=lambda: MappingProxyType({}))
     journal: Journal | None = None
-    forgiven: frozenset[tuple[ErrorCode, Site]] | None = frozenset()
+    forgiven: Forgiven = frozenset()
     resident: int = 1
     exact: bool = False
+    numbers: bool = False
 
     @classmethod
     def of(
@@ -130,8 +132,8 @@ class SimEngine:
         """The simulator with the options of a run."""
         budget = Budget(options.steps, options.bytes)
         seed = options.seed or None
-        resident, exact = options.resident, options.exact
-        return cls(budget, seed, races=options.races, sink=sink, texts=texts, resident=resident, exact=exact)
+        engine = cls(budget, seed, races=options.races, sink=sink, texts=texts)
+        return replace(engine, resident=options.resident, exact=options.exact, numbers=options.numbers)
 
     @property
     def name(self) -> str:
@@ -195,7 +197,7 @@ class SimEngine:
         shows, and after anything that a run in order has to tell.
         """
         watched = self.journal is not None and self.journal.is_watching
-        observed = self.seed is not None or watched or self.forgiven or self.exact
+        observed = self.seed is not None or watched or self.forgiven or self.exact or self.numbers
         together = self.resident > 1 or Cooperative() in config.attributes or prod(config.cluster) > 1
         if observed or together or config.threads % WARP:
             return None
@@ -225,6 +227,8 @@ class SimEngine:
         """
         chance = Random(self.seed or 0) if self.completion is Completion.RANDOM else None
         table, rules = _exactly(kernel, args) if self.exact else (None, _rule_in_step if in_step else rule_of)
+        if self.numbers:
+            rules = _looking(rules, args, kernel, self.forgiven)
         launch = Launch(
             config,
             self.budget,
@@ -236,6 +240,7 @@ class SimEngine:
             chance=chance,
             forgiven=self.forgiven,
             exact=table,
+            numbers=self.numbers,
         )
         races = self.races or in_step > 0  # nothing but the lack of races makes any order as good
         spaces = Spaces(
@@ -355,6 +360,14 @@ def _rule_in_step(kind: type[Operation]) -> Rule | None:
 def _unheard(text: str) -> None:
     """Where a run in step would print."""
     raise OutOfStepError(always=True)
+
+
+def _looking(rules: RuleOf, args: Mapping[str, Argument], kernel: KernelOp, forgiven: Forgiven) -> RuleOf:
+    """The rules of a launch that looks for numbers that go wrong. SimulationError (E3251) for NaN in its arguments."""
+    from .numbers import check_arguments, watched
+
+    check_arguments(args, site_of(kernel), forgiven)
+    return watched(rules)
 
 
 def _exactly(kernel: KernelOp, args: Mapping[str, Argument]) -> "tuple[Table, RuleOf]":

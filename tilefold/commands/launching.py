@@ -50,6 +50,12 @@ def add_simulation(parser: Options) -> None:
         help="let the simulator run N blocks at the same time, so that they may wait for each other (default: 1)",
     )
     parser.add_argument(
+        "--numbers",
+        action="store_true",
+        help="look on the simulator for the first NaN or infinity, indices that wrap, conversions that lose numbers "
+        "and differences without digits",
+    )
+    parser.add_argument(
         "--exact",
         action="store_true",
         help="let the simulator compute with exact numbers instead of floats, and check results without tolerance",
@@ -83,7 +89,7 @@ def run_options(args: argparse.Namespace) -> "RunOptions":
     """How the simulator runs."""
     from tilefold.runtime.options import RunOptions
 
-    return RunOptions(args.races, args.max_steps, args.max_memory, args.seed, args.resident, args.exact)
+    return RunOptions(args.races, args.max_steps, args.max_memory, args.seed, args.resident, args.exact, args.numbers)
 
 
 def changes(args: argparse.Namespace, checks: tuple[str, ...] = ()) -> "Changes":

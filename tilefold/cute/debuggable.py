@@ -66,6 +66,7 @@ class DebuggableCall(ABC):
         seed: int = 0,
         resident: int = 1,
         exact: bool = False,
+        numbers: bool = False,
     ) -> "Verdict":
         """Finds the pass that changes what a launch does: simulates it as it was traced and after each pass, on copies
         of the arguments, and compares results, faults, printed text and, with `stores`, every value written to global
@@ -74,9 +75,8 @@ class DebuggableCall(ABC):
         The result says what it has found as text; `passed` is whether the kernel has no fault and no pass changes it.
         """
         attributes = launch_attributes(cluster) if cluster is not None else ()
-        rehearsal = self._rehearsal(
-            grid, block, attributes, RunOptions(races, max_steps, max_memory, seed, resident, exact)
-        )
+        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers)
+        rehearsal = self._rehearsal(grid, block, attributes, options)
         try:
             return rehearsal.bisect(stores=stores, gpu=device == "cuda")
         except TilefoldError as error:
@@ -95,16 +95,20 @@ class DebuggableCall(ABC):
         max_memory: int | None = None,
         seed: int = 0,
         resident: int = 1,
+        numbers: bool = False,
     ) -> "Report":
         """Finds all faults of a launch on the simulator, at the stages given, on copies of the arguments: races, stray
         accesses, uses of unwritten values, barriers that not all reach. The arguments named in `outputs` count as
-        unwritten before the launch, and each of their elements must be written by it.
+        unwritten before the launch, and each of their elements must be written by it. So many `resident` blocks run at
+        the same time; `numbers` looks for NaN, infinities, and others that go wrong.
 
         The result says what it has found as text, and by its methods `json` and `sarif`; `passed` is whether there is
         nothing. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments that do not fit.
         """
         attributes = launch_attributes(cluster) if cluster is not None else ()
-        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(True, max_steps, max_memory, seed, resident))
+        rehearsal = self._rehearsal(
+            grid, block, attributes, RunOptions(True, max_steps, max_memory, seed, resident, False, numbers)
+        )
         try:
             return rehearsal.check(outputs, stages)
         except TilefoldError as error:

@@ -195,6 +195,7 @@ class TunedCall:
         seed: int = 0,
         resident: int = 1,
         exact: bool = False,
+        numbers: bool = False,
     ) -> "RunResult | None":
         """Launches the fastest configuration, as `KernelCall.launch` does, which says what the options mean. On the
         simulator it is the first one.
@@ -206,7 +207,12 @@ class TunedCall:
         try:
             attributes = launch_attributes(cluster, use_pdl) if use_pdl or cluster is not None else ()
             plain = (
-                races is True and max_steps is None and max_memory is None and not seed and resident == 1 and not exact
+                races is True
+                and max_steps is None
+                and max_memory is None
+                and not seed
+                and resident == 1
+                and not (exact or numbers)
             )
             prepared = plain and stage is None and smem is None and self.kwargs is None
             self.tuned.forget_outdated()
@@ -219,7 +225,7 @@ class TunedCall:
                         sized(tuner.grid if grid is None else grid, config), sized(tuner.block, config),
                         stream=stream, device=device, stage=stage, smem=smem, cluster=cluster,
                         use_pdl=use_pdl, races=races, max_steps=max_steps, max_memory=max_memory, seed=seed,
-                        resident=resident, exact=exact,
+                        resident=resident, exact=exact, numbers=numbers,
                     )  # fmt: skip
                 launcher = self.tuned.launcher(device)
             return launcher.launch(self.args, _OF_CONFIG, grid, stream, attributes)

@@ -75,6 +75,7 @@ class FileKernelCall:
         seed: int = 0,
         resident: int = 1,
         exact: bool = False,
+        numbers: bool = False,
         races: bool = True,
         max_steps: int | None = None,
         max_memory: int | None = None,
@@ -84,13 +85,13 @@ class FileKernelCall:
         A tensor is an array of the tensor's logical shape: of NumPy or of another library. An array of the host may
         have any strides, since its elements are copied to where the kernel's layout has them and back; one on the GPU
         is passed as it is. `device` is "auto", "sim" or "cuda"; `stage` where the simulator runs; `stream` the handle
-        of a CUDA stream; `cluster` the size of a cluster in blocks. `seed`, `races`, `max_steps` and `max_memory` (MiB)
-        are options of the simulator. Raises
+        of a CUDA stream; `cluster` the size of a cluster in blocks. `seed`, `races`, `max_steps`, `max_memory`
+        (MiB), `resident`, `exact` and `numbers` are options of the simulator. Raises
         LaunchError for arguments that do not fit, SimulationError and CudaError for what goes wrong while it runs.
         """
         program, operation = self.kernel.program, self.kernel.operation
         config = LaunchConfig(dim3("grid", grid), operation.block, stream, launch_attributes(cluster))
-        options = RunOptions(races, max_steps, max_memory, seed, resident, exact)
+        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers)
         tensors = program.tensors(operation.sym_name.data)
         given = _Arguments()
         for name, value in self.arguments.items():

@@ -21,6 +21,7 @@ from ..atoms.mma import executor, from_bytes, to_bytes
 from ..faults import site_of
 from ..memory.elements import elements
 from ..memory.tensors import tensor_value
+from ..numbers import check_product
 from ..translate import Rules, Step, Translator
 from ..values.values import Kind, Value, kind_of
 from ..warp import Warp
@@ -40,7 +41,11 @@ def _multiplication(op: Operation, atom: MmaAtom, t: Translator) -> Multiply:
         if atom.threads > 1 and not warp.is_whole:
             text = f"{atom.name} is executed by {warp.active} lanes; all {WARP} of the warp must"
             warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
-        return to_bytes(of_d, execute(from_bytes(of_a, a), from_bytes(of_b, b), from_bytes(of_c, c)))
+        operands = from_bytes(of_a, a), from_bytes(of_b, b), from_bytes(of_c, c)
+        d = execute(*operands)
+        if t.launch.numbers:
+            check_product(warp, site, atom.name, operands, d)
+        return to_bytes(of_d, d)
 
     return multiply
 

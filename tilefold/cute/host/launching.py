@@ -116,6 +116,7 @@ class HostKernelCall:
         seed: int = 0,
         resident: int = 1,
         exact: bool = False,
+        numbers: bool = False,
         **more: Unpack[LaunchOptions],
     ) -> RunResult | None:
         """Launches the kernel; see `KernelCall.launch`. Where the function is compiled, each of its calls does.
@@ -126,7 +127,7 @@ class HostKernelCall:
         assert isinstance(trace, HostTrace), "a function of the host is executed"
         attributes = launch_attributes(None if cluster is None else _numbers(cluster), use_pdl, **more)
         asked = Asked(device, stage, stream, attributes)
-        options = RunOptions(races, max_steps, max_memory, seed, resident, exact)
+        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers)
         block = dim3("block", _numbers(block))
         plain = self._plain(trace) if min_blocks_per_mp is None else None
         if plain is not None and trace.eager:
