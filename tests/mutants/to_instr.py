@@ -15,18 +15,28 @@ _RANGES = of("convert-index", "passes/analysis/range_facts.py", "passes/test_car
 _REDUCE = of("strength-reduce", "passes/strength_reduce.py", "passes/test_filecheck")
 
 _NARROW = "tests/mutants/programs/narrow.cute"
+_INTEGERS = "tests/mutants/programs/integers.cute"
+_WORDS = "tests/mutants/programs/words.cute --target sm_90a"
 
 TO_INSTR: tuple[Mutant, ...] = (
     _COMBINE.mutant(
-        "combine: divisor of the outer quotient", "mod = following.div // digit.div", "mod = following.div"
+        "combine: divisor of the outer quotient", "mod = following.div // digit.div", "mod = following.div", _INTEGERS
     ),
-    _COMBINE.mutant("combine: divisors not multiplied", "(div=digit.div * digit.mod),)] =", "(div=digit.mod),)] ="),
     _COMBINE.mutant(
-        "combine: mask is the divisor", "_Part(owner.lhs, mask + 1, None, True)", "_Part(owner.lhs, mask, None, True)"
+        "combine: divisors not multiplied", "(div=digit.div * digit.mod),)] =", "(div=digit.mod),)] =", _INTEGERS
     ),
-    _UNROLL.mutant("unroll: last iteration lost", "for trip in trips:", "for trip in trips[:-1]:"),
+    _COMBINE.mutant(
+        "combine: mask is the divisor",
+        "_Part(owner.lhs, mask + 1, None, True)",
+        "_Part(owner.lhs, mask, None, True)",
+        _INTEGERS,
+    ),
+    _UNROLL.mutant("unroll: last iteration lost", "for trip in trips:", "for trip in trips[:-1]:", _INTEGERS),
     _CSE.mutant(
-        "cse: operands in any order", "parts = op.name, tuple(op.operands)", "parts = op.name, frozenset(op.operands)"
+        "cse: operands in any order",
+        "parts = op.name, tuple(op.operands)",
+        "parts = op.name, frozenset(op.operands)",
+        _INTEGERS,
     ),
     _CSE.mutant(
         "cse: properties ignored",
@@ -38,9 +48,10 @@ TO_INSTR: tuple[Mutant, ...] = (
         "cse: reads across writes",
         "effect.kind is MemoryEffectKind.WRITE for",
         "effect.kind is MemoryEffectKind.ALLOC for",
+        _INTEGERS,
     ),
     _MERGE.mutant("merge: alignment not proven", "if aligned % width == 0 and all(", "if all(", _NARROW),
-    _MERGE.mutant("merge: across barriers", "elif not is_side_effect_free(op):", "elif op.regions:"),
+    _MERGE.mutant("merge: across barriers", "elif not is_side_effect_free(op):", "elif op.regions:", _WORDS),
     _MERGE.mutant(
         "merge: elements in reverse",
         "for index, load in enumerate(loads):",
@@ -51,6 +62,7 @@ TO_INSTR: tuple[Mutant, ...] = (
         "merge: stores to the same bytes",
         "return same and self.stored.isdisjoint(_bytes_of(access, address))",
         "return same",
+        _WORDS,
     ),
     _MERGE.mutant("merge: address of the first access", "if distance == 0:", "if distance <= 0:", _NARROW),
     _ATOMS.mutant(
@@ -59,20 +71,26 @@ TO_INSTR: tuple[Mutant, ...] = (
         "LdMatrixOp(load.num, False, op.src",
         "examples/ldmatrix.cute",
     ),
-    _FLOATS.mutant("floats: halves of a pair swapped", "CvtOp(form, [high, low])", "CvtOp(form, [low, high])"),
+    _FLOATS.mutant("floats: halves of a pair swapped", "CvtOp(form, [high, low])", "CvtOp(form, [low, high])", _WORDS),
     _FLOATS.mutant(
-        "floats: number in the high byte", "CvtOp(form, [zero, numbers[0]])", "CvtOp(form, [numbers[0], zero])"
+        "floats: number in the high byte", "CvtOp(form, [zero, numbers[0]])", "CvtOp(form, [numbers[0], zero])", _WORDS
     ),
-    _FLOATS.mutant("floats: the other half", "vector.ExtractOp(both, [0], f16)", "vector.ExtractOp(both, [1], f16)"),
+    _FLOATS.mutant(
+        "floats: the other half", "vector.ExtractOp(both, [0], f16)", "vector.ExtractOp(both, [1], f16)", _WORDS
+    ),
     _SMEM.mutant(
         "smem: allocations overlap",
         "end = start + alloc.bytes.value.data",
         "end = start + alloc.align.value.data",
         "examples/hgemm.cute",
     ),
-    _SMEM.mutant("smem: not aligned", "start = -(-end // align) * align", "start = end"),
-    _INDEX.mutant("index: zero extension", "arith.ExtSIOp if now < width", "arith.ExtUIOp if now < width"),
-    _INDEX.mutant("index: step of a counted loop lost", "inside.value(arith.MuliOp(counter, step))", "counter"),
-    _RANGES.mutant("index: bound of a comparison", "high = min(high, other[1] - 1)", "high = min(high, other[1] - 2)"),
-    _REDUCE.mutant("reduce: signed shift", "arith.ShRUIOp(value, emitter", "arith.ShRSIOp(value, emitter"),
+    _SMEM.mutant("smem: not aligned", "start = -(-end // align) * align", "start = end", _WORDS),
+    _INDEX.mutant("index: zero extension", "arith.ExtSIOp if now < width", "arith.ExtUIOp if now < width", _INTEGERS),
+    _INDEX.mutant(
+        "index: step of a counted loop lost", "inside.value(arith.MuliOp(counter, step))", "counter", _INTEGERS
+    ),
+    _RANGES.mutant(
+        "index: bound of a comparison", "high = min(high, other[1] - 1)", "high = min(high, other[1] - 2)", _INTEGERS
+    ),
+    _REDUCE.mutant("reduce: signed shift", "arith.ShRUIOp(value, emitter", "arith.ShRSIOp(value, emitter", _INTEGERS),
 )
