@@ -18,6 +18,8 @@ from tests.mutants.table import MUTANTS
 from tests.mutants.trial import Status
 from tests.project.tree import ROOT
 
+NOT_RUN = "not run, since there is no GPU"
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -35,7 +37,11 @@ class Trial:
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False)
         except subprocess.TimeoutExpired:
             return f"TOO SLOW, {seconds:.0f} s", ""
-        words = {int(Status.CAUGHT): "caught", int(Status.MISSED): "SURVIVED" if self.mutant else "passes"}
+        words = {
+            int(Status.CAUGHT): "caught",
+            int(Status.MISSED): "SURVIVED" if self.mutant else "passes",
+            int(Status.NO_GPU): NOT_RUN,
+        }
         return words.get(done.returncode, "BROKEN"), "\n".join((done.stdout + done.stderr).splitlines()[-12:])
 
 
@@ -59,17 +65,19 @@ def main() -> int:
     mutants = [m for m in MUTANTS.values() if not options.names or m.name.startswith(tuple(options.names))]
     if not mutants:
         parser.error("no mutant has such a name")
-    wrong, started = 0, time.monotonic()
+    wrong, without, started = 0, 0, time.monotonic()
     with ThreadPoolExecutor(options.jobs) as pool:
         planned = list(trials(mutants))
         limits = [float(options.seconds)] * len(planned)
         for trial, (word, said) in zip(planned, pool.map(Trial.run, planned, limits), strict=True):
-            right = word == ("caught" if trial.mutant else "passes")
+            right = word in ("caught" if trial.mutant else "passes", NOT_RUN)
             wrong += not right
+            without += word == NOT_RUN
             subject = trial.mutant.name if trial.mutant else "no mutant"
             print(f"{subject}: {trial.kind}: {word}" + ("" if trial.mutant else f" ({' '.join(trial.arguments)})"))
             print("" if right else f"{said}\n", end="", flush=True)
-    print(f"{len(mutants)} mutants, {len(planned)} runs, {time.monotonic() - started:.0f} s, {wrong} not as they ought")
+    runs = f"{len(planned)} runs, of which {without} lack a GPU" if without else f"{len(planned)} runs"
+    print(f"{len(mutants)} mutants, {runs}, {time.monotonic() - started:.0f} s, {wrong} not as they ought")
     return 1 if wrong else 0
 
 

@@ -18,21 +18,30 @@ _MATRIX = _of("ptx_matrix", "test_instructions")
 _BULK = _of("ptx_bulk", "test_instructions")
 _ATOMIC = _of("ptx_atomic", "test_instructions")
 
+_STORED = "tests/mutants/programs/stored.cute"
+_ON_GPU = "tests/mutants/programs/emitted.cute --device cuda"
+
 EMITTED: tuple[Mutant, ...] = (
-    _ARITH.mutant("emit: logical shift is arithmetic", 'arith.ShRUIOp: "lshr"', 'arith.ShRUIOp: "ashr"'),
-    _ARITH.mutant("emit: unsigned remainder is signed", 'arith.RemUIOp: "urem"', 'arith.RemUIOp: "srem"'),
-    _ARITH.mutant("emit: greatest of unsigned is signed", 'arith.MaxUIOp: "umax"', 'arith.MaxUIOp: "smax"'),
+    _ARITH.mutant("emit: logical shift is arithmetic", 'arith.ShRUIOp: "lshr"', 'arith.ShRUIOp: "ashr"', _ON_GPU),
+    _ARITH.mutant("emit: unsigned remainder is signed", 'arith.RemUIOp: "urem"', 'arith.RemUIOp: "srem"', _ON_GPU),
+    _ARITH.mutant("emit: greatest of unsigned is signed", 'arith.MaxUIOp: "umax"', 'arith.MaxUIOp: "smax"', _ON_GPU),
     _ARITH.mutant(
         "emit: ceiling where the division is exact",
         'inexact = w.temp(f"icmp ne {type} {rest}, zeroinitializer")\n    w.define',
         'inexact = w.temp(f"icmp eq {type} {rest}, zeroinitializer")\n    w.define',
+        _ON_GPU,
     ),
-    _CONVERT.mutant("emit: sign extension of unsigned", 'arith.ExtUIOp: "zext"', 'arith.ExtUIOp: "sext"'),
-    _CONTROL.mutant("emit: one more iteration", 'f"icmp slt {w.typed(counter)}', 'f"icmp sle {w.typed(counter)}'),
+    _CONVERT.mutant("emit: sign extension of unsigned", 'arith.ExtUIOp: "zext"', 'arith.ExtUIOp: "sext"', _ON_GPU),
     _CONTROL.mutant(
-        "emit: loop hands on its start", "w.bind(result, w.ref(carried))", "w.bind(result, w.ref(op.iter_args[0]))"
+        "emit: one more iteration", 'f"icmp slt {w.typed(counter)}', 'f"icmp sle {w.typed(counter)}', _ON_GPU
     ),
-    _MEMORY.mutant("emit: loads that LLVM may drop", "load volatile {moved}", "load {moved}"),
+    _CONTROL.mutant(
+        "emit: loop hands on its start",
+        "w.bind(result, w.ref(carried))",
+        "w.bind(result, w.ref(op.iter_args[0]))",
+        _ON_GPU,
+    ),
+    _MEMORY.mutant("emit: loads that LLVM may drop", "load volatile {moved}", "load {moved}", _STORED),
     _WARP.mutant(
         "emit: wait for one group less",
         "wait.group(i32 {op.n.value.data})",
@@ -58,24 +67,25 @@ EMITTED: tuple[Mutant, ...] = (
         "examples/hgemm.cute",
     ),
     _WARP.mutant(
-        "emit: warp's barrier of all lanes", "bar.warp.sync(i32 {op.mask.value.data})", "bar.warp.sync(i32 -1)"
+        "emit: warp's barrier of all lanes", "bar.warp.sync(i32 {op.mask.value.data})", "bar.warp.sync(i32 -1)", _STORED
     ),
     _MATRIX.mutant(
         "emit: matrices not transposed",
         'trans = ".trans" if op.trans is not None else ""\n        name = f"llvm.nvvm.ldmatrix',
         'trans = ""\n        name = f"llvm.nvvm.ldmatrix',
+        "examples/ldmatrix.cute",
     ),
     _MATRIX.mutant(
         "emit: matrices in reverse",
         "insertelement {type} {whole}, i32 {part}, i32 {index}",
         "insertelement {type} {whole}, i32 {part}, i32 {count - 1 - index}",
+        "examples/ldmatrix.cute --device cuda",
     ),
     _BULK.mutant(
         "emit: bulk groups never waited for",
         '{op.n.value.data};", "", ()))',
         '{op.n.value.data + 1};", "", ()))',
+        "examples/tma_copy.cute --target sm_90a",
     ),
-    _ATOMIC.mutant(
-        "emit: fence lost", 'w.emit(effect(f"{op.mnemonic()};", [], []))', "pass", "tests/mutants/programs/stored.cute"
-    ),
+    _ATOMIC.mutant("emit: fence lost", 'w.emit(effect(f"{op.mnemonic()};", [], []))', "pass", _STORED),
 )

@@ -21,6 +21,7 @@ class Status(IntEnum):
     CAUGHT = 10
     MISSED = 11
     BROKEN = 12
+    NO_GPU = 13
 
 
 def tests(files: tuple[str, ...]) -> Status:
@@ -36,14 +37,18 @@ def tests(files: tuple[str, ...]) -> Status:
 
 def bisect(pass_name: str, arguments: tuple[str, ...]) -> Status:
     """Whether `tilefold bisect` names a pass."""
+    from tilefold.runtime.cuda import is_available
+
     from tilefold.cli import main
 
+    if "cuda" in arguments and not is_available():
+        return Status.NO_GPU
     said = io.StringIO()
     program, *options = arguments
     with redirect_stdout(said), redirect_stderr(said):
         status = main(["bisect", str(ROOT / program), *options])
     print(said.getvalue())
-    subject = "the emission of PTX changes" if pass_name == EMISSION else f"pass '{pass_name}"
+    subject = "the emission of PTX" if pass_name == EMISSION else f"pass '{pass_name}"
     return Status.CAUGHT if status and subject in said.getvalue() else Status.MISSED
 
 
@@ -53,7 +58,7 @@ def run(kind: str, mutant: Mutant | None, arguments: tuple[str, ...]) -> Status:
         return tests(arguments) if kind == "tests" else bisect("", arguments)
     plant(mutant)
     status = tests(mutant.tests) if kind == "tests" else bisect(mutant.pass_name, mutant.bisect)
-    return status if module_of(mutant) in sys.modules else Status.BROKEN
+    return status if status is Status.NO_GPU or module_of(mutant) in sys.modules else Status.BROKEN
 
 
 if __name__ == "__main__":

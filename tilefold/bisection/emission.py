@@ -17,22 +17,23 @@ from xdsl.ir import Block, Operation
 from tilefold.dialects.ptx import EntryOp, PtxOp
 
 _EFFECTS = re.compile(
-    r"(st|cp|bar|barrier|mbarrier|fence|membar|atom|red|mma|wgmma|stmatrix|setmaxnreg|griddepcontrol|tensormap)\b"
+    r"(ld|st|cp|bar|barrier|mbarrier|fence|membar|atom|red|mma|wgmma|ldmatrix|stmatrix|setmaxnreg|griddepcontrol"
+    r"|tensormap)\b"
 )
-"""Instructions that a compiler may not drop: stores, copies, signals and multiplications."""
+"""Instructions that a compiler may not drop: loads, stores, copies, signals and multiplications."""
 _ORDERED = re.compile(
     r"(bar|barrier|mbarrier|fence|membar|setmaxnreg|griddepcontrol)\b"
     r"|cp\.async\.(commit|wait|bulk\.commit|bulk\.wait|mbarrier)|wgmma\.(fence|commit|wait)"
 )
 """Those among them whose order is fixed."""
-_NUMBERED = re.compile(r"bar\.(sync|arrive)|.*\.wait_group|setmaxnreg")
+_NUMBERED = re.compile(r"bar\.(sync|arrive|warp\.sync)|.*\.wait_group|setmaxnreg")
 """Those of which the first operand is a number of the program."""
 _LINE = re.compile(
     r"^(?P<label>\$\w+):|^\s+(?P<guard>@!?%p\d+\s+)?(?P<name>[a-z][\w.:]*)(?P<rest>[^\n]*)", re.MULTILINE
 )
 _TARGET = re.compile(r"\$\w+")
-_OWN = re.compile(r"st\.(local|param)")
-"""Stores that LLVM makes itself: of registers that it spills, and of parameters of functions."""
+_OWN = re.compile(r"(ld|st)\.(local|param|const)")
+"""Accesses that LLVM makes itself: to registers that it spills, to parameters, and to constants."""
 MAX_PATHS = 100_000
 """The most combinations of a place in the text and of states of the pattern that are looked at."""
 
@@ -128,8 +129,9 @@ class _Pattern:
             mnemonic = _mnemonic(op)
             if mnemonic is not None and _ORDERED.match(mnemonic):
                 end = self.state()
-                number = op.properties.get("n", op.properties.get("id"))
+                number = next((op.properties[key] for key in ("n", "id", "mask") if key in op.properties), None)
                 value = str(number.value.data) if isinstance(number, IntegerAttr) else ""
+                value = "" if len(value) > 9 else value  # a mask that the text has as a negative number
                 self.after[start][_numbered(mnemonic, value)] = end
                 start = end
             inner = [block for region in op.regions for block in region.blocks]

@@ -108,5 +108,7 @@ def _bisect(args: argparse.Namespace, program: "Program", launch: "Launch", pass
     print(verdict, flush=True)
     if verdict.culprit is not None or verdict.emission:
         wrong = f"pass '{verdict.culprit.after.name}'" if verdict.culprit else "the emission of PTX"
+        if verdict.culprit is not None and verdict.culprit.after.number > len(passes):
+            wrong = "the emission of PTX, or the assembler,"
         print_diagnostics(f"error[{Code.STAGES_DIFFER}]: {launch.label}: {wrong} changes the program")
     return verdict.passed and all(result.passed for result in checks)
