@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Mutants of the passes of the public CuTe IR, which run before the simulator does: `tilefold bisect` sees none."""
+"""Mutants of the passes of the public CuTe IR. Most run before the simulator can, or on the way to the `llvm` dialect,
+which it does not run: `tilefold bisect` sees those of the kernel alone.
+"""
 
 from tests.mutants.mutant import Mutant, Place, of
 
@@ -17,15 +19,25 @@ _LLVM = _of("one-shot-convert-to-llvm", "cute_ir/writing/llvm_arith")
 _BLOCKS = _of("one-shot-convert-to-llvm", "cute_ir/writing/structured_to_blocks")
 _TARGET = _of("attach-nvvm-target", "cute_ir/attach_nvvm_target", "test_gpu_binary")
 
+_PRINTED = "tests/mutants/programs/printed.cute -p cute-fold-static,cute-expand-ops,cute-to-base,gpu-to-ptx"
+
 CUTE_IR: tuple[Mutant, ...] = (
-    _FOLDING.mutant("prepare: the other value is chosen", "(left if chosen else right)", "(right if chosen else left)"),
+    _FOLDING.mutant(
+        "prepare: the other value is chosen",
+        "(left if chosen else right)",
+        "(right if chosen else left)",
+        "tests/mutants/programs/emitted.cute -p base-prepare",
+    ),
     _FOLDING.mutant("prepare: part of another field", "if where == position:", "if where != position:"),
     _BASE.mutant(
         "base: composed layouts print their parts in order",
         "for fields in reversed(groups) for field",
         "for fields in groups for field",
+        _PRINTED,
     ),
-    _PRINT.mutant("base: 64 bits printed as 32", '"%lld" if match[1] else "%d"', '"%d" if match[1] else "%d"'),
+    _PRINT.mutant(
+        "base: 64 bits printed as 32", '"%lld" if match[1] else "%d"', '"%d" if match[1] else "%d"', _PRINTED
+    ),
     _GPU.mutant(
         "gpu: size of the block in reverse",
         "x, y, z = (*map(int, sizes.pop()), 1, 1, 1)[:3]",

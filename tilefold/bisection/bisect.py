@@ -2,6 +2,7 @@
 """Runs a launch after each pass, and stops at the first that changes what it does."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
@@ -11,7 +12,7 @@ from tilefold.base.errors import Code
 from tilefold.base.target import Target
 from tilefold.bisection.assembly import assembler_changes
 from tilefold.bisection.emission import Discrepancy, discrepancies
-from tilefold.bisection.steps import Step, steps
+from tilefold.bisection.steps import RefusedError, Step, steps
 from tilefold.bisection.trial import Difference, Outcome, Trial, difference
 from tilefold.bisection.verdict import Culprit, Verdict
 from tilefold.compiler.emit import emit_llvm
@@ -52,17 +53,24 @@ def bisect(
     last = next(sequence)
     reference = trial.run(last.module)
     observe(last, reference, None)
-    stage = last.stage
-    for step in sequence:
-        outcome = trial.run(step.module) if step.changed else None
-        if outcome is not None and outcome.fault is not None and outcome.fault.code == Code.SIM_UNSUPPORTED:
-            observe(step, None, None)
-            continue
-        found = None if outcome is None else difference(reference, outcome)
-        observe(step, outcome, found)
-        if outcome is not None and found is not None:
-            return Verdict(reference, stage, _culprit(trial, last, step, outcome, found))
-        last, stage = step, step.stage
+    stage, skipped = last.stage, list[str]()
+    try:
+        for step in sequence:
+            outcome = trial.run(step.module) if step.changed else None
+            if outcome is not None and outcome.fault is not None and outcome.fault.code == Code.SIM_UNSUPPORTED:
+                observe(step, None, None)
+                skipped.append(step.name)
+                continue
+            found = None if outcome is None else difference(reference, outcome)
+            observe(step, outcome, found)
+            if outcome is not None and found is not None:
+                step = replace(step, name=",".join([*skipped, step.name]))
+                return Verdict(reference, stage, _culprit(trial, last, step, outcome, found))
+            last, stage = step, step.stage
+            skipped = [] if outcome is not None else skipped
+    except RefusedError as error:
+        error.pass_name = ",".join([*skipped, error.pass_name])
+        raise
     if stage != "instr":
         return Verdict(reference, stage)
     target = program.simulated_target("instr")

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.passes import ModulePass
 
+from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.fingerprint import fingerprint
 from tilefold.compiler.pass_runner import run_passes
 from tilefold.compiler.reports.listing import Line, Lister, hunks
 from tilefold.lowering import Program
 from tilefold.passes.check_stage import CheckStagePass
+from tilefold.passes.errors import LoweringError
 from tilefold.runtime.sim.faults import Site
 
 MAX_LINES = 60
@@ -33,22 +35,41 @@ class Step:
     changed: bool = True
 
 
+class RefusedError(ProgramError):
+    """A pass refuses the program that the passes before it have made; `pass_name` is the pass."""
+
+    def __init__(self, error: ProgramError, pass_name: str) -> None:
+        super().__init__(error.diagnostics)
+        self.pass_name = pass_name
+
+
 def steps(program: Program, passes: Sequence[ModulePass]) -> Iterator[Step]:
-    """The program as it was written, and after each pass. ProgramError where a pass refuses it, InternalError where one
+    """The program as it was written, and after each pass. RefusedError where a pass refuses it, InternalError where one
     fails.
     """
-    stage, module, lister = program.stage, program.module, Lister()
+    stage, module, lister = _stage(program), program.module, Lister()
     text = fingerprint(module)
     yield Step(0, "", stage, module, lister)
     for number, applied in enumerate(passes, 1):
         lister.name(module)
         last, module = module, module.clone()
         lister.follow(last, module)
-        run_passes(program.context, module, [applied], source=program.source, done=passes[: number - 1])
+        try:
+            run_passes(program.context, module, [applied], source=program.source, done=passes[: number - 1])
+        except ProgramError as error:
+            raise RefusedError(error, str(applied)) from error
         if isinstance(applied, CheckStagePass):
             stage = applied.stage
         before, text = text, fingerprint(module)
         yield Step(number, str(applied), stage, module, lister, text != before)
+
+
+def _stage(program: Program) -> str:
+    """The stage of a program; empty for one of the public CuTe IR, which is at none before its passes have run."""
+    try:
+        return program.stage
+    except LoweringError:
+        return ""
 
 
 def change(before: Step, after: Step, sites: Sequence[Site]) -> str:

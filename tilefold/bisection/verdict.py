@@ -67,7 +67,7 @@ class Verdict:
         if fault is not None:
             lines.append(f"the kernel is at fault as it was written: {fault.code}: {fault.message}")
         elif self.culprit is not None or self.emission:
-            lines.append(f"your kernel is right at stage '{self.stage}'")
+            lines.append(f"your kernel is right {_at(self.stage)}")
         if self.culprit is not None:
             lines.append(str(self.culprit))
         elif not self.emission:
@@ -80,7 +80,11 @@ class Verdict:
 
 def step_line(step: Step, outcome: Outcome | None, found: Difference | None) -> str:
     """A line about a step: what the launch does there, compared with the program as it was written."""
-    name = f"{step.number:>3} {step.name}" if step.name else f"    as written, at stage '{step.stage}'"
+    name = (
+        f"{step.number:>3} {step.name}"
+        if step.name
+        else f"    as written{f', {_at(step.stage)}' if step.stage else ''}"
+    )
     if outcome is None:
         return f"{name}: {'the simulator cannot run it' if step.changed else 'no change'}"
     if found is not None:
@@ -88,6 +92,10 @@ def step_line(step: Step, outcome: Outcome | None, found: Difference | None) -> 
     if outcome.fault is not None:
         return f"{name}: {outcome.fault.code}"
     return f"{name}: {'same' if step.name else 'runs'} ({outcome.seconds * 1e3:.0f} ms)"
+
+
+def _at(stage: str) -> str:
+    return f"at stage '{stage}'" if stage else "as it was written"
 
 
 def _writer(writer: Sighting | None) -> str:

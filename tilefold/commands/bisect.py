@@ -60,6 +60,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _execute(args: argparse.Namespace) -> int:
+    from tilefold.bisection.steps import RefusedError
     from tilefold.compiler.pass_runner import InternalError
     from tilefold.lowering import load
 
@@ -70,6 +71,9 @@ def _execute(args: argparse.Namespace) -> int:
         results = [_bisect(args, program, launch, passes) for launch in launches]
     except InternalError as error:
         print(f"pass '{error.pass_name}' fails, or leaves an invalid program", flush=True)
+        raise
+    except RefusedError as error:
+        print(f"pass '{error.pass_name}' refuses the program", flush=True)
         raise
     return 0 if all(results) else 1
 
