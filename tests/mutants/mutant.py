@@ -12,8 +12,8 @@ class Mutant:
     """A change of the text of one file of the product, in which `old` occurs once.
 
     `tests` are the test files of the pass, one of which must fail. `bisect` are the arguments of `tilefold bisect`, a
-    program first, by which it must name the pass, or the emission of PTX; empty where only a GPU or a huge tensor shows
-    the rewrite, or where the pass is not on the way to stage `instr`.
+    program first, by which it must name the pass, or the emission of PTX; empty where only a tensor of 2 GiB shows the
+    rewrite, or where the simulator runs nothing before the pass or nothing after it.
     """
 
     name: str

@@ -74,7 +74,12 @@ TO_ATOMS: tuple[Mutant, ...] = (
         "arith.MuliOp(outer, emitter.index(1))",
         "tests/mutants/programs/product.cute",
     ),
-    _GEMM.mutant("gemms: only the first K accumulates", 'emitter.index(0), "ne")', 'emitter.index(0), "eq")'),
+    _GEMM.mutant(
+        "gemms: only the first K accumulates",
+        'emitter.index(0), "ne")',
+        'emitter.index(0), "eq")',
+        "examples/gemm_fp8_scaled.cute --target sm_90a -D M=64 -D N=64",
+    ),
     _COPY.mutant(
         "copies: zero-fill counts one too few",
         "range(1, total):",
