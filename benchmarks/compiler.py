@@ -7,7 +7,9 @@ Exits with 1 where a figure is more than three times its target: something has b
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from statistics import median
+from tempfile import TemporaryDirectory
 
 from tilefold.base.target import Target
 from tilefold.compiler.emit import emit_llvm
@@ -34,6 +36,16 @@ ATTENTION = Workload(
     "examples/attention.cute",
     {"S": 4096, "D": 128, "HEADS": 32, "BATCH": 4, "TILE_Q": 128, "TILE_K": 64, "WARPS": 4},
 )
+HOPPER: Mapping[str, tuple[float, Sequence[str]]] = {
+    "GEMM for Hopper, text to machine code": (2.0, (
+        "examples/gemm_sm90.cute", "-DM=4096", "-DN=4096", "-DK=4096", "-DBLOCKS=132", "-DTILE_N=256", "-DSTAGES=4",
+    )),
+    "attention for Hopper, text to machine code": (4.0, (
+        "examples/attention_sm90.cute", "-DS=4096", "-DD=128", "-DHEADS=32", "-DBATCH=4", "-DTILE_K=176",
+        "-DBLOCKS=132",
+    )),
+}  # fmt: skip
+"""What `tilefold compile` takes in a process of its own, with ptxas: the most seconds, and its file and parameters."""
 WARM_TARGETS_MS = {COPY.name: 60.0, GEMM.name: 500.0, ATTENTION.name: 1500.0}
 """Text to PTX in a warm process."""
 COMMAND_TARGET_S = 0.6  # the whole command line, on the tiled copy
@@ -52,7 +64,8 @@ def measure(repeat: int = 5, commit: str = "") -> Record:
         *(_grown(rows, columns) for rows, columns in TILES),
         *python_gemm.measure(),
         Figure("import of what `opt` needs", _import(), "s"),
-        _at_most("`tilefold compile`, whole", [_command() for _ in range(3)], COMMAND_TARGET_S),
+        _at_most("`tilefold compile`, whole", [_command(COPY.file) for _ in range(3)], COMMAND_TARGET_S),
+        *(_at_most(name, [machine_code_seconds(name) for _ in range(3)], most) for name, (most, _) in HOPPER.items()),
         _at_most("simulator, a tile of the copy at instr", [simulate_tiles() for _ in range(3)], TILE_TARGET_S),
         _at_most("simulator, a tile of the GEMM at instr", [simulate_gemm() for _ in range(3)], GEMM_TILE_TARGET_S),
     )
@@ -127,17 +140,22 @@ def _import() -> float:
     return float(done.stdout)
 
 
-def _command() -> float:
+def _command(*words: str) -> float:
     """Seconds of `tilefold compile` in a process of its own."""
     began = time.perf_counter()
-    command = [sys.executable, "-m", "tilefold", "compile", COPY.file]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "tilefold", "compile", *words], cwd=ROOT, check=True, capture_output=True)
     return time.perf_counter() - began
+
+
+def machine_code_seconds(name: str) -> float:
+    """Seconds of the whole command line that makes machine code of one of `HOPPER`."""
+    with TemporaryDirectory() as folder:
+        return _command(*HOPPER[name][1], "--target", "sm_90a", "--emit", "cubin", "-o", f"{folder}/k.cubin")
 
 
 def command_seconds(repeat: int) -> float:
     """The fastest of `repeat` runs of the whole command line."""
-    return min(_command() for _ in range(repeat))
+    return min(_command(COPY.file) for _ in range(repeat))
 
 
 def simulate_tiles(workload: Workload = COPY, blocks: tuple[int, int, int] | None = (4, 2, 1)) -> float:

@@ -6,11 +6,13 @@ runs counts, and within this process the time of its processor.
 """
 
 import time
+from resource import RUSAGE_CHILDREN, getrusage
 
 import pytest
 
 from benchmarks import compiler, python_gemm
 from benchmarks.workloads import Workload
+from tests.ptxas import needs_ptxas
 
 
 @pytest.fixture
@@ -31,6 +33,18 @@ def test_a_kernel_of_python() -> None:
     slow = {name: taken for name, taken in times.items() if taken > compiler.SLACK * python_gemm.TARGETS[name][0]}
     assert set(times) == set(python_gemm.TARGETS)
     assert not slow
+
+
+@needs_ptxas
+@pytest.mark.parametrize("name", compiler.HOPPER)
+def test_the_kernels_for_hopper(name: str) -> None:
+    def processor_seconds() -> float:
+        used = getrusage(RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    before = processor_seconds()
+    compiler.machine_code_seconds(name)
+    assert processor_seconds() - before <= compiler.SLACK * compiler.HOPPER[name][0]
 
 
 def test_the_whole_command_line() -> None:

@@ -7,6 +7,7 @@ import pytest
 from tilefold.base.target import Target
 
 from tests.emit.harness import kernel, llvm_of, ptx_of
+from tests.passes.harness import filecheck
 
 SM90 = Target("sm_90a")
 ARGS = (
@@ -68,3 +69,37 @@ def test_maps_stay_among_the_parameters() -> None:
     assert "k_param_7" in ptx
     for word in (".local", "ld.param.v", "st.local", "__local_depot"):
         assert word not in ptx
+
+
+def test_maps_that_change_in_memory() -> None:
+    """One instruction for each operation, in the order of the program; the copy of a map is loads and stores."""
+    changes = (
+        "ptx.tensormap.copy %map, %A\n"
+        'ptx.tensormap.replace "global_address" %A, %A : !ptx.ptr<global>\n'
+        'ptx.tensormap.replace "global_dim" at 1 %A, %i : i32\n'
+        'ptx.tensormap.replace "global_stride" at 0 %A, %policy : i64\n'
+        'ptx.tensormap.replace "swizzle_mode" "128B" %A\n'
+        "ptx.fence.proxy.tensormap.release\nptx.fence.proxy.tensormap.acquire %A\n"
+        "%m = ptx.cvta.tensor_map %A\nptx.cp.async.bulk.tensor.load %m[%i, %A_0], %s, %bar\n"
+        'ptx.tensormap.replace "rank" %s, %i : i32\nptx.bar.warp.sync -1\nptx.tensormap.cp_fenceproxy %A, %s\n'
+    )
+    text = ptx_of(kernel(START + changes, ARGS, shared=4096), SM90)
+    filecheck(
+        text,
+        """
+        CHECK: .entry k(
+        CHECK: ld.param
+        CHECK: st.global
+        CHECK: tensormap.replace.tile.global_address.global.b1024.b64 {{.*}}, {{%.*}};
+        CHECK: tensormap.replace.tile.global_dim.global.b1024.b32 {{.*}}, 1, {{%.*}};
+        CHECK: tensormap.replace.tile.global_stride.global.b1024.b64 {{.*}}, 0, {{%.*}};
+        CHECK: tensormap.replace.tile.swizzle_mode.global.b1024.b32 {{.*}}, 3;
+        CHECK: fence.proxy.tensormap::generic.release.gpu;
+        CHECK: fence.proxy.tensormap::generic.acquire.gpu {{.*}}, 128;
+        CHECK: cp.async.bulk.tensor.2d.shared::cluster.global
+        CHECK: tensormap.replace.tile.rank.shared::cta.b1024.b32 {{.*}}, {{%.*}};
+        CHECK: bar.warp.sync
+        CHECK: tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned {{.*}}, 128;
+        CHECK: ret;
+        """,
+    )

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tensor copies (TMA): each element lands in its place, and tensors and tiles without a map are refused."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.core import Layout, make_ordered_layout, plain_layout
+from tilefold.layout.algebra.integers import mul
+from tilefold.layout.algebra.inttuple import flatten_to_tuple
 from tilefold.layout.algebra.modes import group_modes
 from tilefold.layout.algebra.product import tile_to_shape
 from tilefold.layout.algebra.unknown import Unknown
@@ -13,7 +19,9 @@ from tilefold.layout.atoms.instructions import TensorCopy
 from tilefold.layout.atoms.tensor_copy import TENSOR_COPIES, tensor_copy_atom
 from tilefold.layout.atoms.wgmma_smem import wgmma_smem_atom
 from tilefold.layout.tiling.partition import local_tile
+from tilefold.layout.tma.launch_int import LaunchInt
 from tilefold.layout.tma.partition import multicast_mask, tma_partition
+from tilefold.layout.tma.recipe import MAP_ELEMENTS, MapRecipe
 from tilefold.layout.tma.tensor_map import TensorMap
 from tilefold.layout.tma.tma_copy import TmaCopy, make_tma_copy
 
@@ -52,6 +60,50 @@ def _cases(draw: st.DrawFn) -> tuple[TmaCopy, Layout, tuple[int, ...]] | None:
 @given(_cases())
 def test_every_element_lands_in_its_place(case: tuple[TmaCopy, Layout, tuple[int, ...]] | None) -> None:
     assert case is None or moves_tiles(*case)
+
+
+@given(_cases(), st.data())
+def test_maps_of_extents_and_strides_at_run_time(
+    case: tuple[TmaCopy, Layout, tuple[int, ...]] | None, data: st.DataObject
+) -> None:
+    """A copy that is made without some of the integers moves each element to its place once a launch has them, by the
+    map that its recipe gives then.
+    """
+    if case is None:
+        return
+    known, smem, tiler = case
+    shape, stride = (flatten_to_tuple(part) for part in (known.gmem.shape, known.gmem.stride))
+    hides = st.lists(st.booleans(), min_size=len(shape), max_size=len(shape))
+    hidden = (data.draw(hides), [step != 1 and hide for step, hide in zip(stride, data.draw(hides), strict=True)])
+
+    def replaced(make: Callable[[str, int], Any]) -> Layout:
+        """The tensor with what `make` gives for the name and the value of each integer that is hidden."""
+        parts: list[Any] = []
+        for part, (values, which) in enumerate(zip((shape, stride), hidden, strict=True)):
+            made = [make(f"v{part}{i}", x) if w else x for i, (x, w) in enumerate(zip(values, which, strict=True))]
+            parts.append(tuple(made))
+        return Layout(*parts)
+
+    try:
+        unknown = replaced(lambda _, value: Unknown(32, 4 if value % 4 == 0 else 1))
+        copy = make_tma_copy(known.instruction, unknown, smem, tiler, val_bits=32, multicast=known.multicast)
+        dimensions = copy.dimensions(replaced(lambda name, _: LaunchInt(name)))
+    except LayoutError as error:
+        if error.code not in (Code.TMA_BOX, Code.TENSOR_MAP, Code.DYNAMIC_UNSUPPORTED):
+            raise
+        return
+    dims, strides = tuple(extent for extent, _ in dimensions), tuple(mul(step, 4) for _, step in dimensions[1:])
+    recipe = MapRecipe("A", MAP_ELEMENTS["f32"], dims, strides, copy.box, copy.swizzle_bits)
+    values = {f"v{part}{i}": x for part, numbers in enumerate((shape, stride)) for i, x in enumerate(numbers)}
+    try:
+        placed = recipe.place(0, values)
+    except LayoutError as error:  # a mode that the copy could leave out where its extent or stride was known
+        if error.code is not Code.TENSOR_MAP:
+            raise
+        return
+    launched = replace(copy, gmem=Layout(shape, stride))
+    assert placed.map == launched.tensor_map()
+    assert moves_tiles(launched, smem, tiler)
 
 
 def test_modes_without_strides_that_share_a_dimension_are_refused() -> None:
