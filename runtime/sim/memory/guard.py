@@ -16,9 +16,9 @@ from xdsl.ir import Operation
 
 from ....base.errors import Code, LayoutError
 from ....dialects.tile.view_base import LayoutViewOp, TilingViewOp
-from ....dialects.tile.views import DomainOffsetOp
+from ....dialects.tile.views import CompositionOp, DomainOffsetOp
 from ....layout.algebra.axes import along
-from ....layout.algebra.core import Layout, LayoutLike, make_identity_layout
+from ....layout.algebra.core import Layout, LayoutLike, cosize, make_identity_layout, size
 from ....layout.algebra.integers import add
 from ....layout.algebra.inttuple import leaves, repeat_like, transform_leaves
 from ....layout.algebra.slicing import slice_and_offset
@@ -42,14 +42,26 @@ class Guard:
 
 
 def begin(op: LayoutViewOp, layout: Layout) -> Guard | None:
-    """The guard of a tensor under a ragged view, or one that begins further on; None for another view, or extents that
-    differ by lane.
+    """The guard of a tensor under a ragged view, one that begins further on, or one that goes on beyond the end; None
+    for another view, or extents that differ by lane.
     """
     is_ragged = isinstance(op, TilingViewOp) and op.ragged is not None
-    if not (is_ragged or isinstance(op, DomainOffsetOp)) or any(varies(n) for n in leaves(layout.shape)):
+    if not (is_ragged or isinstance(op, DomainOffsetOp) or _goes_on(op, layout)) or any(
+        varies(n) for n in leaves(layout.shape)
+    ):
         return None
     shape = transform_leaves(int, layout.shape)
     return Guard(make_identity_layout(shape), repeat_like(shape, 0), shape, is_ragged)
+
+
+def _goes_on(op: LayoutViewOp, layout: Layout) -> bool:
+    """Whether a view composes the tensor with a layout that names places beyond it."""
+    if not isinstance(op, CompositionOp):
+        return False
+    tiler, modes = op.tiler.data, [layout[mode] for mode in range(len(layout))]
+    parts = list(zip(tiler, modes, strict=False)) if isinstance(tiler, tuple) else [(tiler, layout)]
+    sizes = [(cosize(part), size(mode)) for part, mode in parts if isinstance(part, Layout)]
+    return any(type(places) is int and type(extent) is int and places > extent for places, extent in sizes)
 
 
 def viewed(op: LayoutViewOp, relayout: Relayout, guard: Guard, coords: Sequence[Value]) -> Guard | None:
@@ -96,7 +108,7 @@ def _axes(start: Any, shape: Any, path: tuple[int, ...] = ()) -> list[tuple[tupl
 
 def _fault(warp: Warp, op: Operation, guard: Guard, bad: Any) -> None:
     if anywhere(bad):
-        where = "in a ragged tile" if guard.is_ragged else "in a view that begins further on"
+        where = "in a ragged tile" if guard.is_ragged else "in a view that goes beyond it"
         text = f"the access is to a coordinate outside of the tensor's shape {guard.shape}, {where}"
         hint = (
             HINT
