@@ -169,6 +169,35 @@ def test_passes_can_be_chosen(tmp_path: Path, capsys: Capture) -> None:
     assert "kernels::double: 2 passes" in capsys.readouterr().out
 
 
+def test_a_pass_that_refuses_the_program_is_named(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["bisect", write(tmp_path), "-p", "fold-layouts,check-stage{stage=instr}"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out.endswith("pass 'check-stage' refuses the program\n")
+    assert "error[E2006]" in captured.err
+
+
+def test_programs_of_the_public_cute_ir_are_searched(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator does not run what one pass leaves, so that it and the next one are named together."""
+    passes = "cute-fold-static,cute-expand-ops,cute-to-base,gpu-to-ptx"
+    command = ["bisect", str(ROOT / "tests" / "mutants" / "programs" / "printed.cute"), "-p", passes]
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert "\n    as written: runs (" in out
+    assert "3 cute-to-base: the simulator cannot run it" in out
+    assert "4 gpu-to-ptx: same" in out
+
+    def wrong(module: ModuleOp) -> None:
+        *_, last = (op for op in module.walk() if op.name == "gpu.printf")
+        last.operands[0] = last.operands[1]
+
+    with planted(monkeypatch, "cute-to-base", wrong):
+        status = main(command)
+    captured = capsys.readouterr()
+    assert status == 1
+    assert "your kernel is right as it was written" in captured.out
+    assert "pass 'cute-to-base,gpu-to-ptx' changes the program" in captured.err
+
+
 def test_options_that_cannot_be_used(tmp_path: Path, capsys: Capture) -> None:
     assert main(["bisect", write(tmp_path), "--max-steps", "0"]) == 1
     assert "E4003" in capsys.readouterr().err
@@ -235,6 +264,8 @@ TURN = ["cp.async.commit_group", "cp.async.wait_group 0", "bar.sync 0"]
             "cp.async.wait_group 1 may not follow cp.async",
         ),
         ([*TURN[:2], "bar.sync 1", "fence.acq_rel.gpu"], "bar.sync 1 may not follow cp.async.wait_group 0 in line 5"),
+        (["ld.shared.b32 %r1, [%r2]", *TURN, "fence.acq_rel.gpu"], "the PTX has ld.shared.b32, which is none of the"),
+        (["ld.param.b32 %r1, [%r2]", "ld.local.b32 %r1, [%r2]", *TURN, "fence.acq_rel.gpu"], None),
         ([*TURN, "membar.gl", "fence.acq_rel.gpu"], "the PTX has membar.gl, which is none of the kernel's operations"),
     ],
 )
@@ -246,6 +277,16 @@ def test_the_text_follows_the_operations(lines: list[str], message: str | None) 
         assert not found
     else:
         assert any(message in text for text in found), found
+
+
+def test_the_number_of_a_barrier_may_be_known_to_the_launch_alone() -> None:
+    text = BARRIERS.replace("ptx.bar.sync 0", "ptx.bar.sync 0 plus %i").replace("%c8 step", "%c1 step")
+    program = load(Source("k.cute", text, text), "sm_80")
+    entry = next(op for op in program.module.walk() if isinstance(op, ptx.EntryOp))
+    for barrier in ("bar.sync %r1", "bar.sync 3"):
+        assert not discrepancies(entry, ptx_of(*TURN[:2], barrier, "fence.acq_rel.gpu"))
+    (found,) = discrepancies(entry, ptx_of(*TURN[:2], "bar.arrive 0", "fence.acq_rel.gpu"))[2:]
+    assert "bar.sync (a number) would" in str(found)
 
 
 def test_dropped_instructions_of_the_text_are_found(

@@ -50,14 +50,14 @@ EMITTED: tuple[Mutant, ...] = (
     ),
     _WARP.mutant(
         "emit: barrier of the block lost",
-        'w.emit(f"call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 {op.id.value.data})")',
+        'w.emit(f"call void @llvm.nvvm.barrier.cta.sync.aligned.all({_number(w, op)})")',
         "pass",
         "examples/hgemm.cute",
     ),
     _WARP.mutant(
         "emit: another barrier",
-        "aligned.all(i32 {op.id.value.data})",
-        "aligned.all(i32 {op.id.value.data + 1})",
+        "    first = op.id.value.data\n",
+        "    first = op.id.value.data + 1\n",
         "examples/hgemm.cute",
     ),
     _WARP.mutant(

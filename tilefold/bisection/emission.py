@@ -14,7 +14,7 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation
 
-from tilefold.dialects.ptx import EntryOp, PtxOp
+from tilefold.dialects.ptx import BarArriveOp, BarSyncOp, EntryOp, PtxOp
 
 _EFFECTS = re.compile(
     r"(ld|st|cp|bar|barrier|mbarrier|fence|membar|atom|red|mma|wgmma|ldmatrix|stmatrix|setmaxnreg|griddepcontrol"
@@ -34,6 +34,8 @@ _LINE = re.compile(
 _TARGET = re.compile(r"\$\w+")
 _OWN = re.compile(r"(ld|st)\.(local|param|const)")
 """Accesses that LLVM makes itself: to registers that it spills, to parameters, and to constants."""
+_ANY = "(a number)"
+"""Stands for a number that only a launch knows, or LLVM, where it folds it."""
 MAX_PATHS = 100_000
 """The most combinations of a place in the text and of states of the pattern that are looked at."""
 
@@ -129,10 +131,7 @@ class _Pattern:
             mnemonic = _mnemonic(op)
             if mnemonic is not None and _ORDERED.match(mnemonic):
                 end = self.state()
-                number = next((op.properties[key] for key in ("n", "id", "mask") if key in op.properties), None)
-                value = str(number.value.data) if isinstance(number, IntegerAttr) else ""
-                value = "" if len(value) > 9 else value  # a mask that the text has as a negative number
-                self.after[start][_numbered(mnemonic, value)] = end
+                self.after[start][_numbered(mnemonic, _number(op))] = end
                 start = end
             inner = [block for region in op.regions for block in region.blocks]
             if isinstance(op, scf.ForOp | scf.WhileOp):
@@ -184,18 +183,27 @@ def _order(name: str, entry: EntryOp, text: _Text) -> Iterator[Discrepancy]:
             continue
         written, line = text.names[place], text.lines[place]
         if _ORDERED.match(written):
-            if written not in allowed:
+            fitting = {written, f"{written.partition(' ')[0]} {_ANY}"}
+            if fitting.isdisjoint(allowed):
                 expected = f"; {' or '.join(allowed)} would" if allowed else ""
                 yield Discrepancy(name, f"{written} may not follow {before}{expected}", line)
                 return
-            states = frozenset(
-                pattern.closure({pattern.after[state][written] for state in states if written in pattern.after[state]})
-            )
+            after = {end for state in states for key, end in pattern.after[state].items() if key in fitting}
+            states = frozenset(pattern.closure(after))
             before = f"{written} in line {line}"
         for following in text.following[place]:
             if (following, states) not in seen:
                 seen.add((following, states))
                 todo.append((following, states, before))
+
+
+def _number(op: Operation) -> str:
+    """The number that the text has as the first operand of an instruction, as far as it is known."""
+    number = next((op.properties[key] for key in ("n", "id", "mask") if key in op.properties), None)
+    if isinstance(op, BarSyncOp | BarArriveOp) and op.offset is not None:
+        return _ANY
+    value = str(number.value.data) if isinstance(number, IntegerAttr) else ""
+    return "" if len(value) > 9 else value  # a mask that the text has as a negative number
 
 
 def _mnemonic(op: Operation) -> str | None:
@@ -204,5 +212,5 @@ def _mnemonic(op: Operation) -> str | None:
 
 def _numbered(name: str, operands: str) -> str:
     """An instruction with its first operand, where that is a number which must stay."""
-    number = re.match(r"\d+", operands)
+    number = re.match(rf"\d+|{re.escape(_ANY)}", operands)
     return f"{name} {number[0]}" if number is not None and _NUMBERED.match(name) else name
