@@ -2,7 +2,7 @@
 """The counters of a launch: instructions by mnemonic, and the cost of each memory access."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 
@@ -39,6 +39,16 @@ class AccessCount:
     transactions: int = 0
     minimum: int = 0
 
+    def __add__(self, other: "AccessCount") -> "AccessCount":
+        """The counts of two operations together, under the name of the first."""
+        return replace(
+            self,
+            requests=self.requests + other.requests,
+            threads=self.threads + other.threads,
+            transactions=self.transactions + other.transactions,
+            minimum=self.minimum + other.minimum,
+        )
+
     @property
     def excess(self) -> int:
         """Transactions beyond the minimum: bank conflicts, or wasted sectors of global memory."""
@@ -58,6 +68,23 @@ class Counters:
     accesses: tuple[AccessCount, ...] = ()
     steps: int = 0
     lines: Mapping[str, InstructionCount] = field(default_factory=lambda: MappingProxyType({}))
+
+    def by_place(self) -> list[AccessCount]:
+        """The accesses, those by one operation of the source to one memory together: a loop that is unrolled, or a copy
+        of many elements, has many.
+        """
+        places: dict[tuple[str, str, str, str, int], AccessCount] = {}
+        for access in self.accesses:
+            key = access.op, access.location, access.space, access.kind, access.width
+            places[key] = places[key] + access if key in places else access
+        return list(places.values())
+
+    def __str__(self) -> str:
+        parts = [f"{sum(count.warps for count in self.instructions.values())} instructions of warps"]
+        for name, (total, least) in (("wavefronts", self.wavefronts()), ("sectors", self.sectors())):
+            if total:
+                parts.append(f"{total} {name}" if total == least else f"{total} {name} where {least} would do")
+        return ", ".join(parts)
 
     def wavefronts(self) -> tuple[int, int]:
         """Shared-memory wavefronts of the whole launch, and the minimum."""

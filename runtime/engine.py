@@ -149,6 +149,11 @@ class RunResult:
     counters: Counters = field(default_factory=Counters)
     exact: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    def __repr__(self) -> str:
+        """One line, as a notebook shows the result of a launch."""
+        counted = f": {self.counters}" if self.counters.instructions or self.counters.accesses else ""
+        return f"<launch of {self.seconds * 1e3:.3g} ms{counted}>"
+
 
 ProgramT = TypeVar("ProgramT", contravariant=True)
 

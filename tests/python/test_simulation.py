@@ -129,3 +129,19 @@ def test_a_program_is_simulated_for_a_target_that_has_what_it_uses(tmp_path: Pat
     assert capsys.readouterr().out.count("ok") == 5
     assert main(["run", str(file), "--device", "sim", "--target", "sm_80"]) == 1
     assert "error[E2102]" in capsys.readouterr().err
+
+
+def test_the_result_of_a_launch_is_one_line() -> None:
+    x = np.arange(64, dtype=np.float32)
+
+    @cute.kernel
+    def doubled(A: cute.Tensor, B: cute.Tensor) -> None:
+        t, _, _ = cute.arch.thread_idx()
+        for n in cute.range_constexpr(2):
+            B[t + 32 * n] = A[t + 32 * n] * 2.0
+
+    run = doubled(x, np.zeros_like(x)).launch(grid=1, block=32, device="sim")
+    assert re.fullmatch(r"<launch of \S+ ms: 5 instructions of warps, 16 sectors>", repr(run))
+    assert len(run.counters.accesses) == 4
+    loads, stores = run.counters.by_place()
+    assert (loads.requests, loads.transactions, stores.transactions) == (2, 8, 8)

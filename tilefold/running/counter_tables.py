@@ -9,7 +9,8 @@ _UNITS = {"shared": "wavefronts", "global": "sectors"}
 
 
 def counters_text(counters: Counters, indent: str = "") -> str:
-    """The counts of a launch: a row for each instruction, then one for each operation that accesses memory.
+    """The counts of a launch: a row for each instruction, then one for each operation of the source that accesses
+    memory.
 
     Wavefronts are passes over the banks of shared memory, sectors 32 bytes of global memory; `least` is the
     smallest number that accesses of this width by as many threads can need.
@@ -17,7 +18,7 @@ def counters_text(counters: Counters, indent: str = "") -> str:
     instructions = [(name, str(count.warps), str(count.threads)) for name, count in counters.instructions.items()]
     lines = _table(("instruction", "by warps", "by threads"), instructions)
     if counters.accesses:
-        accesses = [_access(access) for access in counters.accesses]
+        accesses = [_access(access) for access in counters.by_place()]
         lines += ["", *_table(("access", "bytes", "by warps", "transactions", "least", ""), accesses)]
     return "".join(f"{indent}{line}".rstrip() + "\n" for line in lines)
 
