@@ -21,6 +21,7 @@ from .memory.undefined import Trace
 
 if TYPE_CHECKING:
     from .exact.patterns import Table
+    from .timeline import Timeline
     from .warp import Cluster
 
 MAP_BASE = 1 << 40
@@ -68,6 +69,8 @@ class Launch:
     """The tensor maps among the kernel's parameters, each at a multiple of their size after `MAP_BASE`."""
     forgiven: Forgiven = frozenset()
     """Faults of some operations, or of all where it is None, that do not end the launch: it goes on without harm."""
+    timeline: "Timeline | None" = None
+    """Who sees when warps run and wait, if anybody does."""
     resident: "list[Cluster]" = field(default_factory=lambda: [])
     """The clusters that have begun and not ended."""
     begun: "list[list[tuple[int, int]]]" = field(default_factory=lambda: [[]])

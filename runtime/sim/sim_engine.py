@@ -39,6 +39,7 @@ from .ordering.liveness import Watch
 from .ordering.schedule import run_cluster
 from .residency import Seats, take_turns
 from .rules import rule_of, runs_in_step
+from .timeline import Timeline
 from .translate import Code, Rule, RuleOf, Spaces, Texts, Translator
 from .warp import Block, Cluster, Warp
 
@@ -241,6 +242,7 @@ class SimEngine:
             forgiven=self.forgiven,
             exact=table,
             numbers=self.numbers,
+            timeline=self.journal if isinstance(self.journal, Timeline) else None,
         )
         races = self.races or in_step > 0  # nothing but the lack of races makes any order as good
         spaces = Spaces(

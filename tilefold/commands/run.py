@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH
-from tilefold.commands.launching import add_launch, add_repro, add_simulation, changes, check_limits, run_options
+from tilefold.commands.launching import (
+    add_launch,
+    add_repro,
+    add_simulation,
+    changes,
+    check_limits,
+    run_options,
+    simulation,
+)
 from tilefold.commands.options import (
     add_cache,
     add_file,
@@ -20,9 +28,11 @@ from tilefold.commands.options import (
     read_source,
 )
 from tilefold.messages import print_remarks
+from tilefold.output import write_output
 
 if TYPE_CHECKING:
     from tilefold.lowering import Program
+    from tilefold.running.launches import Launch
 
 _EPILOG = """\
 A file describes its runs by launches such as
@@ -47,6 +57,7 @@ examples:
   tilefold run kernel.cute                            on the GPU if there is one, else on the simulator
   tilefold run kernel.cute --stage all                on the simulator after every stage; all results must agree
   tilefold run kernel.cute --arg A=a.npy --save B=b.npy
+  tilefold run kernel.cute --timeline warps.json      what each warp waits for: open it at ui.perfetto.dev
   tilefold run kernel.cute --launch scale --grid 4 --fill 'A=arange' --fill 'B=poison' --check 'B == A * 2'
 
 A file with a host function, func.func @main, starts there: it prints, and launches kernels by gpu.launch_func.
@@ -87,6 +98,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repro(parser)
     parser.add_argument(
         "--counters", action="store_true", help="print the counters of the simulator: instructions, memory"
+    )
+    parser.add_argument(
+        "--timeline",
+        metavar="FILE",
+        help="simulate, and write when each warp runs, waits, stalls and copies, for Perfetto (trace events, JSON)",
     )
     add_remarks(parser)
     add_cache(parser)
@@ -135,7 +151,7 @@ def _run_host(args: argparse.Namespace, program: "Program") -> int:
     from tilefold.running.host_program import Host
     from tilefold.runtime.sim.sim_engine import SimEngine
 
-    for option in ("launch", "grid", "block", "arg", "fill", "check", "save", "counters"):
+    for option in ("launch", "grid", "block", "arg", "fill", "check", "save", "counters", "timeline"):
         if getattr(args, option):
             raise TilefoldError(
                 Code.CLI_VALUE, f"--{option} applies to run.launch only; this program begins on the host"
@@ -189,4 +205,26 @@ def _run_launches(args: argparse.Namespace, program: "Program") -> int:
     for launch in launches:
         passed &= session.run(launch, files=files, saves=saves)
     sys.stdout.flush()
+    if args.timeline is not None:
+        write_output(_timeline(args, program, launches), args.timeline)
     return 0 if passed else 1
+
+
+def _timeline(args: argparse.Namespace, program: "Program", launches: "Sequence[Launch]") -> str:
+    """When the warps of launches run and wait, by launching them once more under observation."""
+    from dataclasses import replace
+
+    from tilefold.profiling.perfetto import trace
+    from tilefold.runtime.sim.sim_engine import SimProgram
+    from tilefold.runtime.sim.timeline import Event, Timeline
+
+    target, seen = program.simulated_target("instr"), dict[str, Sequence[Event]]()
+    with program.explaining():
+        module = program.reached("instr", target)
+        for launch in launches:
+            arguments, config, engine = simulation(args, launch)
+            timeline = Timeline()
+            observed = replace(engine, journal=timeline)
+            observed.launch(SimProgram(module, launch.kernel), config, arguments.launchable())
+            seen[launch.label] = timeline.events
+    return trace(seen)

@@ -59,6 +59,8 @@ class Meeting:
             meet_block(self.block)
         else:
             meet_warps([offered or whole_snapshot(warp) for warp, _, _, offered in self.arrived], self.waiting)
+        if self.block.launch.timeline is not None:
+            self.block.launch.timeline.meets([(warp, barrier) for warp, _, barrier, _ in self.arrived])
         votes = [barrier.votes for _, _, barrier, _ in self.arrived if barrier.votes is not None]
         totals = sum(part.holding for part in votes), sum(part.threads for part in votes)
         for part in votes:
@@ -90,6 +92,7 @@ def run_cluster(cluster: Cluster, code: Code, order: Random | None, watch: Watch
     held: Held = []
     ended: list[Warp] = []
     event: Event | None = None
+    timeline = cluster.launch.timeline
     while _wake(held, ready) or ready:
         if event is not None and watch.running is not None:
             watch.note(watch.running, event)
@@ -98,7 +101,11 @@ def run_cluster(cluster: Cluster, code: Code, order: Random | None, watch: Watch
                 paused.clear()
         warp, run = ready.pop(0 if order is None else order.randrange(len(ready)))
         watch.running = warp
+        if timeline is not None:
+            timeline.runs(warp)
         event = next(run, None)
+        if timeline is not None:
+            timeline.pauses(warp, event)
         progress(cluster)
         if isinstance(event, Pause):
             paused.add(warp)
@@ -141,6 +148,9 @@ def run_cluster(cluster: Cluster, code: Code, order: Random | None, watch: Watch
 def _wake(held: Held, ready: list[tuple[Warp, Suspension]]) -> bool:
     """Moves the warps whose conditions hold to those that are ready; whether there are any."""
     woken = [entry for entry in held if entry[2].holds()]
+    for warp, _, until in woken:
+        if warp.launch.timeline is not None:
+            warp.launch.timeline.wakes(warp, until)
     held[:] = [entry for entry in held if entry not in woken]
     ready.extend((warp, run) for warp, run, _ in woken)
     return bool(woken)

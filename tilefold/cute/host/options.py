@@ -42,9 +42,7 @@ class CompileOptions:
         if self.opt_level not in _LEVELS:
             raise _refused(f"there is no level of optimisation {self.opt_level!r}", "the levels are 0 to 3")
         if self.assertions:
-            raise _refused(
-                "kernels check no assertions", "leave the option out; the simulator checks every access"
-            )
+            raise _refused("kernels check no assertions", "leave the option out; the simulator checks every access")
         if self.link_libraries:
             raise _refused("no libraries are linked to kernels", "leave the option out")
         if self.gpu_arch:

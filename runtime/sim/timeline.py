@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""When the warps of a launch run, wait and copy, in a simple model of time.
+
+A warp executes an operation a cycle, and waits as many cycles more as its accesses take wavefronts, or pairs of
+sectors, beyond the least. A barrier ends when the last warp has arrived, a wait for an mbarrier when the warp that ran
+last had come so far and its copies have landed, `LATENCY` cycles after they began. Loads and other warps on the
+multiprocessor cost nothing in the model, so it shows who waits for whom, and not how long a kernel takes.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .faults import Site
+from .memory import costs
+from .memory.arena import Arena
+from .memory.journal import Journal
+from .translate import Barrier, Pause, Until
+
+if TYPE_CHECKING:
+    from .warp import Warp
+
+LATENCY = 400
+"""The cycles that an asynchronous copy takes."""
+MAX_EVENTS = 200_000
+"""The most events that a timeline keeps: of the first blocks."""
+_BULK = "ptx.cp.async.bulk"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a warp of a block does from one cycle to another: `runs`, `waits`, `stalls` or `copies`."""
+
+    kind: str
+    text: str
+    block: tuple[int, int, int]
+    warp: int
+    begin: int
+    end: int
+    site: Site | None = None
+
+
+@dataclass(slots=True)
+class _State:
+    """A warp's time, and what it has begun: its copies in flight, each with its begin."""
+
+    time: int = 0
+    waits_since: int = 0
+    awaits: str = ""
+    copies: dict[int, tuple[Any, int]] = field(default_factory=dict[int, tuple[Any, int]])
+
+
+@dataclass(slots=True)
+class Timeline(Journal):
+    """An observer of a launch that keeps when its warps run and wait."""
+
+    events: list[Event] = field(default_factory=list[Event])
+    _states: "dict[Warp, _State]" = field(default_factory=lambda: {})
+    _began: int = 0
+    _stalled: int = 0
+    _latest: int = 0
+    _landed: int = 0
+    _spans: dict[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether it sees accesses warp by warp: always."""
+        return True
+
+    def begin(self, arena: Arena, places: list[tuple[NDArray[Any], int]], shared: Arena) -> None:
+        Journal.begin(self, arena, places, shared)
+        self.events.clear()
+        self._states.clear()
+        self._landed = self._latest = 0
+        self._spans = {"global": arena.span, "shared": shared.span}
+
+    def see(self, space: str, warp: "Warp", site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
+        lanes, at = warp.lane_numbers(), rows.astype(np.int64) * width % self._spans[space]
+        if len(lanes) == len(at) and not site.op.startswith(_BULK):
+            total, least = costs.wavefronts(at, lanes, width) if space == "shared" else costs.sectors(at, width)
+            lost = total - least if space == "shared" else (total - least) // 2
+            if lost:
+                why = "bank conflict" if space == "shared" else "scattered sectors"
+                self._add("stalls", why, warp, self._now(warp), self._now(warp) + lost, site)
+                self._stalled += lost
+        self._poll(warp, self._now(warp))
+
+    def runs(self, warp: "Warp") -> None:
+        """A warp goes on."""
+        self._began, self._stalled = warp.launch.steps, 0
+        self._states.setdefault(warp, _State())
+
+    def pauses(self, warp: "Warp", event: Barrier | Pause | Until | None) -> None:
+        """The warp has come to an operation where it gives way to others, or to its end."""
+        state, now, site = self._states[warp], self._now(warp), None if event is None else event.site
+        if isinstance(event, Until):
+            state.awaits = event.site.op if event.holds() else event.describe()[0]
+        if now > state.time:
+            self._add("runs", f"to {site.op}" if site is not None else "to the end", warp, state.time, now, site)
+        state.time = state.waits_since = self._latest = now
+        self._began, self._stalled = warp.launch.steps, 0
+        self._poll(warp, now)
+        if site is None:
+            for operation, since in state.copies.values():
+                self._add("copies", operation.site.op, warp, since, now, operation.site)
+
+    def meets(self, arrived: "Iterable[tuple[Warp, Barrier]]") -> None:
+        """All of these warps have arrived at a barrier."""
+        entries = list(arrived)
+        end = max(self._states[warp].waits_since for warp, _ in entries)
+        for warp, barrier in entries:
+            if barrier.waits:
+                self._waits(warp, f"barrier {barrier.id}", end, barrier.site)
+
+    def wakes(self, warp: "Warp", until: Until) -> None:
+        """The condition holds that a warp has waited for, such as a phase of an mbarrier."""
+        for other in warp.block.cluster.warps:
+            self._poll(other, self._states[other].time)
+        self._waits(warp, self._states[warp].awaits, max(self._latest, self._landed), until.site)
+
+    def _waits(self, warp: "Warp", what: str, end: int, site: Site) -> None:
+        state = self._states[warp]
+        state.time = max(end, state.waits_since)
+        if state.time > state.waits_since:
+            self._add("waits", what, warp, state.waits_since, state.time, site)
+
+    def _now(self, warp: "Warp") -> int:
+        return self._states[warp].time + warp.launch.steps - self._began + self._stalled
+
+    def _poll(self, warp: "Warp", now: int) -> None:
+        """Notes which copies of a warp have begun and ended. Where it waited for them itself, it stalls until then."""
+        copies = self._states[warp].copies
+        flying = {id(operation): operation for operation in (*warp.operations, *warp.loads, *warp.stores)}
+        landed = [copies.pop(number) for number in list(copies) if number not in flying]
+        for operation, since in landed:
+            self._add("copies", operation.site.op, warp, since, max(now, since + LATENCY), operation.site)
+        last = max((since + LATENCY for _, since in landed), default=0)
+        if any(operation.site.op.startswith(_BULK) for operation, _ in landed):
+            self._landed = max(self._landed, last)  # the warps that wait for an mbarrier wait for it
+        elif last > now:
+            self._add("stalls", "copies in flight", warp, now, last, landed[0][0].site)
+            self._stalled += last - now
+        for number, operation in flying.items():
+            copies.setdefault(number, (operation, now))
+
+    def _add(self, kind: str, text: str, warp: "Warp", begin: int, end: int, site: Site | None) -> None:
+        if len(self.events) < MAX_EVENTS:
+            self.events.append(Event(kind, text, warp.block.coordinate, warp.index, begin, max(end, begin + 1), site))

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Timelines: who waits for whom, stalls, copies in flight, and the form that Perfetto reads."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tilefold.compiler.frontend.params import expand
+from tilefold.runtime.engine import LaunchConfig
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.timeline import Event, Timeline
+
+from tests.kernels.harness import EXAMPLES
+from tests.profiling.kernels import CONFLICT, NAIVE, NEEDED
+from tilefold.cli import main
+from tilefold.lowering import load
+from tilefold.profiling.perfetto import trace
+from tilefold.running.filled_arguments import prepare
+from tilefold.running.launches import Changes, launches_of
+
+LATE = """\
+!g = !tile.tensor<f32, gmem, align<16>, "64:1">
+gpu.module @kernels {
+  tile.kernel @late(%A: !g) threads(64) {
+    %t = gpu.thread_id x
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c50 = arith.constant 50 : index
+    %c32 = arith.constant 32 : index
+    %first = arith.cmpi ult, %t, %c32 : index
+    scf.if %first {
+      scf.for %i = %c0 to %c50 step %c1 {
+        %v = tile.load %A(%t)
+        tile.store %v, %A(%t)
+      }
+    }
+    ptx.bar.sync 0
+    return
+  }
+}
+run.launch @kernels::@late grid(1) {
+  run.arg "A" : !g = "arange"
+}
+"""
+
+
+def events(text: str, name: str = "naive.cute") -> list[Event]:
+    program = load(expand(text, name, {}))
+    launch = launches_of(program.module, program.source, Changes())[0]
+    arguments = prepare(launch, {}, seed=0, max_bytes=1 << 30)
+    module, timeline = program.reached("instr", program.simulated_target("instr")), Timeline()
+    engine = replace(SimEngine(), journal=timeline)
+    config = LaunchConfig(launch.grid, launch.block)
+    engine.launch(SimProgram(module, launch.kernel), config, arguments.launchable())
+    return timeline.events
+
+
+def test_the_warp_that_comes_first_waits_at_the_barrier_for_the_other() -> None:
+    found = events(LATE)
+    (wait,) = [event for event in found if event.kind == "waits"]
+    assert (wait.warp, wait.text) == (1, "barrier 0")
+    assert wait.site is not None
+    assert wait.site.line == 16
+    late = next(event for event in found if event.kind == "runs" and event.warp == 0)
+    assert wait.end == late.end
+    assert wait.end - wait.begin >= 2 * 50
+
+
+def test_bank_conflicts_are_stalls_at_their_lines() -> None:
+    found = [event for event in events(NAIVE) if event.kind == "stalls"]
+    assert {event.site.line for event in found if event.site is not None} == {CONFLICT}
+    assert {event.end - event.begin for event in found} == {31}
+    assert len(found) == 2 * 8 * 4
+
+
+def test_slices_of_a_warp_do_not_overlap() -> None:
+    last: dict[tuple[object, int], int] = {}
+    for event in sorted(events(NAIVE), key=lambda event: event.begin):
+        if event.kind in ("runs", "waits"):
+            key = event.block, event.warp
+            assert event.begin >= last.get(key, 0)
+            last[key] = event.end
+    assert len(last) == 16
+    meet = {event.end for event in events(NAIVE) if event.site is not None and event.site.line == NEEDED}
+    assert meet
+
+
+@pytest.mark.parametrize("name", ["hgemm", "tma_copy"])
+def test_copies_are_in_flight_from_their_begin_to_the_wait(name: str) -> None:
+    path = next(path for path in EXAMPLES if path.stem == name)
+    copies = [event for event in events(path.read_text(), path.name) if event.kind == "copies"]
+    assert copies
+    assert all("cp" in event.text for event in copies)
+    assert max(event.end - event.begin for event in copies) > 1
+
+
+def test_warps_wait_for_mbarriers() -> None:
+    path = next(path for path in EXAMPLES if path.stem == "tma_copy")
+    waits = [event for event in events(path.read_text(), path.name) if event.kind == "waits"]
+    assert any("mbarrier" in event.text for event in waits)
+
+
+def test_the_command_writes_trace_events(tmp_path: Path) -> None:
+    path, out = tmp_path / "late.cute", tmp_path / "late.json"
+    path.write_text(LATE)
+    assert main(["run", str(path), "--device", "sim", "--timeline", str(out)]) == 0
+    records = json.loads(out.read_text())["traceEvents"]
+    names = {record["args"]["name"] for record in records if record["ph"] == "M"}
+    assert {"kernels::late: block (0,0,0)", "warp 0", "warp 1"} <= names
+    slices = [record for record in records if record["ph"] == "X"]
+    assert all(record["dur"] > 0 and record["ts"] >= 0 for record in slices)
+    assert any(record["name"] == "barrier 0" and record["args"]["at"].endswith("late.cute:16:5") for record in slices)
+    copies = json.loads(trace({"k": [Event("copies", "cp.async", (0, 0, 0), 0, 3, 9)]}))["traceEvents"]
+    assert [(record["ph"], record["ts"]) for record in copies if record["ph"] in "be"] == [("b", 3), ("e", 9)]
