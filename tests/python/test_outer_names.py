@@ -87,6 +87,50 @@ def test_a_cell_that_changes_a_name(change: str, cells: Callable[..., Any]) -> N
     assert launched(kernel) == CHANGES[change]
 
 
+HOST = """
+@cute.jit
+def host(out: cute.Tensor):
+    kernel(out).launch(grid=1, block=1, device="sim")
+
+class Operation:
+    @cute.kernel
+    def kernel(self, out: cute.Tensor):
+        out[0] = helper(cute.Float32(2))
+
+    @cute.jit
+    def __call__(self, out: cute.Tensor):
+        self.kernel(out).launch(grid=1, block=1, device="sim")
+"""
+
+
+def test_host_functions_and_compiled_ones_launch_what_the_cells_say(cells: Callable[..., Any]) -> None:
+    cells(TEXT)
+    made, out = cells(HOST), np.zeros(1, np.float32)
+    operation = made.Operation()
+    compiled = [cute.compile(function, out) for function in (made.host, operation)]
+
+    def results() -> list[float]:
+        found: list[float] = []
+        for call in (made.host, operation, *compiled):
+            call(out)
+            found.append(float(out[0]))
+        return found
+
+    before = results()
+    assert before[:2] == before[2:]
+    kept = [function.kernels[0] for function in compiled]
+    assert results() == before
+    assert [function.kernels[0] for function in compiled] == kept
+    for change in ("FACTOR = 5.0", "def helper(x):\n    return x * 11.0"):
+        cells(change)
+        after = results()
+        assert after[:2] == after[2:]
+        assert all(now != earlier for now, earlier in zip(after, before, strict=True))
+        before = after
+    cells("@cute.kernel\ndef kernel(out):\n    out[0] = 77.0")
+    assert results() == [77.0, before[1], 77.0, before[1]]
+
+
 def test_a_variable_of_the_function_around() -> None:
     factor, held = 2.0, SimpleNamespace(n=1)
 

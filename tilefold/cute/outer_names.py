@@ -9,7 +9,7 @@ microsecond.
 import copy
 import dataclasses
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from operator import itemgetter
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -22,17 +22,21 @@ _LIBRARIES = {"tilefold", "xdsl", "numpy", "torch", "jax", "cupy", *sys.stdlib_m
 
 
 class OuterNames:
-    """The names that a function reads, with the values that they have now."""
+    """The names that functions read, with the values that they have now; `in_place` values are compared that change
+    in place, too, such as lists.
+    """
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, *functions: FunctionType, in_place: bool = True) -> None:
         self._spaces: dict[int, tuple[Mapping[str, Any], set[str]]] = {}
         self._cells: list[CellType] = []
         self._seen: set[int] = set()
-        self._collect(function)
+        for function in functions:
+            self._collect(function)
         # each name twice, since the getter of one name alone gives no tuple, whose comparison begins with identity
         self._getters = [(itemgetter(*names, *names), space) for space, names in self._spaces.values() if names]
-        self._kept = [_kept(get(space)) for get, space in self._getters]
-        self._contents = tuple(_kept(_held(cell)) for cell in self._cells)
+        keep: Callable[[Any], Any] = _kept if in_place else lambda value: value
+        self._kept = [keep(get(space)) for get, space in self._getters]
+        self._contents = tuple(keep(_held(cell)) for cell in self._cells)
 
     @property
     def have_changed(self) -> bool:

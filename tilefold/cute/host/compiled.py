@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from xdsl.ir import Operation, SSAValue
@@ -18,6 +19,7 @@ from tilefold.runtime.cuda.direct import Args, Launch
 from tilefold.runtime.cuda.launcher import Launcher
 
 from ..debuggable import shown
+from ..outer_names import OuterNames
 from ..parameters import Signature
 from ..program import CompiledKernel
 from .arguments import HostArguments
@@ -67,7 +69,7 @@ class CompiledFunction:
     """A compiled function of the host. A call takes the arguments that are not `cute.Constexpr`.
 
     For arguments of other types than it was compiled for, or other numbers where it had asked for one, the function is
-    compiled again.
+    compiled again; so it is where a global or outer variable that it, its kernels or their helpers read was assigned.
     """
 
     function: Callable[..., Any]
@@ -76,6 +78,7 @@ class CompiledFunction:
     options: CompileOptions
     _count: int = -1
     """The arguments of a call that gives all of them by position, as soon as it is known."""
+    _outer: OuterNames | None = None
     _types: dict[str, TensorType] = field(default_factory=lambda: {})
     _variants: dict[tuple[object, ...], list[_Variant]] = field(default_factory=lambda: {})
 
@@ -85,6 +88,8 @@ class CompiledFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Launches what the function launches. Raises what tracing it and its launches raise."""
         try:
+            if self._outer is not None and self._outer.have_changed:
+                self._forget()
             if not self.signature.is_plain:
                 self._run(self.signature.given(args, kwargs))
                 return
@@ -184,4 +189,12 @@ class CompiledFunction:
         trace.run(self.function)
         made = _Variant(tuple(trace.steps), trace.guards, trace.constants, bound.slots)
         self._variants.setdefault(tuple(bound.key), []).append(made)
+        read = [f for f in (self.function, *trace.functions) if isinstance(f, FunctionType)]
+        self._outer = OuterNames(*read, in_place=False)
         return made
+
+    def _forget(self) -> None:
+        """Forgets what was compiled with other values of outer names."""
+        self._outer = None
+        self._variants.clear()
+        vars(self).pop("_launcher", None)

@@ -175,6 +175,7 @@ class HostKernelCall:
         arguments = {name: _argument(host, value, annotations[name]) for name, value in self.given.items()}
         bounds = LaunchBounds(block, o.min_blocks or min_blocks, o.max_registers, o.cluster, o.non_portable)
         traced = trace(kernel.rewritten, arguments, bounds, o.name, o.contract)
+        host.functions.append(kernel.function)
         built = kernel.built_for_host(traced, host.compilation)
         sizes = as_tuple(grid)
         if not 1 <= len(sizes) <= 3:

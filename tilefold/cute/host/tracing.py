@@ -45,14 +45,15 @@ class HostTrace:
     """One call of a function of the host.
 
     `steps` are the launches, and the operations that print, in order; where it is `eager` they are executed at once.
-    `compilation` says how kernels are compiled. `guards` are the values whose numbers the function has asked for: what
-    it did holds for these numbers.
+    `functions` are those of the kernels, `compilation` says how these are compiled. `guards` are the values whose
+    numbers the function has asked for: what it did holds for these numbers.
     """
 
     bound: HostArguments
     eager: bool
     compilation: Compilation = USUAL
     steps: "list[HostLaunch | Operation]" = field(default_factory=lambda: [])
+    functions: list[Callable[..., Any]] = field(default_factory=lambda: [])
     guards: dict[SSAValue, int | float | bool] = field(default_factory=lambda: {})
     constants: dict[SSAValue, int | float | bool] = field(default_factory=lambda: {})
 
