@@ -20,6 +20,8 @@ ALLOW_SLOWER = "TILEFOLD_ALLOW_SLOWER"
 """Whether kernels are accepted that the assembler makes slower than they are written: 1 or 0."""
 LINE_INFO = "TILEFOLD_LINE_INFO"
 """Whether compiled kernels name the lines of their source, for profilers and debuggers: 1 or 0."""
+SIM_PROCESSES = "TILEFOLD_SIM_PROCESSES"
+"""How many processes the simulator may use for the blocks of a launch; by default as many as there are cores."""
 SIM_RACES = "TILEFOLD_SIM_RACES"
 """Whether the simulator looks for data races where a launch in Python does not say: 1 or 0."""
 
@@ -66,6 +68,14 @@ def writes_lines() -> bool:
 def looks_for_races() -> bool:
     """Whether the simulator looks for data races. TilefoldError (E4003) for what is not 0 or 1."""
     return _switch(SIM_RACES, "1", "0 does not look for races")
+
+
+def simulator_processes() -> int | None:
+    """How many processes the simulator may use; None where it chooses. TilefoldError (E4003) for no number above 0."""
+    text = os.environ.get(SIM_PROCESSES, "")
+    if text and (not text.isdecimal() or not 0 < int(text[:9]) <= 1024):
+        raise TilefoldError(Code.CLI_VALUE, f"{SIM_PROCESSES}={text[:40]} is no number from 1 to 1024", "1 uses one")
+    return int(text) if text else None
 
 
 def _switch(name: str, default: str, hint: str) -> bool:

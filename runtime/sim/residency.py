@@ -78,3 +78,17 @@ def take_turns(begin: Iterable[Cluster], seats: Seats, order: Random | None) -> 
             running.append(cluster)
         else:
             free.append(cluster.seat)
+
+
+def clusters_of(blocks: int, size: int) -> list[tuple[int, int]]:
+    """The clusters of `size` blocks in their order: the number of each among those of its size, and its size. Where
+    these do not make up all blocks, ever smaller ones follow.
+    """
+    clusters: list[tuple[int, int]] = []
+    done = 0
+    while done < blocks:
+        while size > blocks - done:
+            size //= 2
+        clusters.append((done // size, size))
+        done += size
+    return clusters

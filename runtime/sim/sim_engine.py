@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The simulator as an engine: kernels as xDSL modules, at any of the executable stages."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +24,7 @@ from ..counters import Counters
 from ..engine import Argument, LaunchConfig, RunResult, TensorArgument
 from ..errors import LaunchError
 from ..options import Cooperative, RunOptions
+from ..settings import simulator_processes
 from .bound_arguments import Binding, bind
 from .budget import Budget, Completion
 from .faults import SimulationError, Site, site_of
@@ -37,7 +39,7 @@ from .memory.undefined import Trace, UndefinedReadError, agreed
 from .ordering.entries import MAX_THREADS
 from .ordering.liveness import Watch
 from .ordering.schedule import run_cluster
-from .residency import Seats, take_turns
+from .residency import Seats, clusters_of, take_turns
 from .rules import rule_of, runs_in_step
 from .timeline import Timeline
 from .translate import Code, Rule, RuleOf, Spaces, Texts, Translator
@@ -50,6 +52,8 @@ GLOBAL_BASE = 0x7F00_0000_0000
 """Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""
 GLOBAL_GUARD = 1 << 20
 """Bytes between two arguments, so that an index that is a little too large meets no other argument."""
+_WORTH_PROCESSES = 1.0
+"""Seconds that blocks take in one process, by the first ones, from which on several are worth it."""
 _LANES_IN_STEP = 2048
 """How many threads run in step at most, where a block has no more: NumPy's calls take about as long for fewer."""
 SHARED_BASE = 1024
@@ -106,8 +110,8 @@ class SimEngine:
     looks for unordered accesses, at some cost. `sink` receives the text that the kernel prints; None is stdout.
     `texts` has the functions for PTX as text. `journal` sees accesses. `forgiven` are faults of operations
     that do not end a launch. So many `resident` blocks run at the same time, in whole clusters, or all blocks of a
-    cooperative launch. With `exact` floating-point numbers are exact ones; `numbers` looks for those
-    that go wrong.
+    cooperative launch. With `exact` floating-point numbers are exact ones; `numbers` looks for those that go wrong.
+    Blocks that run in step are shared out to as many `processes`; None is one for each core, where it is worth it.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -122,6 +126,7 @@ class SimEngine:
     resident: int = 1
     exact: bool = False
     numbers: bool = False
+    processes: int | None = field(default_factory=simulator_processes)
 
     @classmethod
     def of(
@@ -268,7 +273,7 @@ class SimEngine:
             self._build(launch, seats, bindings, site_of(kernel))
             watch = Watch(launch, seats.digest, translator.accesses)
             try:
-                self._run(launch, seats, code, translator.initial, watch)
+                self._run(launch, seats, code, translator, watch)
             except KeyboardInterrupt as interrupt:
                 interrupt.add_note(f"simulator: {watch.where()}")
                 raise
@@ -307,48 +312,49 @@ class SimEngine:
         for binding in bindings:
             spaces.global_.arena.fill(binding.offset, binding.argument.storage, binding.argument.initialised)
 
-    def _run(self, launch: Launch, seats: Seats, code: Code, initial: list[object], watch: Watch) -> None:
-        """Runs the clusters, as many at the same time as there are seats."""
+    def _run(self, launch: Launch, seats: Seats, code: Code, translator: Translator, watch: Watch) -> None:
+        """Runs the clusters, as many at the same time as there are seats; those that run in step on several processes,
+        where that takes less time.
+        """
         config = launch.config
         order = None if self.seed is None else Random(self.seed)
-        clusters = _clusters(config.blocks, launch.in_step or prod(config.cluster))
+        clusters = clusters_of(config.blocks, launch.in_step or prod(config.cluster))
         if order is not None and self.shuffle_blocks:
             clusters = order.sample(clusters, len(clusters))
         runs: dict[Cluster, Iterator[None]] = {}
 
-        def begin() -> Iterator[Cluster]:
-            for number, size in clusters:
+        def begin(part: list[tuple[int, int]]) -> Iterator[Cluster]:
+            for number, size in part:
                 cluster = Cluster(launch, number, size, launch.tick(), seats.taken)
                 watch.begun += size
                 seats.spaces.shared.reset()
                 for rank in range(1 if launch.in_step else size):
                     block = Block(cluster, launch.coordinate(number * size + rank), rank)
                     if launch.in_step:
-                        Warp(block, 0, size * config.threads, list(initial))
+                        Warp(block, 0, size * config.threads, list(translator.initial))
                         continue
                     for index in range(-(-config.threads // WARP)):
-                        Warp(block, index, min(WARP, config.threads - index * WARP), list(initial))
+                        Warp(block, index, min(WARP, config.threads - index * WARP), list(translator.initial))
                 launch.tick()  # accesses come after the begin of every block
                 runs[cluster] = run_cluster(cluster, code, order, watch)
                 yield cluster
 
-        for cluster in take_turns(begin(), seats, order):
-            if next(runs[cluster], self) is self:
-                del runs[cluster]
+        def run(part: list[tuple[int, int]]) -> None:
+            for cluster in take_turns(begin(part), seats, order):
+                if next(runs[cluster], self) is self:
+                    del runs[cluster]
 
+        if launch.in_step and len(clusters) > 2 and self.processes != 1:
+            began = time.perf_counter()
+            run(clusters[:1])
+            clusters = clusters[1:]
+            if self.processes is not None or (time.perf_counter() - began) * len(clusters) > _WORTH_PROCESSES:
+                from .processes import Ledger, share_out
 
-def _clusters(blocks: int, size: int) -> list[tuple[int, int]]:
-    """The clusters of `size` blocks in their order: the number of each among those of its size, and its size. Where
-    these do not make up all blocks, ever smaller ones follow.
-    """
-    clusters: list[tuple[int, int]] = []
-    done = 0
-    while done < blocks:
-        while size > blocks - done:
-            size //= 2
-        clusters.append((done // size, size))
-        done += size
-    return clusters
+                ledger = Ledger(launch, code.site, seats.spaces.global_, translator)
+                share_out(clusters, self.processes or os.cpu_count() or 1, run, ledger)
+                return
+        run(clusters)
 
 
 def _rule_in_step(kind: type[Operation]) -> Rule | None:

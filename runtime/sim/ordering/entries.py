@@ -39,6 +39,18 @@ MAX_THREADS = ASYNC - 1
 Entries = NDArray[np.int64]
 
 
+def horizon_of(warp: "Warp") -> Any:
+    """A time before which all active lanes know all accesses of their cluster; where blocks run in step, maybe one for
+    each, an array (active, 1).
+    """
+    if not isinstance(warp.horizon, int):
+        return warp.select(warp.horizon)[:, None]
+    if warp.own and warp.active and warp.active_lanes is not None and warp.active_lanes[0] == warp.active_lanes[-1]:
+        own = warp.own.get(int(warp.active_lanes[0]))
+        return warp.horizon if own is None else max(own.horizon, warp.horizon)
+    return warp.horizon
+
+
 def known_until(
     warp: "Warp", lanes: NDArray[Any], entries: Entries, over: "NDArray[np.bool_] | None" = None
 ) -> NDArray[np.int64]:

@@ -30,6 +30,7 @@ from .entries import (
     SEVERAL_LANES,
     SEVERAL_WARPS,
     Entries,
+    horizon_of,
     known_until,
     of_own_block,
     place_of,
@@ -106,6 +107,11 @@ class RaceShadow:
             self._refine(width)
         return (self._write_rows[width][rows] != 0).any(axis=1)
 
+    def since(self, time: int) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
+        """The bytes of a granule, and those granules that have been written and read since a time."""
+        written, read = self._writes >= time << 32, (self._reads >= time << 32).any(axis=0)
+        return self._granule, np.flatnonzero(written), np.flatnonzero(read)
+
     def by_async(self, rows: NDArray[Any], width: int) -> NDArray[np.bool_]:
         """Which rows the async proxy has written last."""
         return (self._write_rows[width][rows] & PROXIED != 0).all(axis=1)
@@ -130,7 +136,7 @@ class RaceShadow:
         """Which entries are not ordered before the access that the active lanes make now; None if all are. Where that
         is `atomic`, atomic entries need no order; those that are `over` need only be that, not visible.
         """
-        horizon = _horizon(warp)
+        horizon = horizon_of(warp)
         if self._forgets:
             bad = entries >= horizon << 32
         elif not entries.any():
@@ -190,7 +196,7 @@ class RaceShadow:
 
     def _first_of_more(self, warp: "Warp", rows: NDArray[Any], entries: Entries, atomic: bool) -> Conflict | None:
         """The first conflict with a write that later atomic ones have taken the place of."""
-        horizon, start = _horizon(warp), 0 if self._forgets else warp.block.cluster.start
+        horizon, start = horizon_of(warp), 0 if self._forgets else warp.block.cluster.start
         if not self._forgets and len(warp.launch.begun) > 1:
             horizon = start  # another cluster may have written since
         known: set[int] = set()
@@ -242,7 +248,7 @@ class RaceShadow:
         tables = self._read_rows[width]
         if len(tables) == 1:
             entries = tables[0, rows]
-        elif self._forgets and not (self._latest_rows[width][rows] >= _horizon(warp) << 32).any():
+        elif self._forgets and not (self._latest_rows[width][rows] >= horizon_of(warp) << 32).any():
             return None
         else:  # the reads of one granule in each table stand together
             entries = np.moveaxis(tables[:, rows], 0, 2).reshape(len(rows), -1)
@@ -380,18 +386,6 @@ class RaceShadow:
         if lost.any():  # lanes of this request write the same bytes
             return replace(_first(lost[:, None], table[rows], True, 1), time=0)
         return None
-
-
-def _horizon(warp: "Warp") -> Any:
-    """A time before which all active lanes know all accesses of their cluster; where blocks run in step, maybe one for
-    each, an array (active, 1).
-    """
-    if not isinstance(warp.horizon, int):
-        return warp.select(warp.horizon)[:, None]
-    if warp.own and warp.active and warp.active_lanes is not None and warp.active_lanes[0] == warp.active_lanes[-1]:
-        own = warp.own.get(int(warp.active_lanes[0]))
-        return warp.horizon if own is None else max(own.horizon, warp.horizon)
-    return warp.horizon
 
 
 def _first(conflict: NDArray[np.bool_], entries: Entries, with_write: bool, width: int) -> Conflict:

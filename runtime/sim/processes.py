@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Clusters of a launch on several processes: each is a copy of this one, simulates some of them, and hands back what
+they wrote and what they cost.
+
+The outcome is that of one process, where none accesses bytes that the clusters of another write. Where one does, and
+where a process does not come to its end, OutOfStepError says that nothing may be used.
+"""
+
+import os
+import pickle
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .faults import Site
+from .launch import Launch, OutOfStepError
+from .memory.arena import READY
+from .memory.spaces import Space
+from .translate import Translator
+
+Clusters: TypeAlias = list[tuple[int, int]]
+"""Clusters by number and size."""
+
+
+def can_share() -> bool:
+    """Whether this process may be copied: only with a single thread are all locks free in the copy."""
+    return sys.platform == "linux" and threading.active_count() == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The work of a process: its steps, executions and costs of accesses, and the granules of global memory, of so many
+    bytes each, that it has written and read, with the bytes of the former.
+    """
+
+    counts: NDArray[np.int64]
+    granule: int
+    written: NDArray[np.int64]
+    read: NDArray[np.int64]
+    data: NDArray[np.uint8]
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The counters and the global memory of a launch, by which processes tell what they have done."""
+
+    launch: Launch
+    site: Site
+    space: Space
+    translator: Translator
+    _before: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    _began: int = 0
+
+    def begin(self) -> None:
+        """Begins the work that is shared out."""
+        self._before, self._began = self._counts(), self.launch.tick()
+
+    def share(self) -> Share:
+        """What this process has done since."""
+        assert self.space.shadow is not None
+        granule, written, read = self.space.shadow.since(self._began)
+        data = self.space.arena.data[1].reshape(-1, granule)[written]
+        return Share(self._counts() - self._before, granule, written, read, data)
+
+    def add(self, share: Share) -> None:
+        """Takes over what another process has done. SimulationError (E3210) beyond the budget."""
+        steps, *counts = share.counts.tolist()
+        self.launch.spend(steps, self.site)
+        numbers = iter(counts)
+        for counter, names in self._counters():
+            for name in names:
+                setattr(counter, name, getattr(counter, name) + next(numbers))
+        arena = self.space.arena
+        arena.data[1].reshape(-1, share.granule)[share.written] = share.data
+        arena.state[1].reshape(-1, share.granule)[share.written] = READY
+
+    def _counts(self) -> NDArray[np.int64]:
+        counts = [getattr(counter, name) for counter, names in self._counters() for name in names]
+        return np.array([self.launch.steps, *counts], np.int64)
+
+    def _counters(self) -> Iterator[tuple[object, tuple[str, ...]]]:
+        """The counters of blocks and of accesses, with the names of their numbers."""
+        for executions in {id(part): part for _, part in self.translator.issued}.values():
+            yield executions, ("warps", "threads")
+        for access in self.translator.accesses:
+            yield access, ("requests", "threads", "transactions", "minimum")
+
+
+@dataclass(slots=True)
+class _Process:
+    """A copy of this process that simulates clusters, and the end of its pipe."""
+
+    number: int
+    pipe: int
+    ended: bool = False
+
+    def share(self) -> Share:
+        """What it has done, once it has ended. OutOfStepError where it has failed."""
+        with os.fdopen(os.dup(self.pipe), "rb") as stream:
+            content = stream.read()
+        status = os.waitpid(self.number, 0)[1]
+        self.ended = True
+        if status:
+            raise OutOfStepError(always=False)
+        share = pickle.loads(content)  # the bytes are those of our own copy
+        assert isinstance(share, Share)
+        return share
+
+    def close(self) -> None:
+        """Ends it, if it has not ended."""
+        os.close(self.pipe)
+        if not self.ended:
+            os.kill(self.number, signal.SIGKILL)
+            os.waitpid(self.number, 0)
+
+
+def share_out(clusters: Clusters, count: int, run: Callable[[Clusters], None], ledger: Ledger) -> None:
+    """Runs clusters in so many processes, this one among them: each has some that follow each other. Where this process
+    may not be copied, it runs all of them.
+    """
+    count = min(count, len(clusters)) if can_share() else 1
+    borders = [len(clusters) * number // count for number in range(count + 1)]
+    parts = [clusters[first:last] for first, last in pairwise(borders)]
+    ledger.begin()
+    processes: list[_Process] = []
+    try:
+        for part in parts[1:]:
+            processes.append(_begin(part, run, ledger))
+        run(parts[0])
+        shares = [ledger.share(), *[process.share() for process in processes]]
+    finally:
+        for process in processes:
+            process.close()
+    _refuse_conflicts(shares, ledger.space.arena.span)
+    for share in shares[1:]:
+        ledger.add(share)
+
+
+def _begin(part: Clusters, run: Callable[[Clusters], None], ledger: Ledger) -> _Process:
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # the threads of NumPy's library, which provides for copies
+        number = os.fork()
+    if number:
+        os.close(writing)
+        return _Process(number, reading)
+    status = 1
+    with suppress(BaseException):
+        run(part)
+        with os.fdopen(writing, "wb") as stream:
+            pickle.dump(ledger.share(), stream)
+        status = 0
+    os._exit(status)
+
+
+def _refuse_conflicts(shares: Sequence[Share], size: int) -> None:
+    """OutOfStepError where a process has accessed a byte that another one has written."""
+    granule = min(share.granule for share in shares)
+    written, read = np.zeros(size // granule, bool), np.zeros(size // granule, bool)
+    for share in shares:
+        writes, reads = (_marks(size, share.granule, which, granule) for which in (share.written, share.read))
+        if (writes & (written | read)).any() or (reads & written).any():
+            raise OutOfStepError(always=False)
+        written |= writes
+        read |= reads
+
+
+def _marks(size: int, granule: int, which: NDArray[np.int64], unit: int) -> NDArray[np.bool_]:
+    """Granules by their numbers as marks of units, which are no larger."""
+    marks = np.zeros(size // granule, bool)
+    marks[which] = True
+    return np.repeat(marks, granule // unit)

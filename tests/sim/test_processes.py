@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Blocks on several processes against those of one: the same results, counters and faults, and no process is left."""
+
+import os
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from tilefold.base.errors import TilefoldError
+from tilefold.runtime import settings
+from tilefold.runtime.sim import processes
+from tilefold.runtime.sim.faults import SimulationError
+from tilefold.runtime.sim.launch import OutOfStepError
+from tilefold.runtime.sim.processes import Clusters, can_share, share_out
+from tilefold.runtime.sim.sim_engine import SimEngine
+
+from tests.sim.harness import entry, launch
+
+BLOCKS = 320
+"""Of one warp each: five clusters of blocks in step."""
+
+
+@pytest.fixture(autouse=True)
+def shares(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of processes that were asked for; copies are allowed beside the idle threads of a test runner."""
+    asked: list[int] = []
+
+    def counted(clusters: Clusters, count: int, *rest: Any) -> None:
+        asked.append(count)
+        share_out(clusters, count, *rest)
+
+    monkeypatch.setattr(processes, "can_share", lambda: True)
+    monkeypatch.setattr(processes, "share_out", counted)
+    return asked
+
+
+def kernel(index: str) -> str:
+    """Each thread adds 1 to its element of A, and stores the sum in B at %to, which `index` computes."""
+    return entry(
+        f"""
+      %t = gpu.thread_id x
+      %b = gpu.block_id x
+      %c1 = arith.constant 1 : index
+      %c4 = arith.constant 4 : index
+      %c32 = arith.constant 32 : index
+      %last = arith.constant {BLOCKS - 1} : index
+      %one = arith.constant 1 : i32
+      %first = arith.muli %b, %c32 : index
+      %g = arith.addi %first, %t : index
+      %from = arith.muli %g, %c4 : index
+      %p = ptx.ptr_add %A, %from : !ptx.ptr<global>, index -> !ptx.ptr<global>
+      %v = ptx.ld %p align 4 : !ptx.ptr<global> -> i32
+      %sum = arith.addi %v, %one : i32
+      {index}
+      %o = arith.muli %to, %c4 : index
+      %q = ptx.ptr_add %B, %o : !ptx.ptr<global>, index -> !ptx.ptr<global>
+      ptx.st %sum, %q align 4 : i32, !ptx.ptr<global>""",
+        "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16",
+    )
+
+
+OWN = "%to = arith.addi %g, %c1 : index\n%one.more = arith.subi %to, %c1 : index"
+RACES = {
+    "two blocks write the same": "%half = arith.remui %g, %c32 : index\n%to = arith.addi %half, %c1 : index",
+    "beyond the end": "%far = arith.muli %b, %c32 : index\n%to = arith.addi %g, %far : index",
+}
+
+
+def run(count: int, index: str) -> tuple[Any, Any]:
+    a, b = np.arange(32 * BLOCKS, dtype=np.int32), np.zeros(32 * BLOCKS + 1, np.int32)
+    ran = launch(kernel(index), (BLOCKS, 1, 1), engine=SimEngine(processes=count), A=a, B=b)
+    return ran.counters, b.tolist()
+
+
+def no_child_is_left() -> bool:
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return True
+    return False
+
+
+def test_results_and_counters_are_those_of_one_process(shares: list[int]) -> None:
+    alone, shared = run(1, OWN), run(3, OWN)
+    assert shares == [3]
+    assert shared == alone
+    assert alone[1] == [0, *range(1, 32 * BLOCKS + 1)]
+    assert no_child_is_left()
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_faults_are_those_of_one_process(name: str, shares: list[int]) -> None:
+    messages: list[str] = []
+    for count in (1, 4):
+        with pytest.raises(SimulationError) as caught:
+            run(count, RACES[name])
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    assert no_child_is_left()
+
+
+def test_what_one_process_reads_and_another_writes(shares: list[int]) -> None:
+    """The blocks write A, where the last ones read: one process finds the race, so the others must."""
+    text = kernel(OWN).replace("ptx.ptr_add %B", "ptx.ptr_add %A")
+    messages: list[str] = []
+    for count in (1, 4):
+        a, b = np.arange(32 * BLOCKS + 1, dtype=np.int32), np.zeros(1, np.int32)
+        with pytest.raises(SimulationError) as caught:
+            launch(text, (BLOCKS, 1, 1), engine=SimEngine(processes=count), A=a, B=b)
+        messages.append(str(caught.value))
+        assert caught.value.code == "E3205"
+    assert messages[0] == messages[1]
+
+
+class NoLedger:
+    """A ledger of nothing."""
+
+    def begin(self) -> None:
+        """Nothing begins."""
+
+    def share(self) -> None:
+        """Nothing was done."""
+
+
+def test_an_interrupt_ends_the_other_processes() -> None:
+    parent = os.getpid()
+
+    def work(part: Clusters) -> None:
+        if os.getpid() == parent:
+            raise KeyboardInterrupt
+        time.sleep(60)
+
+    began, ledger = time.monotonic(), NoLedger()
+    with pytest.raises(KeyboardInterrupt):
+        share_out([(0, 1), (1, 1), (2, 1)], 3, work, ledger)  # pyright: ignore[reportArgumentType]
+    assert time.monotonic() - began < 20
+    assert no_child_is_left()
+
+
+def test_a_process_that_fails() -> None:
+    parent = os.getpid()
+
+    def work(part: Clusters) -> None:
+        if os.getpid() != parent:
+            raise ValueError
+
+    with pytest.raises(OutOfStepError):
+        share_out([(0, 1), (1, 1)], 2, work, NoLedger())  # pyright: ignore[reportArgumentType]
+    assert no_child_is_left()
+
+
+def test_no_copies_beside_other_threads() -> None:
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        assert not can_share()
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "2.5", "9999999999"])
+def test_numbers_of_processes(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(settings.SIM_PROCESSES, text)
+    with pytest.raises(TilefoldError, match="no number from 1 to 1024"):
+        SimEngine()
+    monkeypatch.setenv(settings.SIM_PROCESSES, "2")
+    assert SimEngine().processes == 2
