@@ -66,6 +66,8 @@ class Pause:
     site: Site
     look: Callable[[Warp], str] | None = None
     space: str = ""
+    idle: frozenset[int] = frozenset()
+    """Registers whose values do not matter as long as the warp comes back here."""
 
 
 @dataclass(frozen=True, slots=True)

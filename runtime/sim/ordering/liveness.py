@@ -3,9 +3,10 @@
 
 A warp is deterministic: with equal registers, equal active lanes and equal memory it does the same again. So a launch
 is stuck once every warp that could go on has come back to a state that it was in before, and memory is as it was. The
-watch compares states at the events at which warps give way to others: a window after 128 such events, then after twice
-as many each time, as in Brent's search for cycles. What it costs a kernel that ends is a few comparisons. A loop whose
-counter changes is in another state each time; the budget of steps ends it.
+watch compares states at the events at which warps give way to others: a window after 32 such events, then after twice
+as many each time, as in Brent's search for cycles. What it costs a kernel that ends is a few comparisons. Values of a
+loop on which nothing in it depends do not count (see idle.py). A loop whose condition depends on a counter is in
+another state each time; the budget of steps ends it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +23,7 @@ from ..translate import Event, Pause, Suspension
 from ..values.values import varies
 from ..warp import Cluster, Warp
 
-_FIRST_LOOK = 128
+_FIRST_LOOK = 32
 """Events before the first window."""
 _VISITS = 24
 """Events of each warp in a window: warps whose states repeat after more are not found."""
@@ -194,7 +195,9 @@ def _numbers(indices: Iterable[int]) -> str:
 
 def _state(warp: Warp, event: Event) -> State:
     # registers are replaced, never changed in place
-    return event, warp.mask, (*warp.registers, *(value for frame in warp.calls for value in frame))
+    idle = event.idle if isinstance(event, Pause) else ()
+    registers = [None if slot in idle else value for slot, value in enumerate(warp.registers)]
+    return event, warp.mask, (*registers, *(value for frame in warp.calls for value in frame))
 
 
 def _is_same(first: State, second: State) -> bool:

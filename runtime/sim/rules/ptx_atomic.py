@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 from ....dialects import ptx
 from ..faults import site_of
 from ..memory.spaces import Atomic, Space
+from ..ordering.idle import idle_slots
 from ..ordering.releases import fence
 from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator
 from ..values.rounding import narrow
@@ -82,7 +83,9 @@ def _look(space: Space, pointer: int) -> Callable[[Warp], str]:
     return lambda warp: space.show(int(warp.select(warp.registers[pointer])[0]))
 
 
-def _in_loop(op: ptx.AtomOp | ptx.AtomCasOp, step: Step, space: Space, pointer: int) -> Step | Suspending:
+def _in_loop(
+    op: ptx.AtomOp | ptx.AtomCasOp, t: Translator, step: Step, space: Space, pointer: int
+) -> Step | Suspending:
     """The step of an atomic operation. In a loop without a bound it lets other warps go on first, as the loop may wait
     for one of them.
     """
@@ -91,7 +94,7 @@ def _in_loop(op: ptx.AtomOp | ptx.AtomCasOp, step: Step, space: Space, pointer: 
         parent = parent.parent_op()
     if parent is None:
         return step
-    pause = Pause(site_of(op), _look(space, pointer), space.name)
+    pause = Pause(site_of(op), _look(space, pointer), space.name, idle_slots(op, t))
 
     def run(warp: Warp) -> Suspension:
         yield pause
@@ -116,7 +119,7 @@ def _atom(op: ptx.AtomOp | ptx.RedOp, t: Translator) -> Step | Suspending:
         if result is not None:
             registers[result] = from_bytes(warp, before, kind)
 
-    return _in_loop(op, step, space, pointer) if isinstance(op, ptx.AtomOp) else step
+    return _in_loop(op, t, step, space, pointer) if isinstance(op, ptx.AtomOp) else step
 
 
 def _cas(op: ptx.AtomCasOp, t: Translator) -> Step | Suspending:
@@ -136,7 +139,7 @@ def _cas(op: ptx.AtomCasOp, t: Translator) -> Step | Suspending:
         before = space.update(warp, access, registers[pointer], Atomic(change, acquires, releases))
         registers[result] = from_bytes(warp, before, kind)
 
-    return _in_loop(op, step, space, pointer)
+    return _in_loop(op, t, step, space, pointer)
 
 
 def _load_acquire(op: ptx.LoadAcquireOp, t: Translator) -> Suspending:
@@ -144,7 +147,7 @@ def _load_acquire(op: ptx.LoadAcquireOp, t: Translator) -> Suspending:
     space = _shared_space(t, op.ptr)
     access = t.access(op, space.name, "load", kind.bytes)
     access.scope = op.scope_name
-    pause = Pause(site_of(op), _look(space, pointer), space.name)
+    pause = Pause(site_of(op), _look(space, pointer), space.name, idle_slots(op, t))
 
     def run(warp: Warp) -> Suspension:
         yield pause  # a loop that waits for another warp's store lets that warp go on
@@ -174,7 +177,7 @@ def _fence(op: ptx.FenceOp, t: Translator) -> Step:
 
 
 def _nanosleep(op: ptx.NanosleepOp, t: Translator) -> Suspending:
-    pause = Pause(site_of(op))
+    pause = Pause(site_of(op), idle=idle_slots(op, t))
 
     def run(warp: Warp) -> Suspension:
         yield pause

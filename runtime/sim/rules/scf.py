@@ -8,6 +8,7 @@ from xdsl.dialects import scf
 
 from ....base.errors import Code as ErrorCode
 from ..faults import site_of
+from ..ordering.idle import idle_slots
 from ..translate import BODIES_BETWEEN_PAUSES, Code, Pause, Rules, Suspending, Suspension, Translator
 from ..values.values import Kind, Value, as_unsigned, kind_of, merge, per_lane, varies
 from ..warp import Bools, Warp
@@ -134,7 +135,7 @@ def _while(op: scf.WhileOp, t: Translator) -> Suspending:
     test, body = t.block(op.before_region.block), t.block(op.after_region.block)
     condition, passed = test.results[0], test.results[1:]
     kinds = [kind_of(result.type) for result in op.results]
-    pause = Pause(site)
+    pause = Pause(site, idle=idle_slots(op, t))
 
     def run(warp: Warp) -> Suspension:
         before = warp.mask_state()
