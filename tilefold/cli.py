@@ -34,7 +34,7 @@ COMMANDS = {
     "bisect": "find the pass that changes what the launches of a file do",
     "reduce": "shrink a program that fails, while it fails in the same way",
     "layout": "evaluate expressions of the layout algebra, explain and draw them",
-    "show": "print the layouts that a tiled copy gives to tensors and threads",
+    "show": "print and draw the layouts of copies, multiplications and shared memory",
     "export": "write a kernel and a header for programs in C",
     "cache": "show or clear the cache of machine code",
     "passes": "list the passes and stages",

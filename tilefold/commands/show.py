@@ -3,16 +3,32 @@
 
 import argparse
 import sys
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from tilefold.commands.options import add_pictures, write_pictures
-from tilefold.output import write_output
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.target import DEFAULT_ARCH
+from tilefold.commands.launching import add_launch, add_simulation, launches_to_simulate, simulation
+from tilefold.commands.options import add_file, add_pictures, add_target, read_source, write_pictures
+from tilefold.output import write_output, write_picture
+
+if TYPE_CHECKING:
+    from tilefold.layout.drawing.scene import Picture
+    from tilefold.lowering import Program
 
 _EPILOG = """\
 examples:
   tilefold show tiled-copy --thr "(2,3):(3,1)" --val "(2,3):(1,2)" --atom copy.64 --type f64 --table
   tilefold show tiled-mma --atom SM80_16x8x16_F32F16F16F32_TN --atoms "(2,2,1)" --permute "(32,32,16)"
+  tilefold show file kernel.cute -o kernel.html
+  tilefold show file kernel.cute --accesses -o banks.svg
   tilefold show tiled-copy --help
+"""
+
+_PROGRAM = """\
+Draws what a program says of threads and memory: each tiled copy, source and destination side by side; the fragments A,
+B and C of each tiled MMA; each tensor in shared memory, swizzled as it is, by the 32 banks; and with --accesses which
+lanes each bank serves in the worst execution of each access.
 """
 
 _C_ATOM = """\
@@ -94,6 +110,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the things to show, each with its options."""
     parser.epilog = _EPILOG
     kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True)
+    shown = kinds.add_parser(
+        "file",
+        help="draw the copies, multiplications and shared memory of a program",
+        description=_PROGRAM,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_program(shown)
     copy = kinds.add_parser(
         "tiled-copy",
         help="the tensors, tiles and partitions of a tiled copy",
@@ -219,8 +243,68 @@ def _execute_c_atom(args: argparse.Namespace) -> int:
     return 0
 
 
+def _add_program(parser: argparse.ArgumentParser) -> None:
+    add_file(parser)
+    add_target(parser, None, f"{DEFAULT_ARCH}, or one that supports the kernel")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", required=True, help="write this file, which ends in .svg, .png or .html"
+    )
+    parser.add_argument(
+        "--accesses",
+        action="store_true",
+        help="simulate the launches, and add for each access to shared memory its worst execution: the lanes by banks",
+    )
+    add_launch(parser)
+    add_simulation(parser)
+
+
+def _execute_program(args: argparse.Namespace) -> int:
+    from tilefold.lowering import load
+    from tilefold.show.program_pictures import page, pictures_of, stacked
+
+    kind = args.output.lower().rpartition(".")[2]
+    if kind not in ("svg", "png", "html"):
+        raise TilefoldError(Code.CLI_VALUE, f"-o {args.output[:100]}: ends in none of .svg, .png and .html")
+    program = load(read_source(args), args.target)
+    with program.explaining():
+        pictures = [*pictures_of(program.module), *(_accesses(args, program) if args.accesses else ())]
+    if not pictures:
+        hint = "tiled copies, tiled MMAs and tensors in shared memory have pictures, and accesses with --accesses"
+        raise TilefoldError(Code.CLI_VALUE, f"{args.file[:100]} has nothing to draw", hint)
+    if kind == "html":
+        write_output(page(program.source.name, pictures), args.output)
+    else:
+        write_picture(stacked(pictures), args.output, png=kind == "png")
+    return 0
+
+
+def _accesses(args: argparse.Namespace, program: "Program") -> "Iterator[Picture]":
+    """The worst execution of each access to shared memory, as the simulator sees it."""
+    from dataclasses import replace
+
+    from tilefold.layout.drawing.pictures import tables_picture
+    from tilefold.runtime.sim.memory.sampler import Sampler
+    from tilefold.runtime.sim.sim_engine import SimProgram
+    from tilefold.show.program_pictures import lane_table
+
+    module = program.reached("instr", program.simulated_target("instr"))
+    for launch in launches_to_simulate(args, program, "launch its kernels by run.launch"):
+        arguments, config, engine = simulation(args, launch)
+        sampler = Sampler()
+        observed = replace(engine, journal=sampler)
+        observed.launch(SimProgram(module, launch.kernel), config, arguments.launchable())
+        for (site, _), sampled in sampler.sampled.items():
+            if sampled.patterns:
+                worst = sampled.worst()
+                title = f"{site}: the lanes that each bank serves, {sampled.width} bytes each"
+                table = lane_table(title, worst.offsets.tolist(), worst.lanes.tolist(), sampled.width)
+                yield tables_picture([table])
+
+
 def execute(args: argparse.Namespace) -> int:
     """Prints the requested lines, tables and pictures."""
+    if args.kind == "file":
+        return _execute_program(args)
     for name, value in vars(args).items():
         if value == []:  # what argparse makes of the text "--"
             setattr(args, name, "--")

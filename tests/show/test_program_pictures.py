@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The pictures of a program: what they show, and the files that they come in."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tilefold.compiler.frontend.params import expand
+from tilefold.dialects.tile import AllocOp
+from tilefold.layout.tiling.banks import wavefronts
+
+from tests.kernels.harness import EXAMPLES
+from tests.profiling.kernels import NAIVE
+from tilefold.cli import main
+from tilefold.lowering import load
+from tilefold.show.program_pictures import bank_table, lane_table, pictures_of
+
+Capture = pytest.CaptureFixture[str]
+SWIZZLED = NAIVE.replace('smem, align<16>, "(32,32):(32,1)"', 'smem, align<16>, "S<5,0,5> o 0 o (32,32):(32,1)"')
+
+
+@pytest.mark.parametrize(("text", "column"), [(NAIVE, {0}), (SWIZZLED, set(range(32)))])
+def test_shared_memory_by_banks_shows_where_a_column_lies(text: str, column: set[int]) -> None:
+    module = load(expand(text, "k.cute", {})).module
+    alloc = next(op for op in module.walk() if isinstance(op, AllocOp))
+    table = bank_table("%s", alloc.result.type)
+    assert table is not None
+    assert [len(row) for row in table.rows] == [32] * 32
+    assert {bank for row in table.rows for bank, cell in enumerate(row) if cell.text.endswith(",0")} == column
+
+
+def test_lanes_by_banks_are_as_deep_as_the_access_takes_wavefronts() -> None:
+    offsets, lanes = [128 * lane for lane in range(32)], list(range(32))
+    table = lane_table("conflict", offsets, lanes, 4)
+    assert len(table.rows) == wavefronts(offsets, lanes, 4)[0] == 32
+    assert [row[0].text for row in table.rows] == [str(lane) for lane in range(32)]
+    assert len(lane_table("broadcast", [0] * 32, lanes, 4).rows) == 1
+
+
+def test_copies_and_multiplications_of_a_program_are_drawn() -> None:
+    path = next(path for path in EXAMPLES if path.stem == "hgemm")
+    titles = [shown.title for shown in pictures_of(load(expand(path.read_text(), path.name, {})).module)]
+    for words in ("SM80_CP_ASYNC", "SM80_16x8x16", "banks across"):
+        assert any(words in title for title in titles), words
+
+
+def test_files_are_svg_png_and_html(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "naive.cute"
+    path.write_text(NAIVE)
+    for kind, begins in (("svg", b"<svg "), ("png", b"\x89PNG"), ("html", b"<!doctype html>")):
+        out = tmp_path / f"out.{kind}"
+        assert main(["show", "file", str(path), "--accesses", "-o", str(out)]) == 0
+        assert out.read_bytes().startswith(begins)
+    text = (tmp_path / "out.html").read_text()
+    assert text.count("<svg") == 2 + 2
+    assert re.search(r"naive.cute:25:5: the lanes that each bank serves", re.sub(r"</text>\s*<text[^>]*>", " ", text))
+    assert main(["show", "file", str(path), "-o", str(tmp_path / "out.gif")]) == 1
+    assert "ends in none of .svg, .png and .html" in capsys.readouterr().err
