@@ -12,7 +12,7 @@ from tests.kernels import policies
 
 
 @pytest.mark.parametrize(
-    ("name", "completion"), zip(policies.KERNELS, cycle([Completion.EARLY, Completion.RANDOM]), strict=False)
+    ("name", "completion"), list(zip(policies.KERNELS, cycle([Completion.EARLY, Completion.RANDOM]), strict=False))
 )
 def test_kernels(name: str, completion: Completion) -> None:
     with policies.policy(completion, 0):
