@@ -98,7 +98,7 @@ def _torch(x: Any) -> Array:
     name = str(x.dtype).removeprefix("torch.")
     if str(x.layout) != "torch.strided":
         raise ArrayError(f"is a {str(x.layout).removeprefix('torch.')} tensor", "pass x.to_dense()")
-    if x.device.type == "meta":
+    if x.device.type == "meta" or hasattr(x, "fake_mode"):
         return Array(_META_ADDRESS, _known(name).signed_name, tuple(x.shape), tuple(x.stride()), NOWHERE)
     if not x.is_cuda and x.device.type != "cpu":
         raise ArrayError(f"is on the device {x.device}", "move it to the GPU or to the host")

@@ -94,8 +94,8 @@ def test_shuffles_that_say_whether_the_lane_is_valid(engine: CudaEngine, mode: s
         for kind in ("and", "or")
     ),
     '%p = arith.cmpi ult, %x, %c4 : i32\n%r = ptx.bar.red "popc" %p, 2 threads 32 : i32',
-    "%one = arith.shrui %x, %x : i32\n%n = arith.andi %zero, %one : i32\nptx.bar.sync 3 plus %n threads 32\n"
-    "ptx.bar.sync 3 plus %n\n%r = arith.addi %x, %n : i32",
+    "%five = arith.constant 5 : i32\n%n = arith.shrui %t, %five : i32\nptx.bar.sync 3 plus %n threads 32\n"
+    "ptx.bar.sync 0 plus %n\n%r = arith.addi %x, %n : i32",
     "%r = ptx.match.any.sync %x",
     "%r = ptx.activemask",
     "%r = ptx.prmt %x, %t, %at",

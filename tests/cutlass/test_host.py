@@ -294,3 +294,19 @@ def test_stages_of_an_epilogue_for_several_warpgroups() -> None:
     assert cute.size(both) == 2 * cute.size(plain)
     assert [layout(0, 0, 1, 1) for layout in (both, other)] == [3 * 2048] * 2
     assert [layout(0, 0, 1, 0) for layout in (both, other)] == [2048, 2 * 2048]
+
+
+@cute.jit
+def transposed(A: cute.Tensor, B: cute.Tensor, scale: cutlass.Constexpr) -> None:
+    for i in cute.range_constexpr(cute.size(A, mode=[0])):
+        for j in cute.range_constexpr(cute.size(A, mode=[1])):
+            B[j, i] = A[i, j] * scale
+
+
+def test_a_compiled_function_that_writes_elements_is_a_kernel_of_one_thread() -> None:
+    made = cute.compile(transposed, make_fake_tensor(cute.Int32, (2, 3), (3, 1)), np.zeros((3, 2), np.int32), 5)
+    a, b = matrices(2, 3)[0], np.zeros((3, 2), np.int32)
+    made(a, b)
+    assert np.array_equal(b, 5 * a.T)
+    made(a + 1, b)
+    assert np.array_equal(b, 5 * (a + 1).T)

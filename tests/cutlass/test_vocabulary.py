@@ -171,3 +171,30 @@ def test_places_of_an_ir_are_left_out_of_calls_in_all_files_of_a_program(tmp_pat
     (tmp_path / "program.py").write_text(PROGRAM)
     assert ran("-m", "tilefold.cutlass", str(tmp_path / "program.py")) == "True\n"
     assert not list(tmp_path.rglob("*.pyc"))
+
+
+@cute.kernel
+def approximated(A: cute.Tensor, B: cute.Tensor):
+    t = cute.arch.thread_idx()[0]
+    B[t] = llvm.inline_asm(T.f32(), [A[t].ir_value()], " tanh.approx.f32  $0, $1; ", "=f,f", has_side_effects=False)
+    B[t + 32] = cute.arch.inline_ptx("ex2.approx.ftz.f32 $0, $1;", "=f, f", A[t], results=cute.Float32)
+
+
+def test_an_approximation_as_text_is_simulated() -> None:
+    A, B = np.linspace(-2, 2, 32, dtype=np.float32), np.zeros(64, np.float32)
+    call = approximated(A, B)
+    call.launch(grid=1, block=32, device="sim")
+    np.testing.assert_allclose(B, np.concatenate([np.tanh(A), np.exp2(A)]), rtol=1e-3)
+    ptx = call.build(32).ptx("sm_80")
+    assert ptx.count("tanh.approx.f32") == ptx.count("ex2.approx.ftz.f32") == 1
+
+
+@cute.kernel
+def other_text(A: cute.Tensor):
+    A[0] = cute.arch.inline_ptx("tanh.approx.f32 $0, $1; // twice", "=f,f", A[0], results=cute.Float32)
+
+
+def test_any_other_text_is_not() -> None:
+    with pytest.raises(TilefoldError) as caught:
+        other_text(np.zeros(4, np.float32)).launch(grid=1, block=32, device="sim")
+    assert "sim=" in str(caught.value)

@@ -30,7 +30,8 @@ PROGRAMS: tuple[Program, ...] = (
     Program(
         f"{_AMPERE}/elementwise/elementwise_apply.py",
         f"--M 64 --N 256 {_ONCE}",
-        f"{_LARGE}; a tile is 64 x 256, and loads and stores are not predicated",
+        f"{_LARGE}; a tile is 64 x 256, and its stores are not predicated: beyond a row they write the next one, which "
+        "other threads write",
     ),
     Program(f"{_AMPERE}/dense_gemm/sgemm.py", f"--mnk 128,128,32 {_ONCE}", _LARGE),
     Program(f"{_AMPERE}/dense_gemm/tensorop_gemm.py", f"--mnkl 128,128,64,1 {_ONCE}", _LARGE),
@@ -42,9 +43,8 @@ PROGRAMS: tuple[Program, ...] = (
     ),
     Program(
         f"{_AMPERE}/attention/hstu_attention.py",
-        "--batch_size 1 --seqlen_q 64 --seqlen_kv 64 --num_head 1 --head_dim 64 --m_block_size 64 --n_block_size 64 "
-        "--no_fast_sigmoid",
-        f"{_LARGE}; it does not execute the text of PTX that is the fast sigmoid",
+        "--batch_size 1 --seqlen_q 64 --seqlen_kv 64 --num_head 1 --head_dim 64 --m_block_size 64 --n_block_size 64",
+        _LARGE,
     ),
     Program("cute/ampere/tutorial/elementwise_add_autotune.py", f"--M 16 --N 128 {_ONCE}", _LARGE),
     Program("cute_ext/ampere/memcpy_simt_universal_copy.py"),
@@ -83,7 +83,7 @@ PROGRAMS: tuple[Program, ...] = (
             "reduction/thread_vector_reduce", "reduction/warp_vector_reduce", "redux_sync", "shfl_sync",
             "tma/tma_1cta_mbarrier", "tma/tma_load_store", "tma/tma_load_to_ldmatrix", "tma/tma_multicast",
             "tma/tma_swizzle_modes", "tutorial/01_hello_world", "tutorial/04_tma_load", "tutorial/07_vectorized_array",
-            "vote_sync",
+            "tutorial/09_tma_4d_to_2d", "vote_sync",
         )
     ),
     *(

@@ -427,3 +427,31 @@ def test_addresses_of_shared_memory_are_addresses_of_the_cluster() -> None:
         cast_of_global_memory(dst).build(1)
     with pytest.raises(TilefoldError, match="there is no memory of the number 9"):
         llvm.PointerType.get(9)
+
+
+@cute.kernel
+def through_dimensions_of_one(src: cute.Tensor, dst: cute.Tensor):
+    """Loads the rows (0, :, block, :): the mode along which boxes have one element is the last coordinate."""
+    load = cuda.create_tensor_map_tiled_from_view(src, box_dims=(1, 8, 1, 16))
+    t, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    tile = Array(cute.Float16, (8, 16), space=SMEM)
+    bar = Array(cute.Int64, 1, space=SMEM)
+    if t == 0:
+        prims.mbarrier_init(bar, 1)
+    prims.fence_mbarrier_init()
+    prims.barrier_cta_sync(0)
+    if prims.elect_sync():
+        prims.mbarrier_arrive_expect_tx(bar, load.global_tx_bytes())
+        prims.cp_async_bulk_tensor_shared_cta_global(tile, load.get_ptr(), (0, 0, 0, block), bar)
+    while not prims.mbarrier_try_wait_parity(bar, 0):
+        pass
+    for i in cute.range_constexpr(4):
+        dst[block, t * 4 + i] = (tile.data_ptr() + t * 4 + i).load()
+
+
+def test_dimensions_of_one_element_follow_those_of_a_box() -> None:
+    src = np.arange(256).reshape(1, 8, 2, 16).astype(np.float16)
+    dst = np.zeros((2, 128), np.float16)
+    through_dimensions_of_one(src, dst).launch(grid=2, block=32, device="sim")
+    assert np.array_equal(dst, src[0].transpose(1, 0, 2).reshape(2, 128))

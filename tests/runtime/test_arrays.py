@@ -86,6 +86,9 @@ def test_tensor_of_torch() -> None:
     described = Tensor(0, (4, 8), device=-1)
     described.device = SimpleNamespace(type="meta")
     assert array_of("A", described).device == NOWHERE
+    fake: Any = Tensor(0, (4, 8), device=-1)
+    fake.fake_mode = SimpleNamespace()
+    assert array_of("A", fake).device == NOWHERE
 
 
 def _sparse() -> Tensor:

@@ -149,8 +149,9 @@ def from_dlpack(
     tensor: Any, assumed_align: int | None = None, *, use_32bit_stride: bool = False, enable_tvm_ffi: bool = False
 ) -> RuntimeTensor:
     """An array of torch, NumPy, CuPy or JAX as an argument, without copying it. `assumed_align` promises an alignment
-    of its address in bytes. The other options change nothing: strides have as many bits as they need, and calls take
-    arrays as they are. LaunchError (E3106) for an array that no kernel can be given.
+    of its address in bytes. A fake tensor of torch describes an array to compile for. The other options change nothing:
+    strides have as many bits as they need, and calls take arrays as they are. LaunchError (E3106) for an array that no
+    kernel can be given.
     """
     return RuntimeTensor(tensor, assumed_align)
 

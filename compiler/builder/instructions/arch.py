@@ -239,7 +239,7 @@ def setmaxregister_decrease(registers: int) -> None:
 warpgroup_reg_alloc, warpgroup_reg_dealloc = setmaxregister_increase, setmaxregister_decrease  # the names of before
 
 
-_APPROXIMATIONS = {
+APPROXIMATIONS = {
     "ex2": ptx.Ex2Op, "lg2": ptx.Lg2Op, "rcp": ptx.RcpOp, "rsqrt": ptx.RsqrtOp, "sqrt": ptx.SqrtOp, "sin": ptx.SinOp,
     "cos": ptx.CosOp, "tanh": ptx.TanhOp,
 }  # fmt: skip
@@ -249,9 +249,9 @@ def approx(function: str, x: Any, ftz: bool = False) -> Any:
     """An approximation by one instruction: `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos` or `tanh`, of a Float32
     or of the elements of a fragment. With `ftz`, subnormal numbers count as zero.
     """
-    op = _APPROXIMATIONS.get(function)
+    op = APPROXIMATIONS.get(function)
     if op is None:
-        listed = ", ".join(_APPROXIMATIONS)
+        listed = ", ".join(APPROXIMATIONS)
         raise TilefoldError(Code.BUILD_VALUE, f"unknown approximation '{function}'", f"write one of {listed}")
     if isinstance(x, Vec):
         return elementwise(partial(_approximated, op, ftz), x.dtype, x)

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PTX as text in a kernel."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.ptx import InlineOp
-from ..scalars.dtypes import Int32, Int64, as_dtype
-from ..scalars.values import Value, as_value, convert, wrap
+from ..scalars.dtypes import Float32, Int32, Int64, as_dtype
+from ..scalars.values import Value, as_value, convert, is_scalar, wrap
 from ..tensors.tensors import Address
 from ..tracing.state import current, emit
+from .arch import APPROXIMATIONS, approx
+
+_APPROXIMATION = re.compile(rf"\s*({'|'.join(APPROXIMATIONS)})\.approx(\.ftz)?\.f32\s+\$0\s*,\s*\$1\s*;\s*")
 
 
 def inline_ptx(
@@ -23,10 +27,14 @@ def inline_ptx(
     of types, for which a value, or a tuple of values, is returned.
 
     The simulator executes `sim` in place of the text: a function of NumPy's arrays, the operands in all lanes of a
-    warp, that gives such arrays of the results: `sim=lambda a, b, c: a ^ b ^ c`. It knows nothing of memory.
+    warp, that gives such arrays of the results: `sim=lambda a, b, c: a ^ b ^ c`. It knows nothing of memory. One
+    approximation of a Float32, such as `tanh.approx.f32 $0, $1;`, is an instruction that the simulator knows.
     """
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"expected PTX as text, got {type(text).__name__}")
+    known = _APPROXIMATION.fullmatch(text) if sim is None and "".join(constraints.split()) == "=f,f" else None
+    if known and len(operands) == 1 and results in (Float32, Float32.ir) and is_scalar(operands[0]):
+        return approx(known[1], operands[0], known[2] is not None)
     if sim is not None:
         current().texts[text] = sim
     several = isinstance(results, tuple | list)

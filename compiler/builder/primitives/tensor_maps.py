@@ -16,6 +16,7 @@ from ....base.errors import Code, TilefoldError
 from ....dialects import ptx
 from ....dialects.tile import TensorMapPtrOp
 from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike, make_layout
+from ....layout.algebra.integers import ScaledBasis
 from ....layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import Int32, Int64, Uint16
 from ..scalars.values import convert
@@ -59,17 +60,27 @@ class MapPointer:
     """The address of a tensor map, as copies take it."""
 
     ssa: SSAValue
+    order: tuple[int, ...] | None = None
+    """The dimensions of the program's coordinates in the order of the map's; None where they are the same."""
+
+    def coordinates(self, given: Sequence[Any]) -> list[SSAValue]:
+        """The coordinates of a box as the map takes them."""
+        ordered = given if self.order is None else [given[dimension] for dimension in self.order]
+        return [convert(coordinate, Int32).ssa for coordinate in ordered]
 
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
-    """A tensor map that each launch makes, an argument of kernels."""
+    """A tensor map that each launch makes, an argument of kernels. Its dimensions may stand in another order than the
+    program's, which leaves out those of one element.
+    """
 
     atom: TmaAtom
+    order: tuple[int, ...] | None = None
 
     def get_ptr(self) -> MapPointer:
         """The address of the map."""
-        return MapPointer(emit(TensorMapPtrOp(self.atom.ssa)).results[0])
+        return MapPointer(emit(TensorMapPtrOp(self.atom.ssa)).results[0], self.order)
 
     def global_tx_bytes(self) -> int:
         """The bytes that a copy of a box moves, as an mbarrier counts them."""
@@ -116,12 +127,15 @@ def create_tensor_map_tiled_from_view(
     swizzle: TensorMapSwizzle = TensorMapSwizzle.none,
 ) -> TensorMap:
     """The map of a tensor, whose modes are its dimensions, and the extents of a box by these modes. `stride_order`
-    ranks the modes by their strides, 0 for the contiguous one; the default takes them as they are.
+    ranks the modes by their strides, 0 for the contiguous one. By default the strides do, but modes along which a box
+    has one element are the last dimensions, in the tensor's order.
     """
     shape, stride = view.layout.shape, view.layout.stride
     modes = range(len(shape))
     ranks = list(stride_order) if stride_order is not None else _ranks(stride)
     order = sorted(modes, key=lambda mode: ranks[mode])
+    if stride_order is None:
+        order = [mode for mode in order if box_dims[mode] > 1] + [mode for mode in modes if box_dims[mode] == 1]
     relaid = make_layout(tuple(shape[mode] for mode in order), tuple(stride[mode] for mode in order))
     return _map_of(make_tensor(view.iterator, relaid), [box_dims[mode] for mode in order], swizzle)
 
@@ -142,12 +156,16 @@ def _map_of(tensor: Tensor, box: Sequence[int], swizzle: TensorMapSwizzle) -> Te
         unit = (tensor.element_type.bits // 8).bit_length() - 1
         assert isinstance(tile, Layout)
         tile = ComposedLayout(Swizzle(bits.bits, bits.base - unit, bits.shift), 0, tile)
-    atom, _ = make_tiled_tma_atom(CopyBulkTensorTileG2SOp(), tensor, tile, tuple(box))
-    made = atom.type.tma_copy.box
-    if tuple(made) != tuple(box):
-        message, hint = f"the box {tuple(box)} becomes {tuple(made)}", "leave out modes of one element"
+    atom, coords = make_tiled_tma_atom(CopyBulkTensorTileG2SOp(), tensor, tile, tuple(box))
+    made = tuple(atom.type.tma_copy.box)
+    if made == tuple(box):
+        return TensorMap(atom)
+    places = {step.path[0]: mode for mode, step in enumerate(coords.stride) if isinstance(step, ScaledBasis)}
+    order = tuple(places[dimension] for dimension in range(len(made)) if dimension in places)
+    if tuple(box[mode] for mode in order) != made:
+        message, hint = f"the box {tuple(box)} becomes {made}", "leave out modes of one element"
         raise TilefoldError(Code.TMA_BOX, message, hint)
-    return TensorMap(atom)
+    return TensorMap(atom, order)
 
 
 def cp_async_bulk_tensor_shared_cta_global(
@@ -156,7 +174,12 @@ def cp_async_bulk_tensor_shared_cta_global(
     """Starts copying the box at these coordinates to shared memory; an mbarrier counts its bytes."""
     emit(
         ptx.TensorLoadOp(
-            tensor_map.ssa, _integers(coordinates), address(dst).ssa, address(mbar).ssa, None, _policy(cache_policy)
+            tensor_map.ssa,
+            tensor_map.coordinates(coordinates),
+            address(dst).ssa,
+            address(mbar).ssa,
+            None,
+            _policy(cache_policy),
         )
     )
 
@@ -181,7 +204,12 @@ def cp_async_bulk_tensor_shared_cluster_global(
     mask = None if multicast_mask is None else convert(multicast_mask, Uint16).ssa
     emit(
         ptx.TensorLoadOp(
-            tensor_map.ssa, _integers(coordinates), address(dst).ssa, address(mbar).ssa, mask, _policy(cache_policy)
+            tensor_map.ssa,
+            tensor_map.coordinates(coordinates),
+            address(dst).ssa,
+            address(mbar).ssa,
+            mask,
+            _policy(cache_policy),
         )
     )
 
@@ -190,16 +218,14 @@ def cp_async_bulk_tensor_global_shared_cta(
     tensor_map: MapPointer, src: Any, coordinates: Sequence[Any], cache_policy: Any = None
 ) -> None:
     """Starts copying a box from shared memory to the tensor, in the thread's bulk group."""
-    emit(ptx.TensorStoreOp(tensor_map.ssa, _integers(coordinates), address(src).ssa, _policy(cache_policy)))
+    emit(
+        ptx.TensorStoreOp(tensor_map.ssa, tensor_map.coordinates(coordinates), address(src).ssa, _policy(cache_policy))
+    )
 
 
 def prefetch_tensormap(tensor_map: MapPointer) -> None:
     """Lets a cache fetch a map that copies will use."""
     emit(ptx.PrefetchTensorMapOp(tensor_map.ssa))
-
-
-def _integers(coordinates: Sequence[Any]) -> list[SSAValue]:
-    return [convert(coordinate, Int32).ssa for coordinate in coordinates]
 
 
 def _policy(policy: Any) -> SSAValue | None:

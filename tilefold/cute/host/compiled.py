@@ -19,6 +19,7 @@ from tilefold.runtime.cuda.direct import Args, Launch
 from tilefold.runtime.cuda.launcher import Launcher
 
 from ..debuggable import shown
+from ..jit import JitFunction
 from ..outer_names import OuterNames
 from ..parameters import Signature
 from ..program import CompiledKernel
@@ -26,7 +27,7 @@ from .arguments import HostArguments
 from .launching import HostLaunch
 from .options import CompileOptions
 from .prepared import PreparedCall, PreparedStep
-from .tracing import HostTrace, NoNumberError, values_of
+from .tracing import ElementsError, HostTrace, NoNumberError, values_of
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,11 @@ class CompiledFunction:
         bound = self._bound(given)
         variants = self._variants.get(tuple(bound.key), ())
         variant = next((variant for variant in variants if variant.fits(bound)), None)
-        return (variant or self._traced(bound)).run(bound)
+        try:
+            return (variant or self._traced(bound)).run(bound)
+        except ElementsError:
+            JitFunction(self.function)(**self.constants, **given)
+            return None
 
     @property
     def kernels(self) -> list[CompiledKernel]:
@@ -164,11 +169,11 @@ class CompiledFunction:
 
     def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Compiles for arguments that may be descriptions. Where the function asks for numbers that these do not have,
-        its first call compiles it.
+        its first call compiles it; where it reads or writes elements, each call executes it as a kernel of one thread.
         """
         bound = self._bound(self.signature.given(args, kwargs))
         self._types = {name: ssa.type for name, ssa in bound.slots.items() if isinstance(ssa.type, TensorType)}
-        with suppress(NoNumberError):
+        with suppress(NoNumberError, ElementsError):
             self._traced(bound)
         if self.options.gpu_arch:
             for kernel in self.kernels:

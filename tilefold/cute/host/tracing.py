@@ -100,7 +100,7 @@ class HostTrace:
             op.detach()
             message = "this is an operation of a kernel, but a function of the host is executed"
             hint = "move it into a function that is decorated with @cute.kernel"
-            if self.eager and not self.steps:
+            if not self.steps:
                 fault = Diagnostic(Severity.ERROR, message, user_place(), Code.BUILD_OUTSIDE, hint)
                 raise ElementsError(ProgramError([fault]))
             raise TilefoldError(Code.BUILD_OUTSIDE, message, hint)
