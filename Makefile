@@ -31,7 +31,7 @@ help:
 	@echo "make test      every test that needs no GPU"
 	@echo "make gpu-test  the tests that need a CUDA device; they fail without one"
 	@echo "make gpu-memcheck  those of Hopper's copies and products, under memcheck of compute-sanitizer"
-	@echo "make gpu-agreement  planted faults under the tools of compute-sanitizer, beside tilefold check"
+	@echo "make gpu-agreement  planted faults under compute-sanitizer beside tilefold check; counters of ncu beside the simulator"
 	@echo "make mutants   wrong rewrites, planted one at a time: a pass's tests and tilefold bisect must find each"
 	@echo "make planted   small faulty kernels and correct ones: those whose fault tilefold check does not find, false alarms"
 	@echo "make policies  kernels for Hopper on the simulator, copies late, early and at random times, 10 seeds from SEED"
@@ -66,6 +66,7 @@ gpu-memcheck: $(READY)
 
 gpu-agreement: $(READY)
 	$(RUN) -m tests.planted.sanitizer
+	$(RUN) -m tests.profiling.agreement
 
 mutants: $(READY)
 	$(RUN) -m tests.mutants

@@ -39,6 +39,7 @@ COMMANDS = {
     "cache": "show or clear the cache of machine code",
     "passes": "list the passes and stages",
     "explain": "explain an error code, or the decisions and costs of a file",
+    "profile": "measure the lines of a kernel on the GPU, beside what the simulator counts",
     "lsp": "serve editors: faults, types, definitions and completion",
 }
 

@@ -5,7 +5,6 @@ the compiler for a program, and its costs, line by line.
 
 import argparse
 import re
-from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import groupby
 from textwrap import fill, indent
@@ -14,13 +13,12 @@ from typing import TYPE_CHECKING
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.explanations import Sample, explanation
 from tilefold.base.target import DEFAULT_ARCH
-from tilefold.commands.launching import add_launch, add_simulation, launches_to_simulate, simulation
+from tilefold.commands.launching import add_launch, add_simulation, launches_to_simulate, simulated_costs
 from tilefold.commands.options import add_parameters, add_target, read_source
 from tilefold.output import write_output
 
 if TYPE_CHECKING:
     from tilefold.lowering import Program
-    from tilefold.profiling.line_costs import Costs
 
 _CODE = re.compile(r"[Ee]?\d{1,5}|[Ee]\d\w*")
 _EPILOG = """\
@@ -96,7 +94,7 @@ def _explain_file(args: argparse.Namespace) -> int:
         elif args.source:
             text = _source(program, args.source)
         elif args.costs:
-            text = "\n".join(map(str, _costs(args, program)))
+            text = "\n".join(map(str, simulated_costs(args, program)))
         else:
             remarks = program.remarks(program.simulated_target("instr"))
             text = "".join(f"{remark.diagnostic.render()}\n" for remark in remarks)
@@ -126,16 +124,6 @@ def _source(program: "Program", form: str) -> str:
 
     found = source_map(program, program.simulated_target("instr"))
     return by_lines(found, program.source) if form == "lines" else by_code(found, form, program.source)
-
-
-def _costs(args: argparse.Namespace, program: "Program") -> "Iterator[Costs]":
-    """The costs of the launches that the command line chooses."""
-    from tilefold.bisection.trial import Trial
-    from tilefold.profiling.costs import costs_of
-
-    for launch in launches_to_simulate(args, program, "launch its kernels by run.launch"):
-        arguments, config, engine = simulation(args, launch)
-        yield costs_of(program, launch.label, Trial(launch.kernel, config, arguments.launchable, engine))
 
 
 def _list() -> str:

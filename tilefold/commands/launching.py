@@ -4,6 +4,7 @@ simulator runs them.
 """
 
 import argparse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
@@ -11,6 +12,7 @@ from tilefold.commands.options import Options, pairs
 
 if TYPE_CHECKING:
     from tilefold.lowering import Program
+    from tilefold.profiling.line_costs import Costs
     from tilefold.running.filled_arguments import Arguments
     from tilefold.running.launches import Changes, Launch
     from tilefold.runtime.engine import LaunchConfig
@@ -128,6 +130,16 @@ def simulation(args: argparse.Namespace, launch: "Launch") -> "tuple[Arguments, 
     options = run_options(args)
     arguments = prepare(launch, pairs(args.arg, "--arg"), seed=args.seed, max_bytes=options.bytes)
     return arguments, LaunchConfig(launch.grid, launch.block), SimEngine.of(options, discard)
+
+
+def simulated_costs(args: argparse.Namespace, program: "Program") -> "Iterator[Costs]":
+    """What the lines of the launches cost that the command line chooses."""
+    from tilefold.bisection.trial import Trial
+    from tilefold.profiling.costs import costs_of
+
+    for launch in launches_to_simulate(args, program, "launch its kernels by run.launch"):
+        arguments, config, engine = simulation(args, launch)
+        yield costs_of(program, launch.label, Trial(launch.kernel, config, arguments.launchable, engine))
 
 
 def _dim3(text: str | None, option: str) -> tuple[int, int, int] | None:

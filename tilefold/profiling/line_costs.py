@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Costs by lines: the numbers, and the table of them for a terminal."""
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -98,9 +99,9 @@ def _table(costs: Costs) -> str:
         total, issued = sum(line.cycles for line in others), sum(line.issued for line in others)
         rows.append(((f"{total:.0f}", f"{len(others)} others", str(issued), *[""] * 7), []))
     widths = [max(len(cells[n]) for cells in (_HEAD, *(cells for cells, _ in rows))) for n in range(len(_HEAD))]
-    lines = [f"{costs.label}: grid {grid}, block {block}, simulated for {costs.target}", _joined(_HEAD, widths)]
+    lines = [f"{costs.label}: grid {grid}, block {block}, simulated for {costs.target}", joined(_HEAD, widths, _LEFT)]
     for cells, notes in rows:
-        lines.append(_joined(cells, widths))
+        lines.append(joined(cells, widths, _LEFT))
         lines += [f"{' ' * (widths[0] + 2)}{note}" for note in notes]
     return "\n".join(lines) + "\n"
 
@@ -123,8 +124,9 @@ def _access(access: AccessRow) -> tuple[str, ...]:
     return (access.mnemonic, str(access.requests), str(access.transactions), str(access.minimum), unit, *bytes)
 
 
-def _joined(cells: tuple[str, ...], widths: list[int]) -> str:
+def joined(cells: Sequence[str], widths: Sequence[int], left: Container[int]) -> str:
+    """A row of a table: the columns of the numbers `left` begin at the left, the others end at the right."""
     return "  ".join(
-        cell.ljust(width) if n in _LEFT else cell.rjust(width)
+        cell.ljust(width) if n in left else cell.rjust(width)
         for n, (cell, width) in enumerate(zip(cells, widths, strict=True))
     ).rstrip()

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold profile`: what a GPU spends on each line of a kernel, beside what the simulator counts."""
+
+import argparse
+from pathlib import Path
+
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.commands.launching import add_launch, add_simulation, simulated_costs
+from tilefold.commands.options import add_file, add_target, read_source
+from tilefold.output import write_output
+
+_EPILOG = """\
+Each launch of the file runs on the simulator, which counts transactions by lines, and on the GPU under Nsight Compute
+(ncu, which comes with CUDA), which samples the warps. The table has the share of the samples that a line has, the share
+of the cycles that the simulator's model gives it, the transactions of both, and that which its warps wait for. Under it
+stands where both differ: transactions that are not the same, and lines whose time the model does not explain.
+
+examples:
+  tilefold profile examples/transpose.cute
+  tilefold profile examples/transpose.cute --launch swizzled_f32
+  tilefold explain examples/transpose.cute --costs     the simulator's part, which needs no GPU
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `profile`."""
+    parser.epilog = _EPILOG
+    add_file(parser)
+    add_target(parser, None, "that of the GPU")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write the tables to this file")
+    add_launch(parser)
+    add_simulation(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Prints a table for each launch. TilefoldError where there is no GPU, or no ncu."""
+    from tilefold.lowering import load
+    from tilefold.profiling.comparison import comparison
+    from tilefold.profiling.measured import measure
+    from tilefold.runtime.cuda import CudaEngine
+
+    if args.file == "-":
+        raise TilefoldError(Code.CLI_VALUE, "the program is launched twice, and the standard input is read once")
+    device = CudaEngine().driver.name
+    program = load(read_source(args), args.target)
+    with program.explaining():
+        costs = list(simulated_costs(args, program))
+    measured = measure(_words(args), Path(args.file).resolve().parent)
+    if len(measured) != len(costs):
+        said = f"the GPU ran {len(measured)} kernels, the simulator {len(costs)}"
+        raise TilefoldError(Code.CLI_VALUE, said, "profile one launch: --launch NAME")
+    tables = [comparison(ours, theirs, device) for ours, theirs in zip(costs, measured, strict=True)]
+    write_output("\n".join(tables), args.output)
+    return 0
+
+
+def _words(args: argparse.Namespace) -> list[str]:
+    """The command line that launches the same on the GPU."""
+    words = ["run", args.file, "--device", "cuda", "--seed", str(args.seed)]
+    for option, value in (("target", args.target), ("launch", args.launch), ("grid", args.grid), ("block", args.block)):
+        words += [] if value is None else [f"--{option}", value]
+    for option, values in (("-D", args.define), ("--arg", args.arg), ("--fill", args.fill)):
+        words += [word for value in values for word in (option, value)]
+    return words

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What Nsight Compute measures of a launch, by lines of the source.
+
+`ncu` collects its section SourceCounters while the launch runs, and then prints its page of the source as CSV: for each
+function a row for each line, followed by rows for the instructions of the line.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilefold.base.errors import Code, TilefoldError
+
+_LINE = re.compile(r'^"(\d+)","')
+_STALL = "stall_"
+_ISSUED = ("selected",)  # a sample that finds the warp issuing is no stall
+
+STALLS: Mapping[str, str] = {
+    "barrier": "a barrier", "branch_resolving": "a branch", "dispatch": "the dispatcher", "drain": "stores at the end",
+    "imc": "constants", "lg": "room for accesses to global memory", "long_sb": "global memory",
+    "math": "an arithmetic unit", "membar": "a fence", "mio": "room for accesses to shared memory", "misc": "others",
+    "no_inst": "instructions", "not_selected": "other warps", "short_sb": "shared memory", "sleep": "sleep",
+    "sleeping": "sleep", "tex": "the texture unit", "wait": "a fixed latency", "gmma": "a multiplication",
+}  # fmt: skip
+"""That which a warp waits for, by ncu's name of the stall (Nsight Compute, Kernel Profiling Guide, warp states)."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The measurements of a line: samples of warps that execute it, those in which they wait by what they wait for,
+    instructions of warps, wavefronts of shared memory and sectors of global memory.
+    """
+
+    samples: int
+    stalls: Mapping[str, int]
+    instructions: int
+    wavefronts: int
+    sectors: int
+
+    @property
+    def waits(self) -> str:
+        """The two most frequent stalls with their share of the samples, `global memory 62 %, a barrier 20 %`."""
+        most = sorted(self.stalls.items(), key=lambda stall: -stall[1])[:2]
+        return ", ".join(
+            f"{STALLS.get(name, name)} {100 * count / self.samples:.0f} %" for name, count in most if count
+        )
+
+
+@dataclass(frozen=True)
+class MeasuredLaunch:
+    """The lines of a launch of a kernel by their numbers, and the file that they are of."""
+
+    kernel: str
+    file: str
+    lines: Mapping[int, Measured]
+
+    @property
+    def samples(self) -> int:
+        """The samples of all lines."""
+        return sum(line.samples for line in self.lines.values())
+
+
+def measure(command: Sequence[str], folder: Path) -> list[MeasuredLaunch]:
+    """Runs `tilefold` with the words of `command` under ncu. The sources lie in `folder`.
+
+    TilefoldError (E4004) where ncu is not installed, (E3302) where it cannot measure, or the launch fails.
+    """
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        hint = "it comes with CUDA; `tilefold explain FILE --costs` needs no GPU"
+        raise TilefoldError(Code.PACKAGE_MISSING, "Nsight Compute's command ncu is not on the PATH", hint)
+    with tempfile.TemporaryDirectory() as scratch:
+        report = str(Path(scratch) / "profile.ncu-rep")
+        options = ["--clock-control", "none", "--section", "SourceCounters"]
+        sources = ["--import-source", "yes", "--source-folders", str(folder)]
+        _run([ncu, *options, *sources, "-o", report, sys.executable, "-m", "tilefold", *command])
+        return parsed(_run([ncu, "--import", report, "--page", "source", "--print-source", "cuda,sass", "--csv"]))
+
+
+def _run(command: list[str]) -> str:
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        said = "\n".join((ran.stdout + ran.stderr).strip().splitlines()[-8:])
+        raise TilefoldError(Code.CUDA_FAILED, f"ncu ended with {ran.returncode}:\n{said}", "see that the launch runs")
+    return ran.stdout
+
+
+def parsed(text: str) -> list[MeasuredLaunch]:
+    """The launches in ncu's CSV. It does not escape quotes within source text, so that rows are read from the end."""
+    launches: list[MeasuredLaunch] = []
+    columns: list[str] = []
+    lines: dict[int, Measured] = {}
+    file = ""
+    for row in text.splitlines():
+        cells = row.strip().strip('"').split('","')
+        if cells[0] in ("File Path", "File Name"):
+            file = cells[1]
+        elif cells[0] == "Function Name":
+            lines = {}
+            launches.append(MeasuredLaunch(cells[1], file, lines))
+        elif cells[0] == "Line No":
+            columns = cells[4:]
+        elif columns and (number := _LINE.match(row)) is not None:
+            values = row.strip().strip('"').rsplit('","', len(columns))[1:]
+            lines[int(number[1])] = _measured(dict(zip(columns, values, strict=True)))
+    return launches
+
+
+def _measured(values: Mapping[str, str]) -> Measured:
+    def number(column: str) -> int:
+        value = values.get(column, "").replace(",", "")
+        return int(value) if value.isdigit() else 0
+
+    stalls = {
+        name: number(column)
+        for column in values
+        if column.startswith(_STALL) and " " not in column and (name := column.removeprefix(_STALL)) not in _ISSUED
+    }
+    return Measured(
+        number("# Samples"),
+        stalls,
+        number("Instructions Executed"),
+        number("L1 Wavefronts Shared"),
+        number("L2 Theoretical Sectors Global"),
+    )
