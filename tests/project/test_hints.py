@@ -24,7 +24,20 @@ OTHERS = {
         "--disable-nvptx-load-store-vectorizer",
         "--nvptx-no-f",
     },  # LLVM's
+    "tilefold/profiling/measured.py": {
+        "--clock-control",
+        "--section",
+        "--import-source",
+        "--source-folders",
+        "--import",
+        "--page",
+        "--print-source",
+        "--csv",
+        "nvidia.ncu",
+        "profile.ncu",
+    },  # of Nsight Compute
     "tilefold/cute/drawing.py": {"tile.svg"},  # a file
+    "tilefold/cutlass/modules.py": {"cute.arch.nvvm_wrappers", "cute.core"},  # a module of CuTe programs
     "compiler/pass_runner.py": {"y"},  # an option of a pass that stands for any
     "dialects/run/expression.py": {"keyword"},  # the same of an expression
     "runtime/sim/rules/__init__.py": set(MODULES),  # modules of `dialects`
