@@ -37,6 +37,7 @@ OTHERS = {
         "profile.ncu",
     },  # of Nsight Compute
     "tilefold/cute/drawing.py": {"tile.svg"},  # a file
+    "runtime/sim/timeline.py": {"ptx.cp.async.bulk"},  # the beginning of names
     "tilefold/cutlass/modules.py": {"cute.arch.nvvm_wrappers", "cute.core"},  # a module of CuTe programs
     "compiler/pass_runner.py": {"y"},  # an option of a pass that stands for any
     "dialects/run/expression.py": {"keyword"},  # the same of an expression
