@@ -57,6 +57,7 @@ def _peers(repeat: int) -> dict[str, float]:
     """The interpreter's times by the problems' names, taken in a process of its own; none where it is not installed."""
     if find_spec("triton") is None or find_spec("torch") is None:
         return {}
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when NumPy is imported: threads that wait would count
     with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_interpret) as pool:
         return {workload.name: pool.submit(_peer, kind, sizes, repeat).result() for workload, kind, sizes in PROBLEMS}
 

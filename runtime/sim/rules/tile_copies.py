@@ -184,7 +184,7 @@ def _by_atom(
             text = f"{record.name} is executed by {warp.active} lanes; all {WARP} of the warp must"
             warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
         content = get(warp, source, a)
-        if crosses:
+        if crosses and not writers.all():
             writing = np.tile(writers, warp.warps)
             under(warp, writing, lambda: put(warp, target, b, content[writing]))
         else:
@@ -210,6 +210,8 @@ def _exchanged(exchange: Exchange, warp: Warp, source: TensorValue, values: Elem
     them.
     """
     bits = values.port.element_bits
+    if exchange.readers.all():
+        return exchange.move(_gather(warp, source, values), bits)
     content = np.zeros((warp.active, exchange.values_in * bits // 8), np.uint8)
     reading = np.tile(exchange.readers, warp.warps)
 
