@@ -40,6 +40,7 @@ scf.if %first {{
     %f = ptx.ptr_add %full, %at : !ptx.ptr<shared>, i32 -> !ptx.ptr<shared>
     ptx.mbarrier.init %f, %one
   }}
+  ptx.fence.mbarrier_init
   ptx.fence.proxy.async
 }}
 ptx.bar.sync 0
@@ -128,6 +129,7 @@ REDUCE = """
 %first = arith.cmpi eq, %t, %zero : i32
 scf.if %first {
   ptx.mbarrier.init %bar, %one
+  ptx.fence.mbarrier_init
   ptx.mbarrier.arrive.expect_tx %bar, %bytes
   ptx.cp.async.bulk.load %s, %A, %bytes, %bar
   ptx.mbarrier.wait %bar, %zero

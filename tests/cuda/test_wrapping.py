@@ -33,8 +33,9 @@ def _launched(dtype: Any, device: str) -> np.ndarray[Any, np.dtype[np.int64]]:
     x = np.array([least, least + 1, -5, -1, 0, 1, 7, greatest], dtype)
     out = np.zeros((x.size, RESULTS), np.int64)
     results(x, out).launch(1, x.size, device=device)
+    wide = x.astype(np.promote_types(dtype, np.int32))  # as C++ promotes integers
     with np.errstate(over="ignore"):
-        for k, y in enumerate((np.negative(x), np.abs(x))):
+        for k, y in enumerate((np.negative(wide), np.abs(wide))):
             assert np.array_equal(out[:, 9 * k], y.astype(np.int64)), f"column {9 * k}"
             assert np.array_equal(out[:, 9 * k + 4], (y % 7).astype(np.int64)), f"column {9 * k + 4}"
     return out
@@ -53,8 +54,10 @@ def extremes(X: cute.Tensor, Y: cute.Tensor, Z: cute.Tensor, out: cute.Tensor):
 def _extremes(dtype: Any, device: str) -> None:
     edges = np.array([np.iinfo(dtype).min, -9, 0, 9, np.iinfo(dtype).max], dtype)
     x, y, z = (np.ascontiguousarray(each.reshape(-1)) for each in np.meshgrid(edges, edges, edges))
-    out = np.zeros((x.size, 10), dtype)
+    wide = np.promote_types(dtype, np.int32)
+    out = np.zeros((x.size, 10), wide)
     extremes(x, y, z, out).launch(1, x.size, device=device)
+    x, y, z = (each.astype(wide) for each in (x, y, z))
     for i, f in enumerate((np.maximum, np.minimum)):
         for k, second in enumerate((-y, -y, -y, np.abs(y), f(-y, np.abs(y)))):
             wanted = f(f(x, second), z) if k < 4 else f(second, z)

@@ -6,6 +6,7 @@ at hand (see `.cpu_text`). Blocks run one after the other, and so do the threads
 """
 
 import ctypes
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -51,6 +52,10 @@ def run_on_cpu(llvm_ir: str, arrays: list[NDArray[Any]]) -> None:
     run_kernel(llvm_ir, "k", (1, 1, 1), (1, 1, 1), arrays)
 
 
+_LINES = re.compile(r",? !dbg !\d+")
+"""The lines of the source, which the text for a CPU has no use for."""
+
+
 def run_kernel(
     llvm_ir: str,
     name: str,
@@ -68,7 +73,8 @@ def run_kernel(
     """
     module = optimised(llvm_ir, target)
     parameters = [(str(each.type), str(each.name)) for each in module.get_function(name).arguments]
-    code = retargeted(str(module), name, parameters, _DYNAMIC_BYTES)
+    text = _LINES.sub("", str(module))
+    code = retargeted(text, name, parameters, _DYNAMIC_BYTES)
     module.close()
     copies = [_Guarded.of(each) if isinstance(each, np.ndarray) else each for each in arguments]
     assert len(copies) == len(parameters), f"{name} takes {len(parameters)} arguments"

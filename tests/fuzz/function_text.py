@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 
 INTEGERS = ("Int8", "Int16", "Int32", "Int64", "Uint8", "Uint16", "Uint32", "Uint64")
+SMALL = ("Int8", "Int16", "Uint8", "Uint16")
 FLOATS = ("Float16", "BFloat16", "Float32", "Float64")
 EIGHT_BITS = ("Float8E4M3FN", "Float8E5M2")
 COMPUTED = (*INTEGERS, *FLOATS, "Boolean")
@@ -115,7 +116,9 @@ class Expressions:
         return ", ".join(self.value(type, depth, side) for side in sides)
 
     def number(self, type: str, depth: int, whole: bool) -> str:
-        """Arithmetic of integers or floats."""
+        """Arithmetic of integers or floats; kernels promote integers of less than 32 bits, unlike NumPy."""
+        if type in SMALL:
+            return f"to({self.number('Int32', depth, whole)}, {type})"
         a, b = self.pair(type, depth - 1, whole), self.value(type, depth - 1, whole)
         left, right = f"({self.value(type, depth - 1, whole)})", f"({b})"
         if type in FLOATS:
@@ -148,7 +151,8 @@ class Expressions:
         mode = self.rng.randrange(len(self.shape))
         profile = tuple(1 if each == mode else None for each in range(len(self.shape)))
         inside = f"reduce({x}, {op}, {init}, {self.rng.choice([profile, 0])}, True)"
-        return f"({inside} {'^' if type == 'Boolean' else '+'} {self.leaf(type, True)})"
+        both = f"({inside} {'^' if type == 'Boolean' else '+'} {self.leaf(type, True)})"
+        return f"to({both}, {type})" if type in SMALL else both
 
     def condition(self, depth: int, whole: bool = False) -> str:
         """A comparison, or predicates combined."""
@@ -284,7 +288,7 @@ class Statements(Expressions):
         if kind == "for" and name not in [each.name for each in before]:
             target = self.assigned()
             if not target.whole and target.type in (*INTEGERS, *FLOATS):
-                lines.append(f"    {target.name} = {target.name} + to({name}, {target.type})")
+                lines.append(f"    {target.name} += to({name}, {target.type})")
         lines += self.indented(depth - 1, True)
         self.variables = before
         if self.rng.random() < 0.2:

@@ -64,6 +64,11 @@ def promoted(a: str, b: str) -> str:
     return a if one.bits > other.bits else b
 
 
+def computed(name: str) -> str:
+    """The type in which operators compute with a type, which is that of their result: C++ promotes small integers."""
+    return "Int32" if 1 < TYPES[name].bits < 32 else name
+
+
 class Number(Ordered, Bits):
     """An integer of a type."""
 
@@ -81,25 +86,28 @@ class Number(Ordered, Bits):
     __index__ = __int__
 
     def __pow__(self, exponent: int) -> "Number":
-        return self.type(self.value**exponent)
+        return TYPES[computed(self.type.name)](self.value**exponent)
 
     def _binary(self, name: str, a: Any, b: Any) -> "Number":
         type = common(a, b)
         if type.name == "Boolean" and name not in ("and", "or", "xor"):
             type = TYPES["Int32"]
+        if name not in ("min", "max"):
+            type = TYPES[computed(type.name)]
         x, y = type.reduced(int(a)), type.reduced(int(b))
         if name in ("floordiv", "ceildiv", "mod") and x == type.least and y == -1 and isinstance(b, Number):
             raise UndefinedError(name)
         return type(_BINARY[name](x, y))
 
     def _compare(self, predicate: str, a: Any, b: Any) -> "Number":
-        type = common(a, b)
+        type = TYPES[computed(common(a, b).name)]
         return TYPES["Boolean"](_BINARY[predicate](type.reduced(int(a)), type.reduced(int(b))))
 
     def _unary(self, name: str) -> "Number":
+        type = TYPES[computed(self.type.name)]
         if name == "not":
-            return self.type(1 - self.value if self.type.bits == 1 else ~self.value)
-        return self.type(-self.value if name == "neg" or self.value < 0 else self.value)
+            return type(1 - self.value if type.bits == 1 else ~self.value)
+        return type(-self.value if name == "neg" or self.value < 0 else self.value)
 
 
 def common(*numbers: Number | int) -> Type:
