@@ -91,6 +91,9 @@ class _Locations:
     def before(self, index: int, applied: ModulePass, module: ModuleOp) -> None:
         """Nothing: what a pass is given was checked after the one before."""
 
+    def applied(self, index: int, applied: ModulePass, module: ModuleOp) -> None:
+        """Nothing: the program is checked when it is verified."""
+
     def after(self, index: int, applied: ModulePass, module: ModuleOp) -> None:
         """Checks what the pass left."""
         self.seen = index

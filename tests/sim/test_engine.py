@@ -96,9 +96,10 @@ scf.while () : () -> () {
 COUNTING = """
 %zero = arith.constant 0 : i32
 %one = arith.constant 1 : i32
-%true = arith.constant true
+%many = arith.constant 1000000000 : i32
 %end = scf.while (%n = %zero) : (i32) -> i32 {
-  scf.condition(%true) %n : i32
+  %more = arith.cmpi ne, %n, %many : i32
+  scf.condition(%more) %n : i32
 } do {
 ^bb0(%k : i32):
   %next = arith.addi %k, %one : i32
