@@ -54,5 +54,18 @@ def test_files_are_svg_png_and_html(tmp_path: Path, capsys: Capture) -> None:
     text = (tmp_path / "out.html").read_text()
     assert text.count("<svg") == 2 + 2
     assert re.search(r"naive.cute:25:5: the lanes that each bank serves", re.sub(r"</text>\s*<text[^>]*>", " ", text))
-    assert main(["show", "file", str(path), "-o", str(tmp_path / "out.gif")]) == 1
+    assert main(["show", str(path), "-o", str(tmp_path / "out.gif")]) == 1
     assert "ends in none of .svg, .png and .html" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", ["svg", "html"])
+def test_expressions_are_drawn(suffix: str, tmp_path: Path) -> None:
+    out = tmp_path / f"out.{suffix}"
+    assert main(["show", "S<2,0,3> o 0 o (4,8):(8,1)", "-o", str(out)]) == 0
+    assert "<svg" in out.read_text()
+
+
+def test_expressions_without_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "size((3,4):(1,3))", "-o", str(tmp_path / "out.svg")]) == 1
+    assert "error[E4003]: expression: the result is not a layout, so it has no table" in capsys.readouterr().err
+    assert not (tmp_path / "out.svg").exists()

@@ -137,7 +137,7 @@ def _tables(value: Any, tile: Any, args: argparse.Namespace) -> "Sequence[Table]
 
     if isinstance(value, Layout) and args.tv:
         return (thread_value_table(str(value), value, tile),)
-    return tables(_drawn(value, args))
+    return tables(drawn(value, by_thread=args.tv))
 
 
 def _picture(value: Any, tile: Any, args: argparse.Namespace) -> "Picture":
@@ -146,11 +146,11 @@ def _picture(value: Any, tile: Any, args: argparse.Namespace) -> "Picture":
 
     if isinstance(value, Layout) and args.tv:
         return tables_picture(_tables(value, tile, args))
-    return picture(_drawn(value, args))
+    return picture(drawn(value, by_thread=args.tv))
 
 
-def _drawn(value: Any, args: argparse.Namespace) -> Any:
-    """A value that has tables. TilefoldError for any other."""
+def drawn(value: Any, *, by_thread: bool = False) -> Any:
+    """A value that has tables, `by_thread` one of threads and values. TilefoldError (E4003) for any other."""
     from tilefold.layout.algebra.core import ComposedLayout, Layout
     from tilefold.layout.atoms.copy_atom import CopyAtom
     from tilefold.layout.atoms.mma_atom import MmaAtom
@@ -158,7 +158,7 @@ def _drawn(value: Any, args: argparse.Namespace) -> Any:
     from tilefold.layout.tiling.tiled_mma import TiledMma
 
     of_threads = (TiledCopy, CopyAtom, TiledMma, MmaAtom)
-    if not isinstance(value, of_threads if args.tv else (Layout, ComposedLayout, *of_threads)):
-        kind = "thread-value layout" if args.tv else "layout"
+    if not isinstance(value, of_threads if by_thread else (Layout, ComposedLayout, *of_threads)):
+        kind = "thread-value layout" if by_thread else "layout"
         raise TilefoldError(Code.CLI_VALUE, f"the result is not a {kind}, so it has no table")
     return value

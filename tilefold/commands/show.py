@@ -3,7 +3,8 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code, TilefoldError
@@ -20,15 +21,17 @@ _EPILOG = """\
 examples:
   tilefold show tiled-copy --thr "(2,3):(3,1)" --val "(2,3):(1,2)" --atom copy.64 --type f64 --table
   tilefold show tiled-mma --atom SM80_16x8x16_F32F16F16F32_TN --atoms "(2,2,1)" --permute "(32,32,16)"
-  tilefold show file kernel.cute -o kernel.html
-  tilefold show file kernel.cute --accesses -o banks.svg
+  tilefold show kernel.cute -o kernel.html
+  tilefold show kernel.cute --accesses -o banks.svg
+  tilefold show 'S<3,3,3> o 0 o (8,64):(64,1)' -o swizzle.svg
   tilefold show tiled-copy --help
 """
 
 _PROGRAM = """\
 Draws what a program says of threads and memory: each tiled copy, source and destination side by side; the fragments A,
 B and C of each tiled MMA; each tensor in shared memory, swizzled as it is, by the 32 banks; and with --accesses which
-lanes each bank serves in the worst execution of each access.
+lanes each bank serves in the worst execution of each access. Or draws an expression of the layout algebra: a layout, a
+tiled copy or a tiled MMA.
 """
 
 _C_ATOM = """\
@@ -106,13 +109,22 @@ others:
 """
 
 
+KINDS = ("file", "tiled-copy", "tiled-mma", "c-atom")
+
+
+def with_kind(words: Sequence[str]) -> list[str]:
+    """The arguments, with `file` before a program or an expression that follows `show` itself."""
+    bare = len(words) > 1 and words[1] not in KINDS and not words[1].startswith("--") and words[1] != "-h"
+    return [words[0], "file", *words[1:]] if bare else list(words)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the things to show, each with its options."""
     parser.epilog = _EPILOG
     kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True)
     shown = kinds.add_parser(
         "file",
-        help="draw the copies, multiplications and shared memory of a program",
+        help="draw a program's copies, multiplications and shared memory, or an expression; the word may be left out",
         description=_PROGRAM,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -265,17 +277,37 @@ def _execute_program(args: argparse.Namespace) -> int:
     kind = args.output.lower().rpartition(".")[2]
     if kind not in ("svg", "png", "html"):
         raise TilefoldError(Code.CLI_VALUE, f"-o {args.output[:100]}: ends in none of .svg, .png and .html")
-    program = load(read_source(args), args.target)
-    with program.explaining():
-        pictures = [*pictures_of(program.module), *(_accesses(args, program) if args.accesses else ())]
-    if not pictures:
-        hint = "tiled copies, tiled MMAs and tensors in shared memory have pictures, and accesses with --accesses"
-        raise TilefoldError(Code.CLI_VALUE, f"{args.file[:100]} has nothing to draw", hint)
+    if _is_file(args.file):
+        program = load(read_source(args), args.target)
+        with program.explaining():
+            pictures = [*pictures_of(program.module), *(_accesses(args, program) if args.accesses else ())]
+        if not pictures:
+            hint = "tiled copies, tiled MMAs and tensors in shared memory have pictures, and accesses with --accesses"
+            raise TilefoldError(Code.CLI_VALUE, f"{args.file[:100]} has nothing to draw", hint)
+    else:
+        pictures = _of_expression(args.file)
     if kind == "html":
-        write_output(page(program.source.name, pictures), args.output)
+        write_output(page(args.file, pictures), args.output)
     else:
         write_picture(stacked(pictures), args.output, png=kind == "png")
     return 0
+
+
+def _is_file(text: str) -> bool:
+    """Whether a program is to be drawn, and no expression: an expression has no suffix."""
+    return text == "-" or text.endswith(".cute") or Path(text).exists()
+
+
+def _of_expression(text: str) -> "list[Picture]":
+    """The picture of an expression of the layout algebra, or of several with `;` between them."""
+    from tilefold.commands.layout import drawn
+    from tilefold.layout.drawing.pictures import picture
+    from tilefold.layout.text.evaluate import Evaluator
+    from tilefold.show.option_text import OptionText
+
+    written = OptionText("expression", text)
+    with written.blamed():
+        return [picture(drawn(result.value)) for result in written.read(Evaluator().run) if not result.name]
 
 
 def _accesses(args: argparse.Namespace, program: "Program") -> "Iterator[Picture]":
