@@ -59,7 +59,7 @@ class Engine:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     made = Engine()
-    monkeypatch.setattr("tilefold.running.devices.gpu_engine", lambda ordinal: made)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr("tilefold.running.devices.gpu_engine", lambda ordinal: made)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     return made
 
 
