@@ -6,6 +6,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from math import prod
 from types import MappingProxyType
@@ -78,7 +79,15 @@ def trace(
     Each `Parameter` in `arguments`, also one in a tuple, a list, a dictionary or a dataclass, becomes a parameter of
     the kernel; everything else is given to the function as it is. `bounds` are the kernel's. Raises ProgramError, at
     the user's line, for errors in the kernel; other exceptions of the function go through.
+
+    It runs in a context of its own, so that an interrupt leaves no kernel behind that is being built.
     """
+    return copy_context().run(_trace, function, arguments, bounds, name, contract)
+
+
+def _trace(
+    function: Callable[..., object], arguments: Mapping[str, object], bounds: LaunchBounds, name: str, contract: bool
+) -> Traced:
     kernel = name or re.sub(r"\W", "_", function.__name__, flags=re.ASCII)
     launching = host()
     if is_building() and launching is None:
