@@ -32,7 +32,16 @@ from .rules import Launcher, host_rules
 class _Host(Warp):
     """The host's only thread, which has no place in a grid."""
 
-    def fault(self, code: Code, site: Site, lane: int | None, message: str, hint: str = "", at: At = None) -> NoReturn:
+    def fault(
+        self,
+        code: Code,
+        site: Site,
+        lane: int | None,
+        message: str,
+        hint: str = "",
+        at: At = None,
+        other: Site | None = None,
+    ) -> NoReturn:
         raise SimulationError(code, message, hint, site=site)
 
 

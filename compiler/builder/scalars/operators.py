@@ -4,7 +4,6 @@
 from typing import Any, Self
 
 from ....base.errors import Code, TilefoldError
-from .dtypes import DType
 
 STANDS_FOR_PYTHON = True
 """Functions of this module stand for Python's own: errors in them count as Python's."""
@@ -24,7 +23,6 @@ class Compared:
     """Comparison of two values of the kernel; the result is a predicate, or a fragment of predicates."""
 
     __slots__ = ()
-    dtype: DType
     __array_ufunc__ = None  # a scalar of NumPy on the left leaves the operation to what is here
 
     def _binary(self, name: str, a: Any, b: Any) -> Any:
@@ -39,9 +37,10 @@ class Compared:
     def _stored(self, name: str, other: Any) -> Any:
         """What `self op= other` stores: as in C++, an integer that is computed with in a wider type keeps its own."""
         result = self._binary(name, self, other)
-        own, made = self.dtype, getattr(result, "dtype", None)
-        narrow = made is not None and own.kind == made.kind == "int" and own.bits < made.bits == 32
-        return result.to(own) if narrow and getattr(other, "dtype", own).bits < 32 else result
+        own, made = getattr(self, "dtype", None), getattr(result, "dtype", None)
+        if own is None or made is None or getattr(other, "dtype", own).bits >= 32:
+            return result
+        return result.to(own) if own.kind == made.kind == "int" and own.bits < made.bits == 32 else result
 
     __hash__ = object.__hash__
 
