@@ -110,9 +110,11 @@ class RunOptions:
 
     `races` looks for accesses that nothing orders. A run ends with an error after `max_steps` operations of warps, or
     where it needs more than `max_memory` MiB; None is the simulator's own limit. `seed` chooses the order of warps; 0
-    is their own order. So many `resident` blocks run at the same time, in whole clusters. With `exact` kernels compute
-    with exact numbers instead of floats. `numbers` looks for those that go wrong: the first NaN or infinity, indices
-    that wrap, conversions that lose numbers, differences without digits. LaunchError (E3105) for other values.
+    is their own order. So many `resident` blocks run at the same time, in whole clusters. At most so many `processes`
+    share out the blocks; None is as many as `TILEFOLD_SIM_PROCESSES` says, or else one for each core. With `exact`
+    kernels compute with exact numbers instead of floats. `numbers` looks for those that go wrong: the first NaN or
+    infinity, indices that wrap, conversions that lose numbers, differences without digits. LaunchError (E3105) for
+    other values.
     """
 
     races: bool = True
@@ -122,13 +124,14 @@ class RunOptions:
     resident: int = 1
     exact: bool = False
     numbers: bool = False
+    processes: int | None = None
 
     def __post_init__(self) -> None:
         for name, switch in (("races", self.races), ("exact", self.exact), ("numbers", self.numbers)):
             if type(switch) is not bool:
                 raise LaunchError(Code.RUN_LAUNCH, f"{name} is {switch!r}", "give True or False")
-        limits = ("max_steps", self.max_steps), ("max_memory", self.max_memory), ("resident", self.resident)
-        for name, limit in limits:
+        for name in ("max_steps", "max_memory", "resident", "processes"):
+            limit = getattr(self, name)
             if (limit is not None or name == "resident") and (type(limit) is not int or limit < 1):
                 raise LaunchError(Code.RUN_LAUNCH, f"{name} is {limit!r}", "give an integer of at least 1")
         if type(self.seed) is not int:

@@ -38,6 +38,11 @@ class OutOfStepError(Exception):
         self.always = always
 
 
+def unheard(text: str) -> None:
+    """Where a run in step, or one of several processes, would print."""
+    raise OutOfStepError(always=True)
+
+
 Forgiven: TypeAlias = frozenset[tuple[Code, Site]] | None
 """Faults of some operations, or of all where it is None, that do not end a launch."""
 
@@ -55,6 +60,8 @@ class Launch:
     """How many blocks run in step, for speed, with all of their warps: faults are then found but cannot be told, since
     they depend on the order of the warps. 0 where warps run one after the other.
     """
+    shares: bool = False
+    """Whether several processes may share out its clusters."""
     trace: Trace | None = None
     """The trace by which runs are compared, after a read of undefined bytes."""
     completion: Completion = Completion.LATE

@@ -11,6 +11,7 @@ import pickle
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -22,13 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .faults import Site
-from .launch import Launch, OutOfStepError
+from .launch import Launch, OutOfStepError, unheard
 from .memory.arena import READY
 from .memory.spaces import Space
 from .translate import Translator
 
 Clusters: TypeAlias = list[tuple[int, int]]
 """Clusters by number and size."""
+WORTH = 1.0
+"""Seconds that clusters take in one process, by the first one, from which on several are worth it."""
 
 
 def can_share() -> bool:
@@ -38,8 +41,8 @@ def can_share() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The work of a process: its steps, executions and costs of accesses, and the granules of global memory, of so many
-    bytes each, that it has written and read, with the bytes of the former.
+    """The work of a process: its steps, executions and costs of accesses, the granules of global memory, of so many
+    bytes each, that it has written and read, with the bytes of the former, and its remarks.
     """
 
     counts: NDArray[np.int64]
@@ -47,6 +50,7 @@ class Share:
     written: NDArray[np.int64]
     read: NDArray[np.int64]
     data: NDArray[np.uint8]
+    remarks: dict[Site, str]
 
 
 @dataclass(slots=True)
@@ -54,7 +58,6 @@ class Ledger:
     """The counters and the global memory of a launch, by which processes tell what they have done."""
 
     launch: Launch
-    site: Site
     space: Space
     translator: Translator
     _before: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -69,12 +72,16 @@ class Ledger:
         assert self.space.shadow is not None
         granule, written, read = self.space.shadow.since(self._began)
         data = self.space.arena.data[1].reshape(-1, granule)[written]
-        return Share(self._counts() - self._before, granule, written, read, data)
+        journal = self.space.journal
+        remarks = {} if journal is None else journal.remarks
+        return Share(self._counts() - self._before, granule, written, read, data, remarks)
 
     def add(self, share: Share) -> None:
-        """Takes over what another process has done. SimulationError (E3210) beyond the budget."""
+        """Takes over what another process has done. OutOfStepError beyond the budget."""
         steps, *counts = share.counts.tolist()
-        self.launch.spend(steps, self.site)
+        self.launch.steps += steps
+        if self.launch.steps > self.launch.budget.steps:
+            raise OutOfStepError(always=False)
         numbers = iter(counts)
         for counter, names in self._counters():
             for name in names:
@@ -82,6 +89,9 @@ class Ledger:
         arena = self.space.arena
         arena.data[1].reshape(-1, share.granule)[share.written] = share.data
         arena.state[1].reshape(-1, share.granule)[share.written] = READY
+        for site, text in share.remarks.items():
+            assert self.space.journal is not None
+            self.space.journal.remark(site, text)
 
     def _counts(self) -> NDArray[np.int64]:
         counts = [getattr(counter, name) for counter, names in self._counters() for name in names]
@@ -121,6 +131,21 @@ class _Process:
         if not self.ended:
             os.kill(self.number, signal.SIGKILL)
             os.waitpid(self.number, 0)
+
+
+def run_by_processes(clusters: Clusters, count: int | None, run: Callable[[Clusters], None], ledger: Ledger) -> None:
+    """Runs clusters: the first one here, the others in so many processes, or as many as there are cores where these are
+    worth it. All of them run here where the first one prints.
+    """
+    began = time.perf_counter()
+    run(clusters[:1])
+    others = clusters[1:]
+    worth = count is not None or (time.perf_counter() - began) * len(others) > WORTH
+    if ledger.launch.printed or not worth:
+        run(others)
+        return
+    ledger.launch.sink = unheard
+    share_out(others, count or os.cpu_count() or 1, run, ledger)
 
 
 def share_out(clusters: Clusters, count: int, run: Callable[[Clusters], None], ledger: Ledger) -> None:

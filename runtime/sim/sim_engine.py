@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The simulator as an engine: kernels as xDSL modules, at any of the executable stages."""
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,14 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
 
 from ...base.errors import Code as ErrorCode
 from ...base.target import WARP
 from ...dialects import ptx
 from ...dialects.kernel import KernelOp
 from ..counters import Counters
-from ..engine import Argument, LaunchConfig, RunResult, TensorArgument
+from ..engine import Argument, LaunchConfig, RunResult
 from ..errors import LaunchError
 from ..options import Cooperative, RunOptions
 from ..settings import simulator_processes
@@ -29,7 +27,8 @@ from .bound_arguments import Binding, bind
 from .budget import Budget, Completion
 from .faults import SimulationError, Site, site_of
 from .functions import deep_stack
-from .launch import Forgiven, Launch, OutOfStepError
+from .launch import Forgiven, Launch, OutOfStepError, unheard
+from .launch_rules import rules_for
 from .memory.arena import Arena
 from .memory.journal import Journal
 from .memory.local import LocalSpace
@@ -40,9 +39,8 @@ from .ordering.entries import MAX_THREADS
 from .ordering.liveness import Watch
 from .ordering.schedule import run_cluster
 from .residency import Seats, clusters_of, take_turns
-from .rules import rule_of, runs_in_step
 from .timeline import Timeline
-from .translate import Code, Rule, RuleOf, Spaces, Texts, Translator
+from .translate import Code, Spaces, Texts, Translator
 from .warp import Block, Cluster, Warp
 
 if TYPE_CHECKING:
@@ -52,8 +50,6 @@ GLOBAL_BASE = 0x7F00_0000_0000
 """Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""
 GLOBAL_GUARD = 1 << 20
 """Bytes between two arguments, so that an index that is a little too large meets no other argument."""
-_WORTH_PROCESSES = 1.0
-"""Seconds that blocks take in one process, by the first ones, from which on several are worth it."""
 _LANES_IN_STEP = 2048
 """How many threads run in step at most, where a block has no more: NumPy's calls take about as long for fewer."""
 SHARED_BASE = 1024
@@ -111,7 +107,8 @@ class SimEngine:
     `texts` has the functions for PTX as text. `journal` sees accesses. `forgiven` are faults of operations
     that do not end a launch. So many `resident` blocks run at the same time, in whole clusters, or all blocks of a
     cooperative launch. With `exact` floating-point numbers are exact ones; `numbers` looks for those that go wrong.
-    Blocks that run in step are shared out to as many `processes`; None is one for each core, where it is worth it.
+    Clusters that do not order themselves are shared out to as many `processes`; None is one for each core, where it
+    is worth it.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -139,7 +136,8 @@ class SimEngine:
         budget = Budget(options.steps, options.bytes)
         seed = options.seed or None
         engine = cls(budget, seed, races=options.races, sink=sink, texts=texts)
-        return replace(engine, resident=options.resident, exact=options.exact, numbers=options.numbers)
+        engine = replace(engine, resident=options.resident, exact=options.exact, numbers=options.numbers)
+        return engine if options.processes is None else replace(engine, processes=options.processes)
 
     @property
     def name(self) -> str:
@@ -162,7 +160,7 @@ class SimEngine:
             sink(text)
 
         try:
-            run = self._run_in_step(kernel, config, args) or self._run_once(kernel, config, args, emit)
+            run = self._run_in_step(kernel, config, args) or self._run_apart(kernel, config, args, emit)
         except UndefinedReadError:
             said = len("".join(printed))
             texts: list[str] = []
@@ -202,21 +200,36 @@ class SimEngine:
         """A run with the warps of some blocks in step: the same, if there is no fault. None where the order of warps
         shows, and after anything that a run in order has to tell.
         """
-        watched = self.journal is not None and self.journal.is_watching
-        observed = self.seed is not None or watched or self.forgiven or self.exact or self.numbers
-        together = self.resident > 1 or Cooperative() in config.attributes or prod(config.cluster) > 1
-        if observed or together or config.threads % WARP:
+        if self._is_observed or self._is_together(config) or prod(config.cluster) > 1 or config.threads % WARP:
             return None
         most = max(1, min(config.blocks, _LANES_IN_STEP // config.threads))
         for count in dict.fromkeys((1 << most.bit_length() - 1, 1)):
             try:
-                return self._run_once(kernel, config, args, _unheard, in_step=count)
+                return self._run_once(kernel, config, args, unheard, in_step=count)
             except OutOfStepError as out:
                 if out.always:
                     break
             except (UndefinedReadError, SimulationError):
                 pass
         return None
+
+    @property
+    def _is_observed(self) -> bool:
+        """Whether the order of warps, or each of their operations, shows in the outcome."""
+        watched = self.journal is not None and self.journal.is_watching
+        return self.seed is not None or watched or bool(self.forgiven) or self.exact or self.numbers
+
+    def _is_together(self, config: LaunchConfig) -> bool:
+        """Whether clusters run at the same time, so that they may wait for each other."""
+        return self.resident > 1 or Cooperative() in config.attributes
+
+    def _run_apart(
+        self, kernel: KernelOp, config: LaunchConfig, args: Mapping[str, Argument], emit: Callable[[str], None]
+    ) -> "_Run":
+        """A run with one warp after the other; with its clusters, too, where processes that share them out meet."""
+        with suppress(OutOfStepError):
+            return self._run_once(kernel, config, args, emit)
+        return replace(self, processes=1)._run_once(kernel, config, args, emit)
 
     def _run_once(
         self,
@@ -232,9 +245,6 @@ class SimEngine:
         `trace`.
         """
         chance = Random(self.seed or 0) if self.completion is Completion.RANDOM else None
-        table, rules = _exactly(kernel, args) if self.exact else (None, _rule_in_step if in_step else rule_of)
-        if self.numbers:
-            rules = _looking(rules, args, kernel, self.forgiven)
         launch = Launch(
             config,
             self.budget,
@@ -245,7 +255,6 @@ class SimEngine:
             completion=self.completion,
             chance=chance,
             forgiven=self.forgiven,
-            exact=table,
             numbers=self.numbers,
             timeline=self.journal if isinstance(self.journal, Timeline) else None,
         )
@@ -255,6 +264,8 @@ class SimEngine:
             Space("shared", SHARED_BASE, races),
             LocalSpace(),
         )
+        launch.shares = races and not (trace or chance or self._is_observed or self._is_together(config))
+        rules = rules_for(launch, kernel, args, exact=self.exact)
         translator = Translator(rules, launch, spaces, self.texts)
         if isinstance(kernel, ptx.EntryOp) and kernel.shared_bytes is not None:
             size = kernel.shared_bytes.value.data
@@ -313,8 +324,8 @@ class SimEngine:
             spaces.global_.arena.fill(binding.offset, binding.argument.storage, binding.argument.initialised)
 
     def _run(self, launch: Launch, seats: Seats, code: Code, translator: Translator, watch: Watch) -> None:
-        """Runs the clusters, as many at the same time as there are seats; those that run in step on several processes,
-        where that takes less time.
+        """Runs the clusters, as many at the same time as there are seats; those that may be shared out on several
+        processes, where that takes less time.
         """
         config = launch.config
         order = None if self.seed is None else Random(self.seed)
@@ -344,46 +355,12 @@ class SimEngine:
                 if next(runs[cluster], self) is self:
                     del runs[cluster]
 
-        if launch.in_step and len(clusters) > 2 and self.processes != 1:
-            began = time.perf_counter()
-            run(clusters[:1])
-            clusters = clusters[1:]
-            if self.processes is not None or (time.perf_counter() - began) * len(clusters) > _WORTH_PROCESSES:
-                from .processes import Ledger, share_out
+        if launch.shares and len(clusters) > 2 and self.processes != 1:
+            from .processes import Ledger, run_by_processes
 
-                ledger = Ledger(launch, code.site, seats.spaces.global_, translator)
-                share_out(clusters, self.processes or os.cpu_count() or 1, run, ledger)
-                return
-        run(clusters)
-
-
-def _rule_in_step(kind: type[Operation]) -> Rule | None:
-    """As `rule_of`, where warps run in step."""
-    rule = rule_of(kind)
-    if rule is not None and not runs_in_step(rule):
-        raise OutOfStepError(always=True)
-    return rule
-
-
-def _unheard(text: str) -> None:
-    """Where a run in step would print."""
-    raise OutOfStepError(always=True)
-
-
-def _looking(rules: RuleOf, args: Mapping[str, Argument], kernel: KernelOp, forgiven: Forgiven) -> RuleOf:
-    """The rules of a launch that looks for numbers that go wrong. SimulationError (E3251) for NaN in its arguments."""
-    from .numbers import check_arguments, watched
-
-    check_arguments(args, site_of(kernel), forgiven)
-    return watched(rules)
-
-
-def _exactly(kernel: KernelOp, args: Mapping[str, Argument]) -> "tuple[Table, RuleOf]":
-    """The bit patterns and the rules of a launch in exact arithmetic; the numbers that it is given keep theirs."""
-    from .exact.rules import exact_rule_of, table_for
-
-    given = [value.storage if isinstance(value, TensorArgument) else np.asarray(value) for value in args.values()]
-    return table_for(kernel, given), exact_rule_of
+            run_by_processes(clusters, self.processes, run, Ledger(launch, seats.spaces.global_, translator))
+        else:
+            run(clusters)
 
 
 def _check_config(kernel: KernelOp, config: LaunchConfig) -> None:

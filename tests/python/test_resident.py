@@ -70,6 +70,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "E3231" in capsys.readouterr().out
     assert main(["check", str(path), "--resident", "0"]) == 1
     assert "--resident 0: must be at least 1" in capsys.readouterr().err
+    assert main(["run", str(path), "--device", "sim", "--resident", "6", "--processes", "2"]) == 0
+    assert main(["run", str(path), "--device", "sim", "--processes", "0"]) == 1
+    assert "--processes 0: must be at least 1" in capsys.readouterr().err
 
 
 def test_options_that_are_no_numbers() -> None:

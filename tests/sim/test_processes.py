@@ -12,16 +12,18 @@ import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
 from tilefold.runtime import settings
+from tilefold.runtime.options import RunOptions
 from tilefold.runtime.sim import processes
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.launch import OutOfStepError
+from tilefold.runtime.sim.memory.journal import Journal
 from tilefold.runtime.sim.processes import Clusters, can_share, share_out
 from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.sim.harness import entry, launch
 
-BLOCKS = 320
-"""Of one warp each: five clusters of blocks in step."""
+BLOCKS = 256
+"""Of one warp each: four clusters of blocks in step."""
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +65,8 @@ def kernel(index: str) -> str:
     )
 
 
+APART = "ptx.bar.sync 1 threads 32"
+"""A barrier of some warps, which do not run in step then."""
 OWN = "%to = arith.addi %g, %c1 : index\n%one.more = arith.subi %to, %c1 : index"
 RACES = {
     "two blocks write the same": "%half = arith.remui %g, %c32 : index\n%to = arith.addi %half, %c1 : index",
@@ -70,10 +74,11 @@ RACES = {
 }
 
 
-def run(count: int, index: str) -> tuple[Any, Any]:
+def run(count: int, index: str, **options: Any) -> tuple[Any, Any, str]:
     a, b = np.arange(32 * BLOCKS, dtype=np.int32), np.zeros(32 * BLOCKS + 1, np.int32)
-    ran = launch(kernel(index), (BLOCKS, 1, 1), engine=SimEngine(processes=count), A=a, B=b)
-    return ran.counters, b.tolist()
+    engine = SimEngine(processes=count, sink=lambda _: None, **options)
+    ran = launch(kernel(index), (BLOCKS, 1, 1), engine=engine, A=a, B=b)
+    return ran.counters, b.tolist(), ran.output
 
 
 def children() -> set[str]:
@@ -89,21 +94,58 @@ def no_child_is_left() -> Generator[None, None, None]:
     assert children() <= before
 
 
-def test_results_and_counters_are_those_of_one_process(shares: list[int]) -> None:
-    alone, shared = run(1, OWN), run(3, OWN)
+@pytest.mark.parametrize("order", ["", APART])
+def test_results_and_counters_are_those_of_one_process(order: str, shares: list[int]) -> None:
+    alone, shared = run(1, order + "\n" + OWN), run(3, order + "\n" + OWN)
     assert shares == [3]
     assert shared == alone
     assert alone[1] == [0, *range(1, 32 * BLOCKS + 1)]
 
 
+@pytest.mark.parametrize("order", ["", APART])
 @pytest.mark.parametrize("name", RACES)
-def test_faults_are_those_of_one_process(name: str, shares: list[int]) -> None:
+def test_faults_are_those_of_one_process(name: str, order: str, shares: list[int]) -> None:
     messages: list[str] = []
     for count in (1, 4):
         with pytest.raises(SimulationError) as caught:
-            run(count, RACES[name])
+            run(count, order + "\n" + RACES[name])
         messages.append(str(caught.value))
+    assert 4 in shares
     assert messages[0] == messages[1]
+
+
+def test_text_of_a_block_of_another_process_is_not_lost(shares: list[int]) -> None:
+    late = '%is.last = arith.cmpi eq, %b, %last : index\nscf.if %is.last {\nptx.printf "%d "(%v) : i32\n}'
+    body = f"{APART}\n{OWN}\n{late}"
+    alone, shared = run(1, body), run(3, body)
+    assert shares == [3]
+    assert shared == alone
+    assert alone[2].split() == [str(32 * (BLOCKS - 1) + lane) for lane in range(32)]
+
+
+def test_remarks_are_those_of_one_process(shares: list[int]) -> None:
+    """Each block's threads write one element of B, 0 of A and 1."""
+    one = f"{APART}\n%to = arith.addi %b, %c1 : index"
+    text = kernel(one).replace("ptx.st %sum", "ptx.st %one")
+    found: list[dict[Any, str]] = []
+    for count in (1, 3):
+        a, b, journal = np.zeros(32 * BLOCKS, np.int32), np.zeros(BLOCKS + 1, np.int32), Journal()
+        launch(text, (BLOCKS, 1, 1), engine=SimEngine(processes=count, journal=journal), A=a, B=b)
+        found.append(journal.remarks)
+    assert shares == [3]
+    assert found[0] == found[1]
+    assert found[0]
+
+
+@pytest.mark.parametrize("options", [{"seed": 1}, {"resident": 2}, {"races": False}])
+def test_launches_that_one_process_runs(options: dict[str, Any], shares: list[int]) -> None:
+    run(3, f"{APART}\n{OWN}", **options)
+    assert not shares
+
+
+def test_blocks_that_may_wait_for_each_other_are_not_shared_out(shares: list[int]) -> None:
+    run(3, f'ptx.red "add" %A, %one : !ptx.ptr<global>, i32\n{OWN}'.replace("%A", "%B"))
+    assert not shares
 
 
 def test_what_one_process_reads_and_another_writes(shares: list[int]) -> None:
@@ -172,3 +214,7 @@ def test_numbers_of_processes(text: str, monkeypatch: pytest.MonkeyPatch) -> Non
         SimEngine()
     monkeypatch.setenv(settings.SIM_PROCESSES, "2")
     assert SimEngine().processes == 2
+    assert SimEngine.of(RunOptions()).processes == 2
+    assert SimEngine.of(RunOptions(processes=3)).processes == 3
+    with pytest.raises(TilefoldError, match="processes is 0"):
+        RunOptions(processes=0)

@@ -52,6 +52,12 @@ def add_simulation(parser: Options) -> None:
         help="let the simulator run N blocks at the same time, so that they may wait for each other (default: 1)",
     )
     parser.add_argument(
+        "--processes",
+        metavar="N",
+        type=int,
+        help="let at most N processes of the simulator share out the blocks of a launch (default: one for each core)",
+    )
+    parser.add_argument(
         "--numbers",
         action="store_true",
         help="look on the simulator for the first NaN or infinity, indices that wrap, conversions that lose numbers "
@@ -81,17 +87,18 @@ def add_repro(parser: argparse.ArgumentParser) -> None:
 
 def check_limits(args: argparse.Namespace) -> None:
     """TilefoldError (E4003) for a budget below 1."""
-    limits = ("--max-steps", args.max_steps), ("--max-memory", args.max_memory), ("--resident", args.resident)
-    for option, value in limits:
+    for option in ("max_steps", "max_memory", "resident", "processes"):
+        value = getattr(args, option)
         if value is not None and value < 1:
-            raise TilefoldError(Code.CLI_VALUE, f"{option} {value}: must be at least 1")
+            raise TilefoldError(Code.CLI_VALUE, f"--{option.replace('_', '-')} {value}: must be at least 1")
 
 
 def run_options(args: argparse.Namespace) -> "RunOptions":
     """How the simulator runs."""
     from tilefold.runtime.options import RunOptions
 
-    return RunOptions(args.races, args.max_steps, args.max_memory, args.seed, args.resident, args.exact, args.numbers)
+    limits = args.max_steps, args.max_memory
+    return RunOptions(args.races, *limits, args.seed, args.resident, args.exact, args.numbers, args.processes)
 
 
 def changes(args: argparse.Namespace, checks: tuple[str, ...] = ()) -> "Changes":

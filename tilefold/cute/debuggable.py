@@ -67,6 +67,7 @@ class DebuggableCall(ABC):
         resident: int = 1,
         exact: bool = False,
         numbers: bool = False,
+        processes: int | None = None,
     ) -> "Verdict":
         """Finds the pass that changes what a launch does: simulates it as it was traced and after each pass, on copies
         of the arguments, and compares results, faults, printed text and, with `stores`, every value written to global
@@ -75,7 +76,7 @@ class DebuggableCall(ABC):
         The result says what it has found as text; `passed` is whether the kernel has no fault and no pass changes it.
         """
         attributes = launch_attributes(cluster) if cluster is not None else ()
-        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers)
+        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes)
         rehearsal = self._rehearsal(grid, block, attributes, options)
         try:
             return rehearsal.bisect(stores=stores, gpu=device == "cuda")
@@ -96,6 +97,7 @@ class DebuggableCall(ABC):
         seed: int = 0,
         resident: int = 1,
         numbers: bool = False,
+        processes: int | None = None,
     ) -> "Report":
         """Finds all faults of a launch on the simulator, at the stages given, on copies of the arguments: races, stray
         accesses, uses of unwritten values, barriers that not all reach. The arguments named in `outputs` count as
@@ -107,7 +109,7 @@ class DebuggableCall(ABC):
         """
         attributes = launch_attributes(cluster) if cluster is not None else ()
         rehearsal = self._rehearsal(
-            grid, block, attributes, RunOptions(True, max_steps, max_memory, seed, resident, False, numbers)
+            grid, block, attributes, RunOptions(True, max_steps, max_memory, seed, resident, False, numbers, processes)
         )
         try:
             return rehearsal.check(outputs, stages)

@@ -279,6 +279,7 @@ class KernelCall(DebuggableCall):
         resident: int = 1,
         exact: bool = False,
         numbers: bool = False,
+        processes: int | None = None,
         **more: Unpack[LaunchOptions],
     ) -> "RunResult | None":
         """Runs the kernel over a grid of blocks, on the GPU that has its arrays, without waiting (docs/runtime.md).
@@ -291,8 +292,9 @@ class KernelCall(DebuggableCall):
         events. The shared memory that a kernel needs is known; `smem` may say more. The
         simulator looks for data races unless `races` is False, and ends a run after `max_steps` operations of warps, or
         where it needs more than `max_memory` MiB; `seed` chooses the order of its warps, and so many `resident` blocks
-        run at the same time, or all of a cooperative launch. With `exact` the kernel computes with exact numbers, which
-        the result has as arrays (see `cute.testing.exact`); `numbers` looks for those that go wrong, such as NaN.
+        run at the same time, or all of a cooperative launch. So many `processes` may share out the blocks, by default
+        one for each core. With `exact` the kernel computes with exact numbers, which the result has as arrays (see
+        `cute.testing.exact`); `numbers` looks for those that go wrong, such as NaN.
 
         The result is that of a launch that was waited for, else None. Raises ProgramError for a fault of the kernel,
         LaunchError for arguments that do not fit, SimulationError and CudaError for what goes wrong while it runs.
@@ -307,6 +309,7 @@ class KernelCall(DebuggableCall):
                 and max_memory is None
                 and not seed
                 and resident == 1
+                and processes is None
                 and not (exact or numbers)
             )
             if plain and stage is None and smem is None and self.bindings is None:
@@ -324,9 +327,8 @@ class KernelCall(DebuggableCall):
             from .launch import Asked, launch
 
             asked = Asked(device, None if stage is None else str(stage), stream, attributes)
-            return launch(
-                self, grid, block, asked, RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers)
-            )
+            options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes)
+            return launch(self, grid, block, asked, options)
         except TilefoldError as error:
             raise shown(error) from error.__cause__
         except TypeError:

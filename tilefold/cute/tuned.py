@@ -196,6 +196,7 @@ class TunedCall:
         resident: int = 1,
         exact: bool = False,
         numbers: bool = False,
+        processes: int | None = None,
     ) -> "RunResult | None":
         """Launches the fastest configuration, as `KernelCall.launch` does, which says what the options mean. On the
         simulator it is the first one.
@@ -212,6 +213,7 @@ class TunedCall:
                 and max_memory is None
                 and not seed
                 and resident == 1
+                and processes is None
                 and not (exact or numbers)
             )
             prepared = plain and stage is None and smem is None and self.kwargs is None
@@ -225,7 +227,7 @@ class TunedCall:
                         sized(tuner.grid if grid is None else grid, config), sized(tuner.block, config),
                         stream=stream, device=device, stage=stage, smem=smem, cluster=cluster,
                         use_pdl=use_pdl, races=races, max_steps=max_steps, max_memory=max_memory, seed=seed,
-                        resident=resident, exact=exact, numbers=numbers,
+                        resident=resident, exact=exact, numbers=numbers, processes=processes,
                     )  # fmt: skip
                 launcher = self.tuned.launcher(device)
             return launcher.launch(self.args, _OF_CONFIG, grid, stream, attributes)

@@ -76,6 +76,7 @@ class FileKernelCall:
         resident: int = 1,
         exact: bool = False,
         numbers: bool = False,
+        processes: int | None = None,
         races: bool = True,
         max_steps: int | None = None,
         max_memory: int | None = None,
@@ -86,12 +87,12 @@ class FileKernelCall:
         have any strides, since its elements are copied to where the kernel's layout has them and back; one on the GPU
         is passed as it is. `device` is "auto", "sim" or "cuda"; `stage` where the simulator runs; `stream` the handle
         of a CUDA stream; `cluster` the size of a cluster in blocks. `seed`, `races`, `max_steps`, `max_memory`
-        (MiB), `resident`, `exact` and `numbers` are options of the simulator. Raises
+        (MiB), `resident`, `exact`, `numbers` and `processes` are options of the simulator. Raises
         LaunchError for arguments that do not fit, SimulationError and CudaError for what goes wrong while it runs.
         """
         program, operation = self.kernel.program, self.kernel.operation
         config = LaunchConfig(dim3("grid", grid), operation.block, stream, launch_attributes(cluster))
-        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers)
+        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes)
         tensors = program.tensors(operation.sym_name.data)
         given = _Arguments()
         for name, value in self.arguments.items():

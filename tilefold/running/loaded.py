@@ -82,6 +82,7 @@ class LoadedProgram(Inspection):
         resident: int = 1,
         exact: bool = False,
         numbers: bool = False,
+        processes: int | None = None,
         races: bool = True,
         max_steps: int | None = None,
         max_memory: int | None = None,
@@ -91,16 +92,15 @@ class LoadedProgram(Inspection):
 
         `device` is "auto", "sim" or "cuda"; `stage` where the simulator runs; `launch` the label or the kernel of the
         only launch to run; `seed` that of fills and of the order of warps. `races`, `max_steps`, `max_memory` (MiB),
-        `resident`, `exact` and `numbers` are options of the simulator. Raises TilefoldError for a launch that cannot
-        run, and for what a kernel does wrong; a check that fails is an outcome.
+        `resident`, `exact`, `numbers` and `processes` are options of the simulator. Raises TilefoldError for a launch
+        that cannot run, and for what a kernel does wrong; a check that fails is an outcome.
         """
         if entry_point(self._program.module) is not None:
             raise TilefoldError(
                 Code.RUN_LAUNCH, "the program begins on the host, with @main", "run it with the command `tilefold run`"
             )
-        session = Session(
-            self._program, device, stage, RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers)
-        )
+        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes)
+        session = Session(self._program, device, stage, options)
         launches = launches_of(self._program.module, self._program.source, Changes(name=launch))
         return tuple(outcome for selected in launches for outcome in _outcomes(session, selected))
 

@@ -51,6 +51,10 @@ or are of some warps of a block.
 """
 
 
+_ORDERING = frozenset(("ptx_atomic", "ptx_tensor_map"))
+"""The modules here with operations by which clusters order themselves, so that one may wait for another."""
+
+
 @cache
 def rule_of(kind: type[Operation]) -> Rule | None:
     """The rule of a class of operations, or of the nearest base that has one; None where it cannot run in a kernel."""
@@ -64,4 +68,13 @@ def rule_of(kind: type[Operation]) -> Rule | None:
 
 def runs_in_step(rule: Rule) -> bool:
     """Whether the warps of a block may execute operations of a rule in step, unless the rule itself refuses."""
-    return rule.__module__.rpartition(".")[2] in _IN_STEP
+    return _module(rule) in _IN_STEP
+
+
+def orders_clusters(rule: Rule) -> bool:
+    """Whether a rule has operations by which clusters may order themselves."""
+    return _module(rule) in _ORDERING
+
+
+def _module(rule: Rule) -> str:
+    return rule.__module__.rpartition(".")[2]

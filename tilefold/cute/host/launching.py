@@ -117,6 +117,7 @@ class HostKernelCall:
         resident: int = 1,
         exact: bool = False,
         numbers: bool = False,
+        processes: int | None = None,
         **more: Unpack[LaunchOptions],
     ) -> RunResult | None:
         """Launches the kernel; see `KernelCall.launch`. Where the function is compiled, each of its calls does.
@@ -127,7 +128,7 @@ class HostKernelCall:
         assert isinstance(trace, HostTrace), "a function of the host is executed"
         attributes = launch_attributes(None if cluster is None else _numbers(cluster), use_pdl, **more)
         asked = Asked(device, stage, stream, attributes)
-        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers)
+        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes)
         block = dim3("block", _numbers(block))
         plain = self._plain(trace) if min_blocks_per_mp is None else None
         if plain is not None and trace.eager:
