@@ -24,11 +24,12 @@ READY :=
 RELINK :=
 endif
 
-.PHONY: help demo test gpu-test gpu-memcheck gpu-agreement mutants planted policies fuzz lint bench oracle conformance programs docs clean
+.PHONY: help demo test nightly gpu-test gpu-memcheck gpu-agreement mutants planted policies fuzz lint bench oracle conformance programs docs clean
 
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
 	@echo "make test      every test that needs no GPU"
+	@echo "make nightly   the same, for every case and ten times as many generated examples"
 	@echo "make gpu-test  the tests that need a CUDA device; they fail without one"
 	@echo "make gpu-memcheck  those of Hopper's copies and products, under memcheck of compute-sanitizer"
 	@echo "make gpu-agreement  planted faults under compute-sanitizer beside tilefold check; counters of ncu beside the simulator"
@@ -55,6 +56,9 @@ demo: $(READY)
 
 test: $(READY)
 	$(RUN) -m pytest -q -m "not gpu" -n auto
+
+nightly: $(READY)
+	$(RUN) -m pytest -q -m "not gpu" -n auto --nightly --hypothesis-profile nightly
 
 gpu-test: $(READY)
 	$(RUN) -m pytest -q -m gpu --fuzz $(FUZZ) --fuzz-seed $(SEED)

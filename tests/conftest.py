@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Options of the whole suite: tests that need a GPU run only where `-m` asks for them, and then they do not skip.
 
-Hypothesis sets no time limits: machines differ, and the whole run has one.
+A test with the mark `sampled(n)` runs for n of its cases, and for all of them with `--nightly`. Hypothesis sets no time
+limits: machines differ, and the whole run has one.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import Phase, settings
 
 settings.register_profile("tilefold", deadline=None, max_examples=60)
+settings.register_profile("nightly", settings.get_profile("tilefold"), max_examples=600)
 # one failing example is enough for tests.mutants, always the same one, and as it was found
 settings.register_profile(
     "mutants",
@@ -26,16 +29,38 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """How many random kernels of each generator run on a GPU, and from which seed on."""
     parser.addoption("--fuzz", type=int, default=20, help="random kernels of each generator on a GPU (default: 20)")
     parser.addoption("--fuzz-seed", type=int, default=0, help="the seed of the first (default: 0)")
+    parser.addoption("--nightly", action="store_true", help="every case of the tests marked `sampled`")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselects the tests marked `gpu` unless a marker expression was given."""
-    if config.getoption("markexpr"):
-        return
-    gpu = [item for item in items if item.get_closest_marker("gpu")]
-    if gpu:
-        config.hook.pytest_deselected(items=gpu)
-        items[:] = [item for item in items if not item.get_closest_marker("gpu")]
+    """Deselects the tests marked `gpu` unless a marker expression was given, and cases of those marked `sampled`.
+
+    Cases that are named on the command line (`FILE::TEST[CASE]`) are run.
+    """
+    left_out: set[pytest.Item] = set()
+    if not config.getoption("markexpr"):
+        left_out |= {item for item in items if item.get_closest_marker("gpu")}
+    if not config.getoption("nightly") and not any("::" in argument for argument in config.args):
+        left_out |= _beside_samples(items)
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _beside_samples(items: list[pytest.Item]) -> set[pytest.Item]:
+    """All cases of the tests marked `sampled(n)` but for n of each, at equal distances from the first on."""
+    cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    left_out: set[pytest.Item] = set()
+    for group in cases.values():
+        mark = group[0].get_closest_marker("sampled")
+        assert mark
+        (count,) = mark.args
+        assert count < len(group), f"{group[0].nodeid} has {len(group)} cases, of which none is left out"
+        left_out |= set(group) - {group[index * len(group) // count] for index in range(count)}
+    return left_out
 
 
 @pytest.fixture(scope="session", autouse=True)

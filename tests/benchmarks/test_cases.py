@@ -73,6 +73,7 @@ def test_targets() -> None:
 
 
 @pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.sampled(3)
 def test_the_kernels_compile_at_full_size(name: str) -> None:
     workload = KERNELS[name]
     program, launch = workload.loaded()

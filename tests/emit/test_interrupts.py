@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """An interrupt ends a launch or a compilation of Python, and leaves nothing behind that keeps the next from working."""
 
-import gc
-import signal
 import subprocess
 import sys
-from collections.abc import Generator
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.alarms import alarm_after
 from tests.project.tree import ROOT
 from tilefold import cute
 
@@ -44,25 +42,6 @@ def test_interrupt_while_llvm_starts(at: int) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "interrupted\nTrue\n", "")
 
 
-@pytest.fixture
-def alarm() -> Generator[None, None, None]:
-    """Within a test the alarm of the process raises KeyboardInterrupt, as Ctrl-C does.
-
-    The garbage collector rests: Python prints an interrupt within a callback of the collector (Hypothesis has one) and
-    drops it.
-    """
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    gc.disable()
-    yield
-    gc.enable()
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
-
-
 def kernel() -> Any:
     """A kernel of which nothing is built yet."""
 
@@ -79,7 +58,6 @@ def kernel() -> Any:
     return scaled
 
 
-@pytest.mark.usefixtures("alarm")
 @pytest.mark.parametrize("what", ["launch", "ptx"])
 def test_next_launch_works_after_an_interrupt(what: str) -> None:
     random, interrupted, scaled = Random(what), 0, kernel()
@@ -96,10 +74,9 @@ def test_next_launch_works_after_an_interrupt(what: str) -> None:
                 assert np.array_equal(a, np.where(np.arange(32) < 16, 2, 1) * (1 + 3 * np.float32(number)))
 
         try:
-            signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0005, 0.03))
-            run()
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        except KeyboardInterrupt:  # there is one alarm: none comes after this, or after the timer is off
+            with alarm_after(random.uniform(0.0005, 0.03)):
+                run()
+        except KeyboardInterrupt:
             interrupted += 1
         run()
     assert interrupted > 10

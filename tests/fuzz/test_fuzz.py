@@ -18,6 +18,7 @@ BATCH = 4
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BATCH))
 @pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.sampled(len(GENERATORS))
 def test_random_kernels(name: str, first: int) -> None:
     totals = Totals()
     for seed in range(first, first + BATCH):

@@ -31,15 +31,16 @@ PACKED = (40, 0, 1, 130), (24, 16, 0, 25)
 @pytest.mark.parametrize(
     ("problem", "config"),
     [
-        (Problem(200, 64, heads=2, batch=2), THREE),
+        (Problem(200, 40, causal=True), TWO),
         (Problem(136, heads=2, shared=2, causal=True), TWO),
         (Problem(65, 33, depth=96, dtype=bfloat16, causal=True), ONE_STAGE),
         (Problem(64, 24, depth=128, dtype=bfloat16), ONE_STAGE),
         (Problem(8, 24, depth=256, causal=True), ONE_STAGE),
-        (Problem(200, 40, causal=True), TWO),
+        (Problem(200, 64, heads=2, batch=2), THREE),
     ],
     ids=str,
 )
+@pytest.mark.sampled(2)
 def test_heads_of_each_size_and_masks(problem: Problem, config: dict[str, Any]) -> None:
     problem.check(config, launches=2)
 
@@ -50,6 +51,7 @@ def test_lengths_around_a_tile(rows: int) -> None:
 
 
 @pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.sampled(1)
 def test_packed_sequences(causal: bool) -> None:
     blocks = 9 if causal else 2  # more than there are tiles, too
     Problem(heads=2, shared=2, causal=causal, lengths=PACKED).check({**TWO, "group": 1}, blocks, launches=2)

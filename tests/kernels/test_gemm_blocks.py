@@ -79,6 +79,7 @@ def test_products_with_scales(shape: tuple[int, int, int]) -> None:
         ({"n": 192, "stages": 4}, np.float16), ({"n": 192, "stages": 3}, np.float32), (SMALL, bfloat16),
     ],
 )  # fmt: skip
+@pytest.mark.sampled(2)
 def test_configurations_and_types_of_products_with_scales(config: dict[str, Any], dtype: Any) -> None:
     check_scaled((320, 456, 256), config, dtype)
 
@@ -147,6 +148,7 @@ def check_grouped(
 
 @pytest.mark.parametrize("dtype", [np.float16, bfloat16, float8_e4m3fn])
 @pytest.mark.parametrize("is_masked", [True, False], ids=["masked", "contiguous"])
+@pytest.mark.sampled(2)
 def test_groups(is_masked: bool, dtype: Any) -> None:
     check_grouped([130, 0, 256, 1, 0], (256, 200, 256), is_masked, {"n": 128, "stages": 2}, dtype)
 

@@ -58,11 +58,13 @@ def check(
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+@pytest.mark.sampled(4)
 def test_several_tiles_of_a_block(module: Any, config: dict[str, Any]) -> None:
     check(module, config, (512, 256, 192), blocks=4)
 
 
 @pytest.mark.parametrize("types", TYPES)
+@pytest.mark.sampled(4)
 def test_types_and_orders(module: Any, types: tuple[Any, Any, str]) -> None:
     check(module, {"m": 64, "n": 64, "stages": 2}, (128, 128, 272), 1, types)
 
@@ -120,6 +122,7 @@ def test_every_stage(module: Any, stage: str) -> None:
 
 @pytest.mark.parametrize("shape", [(136, 72, 72), (65, 8, 64), (1, 264, 8), (63, 72, 63), (65, 64, 1)], ids=str)
 @pytest.mark.parametrize("config", ["one consumer", "taking turns in a cluster"])
+@pytest.mark.sampled(5)
 def test_tiles_that_reach_beyond_the_matrices(module: Any, config: str, shape: tuple[int, int, int]) -> None:
     check(module, CONFIGS[config], shape, blocks=2)
 

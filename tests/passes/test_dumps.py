@@ -38,6 +38,7 @@ def dumps(found: Program, target: Target = SM80) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.sampled(6)
 def test_dumps_are_programs(path: Path) -> None:
     found = program(path)
     target = target_of(path)

@@ -4,6 +4,7 @@
 import ast
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -70,7 +71,10 @@ def _graph(path: Path) -> Iterator[tuple[str, bool]]:
     return visit(ast.parse(path.read_text()), False)
 
 
-IMPORTS = {name: list(_graph(path)) for name, path in MODULES.items()}
+@cache
+def imports() -> dict[str, list[tuple[str, bool]]]:
+    """The modules that each module imports, and whether it does so within a function."""
+    return {name: list(_graph(path)) for name, path in MODULES.items()}
 
 
 def _cycle(graph: Mapping[str, set[str]]) -> list[str]:
@@ -83,7 +87,7 @@ def _cycle(graph: Mapping[str, set[str]]) -> list[str]:
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
     assert not _cycle(
-        {name: {each for each, _ in found if each in MODULES} - {name} for name, found in IMPORTS.items()}
+        {name: {each for each, _ in found if each in MODULES} - {name} for name, found in imports().items()}
     )
 
 
@@ -99,7 +103,7 @@ def test_no_folder_imports_itself_by_way_of_others(parent: str) -> None:
         return path.relative_to(top).parts[0]
 
     graph: dict[str, set[str]] = {}
-    for name, found in IMPORTS.items():
+    for name, found in imports().items():
         if (own := member(name)) is not None:
             others = {other for each, _ in found if (other := member(each)) is not None}
             graph.setdefault(own, set()).update(others - {own})
@@ -111,21 +115,21 @@ def test_a_cycle_is_found() -> None:
     assert _cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_imports_within_functions_have_a_reason(name: str) -> None:
-    packages = [name.rsplit(".", levels)[0] for levels in range(name.count("."))]
-    reasons = [LAZY[each] for each in packages if each in LAZY and each != "tilefold"]
-    late = [each for each, within in IMPORTS[name] if within and each.partition(".")[0] not in sys.stdlib_module_names]
-    ours = [each for each in late if each.partition(".")[0] not in HEAVY]
-    assert not ours or reasons or name == "tilefold", f"{name}: {ours}"
+def test_imports_within_functions_have_a_reason() -> None:
+    for name, found in imports().items():
+        packages = [name.rsplit(".", levels)[0] for levels in range(name.count("."))]
+        reasons = [LAZY[each] for each in packages if each in LAZY and each != "tilefold"]
+        late = [each.partition(".")[0] for each, within in found if within]
+        ours = [top for top in late if top not in sys.stdlib_module_names and top not in HEAVY]
+        assert not ours or reasons or name == "tilefold", f"{name}: {ours}"
 
 
 def test_no_reason_is_left_over() -> None:
-    late = [name for name, found in IMPORTS.items() if any(within for _, within in found)]
+    late = [name for name, found in imports().items() if any(within for _, within in found)]
     for name in LAZY:
         assert any(each == name or each.startswith(f"{name}.") for each in late), name
 
 
 def test_the_tree_is_read() -> None:
     assert {name.split(".")[1] for name in MODULES if "." in name} >= set(PRODUCT) - {"tilefold"}
-    assert ("tilefold.layout.drawing.pictures", True) in IMPORTS["tilefold.layout"]
+    assert ("tilefold.layout.drawing.pictures", True) in imports()["tilefold.layout"]

@@ -3,6 +3,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,6 +22,12 @@ def source_files() -> list[Path]:
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a file."""
+    return ast.parse(path.read_text())
+
+
 def module_name(path: Path) -> str:
     """The name under which a product file is imported."""
     parts = path.relative_to(ROOT).with_suffix("").parts
@@ -33,7 +40,7 @@ def imported_modules(path: Path) -> Iterator[str]:
     """The absolute names of the modules that a file imports, anywhere in it."""
     name = module_name(path)
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -46,6 +53,6 @@ def imported_modules(path: Path) -> Iterator[str]:
 
 def docstring_of(path: Path) -> str:
     """The docstring of a file. AssertionError where there is none."""
-    text = ast.get_docstring(ast.parse(path.read_text()))
+    text = ast.get_docstring(parsed(path))
     assert text, f"{path} has no docstring"
     return text

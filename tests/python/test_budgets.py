@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Limits, seeds, outputs without values, stages and Ctrl-C of simulations in Python, as of those of files."""
 
-import signal
 from typing import Any
 
 import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
 
+from tests.alarms import alarm_after
 from tilefold import cute
 from tilefold.lowering import EXECUTABLE_STAGES
 
@@ -88,14 +88,8 @@ def test_ctrl_c_says_where_the_simulation_was(run: str, stage: str) -> None:
     pending = call(1 << 30)
     pending.build(32).ir(stage)
     options: dict[str, Any] = {"launch": {"device": "sim", "stage": stage}, "check": {"stages": [stage]}}.get(run, {})
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    signal.setitimer(signal.ITIMER_REAL, 1.0)
-    try:
-        with pytest.raises(KeyboardInterrupt) as caught:
-            getattr(pending, run)(grid=1, block=32, **options)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    with pytest.raises(KeyboardInterrupt) as caught, alarm_after(0.6):
+        getattr(pending, run)(grid=1, block=32, **options)
     (note,) = caught.value.__notes__
     assert note.startswith("simulator: block (0,0,0), warp 0 was in ")
     assert "test_budgets.py:" in note

@@ -117,6 +117,7 @@ def check(name: str, functions: dict[str, Function], to: str | None = None, on_g
 
 
 @pytest.mark.parametrize("name", [*FLOATS, *INTEGERS])
+@pytest.mark.sampled(5)
 def test_arithmetic(name: str) -> None:
     check(name, COMPUTED | EVERY | (BITS if name in INTEGERS else {}))
 
@@ -133,6 +134,7 @@ def test_bool() -> None:
 
 
 @pytest.mark.parametrize("name", [*FLOATS, *INTEGERS, *NARROW, "bool"])
+@pytest.mark.sampled(6)
 def test_conversions(name: str) -> None:
     """From each type to each other, of numbers that both have, and, of integers, modulo the width."""
     targets = [each for each in CUTE if each != name]

@@ -104,6 +104,7 @@ def large(operations: int) -> str:
     )
 
 
+@pytest.mark.sampled(0)
 def test_pages_of_five_thousand_operations_stay_quick(tab: Tab, tmp_path: Path) -> None:
     program = load(expand(large(5000), "large.cute", {}))
     began = time.process_time()

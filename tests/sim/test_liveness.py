@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels that do not end, each beside its twin that does: spins, and loops that repeat their state."""
 
-import signal
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.alarms import alarm_after
 from tests.sim.harness import SimEngine, entry, fault, launch
 
 POINTER = "%A: !ptx.ptr<global> align 16"
@@ -137,16 +137,7 @@ def test_a_loop_that_counts_in_memory_ends() -> None:
 def test_an_interrupt_says_where_the_simulation_was() -> None:
     text = entry(HEAD + REPEATS.replace("STEP", "arith.subi %k, %one : i32"), POINTER)
 
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 0.3)
-    try:
-        with pytest.raises(KeyboardInterrupt) as caught:
-            launch(text, **options(32))
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    with pytest.raises(KeyboardInterrupt) as caught, alarm_after(0.3):
+        launch(text, **options(32))
     note = caught.value.__notes__[0]
     assert note.startswith("simulator: block (0,0,0), warp 0 was in scf.while at test.cute:"), note
