@@ -24,9 +24,10 @@ _TENSOR_OPS = (
     "get_scalars", "mma_call", "atom_call", "tensor_map", "tma_call", "prefetch",
     "copy_tensor_map", "tensor_map_ptr", "update_tensor_map",
 )  # fmt: skip
+_EXPANDED = ("gemm", "copy", "prefetch_tensor", "fill", "map", "yield", "coord_tensor")
 LEGAL_TILE_OPS: Mapping[str, frozenset[str] | None] = MappingProxyType({
     "cute": None,
-    "folded": frozenset(f"tile.{op}" for op in (*_TENSOR_OPS, "gemm", "copy", "fill", "map", "yield", "coord_tensor")),
+    "folded": frozenset(f"tile.{op}" for op in (*_TENSOR_OPS, *_EXPANDED)),
     "atoms": frozenset(f"tile.{op}" for op in _TENSOR_OPS),
     "index": frozenset({"tile.atom_call"}),
     "instr": frozenset[str](),

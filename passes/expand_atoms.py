@@ -13,6 +13,8 @@ from xdsl.rewriter import InsertPoint
 
 from ..base.errors import Code
 from ..dialects.ptx import (
+    BulkLoadOp,
+    BulkStoreOp,
     CpAsyncOp,
     CreatePolicyOp,
     EntryOp,
@@ -26,7 +28,7 @@ from ..dialects.ptx.types import LOCAL, float_bits
 from ..dialects.tile import AtomCallOp
 from ..layout.atoms.cache_hints import split_policy
 from ..layout.atoms.copy_atom import CopyAtom
-from ..layout.atoms.instructions import AutoMove, CpAsync, LdMatrix, Move, MovMatrix, StMatrix, TensorCopy
+from ..layout.atoms.instructions import AutoMove, BulkCopy, CpAsync, LdMatrix, Move, MovMatrix, StMatrix, TensorCopy
 from .errors import LoweringError
 from .writing.emitter import Emitter
 
@@ -69,7 +71,14 @@ def _expand(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
         case MovMatrix():
             value = emitter.value(LoadOp(op.src, i32, 4))
             emitter.insert(StoreOp(emitter.value(MovMatrixOp(value)), op.dst, 4))
-        case AutoMove() | TensorCopy() | None:
+        case BulkCopy(to_shared=to_shared, bits=int(bits)):
+            bytes = emitter.constant(bits // 8, i32)
+            if to_shared:
+                assert op.mbarrier is not None, "the verifier checks this"
+                emitter.insert(BulkLoadOp(op.dst, op.src, bytes, op.mbarrier, op.policy))
+            else:
+                emitter.insert(BulkStoreOp(op.dst, op.src, bytes, op.policy))
+        case AutoMove() | TensorCopy() | BulkCopy() | None:
             raise LoweringError(Code.EMIT_UNSUPPORTED, f"{atom.name} has no lowering to PTX yet", op)
         case _:
             assert_never(atom.instruction)

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, StringAttr, i1, i32
+from xdsl.dialects.builtin import ModuleOp, StringAttr, i1, i8, i32
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ..base.errors import Code
-from ..dialects.cute import CoordAttr
+from ..dialects.cute import CoordAttr, LayoutAttr
+from ..dialects.ptx import BulkPrefetchOp
 from ..dialects.tile import (
     AtomCallOp,
     CoordTensorOp,
@@ -18,11 +19,17 @@ from ..dialects.tile import (
     CopyOp,
     LoadOp,
     PrefetchOp,
+    PrefetchTensorOp,
+    PtrOp,
+    TensorType,
+    ViewOp,
 )
+from ..dialects.tile.bulk_rules import runs_of, sized
 from ..dialects.tile.copy_rules import atom_values, split_atom_mode
+from ..layout.algebra.compose import composition
 from ..layout.algebra.core import Layout, LayoutLike, plain_layout, size
 from ..layout.atoms.universal import universal_copy
-from ..layout.tiling.copy_loops import Repeat, is_constant, repeats
+from ..layout.tiling.copy_loops import Repeat, is_constant, repeats, with_outer
 from .analysis.vector_width import MAX_BITS, choose_vector
 from .errors import LoweringError
 from .writing.adjacent_registers import adjacent, move_registers
@@ -57,7 +64,8 @@ class ExpandCopiesPass(ModulePass):
           } {unroll}
         } {unroll}
 
-    A tensor copy becomes instructions likewise, `tile.tma_call`, each at its coordinate of the map. Under a predicate,
+    A bulk copy is executed for each run of elements that are contiguous on both sides, by the atom of its size. A
+    tensor copy becomes instructions likewise, `tile.tma_call`, each at its coordinate of the map. Under a predicate,
     `scf.if` surrounds the call; an atom with zero-fill gets the number of values to copy instead.
     """
 
@@ -70,6 +78,8 @@ class ExpandCopiesPass(ModulePass):
                 expand_tensor_copy(copy)
             elif isinstance(copy, CopyOp):
                 _expand(copy, scalars)
+            elif isinstance(copy, PrefetchTensorOp):
+                _prefetch(copy, scalars)
         erase_unused([inner for inner in op.walk() if isinstance(inner, CoordTensorOp)])
 
 
@@ -92,6 +102,13 @@ def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
         hints = () if atom is None else (atom.load, atom.store)
         atom = CopyAtomAttr(name, op.src.type.element_type, *hints)
         values, rest, why = choice.values, choice.rest, choice.remark
+    elif atom.is_bulk:
+        run, starts = runs_of(atom, op.src.type, op.dst.type)
+        sides = (src_layout, dst_layout)
+        values = tuple([with_outer(side, composition(plain_layout(side), run)) for side in sides])
+        rest = repeats(*([composition(plain_layout(side), starts)] for side in sides))
+        atom = sized(atom, run.size, op.dst.type)
+        why = f"{atom.atom_name.data}: {run.size} elements at a time are adjacent in source and destination"
     else:
         values, rest = _split_by_atom(atom, src_layout, dst_layout, pred)
         why = f"{atom.atom_name.data}: chosen by the tiled copy"
@@ -105,12 +122,28 @@ def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
     src, dst = [adjacent(emitter, part) for part in parts[:2]]
     if src is not parts[0]:
         _expand(move_registers(emitter, parts[0], src), scalars, explained=False)
-    call = AtomCallOp(atom, src, dst, count)
+    call = AtomCallOp(atom, src, dst, count, op.mbarrier, op.policy)
     if explained:
         remark(call, why)
     emitter.insert(call)
     if dst is not parts[1]:
         _expand(move_registers(emitter, dst, parts[1]), scalars, explained=False)
+    emitter.replace()
+
+
+def _prefetch(op: PrefetchTensorOp, scalars: Scalars) -> None:
+    """Replaces the prefetch of a tensor by those of its runs, each from the address of its bytes on."""
+    emitter, (run, starts) = Emitter(op), op.runs()
+    layout = scalars.layout(emitter, op.tensor)
+    rest = repeats([composition(plain_layout(layout), starts)])
+    indices = [emitter.loop(repeat.extent) for repeat in reversed(rest)][::-1]
+    elements = with_outer(layout, composition(plain_layout(layout), run))
+    part = part_of(emitter, op.tensor, elements, indices, [repeat.modes[0] for repeat in rest])
+    assert isinstance(part.type, TensorType)
+    count = run.size * part.type.element_bits // 8
+    bytes = TensorType(i8, part.type.space, part.type.align, LayoutAttr(Layout(count, 1)))
+    pointer = PtrOp.inferred([emitter.value(ViewOp(part, None, bytes)), []], {"coord": CoordAttr((0,))})
+    emitter.insert(BulkPrefetchOp(emitter.value(pointer), emitter.constant(count, i32), op.policy))
     emitter.replace()
 
 

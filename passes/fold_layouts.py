@@ -88,7 +88,10 @@ class FoldLayoutsPass(ModulePass):
                 emitter.replace()
             elif isinstance(inner, CopyOp) and inner.tiled_copy is not None and inner.tma is None:
                 emitter = Emitter(inner)
-                emitter.insert(CopyOp(inner.src, inner.dst, atom=inner.copy_atom, pred=inner.pred))
+                made = CopyOp(
+                    inner.src, inner.dst, None, inner.copy_atom, inner.pred, inner.mbarrier, None, inner.policy
+                )
+                emitter.insert(made)
                 emitter.replace()
         coordinates.erase()
         leftover = (TiledCopyOp, TiledMmaOp, TensorMapOp, ViewOp, Crd2IdxOp, GetScalarsOp, *INDEX_ARITHMETIC)

@@ -224,7 +224,7 @@ class _Kernel:
                 pass  # its users compute it, in the unit and width that they need
             case AtomCallOp():
                 src, dst = [self._first(emitter, tensor) for tensor in (op.src, op.dst)]
-                call = AtomCallOp(op.atom, src, dst, op.count)
+                call = AtomCallOp(op.atom, src, dst, op.count, op.mbarrier, op.policy)
                 call.attributes |= op.attributes
                 emitter.insert(call)
                 emitter.replace()

@@ -3,6 +3,7 @@
 
 from xdsl.ir import Dialect
 
+from ...layout.atoms.bulk_copy import BULK_UNIT
 from ..definitions import operations_of
 from . import (
     address,
@@ -44,7 +45,6 @@ from .atomic import AtomCasOp, AtomOp, FenceOp, LoadAcquireOp, RedOp, StoreRelea
 from .base import PtxOp
 from .bulk import (
     BULK_REDUCTIONS,
-    BULK_UNIT,
     BulkCommitGroupOp,
     BulkLoadOp,
     BulkPrefetchOp,

@@ -22,8 +22,6 @@ from .base import PtxOp
 from .types import GLOBAL, SHARED, SHARED_CLUSTER
 from .warp import check_word
 
-BULK_UNIT = 16
-"""Addresses and sizes of bulk copies are multiples of so many bytes."""
 _FENCED = {"shared": ".shared::cta", "global": ".global"}
 """The memories that a fence of the async proxy can be of, in PTX."""
 

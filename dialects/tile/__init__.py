@@ -29,7 +29,7 @@ from . import (
 from .alias import AliasOp
 from .coord_type import CoordTensorType
 from .coordinates import BoundsOp, CoordinateOp, IdentityOp
-from .copies import AtomCallOp, CopyOp
+from .copies import AtomCallOp, CopyOp, PrefetchTensorOp
 from .copy_types import CopyAtomAttr, TiledCopyType
 from .elementwise import FillOp, MapOp, YieldOp
 from .folded import Crd2IdxOp, ViewOp
@@ -81,14 +81,15 @@ TILE = Dialect(
 )  # fmt: skip
 
 __all__ = [
-    "AliasOp", "AllocOp", "AtomCallOp", "BoundsOp", "CoalesceOp", "CompositionOp", "CoordTensorOp", "CoordTensorType",
-    "CoordinateOp", "CopyAtomAttr", "CopyOp", "CopyTensorMapOp", "Crd2IdxOp", "DimOp", "DomainOffsetOp", "FillOp",
-    "FlatDivideOp", "FragmentOp", "GemmOp", "GetScalarsOp", "GroupModesOp", "IdentityOp", "LoadOp", "LocalPartitionOp",
-    "LocalTileOp", "LogicalDivideOp", "MakeFragmentAOp", "MakeFragmentBOp", "MakeFragmentCOp", "MakeFragmentLikeOp",
-    "MakeTensorOp", "MapOp", "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp", "PartitionAOp", "PartitionBOp",
-    "PartitionCOp", "PartitionDOp", "PartitionSOp", "PeerOp", "PrefetchOp", "PrintOp", "PrintTensorOp", "PtrOp",
-    "RasterizeOp", "RecastOp", "RetileDOp", "RetileSOp", "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr",
-    "StoreOp", "StrideOp", "TILE", "TensorMapOp", "TensorMapPtrOp", "TensorType", "TileKernelOp", "TiledCopyOp",
-    "TiledCopyType", "TiledDivideOp", "TiledMmaOp", "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp",
-    "TmaType", "UpdateTensorMapOp", "ViewOp", "YieldOp", "ZippedDivideOp",
+    "AliasOp", "AllocOp", "AtomCallOp", "BoundsOp", "CoalesceOp", "CompositionOp", "CoordTensorOp",
+    "CoordTensorType", "CoordinateOp", "CopyAtomAttr", "CopyOp", "CopyTensorMapOp", "Crd2IdxOp", "DimOp",
+    "DomainOffsetOp", "FillOp", "FlatDivideOp", "FragmentOp", "GemmOp", "GetScalarsOp", "GroupModesOp",
+    "IdentityOp", "LoadOp", "LocalPartitionOp", "LocalTileOp", "LogicalDivideOp", "MakeFragmentAOp",
+    "MakeFragmentBOp", "MakeFragmentCOp", "MakeFragmentLikeOp", "MakeTensorOp", "MapOp", "MmaAtomAttr", "MmaCallOp",
+    "OuterPartitionOp", "PartitionAOp", "PartitionBOp", "PartitionCOp", "PartitionDOp", "PartitionSOp", "PeerOp",
+    "PrefetchOp", "PrefetchTensorOp", "PrintOp", "PrintTensorOp", "PtrOp", "RasterizeOp", "RecastOp", "RetileDOp",
+    "RetileSOp", "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr", "StoreOp", "StrideOp", "TILE",
+    "TensorMapOp", "TensorMapPtrOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp",
+    "TiledMmaOp", "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType", "UpdateTensorMapOp",
+    "ViewOp", "YieldOp", "ZippedDivideOp",
 ]  # fmt: skip

@@ -22,17 +22,19 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import Layout, size
 from ...layout.algebra.inttuple import rank
-from ..definitions import irdl_op_definition
+from ...layout.atoms.instructions import BulkCopy
+from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refuse, refusing
 from ..ptx.types import GLOBAL, SHARED, PtrType
 from .assembly import AnyTensor, parse_defined, parse_tensor
+from .bulk_rules import bulk_runs, check_bulk_operands
 from .copy_rules import atom_values, check_atom_operands, check_tiled_operands
 from .copy_types import CopyAtomAttr, TiledCopyType
 from .directives import TileOp
 from .predicates import predicate_layout
-from .tma_rules import check_operands_of, check_tensor_copy
+from .tma_rules import check_mbarrier, check_operands_of, check_tensor_copy
 from .tma_types import TmaType
-from .types import TensorType
+from .types import Space, TensorType
 
 
 @irdl_op_definition
@@ -55,6 +57,10 @@ class CopyOp(IRDLOperation):
     mbarrier, in each block that a multicast names by a bit of the mask; a store is part of the thread's bulk group, to
     commit and wait for by `ptx.cp.async.bulk.commit_group` and `wait_group`. The policy is one of the L2 cache. With
     `descriptor %d` the map is the one at this address in global memory, which began as a copy of `%tma`.
+
+    `tile.copy #tile.copy_atom<"SM90_BULK_COPY_G2S", f16> %src, %dst mbarrier %bar policy %p` copies tensors between
+    global and shared memory by bulk copies: each thread that executes it issues one for each run of elements that are
+    contiguous on both sides. SM90_BULK_COPY_G2S loads, SM90_BULK_COPY_S2G stores, SM90_BULK_COPY_AUTO does either.
 
     Preconditions: equal element types, equal sizes of each mode, and the atom's requirements on spaces, contiguity and
     alignment. The predicates of the values of one execution are equal; with zero-fill those that hold come first. The
@@ -121,8 +127,12 @@ class CopyOp(IRDLOperation):
         src, dst = self.src.type, self.dst.type
         if not isinstance(src, TensorType) or not isinstance(dst, TensorType):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise VerifyException("only a tensor copy has a tensor of coordinates: tile.copy %tma, %src, %dst")
-        if any(getattr(self, word) is not None for word in _OF_TENSOR_COPIES):
-            raise VerifyException("only a tensor copy has an mbarrier, a mask of blocks, a policy and a descriptor")
+        is_bulk = self.copy_atom is not None and self.copy_atom.is_bulk
+        if not is_bulk and any(getattr(self, word) is not None for word in _OF_TENSOR_COPIES):
+            raise VerifyException(
+                "only a tensor copy has an mbarrier, a mask of blocks, a policy and a descriptor, a bulk copy an "
+                "mbarrier and a policy"
+            )
         if src.element_type != dst.element_type:
             raise VerifyException(
                 f"the source's elements are {src.element_type}, the destination's {dst.element_type}, and a copy does "
@@ -133,16 +143,19 @@ class CopyOp(IRDLOperation):
             raise VerifyException(f"the source has rank {ranks[0]}, the destination rank {ranks[1]}")
         for mode in range(ranks[0]):
             sizes = size(src.layout.data[mode]), size(dst.layout.data[mode])
-            if not all(isinstance(extent, int) for extent in sizes):
-                refuse(_not_static(mode, src, dst))
-            if sizes[0] != sizes[1] and not (mode == 0 and self.copy_atom is not None):
+            for side, tensor in (("source", src), ("destination", dst)):
+                _check_static(mode, side, tensor)
+            if sizes[0] != sizes[1] and (mode > 0 or is_bulk or self.copy_atom is None):
                 raise VerifyException(
                     f"mode {mode} has {sizes[0]} elements in the source, {sizes[1]} in the destination"
                 )
         if src.is_predicate:
             raise VerifyException("predicates, i1, are not copied; read and write them by tile.load and tile.store")
         with refusing():
-            if self.copy_atom is not None:
+            if self.copy_atom is not None and is_bulk:
+                others = [value for value in (self.pred, self.multicast, self.descriptor) if value is not None]
+                check_bulk_operands(self.copy_atom, src, dst, self.mbarrier, others)
+            elif self.copy_atom is not None:
                 check_tiled_operands(self.copy_atom, src, dst)
             _ = self.pred_layout
 
@@ -203,7 +216,8 @@ class AtomCallOp(TileOp):
     of them, the others following in order. For ldmatrix the source is the row whose address the lane supplies.
 
     `... count %n` is for atoms with zero-fill: only the first `%n` values, an i32, are copied, and zeros are written
-    for the others; without it all are copied.
+    for the others; without it all are copied. `... mbarrier %bar policy %p` is for bulk copies of a known size,
+    `SM90_BULK_COPY_G2S<4096>`.
     """
 
     name = "tile.atom_call"
@@ -211,10 +225,14 @@ class AtomCallOp(TileOp):
     src = operand_def(TensorType | PtrType)
     dst = operand_def(TensorType | PtrType)
     count = opt_operand_def(I32)
+    mbarrier = opt_operand_def(SHARED)
+    policy = opt_operand_def(I64)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = (
         "custom<CopyAtom>($atom) custom<Defined>($src, type($src)) `,` custom<Defined>($dst, type($dst)) "
-        "(`count` custom<Operand>($count)^)? attr-dict"
+        "(`count` custom<Operand>($count)^)? (`mbarrier` custom<Operand>($mbarrier)^)? "
+        "(`policy` custom<Operand>($policy)^)? attr-dict"
     )
 
     def __init__(
@@ -223,11 +241,14 @@ class AtomCallOp(TileOp):
         src: SSAValue | Operation,
         dst: SSAValue | Operation,
         count: SSAValue | None = None,
+        mbarrier: SSAValue | None = None,
+        policy: SSAValue | None = None,
     ):
-        super().__init__(operands=[src, dst, count], properties={"atom": atom})
+        super().__init__(operands=[src, dst, count, mbarrier, policy], properties={"atom": atom})
 
     def verify_(self) -> None:
         src, dst = self.src.type, self.dst.type
+        self._check_bulk()
         if isinstance(src, TensorType) and isinstance(dst, TensorType):
             with refusing():
                 check_atom_operands(self.atom, src, dst)
@@ -236,11 +257,60 @@ class AtomCallOp(TileOp):
         if self.count is not None and not self.atom.atom.zfill:
             raise VerifyException(f"{self.atom.atom_name.data} has no zero-fill, so it copies all values or none")
 
+    def _check_bulk(self) -> None:
+        name, instruction = self.atom.atom_name.data, self.atom.atom.instruction
+        if not isinstance(instruction, BulkCopy):
+            if self.mbarrier is not None or self.policy is not None:
+                raise VerifyException("only a bulk copy has an mbarrier and a policy")
+            return
+        if instruction.bits is None or instruction.to_shared is None:
+            raise VerifyException(
+                f"one execution of {name} has a direction and a known number of bits, such as SM90_BULK_COPY_G2S<4096>"
+            )
+        with refusing():
+            check_mbarrier(name, instruction.to_shared, self.mbarrier)
 
-def _not_static(mode: int, src: TensorType, dst: TensorType) -> LayoutError:
-    side, tensor = ("source", src) if isinstance(size(dst.layout.data[mode]), int) else ("destination", dst)
-    return LayoutError(
-        Code.DYNAMIC_UNSUPPORTED,
-        f"mode {mode} of the {side} has {size(tensor.layout.data[mode])} elements; the extents of a copy are static",
-        "copy tiles of a static shape in a loop, the last ones under predicates",
-    )
+
+@irdl_op_definition
+class PrefetchTensorOp(TileOp):
+    """`tile.prefetch_tensor %A policy %p`: the L2 cache may fetch the elements of a tensor in global memory, by a
+    prefetch for each run that is contiguous (CuTe's SM90_BULK_COPY_G2S::PREFETCH).
+
+    Each thread that executes it issues its own.
+    """
+
+    name = "tile.prefetch_tensor"
+    tensor = typed_operand(TensorType)
+    policy = opt_operand_def(I64)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "custom<Tensor>($tensor, type($tensor)) (`policy` custom<Operand>($policy)^)? attr-dict"
+
+    def __init__(self, tensor: SSAValue, policy: SSAValue | None = None):
+        super().__init__(operands=[tensor, policy])
+
+    def runs(self) -> tuple[Layout, Layout]:
+        """The elements of a prefetch, and the places where prefetches begin, as `bulk_runs` has them."""
+        return bulk_runs("a bulk prefetch", None, self.tensor.type)
+
+    def verify_(self) -> None:
+        type = self.tensor.type
+        if type.space.data is not Space.Gmem:
+            raise VerifyException(f"the L2 cache holds elements of gmem, and the tensor is in {type.space.data.value}")
+        for mode in range(rank(type.layout.data.shape)):
+            _check_static(mode, "tensor", type)
+        with refusing():
+            run, _ = self.runs()
+            if (bytes := run.size * type.element_bits // 8) >= 1 << 31:
+                text = f"a bulk prefetch is of less than 2^31 bytes, and {bytes} are contiguous"
+                raise LayoutError(Code.ATOM_OPERAND, text, "prefetch the tile that the block reads")
+
+
+def _check_static(mode: int, side: str, tensor: TensorType) -> None:
+    if not isinstance(extent := size(tensor.layout.data[mode]), int):
+        refuse(
+            LayoutError(
+                Code.DYNAMIC_UNSUPPORTED,
+                f"mode {mode} of the {side} has {extent} elements; the extents of a copy are static",
+                "copy tiles of a static shape in a loop, the last ones under predicates",
+            )
+        )

@@ -8,6 +8,7 @@ from ...layout.algebra.adjacency import contiguous_values, steps
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.unknown import divisor
+from ...layout.atoms.bulk_copy import BULK_UNIT
 from .copy_types import CopyAtomAttr
 from .types import TensorType
 
@@ -63,6 +64,7 @@ def _check_side(atom: CopyAtomAttr, role: str, tensor: TensorType, values: Layou
             "choose a value layout along the mode that has stride 1, or a narrower atom",
         )
     step = gcd(steps(rest) * tensor.element_bits, 8 * access_align(tensor)) // 8
+    width = BULK_UNIT if atom.is_bulk else width
     if step % width:
         raise LayoutError(
             Code.ATOM_MISALIGNED,
@@ -73,7 +75,8 @@ def _check_side(atom: CopyAtomAttr, role: str, tensor: TensorType, values: Layou
         )
 
 
-def _check_spaces(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
+def check_spaces(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
+    """Raises `LayoutError` unless the atom moves elements of this type between these memory spaces."""
     record = atom.atom
     for role, tensor, allowed in (("source", src, record.src_spaces), ("destination", dst, record.dst_spaces)):
         if tensor.space.data.value not in allowed:
@@ -81,10 +84,13 @@ def _check_spaces(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
                 Code.ATOM_SPACE,
                 f"the {role} of {_name(atom)} is in {tensor.space.data.value}; it can be in "
                 f"{', '.join(sorted(allowed))}",
+                "copy by an atom between these memories; a copy without an atom is between any",
             )
         if tensor.element_type != atom.value_type:
             raise LayoutError(
-                Code.ATOM_VALUE_WIDTH, f"{_name(atom)} moves {atom.value_type}, the {role} holds {tensor.element_type}"
+                Code.ATOM_VALUE_WIDTH,
+                f"{_name(atom)} moves {atom.value_type}, the {role} holds {tensor.element_type}",
+                "give the atom the type of the elements, or recast the tensor",
             )
     for role, tensor, hint in (("load", src, atom.load.data), ("store", dst, atom.store.data)):
         if hint and tensor.space.data.value != "gmem":
@@ -97,7 +103,7 @@ def _check_spaces(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
 
 def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
     """Checks the operands of a tiled copy. Raises `LayoutError` naming the operand and the misfit."""
-    _check_spaces(atom, src, dst)
+    check_spaces(atom, src, dst)
     counts = atom_values(atom)
     repeats: list[int] = []
     for role, tensor, count in (("source", src, counts[0]), ("destination", dst, counts[1])):
@@ -134,7 +140,7 @@ def _without_values(layout: LayoutLike, split: tuple[LayoutLike, LayoutLike]) ->
 
 def check_atom_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
     """Checks the tensors of one execution of an atom. Raises `LayoutError` naming the operand and the misfit."""
-    _check_spaces(atom, src, dst)
+    check_spaces(atom, src, dst)
     counts = atom_values(atom)
     for role, tensor, count in (("source", src, counts[0]), ("destination", dst, counts[1])):
         layout = tensor.layout.data

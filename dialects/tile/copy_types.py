@@ -15,7 +15,7 @@ from ...layout.algebra.core import Layout
 from ...layout.atoms.cache_hints import with_hints
 from ...layout.atoms.copy_atom import CopyAtom
 from ...layout.atoms.copy_names import copy_atom
-from ...layout.atoms.instructions import AutoMove, MovMatrix
+from ...layout.atoms.instructions import AutoMove, BulkCopy, MovMatrix
 from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tiling.tiled_copy import TiledCopy
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
@@ -62,6 +62,11 @@ class CopyAtomAttr(ParametrizedAttribute):
         """The widest access in bits of an atom that leaves the width to the compiler; None for an instruction."""
         atom = self.atom
         return atom.instruction.max_bits or atom.val_bits if isinstance(atom.instruction, AutoMove) else None
+
+    @property
+    def is_bulk(self) -> bool:
+        """Whether the instruction is a bulk copy."""
+        return isinstance(self.atom.instruction, BulkCopy)
 
     def verify(self) -> None:
         bits = scalar_bits(self.value_type)

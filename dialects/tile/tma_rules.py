@@ -135,6 +135,17 @@ def cluster_around(op: Operation) -> int | None:
     return None if kernel is None or kernel.cluster_size is None else prod(kernel.cluster_size)
 
 
+def check_mbarrier(kind: str, loads: bool, mbarrier: SSAValue | None) -> None:
+    """Raises `LayoutError` (E0324) unless a copy that loads has an mbarrier, and another one has none."""
+    if loads != (mbarrier is not None):
+        raise LayoutError(
+            Code.TMA_OPERANDS,
+            f"{kind} {'has no' if loads else 'does not take an'} mbarrier",
+            "a load counts its bytes on an mbarrier: `mbarrier %bar`; a store is part of a bulk group, see "
+            "ptx.cp.async.bulk.commit_group",
+        )
+
+
 def check_operands_of(
     op: Operation, tma: TmaType | None, mbarrier: SSAValue | None, multicast: SSAValue | None
 ) -> None:
@@ -154,13 +165,7 @@ def check_operands_of(
     instruction = None if tma is None else tma.tma_copy.instruction
     loads, shared = instruction is not None and instruction.to_shared, instruction is not None and instruction.multicast
     kind = "a prefetch" if tma is None else tma.kind.data
-    if loads != (mbarrier is not None):
-        raise LayoutError(
-            Code.TMA_OPERANDS,
-            f"{kind} {'has no' if loads else 'does not take an'} mbarrier",
-            "a load counts its bytes on an mbarrier: `mbarrier %bar`; a store is part of a bulk group, see "
-            "ptx.cp.async.bulk.commit_group",
-        )
+    check_mbarrier(kind, loads, mbarrier)
     if shared != (multicast is not None):
         raise LayoutError(
             Code.TMA_OPERANDS,

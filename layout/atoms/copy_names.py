@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 
 from ...base.element_types import BY_CXX
 from ...base.errors import Code, LayoutError
+from .bulk_copy import bulk_copy_of_size
 from .copy_atom import CopyAtom
 from .copy_table import COPY_ATOMS
 from .installed import installed_atom
@@ -17,12 +18,15 @@ def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:
     """The atom of this CuTe name, such as `SM75_U32x4_LDSM_N`, or of an installed package, for values of `val_bits`
     bits.
 
-    An atom of a width can be named by any type of that width, `UniversalCopy<double>`. Raises `LayoutError` if there is
-    none (E0302), or it cannot move such values (E0303).
+    An atom of a width can be named by any type of that width, `UniversalCopy<double>`, a bulk copy with the bits that
+    it moves, `SM90_BULK_COPY_G2S<4096>`. Raises `LayoutError` if there is none (E0302, E0304), or it cannot move such
+    values (E0303).
     """
     make = COPY_ATOMS.get(name)
     if make is None and (known := _by_width(name)) is not None:
         return _renamed(known, val_bits, name)
+    if make is None and (sized := bulk_copy_of_size(name)) is not None:
+        return sized.with_value_bits(val_bits)
     if make is None and (installed := installed_atom(name, CopyAtom)) is not None:
         return installed.with_value_bits(val_bits)
     if make is None:

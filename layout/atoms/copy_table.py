@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
 
+from .bulk_copy import BULK_COPIES, bulk_copy
 from .copy_atom import CopyAtom
 from .cp_async import cp_async
 from .ldmatrix import ldmatrix, movmatrix, stmatrix
@@ -36,6 +37,8 @@ def _all() -> Iterator[tuple[str, Callable[[], CopyAtom]]]:
         yield f"SM100_U8x{4 * n}_STSM_T", partial(stmatrix_bytes, n)
         for bits in (4, 6):
             yield f"SM100_SU{bits}_DU8x16_x{n}_LDSM_N", partial(ldmatrix_unpacked, bits, n)
+    for name in BULK_COPIES:
+        yield name, partial(bulk_copy, name)
 
 
 COPY_ATOMS: Mapping[str, Callable[[], CopyAtom]] = MappingProxyType(dict(_all()))

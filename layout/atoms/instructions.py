@@ -122,10 +122,23 @@ class TensorCopy:
             )
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class BulkCopy:
+    """A thread has contiguous bytes copied between global and shared memory (PTX ISA, cp.async.bulk).
+
+    `to_shared` tells loads from stores; None leaves it to the operands. `bits` is the size of a copy; None takes as
+    many bits as are contiguous on both sides.
+    """
+
+    to_shared: bool | None = None
+    bits: int | None = None
+
+
 REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
 """How a tensor copy to global memory may combine elements."""
 
-CopyInstruction: TypeAlias = Move | AutoMove | CpAsync | LdMatrix | StMatrix | MovMatrix | TensorCopy
+CopyInstruction: TypeAlias = Move | AutoMove | CpAsync | LdMatrix | StMatrix | MovMatrix | TensorCopy | BulkCopy
 """The instructions of copy atoms."""
 
 

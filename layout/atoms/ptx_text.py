@@ -6,6 +6,7 @@ from typing import assert_never
 from ...base.element_types import BY_PTX
 from .instructions import (
     AutoMove,
+    BulkCopy,
     CopyInstruction,
     CpAsync,
     Dp4a,
@@ -48,6 +49,12 @@ def mnemonic(instruction: CopyInstruction | MmaInstruction) -> str:
             return "cp.async.bulk.tensor.Nd.global.shared::cta.bulk_group"
         case TensorCopy(reduction=reduction):
             return f"cp.reduce.async.bulk.tensor.Nd.global.shared::cta.{reduction}.bulk_group"
+        case BulkCopy(to_shared=True):
+            return "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+        case BulkCopy(to_shared=False):
+            return "cp.async.bulk.global.shared::cta.bulk_group"
+        case BulkCopy():
+            return "cp.async.bulk"
         case MmaSync((m, n, k), types, majors, operation):
             return f"mma.sync.aligned.m{m}n{n}k{k}.{'.'.join(majors)}{operation.value}.{'.'.join(types)}"
         case WgMma((m, n, k), (d, a, b, _), saturates=saturates):
@@ -64,12 +71,12 @@ def mnemonic(instruction: CopyInstruction | MmaInstruction) -> str:
 def copy_text(instruction: CopyInstruction, sign: str = "%") -> str:
     """A copy with its operands by number, after `sign`: `movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;`.
 
-    A move has no operands here, since each of its two instructions has its own, nor has a tensor copy, since its map
-    decides them.
+    A move has no operands here, since each of its two instructions has its own, nor has a tensor copy or a bulk copy,
+    whose map or size decides them.
     """
     name = mnemonic(instruction)
     match instruction:
-        case Move() | AutoMove() | TensorCopy():
+        case Move() | AutoMove() | TensorCopy() | BulkCopy():
             return name
         case CpAsync(bytes=bytes, zfill=zfill):
             return f"{name} [{sign}0], [{sign}1], {bytes}{f', {sign}2' if zfill else ''};"

@@ -9,6 +9,14 @@ _TYPE = f'!tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(64,4)">'
 _PARTS = "%p = tile.partition_S %c, %A, %t\n%q = tile.partition_D %c, %s, %t\n"
 _ZFILL = '#tile.copy_atom<"SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>", f16>'
 
+_G2S, _S2G, _AUTO = (f'#tile.copy_atom<"SM90_BULK_COPY_{way}", f16>' for way in ("G2S", "S2G", "AUTO"))
+_BAR = '%bars = tile.alloc : !tile.tensor<i64, smem, align<8>, "1:1">\n%bar = tile.ptr %bars(0)\n'
+_S1 = '%s1 = tile.alloc : !tile.tensor<f16, smem, align<128>, "{}">\n'
+_PIECES = (
+    f'{_BAR}%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'
+    '%u = tile.view %s : !tile.tensor<f16, smem, align<16>, "8:1">\n'
+)
+
 
 def _flags(layout: str, element: str = "i1") -> str:
     return f'{_PARTS}%f = tile.alloc : !tile.tensor<{element}, rmem, align<4>, "{layout}">\n'
@@ -61,7 +69,42 @@ COPY_FORMS = [
         ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'
          '«tile.atom_call» #tile.copy_atom<"UniversalCopy<uint128_t>", f16, load "cs"> %r, %v', "E0317"),
     ),
+    *tile_faults(
+        "tile.copy",
+        (f"«tile.copy» {_G2S} %A, %s", "SM90_BULK_COPY_G2S has no mbarrier [E0324]"),
+        (f"{_BAR}«tile.copy» {_S2G} %s, %A mbarrier %bar", "SM90_BULK_COPY_S2G does not take an mbarrier"),
+        (f"{_BAR}«tile.copy» {_G2S} %s, %A mbarrier %bar", "E0309"),
+        (f"«tile.copy» {_AUTO} %A, %B", "SM90_BULK_COPY_AUTO copies between gmem and smem, not from gmem to the same"),
+        (f'{_BAR}«tile.copy» {_G2S.replace("f16", "bf16")} %A, %s mbarrier %bar', "E0303"),
+        (f'{_BAR}{_S1.format("(64,32):(32,1)")}«tile.copy» {_G2S} %A, %s1 mbarrier %bar', "moves multiples of 8 adjacent elements, but 1 are adjacent"),
+        (f'{_BAR}«tile.copy» {_G2S.replace("G2S", "G2S<768>")} %A, %s mbarrier %bar', "moves 48 adjacent elements, but 2048 are adjacent"),
+        (f'{_BAR}{_S1.format("(64,32):(1,68)")}«tile.copy» {_G2S} %A, %s1 mbarrier %bar', "those in smem are only known to be aligned to 8"),
+        (f'{_BAR}{_S1.format("(64,16):(1,64)")}«tile.copy» {_G2S} %A, %s1 mbarrier %bar', "mode 1 has 32 elements"),
+        (f'{_BAR}{_S1.format("(32,32):(1,32)")}«tile.copy» {_G2S} %A, %s1 mbarrier %bar', "mode 0 has 64 elements"),
+        (f"{_BAR}%m = arith.constant 3 : i16\n«tile.copy» {_G2S} %A, %s mbarrier %bar multicast %m", "no mask of blocks"),
+        (f'{_BAR}%f = tile.alloc : !tile.tensor<i1, rmem, align<1>, "(64,32):(0,0)">\n«tile.copy» {_G2S} %A, %s if %f mbarrier %bar', "has no predicates"),
+        (f"{_BAR}«tile.copy» %A, %s mbarrier %bar", "only a tensor copy has an mbarrier"),
+    ),
+    *tile_faults(
+        "tile.prefetch_tensor",
+        ("«tile.prefetch_tensor» %s", "the L2 cache holds elements of gmem, and the tensor is in smem"),
+        ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "(4,8):(1,64)">\n«tile.prefetch_tensor» %v', "a bulk prefetch moves multiples of 8 adjacent elements, but 4 are adjacent"),
+        ('%v = tile.view %A : !tile.tensor<f16, gmem, align<8>, "64:1">\n«tile.prefetch_tensor» %v', "E0312"),
+        ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "1073741824:1">\n«tile.prefetch_tensor» %v', "less than 2^31 bytes"),
+        ('%v = tile.view %A with (%t) : !tile.tensor<f16, gmem, align<16>, "?:1">\n«tile.prefetch_tensor» %v', "the extents of a copy are static"),
+    ),
+    *tile_faults(
+        "tile.atom_call",
+        (f"{_PIECES}«tile.atom_call» {_G2S} %v, %u mbarrier %bar", "has a direction and a known number of bits"),
+        (f'{_PIECES}«tile.atom_call» {_AUTO.replace("AUTO", "AUTO<128>")} %v, %u mbarrier %bar', "has a direction"),
+        (f'{_PIECES}«tile.atom_call» {_G2S.replace("G2S", "G2S<128>")} %v, %u', "SM90_BULK_COPY_G2S<128> has no mbarrier"),
+        (f'{_PIECES}«tile.atom_call» {_G2S.replace("G2S", "G2S<256>")} %v, %u mbarrier %bar', "E0310"),
+        (f"{_PIECES}«tile.atom_call» {WIDE} %v, %u mbarrier %bar", "only a bulk copy has an mbarrier and a policy"),
+    ),
     *_atoms(
+        ('#tile.copy_atom<«"SM90_BULK_COPY_G2S<100>"», f16>', "a bulk copy cannot move 100 bits"),
+        ('#tile.copy_atom<«"SM90_BULK_COPY_S2G<2097152>"», f16>', "a bulk copy cannot move 2097152 bits"),
+        ('#tile.copy_atom<"SM90_BULK_COPY_S2G", f16, load «"nc"»>', "E0317"),
         ('#tile.copy_atom<"UniversalCopy<uint128_t>", f16, load «"cz"»>', "E0317"),
         ('#tile.copy_atom<"UniversalCopy<uint128_t>", f16, store «"nc"»>', "E0317"),
         ('#tile.copy_atom<"SM75_U32x4_LDSM_N", f16, load «"nc"»>', "E0317"),

@@ -19,6 +19,10 @@ tile.kernel @k(%A: !g, %B: !g, %x: i32) threads(32) {
 """
 """What the samples of `tile` find defined: tensors %A, %B, %s, %r, a tiled copy %c, coordinates %t and %w."""
 
+_MBARRIER = (
+    '%bars = tile.alloc : !tile.tensor<i64, smem, align<8>, "1:1">\n%bar = tile.ptr %bars(0)\n'
+    "%p = arith.constant 1152921504606846976 : i64\n"
+)
 PTX_HEAD = """\
 gpu.module @m {
 ptx.entry @k(%A: !ptx.ptr<global> align 16, %x: i32, %h: f16, %v: i64, %m: !ptx.tensor_map of "f16 A dims (8, x) \
@@ -275,7 +279,10 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "tile.copy %c, %p, %q\n"
         'tile.copy #tile.copy_atom<"UniversalCopy<uint128_t>", f16> %p, %q',
         '%p = tile.alloc : !tile.tensor<i1, rmem, align<1>, "(1,32):(0,1)">\ntile.copy %A, %s if %p',
+        f'{_MBARRIER}tile.copy #tile.copy_atom<"SM90_BULK_COPY_G2S<512>", f16> %A, %s mbarrier %bar policy %p\n'
+        'tile.copy #tile.copy_atom<"SM90_BULK_COPY_AUTO", f16> %s, %B policy %p {note}',
     ),
+    "tile.prefetch_tensor": (f"{_MBARRIER}tile.prefetch_tensor %A\ntile.prefetch_tensor %B policy %p {{note}}",),
     "tile.load": ("%0 = tile.load %A(%t, 3)", "%0 = tile.load %A(5)"),
     "tile.store": ("%0 = tile.load %A(%t, 0)\ntile.store %0, %s(63, %w)",),
     "tile.ptr": ("%0 = tile.ptr %A(%t, 3)", "%0 = tile.ptr %s(5) {note}"),
@@ -304,6 +311,10 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         'tile.atom_call #tile.copy_atom<"SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>", f16> %0, %1 count %x',
         '%0 = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'
         'tile.atom_call #tile.copy_atom<"UniversalCopy<uint128_t>", f16> %0, %r {remark = "128 bits"}',
+        f'{_MBARRIER}%0 = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'
+        '%1 = tile.view %s : !tile.tensor<f16, smem, align<16>, "8:1">\n'
+        'tile.atom_call #tile.copy_atom<"SM90_BULK_COPY_G2S<128>", f16> %0, %1 mbarrier %bar policy %p\n'
+        'tile.atom_call #tile.copy_atom<"SM90_BULK_COPY_S2G<128>", f16> %1, %0',
     ),
 })  # fmt: skip
 """Lines of a kernel body, each printed as written, by the operation that they show."""

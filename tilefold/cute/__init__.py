@@ -57,6 +57,7 @@ from tilefold.compiler.builder.tensors.copies import (
     make_tiled_copy_D,
     make_tiled_copy_S,
     make_tiled_copy_tv,
+    prefetch,
 )
 from tilefold.compiler.builder.tensors.fragments import (
     ReductionOp,
@@ -146,7 +147,7 @@ from tilefold.compiler.builder.tensors.pointers import alias, make_tensor, recas
 from tilefold.compiler.builder.tensors.raw_pointers import Address
 from tilefold.compiler.builder.tensors.structs import struct
 from tilefold.compiler.builder.tensors.tensors import CoordTensor, Pointer, Tensor
-from tilefold.compiler.builder.tensors.tma import TmaAtom, make_layout_image_mask, prefetch
+from tilefold.compiler.builder.tensors.tma import TmaAtom, make_layout_image_mask
 from tilefold.compiler.builder.tensors.views import (
     bounds,
     composition,

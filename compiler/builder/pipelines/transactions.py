@@ -5,10 +5,11 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from ....dialects.ptx.bulk import BULK_UNIT, BulkLoadOp
+from ....dialects.ptx.bulk import BulkLoadOp
 from ....dialects.ptx.mbarrier import MAX_TRANSACTION
 from ....dialects.ptx.warp import ElectSyncOp
 from ....dialects.tile import CopyOp
+from ....layout.atoms.bulk_copy import BULK_UNIT
 from ..tensors.tensors import Address
 from ..tracing.state import current
 from .groups import refused

@@ -5,7 +5,7 @@ Atoms and tiled copies are static, so that they can be made inside and outside o
 """
 
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
@@ -17,6 +17,7 @@ from ....dialects.tile import (
     CopyOp,
     PartitionDOp,
     PartitionSOp,
+    PrefetchTensorOp,
     RetileDOp,
     RetileSOp,
     TiledCopyOp,
@@ -31,14 +32,14 @@ from ....layout.tiling.tiled_copy_mma import BY_MMA
 from ..scalars.dtypes import Boolean, DType, as_dtype, dtype_of
 from ..tracing.state import checked, current, emit
 from . import nvgpu
-from .bulk import BulkAtom, bulk_copy
 from .coordinates import as_layout, check_static, tuples
 from .fragments import Vec, load, store
 from .mma import TiledMma, partitioned, static_or_unknown
 from .modes import relaid
 from .tensor_base import registers, tensor_type
-from .tensors import Tensor
-from .tma import TmaAtom, tensor_copy
+from .tensors import Tensor, address_of
+from .tma import TmaAtom, policy_of, tensor_copy, tensor_prefetch
+from .views import as_tensor
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,30 +180,14 @@ class ThrCopy:
     retile = retile_S
 
 
-@overload
 def make_copy_atom(
     op: "nvgpu.CopyOp | str", dtype: Any, num_bits_per_copy: int | None = None, load: str = "", store: str = ""
-) -> CopyAtom: ...
-
-
-@overload
-def make_copy_atom(op: nvgpu.BulkCopyOp, dtype: Any, num_bits_per_copy: int | None = None) -> BulkAtom: ...
-
-
-def make_copy_atom(
-    op: "nvgpu.CopyOp | nvgpu.BulkCopyOp | str",
-    dtype: Any,
-    num_bits_per_copy: int | None = None,
-    load: str = "",
-    store: str = "",
-) -> CopyAtom | BulkAtom:
+) -> CopyAtom:
     """A copy atom: of an instruction of `nvgpu`, or by CuTe's name, for elements of a type.
 
     `num_bits_per_copy` is the width of one execution, where the instruction leaves it open. `load` and `store` are
     cache hints in PTX's words: `load="L1::no_allocate"`. Raises TilefoldError for an unknown atom.
     """
-    if isinstance(op, nvgpu.BulkCopyOp):
-        return BulkAtom(op, as_dtype(dtype), num_bits_per_copy)
     if not isinstance(op, nvgpu.CopyOp | str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(
             Code.BUILD_VALUE, f"expected a copy instruction, got {op!r}", "such as cute.nvgpu.CopyUniversalOp()"
@@ -271,7 +256,7 @@ def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
 
 
 def copy(
-    tiling: "TiledCopy | ThrCopy | CopyAtom | TmaAtom | BulkAtom",
+    tiling: "TiledCopy | ThrCopy | CopyAtom | TmaAtom",
     src: Any,
     dst: Any,
     pred: "Tensor | Vec | None" = None,
@@ -291,21 +276,25 @@ def copy(
     A load counts its bytes on the mbarrier `tma_bar_ptr`, a multicast in each block of the cluster that `mcast_mask`
     names by a bit. `cache_policy` is one of the L2 cache, 64 bits. `tma_desc_ptr` is a tensor map in global memory that
     `nvgpu.cpasync.copy_tensormap` has put there, to be taken instead of the atom's. By an atom of `CopyBulkG2SOp` or
-    `CopyBulkS2GOp` each thread begins copies of the runs that are contiguous on both sides; `mbar_ptr` is for a load.
+    `CopyBulkS2GOp` each thread begins copies of the runs that are contiguous on both sides; a load counts its bytes on
+    the mbarrier `mbar_ptr`.
     """
     tiled = tiling.tiled_copy if isinstance(tiling, ThrCopy) else tiling
-    if isinstance(tiled, BulkAtom):
-        bulk_copy(tiled, src, dst, mbar_ptr, pred, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr)
-        return
     if isinstance(tiled, TmaAtom):
         if pred is not None:
             hint = "it skips by itself what lies outside of its tensor"
             raise TilefoldError(Code.BUILD_VALUE, "a tensor copy has no predicates", hint)
         tensor_copy(tiled, src, dst, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr)
         return
+    others: dict[str, SSAValue | None] = {}
+    if isinstance(tiled, CopyAtom) and tiled.attribute.is_bulk:
+        others["mbarrier"] = None if mbar_ptr is None else address_of(mbar_ptr).ssa
+        others["policy"] = policy_of(cache_policy)
+        cache_policy = mbar_ptr = None
     if any(given is not None for given in (tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr, mbar_ptr)):
-        message = "only a tensor copy has an mbarrier, a mask of blocks, a cache policy and a tensor map"
-        raise TilefoldError(Code.BUILD_VALUE, message, "see cute.nvgpu.cpasync.make_tiled_tma_atom")
+        message = "only a tensor copy has a tma_bar_ptr, a mask of blocks and a tensor map, a bulk copy an mbar_ptr"
+        hint = "see cute.nvgpu.cpasync.make_tiled_tma_atom and CopyBulkG2SOp; both take a cache_policy"
+        raise TilefoldError(Code.BUILD_VALUE, message, hint)
     if pred is not None and getattr(tiled, "fills", False):
         filling = _filling(tiled.attribute if isinstance(tiled, CopyAtom) else tiled.type.atom)
         tiled = (
@@ -314,7 +303,7 @@ def copy(
             else TiledCopy(TiledCopyType(filling, tiled.type.layout_tv, tiled.type.tiler))
         )
     if isinstance(tiled, CopyAtom):
-        _copy(src, dst, pred, atom=tiled.attribute)
+        _copy(src, dst, pred, atom=tiled.attribute, **others)
     elif isinstance(tiled, TiledCopy):  # pyright: ignore[reportUnnecessaryIsInstance]
         _copy(src, dst, pred, tiled_copy=tiled.value())
     else:
@@ -323,6 +312,14 @@ def copy(
             f"expected a tiled copy or a copy atom, got {type(tiled).__name__}",
             "cute.autovec_copy(src, dst) copies element by element",
         )
+
+
+def prefetch(atom: "TmaAtom | CopyAtom", src: Any, *, cache_policy: Any = None) -> None:
+    """Lets the L2 cache fetch what a copy of `src` by the atom of a tensor copy or of `CopyBulkG2SOp` would load."""
+    if isinstance(atom, CopyAtom) and atom.attribute.is_bulk:
+        emit(PrefetchTensorOp(as_tensor(src).ssa, policy_of(cache_policy)))
+    else:
+        tensor_prefetch(atom, src, cache_policy)
 
 
 def autovec_copy(src: Tensor, dst: Tensor, pred: "Tensor | Vec | None" = None) -> None:

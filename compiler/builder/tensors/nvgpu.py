@@ -148,18 +148,27 @@ class CopyReduceBulkTensorTileS2GOp(TensorCopyOp):
 
 
 @dataclass(frozen=True, slots=True)
-class BulkCopyOp:
-    """The base of bulk copies without a tensor map."""
+class BulkCopyOp(CopyOp):
+    """The base of bulk copies without a tensor map (sm_90): each thread has runs of elements copied."""
+
+    DIRECTION: ClassVar[str]
+
+    def atom_name(self, bits: int | None) -> str:
+        return f"SM90_BULK_COPY_{self.DIRECTION}{'' if bits is None else f'<{bits}>'}"
 
 
 @dataclass(frozen=True, slots=True)
 class CopyBulkG2SOp(BulkCopyOp):
     """Loads contiguous elements from global to shared memory (cp.async.bulk), which an mbarrier counts."""
 
+    DIRECTION: ClassVar[str] = "G2S"
+
 
 @dataclass(frozen=True, slots=True)
 class CopyBulkS2GOp(BulkCopyOp):
     """Stores contiguous elements from shared to global memory (cp.async.bulk), as part of the thread's bulk group."""
+
+    DIRECTION: ClassVar[str] = "S2G"
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,9 +121,9 @@ def tma_partition(
     return part(smem_tensor), part(gmem_tensor)
 
 
-def prefetch(atom: TmaAtom, src: CoordTensor, *, cache_policy: Any = None) -> None:
-    """Lets the L2 cache fetch the tiles that a copy of `src` would load."""
-    emit(PrefetchOp(_atom(atom).ssa, as_tensor(src).ssa, _policy(cache_policy)))
+def tensor_prefetch(atom: Any, src: CoordTensor, policy: Any) -> None:
+    """A prefetch of the tiles that a copy of `src` would load."""
+    emit(PrefetchOp(_atom(atom).ssa, as_tensor(src).ssa, policy_of(policy)))
 
 
 def prefetch_descriptor(atom: TmaAtom) -> None:
@@ -158,7 +158,7 @@ def tensor_copy(
             atom.ssa,
             mbarrier=None if barrier is None else address_of(barrier).ssa,
             multicast=None if mask is None else convert(mask, Uint16).ssa,
-            policy=_policy(policy),
+            policy=policy_of(policy),
             descriptor=None if descriptor is None else address_of(descriptor).ssa,
         )
     )
@@ -174,5 +174,6 @@ def _atom(atom: Any) -> TmaAtom:
     return atom
 
 
-def _policy(policy: Any) -> SSAValue | None:
+def policy_of(policy: Any) -> SSAValue | None:
+    """A cache policy as operations take it."""
     return None if policy is None else convert(policy, Int64).ssa

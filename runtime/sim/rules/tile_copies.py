@@ -11,6 +11,7 @@ from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
 from ....dialects import ptx, tile
 from ....dialects.scalars import unknowns
+from ....dialects.tile.bulk_rules import runs_of
 from ....layout.algebra.core import make_layout, size
 from ....layout.atoms.instructions import CpAsync
 from ...arrays.storage import distances
@@ -25,6 +26,7 @@ from ..values.scalars import actual, for_each_layout
 from ..values.values import TensorValue
 from ..warp import Warp
 from .predicates import leading_values, one_for_all, predicates_of, under
+from .tile_bulk_copies import BulkMove
 from .tile_tensor_copies import tensor_copy
 
 Flags = NDArray[np.bool_]
@@ -40,7 +42,9 @@ def _copy(op: tile.CopyOp, t: Translator) -> Step | None:
     source, target = t.slot(op.src), t.slot(op.dst)
     check_count(op, op.src.type.plain_layout)
     count, first = int(size(op.src.type.plain_layout)), len(unknowns(op.src.type.layout.data))
-    move_of = cache(partial(_move, op, t, first))  # one for each set of run-time strides
+    atom = op.copy_atom
+    by_scalars = partial(_move, op, t, first) if atom is None or not atom.is_bulk else _bulk(op, atom, t)
+    move_of = cache(by_scalars)  # one for each set of run-time strides
     if not first and not unknowns(op.dst.type.layout.data):
         move_of(())  # refuses unsupported copies before anything runs
     flags, site = predicates_of(op, t), site_of(op)
@@ -62,10 +66,17 @@ def _copy(op: tile.CopyOp, t: Translator) -> Step | None:
     return step
 
 
+def _places(op: tile.CopyOp, scalars: tuple[int, ...], first: int) -> tuple[Indices, Indices]:
+    """The indices of all elements in source and destination, for the `?` of the source, `first` of them, and of the
+    destination.
+    """
+    src, dst = op.src.type.layout.data, op.dst.type.layout.data
+    return distances(actual(src, scalars[:first])), distances(actual(dst, scalars[first:]))
+
+
 def _move(op: tile.CopyOp, t: Translator, first: int, scalars: tuple[int, ...]) -> Move:
     """How a copy moves, for the `?` of its source, `first` of them, and of its destination."""
-    src = distances(actual(op.src.type.layout.data, scalars[:first]))
-    dst = distances(actual(op.dst.type.layout.data, scalars[first:]))
+    src, dst = _places(op, scalars, first)
     atom = op.copy_atom
     widest = 128 if atom is None else atom.auto_bits
     if widest is not None:
@@ -82,7 +93,11 @@ def _atom_call(op: tile.AtomCallOp, t: Translator) -> Step:
     assert isinstance(dst, tile.TensorType | ptx.PtrType)
     first = distances(src.plain_layout if isinstance(src, tile.TensorType) else make_layout(record.src[1].size))
     second = distances(dst.plain_layout if isinstance(dst, tile.TensorType) else make_layout(record.dst[1].size))
-    move = _by_atom(op, op.atom, src, dst, first, second, t)
+    if op.atom.is_bulk:
+        copies = BulkMove(op, record.src_bits[1].size // 8, t)
+        move: Move = lambda warp, source, target, _: copies.run(warp, source, target, [(0, 0)])  # noqa: E731
+    else:
+        move = _by_atom(op, op.atom, src, dst, first, second, t)
     count = None if op.count is None else t.slot(op.count)
 
     def step(warp: Warp) -> None:
@@ -91,6 +106,20 @@ def _atom_call(op: tile.AtomCallOp, t: Translator) -> Step:
         move(warp, tensor_value(registers[source]), tensor_value(registers[target]), flags)
 
     return step
+
+
+def _bulk(op: tile.CopyOp, atom: tile.CopyAtomAttr, t: Translator) -> Callable[[tuple[int, ...]], Move]:
+    """How a copy by bulk copies moves, for the `?` of its source and destination."""
+    run, starts = runs_of(atom, op.src.type, op.dst.type)
+    copies, begins = BulkMove(op, run.size * op.src.type.element_bits // 8, t), distances(starts)
+    first = len(unknowns(op.src.type.layout.data))
+
+    def move_of(scalars: tuple[int, ...]) -> Move:
+        src, dst = _places(op, scalars, first)
+        places = list(zip(src[begins].tolist(), dst[begins].tolist(), strict=True))
+        return lambda warp, source, target, _: copies.run(warp, source, target, places)
+
+    return move_of
 
 
 def _elementwise(

@@ -97,7 +97,7 @@ class _Instruction:
         def instruction(values: Sequence[SSAValue]) -> Operation:
             return instruction_of(tma.type, values[0], values[1:-1], values[-1] if has_smem else None, *operands)
 
-        self._step, slots = _as_instruction(op, t, [MAP, *[i32] * self.rank, SHARED], instruction)
+        self._step, slots = as_instruction(op, t, [MAP, *[i32] * self.rank, SHARED], instruction)
         self._from, *self._slots = slots
 
     def run(self, warp: Warp, coords: Sequence[Value], address: Value) -> None:
@@ -168,7 +168,7 @@ def _map_ptr(op: tile.TensorMapPtrOp, t: Translator) -> Step:
 
 def _copy_map(op: tile.CopyTensorMapOp, t: Translator) -> Step:
     source, target = t.slot(op.tma), t.slot(op.ptr)
-    step, (given, to) = _as_instruction(op, t, [MAP, op.ptr.type], lambda values: CopyTensorMapOp(*values))
+    step, (given, to) = as_instruction(op, t, [MAP, op.ptr.type], lambda values: CopyTensorMapOp(*values))
 
     def copy(warp: Warp) -> None:
         warp.registers[given], warp.registers[to] = warp.registers[source], warp.registers[target]
@@ -185,7 +185,7 @@ def _update_map(op: tile.UpdateTensorMapOp, t: Translator) -> Step:
     steps: list[tuple[Step, list[int]]] = []
     for name, number in fields:
         kind = IntegerType(MAP_FIELDS[name].bits)
-        steps.append(_as_instruction(op, t, [op.ptr.type, kind], partial(_replacing, name, number)))
+        steps.append(as_instruction(op, t, [op.ptr.type, kind], partial(_replacing, name, number)))
 
     def update(warp: Warp) -> None:
         given = tensor_value(warp.registers[tensor])
@@ -203,7 +203,7 @@ def _replacing(name: str, number: int | None, values: Sequence[SSAValue]) -> Ope
     return TensorMapReplaceOp(name, ptr, value, number)
 
 
-def _as_instruction(
+def as_instruction(
     op: Operation, t: Translator, types: Sequence[Attribute], make: Callable[[Sequence[SSAValue]], Operation]
 ) -> tuple[Step, list[int]]:
     """The step of an instruction of `ptx` for an operation of `tile`, and the slots of its operands."""

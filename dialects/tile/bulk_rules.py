@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What bulk copies ask of the tensors that they move: runs of elements that are contiguous on both sides."""
+
+from math import gcd
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import SSAValue
+
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.adjacency import steps
+from ...layout.algebra.complement import complement
+from ...layout.algebra.compose import composition
+from ...layout.algebra.core import Layout, plain_layout, size
+from ...layout.algebra.inverse import max_common_layout
+from ...layout.atoms.bulk_copy import BULK_UNIT
+from ...layout.atoms.instructions import BulkCopy
+from .copy_rules import access_align, check_spaces
+from .copy_types import CopyAtomAttr
+from .tma_rules import check_mbarrier
+from .types import Space, TensorType
+
+
+def bulk_runs(name: str, bits: int | None, *tensors: TensorType) -> tuple[Layout, Layout]:
+    """The elements of one copy of `bits` bits, or of as many as can be, and the places where copies begin: each as a
+    layout of coordinates that all tensors have, as one number (CuTe's copy by SM90_BULK_COPY_AUTO).
+
+    Raises `LayoutError` where no run of elements that is contiguous in all tensors has so many bits, or a multiple of
+    16 bytes (E0311), and where the addresses of runs are not known to be multiples of 16 (E0312).
+    """
+    layouts, width = [tensor.layout.data for tensor in tensors], tensors[0].element_bits
+    common = max_common_layout(layouts[0], layouts[-1])
+    count = common.size if bits is None else bits // width
+    if count * width % (8 * BULK_UNIT) or common.size % count:
+        asked = f"multiples of {8 * BULK_UNIT // width}" if bits is None else f"{count}"
+        raise LayoutError(
+            Code.ATOM_NOT_CONTIGUOUS,
+            f"{name} moves {asked} adjacent elements, but {common.size} are adjacent in "
+            f"{' and '.join(map(str, layouts))}",
+            f"give tensors the same contiguous mode, in rows of a multiple of {BULK_UNIT} bytes",
+        )
+    run = composition(common, count)
+    starts = complement(run, size(layouts[0]))
+    for tensor in tensors:
+        places = composition(plain_layout(tensor.layout.data), starts)
+        step = gcd(steps(places) * width, 8 * access_align(tensor)) // 8
+        if step % BULK_UNIT:
+            raise LayoutError(
+                Code.ATOM_MISALIGNED,
+                f"{name} needs addresses aligned to {BULK_UNIT} bytes, but those in {tensor.space.data.value} are only "
+                f"known to be aligned to {step}",
+                f"promise a greater alignment, or let each row begin at a multiple of {BULK_UNIT} bytes",
+            )
+    return run, starts
+
+
+def runs_of(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> tuple[Layout, Layout]:
+    """The runs that an atom copies, as `bulk_runs` has them."""
+    instruction = atom.atom.instruction
+    assert isinstance(instruction, BulkCopy)
+    return bulk_runs(atom.atom_name.data, instruction.bits, src, dst)
+
+
+def sized(atom: CopyAtomAttr, count: int, dst: TensorType) -> CopyAtomAttr:
+    """The atom that copies so many elements at a time to a destination."""
+    name = "SM90_BULK_COPY_G2S" if dst.space.data is Space.Smem else "SM90_BULK_COPY_S2G"
+    return CopyAtomAttr(StringAttr(f"{name}<{count * dst.element_bits}>"), atom.value_type)
+
+
+def check_bulk_operands(
+    atom: CopyAtomAttr, src: TensorType, dst: TensorType, mbarrier: SSAValue | None, others: list[SSAValue]
+) -> None:
+    """Checks the operands of a bulk copy; it has none of the `others`. Raises `LayoutError` naming the misfit."""
+    name = atom.atom_name.data
+    check_spaces(atom, src, dst)
+    loads = dst.space.data is Space.Smem
+    if loads == (src.space.data is Space.Smem):
+        raise LayoutError(
+            Code.ATOM_SPACE, f"{name} copies between gmem and smem, not from {src.space.data.value} to the same"
+        )
+    if others:
+        raise LayoutError(
+            Code.TMA_OPERANDS,
+            f"{name} has no predicates, no mask of blocks and no descriptor",
+            "put it under a condition, or copy by a tensor map: tile.tensor_map",
+        )
+    check_mbarrier(name, loads, mbarrier)
+    _ = runs_of(atom, src, dst)
