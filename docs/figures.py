@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tables of docs/performance.md that show records of benchmarks/results: of each figure the newest."""
+"""The tables of pages that show records of benchmarks/results: of each figure the newest."""
 
 import json
 import re
@@ -9,14 +9,16 @@ from typing import Any
 
 from benchmarks.record import RESULTS
 
-PERFORMANCE = Path(__file__).parent / "performance.md"
+SHOWING = (Path(__file__).parents[1] / "README.md", Path(__file__).parent / "performance.md")
 FAMILIES: Mapping[str, str] = {
     "gemm_sm90": r".* GEMM .*, by wgmma",
     "gemm_scaled": r"fp8 GEMM [^,]* with scales of blocks",
     "gemm_grouped": r".* GEMM, .* groups of .*",
     "attention_sm90": r"attention, .*, by wgmma",
+    "summary": r"(f16 GEMM (2048|4096|8192)\^3|(bf16|tf32|fp8|s8) GEMM 4096\^3|"
+    r"attention, b4 s4096 h32 d(64|128) f16(, causal)?), by wgmma",
 }
-"""The problems of a family of benchmarks, by their names."""
+"""The problems of each table, by their names."""
 _OURS = ", tilefold"
 _TABLE = re.compile(r"(<!-- figures (\w+): `make docs` writes them -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 
@@ -47,7 +49,6 @@ def _measured(figure: Mapping[str, Any]) -> str:
     return f"{figure['value']:.4g} {figure['unit']}{note}"
 
 
-def performance() -> str:
-    """The page with its tables."""
-    text = PERFORMANCE.read_text(encoding="utf-8")
-    return _TABLE.sub(lambda match: match[1] + table(match[2]) + match[3], text)
+def with_tables(page: Path) -> str:
+    """The text of a page with its tables."""
+    return _TABLE.sub(lambda match: match[1] + table(match[2]) + match[3], page.read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes docs/reference/, the picture of the folders and the grammar of editors from the code, and the tables of
-docs/performance.md from the records: `python -m docs.generate`, or `make docs`.
+README.md and docs/performance.md from the records: `python -m docs.generate`, or `make docs`.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from tilefold.runtime.check.fill import generators
 from tilefold.runtime.check.functions import FUNCTIONS
 
 from docs.describe import dialect, docstring
-from docs.figures import PERFORMANCE, performance
+from docs.figures import SHOWING, with_tables
 from docs.folders import ARCHITECTURE, picture
 from docs.python_api import python_pages
 from tilefold.editing.textmate import grammar
@@ -181,7 +181,8 @@ def pages() -> dict[str, str]:
 
 def main() -> None:
     """Writes every page, the picture, the tables and the grammar, and removes pages that are no longer made."""
-    PERFORMANCE.write_text(performance(), encoding="utf-8")
+    for page in SHOWING:
+        page.write_text(with_tables(page), encoding="utf-8")
     ARCHITECTURE.write_text(picture().svg(), encoding="utf-8")
     GRAMMAR.write_text(grammar(), encoding="utf-8")
     REFERENCE.mkdir(exist_ok=True)

@@ -58,6 +58,7 @@ def test_figures_of_the_readme_are_those_of_the_results() -> None:
     text = (ROOT / "README.md").read_text()
     section = text[text.index("## Figures") : text.index("## Documentation")]
     results = [ROOT / target for target in _LINK.findall(section) if target.startswith("benchmarks/results/")]
+    section = re.sub(r"<!-- figures .*?<!-- end of figures -->", "", section, flags=re.DOTALL)  # generated
     rows = [line.rstrip("| ") for line in section.splitlines() if line.startswith("| ") and "measured" not in line]
     assert rows
     for row in rows:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.figures import FAMILIES, PERFORMANCE, performance, table
+from docs.figures import FAMILIES, SHOWING, table, with_tables
 from docs.folders import ARCHITECTURE, picture
 from docs.generate import REFERENCE, pages
 
@@ -32,9 +32,9 @@ def test_picture_of_the_folders_is_up_to_date() -> None:
 
 
 def test_tables_of_records_are_up_to_date() -> None:
-    text = PERFORMANCE.read_text(encoding="utf-8")
-    assert text == performance(), "docs/performance.md is stale; run `make docs`"
-    assert all(f"<!-- figures {family}: " in text for family in FAMILIES)
+    texts = [page.read_text(encoding="utf-8") for page in SHOWING]
+    assert texts == [with_tables(page) for page in SHOWING], "tables are stale; run `make docs`"
+    assert all(f"<!-- figures {family}: " in "".join(texts) for family in FAMILIES)
 
 
 def test_tables_have_the_newest_figures(tmp_path: Path) -> None:
