@@ -39,16 +39,23 @@ def parse_operand(
     of: tuple[OperandDirective, TypeDirective],
     kinds: tuple[type[Attribute], ...],
     expected: str,
+    more: bool = False,
 ) -> None:
-    """Parses an operand that is defined before, of a type of one of `kinds`; a ParseError says what is `expected`."""
-    at = parser.pos
-    operand = parser.parse_unresolved_operand()
-    type = definition_of(parser, operand, at).type
-    if not isinstance(type, kinds):
-        parser.raise_error(f"expected {expected}, got a value of type {type}", at, parser.pos)
-    state.operands[cast(VariableDirective, of[0]).index] = (operand,)
-    of[1].set(state, (type,))
-    begin(state, at)
+    """Parses an operand that is defined before, of a type of one of `kinds`, or `more` of them with commas between; a
+    ParseError says what is `expected`.
+    """
+    start = parser.pos
+    operands: list[UnresolvedOperand] = []
+    types: list[Attribute] = []
+    while not operands or (more and parser.parse_optional_punctuation(",")):
+        at = parser.pos
+        operands.append(parser.parse_unresolved_operand())
+        types.append(definition_of(parser, operands[-1], at).type)
+        if not isinstance(types[-1], kinds):
+            parser.raise_error(f"expected {expected}, got a value of type {types[-1]}", at, parser.pos)
+    state.operands[cast(VariableDirective, of[0]).index] = operands
+    of[1].set(state, types)
+    begin(state, start)
 
 
 @irdl_custom_directive

@@ -30,6 +30,7 @@ from ..dialects.tile import (
     AliasOp,
     AllocOp,
     AtomCallOp,
+    ChooseOp,
     CopyTensorMapOp,
     Crd2IdxOp,
     GetScalarsOp,
@@ -94,7 +95,7 @@ class LowerTensorsPass(ModulePass):
                 _Kernel(kernel).lower()
 
 
-_REPLACED = (Crd2IdxOp, ViewOp, AllocOp, AliasOp, PeerOp, GetScalarsOp, TensorMapOp, arith.AddiOp)
+_REPLACED = (Crd2IdxOp, ViewOp, AllocOp, AliasOp, ChooseOp, PeerOp, GetScalarsOp, TensorMapOp, arith.AddiOp)
 """Operations that are erased once nothing uses their results."""
 
 
@@ -206,6 +207,9 @@ class _Kernel:
             case AliasOp():
                 pointer = emitter.moved(self._address(op.source).pointer, op.offset.value.data)
                 self.where[op.result] = Address(pointer, start_offset(emitter, op.result.type))
+            case ChooseOp():
+                sources = [self._address(source) for source in op.sources]
+                self.where[op.result] = self.addresses.chosen(emitter, op.index, sources)
             case PeerOp():
                 there, rank = self._address(op.source), op.rank
                 if isinstance(rank.type, IndexType):

@@ -26,7 +26,7 @@ from . import (
     tma_memory,
     views,
 )
-from .alias import AliasOp
+from .alias import AliasOp, ChooseOp
 from .coord_type import CoordTensorType
 from .coordinates import BoundsOp, CoordinateOp, IdentityOp
 from .copies import AtomCallOp, CopyOp, PrefetchTensorOp
@@ -81,15 +81,15 @@ TILE = Dialect(
 )  # fmt: skip
 
 __all__ = [
-    "AliasOp", "AllocOp", "AtomCallOp", "BoundsOp", "CoalesceOp", "CompositionOp", "CoordTensorOp",
+    "AliasOp", "AllocOp", "AtomCallOp", "BoundsOp", "ChooseOp", "CoalesceOp", "CompositionOp", "CoordTensorOp",
     "CoordTensorType", "CoordinateOp", "CopyAtomAttr", "CopyOp", "CopyTensorMapOp", "Crd2IdxOp", "DimOp",
-    "DomainOffsetOp", "FillOp", "FlatDivideOp", "FragmentOp", "GemmOp", "GetScalarsOp", "GroupModesOp",
-    "IdentityOp", "LoadOp", "LocalPartitionOp", "LocalTileOp", "LogicalDivideOp", "MakeFragmentAOp",
-    "MakeFragmentBOp", "MakeFragmentCOp", "MakeFragmentLikeOp", "MakeTensorOp", "MapOp", "MmaAtomAttr", "MmaCallOp",
-    "OuterPartitionOp", "PartitionAOp", "PartitionBOp", "PartitionCOp", "PartitionDOp", "PartitionSOp", "PeerOp",
-    "PrefetchOp", "PrefetchTensorOp", "PrintOp", "PrintTensorOp", "PtrOp", "RasterizeOp", "RecastOp", "RetileDOp",
-    "RetileSOp", "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr", "StoreOp", "StrideOp", "TILE",
-    "TensorMapOp", "TensorMapPtrOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp",
-    "TiledMmaOp", "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType", "UpdateTensorMapOp",
-    "ViewOp", "YieldOp", "ZippedDivideOp",
+    "DomainOffsetOp", "FillOp", "FlatDivideOp", "FragmentOp", "GemmOp", "GetScalarsOp", "GroupModesOp", "IdentityOp",
+    "LoadOp", "LocalPartitionOp", "LocalTileOp", "LogicalDivideOp", "MakeFragmentAOp", "MakeFragmentBOp",
+    "MakeFragmentCOp", "MakeFragmentLikeOp", "MakeTensorOp", "MapOp", "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp",
+    "PartitionAOp", "PartitionBOp", "PartitionCOp", "PartitionDOp", "PartitionSOp", "PeerOp", "PrefetchOp",
+    "PrefetchTensorOp", "PrintOp", "PrintTensorOp", "PtrOp", "RasterizeOp", "RecastOp", "RetileDOp", "RetileSOp",
+    "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr", "StoreOp", "StrideOp", "TILE", "TensorMapOp",
+    "TensorMapPtrOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp", "TiledMmaOp",
+    "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType", "UpdateTensorMapOp", "ViewOp", "YieldOp",
+    "ZippedDivideOp",
 ]  # fmt: skip

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A tensor within the memory of another one: how stages of a kernel that follow each other share memory."""
+"""Names for memory that has one: a tensor within the memory of another one, by which stages of a kernel that follow
+each other share memory, and one of several tensors, by which buffers change places.
+"""
 
+from collections.abc import Mapping, Sequence
 from math import gcd
 
-from xdsl.dialects.builtin import I64, IntegerAttr, i64
-from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import prop_def, result_def, traits_def
+from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.errors import Code, LayoutError
 from ..definitions import irdl_op_definition, typed_operand
 from .directives import TileOp
 from .memory import AllocOp
+from .results import InferringOp
 from .types import TensorType
 
 
@@ -52,3 +57,34 @@ class AliasOp(TileOp):
                 f"at byte {offset} of memory aligned to {source.align.data} the alignment is {known}, not "
                 f"{type.align.data}"
             )
+
+
+@irdl_op_definition
+class ChooseOp(InferringOp):
+    """`%t = tile.choose %i of %A, %B`: the tensor `%A` where `%i` is 0, `%B` where it is 1, and so on.
+
+    The tensors have one type but for the alignment, of which the result has the least. Preconditions: `%i`, an index,
+    is the number of one of them. A fragment that is one of several lies in local memory, unless the compiler can tell
+    which one it is.
+    """
+
+    name = "tile.choose"
+    index = operand_def(IndexType)
+    sources = var_operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = (
+        "custom<Operand>($index) `of` custom<Tensors>($sources, type($sources)) attr-dict "
+        "custom<Implied>(type($result))"
+    )
+
+    @classmethod
+    def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
+        types = [type for type in operand_types if isinstance(type, TensorType)]
+        align = min(type.align.data for type in types)
+        results = {type.with_layout(type.layout.data, align) for type in types}
+        if len(results) > 1:
+            first, second, *_ = dict.fromkeys(map(str, types))
+            message = f"one of several tensors has the type of each, but they are {first} and {second}"
+            raise LayoutError(Code.BAD_ARGUMENT, message, "choose among tensors of one element type, space and layout")
+        return [*results]

@@ -32,7 +32,7 @@ from ..cute import CoordAttr, parse_quoted
 from ..cute.attributes import QuotedAttr
 from ..cute.brackets import parameter
 from ..errors import raise_at
-from ..operands import Defined, Operand, begin
+from ..operands import Defined, Operand, begin, parse_operand
 from .assembly import parse_coordinate, print_coordinate, unwrapped
 from .coord_type import CoordTensorType
 from .copy_types import TiledCopyType, parse_copy_atom
@@ -57,6 +57,13 @@ class Tensor(Defined):
 
     KINDS = (TensorType,)
     EXPECTED = "a tensor"
+
+
+class Tensors(Defined):
+    """`%A, %B`: tensors in memory."""
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        parse_operand(parser, state, (self.operand, self.definition), (TensorType,), "a tensor", more=True)
 
 
 class Viewed(Defined):
@@ -312,7 +319,7 @@ class InferredTiling(Inferred):
 
 
 DIRECTIVES = (
-    Marked, Operand, Defined, Tensor, Viewed, Coordinates, TiledCopyValue, TiledMmaValue, TmaValue, Coordinate,
+    Marked, Operand, Defined, Tensor, Tensors, Viewed, Coordinates, TiledCopyValue, TiledMmaValue, TmaValue, Coordinate,
     LinearCoordinate, Limits, Quoted, Plain, Modes, Path, Text, ElementType, CopyAtom, MmaAtom, Implied, Written,
     Inferred, InferredTiling,
 )  # fmt: skip

@@ -149,6 +149,8 @@ def _base_align(base: SSAValue) -> int:
     match base.owner:
         case SmemAllocOp() | LocalAllocOp():
             return base.owner.align.value.data
+        case arith.SelectOp(lhs=ours, rhs=theirs):
+            return gcd(_base_align(ours), _base_align(theirs))
         case MapaOp(ptr=own):
             return _base_align(own)
         case Block() as block if isinstance(entry := block.parent_op(), EntryOp):

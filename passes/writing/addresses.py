@@ -189,6 +189,28 @@ class Addresses:
             parts = [Part(_as_i32(emitter, self.distance(emitter, offset, BYTE)), bits)]
         return Address(tensor.pointer, (*tensor.offset, *parts), fixed=(*tensor.fixed, *fixed))
 
+    def chosen(self, emitter: Emitter, index: SSAValue, tensors: Sequence[Address]) -> Address:
+        """The address of the tensor of this number, of type `index`."""
+        *others, last = [self._in_parts(emitter, tensor) for tensor in tensors]
+        for number, parts in reversed(list(enumerate(others))):
+            this = emitter.value(arith.CmpiOp(self.converted(index, 32), emitter.constant(number, int_type(32)), "eq"))
+            last = [
+                a if a is b else emitter.value(arith.SelectOp(this, a, b)) for a, b in zip(parts, last, strict=True)
+            ]
+        pointer, *rest = last
+        if tensors[0].offset is None:
+            return Address(pointer, scalars=rest)
+        return Address(pointer, (Part(rest.pop(0), ANY_BITS),), rest)
+
+    def _in_parts(self, emitter: Emitter, tensor: Address) -> list[SSAValue]:
+        """A tensor as its pointer, its whole offset within a swizzle, where it has one, and its scalars."""
+        offset: list[SSAValue] = []
+        if tensor.offset is not None:
+            first, *rest = [SsaInt(emitter, part.value) for part in tensor.offset] or [0]
+            whole: Any = sum(rest, start=first)
+            offset = [whole.value if isinstance(whole, SsaInt) else emitter.constant(whole, int_type(32))]
+        return [self.within(emitter, tensor), *offset, *tensor.scalars]
+
     def recast(self, emitter: Emitter, tensor: Address, old_bits: int, new_bits: int) -> Address:
         """The address of the same memory as elements of another width."""
         if tensor.offset is None or old_bits == new_bits:

@@ -231,6 +231,12 @@ MEMORY = [
         ("%0 = arith.constant 1.0 : f32\n%1 = «tile.peer» %s, %0", "takes no f32"),
     ),
     *tile_faults(
+        "tile.choose",
+        ("%0 = tile.choose %t of «%s, %A»", "one of several tensors has the type of each"),
+        ("%0 = tile.choose %t of %s, «%t»", "expected a tensor, got a value of type index"),
+        ("%0 = tile.choose %t of %s,« »", "expected"),
+    ),
+    *tile_faults(
         "tile.alias",
         ('%v = tile.slice %s, (_, 0)\n%0 = «tile.alias» %v at 0 : !tile.tensor<f16, smem, align<16>, "8:1">', "not of a view"),
         ('%0 = «tile.alias» %s at 0 : !tile.tensor<f16, rmem, align<16>, "8:1">', "the memory is in smem, not in rmem"),

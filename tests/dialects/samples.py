@@ -102,6 +102,10 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "%0 = tile.peer %s, %x {note}\n%1 = tile.ptr %0(0, 0)",
         "%0 = tile.peer %s, %t\n%1 = tile.load %0(%t, 0)",
     ),
+    "tile.choose": (
+        "%0 = tile.choose %t of %s, %s {note}\n%1 = tile.ptr %0(0, 0)",
+        "%0 = tile.choose %w of %A\n%1 = tile.load %0(%t, 0)",
+    ),
     "tile.alias": (
         '%0 = tile.alias %s at 1024 : !tile.tensor<f32, smem, align<128>, "S<1,0,1> o 0 o (16,8):(8,1)">\n'
         '%1 = tile.alias %0 at 0 : !tile.tensor<i8, smem, align<16>, "512:1">',

@@ -163,3 +163,111 @@ def test_views_of_different_tensors_have_no_common_one() -> None:
 
     with pytest.raises(TilefoldError, match="a Tensor on one path and another Tensor on the other"):
         run(kernel, 2)
+
+
+@pytest.mark.parametrize("stage", ["cute", "instr"])
+def test_buffers_are_swapped(stage: str) -> None:
+    """In loops, branches and tuples, with swizzles, and as views."""
+
+    @cute.kernel
+    def kernel(A, out, n, m):
+        t, _, _ = cute.arch.thread_idx()
+        layout = cute.make_composed_layout(cute.make_swizzle(2, 2, 3), 0, cute.make_layout((32, 8), stride=(8, 1)))
+        a, b, c = [cute.make_smem_tensor(layout, cute.Float32) for _ in range(3)]
+        for place, tensor in enumerate((a, b, c)):
+            tensor[t, None].store(A[t, None].load() + place)
+        for _ in range(n):
+            b[t, None].store(a[t, None].load() + b[t, None].load())
+            a, b, c = b, c, a
+            for i in range(m):
+                if i % 2 == 0:
+                    a, b = b, a
+                else:
+                    a[t, i] = a[t, i] + 1
+        pair, count = (a, b), cute.Int32(0)
+        while count < m:
+            pair = pair[1], pair[0]
+            count += 1
+        mine, other = pair[0][t, None], pair[1][t, None]
+        for _ in range(n):
+            mine, other = other, mine
+            mine[1] = mine[1] + 3
+        for place, tensor in enumerate((*pair, c)):
+            out[place, t, None].store(tensor[t, None].load())
+
+    def expected(a, n, m):
+        a, b, c = a.copy(), a + 1, a + 2
+        for _ in range(n):
+            b += a
+            a, b, c = b, c, a
+            for i in range(m):
+                if i % 2 == 0:
+                    a, b = b, a
+                else:
+                    a[:, i] += 1
+        pair = (a, b)[:: 1 - m % 2 * 2]
+        mine, other = pair
+        for _ in range(n):
+            mine, other = other, mine
+            mine[:, 1] += 3
+        return np.array([*pair, c])
+
+    for n, m in ((0, 1), (1, 0), (3, 3), (4, 2)):
+        out = np.zeros((3, 32, 8), np.float32)
+        kernel(A[:, :8].copy(), out, n, m).launch(grid=1, block=32, device="sim", stage=stage)
+        assert (out == expected(A[:, :8], n, m)).all()
+
+
+def test_tensors_of_arguments_and_fragments_are_swapped() -> None:
+    @cute.kernel
+    def kernel(A, out, n):
+        t, _, _ = cute.arch.thread_idx()
+        now, later, total = *[cute.make_rmem_tensor(2, cute.Float32) for _ in range(2)], cute.Float32(0)
+        now.store(A[t, 0:2].load())
+        for i in range(n):
+            later.store(A[t, 2:4].load() * (i + 1))
+            total += now[0]
+            now, later = later, now
+        source, target = A, out
+        if n > 3:
+            source, target = out, A
+        target[t, 5] = source[t, 6] + total
+
+    for n in (2, 5):
+        a, out = A[:, :8].copy(), A[:, 8:16].copy()
+        kernel(a, out, n).launch(grid=1, block=32, device="sim")
+        source, target, other = (A[:, 8:16], a, out) if n > 3 else (A[:, :8], out, a)
+        total = A[:, 0] + A[:, 2] * sum(range(1, n))
+        assert (target[:, 5] == source[:, 6] + total).all()
+        assert (other == source).all()
+
+
+def test_tensors_that_differ_cannot_be_swapped() -> None:
+    @cute.kernel
+    def layouts(A, out, n):
+        a, b = cute.make_smem_tensor((32, 4), cute.Float32), cute.make_smem_tensor((4, 32), cute.Float32)
+        for _ in range(n):
+            a, b = b, a
+        out[0] = a[0]
+
+    @cute.kernel
+    def types(A, out, n):
+        a, b = cute.make_smem_tensor(32, cute.Int32), cute.make_smem_tensor(32, cute.Uint32)
+        for _ in range(n):
+            a, b = b, a
+        out[0] = a[0]
+
+    @cute.kernel
+    def made_within(A, out, n):
+        a = cute.make_rmem_tensor(4, cute.Float32)
+        for _ in range(n):
+            a = cute.make_rmem_tensor(4, cute.Float32)
+        out[0] = a[0]
+
+    for kernel in (layouts, types, made_within):
+        with pytest.raises(
+            TilefoldError,
+            match=r"has no value here: it is a Tensor before the loop[^\0]*its layout that is made before",
+        ) as error:
+            run(kernel, 3)
+        assert error.value.code == "E5007"

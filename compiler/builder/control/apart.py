@@ -2,31 +2,33 @@
 """Views, layouts and parts of threads taken apart into the integers that they hold.
 
 Control flow that changes a view carries its coordinates, and takes the view anew where paths meet: the address is then
-computed as if the program had carried the coordinate itself.
+computed as if the program had carried the coordinate itself. Where views are of other tensors, as when two buffers are
+swapped, it carries the number of the tensor, too.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from operator import is_
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects import arith
+from xdsl.ir import Attribute, Block, SSAValue
 
 from ....dialects.cute import CoordAttr, LayoutAttr
 from ....dialects.cute.values import integers
-from ....dialects.tile import IdentityOp, MakeTensorOp, RecastOp, TensorType, ViewOp
+from ....dialects.tile import ChooseOp, IdentityOp, MakeTensorOp, RecastOp, TensorType, ViewOp
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.core import ComposedLayout, Layout
 from ....layout.algebra.inttuple import transform_leaves
 from ....layout.algebra.slicing import slice_and_offset
 from ....layout.algebra.unknown import Unknown
-from ..scalars.dtypes import Index
-from ..scalars.values import MOST, Int, index_of
+from ..scalars.dtypes import DType, Index
+from ..scalars.values import MOST, Int, compare, index_of
 from ..tensors.copies import ThrCopy
 from ..tensors.mma import ThrMma
-from ..tensors.tensor_base import AnyTensor, emit_inferred
+from ..tensors.tensor_base import AnyTensor, Elements, emit_inferred
 from ..tensors.tensors import CoordPointer, Pointer, aligned_after
-from ..tracing.state import current, emit
+from ..tracing.state import current, emit, insert_value
 
 HOLDERS: Any = (Layout, ComposedLayout, Pointer, CoordPointer, ThrCopy, ThrMma)
 """Classes whose fields are values, or hold some."""
@@ -94,6 +96,61 @@ class _Moved:
         return emit(ViewOp(self.root, distance.ssa, type, [scalar.ssa for scalar in scalars])).results[0]
 
 
+class Roots:
+    """The tensors of which views may be that a loop or a branch changes, those of each type in their order. They are
+    made before it, in one of the blocks `outside`.
+    """
+
+    def __init__(self, outside: frozenset[Block]) -> None:
+        self._outside = outside
+        self._lists: dict[TensorType, list[SSAValue]] = {}
+
+    def number_of(self, root: SSAValue) -> Any:
+        """The number of a tensor among those of its type, a value where the run chooses; None of one that may not
+        exist.
+        """
+        if isinstance(op := root.owner, ChooseOp):
+            numbers = [self.number_of(source) for source in op.sources]
+            index = Int(op.index, Index, range=(0, len(numbers) - 1))
+            return None if None in numbers else _looked_up(numbers, index)
+        others = self._lists.setdefault(_unaligned(root), [])
+        if root not in others:
+            if (root.owner if isinstance(root.owner, Block) else root.owner.parent) not in self._outside:
+                return None
+            others.append(root)
+        return others.index(root)
+
+    def chosen(self, type: TensorType, number: Any) -> SSAValue:
+        """The tensor of a number among those of a type."""
+        roots = self._lists[type]
+        if isinstance(number, int):
+            return roots[number]
+        return emit(ChooseOp.inferred([index_of(number).ssa, roots])).results[0]
+
+
+def _looked_up(numbers: Sequence[int], index: Int) -> Int:
+    """The number at an index."""
+    if list(numbers) == list(range(len(numbers))):
+        return index
+    first, *rest = [index_of(number).ssa for number in numbers]
+    for place, number in enumerate(rest, 1):
+        first = insert_value(arith.SelectOp(compare("eq", index, place).ssa, number, first))
+    return Int(first, Index, range=(0, max(numbers)))
+
+
+def _unaligned(tensor: SSAValue) -> TensorType:
+    """The type of a tensor but for its alignment."""
+    type = tensor.type
+    assert isinstance(type, TensorType)
+    return type.with_layout(type.layout.data, max(1, type.element_bits // 8))
+
+
+Way: TypeAlias = "Literal['coordinates', 'distance'] | Roots"
+"""The parts of a view: its coordinates, or how far it is from the tensor that it is a view of, or, beside the
+coordinates, the number of this tensor among others.
+"""
+
+
 @dataclass(frozen=True, eq=False)
 class Apart:
     """A value with its parts, and all else of it: values that are equal in that differ in their parts alone."""
@@ -103,16 +160,14 @@ class Apart:
     parts: tuple[Any, ...]
 
     @classmethod
-    def of(cls, value: Any, by_distance: bool = False) -> "Apart | None":
-        """A value taken apart, a view into its coordinates or, `by_distance`, into how far it is from the tensor that
-        it is a view of; None for one that has no parts.
-        """
+    def of(cls, value: Any, way: Way = "coordinates") -> "Apart | None":
+        """A value taken apart in a way; None for one that has no parts."""
         if isinstance(value, HOLDERS):
             names = tuple([field.name for field in fields(value)])
             return cls(value, names, tuple([getattr(value, name) for name in names]))
         if not isinstance(value, AnyTensor):
             return None
-        return _moved(value) if by_distance else _view(value)
+        return _moved(value) if way == "distance" else _view(value, way)
 
     def rebuilt(self, parts: Sequence[Any]) -> object:
         """The value with other parts: itself if they are the same and it can be used here."""
@@ -125,14 +180,25 @@ class Apart:
             return value.like(self.key.taken(parts))
         root, *steps = self.key
         rest = list(parts)
+        if isinstance(root, _Choice):
+            root = root.roots.chosen(root.type, rest.pop(0))
         for step in steps:
             root = step.taken(root, rest)
         return value.like(root)
 
 
-def _view(tensor: AnyTensor) -> Apart | None:
+@dataclass(frozen=True)
+class _Choice:
+    """One of the tensors of a type, and the type of their elements in Python."""
+
+    roots: Roots
+    type: TensorType
+    dtype: DType
+
+
+def _view(tensor: AnyTensor, way: Way) -> Apart | None:
     """A view as the tensor from which views lead to it, and these views; the parts are the integers of their
-    coordinates.
+    coordinates, after the number of the tensor where there are several.
     """
     steps: list[_Step] = []
     leaves: list[Any] = []
@@ -156,6 +222,10 @@ def _view(tensor: AnyTensor) -> Apart | None:
         steps.insert(0, _Step(type(op), operands, properties, pattern, kept))
         leaves[:0] = given
         ssa = getattr(op, _SOURCE, None)
+    if isinstance(way, Roots) and isinstance(tensor, Elements) and ssa is not None:
+        number = way.number_of(ssa)
+        choice = _Choice(way, _unaligned(ssa), tensor.element_type)
+        return None if number is None else Apart(tensor, (choice, *steps), (number, *leaves))
     return Apart(tensor, (ssa, *steps), tuple(leaves)) if steps else None
 
 

@@ -2,6 +2,7 @@
 """Branches of the kernel: `scf.if`, or `arith.select`, on variables."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import Any
 
 from xdsl.dialects import arith, scf
@@ -11,6 +12,7 @@ from xdsl.traits import Pure
 from ..scalars.values import Bool, is_scalar
 from ..tensors.fragments import Home, Vec
 from ..tracing.state import current
+from .apart import Roots, Way
 from .carry import (
     CONTAINERS_DIFFER,
     SAME_LENGTH,
@@ -46,8 +48,10 @@ def branch(
         ends.append([taken(variable) for variable in variables])
         for variable, tree in zip(variables, before, strict=True):
             put_back(variable, tree)
+    roots = cache(partial(Roots, current().open_blocks))
     merges = [
-        _Merge(variable, tree, paths, blocks) for variable, tree, *paths in zip(variables, before, *ends, strict=True)
+        _Merge(variable, tree, paths, blocks, roots)
+        for variable, tree, *paths in zip(variables, before, *ends, strict=True)
     ]
     results = [kind for merge in merges for kind in merge.kinds]
     names = [merge.variable.name for merge in merges for _ in merge.kinds]
@@ -119,7 +123,12 @@ class _Merge:
     """The values that two paths leave in a variable, as one."""
 
     def __init__(
-        self, variable: Variable, before: Tree | None, paths: Sequence[Tree | None], blocks: tuple[Block, Block]
+        self,
+        variable: Variable,
+        before: Tree | None,
+        paths: Sequence[Tree | None],
+        blocks: tuple[Block, Block],
+        roots: Callable[[], Roots],
     ) -> None:
         then, other = paths
         self.variable = variable
@@ -137,9 +146,9 @@ class _Merge:
                 self.problem = "has a value on one path only"
             return
         self._join(then, other)
-        for by_distance in (False, True):
-            if self.problem:
-                self._join_apart(by_distance, blocks)
+        ways: list[Callable[[], Way]] = [roots, lambda: "distance", lambda: "coordinates"]
+        while self.problem and ways:
+            self._join_apart(ways.pop()(), blocks)
 
     def _join(self, then: Tree, other: Tree) -> None:
         if then.shape != other.shape:
@@ -149,13 +158,13 @@ class _Merge:
         if self.problem:
             self.merged = []
 
-    def _join_apart(self, by_distance: bool, blocks: tuple[Block, Block]) -> None:
+    def _join_apart(self, way: Way, blocks: tuple[Block, Block]) -> None:
         """Joins the paths' values by the parts of their views, where these have the same ones."""
         problem, whole, parts = self.problem, self.whole, list[Tree]()
         for tree, block in zip(whole, blocks, strict=True):
             assert tree is not None
             with current().body(block):  # which computes the distances of its views
-                parts.append(tree.apart(by_distance))
+                parts.append(tree.apart(way))
         then, other = parts
         if then.shape == other.shape and whole[0] is not None and then.shape != whole[0].shape:
             self.paths, self.problem = (then, other), ""

@@ -3,8 +3,9 @@
 facts about integers stayed true, then again without the assumptions that failed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 from xdsl.ir import Attribute, Block, SSAValue
 
@@ -12,6 +13,7 @@ from ..scalars.numbers import weak_type
 from ..scalars.values import Value, is_scalar
 from ..tensors.fragments import Home, Vec
 from ..tracing.state import current
+from .apart import Roots, Way
 from .carry import (
     CONTAINERS_DIFFER,
     SAME_LENGTH,
@@ -34,8 +36,8 @@ from .variables import MISSING, Tree, Variable, same
 _CHANGES = 5
 """How often the type of a leaf may turn out to be another."""
 _ONE_TYPE = (
-    "make it one type by .to(...), or assign it before it is used; of a tensor carry the coordinate, and take the view "
-    "in the loop"
+    "make it one type by .to(...), or assign it before it is used; a tensor may become another one of its type and its "
+    "layout that is made before the loop"
 )
 
 
@@ -60,14 +62,15 @@ class _Slot:
 class _Carried:
     """A variable in a loop."""
 
-    def __init__(self, variable: Variable) -> None:
+    def __init__(self, variable: Variable, roots: Callable[[], Roots]) -> None:
         self.variable = variable
         self.tree = taken(variable)
         self.lost: tuple[str, str] | None = None  # why it has no value when an iteration begins
         self.kept = True  # the body changes the container and makes no new one
         self.before = self.tree
-        self.whole: str = ""  # why views are taken apart: how they differ as a whole
-        self.by_distance = False
+        self.whole: tuple[str, str] | None = None  # why views are taken apart: how they differ as a whole, and a hint
+        self.ways: list[Callable[[], Way]] = [roots, lambda: "distance", lambda: "coordinates"]  # not tried yet
+        self.way: Way = "coordinates"
         self.slots = self._slots()
 
     def _slots(self) -> list[_Slot]:
@@ -158,18 +161,18 @@ class _Carried:
     def _now(self) -> Tree | None:
         """The variable after an iteration, in parts as the tree before the loop."""
         now = taken(self.variable)
-        return now.apart(self.by_distance) if now is not None and self.whole else now
+        return now.apart(self.way) if now is not None and self.whole else now
 
     def _lose(self, problem: str, hint: str = _ONE_TYPE) -> bool:
         """Leaves the variable without a value, unless its views, taken apart, have one."""
         assert self.before is not None
-        while not self.by_distance:
-            self.by_distance, self.whole = bool(self.whole), self.whole or problem
-            if (apart := self.before.apart(self.by_distance)).shape != self.before.shape:
+        problem, hint = self.whole = self.whole or (problem, hint)
+        while self.ways:
+            self.way = self.ways.pop()()
+            if (apart := self.before.apart(self.way)).shape != self.before.shape:
                 self.tree = apart
                 self.slots = self._slots()
                 return False
-        problem = self.whole or problem
         self.lost = f"{shown(self.variable)} has no value here: it {problem} of the loop at {here()}", hint
         return False
 
@@ -212,7 +215,8 @@ class LoopVariables:
     """The variables of a loop, as its body is built, perhaps several times."""
 
     def __init__(self, variables: Sequence[Variable]) -> None:
-        self._all = [_Carried(variable) for variable in variables]
+        roots = cache(partial(Roots, current().open_blocks))
+        self._all = [_Carried(variable, roots) for variable in variables]
 
     @property
     def types(self) -> list[Attribute]:

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, cast
 from ....base.errors import Code, TilefoldError
 from ..scalars.values import Value
 from ..tensors.tensor_base import AnyTensor
-from .apart import HOLDERS, Apart
+from .apart import HOLDERS, Apart, Way
 from .objects import attributes_of, is_ours, set_attributes
 
 
@@ -206,30 +206,30 @@ class Tree:
         """
         return _rebuilt(self.node, list(reversed(leaves)), fresh)
 
-    def apart(self, by_distance: bool = False) -> "Tree":
+    def apart(self, way: Way = "coordinates") -> "Tree":
         """The same with views, layouts and parts of threads taken apart too (`Apart.of`)."""
         leaves: list[object] = []
-        return Tree(_apart(self.node, list(reversed(self.leaves)), leaves, by_distance), tuple(leaves))
+        return Tree(_apart(self.node, list(reversed(self.leaves)), leaves, way), tuple(leaves))
 
 
-def _apart(node: _Node | None, given: list[object], leaves: list[object], by_distance: bool) -> _Node | None:
+def _apart(node: _Node | None, given: list[object], leaves: list[object], way: Way) -> _Node | None:
     if node is None or _is_object(node.container):
         leaf = given.pop()
         if node is None:
-            return _split(leaf, leaves, by_distance)
+            return _split(leaf, leaves, way)
         leaves.append(leaf)
-    return replace(node, parts=tuple([_apart(part, given, leaves, by_distance) for part in node.parts]))
+    return replace(node, parts=tuple([_apart(part, given, leaves, way) for part in node.parts]))
 
 
-def _split(value: object, leaves: list[object], by_distance: bool) -> _Node | None:
+def _split(value: object, leaves: list[object], way: Way) -> _Node | None:
     """A leaf taken apart, with all that it holds."""
-    found = Apart.of(value, by_distance)
+    found = Apart.of(value, way)
     if found is None and not isinstance(value, tuple):
         leaves.append(value)
         return None
     parts = found.parts if found else cast("tuple[object, ...]", value)
     keys = (type(cast("object", value)), found.key) if found else ()
-    return _Node(found or cast("object", value), keys, tuple([_split(part, leaves, by_distance) for part in parts]))
+    return _Node(found or cast("object", value), keys, tuple([_split(part, leaves, way) for part in parts]))
 
 
 def tree_of(value: object) -> Tree:

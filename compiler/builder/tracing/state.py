@@ -67,6 +67,11 @@ class Builder:
         """Whether every thread executes the operations added now: they are in no branch, loop or map."""
         return self.block is self._root
 
+    @property
+    def open_blocks(self) -> frozenset[Block]:
+        """The blocks that are being built, each within the one before."""
+        return frozenset(self._open)
+
     def sees(self, value: SSAValue) -> bool:
         """Whether operations added now may use a value: it is not of a path that is complete."""
         return (value.owner if isinstance(value.owner, Block) else value.owner.parent) in self._open

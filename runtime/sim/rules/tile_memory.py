@@ -30,7 +30,7 @@ from ..memory.tensors import (
 from ..memory.windows import mapped
 from ..translate import Rules, Step, Translator
 from ..values.scalars import actual
-from ..values.values import Kind, TensorValue, Value, anywhere, kind_of, remembered
+from ..values.values import Kind, TensorValue, Value, anywhere, kind_of, merge, remembered, varies
 from ..warp import Warp
 from .ptx_memory import from_bytes, to_bytes
 
@@ -90,6 +90,23 @@ def _alias(op: tile.AliasOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         registers = warp.registers
         registers[result] = TensorValue(tensor_value(registers[source]).address + offset, start)
+
+    return step
+
+
+def _choose(op: tile.ChooseOp, t: Translator) -> Step:
+    index, sources, result = t.slot(op.index), t.slots(op.sources), t.slot(op.result)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        number, tensors = registers[index], [tensor_value(registers[slot]) for slot in sources]
+        if not varies(number):
+            registers[result] = tensors[number]
+            return
+        chosen = tensors[-1]
+        for other, tensor in enumerate(tensors[:-1]):
+            chosen = merge(number == other, tensor, chosen, None)
+        registers[result] = chosen
 
     return step
 
@@ -242,6 +259,7 @@ TILE_MEMORY: Rules = {
     tile.AllocOp: _alloc,
     tile.FragmentOp: _alloc,
     tile.AliasOp: _alias,
+    tile.ChooseOp: _choose,
     tile.PeerOp: _peer,
     tile.LoadOp: _load,
     tile.StoreOp: _store,
