@@ -20,7 +20,8 @@ COMMON = ("builtin", "gpu", "run", "arith", "scf", "math", "vector", "ptx")
 """The dialects that are legal at every stage."""
 
 _TENSOR_OPS = (
-    "kernel", "return", "alloc", "alias", "choose", "peer", "load", "store", "ptr", "print", "print_tensor", "view",
+    "kernel", "return", "alloc", "alias", "choose", "peer", "tensor_at", "load", "store", "ptr", "print",
+    "print_tensor", "view",
     "crd2idx", "get_scalars", "mma_call", "atom_call", "tensor_map", "tma_call", "prefetch",
     "copy_tensor_map", "tensor_map_ptr", "update_tensor_map",
 )  # fmt: skip

@@ -42,6 +42,7 @@ from ..dialects.tile import (
     PtrOp,
     ReturnOp,
     Space,
+    TensorAtOp,
     TensorMapOp,
     TensorMapPtrOp,
     TensorType,
@@ -95,7 +96,9 @@ class LowerTensorsPass(ModulePass):
                 _Kernel(kernel).lower()
 
 
-_REPLACED = (Crd2IdxOp, ViewOp, AllocOp, AliasOp, ChooseOp, PeerOp, GetScalarsOp, TensorMapOp, arith.AddiOp)
+_REPLACED = (
+    Crd2IdxOp, ViewOp, AllocOp, AliasOp, ChooseOp, PeerOp, TensorAtOp, GetScalarsOp, TensorMapOp, arith.AddiOp,
+)  # fmt: skip
 """Operations that are erased once nothing uses their results."""
 
 
@@ -215,6 +218,8 @@ class _Kernel:
                 if isinstance(rank.type, IndexType):
                     rank = emitter.value(arith.IndexCastOp(rank, i32))
                 self.where[op.result] = replace(there, pointer=emitter.value(MapaOp(there.pointer, rank)))
+            case TensorAtOp():
+                self.where[op.result] = Address(op.ptr, start_offset(emitter, op.result.type))
             case ViewOp():
                 bits = op.source.type.element_bits, op.result.type.element_bits
                 there = self.addresses.recast(emitter, self._address(op.source), *bits)

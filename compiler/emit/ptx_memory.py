@@ -27,6 +27,11 @@ def _ptr_add(w: FunctionWriter, op: ptx.PtrAddOp) -> None:
     w.define(op.result, f"getelementptr i8, {w.typed(op.ptr)}, {w.typed(op.offset)}")
 
 
+def _number(w: FunctionWriter, op: ptx.IntToPtrOp | ptx.PtrToIntOp) -> None:
+    word = "inttoptr" if isinstance(op, ptx.IntToPtrOp) else "ptrtoint"
+    w.define(op.result, f"{word} {w.typed(op.operands[0])} to {w.type(op.result)}")
+
+
 def _descriptor(w: FunctionWriter, op: ptx.WgmmaDescriptorOp) -> None:
     """The uppermost byte of an address in shared memory is the block's rank in its cluster, which would be added to
     other fields. LLVM would spread a mask over the offsets in loops, but not a permutation of bytes.
@@ -120,6 +125,8 @@ def shared_declaration(kernel: str, size: int, static_limit: int) -> str:
 
 PTX_MEMORY: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.PtrAddOp, _ptr_add),
+    rule(ptx.IntToPtrOp, _number),
+    rule(ptx.PtrToIntOp, _number),
     rule(ptx.WgmmaDescriptorOp, _descriptor),
     rule(ptx.LoadOp, _load),
     rule(ptx.StoreOp, _store),

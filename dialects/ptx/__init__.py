@@ -28,7 +28,7 @@ from . import (
     wgmma,
     wgmma_descriptor,
 )
-from .address import PtrAddOp
+from .address import IntToPtrOp, PtrAddOp, PtrToIntOp
 from .approx import (
     ApproximateOp,
     CosOp,
@@ -165,16 +165,16 @@ __all__ = [
     "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp", "CpAsyncWaitAllOp", "CpAsyncWaitGroupOp",
     "CreatePolicyOp", "CvtOp", "CvtaTensorMapOp", "Dp4aOp", "ElectSyncOp", "EntryOp", "Ex2Op", "FenceMbarrierInitOp",
     "FenceOp", "FenceProxyAsyncOp", "FenceTensorMapAcquireOp", "FenceTensorMapReleaseOp", "GLOBAL", "GetCtaRankOp",
-    "GridDependencyWaitOp", "InlineOp", "LOCAL", "LaunchDependentsOp", "LdMatrixOp", "Lg2Op", "LoadAcquireOp",
-    "LoadOp", "LocalAllocOp", "MAP", "MAP_BYTES", "MAP_FIELDS", "MAX_ARRIVALS", "MAX_TRANSACTION", "MAX_WGMMA_GROUPS",
-    "MapaOp", "MatchAnySyncOp", "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierArriveStateOp",
-    "MbarrierCompleteTxOp", "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp", "MbarrierTestWaitOp",
-    "MbarrierTryWaitOp", "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MmaSyncOp", "MovMatrixOp", "NanosleepOp", "PTX",
-    "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrType", "PtxOp", "RcpOp", "RecipeAttr", "RedAsyncOp",
-    "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "SHARED_CLUSTER", "SetMaxNRegOp", "ShflSyncOp",
-    "ShflSyncValidOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SqrtOp", "SregOp", "StAsyncOp", "StMatrixOp",
-    "StateSpace", "StateSpaceAttr", "StoreOp", "StoreReleaseOp", "TanhOp", "TensorCopyOp", "TensorLoadOp",
-    "TensorMapCpFenceOp", "TensorMapReplaceOp", "TensorMapType", "TensorPrefetchOp", "TensorReduceOp",
+    "GridDependencyWaitOp", "InlineOp", "IntToPtrOp", "LOCAL", "LaunchDependentsOp", "LdMatrixOp", "Lg2Op",
+    "LoadAcquireOp", "LoadOp", "LocalAllocOp", "MAP", "MAP_BYTES", "MAP_FIELDS", "MAX_ARRIVALS", "MAX_TRANSACTION",
+    "MAX_WGMMA_GROUPS", "MapaOp", "MatchAnySyncOp", "MbarrierArriveExpectTxOp", "MbarrierArriveOp",
+    "MbarrierArriveStateOp", "MbarrierCompleteTxOp", "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp",
+    "MbarrierTestWaitOp", "MbarrierTryWaitOp", "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MmaSyncOp", "MovMatrixOp",
+    "NanosleepOp", "PTX", "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrToIntOp", "PtrType", "PtxOp",
+    "RcpOp", "RecipeAttr", "RedAsyncOp", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "SHARED_CLUSTER",
+    "SetMaxNRegOp", "ShflSyncOp", "ShflSyncValidOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SqrtOp", "SregOp",
+    "StAsyncOp", "StMatrixOp", "StateSpace", "StateSpaceAttr", "StoreOp", "StoreReleaseOp", "TanhOp", "TensorCopyOp",
+    "TensorLoadOp", "TensorMapCpFenceOp", "TensorMapReplaceOp", "TensorMapType", "TensorPrefetchOp", "TensorReduceOp",
     "TensorStoreOp", "VoteSyncOp", "WgmmaCommitGroupOp", "WgmmaDescriptorOp", "WgmmaFenceOp", "WgmmaMmaAsyncOp",
     "WgmmaWaitGroupOp", "access_registers", "scalar_bits", "value_bytes",
 ]  # fmt: skip

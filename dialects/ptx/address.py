@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Addresses: a pointer and a distance, with what the coordinates that it was computed from must satisfy."""
+"""Addresses: a pointer and a distance, with what the coordinates that it was computed from must satisfy; addresses as
+numbers.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Self, TypeAlias
 
-from xdsl.dialects.builtin import I32, I64, IndexType
+from xdsl.dialects.builtin import I32, I64, IndexType, IntegerAttr, IntegerType, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import operand_def, opt_prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -17,7 +19,7 @@ from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr
 from ..definitions import irdl_op_definition
 from .base import PtxOp
-from .types import PtrType
+from .types import GLOBAL, SHARED, PtrType, integer_bits
 
 Fixed: TypeAlias = Sequence[tuple[Any, Any]]
 """Integers of a coordinate, each with the extent of the mode that it fixes; SSA values or static."""
@@ -103,6 +105,66 @@ class PtrAddOp(PtxOp):
         printer.print_list((self.ptr.type, self.offset.type), printer.print_attribute)
         printer.print_string(" -> ")
         printer.print_attribute(self.result.type)
+
+
+class _NumberOp(PtxOp):
+    """A conversion between an address and a number, without an instruction of its own: an i64 in global memory, an i32
+    in the shared memory of the block.
+    """
+
+    traits = traits_def(Pure())
+
+    def _check(self, ptr: SSAValue, number: SSAValue) -> None:
+        """VerifyException where a pointer and a number are not of one size."""
+        if ptr.type not in (GLOBAL, SHARED):
+            raise VerifyException(f"an address in global or shared memory is a number, not a {ptr.type}")
+        assert isinstance(ptr.type, PtrType)
+        bits = ptr.type.space.data.address_space.bits
+        if integer_bits(number.type) != bits:
+            raise VerifyException(f"the number of a {ptr.type} is an i{bits}, not {number.type}")
+
+
+@irdl_op_definition
+class IntToPtrOp(_NumberOp):
+    """`%p = ptx.inttoptr %n align 16 : i64 -> !ptx.ptr<global>`: the address that is a number. No instruction of its
+    own.
+
+    Preconditions: the number is a multiple of `align`. What is accessed there is memory of the launch: of an argument,
+    or an array whose address the host has told. The simulator checks this.
+    """
+
+    name = "ptx.inttoptr"
+    number = operand_def(I32 | I64)
+    align = prop_def(IntegerAttr[I64])
+    result = result_def(PtrType)
+    assembly_format = "$number `align` $align attr-dict `:` type($number) `->` type($result)"
+
+    def __init__(self, number: SSAValue | Operation, align: int, type: PtrType):
+        super().__init__(operands=[number], properties={"align": IntegerAttr(align, i64)}, result_types=[type])
+
+    def verify_(self) -> None:
+        self._check(self.result, self.number)
+        align = self.align.value.data
+        if align < 1 or align & (align - 1):
+            raise VerifyException(f"the alignment is {align}, and must be a power of two")
+
+
+@irdl_op_definition
+class PtrToIntOp(_NumberOp):
+    """`%n = ptx.ptrtoint %p : !ptx.ptr<global> -> i64`: an address as a number. No instruction of its own."""
+
+    name = "ptx.ptrtoint"
+    ptr = operand_def(PtrType)
+    result = result_def(I32 | I64)
+    assembly_format = "$ptr attr-dict `:` type($ptr) `->` type($result)"
+
+    def __init__(self, ptr: SSAValue | Operation):
+        ptr = SSAValue.get(ptr)
+        assert isinstance(ptr.type, PtrType)
+        super().__init__(operands=[ptr], result_types=[IntegerType(ptr.type.space.data.address_space.bits)])
+
+    def verify_(self) -> None:
+        self._check(self.ptr, self.result)
 
 
 def _split(fixed: Fixed) -> tuple[CoordAttr | None, list[SSAValue]]:

@@ -43,7 +43,7 @@ from .fragments import (
 from .gemm import GemmOp, MmaCallOp
 from .kernel import ReturnOp, TileKernelOp
 from .local_partition import LocalPartitionOp
-from .memory import AllocOp, LoadOp, PrintOp, PrintTensorOp, PtrOp, StoreOp
+from .memory import AllocOp, LoadOp, PrintOp, PrintTensorOp, PtrOp, StoreOp, TensorAtOp
 from .mma_types import MmaAtomAttr, TiledMmaType
 from .partition import PartitionDOp, PartitionSOp, RetileDOp, RetileSOp
 from .peer import PeerOp
@@ -88,8 +88,8 @@ __all__ = [
     "MakeFragmentCOp", "MakeFragmentLikeOp", "MakeTensorOp", "MapOp", "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp",
     "PartitionAOp", "PartitionBOp", "PartitionCOp", "PartitionDOp", "PartitionSOp", "PeerOp", "PrefetchOp",
     "PrefetchTensorOp", "PrintOp", "PrintTensorOp", "PtrOp", "RasterizeOp", "RecastOp", "RetileDOp", "RetileSOp",
-    "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr", "StoreOp", "StrideOp", "TILE", "TensorMapOp",
-    "TensorMapPtrOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp", "TiledMmaOp",
-    "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType", "UpdateTensorMapOp", "ViewOp", "YieldOp",
-    "ZippedDivideOp",
+    "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr", "StoreOp", "StrideOp", "TILE", "TensorAtOp",
+    "TensorMapOp", "TensorMapPtrOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp",
+    "TiledMmaOp", "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType", "UpdateTensorMapOp",
+    "ViewOp", "YieldOp", "ZippedDivideOp",
 ]  # fmt: skip

@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import IndexType, StringAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
@@ -16,6 +16,7 @@ from ..cute import CoordAttr
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
 from ..ptx.types import PtrType, StateSpaceAttr
+from ..scalars import unknowns
 from .assembly import check_operands, fill_coordinate, unwrapped
 from .directives import TileOp
 from .results import InferringOp
@@ -52,6 +53,35 @@ def check_allocation(type: TensorType) -> None:
         raise VerifyException(
             f"the tensor has {type.bytes} bytes; in {type.space.data.value} at most {limit} are possible"
         )
+
+
+@irdl_op_definition
+class TensorAtOp(TileOp):
+    """`%T = tile.tensor_at %p : !tile.tensor<f16, gmem, align<16>, "1:0">`: the tensor that begins at an address in
+    global or shared memory. `tile.make_tensor` gives it layouts that are known at run time.
+
+    Preconditions: the address is a multiple of the type's alignment, and the elements that are accessed are memory.
+    """
+
+    name = "tile.tensor_at"
+    ptr = operand_def(PtrType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = "custom<Defined>($ptr, type($ptr)) attr-dict custom<Written>(type($result))"
+
+    def __init__(self, ptr: SSAValue | Operation, type: TensorType):
+        super().__init__(operands=[ptr], result_types=[type])
+
+    def verify_(self) -> None:
+        type = self.result.type
+        if type.space.data not in (Space.Gmem, Space.Smem):
+            raise VerifyException(f"no address is one of {type.space.data.value}; gmem and smem have addresses")
+        expected = PtrType(StateSpaceAttr(type.space.data.state_space))
+        if self.ptr.type != expected:
+            raise VerifyException(f"a tensor in {type.space.data.value} begins at a {expected}, not {self.ptr.type}")
+        type.check_whole()
+        if unknowns(type.layout.data):
+            raise VerifyException(f"the layout {type.layout.data} has a ?; tile.make_tensor gives such a one")
 
 
 class _ElementOp(TileOp):

@@ -11,7 +11,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...layout.algebra.core import Layout, plain_layout
 from ...layout.algebra.integers import mul
-from ...layout.algebra.inttuple import congruent
+from ...layout.algebra.inttuple import congruent, leaves, unflatten
+from ...layout.algebra.unknown import Unknown
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
 from ..ptx.types import GLOBAL, MAP, SHARED, PtrType
@@ -66,7 +67,8 @@ class UpdateTensorMapOp(_TensorMapInMemoryOp):
     """`tile.update_tensor_map %a, %T at %p`: makes the map in memory, a copy of `%a`, that of another tensor of the
     same elements and the same modes: its address, its extents and its strides (PTX ISA, tensormap.replace).
 
-    The fences of `ptx.fence.proxy.tensormap.release` and `acquire` lie between it and the copies by the map.
+    Precondition: the stride that is 1 in the tensor of `%a` is 1; a map has no field for it. The fences of
+    `ptx.fence.proxy.tensormap.release` and `acquire` lie between it and the copies by the map.
     """
 
     name = "tile.update_tensor_map"
@@ -83,7 +85,11 @@ class UpdateTensorMapOp(_TensorMapInMemoryOp):
         """The fields of the tensor with a layout, but for its address: name, dimension and value. Raises `LayoutError`
         (E0322) where its first dimension is not contiguous.
         """
-        copy = self.tma.type.tma_copy
+        copy, known = self.tma.type.tma_copy, self.tensor.type.layout.data
+        assert isinstance(known, Layout), "checked by the verifier"
+        given = zip(leaves(layout.stride), leaves(known.stride), leaves(copy.gmem.stride), strict=True)
+        strides = [1 if isinstance(own, Unknown) and was == 1 else stride for stride, own, was in given]
+        layout = Layout(layout.shape, unflatten(strides, layout.stride))
         for number, (extent, stride) in enumerate(copy.dimensions(layout)):
             yield "global_dim", number, extent
             if number:

@@ -9,7 +9,7 @@ from xdsl.ir import Block, SSAValue
 
 from ...dialects.arith.integer_range import signed
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS
-from ...dialects.ptx import EntryOp, LocalAllocOp, MapaOp, PtrAddOp, SmemAllocOp
+from ...dialects.ptx import EntryOp, IntToPtrOp, LocalAllocOp, MapaOp, PtrAddOp, SmemAllocOp
 from .integer_values import constant_of, int_width
 from .memoised import Memoised
 
@@ -153,6 +153,8 @@ def _base_align(base: SSAValue) -> int:
             return gcd(_base_align(ours), _base_align(theirs))
         case MapaOp(ptr=own):
             return _base_align(own)
+        case IntToPtrOp(align=align):
+            return align.value.data
         case Block() as block if isinstance(entry := block.parent_op(), EntryOp):
             return entry.arg_aligns.get_values()[base.index] or 1  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
         case _:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Binding a launch's arguments to the parameters of a kernel."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute
 
@@ -12,7 +14,7 @@ from ...base.errors import Code, LayoutError
 from ...base.parameters import SCALARS, TENSOR_MAP, ParameterKind, Placed, Scalar
 from ...dialects.kernel import KernelOp
 from ...dialects.parameters import passed_as
-from ...dialects.ptx import EntryOp
+from ...dialects.ptx import EntryOp, IntToPtrOp
 from ...dialects.scalars import with_scalars
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
@@ -23,6 +25,7 @@ from ..errors import LaunchError, argument_error
 from ..numpy_types import numpy_type
 from ..tensor_maps import placed_map, value_words
 from .launch import MAP_BASE
+from .memory.arena import Allocation
 from .translate import Translator
 from .values.values import TensorValue, Value, element_kind
 
@@ -38,8 +41,14 @@ class Binding:
     argument: TensorArgument
 
 
-def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[Binding]:
-    """Gives each parameter of the kernel its value, allocating global memory for tensors.
+def bind(
+    kernel: KernelOp,
+    args: Mapping[str, Argument],
+    t: Translator,
+    memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple,
+) -> list[Binding]:
+    """Gives each parameter of the kernel its value, allocating global memory for tensors, and for what `memory` returns
+    of the host if the kernel makes pointers of numbers: arguments in it are part of that.
 
     LaunchError (E3106) for an argument that is missing, unknown, or of another kind, type or size than the
     parameter.
@@ -53,7 +62,15 @@ def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[
                 f"the kernel has no argument '{name}'",
                 f"its arguments: {', '.join(names) or 'none'}",
             )
+    arena, base = t.spaces.global_.arena, t.spaces.global_.base
     bindings: list[Binding] = []
+    if any(isinstance(op, IntToPtrOp) for op in kernel.walk()):
+        from .memory.reached import Reached
+
+        pieces = memory()
+        for piece in pieces:
+            bindings.append(Binding(arena.allocate("memory of the host", piece.nbytes), TensorArgument(piece)))
+        t.launch.reached = Reached.of(pieces, [base + binding.offset for binding in bindings])
     placed: dict[int, int] = {}  # arguments of one storage are the same memory
     for parameter in parameters:
         name, type = parameter.name, parameter.type
@@ -68,11 +85,10 @@ def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[
             _check_tensor(name, type, scalars, given)
             offset = placed.get(id(given.storage))
             if offset is None:
-                offset = t.spaces.global_.arena.allocate(f"argument {name}", given.storage.nbytes)
-                placed[id(given.storage)] = offset
+                offset = placed[id(given.storage)] = _place(f"argument {name}", given.storage, t)
             bindings.append(Binding(offset, given))
-            t.homes[parameter.arguments[0]] = t.spaces.global_.arena.at(offset)
-            address = t.spaces.global_.base + offset
+            t.homes[parameter.arguments[0]] = arena.at(offset)
+            address = base + offset
             if isinstance(type, TensorType):
                 value: Value = TensorValue(address, static_offset(type), tuple(scalars))
             else:
@@ -85,6 +101,16 @@ def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[
     if isinstance(kernel, EntryOp):
         _bind_maps(kernel, t)
     return bindings
+
+
+def _place(name: str, storage: NDArray[Any], t: Translator) -> int:
+    """The offset of a tensor's memory in the arena."""
+    space = t.spaces.global_
+    copy = None if t.launch.reached is None else t.launch.reached.copy_of(storage)
+    if copy is None:
+        return space.arena.allocate(name, storage.nbytes)
+    space.arena.parts.append(Allocation(name, copy - space.base, storage.nbytes))
+    return copy - space.base
 
 
 def _bind_maps(kernel: EntryOp, t: Translator) -> None:

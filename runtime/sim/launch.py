@@ -21,6 +21,7 @@ from .memory.undefined import Trace
 
 if TYPE_CHECKING:
     from .exact.patterns import Table
+    from .memory.reached import Reached
     from .timeline import Timeline
     from .warp import Cluster
 
@@ -72,6 +73,8 @@ class Launch:
     exact: "Table | None" = None
     """The bit patterns of exact numbers, where the kernel runs in exact arithmetic."""
     outside: Outside = field(default_factory=Outside)
+    reached: "Reached | None" = None
+    """The memory of the host that the kernel may reach by addresses, if it makes pointers of numbers."""
     maps: list[PlacedMap] = field(default_factory=list[PlacedMap])
     """The tensor maps among the kernel's parameters, each at a multiple of their size after `MAP_BASE`."""
     forgiven: Forgiven = frozenset()

@@ -3,7 +3,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from ...base.errors import Code as ErrorCode
@@ -109,6 +110,7 @@ class SimEngine:
     cooperative launch. With `exact` floating-point numbers are exact ones; `numbers` looks for those that go wrong.
     Clusters that do not order themselves are shared out to as many `processes`; None is one for each core, where it
     is worth it.
+    Kernels that make pointers of numbers reach what `memory` returns of the host, by its addresses.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -124,6 +126,7 @@ class SimEngine:
     exact: bool = False
     numbers: bool = False
     processes: int | None = field(default_factory=simulator_processes)
+    memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple
 
     @classmethod
     def of(
@@ -273,7 +276,7 @@ class SimEngine:
             start = translator.shared_start - SHARED_BASE
             translator.homes.update(pieces(kernel, start))
             spaces.shared.arena.parts.extend(dict.fromkeys(translator.homes.values()))
-        bindings = bind(kernel, args, translator)
+        bindings = bind(kernel, args, translator, self.memory)
         if self.journal is not None:
             spaces.global_.journal = spaces.shared.journal = self.journal
             places = [(binding.argument.storage, binding.offset) for binding in bindings]
@@ -320,8 +323,8 @@ class SimEngine:
         spaces.global_.build(readers=readers)
         seats.build(count, size, size * threads, warps)
         launch.begun = [[] for _ in range(count)]
-        for binding in bindings:
-            spaces.global_.arena.fill(binding.offset, binding.argument.storage, binding.argument.initialised)
+        for bound in bindings:
+            spaces.global_.arena.fill(bound.offset, bound.argument.storage, bound.argument.initialised)
 
     def _run(self, launch: Launch, seats: Seats, code: Code, translator: Translator, watch: Watch) -> None:
         """Runs the clusters, as many at the same time as there are seats; those that may be shared out on several

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Names that programs take from the parts of another compiler: control flow and types of its IR, instructions."""
 
+from inspect import isclass
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,30 @@ def test_an_approximation_as_text_is_simulated() -> None:
     np.testing.assert_allclose(B, np.concatenate([np.tanh(A), np.exp2(A)]), rtol=1e-3)
     ptx = call.build(32).ptx("sm_80")
     assert ptx.count("tanh.approx.f32") == ptx.count("ex2.approx.ftz.f32") == 1
+
+
+def of_floats(dtype: Any) -> str:
+    return "float" if issubclass(dtype, cutlass.Float) else "none"
+
+
+@cute.kernel
+def families(A: cute.Tensor, dtype: cutlass.Constexpr[Any]):
+    x = A[0]
+    if not isclass(dtype) or not issubclass(dtype, cutlass.Numeric):
+        A[0] = -1
+    elif isinstance(x, cutlass.Int32) and isinstance(x, cutlass.Integer) and not isinstance(x, cutlass.Int64):
+        A[0] = cutlass.Float16.width
+
+
+def test_types_are_classes_to_programs() -> None:
+    A = np.zeros(1, np.int32)
+    families(A, cutlass.Float16).launch(grid=1, block=1, device="sim")
+    assert A[0] == 16
+    assert [of_floats(dtype) for dtype in (cutlass.Float16, cutlass.Int8)] == ["float", "none"]
+    assert issubclass(cutlass.Int8, cutlass.Integer)
+    assert issubclass(cutlass.Int8, cutlass.Int8)
+    assert not issubclass(cutlass.Int8, cutlass.Int16)
+    assert not isinstance(3, cutlass.Numeric)
 
 
 @cute.kernel

@@ -237,6 +237,12 @@ MEMORY = [
         ("%0 = tile.choose %t of %s,« »", "expected"),
     ),
     *tile_faults(
+        "tile.tensor_at",
+        ('%0 = tile.ptr %A(0, 0)\n%1 = «tile.tensor_at» %0 : !tile.tensor<f16, smem, align<16>, "1:0">', "begins at a !ptx.ptr<shared>"),
+        ('%0 = tile.ptr %A(0, 0)\n%1 = «tile.tensor_at» %0 : !tile.tensor<f16, rmem, align<16>, "1:0">', "gmem and smem have addresses"),
+        ('%0 = tile.ptr %A(0, 0)\n%1 = «tile.tensor_at» %0 : !tile.tensor<f16, gmem, align<16>, "?:1">', "tile.make_tensor gives"),
+    ),
+    *tile_faults(
         "tile.alias",
         ('%v = tile.slice %s, (_, 0)\n%0 = «tile.alias» %v at 0 : !tile.tensor<f16, smem, align<16>, "8:1">', "not of a view"),
         ('%0 = «tile.alias» %s at 0 : !tile.tensor<f16, rmem, align<16>, "8:1">', "the memory is in smem, not in rmem"),
@@ -336,6 +342,13 @@ PTX = [
         (_ptr_add("((?,8))", "%A, %x"), "static or has an operand"),
         (_ptr_add("((?,8))", "%A, %x, %t"), "the type of the offset"),
     ),
+    *ptx_faults(
+        "ptx.inttoptr",
+        ("%0 = «ptx.inttoptr» %x align 4 : i32 -> !ptx.ptr<global>", "the number of a !ptx.ptr<global> is an i64, not i32"),
+        ("%0 = «ptx.inttoptr» %v align 4 : i64 -> !ptx.ptr<local>", "in global or shared memory"),
+        ("%0 = «ptx.inttoptr» %v align 12 : i64 -> !ptx.ptr<global>", "a power of two"),
+    ),
+    *ptx_faults("ptx.ptrtoint", ("%0 = «ptx.ptrtoint» %s : !ptx.ptr<shared> -> i64", "is an i32, not i64")),
     *ptx_faults(
         "ptx.ld",
         ("%0 = «ptx.ld» %A align 16 : !ptx.ptr<global> -> index", "a value of type index cannot be loaded"),

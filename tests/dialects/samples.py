@@ -98,6 +98,11 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%0 = tile.alloc : !tile.tensor<f32, smem, align<128>, "S<3,2,3> o 0 o (8,32):(32,1)">',
         '%0 = tile.alloc : !tile.tensor<i8, rmem, align<1>, "(2,2):(1,2)">',
     ),
+    "tile.tensor_at": (
+        '%0 = tile.ptr %A(0, 0)\n%1 = tile.tensor_at %0 {note} : !tile.tensor<f16, gmem, align<16>, "1:0">',
+        "%0 = tile.ptr %s(0, 0)\n"
+        '%1 = tile.tensor_at %0 : !tile.tensor<f32, smem, align<128>, "S<1,0,1> o 0 o (16,8):(8,1)">',
+    ),
     "tile.peer": (
         "%0 = tile.peer %s, %x {note}\n%1 = tile.ptr %0(0, 0)",
         "%0 = tile.peer %s, %t\n%1 = tile.load %0(%t, 0)",
@@ -331,6 +336,14 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "%0 = ptx.ptr_add %s, %t : !ptx.ptr<shared>, index -> !ptx.ptr<shared>",
         "%0 = ptx.ptr_add %l, %v : !ptx.ptr<local>, i64 -> !ptx.ptr<local>",
         "%0 = ptx.ptr_add %A, %x within (%x < 8, 2 < %x) : !ptx.ptr<global>, i32 -> !ptx.ptr<global>",
+    ),
+    "ptx.inttoptr": (
+        "%0 = ptx.inttoptr %v align 16 : i64 -> !ptx.ptr<global>",
+        "%0 = ptx.inttoptr %x align 4 : i32 -> !ptx.ptr<shared>",
+    ),
+    "ptx.ptrtoint": (
+        "%0 = ptx.ptrtoint %A : !ptx.ptr<global> -> i64",
+        "%0 = ptx.ptrtoint %s : !ptx.ptr<shared> -> i32",
     ),
     "ptx.ld": (
         "%0 = ptx.ld %A align 16 : !ptx.ptr<global> -> vector<4xf32>",

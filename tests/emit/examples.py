@@ -185,6 +185,11 @@ PTX: tuple[tuple[str, str], ...] = (
      "ptx.st %i32, %p align 4 : i32, !ptx.ptr<global>"),
     ("ptx.ptr_add", "%p = ptx.ptr_add %B, %i32 within (%i32 < 8) : !ptx.ptr<global>, i32 -> !ptx.ptr<global>\n"
      "ptx.st %i32, %p align 4 : i32, !ptx.ptr<global>"),
+    ("ptx.inttoptr", "%p = ptx.inttoptr %i64 align 4 : i64 -> !ptx.ptr<global>\n"
+     "ptx.st %i32, %p align 4 : i32, !ptx.ptr<global>"),
+    ("ptx.inttoptr", "%p = ptx.inttoptr %i32 align 4 : i32 -> !ptx.ptr<shared>\n"
+     "ptx.st %i32, %p align 4 : i32, !ptx.ptr<shared>"),
+    ("ptx.ptrtoint", f"%r = ptx.ptrtoint %B : !ptx.ptr<global> -> i64\n{_store('i64')}"),
     ("ptx.smem.addr", "%s = ptx.smem.addr 64\nptx.st %i32, %s align 4 : i32, !ptx.ptr<shared>"),
     ("ptx.local.alloc", "%l = ptx.local.alloc 8 align 8\nptx.st %f64, %l align 8 : f64, !ptx.ptr<local>\n"
      f"%r = ptx.ld %l align 8 : !ptx.ptr<local> -> i64\n{_store('i64')}"),

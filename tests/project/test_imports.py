@@ -34,6 +34,7 @@ LAZY: Mapping[str, str] = {
     "tilefold.running": "an engine is imported when it runs: CUDA needs cuda-python, the simulator NumPy",
     "tilefold.cute": "kernels are built without NumPy and cuda-python, which launches and simulations need",
     "tilefold.runtime.sim.sim_engine": "few launches run on several processes",
+    "tilefold.runtime.sim.bound_arguments": "few kernels make pointers of numbers",
     "tilefold.runtime.sim.launch_rules": "few launches run in exact arithmetic",
     "tilefold.cutlass.__main__": "the program's modules are there before anything else of it is imported",
     **dict.fromkeys(

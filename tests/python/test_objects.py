@@ -55,6 +55,22 @@ class Method:
         out[t] = self.n + self.parts[1]
 
 
+class Pair:
+    """An object that programs make anew: control flow carries it as it does a dataclass."""
+
+    def __init__(self, low: Any, high: Any) -> None:
+        self.low, self.high = low, high
+
+    def __extract_mlir_values__(self) -> list[Any]:
+        return [self.low, self.high]
+
+    def __new_from_mlir_values__(self, values: list[Any]) -> "Pair":
+        return Pair(*values)
+
+    def widened(self, x: Any) -> "Pair":
+        return Pair(cute.math.min(self.low, x), cute.math.max(self.high, x))
+
+
 def run(kernel: Any) -> list[int]:
     out = np.zeros(8, np.int32)
     kernel(out).launch(1, 8, device="sim")
@@ -126,3 +142,18 @@ def test_attributes_on_some_paths_only() -> None:
     place = error.value.diagnostics[0].place
     assert place is not None
     assert "out[t] = a.extra" in place.text
+
+
+def test_objects_that_are_made_anew() -> None:
+    @cute.kernel
+    def kernel(out):
+        t, _, _ = cute.arch.thread_idx()
+        first = pair = Pair(t, t)
+        for i in cute.range(4):
+            pair = pair.widened(i * t)
+        if t > 5:
+            pair = Pair(t * 0, pair.high)
+        pair.low = pair.low + 1
+        out[t] = 100 * pair.low + pair.high + 1000 * first.low
+
+    assert run(kernel) == [100 + 3 * t + 1000 * t for t in range(8)]

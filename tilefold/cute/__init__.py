@@ -204,7 +204,7 @@ from .host.options import (
 from .jit import JitFunction, jit
 from .kernel import Kernel, KernelCall, kernel
 from .program import CompiledKernel
-from .runtime import sym_int, sym_int32, sym_int64
+from .runtime import make_ptr, sym_int, sym_int32, sym_int64
 from .tensor_spec import TensorSpec
 from .torch_op import torch_op
 from .tuned import Tuned, TunedCall, autotune
@@ -237,7 +237,7 @@ __all__ = [
     "local_partition", "local_tile", "log", "log10", "log2", "logical_divide", "logical_product",
     "make_composed_layout", "make_copy_atom", "make_cotiled_copy", "make_fragment_like", "make_identity_layout",
     "make_identity_tensor", "make_layout", "make_layout_image_mask", "make_layout_like", "make_layout_tv",
-    "make_mma_atom", "make_ordered_layout", "make_rmem_tensor", "make_rmem_tensor_like", "make_smem_tensor",
+    "make_mma_atom", "make_ordered_layout", "make_ptr", "make_rmem_tensor", "make_rmem_tensor_like", "make_smem_tensor",
     "make_swizzle", "make_tensor", "make_tiled_copy", "make_tiled_copy_A", "make_tiled_copy_B", "make_tiled_copy_C",
     "make_tiled_copy_C_atom", "make_tiled_copy_D", "make_tiled_copy_S", "make_tiled_copy_tv", "make_tiled_mma", "math",
     "max_alignment", "max_common_layout", "max_common_vector", "nullspace", "nvgpu", "ones_like", "outer_partition",

@@ -2,7 +2,7 @@
 """A kernel of Python for arguments of certain types: its stages and its launches."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,20 @@ from tilefold.runtime.compiled.store import default_store
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from tilefold.export.exporting import Exported
     from tilefold.runtime.compiled.artifact import Artifact
     from tilefold.runtime.engine import LaunchConfig, RunResult
     from tilefold.runtime.options import RunOptions
+
+
+def _reachable() -> "list[NDArray[np.uint8]]":
+    """The memory of the host that kernels may reach by addresses."""
+    from tilefold.runtime.arrays.reachable import reachable
+
+    return reachable().memory()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,5 +123,5 @@ class CompiledKernel(Inspection):
         from tilefold.running.devices import simulated
         from tilefold.runtime.sim.sim_engine import SimEngine
 
-        engine = SimEngine.of(options, texts=self.traced.texts)
+        engine = replace(SimEngine.of(options, texts=self.traced.texts), memory=_reachable)
         return simulated(self.program, self.symbol, stage, engine).launch(config, values)

@@ -7,11 +7,14 @@ from typing import Any
 
 from tilefold.base.errors import Code
 from tilefold.compiler.builder.scalars.dtypes import DType
+from tilefold.compiler.builder.tensors import pointers
 from tilefold.compiler.builder.tensors.coordinates import as_tuple
+from tilefold.compiler.builder.tracing.state import is_building
 from tilefold.layout.algebra.core import Layout, make_layout, make_ordered_layout
 from tilefold.layout.algebra.unknown import Unknown
 from tilefold.runtime.arrays.array import HOST, Array
 from tilefold.runtime.arrays.arrays import array_of
+from tilefold.runtime.arrays.reachable import reachable
 from tilefold.runtime.arrays.signature import ALIGN, Dynamic, Marked
 from tilefold.runtime.errors import LaunchError
 
@@ -29,6 +32,8 @@ class RuntimeTensor:
     def __init__(self, array: Any, align: int | None = None) -> None:
         self.array = array
         self._array = array_of("tensor", array)
+        if self._array.device is HOST:
+            reachable().add(array)
         self._rule: Dynamic | None = None
         self.__tilefold_array__: Array | Marked = self._array
         if align is not None and (align < 1 or align & (align - 1)):
@@ -248,11 +253,22 @@ class RuntimePointer:
         return f"Ptr<{self.dtype}, {self.address:#x}, align<{self.align}>>"
 
 
+def make_ptr(dtype: DType, value: Any, mem_space: Any = None, assumed_align: int | None = None, **unused: Any) -> Any:
+    """An address as an argument: an integer, or an object whose `value` is one (as ctypes has them). In a kernel, or a
+    function of the host, a pointer of it: the integer may be a value, and `mem_space` is `cute.AddressSpace.gmem`, the
+    default, or `smem`.
+
+    `assumed_align` promises an alignment in bytes, by default that of an element. The simulator knows the memory of the
+    arguments, and of arrays that `from_dlpack` was given and that still exist. TilefoldError (E5002) for another memory
+    or an alignment that is no power of two, LaunchError (E3106) for an argument that is no address.
+    """
+    if is_building():
+        return pointers.make_ptr(dtype, value, mem_space, assumed_align)
+    return _argument(dtype, value, assumed_align)
+
+
 @checked
-def make_ptr(
-    dtype: DType, value: Any, mem_space: Any = None, assumed_align: int | None = None, **unused: Any
-) -> RuntimePointer:
-    """An address as an argument: an integer, or an object whose `value` is one (as ctypes has them)."""
+def _argument(dtype: DType, value: Any, assumed_align: int | None) -> RuntimePointer:
     address = getattr(value, "value", value)
     if not isinstance(address, int | None):
         raise _refused(f"an address is an integer, not {address!r}", "pass tensor.data_ptr()")
@@ -262,7 +278,7 @@ def make_ptr(
 @checked
 def nullptr(dtype: DType, mem_space: Any = None, assumed_align: int | None = None) -> RuntimePointer:
     """An address to compile for, of which only the type matters."""
-    return make_ptr(dtype, 0, mem_space, assumed_align)
+    return _argument(dtype, 0, assumed_align)
 
 
 def _refused(message: str, hint: str) -> LaunchError:

@@ -3,9 +3,7 @@
 
 from typing import Any
 
-from tilefold.compiler.builder.scalars.dtypes import DType as Numeric
-from tilefold.compiler.builder.scalars.values import Float
-from tilefold.compiler.builder.scalars.values import Int as Integer
+from tilefold.compiler.builder.scalars.families import Float, Integer, Numeric
 from tilefold.compiler.builder.tensors.tensors import Pointer, Tensor
 from tilefold.layout.algebra.core import ComposedLayout, Layout
 

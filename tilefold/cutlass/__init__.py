@@ -17,9 +17,8 @@ from tilefold.compiler.builder.primitives.arrays import Array, make_array_view
 from tilefold.compiler.builder.primitives.tensor_maps import GridConstant
 from tilefold.compiler.builder.primitives.words import AddressSpace
 from tilefold.compiler.builder.scalars.dtypes import DTYPES, DType
-from tilefold.compiler.builder.scalars.dtypes import DType as Numeric
-from tilefold.compiler.builder.scalars.values import Float, Value
-from tilefold.compiler.builder.scalars.values import Int as Integer
+from tilefold.compiler.builder.scalars.families import Float, Integer, Numeric
+from tilefold.compiler.builder.scalars.values import Value
 from tilefold.compiler.builder.tensors.raw_pointers import RawPointer as Pointer
 from tilefold.compiler.builder.tensors.vectors import Vector
 from tilefold.cute import (

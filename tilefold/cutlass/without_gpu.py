@@ -14,6 +14,7 @@ from typing import Any
 
 from tilefold.cute import hardware, utils
 from tilefold.cute.host.streams import torch_module
+from tilefold.runtime.arrays.reachable import reachable
 
 
 class _Stream:
@@ -90,6 +91,17 @@ def _itself(tensor: Any, *_: Any, **__: Any) -> Any:
     return tensor
 
 
+def _told(data_ptr: Callable[..., Any]) -> Callable[..., Any]:
+    """The method that gives a tensor's address, by which kernels may reach its memory."""
+
+    @wraps(data_ptr)
+    def call(tensor: Any) -> Any:
+        reachable().add(tensor)
+        return data_ptr(tensor)
+
+    return call
+
+
 _MULTIPROCESSORS = 4
 """Those of the GPU that there is not: persistent kernels have as many blocks."""
 
@@ -121,6 +133,7 @@ def stay_on_host() -> None:
     for name in ("to", "new_empty", "new_zeros", "new_ones", "new_full", "new_tensor"):
         setattr(torch.Tensor, name, _on_host(getattr(torch.Tensor, name), host))
     torch.Tensor.cuda = torch.Tensor.pin_memory = _itself
+    torch.Tensor.data_ptr = _told(torch.Tensor.data_ptr)
     properties = SimpleNamespace(
         name="the simulator",
         multi_processor_count=_MULTIPROCESSORS,

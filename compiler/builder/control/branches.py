@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Branches of the kernel: `scf.if`, or `arith.select`, on variables."""
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -29,6 +30,7 @@ from .carry import (
     taken,
 )
 from .control import built, name_value, noted
+from .objects import is_made_anew
 from .variables import MISSING, Tree, Variable, same
 
 
@@ -119,6 +121,10 @@ def _selected(condition: Bool, blocks: tuple[Block, Block]) -> list[SSAValue]:
     return selected
 
 
+_Merged: TypeAlias = Kind | Home | Literal[True] | None
+"""How a leaf of two paths becomes one: see `_Merge`."""
+
+
 class _Merge:
     """The values that two paths leave in a variable, as one."""
 
@@ -140,7 +146,7 @@ class _Merge:
             other = filled(then)
         self.paths: tuple[Tree | None, Tree | None] = then, other
         self.whole = self.paths
-        self.merged: list[Kind | Home | None] = []
+        self.merged: list[_Merged] = []
         if then is None or other is None:
             if then is not other:
                 self.problem = "has a value on one path only"
@@ -171,10 +177,12 @@ class _Merge:
             self._join(then, other)
             self.problem = self.problem and problem
 
-    def _leaf(self, a: object, b: object) -> Kind | Home | None:
-        """The kind as which a leaf is carried; None if it is the same on both paths."""
+    def _leaf(self, a: object, b: object) -> _Merged:
+        """The kind as which a leaf is carried; None if it is the same on both paths, True if it is made anew."""
         if same(a, b):
             return None
+        if is_made_anew(a, b):
+            return True
         if isinstance(a, Vec) and isinstance(b, Vec) and (home := Home(a)).holds(b):
             return home
         if is_scalar(a) and is_scalar(b):
@@ -193,7 +201,7 @@ class _Merge:
         tree = self.paths[side]
         if tree is None:
             return []
-        pairs: list[tuple[Any, Kind | Home | None]] = list(zip(tree.leaves, self.merged, strict=bool(self.merged)))
+        pairs: list[tuple[Any, _Merged]] = list(zip(tree.leaves, self.merged, strict=bool(self.merged)))
         for leaf, home in pairs:
             if isinstance(home, Home):
                 home.write(leaf)
@@ -220,7 +228,7 @@ class _Merge:
             self.variable.set(then.rebuilt(leaves, fresh=not mine))
 
 
-def _merged(leaf: object, kind: Kind | Home | None, values: Iterator[SSAValue]) -> object:
-    if kind is None:
-        return leaf
+def _merged(leaf: object, kind: _Merged, values: Iterator[SSAValue]) -> object:
+    if kind is None or isinstance(kind, bool):
+        return copy.copy(leaf) if kind else leaf
     return kind.left() if isinstance(kind, Home) else kind.value(next(values))

@@ -2,11 +2,12 @@
 """Python's functions that decide by their arguments, such as `range`, `max` and `any`, for values of the kernel."""
 
 from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
+from inspect import isclass
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 from ....base.errors import Code, TilefoldError
-from ..scalars.dtypes import Float32, Int32
+from ..scalars.dtypes import DType, Float32, Int32
 from ..scalars.values import Value, binary, convert
 from ..tensors.fragments import Vec
 from .conditions import and_, or_
@@ -19,7 +20,7 @@ STANDS_FOR_PYTHON = True
 
 def builtin(function: Any) -> Any:
     """The function that a call of one of Python's calls: itself, or ours, which takes values of the kernel too."""
-    ours = _BUILTINS.get(function) if isinstance(function, type | type(len)) else None
+    ours = _BUILTINS.get(function) if isinstance(function, type | type(len) | FunctionType) else None
     return function if ours is None else ours
 
 
@@ -69,6 +70,10 @@ def _converted(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
     return converted
 
 
+def _is_class(x: object) -> bool:
+    return isclass(x) or isinstance(x, DType)
+
+
 _BUILTINS: Mapping[Any, Callable[..., Any]] = MappingProxyType({
     range: _range,
     min: _extreme("min", min),
@@ -78,4 +83,5 @@ _BUILTINS: Mapping[Any, Callable[..., Any]] = MappingProxyType({
     bool: _converted(bool, "bool"),
     int: _converted(int, "int"),
     float: _converted(float, "float"),
+    isclass: _is_class,
 })  # fmt: skip

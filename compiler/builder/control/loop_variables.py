@@ -3,6 +3,7 @@
 facts about integers stayed true, then again without the assumptions that failed.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -31,6 +32,7 @@ from .carry import (
     taken,
 )
 from .control import drop
+from .objects import is_made_anew
 from .variables import MISSING, Tree, Variable, same
 
 _CHANGES = 5
@@ -50,11 +52,12 @@ class _Slot:
     changes: int = 0
     home: Home | None = None  # of a fragment that the loop changes
     entered: object = None  # the fragment as the iteration found it
+    anew: bool = False  # whether it is an object that the loop makes anew
 
     def held(self, after: bool) -> object:
         """A leaf that is not carried as a value, as it is when an iteration begins, or after the loop."""
         if self.home is None:
-            return self.start
+            return copy.copy(self.start) if self.anew else self.start
         self.entered = self.home.left() if after else self.home.entered()
         return self.entered
 
@@ -131,6 +134,9 @@ class _Carried:
     def _learn_leaf(self, slot: _Slot, leaf: object) -> bool:
         if slot.kind is None and same(slot.start, leaf):
             return True
+        if is_made_anew(slot.start, leaf):
+            known, slot.anew = slot.anew, True
+            return known
         if isinstance(slot.start, Vec) and isinstance(leaf, Vec):
             known = slot.home is not None
             if slot.home is None:

@@ -55,6 +55,13 @@ def _names(kind: type) -> tuple[str, ...]:
     return tuple(names)
 
 
+def is_made_anew(a: object, b: object) -> bool:
+    """Whether two objects are of one class that says that its objects are made anew from their values, as control flow
+    then does: none of them is more than its attributes.
+    """
+    return type(a) is type(b) and hasattr(type(a), "__new_from_mlir_values__")
+
+
 def set_attributes(value: object, attributes: Mapping[str, object]) -> None:
     """Gives an object these attributes, and no others."""
     before = attributes_of(value) or {}

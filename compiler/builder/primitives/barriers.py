@@ -9,7 +9,7 @@ from ..instructions import arch, cluster, mbarriers, warp
 from ..scalars.dtypes import Boolean, Int64
 from ..scalars.values import convert, wrap
 from ..tensors.raw_pointers import Address, RawPointer
-from ..tensors.tensors import Pointer, Tensor
+from ..tensors.tensors import Pointer, Tensor, address_of
 from ..tracing.state import emit
 from .arrays import Array
 from .words import MemScope, Proxy, SetMaxRegisterAction, SharedSpace
@@ -23,6 +23,8 @@ barrier_cluster_wait = cluster.cluster_wait
 
 def address(x: Any) -> Address:
     """The address of a pointer, an array, or a tensor's first element. Raises TilefoldError (E5002)."""
+    if isinstance(x, Pointer) and x.tensor.ir_type.is_swizzled:
+        return address_of(x)
     return x if isinstance(x, Address) else raw_pointer(x).address
 
 

@@ -37,6 +37,12 @@ class DType:
             return bool(x) if self.kind == "bool" else float(x) if self.kind == "float" else int(x)
         return current().convert(x, self)
 
+    def __instancecheck__(self, x: object) -> bool:
+        return getattr(x, "dtype", None) == self and hasattr(x, "ssa")  # of values, which are defined above types
+
+    def __subclasscheck__(self, kind: object) -> bool:
+        return kind == self
+
     @property
     def least(self) -> int:
         """The smallest number of an integer type."""

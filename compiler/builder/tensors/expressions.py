@@ -9,11 +9,23 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import i1
-from xdsl.ir import Block, BlockArgument, OpResult, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.cute import TilerAttr
-from ....dialects.tile import AliasOp, CompositionOp, CopyOp, MapOp, YieldOp
+from ....dialects.tile import (
+    AliasOp,
+    ChooseOp,
+    CompositionOp,
+    CopyOp,
+    MakeTensorOp,
+    MapOp,
+    PeerOp,
+    RecastOp,
+    TensorAtOp,
+    ViewOp,
+    YieldOp,
+)
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.core import Layout, make_layout
 from ....layout.algebra.inttuple import product, show, wrap
@@ -205,18 +217,17 @@ def repeated(tensor: Elements, extents: Sequence[int], strides: Sequence[int]) -
 
 
 def _overlaps(a: Elements, b: Elements) -> bool:
-    """Whether two tensors may share memory: arguments may, and views of one allocation."""
-    x, y = _origin(a.ssa), _origin(b.ssa)
-    if isinstance(x, BlockArgument) and isinstance(y, BlockArgument):
+    """Whether two tensors may share memory: in global memory any two may, elsewhere views of one allocation, and a
+    tensor at an address that is a number.
+    """
+    if a.memspace == b.memspace == "gmem":
         return True
-    return x is y
+    x, y = _origins(a.ssa), _origins(b.ssa)
+    return bool(x & y) or (a.memspace == b.memspace and any(isinstance(o.owner, TensorAtOp) for o in x | y))
 
 
-def _origin(ssa: SSAValue) -> SSAValue:
-    while isinstance(ssa, OpResult) and ssa.op.operands:
-        op = ssa.op
-        if isinstance(op, LayoutViewOp | AliasOp) or op.name in ("tile.recast", "tile.make_tensor"):
-            ssa = op.source if isinstance(op, LayoutViewOp) else op.operands[0]
-        else:
-            break
-    return ssa
+def _origins(ssa: SSAValue) -> set[SSAValue]:
+    """The tensors of whose memory a tensor may be."""
+    while isinstance(ssa.owner, LayoutViewOp | ViewOp | AliasOp | PeerOp | RecastOp | MakeTensorOp):
+        ssa = ssa.owner.source
+    return set[SSAValue]().union(*map(_origins, ssa.owner.sources)) if isinstance(ssa.owner, ChooseOp) else {ssa}

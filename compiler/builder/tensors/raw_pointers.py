@@ -10,13 +10,14 @@ from xdsl.ir import SSAValue
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.cute import CoordAttr
+from ....dialects.ptx import PtrToIntOp
 from ....dialects.tile import CopyOp, PtrOp, Space, TensorType, ViewOp
 from ....layout.algebra.core import Layout
 from ....layout.algebra.inttuple import product
 from ....layout.algebra.swizzle import Swizzle
 from ....layout.algebra.unknown import Unknown
-from ..scalars.dtypes import DType, as_dtype
-from ..scalars.values import MOST, Int, index_of, is_scalar
+from ..scalars.dtypes import DType, Int64, as_dtype
+from ..scalars.values import MOST, Int, convert, index_of, is_scalar, wrap
 from ..tracing.state import checked, emit
 from .fragments import Vec, load, store
 from .tensor_base import Elements, registers, tensor_type
@@ -29,6 +30,17 @@ class Address:
 
     ssa: SSAValue
     dtype: DType
+
+    @property
+    def llvm_ptr(self) -> "Address":
+        """It itself, for programs that hand it to an operation of an IR."""
+        return self
+
+    def number(self) -> Int:
+        """It as a number: an Int64 in global memory, an Int32 in shared memory."""
+        made = wrap(emit(PtrToIntOp(self.ssa)).results[0])
+        assert isinstance(made, Int)
+        return made
 
 
 _CHUNK = 16
@@ -71,9 +83,15 @@ class RawPointer:
         first = self.view(1)
         return Address(emit(PtrOp.inferred([first.ssa, []], {"coord": CoordAttr((0,))})).results[0], self.dtype)
 
+    def toint(self, dtype: DType = Int64) -> Any:
+        """The address as a number of a type."""
+        return convert(self.address.number(), dtype)
+
     def raw_ptr(self) -> "RawPointer":
         """The pointer itself."""
         return self
+
+    llvm_ptr = property(raw_ptr)
 
     def __add__(self, elements: Any) -> "RawPointer":
         return RawPointer(self.base, self.offset + _distance(elements))

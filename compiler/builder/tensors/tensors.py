@@ -11,7 +11,7 @@ from ....layout.algebra.core import Layout
 from ....layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, Index
 from ..scalars.values import MOST, Int, index_of, is_scalar
-from ..tracing.state import emit
+from ..tracing.state import emit, host
 from .coordinates import as_tuple, counted_from_end, has_none, show_layout, split_coordinate
 from .fragments import Vec, load, store
 from .raw_pointers import Address, RawPointer
@@ -88,9 +88,16 @@ class Pointer:
 
     __radd__ = __add__
 
-    def toint(self) -> "PointerNumber":
-        """The address as a number, of which tensor maps are made."""
-        return PointerNumber(self)
+    def toint(self) -> "PointerNumber | Int":
+        """The address as a number: an Int64 in global memory, an Int32 in shared memory. On the host it serves to make
+        tensor maps alone.
+        """
+        return PointerNumber(self) if host() is not None else self.tensor.ptr().number()
+
+    @property
+    def llvm_ptr(self) -> "Pointer":
+        """The pointer itself, for programs that hand it to an operation of an IR."""
+        return self
 
     def raw_ptr(self) -> RawPointer:
         """The address as a pointer with loads and stores. Raises TilefoldError (E0219) for a swizzled tensor."""

@@ -67,8 +67,9 @@ class Arena:
         return start
 
     def at(self, start: int) -> Allocation:
-        """The allocation that begins at an offset."""
-        return next(allocation for allocation in self.allocations if allocation.start == start)
+        """The allocation that begins at an offset, or the part of one."""
+        known = (*self.parts, *self.allocations)
+        return next(allocation for allocation in known if allocation.start == start)
 
     @property
     def allocated(self) -> int:

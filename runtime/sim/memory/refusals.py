@@ -18,6 +18,8 @@ from .outside import HINT
 if TYPE_CHECKING:
     from .spaces import Access, Space
 
+NUMBER_HINT = "pass an array to cute.runtime.from_dlpack, and keep it, before its address is used as a number"
+
 
 def refuse(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], *, loading: bool) -> None:
     """Raises the fault of the first lane whose bytes are not in a state for the access."""
@@ -56,6 +58,8 @@ def out_of_bounds(space: "Space", warp: Warp, access: "Access", index: int, addr
     if view is None:
         beyond = f"out of bounds at {space.show(address)}"
         hint = "check the layout against the size of the tensor, or predicate the access"
+        if warp.launch.reached is not None and abs(address - space.base) > 2 * space.arena.span:
+            beyond, hint = f"at {address:#x}, where there is none that the simulator knows", NUMBER_HINT
     verb = "reads" if loading else "writes"
     text = f"{verb} {access.width} bytes of {space.name} memory {beyond}"
     warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)

@@ -72,6 +72,29 @@ def add_address(address: Value, offset: Value) -> Value:
     return signed(total, 64) if type(total) is int else total
 
 
+def _inttoptr(op: ptx.IntToPtrOp, t: Translator) -> Step:
+    number, result = t.slot(op.number), t.slot(op.result)
+    reached = None if op.result.type == ptx.SHARED else t.launch.reached
+
+    def step(warp: Warp) -> None:
+        given = warp.registers[number]
+        if varies(given):
+            given = given.astype(np.int64)
+        warp.registers[result] = given if reached is None else reached.place(given)
+
+    return step
+
+
+def _ptrtoint(op: ptx.PtrToIntOp, t: Translator) -> Step:
+    pointer, result, kind = t.slot(op.ptr), t.slot(op.result), t.kind(op.result)
+
+    def step(warp: Warp) -> None:
+        address = warp.registers[pointer]
+        warp.registers[result] = address.astype(kind.dtype) if varies(address) else signed(address, kind.bits)
+
+    return step
+
+
 def _load(op: ptx.LoadOp, t: Translator) -> Step:
     pointer, result, kind = t.slot(op.ptr), t.slot(op.result), t.kind(op.result)
     space, site = space_of(t, op.ptr.type), site_of(op)
@@ -143,6 +166,8 @@ def _smem_addr(op: ptx.SmemAddrOp, t: Translator) -> None:
 
 PTX_MEMORY: Rules = {
     ptx.PtrAddOp: _ptr_add,
+    ptx.IntToPtrOp: _inttoptr,
+    ptx.PtrToIntOp: _ptrtoint,
     ptx.CreatePolicyOp: _createpolicy,
     ptx.LoadOp: _load,
     ptx.StoreOp: _store,

@@ -111,6 +111,15 @@ def _choose(op: tile.ChooseOp, t: Translator) -> Step:
     return step
 
 
+def _tensor_at(op: tile.TensorAtOp, t: Translator) -> Step:
+    pointer, result, start = t.slot(op.ptr), t.slot(op.result), static_offset(op.result.type)
+
+    def step(warp: Warp) -> None:
+        warp.registers[result] = TensorValue(warp.registers[pointer], start)
+
+    return step
+
+
 def _peer(op: tile.PeerOp, t: Translator) -> Step:
     t.launch.apart()
     source, rank, result = t.slot(op.source), t.slot(op.rank), t.slot(op.result)
@@ -261,6 +270,7 @@ TILE_MEMORY: Rules = {
     tile.AliasOp: _alias,
     tile.ChooseOp: _choose,
     tile.PeerOp: _peer,
+    tile.TensorAtOp: _tensor_at,
     tile.LoadOp: _load,
     tile.StoreOp: _store,
     tile.PtrOp: _ptr,

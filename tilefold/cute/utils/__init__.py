@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`cute.utils`: the order in which persistent blocks compute tiles, the sizes of a GPU that their grids depend on, and
-shared memory by the names of CuTe programs; those of tiles for warpgroups are in `cute.utils.hopper_helpers`.
+"""`cute.utils`: the order in which persistent blocks compute tiles, also of groups of products, the sizes of a GPU that
+their grids depend on, and shared memory by the names of CuTe programs; those of tiles for warpgroups are in
+`cute.utils.hopper_helpers`.
 """
 
 from tilefold.compiler.builder.pipelines.allocator import SmemAllocator, get_smem_capacity_in_bytes
+from tilefold.compiler.builder.pipelines.group_scheduler import (
+    GroupedGemmTileSchedulerHelper,
+    GroupSearchResult,
+    GroupSearchState,
+    StaticPersistentGroupTileScheduler,
+    create_initial_search_state,
+)
 from tilefold.compiler.builder.pipelines.tensor_maps import TensorMapManager, TensorMapUpdateMode
 from tilefold.compiler.builder.pipelines.tile_scheduler import (
     PersistentTileSchedulerParams,
@@ -17,9 +25,10 @@ from tilefold.cute.hardware import HardwareInfo
 from . import hopper_helpers
 
 __all__ = [
-    "HardwareInfo", "LayoutEnum", "PersistentTileSchedulerParams", "SmemAllocator", "StaticPersistentTileScheduler",
-    "TensorMapManager", "TensorMapUpdateMode", "WorkTileInfo", "get_smem_capacity_in_bytes", "hopper_helpers",
-    "print_latex", "print_latex_tv",
+    "GroupSearchResult", "GroupSearchState", "GroupedGemmTileSchedulerHelper", "HardwareInfo", "LayoutEnum",
+    "PersistentTileSchedulerParams", "SmemAllocator", "StaticPersistentGroupTileScheduler",
+    "StaticPersistentTileScheduler", "TensorMapManager", "TensorMapUpdateMode", "WorkTileInfo",
+    "create_initial_search_state", "get_smem_capacity_in_bytes", "hopper_helpers", "print_latex", "print_latex_tv",
 ]  # fmt: skip
 
 

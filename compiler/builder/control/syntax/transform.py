@@ -26,7 +26,7 @@ from .nodes import FUNCTIONS, own_nodes, parameters, placed, scope, visited
 RUNTIME = "__tilefold__"
 """The name by which rewritten code reaches `dispatch`."""
 
-BUILTINS = ("range", "min", "max", "any", "all", "bool", "int", "float")
+BUILTINS = ("range", "min", "max", "any", "all", "bool", "int", "float", "isclass")
 """The functions of Python that decide by their arguments, for which rewritten code takes its own."""
 
 Refuse = Callable[[ast.AST, str, str], Exception]

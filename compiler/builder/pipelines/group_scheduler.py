@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Persistent blocks of a group of products, whose sizes are in memory: which tile of which product a block computes
+(CUTLASS, gemm/kernel/sm90_tile_scheduler_group.hpp).
+
+The tiles of all products are numbered one after the other, in a product along M first; the number is the third
+coordinate of a tile, the first two are those of a block in its cluster.
+"""
+
+from typing import Any, NamedTuple
+
+from ..control.explicit import while_
+from ..instructions.math import maximum, where
+from ..scalars.dtypes import Int32
+from ..scalars.values import convert
+from ..tensors.tensors import Tensor
+from ..tracing.stateful import Stateful
+from .tile_scheduler import PersistentTileSchedulerParams, StaticPersistentTileScheduler
+
+
+class GroupSearchState(NamedTuple):
+    """How far the products have been searched: the last one, and the numbers of its first tile and of the next one's,
+    counted in clusters.
+    """
+
+    group_idx: Any = -1
+    first: Any = 0
+    end: Any = 0
+
+
+def create_initial_search_state() -> GroupSearchState:
+    """The state before the first search."""
+    return GroupSearchState()
+
+
+class GroupSearchResult(NamedTuple):
+    """A tile of a product: its coordinate, in tiles of a block, the sizes of the product, and the tiles along its K."""
+
+    cta_tile_idx_m: Any
+    cta_tile_idx_n: Any
+    problem_shape_m: Any
+    problem_shape_n: Any
+    problem_shape_k: Any
+    group_idx: Any
+    cta_tile_count_k: Any
+
+
+class GroupedGemmTileSchedulerHelper(Stateful):
+    """Finds the product of a tile. The numbers that a block asks for ascend, so that each search goes on from the last
+    one; for a smaller number the result means nothing.
+    """
+
+    def __init__(
+        self,
+        group_count: int,
+        tile_sched_params: PersistentTileSchedulerParams,
+        cluster_tile_shape_mnk: tuple[int, int, int],
+        search_state: GroupSearchState,
+    ) -> None:
+        self.group_count = group_count
+        self.tile_sched_params = tile_sched_params
+        self.cluster_tile_shape_mnk = cluster_tile_shape_mnk
+        self.search_state = search_state
+
+    def delinearize_z(self, cta_tile_coord: tuple[Any, Any, Any], problem_shape_mnkl: Tensor) -> GroupSearchResult:
+        """The tile of a coordinate (m, n, number) among products of the sizes (M, N, K, L), a row each."""
+        m, n, number = (convert(part, Int32) for part in cta_tile_coord)
+
+        def clusters(group: Any) -> tuple[Any, Any]:
+            """Those along M and N."""
+            rows, columns, _ = self.cluster_tile_shape_mnk
+            return (
+                (problem_shape_mnkl[group, 0] + (rows - 1)) // rows,
+                (problem_shape_mnkl[group, 1] + (columns - 1)) // columns,
+            )
+
+        def goes_on(group: Any, first: Any, end: Any) -> Any:
+            return (number >= end) & (group + 1 < self.group_count)
+
+        def following(group: Any, first: Any, end: Any) -> tuple[Any, Any, Any]:
+            along_m, along_n = clusters(group + 1)
+            return group + 1, end, end + along_m * along_n
+
+        before = tuple(convert(part, Int32) for part in self.search_state)
+        group, first, end = while_(goes_on, following, *before)
+        self.search_state = GroupSearchState(group, first, end)
+        along_m = maximum(clusters(group)[0], 1)  # of an empty product there is no tile to ask for
+        at = where(number < first, 0, number - first)
+        rows, columns, _ = self.tile_sched_params.cluster_shape_mnk
+        size_m, size_n, size_k = (problem_shape_mnkl[group, mode] for mode in range(3))
+        depth = self.cluster_tile_shape_mnk[2]
+        return GroupSearchResult(
+            at % along_m * rows + m,
+            at // along_m * columns + n,
+            size_m,
+            size_n,
+            size_k,
+            group,
+            (size_k + (depth - 1)) // depth,
+        )
+
+
+class GroupWorkTileInfo(NamedTuple):
+    """A tile as `WorkTileInfo` has it, and the tile of a product that it is."""
+
+    tile_idx: tuple[Any, Any, Any]
+    is_valid_tile: Any
+    group_search_result: GroupSearchResult
+
+
+class StaticPersistentGroupTileScheduler(Stateful):
+    """The tiles of one block, as `StaticPersistentTileScheduler` gives them, of a group of products."""
+
+    def __init__(
+        self, tiles: StaticPersistentTileScheduler, helper: GroupedGemmTileSchedulerHelper, problem_shape_mnkl: Tensor
+    ) -> None:
+        self.tiles = tiles
+        self.helper = helper
+        self.problem_shape_mnkl = problem_shape_mnkl
+
+    @classmethod
+    def create(
+        cls,
+        params: PersistentTileSchedulerParams,
+        block_idx: tuple[Any, Any, Any],
+        grid_dim: tuple[Any, Any, Any],
+        cluster_tile_shape_mnk: tuple[int, int, int],
+        initial_search_state: GroupSearchState,
+        group_count: int,
+        problem_shape_mnkl: Tensor,
+    ) -> "StaticPersistentGroupTileScheduler":
+        """The scheduler of a block in a grid of `get_grid_shape`. The tiles of `params` are (blocks of a cluster along
+        M and N, clusters of all products); a row of `problem_shape_mnkl` has the sizes (M, N, K, L) of a product.
+        """
+        tiles = StaticPersistentTileScheduler.create(params, block_idx, grid_dim)
+        helper = GroupedGemmTileSchedulerHelper(group_count, params, cluster_tile_shape_mnk, initial_search_state)
+        return cls(tiles, helper, problem_shape_mnkl)
+
+    get_grid_shape = staticmethod(StaticPersistentTileScheduler.get_grid_shape)
+
+    @property
+    def num_tiles_executed(self) -> Any:
+        """The tiles that the block has left behind."""
+        return self.tiles.num_tiles_executed
+
+    def initial_work_tile_info(self) -> GroupWorkTileInfo:
+        """The first tile of the block."""
+        return self.get_current_work()
+
+    def advance_to_next_work(self, advance_count: int = 1) -> None:
+        """Goes on by a tile of the block, or by several."""
+        self.tiles.advance_to_next_work(advance_count)
+
+    def get_current_work(self) -> GroupWorkTileInfo:
+        """The tile that is next. Where there is none, the search has not gone on."""
+        coord, is_valid = self.tiles.get_current_work()
+        number = where(is_valid, convert(coord[2], Int32), 0)
+        result = self.helper.delinearize_z((coord[0], coord[1], number), self.problem_shape_mnkl)
+        return GroupWorkTileInfo(coord, is_valid, result)

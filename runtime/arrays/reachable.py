@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arrays in the host's memory that kernels may reach by their addresses, without being given them as arguments.
+
+A GPU reaches any memory by a number. The simulator, which works on copies, must know where memory begins and ends: it
+has copies of the arrays that were told here and that still exist.
+"""
+
+import ctypes
+import weakref
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from .arrays import is_torch
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Reachable:
+    """Memory by the objects that own it, which are not kept alive."""
+
+    _owners: "dict[int, tuple[weakref.ref[Any], int]]" = field(default_factory=lambda: {})
+
+    def add(self, array: Any) -> None:
+        """Tells of all memory of which an array of NumPy, or a tensor of torch, shows some. Other objects are left
+        out.
+        """
+        if is_torch(array):
+            owner = array.untyped_storage()
+            address, size = owner.data_ptr(), owner.nbytes()
+        elif hasattr(array, "__array_interface__") and hasattr(array, "base"):
+            owner = array
+            while hasattr(owner.base, "__array_interface__"):
+                owner = owner.base
+            address, size = owner.__array_interface__["data"][0], owner.nbytes
+        else:
+            return
+        if address and size:
+            self._owners[address] = weakref.ref(owner), size
+
+    def memory(self) -> "list[NDArray[np.uint8]]":
+        """The memory that still exists, by address; pieces that overlap are one."""
+        import numpy as np
+
+        for address in [address for address, (owner, _) in self._owners.items() if owner() is None]:
+            del self._owners[address]
+        ranges: list[tuple[int, int]] = []
+        for address, (_, size) in sorted(self._owners.items()):
+            end = address + size
+            if ranges and address < ranges[-1][1]:
+                ranges[-1] = ranges[-1][0], max(end, ranges[-1][1])
+            else:
+                ranges.append((address, end))
+        pieces: list[Any] = [(ctypes.c_uint8 * (end - start)).from_address(start) for start, end in ranges]
+        return [np.frombuffer(piece, np.uint8) for piece in pieces]
+
+
+@cache
+def reachable() -> Reachable:
+    """The memory that was told of in this process, as addresses are numbers of a process."""
+    return Reachable()
