@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LATENCY = 400
 """The cycles that an asynchronous copy takes."""
 MAX_EVENTS = 200_000
-"""The most events that a timeline keeps: of the first blocks."""
+"""The most events that a timeline keeps, unless it is told otherwise."""
 _BULK = "ptx.cp.async.bulk"
 
 
@@ -55,8 +55,12 @@ class _State:
 
 @dataclass(slots=True)
 class Timeline(Journal):
-    """An observer of a launch that keeps when its warps run and wait."""
+    """An observer of a launch that keeps when its warps run and wait: so many events at most, of the first blocks.
+    Another observer may see the accesses, too.
+    """
 
+    most: int = MAX_EVENTS
+    other: Journal | None = None
     events: list[Event] = field(default_factory=list[Event])
     _states: "dict[Warp, _State]" = field(default_factory=lambda: {})
     _began: int = 0
@@ -75,9 +79,15 @@ class Timeline(Journal):
         self.events.clear()
         self._states.clear()
         self._landed = self._latest = 0
+        if self.other is not None:
+            self.other.begin(arena, places, shared)
         self._spans = {"global": arena.span, "shared": shared.span}
 
     def see(self, space: str, warp: "Warp", site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
+        if self.other is not None:
+            self.other.see(space, warp, site, rows, width, writes=writes)
+        if len(self.events) >= self.most:
+            return
         lanes, at = warp.lane_numbers(), rows.astype(np.int64) * width % self._spans[space]
         if len(lanes) == len(at) and not site.op.startswith(_BULK):
             total, least = costs.wavefronts(at, lanes, width) if space == "shared" else costs.sectors(at, width)
@@ -147,5 +157,5 @@ class Timeline(Journal):
             copies.setdefault(number, (operation, now))
 
     def _add(self, kind: str, text: str, warp: "Warp", begin: int, end: int, site: Site | None) -> None:
-        if len(self.events) < MAX_EVENTS:
+        if len(self.events) < self.most:
             self.events.append(Event(kind, text, warp.block.coordinate, warp.index, begin, max(end, begin + 1), site))

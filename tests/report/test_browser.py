@@ -81,6 +81,33 @@ def test_layouts_have_pictures_under_the_pointer_and_the_focus(tab: Tab, naive: 
     assert tab.run("document.getElementById('popup').hidden")
 
 
+def test_keys_lead_through_the_timeline(tab: Tab, naive: Path) -> None:
+    tab.open(naive)
+    tab.run("document.querySelector('.timeline svg').focus()")
+    told = "document.querySelector('.told').textContent"
+    said: set[str] = set()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "End", "ArrowUp"):
+        tab.press(key)
+        assert tab.run(told) not in said
+        said.add(tab.run(told))
+        assert tab.run("document.querySelectorAll('.timeline .at').length") == 1
+    tab.press("Home")
+    assert tab.run(told).startswith("block (0,0,0) warp 0: runs 56 %, stalls 43 %. Cycles 0")
+    while "bank conflict" not in tab.run(told):
+        before = tab.run(told)
+        tab.press("ArrowRight")
+        assert tab.run(told) != before, "a conflict is to come"
+    tab.press("Enter")
+    wait = f"new Promise(done => {{ const look = () => {SELECTED} ? done(true) : setTimeout(look, 10); look(); }})"
+    assert tab.run(wait)
+    assert tab.run(SELECTED) == str(CONFLICT)
+
+
+def test_the_end_of_a_long_line_can_be_reached(tab: Tab, naive: Path) -> None:
+    tab.open(naive)
+    assert tab.run("(pane => pane.scrollWidth > pane.clientWidth)(document.getElementById('source'))")
+
+
 def test_a_line_of_code_leads_to_its_source(tab: Tab, naive: Path) -> None:
     tab.open(naive)
     tab.run("[...document.querySelectorAll('#f-sass [data-s]')].find(x => x.textContent.includes('BAR.SYNC')).click()")

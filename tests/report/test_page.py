@@ -12,7 +12,7 @@ from tilefold.compiler.frontend.params import expand
 from tilefold.dialects.run import LaunchOp
 
 from tests.kernels.harness import EXAMPLES
-from tests.profiling.kernels import CONFLICT, NAIVE
+from tests.profiling.kernels import CONFLICT, NAIVE, REDUNDANT
 from tests.profiling.test_costs import columns
 from tilefold.cli import main
 from tilefold.lowering import load
@@ -66,6 +66,12 @@ def test_a_page_has_source_code_passes_costs_checks_and_resources(tmp_path: Path
         "S&lt;5,0,5&gt; o 0 o (32,32):(32,1)",
     ):  # fmt: skip
         assert words in written, words
+    costs = written[written.index('<section id="costs"') : written.index('<section id="timeline"')]
+    assert f">{REDUNDANT}</a>" in costs
+    assert "without this barrier" in costs
+    timeline = written[written.index('<section id="timeline"') : written.index('<section id="checks"')]
+    assert timeline.count("<g ") == 16
+    assert "stalls: bank conflict" in timeline
     line = re.search(rf'data-s="(\d+)"><b>{CONFLICT}</b>', written)
     assert line is not None
     beside = re.search(rf'<div class="beside" data-s="{line[1]}">(.*?)</div></div>', written, re.DOTALL)
@@ -79,6 +85,8 @@ def test_faults_stand_at_their_lines(tmp_path: Path) -> None:
     written = page(tmp_path, faulty)
     assert "E3204" in written or "E3205" in written
     assert 'class="note error"' in written
+    assert "those of launches without faults" in written
+    assert '<section id="timeline"' not in written
 
 
 def test_all_text_is_escaped(tmp_path: Path) -> None:

@@ -19,11 +19,12 @@ from tilefold.runtime.counters import AccessCount, Counters
 from tilefold.runtime.sim.faults import Site, site_of
 from tilefold.runtime.sim.memory.sampler import Sampler
 from tilefold.runtime.sim.sim_engine import SimProgram, discard
+from tilefold.runtime.sim.timeline import Timeline
 
 
-def costs_of(program: Program, label: str, trial: Trial, *, tries: bool = True) -> Costs:
+def costs_of(program: Program, label: str, trial: Trial, *, tries: bool = True, events: int = 0) -> Costs:
     """Launches a program at stage `instr` and counts by lines. With `tries` the launch runs again with other layouts of
-    shared memory, and without each of its barriers.
+    shared memory, and without each of its barriers. So many events of its timeline are kept.
 
     Raises SimulationError for a kernel that does something wrong, ProgramError where a pass refuses the program.
     """
@@ -31,8 +32,9 @@ def costs_of(program: Program, label: str, trial: Trial, *, tries: bool = True) 
     module = program.reached("instr", target)
     kernel = SimProgram(module, trial.kernel).find()
     sampler = Sampler()
+    timeline = Timeline(most=events, other=sampler)
     arguments = trial.arguments()
-    engine = replace(trial.engine, sink=discard, journal=sampler)
+    engine = replace(trial.engine, sink=discard, journal=timeline if events else sampler)
     result = engine.launch(SimProgram(module, trial.kernel), trial.config, arguments)
     lines = _lines(program, kernel, result.counters, sampler)
     _remark(program, target, lines)
@@ -44,7 +46,7 @@ def costs_of(program: Program, label: str, trial: Trial, *, tries: bool = True) 
         line = lines.setdefault((remedy.file, remedy.line), _line(program, remedy.file, remedy.line))
         line.notes.append(remedy.text)
     ordered = sorted(lines.values(), key=lambda line: (-line.cycles, line.file, line.line))
-    return Costs(label, target, trial.config.grid, trial.config.block, tuple(ordered))
+    return Costs(label, target, trial.config.grid, trial.config.block, tuple(ordered), tuple(timeline.events))
 
 
 def _line(program: Program, file: str, line: int) -> LineCost:

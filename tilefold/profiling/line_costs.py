@@ -3,9 +3,11 @@
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 
-from tilefold.base.target import SECTOR_BYTES, Target
+from tilefold.base.target import SECTOR_BYTES, WARP, Target
+from tilefold.runtime.sim.timeline import Event
 
 SCHEDULERS = 4
 """The instructions of warps that a multiprocessor issues in a cycle."""
@@ -72,13 +74,19 @@ class LineCost:
 
 @dataclass(frozen=True)
 class Costs:
-    """The lines of a launch, the most costly first."""
+    """The lines of a launch, the most costly first, and what its warps did when, as far as that was asked for."""
 
     label: str
     target: Target
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     lines: tuple[LineCost, ...]
+    events: tuple[Event, ...] = ()
+
+    @property
+    def warps(self) -> int:
+        """The warps of the launch."""
+        return prod(self.grid) * -(-prod(self.block) // WARP)
 
     def __str__(self) -> str:
         return _table(self)

@@ -23,6 +23,8 @@ from tilefold.profiling.line_costs import Costs
 from tilefold.profiling.source_text import source_map
 from tilefold.runtime.sim.faults import SimulationError
 
+MAX_EVENTS = 20_000
+"""The most events of a launch that its timeline has, of the first blocks."""
 MAX_SECONDS = 2.0
 """A launch whose check takes longer is not repeated with other layouts and without barriers."""
 
@@ -162,7 +164,7 @@ def _run(found: Contents, launches: Sequence[Checked]) -> None:
             continue
         trial = Trial(checked.kernel, checked.config, checked.arguments, checked.engine)
         try:
-            costs = costs_of(found.program, checked.label, trial, tries=took < MAX_SECONDS)
+            costs = costs_of(found.program, checked.label, trial, tries=took < MAX_SECONDS, events=MAX_EVENTS)
         except SimulationError as error:
             found.missing.append(f"costs of {checked.label}: {error.message}")
             continue

@@ -12,6 +12,8 @@ from tilefold.compiler.reports.source_map import Spot
 from tilefold.lowering import Program
 from tilefold.report.contents import Contents, contents_of
 from tilefold.report.pictures import Pictures
+from tilefold.report.timeline import COLUMNS, chart_of
+from tilefold.runtime.sim.timeline import LATENCY
 from tilefold.version import VERSION
 
 
@@ -47,6 +49,9 @@ def page_of(found: Contents) -> str:
         title=Path(found.program.source.name).name,
         version=VERSION,
         stages=[("cute", found.written), *((step.stage, step.listing) for step in found.passes if step.listing)],
+        charts=[chart for costs in found.costs if (chart := chart_of(costs)) is not None],
+        columns=COLUMNS,
+        latency=LATENCY,
         total=sum(step.seconds for step in found.passes),
     )
 
