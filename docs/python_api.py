@@ -27,8 +27,9 @@ def python_pages() -> dict[str, str]:
     seen: set[str] = set()
     for name, target in MODULES.items():
         module = import_module(target)
-        names = {own: vars(module)[own] for own in _public(module) if not isinstance(vars(module)[own], ModuleType)}
-        same = [own for own in names if module is not cute and own in vars(cute) and vars(cute)[own] is names[own]]
+        values = {own: getattr(module, own) for own in _public(module)}
+        names = {own: value for own, value in values.items() if not isinstance(value, ModuleType)}
+        same = [own for own in names if module is not cute and getattr(cute, own, None) is names[own]]
         if target in seen or len(same) == len(names):
             continue
         seen.add(target)

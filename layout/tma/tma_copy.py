@@ -2,7 +2,6 @@
 """The tensor copies that move a tile between global and shared memory (CuTe's copy_traits_sm90_tma.hpp)."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 from math import gcd
 from typing import Any, final
 
@@ -119,6 +118,8 @@ class TmaCopy:
                 return 0
             stride = at_path(layout.stride, basis.path)
             if number == 0:
+                from fractions import Fraction  # with decimal numbers, which take long to import
+
                 scale = mul(stride, Fraction(self.val_bits, self.bits))
                 return ScaledBasis(int(scale) if scale == int(scale) else scale, (0,))
             if len(paths) == 1:

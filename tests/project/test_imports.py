@@ -36,6 +36,7 @@ LAZY: Mapping[str, str] = {
     "tilefold.runtime.sim.sim_engine": "few launches run on several processes",
     "tilefold.runtime.sim.bound_arguments": "few kernels make pointers of numbers",
     "tilefold.runtime.sim.launch_rules": "few launches run in exact arithmetic",
+    "tilefold.layout.tma.tma_copy": "fractions bring decimal numbers, which few programs need",
     "tilefold.cutlass.__main__": "the program's modules are there before anything else of it is imported",
     **dict.fromkeys(
         (

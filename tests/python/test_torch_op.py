@@ -10,7 +10,7 @@ import pytest
 from tilefold.runtime.errors import LaunchError
 
 from tilefold import cute
-from tilefold.cute.torch_op import operator_schema
+from tilefold.cute.torch_operators import operator_schema
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportArgumentType=false, reportUnknownLambdaType=false

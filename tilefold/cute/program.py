@@ -12,7 +12,6 @@ from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import print_program
 from tilefold.inspection import Inspection
 from tilefold.lowering import Program
-from tilefold.runtime.compiled.store import default_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,6 +67,8 @@ class CompiledKernel(Inspection):
     @cached_property
     def program(self) -> Program:
         """The program on its way from stage `cute` on."""
+        from tilefold.runtime.compiled.store import default_store
+
         how = self.compilation
         return Program(
             self.traced.source,
