@@ -10,14 +10,7 @@ from xdsl.passes import ModulePass
 from ..base.target import DEFAULT_ARCH
 from ..passes import registry
 
-
-def _emit_gpu_binary() -> type[ModulePass]:
-    from .cute_ir.emit_gpu_binary import EmitGpuBinaryPass
-
-    return EmitGpuBinaryPass
-
-
-_COMPILING = {"emit-gpu-binary": _emit_gpu_binary}
+_COMPILING = {"emit-gpu-binary": registry.pass_of(f"{__package__}.cute_ir.emit_gpu_binary", "emit-gpu-binary")}
 
 OUR_PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({**registry.OUR_PASSES, **_COMPILING})
 """The passes that tilefold defines: those of `passes`, and those that compile to PTX."""
