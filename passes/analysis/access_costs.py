@@ -27,8 +27,7 @@ from ...dialects.ptx import (
     StoreReleaseOp,
     value_bytes,
 )
-from ...layout.tiling.banks import wavefronts
-from ...layout.tiling.sectors import sectors
+from ...layout.tiling.warp_accesses import sectors, wavefronts
 from . import lane_values as lv
 from .lane_analysis import WarpValues
 from .lane_values import LaneValue

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
 from tilefold.compiler.frontend.params import expand
-from tilefold.layout.tiling.banks import wavefronts, worst_bank
+from tilefold.layout.tiling.warp_accesses import wavefronts, worst_bank
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.sim_engine import SimEngine
 

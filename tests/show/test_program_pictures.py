@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tilefold.compiler.frontend.params import expand
 from tilefold.dialects.tile import AllocOp
-from tilefold.layout.tiling.banks import wavefronts
+from tilefold.layout.tiling.warp_accesses import wavefronts
 
 from tests.kernels.harness import EXAMPLES
 from tests.profiling.kernels import NAIVE

@@ -10,7 +10,7 @@ from tilefold.bisection.trial import Outcome, Trial
 from tilefold.compiler.frontend.diagnostics import place_of
 from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.ptx import EntryOp, PtxOp
-from tilefold.layout.tiling.banks import worst_bank
+from tilefold.layout.tiling.warp_accesses import worst_bank
 from tilefold.lowering import Program
 from tilefold.passes.writing.remarks import remarks_in
 from tilefold.profiling.line_costs import AccessRow, Costs, LineCost

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import Block, Region, SSAValue
 
 from ...writing.emitter import Emitter
-from ...writing.ssa_operators import Binary, SsaOperators
+from ...writing.ssa_int import Binary, SsaOperators
 
 Operand: TypeAlias = "int | SignedInt"
 

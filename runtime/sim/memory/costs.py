@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The costs of a warp's memory access: wavefronts of shared memory (`layout.tiling.banks`), sectors of global memory
-(`layout.tiling.sectors`).
+"""The costs of a warp's memory access (`layout.tiling.warp_accesses`): wavefronts of shared memory, sectors of global
+memory.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES, WARP
-from ....layout.tiling import banks
-from ....layout.tiling import sectors as layout_sectors
+from ....layout.tiling import warp_accesses
 
 
 def wavefronts(addresses: NDArray[Any], lanes: NDArray[Any], width: int) -> tuple[int, int]:
@@ -29,7 +28,8 @@ def _wavefronts(addresses: bytes, lanes: bytes, width: int) -> tuple[int, int]:
     numbers = np.frombuffer(lanes, np.int64)
     if numbers[-1] >= WARP:
         return _sum(wavefronts(at, lane, width) for at, lane in _by_warp(addresses, numbers))
-    return banks.wavefronts(np.frombuffer(addresses, np.int64).tolist(), np.frombuffer(lanes, np.int64).tolist(), width)
+    at, lane = np.frombuffer(addresses, np.int64), np.frombuffer(lanes, np.int64)
+    return warp_accesses.wavefronts(at.tolist(), lane.tolist(), width)
 
 
 def sectors(addresses: NDArray[Any], width: int, lanes: NDArray[Any] | None = None) -> tuple[int, int]:
@@ -45,7 +45,7 @@ def _sectors(addresses: bytes, lanes: bytes, width: int) -> tuple[int, int]:
     numbers = np.frombuffer(lanes, np.int64)
     if len(numbers) and numbers[-1] >= WARP:
         return _sum(sectors(at, width) for at, _ in _by_warp(addresses, numbers))
-    return layout_sectors.sectors(np.frombuffer(addresses, np.int64).tolist(), width)
+    return warp_accesses.sectors(np.frombuffer(addresses, np.int64).tolist(), width)
 
 
 def _by_warp(addresses: bytes, lanes: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:

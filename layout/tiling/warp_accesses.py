@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The cost of an access of a warp to shared memory.
+"""The costs of an access of a warp to shared and to global memory.
 
 Shared memory has 32 banks of 4 bytes; a wavefront serves each bank once, and any number of lanes that read one word
 of a bank (CUDA C++ Programming Guide, Shared Memory). Accesses of 8 bytes are served by half warps and of 16 bytes by
 quarter warps; ldmatrix and stmatrix serve each 8x8 matrix, of eight 16-byte rows, by itself.
+
+Global memory is moved in sectors of 32 bytes; one that several lanes touch is moved once (CUDA C++ Best Practices
+Guide, Coalesced Access to Global Memory).
 """
 
 from collections.abc import Sequence
 
-from ...base.target import BANK_BYTES, BANKS, WARP
+from ...base.target import BANK_BYTES, BANKS, SECTOR_BYTES, WARP
 
 
 def wavefronts(addresses: Sequence[int], lanes: Sequence[int], width: int) -> tuple[int, int]:
@@ -44,3 +47,12 @@ def worst_bank(addresses: Sequence[int], lanes: Sequence[int], width: int) -> tu
 def lanes_together(width: int) -> int:
     """How many lanes are served together in an access of `width` bytes each."""
     return WARP if width <= BANK_BYTES else BANKS * BANK_BYTES // width
+
+
+def sectors(addresses: Sequence[int], width: int) -> tuple[int, int]:
+    """Sectors that an access of `width` bytes at byte `addresses` touches, and the least that hold as many bytes.
+
+    Addresses are multiples of `width`, and bytes that several lanes access count once.
+    """
+    touched = {address // SECTOR_BYTES for address in addresses}
+    return len(touched), -(-len(set(addresses)) * width // SECTOR_BYTES)
