@@ -40,7 +40,6 @@ from .ordering.entries import MAX_THREADS
 from .ordering.liveness import Watch
 from .ordering.schedule import run_cluster
 from .residency import Seats, clusters_of, take_turns
-from .timeline import Timeline
 from .translate import Code, Spaces, Texts, Translator
 from .warp import Block, Cluster, Warp
 
@@ -259,7 +258,7 @@ class SimEngine:
             chance=chance,
             forgiven=self.forgiven,
             numbers=self.numbers,
-            timeline=self.journal if isinstance(self.journal, Timeline) else None,
+            timeline=None if self.journal is None else self.journal.timeline,
         )
         races = self.races or in_step > 0  # nothing but the lack of races makes any order as good
         spaces = Spaces(

@@ -74,6 +74,10 @@ class Timeline(Journal):
         """Whether it sees accesses warp by warp: always."""
         return True
 
+    @property
+    def timeline(self) -> "Timeline":
+        return self
+
     def begin(self, arena: Arena, places: list[tuple[NDArray[Any], int]], shared: Arena) -> None:
         Journal.begin(self, arena, places, shared)
         self.events.clear()

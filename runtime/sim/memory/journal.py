@@ -13,6 +13,7 @@ from ..faults import SimulationError, Site
 from .arena import READY, Arena
 
 if TYPE_CHECKING:
+    from ..timeline import Timeline
     from ..warp import Warp
 
 MAX_BYTES = 1 << 28
@@ -61,6 +62,11 @@ class Journal:
     def is_watching(self) -> bool:
         """Whether the order of what it sees counts."""
         return self.watched is not None or self.keeps_values
+
+    @property
+    def timeline(self) -> "Timeline | None":
+        """The observer itself, if it keeps when warps run and wait."""
+        return None
 
     @property
     def writer(self) -> Sighting | None:
