@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rules for the coordinates of threads, blocks and clusters. Thread coordinates that a warp shares are uniform."""
+"""Rules for the coordinates of threads, blocks and clusters, and for the end of a thread. Thread coordinates that a
+warp shares are uniform.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
@@ -9,7 +11,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ....dialects.gpu import COORDINATES, CoordinateOp
-from ....dialects.ptx import SregOp
+from ....dialects.ptx import RetOp, SregOp
 from ..translate import Rules, Step, Translator
 from ..values.values import Value, varies
 from ..warp import Warp
@@ -74,4 +76,8 @@ def _rule(op: CoordinateOp | SregOp, t: Translator) -> Step:
     return _coordinate(op.register if isinstance(op, CoordinateOp) else op.register.data, op.results[0], t)
 
 
-GPU: Rules = {SregOp: _rule, **dict.fromkeys(COORDINATES, _rule)}
+def _ret(op: RetOp, t: Translator) -> None:
+    """Nothing is left to do: it ends the kernel's only block."""
+
+
+GPU: Rules = {RetOp: _ret, SregOp: _rule, **dict.fromkeys(COORDINATES, _rule)}

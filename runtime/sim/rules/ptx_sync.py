@@ -137,10 +137,6 @@ def _bar_warp_sync(op: ptx.BarWarpSyncOp, t: Translator) -> Step:
     return step
 
 
-def _ret(op: ptx.RetOp, t: Translator) -> None:
-    """Nothing is left to do: it ends the kernel's only block."""
-
-
 def _grid_dependency(op: ptx.GridDependencyWaitOp | ptx.LaunchDependentsOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         """Nothing happens: a launch begins when the one before has ended, and is counted as executed."""
@@ -173,5 +169,4 @@ PTX_SYNC: Rules = {
     ptx.GridDependencyWaitOp: _grid_dependency,
     ptx.LaunchDependentsOp: _grid_dependency,
     ptx.PrintfOp: _printf,
-    ptx.RetOp: _ret,
 }
