@@ -81,6 +81,8 @@ class ChooseOp(InferringOp):
     @classmethod
     def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
         types = [type for type in operand_types if isinstance(type, TensorType)]
+        if not types:
+            raise LayoutError(Code.BAD_ARGUMENT, "there are no tensors to choose from")
         align = min(type.align.data for type in types)
         results = {type.with_layout(type.layout.data, align) for type in types}
         if len(results) > 1:

@@ -235,6 +235,7 @@ MEMORY = [
         ("%0 = tile.choose %t of «%s, %A»", "one of several tensors has the type of each"),
         ("%0 = tile.choose %t of %s, «%t»", "expected a tensor, got a value of type index"),
         ("%0 = tile.choose %t of %s,« »", "expected"),
+        ('%0 = «"tile.choose"»(%t) : (index) -> !g', "there are no tensors to choose from"),
     ),
     *tile_faults(
         "tile.tensor_at",

@@ -291,6 +291,19 @@ def test_coordinates_are_checked_against_the_shape(coord: str, inside: bool) -> 
         assert "outside" in error.message
 
 
+@pytest.mark.parametrize("number", ["%t", "%two", "%less"])
+def test_one_of_several_tensors_is_one_of_them(number: str) -> None:
+    body = f"""
+        %t = gpu.thread_id x
+        %two = arith.constant 2 : index
+        %less = arith.constant -1 : index
+        %zero = arith.constant 0 : index
+        %c = tile.choose {number} of %A, %A
+        %v = tile.load %c(%zero)"""
+    error = fault(kernel(body, f"%A: {tensor('f32', '4:1')}"), "E3202", A=np.zeros(4, np.float32))
+    assert error.thread == ((2, 0, 0) if number == "%t" else (0, 0, 0))
+
+
 def test_printing() -> None:
     body = f"""
         %t = gpu.thread_id x

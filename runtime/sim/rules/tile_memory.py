@@ -95,11 +95,13 @@ def _alias(op: tile.AliasOp, t: Translator) -> Step:
 
 
 def _choose(op: tile.ChooseOp, t: Translator) -> Step:
-    index, sources, result = t.slot(op.index), t.slots(op.sources), t.slot(op.result)
+    index, sources, result, site = t.slot(op.index), t.slots(op.sources), t.slot(op.result), site_of(op)
+    message = f"chooses a tensor by a number that is outside of {len(sources)}"
 
     def step(warp: Warp) -> None:
         registers = warp.registers
         number, tensors = registers[index], [tensor_value(registers[slot]) for slot in sources]
+        warp.fault_where((number < 0) | (number >= len(sources)), ErrorCode.SIM_OUT_OF_BOUNDS, site, message)
         if not varies(number):
             registers[result] = tensors[number]
             return
