@@ -12,13 +12,16 @@ from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import Layout, LayoutLike, Tiler
 from ...layout.algebra.integers import Coord
 from ...layout.algebra.inttuple import rank
+from ...layout.atoms.instructions import WgMma
 from ...layout.tiling.tiled_mma import make_tiled_mma
 from ...layout.tiling.tiler import check_tiler
 from ..cute import LayoutAttr, TilerAttr
 from ..definitions import irdl_op_definition, typed_operand
+from .divisibility import Remedies, check_tiles
 from .mma_types import MmaAtomAttr, TiledMmaType
 from .results import InferringOp
 from .threads import ThreadViewOp
+from .types import Space, TensorType
 from .view_base import RESULT, VIEWED
 
 
@@ -69,6 +72,16 @@ class _PartitionOp(ThreadViewOp):
     )
 
     @classmethod
+    def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
+        """Raises `LayoutError` (E0314) also where instructions of warpgroups would read beyond shared memory."""
+        mma, tensor = operand_types[:2]
+        assert isinstance(mma, TiledMmaType)
+        if isinstance(tensor, TensorType) and tensor.space.data is Space.Smem and cls.OPERAND in _shared(mma):
+            whole = Remedies(ragged="take a tile of whole instructions, which read all of their operands")
+            check_tiles(tensor.layout.data, mma.tiled_mma.tiler(cls.OPERAND), whole)
+        return super().infer(operand_types, properties)
+
+    @classmethod
     def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
         cls.check_tiles(given, layout, given.tiling.tiler(cls.OPERAND))
         return given.tiling.tidfrg(cls.OPERAND, layout)
@@ -77,6 +90,14 @@ class _PartitionOp(ThreadViewOp):
     def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
         (thread,) = values
         return (thread, (None, (None,) * rank(layout[1][1].shape)))
+
+
+def _shared(mma: TiledMmaType) -> str:
+    """The operands that instructions of warpgroups read in shared memory."""
+    instruction = mma.atom.atom.instruction
+    if not isinstance(instruction, WgMma):
+        return ""
+    return "AB" if instruction.a_space == "smem" else "B"
 
 
 @irdl_op_definition

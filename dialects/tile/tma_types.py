@@ -17,7 +17,7 @@ from ...layout.algebra.inttuple import is_fully_static, leaves
 from ...layout.atoms.tensor_copy import TENSOR_COPIES
 from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tma.recipe import MAP_ELEMENTS, MapElement
-from ...layout.tma.tensor_map import check_stride
+from ...layout.tma.tensor_map import check_stored_rows, check_stride
 from ...layout.tma.tma_copy import TmaCopy, make_tma_copy
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..element_types import element_of
@@ -156,9 +156,12 @@ def tensor_copies(
             f"SM90_TMA_LOAD_MULTICAST is for 2 to {MAX_CLUSTER} blocks, the other atoms are for one",
         )
     copy = make_tma_copy(instruction, gmem, smem, tiler, val_bits=held.type.bits, multicast=multicast)
-    for mode, (_, stride) in enumerate(copy.dimensions(gmem)[1:], 1):
+    (extent, _), *outer = copy.dimensions(gmem)
+    for mode, (_, stride) in enumerate(outer, 1):
         if is_static(stride):
             check_stride(mode, stride * held.type.bits // 8)
+    if is_static(extent) and not instruction.to_shared:
+        check_stored_rows(extent, held.type.bits)
     if is_fully_static((gmem.shape, gmem.stride)):
         _ = copy.tensor_map()
     _ = copy.coordinates()  # raises where strides of modes that share a dimension are not static

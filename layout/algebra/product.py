@@ -125,6 +125,7 @@ def tile_to_shape(
         raise LayoutError(
             Code.SHAPE_DIVISIBILITY,
             f"the block of shape {show(inside)} does not divide the shape {show(target)}",
+            "give each mode a multiple of the block's extent",
         )
     return blocked_product(padded, make_layout(copies) if order is None else make_ordered_layout(copies, order))
 

@@ -43,7 +43,9 @@ def wgmma(
     d, a, _, _ = types
     bits = BY_PTX[a].bits
     if n not in (_INTEGER_N if d == "s32" else range(8, 257, 8)):
-        raise LayoutError(Code.ATOM_OPERAND, f"{name}: wgmma has no shape with N = {n}")
+        some = ", of integers 8, 16, 24 or a multiple of 16" if d == "s32" else ""
+        hint = f"N is a multiple of 8 from 8 to 256{some}"
+        raise LayoutError(Code.ATOM_OPERAND, f"{name}: wgmma has no shape with N = {n}", hint)
     if majors != ("K", "K") and (bits != 16 or (a_space == "rmem" and majors[0] != "K")):
         raise LayoutError(
             Code.ATOM_OPERAND,

@@ -18,12 +18,14 @@ Path = tuple[int, ...]
 """A mode of a tensor, the outermost index first."""
 
 
-def box_of(gmem: Layout, to_mode: Layout, val_bits: int, bits: int) -> Layout:
+def box_of(gmem: Layout, to_mode: Layout, val_bits: int, bits: int, row: int = MAX_BOX) -> Layout:
     """The extents of the box in elements of `bits` bits, and the modes of `gmem`, as basis strides: a mode for each
     dimension of the map, innermost first.
 
-    `to_mode` takes positions in shared memory to coordinates of `gmem`, both of values of `val_bits` bits. Modes of the
-    tensor outside of the tile follow with extent 1. Where there are too many, the last dimension stands for the rest.
+    `to_mode` takes positions in shared memory to coordinates of `gmem`, both of values of `val_bits` bits. Modes that
+    are contiguous in both are one dimension, as in CuTe, but the innermost has at most `row` elements then: those that
+    a swizzle spans. Modes of the tensor outside of the tile follow with extent 1. Where there are too many, the last
+    dimension stands for the rest.
 
     Raises `LayoutError` (E0323) if neighbours in shared memory lie apart in the tensor, or the last dimension stands
     for several modes that the tile extends along.
@@ -31,7 +33,7 @@ def box_of(gmem: Layout, to_mode: Layout, val_bits: int, bits: int) -> Layout:
     extents, paths = _run(gmem, to_mode)
     strides = tuple(at_path(gmem.stride, path) for path in paths)
     tile: Layout = recast_layout(Layout(extents, strides), val_bits, bits)
-    modes = _merged(gmem, tile, paths)
+    modes = _merged(gmem, tile, paths, row)
     modes += [([1], [path]) for path in _outside(recast_layout(gmem, val_bits, bits), paths)]
     shape, stride = (
         [_leaf(extents) for extents, _ in modes],
@@ -74,14 +76,14 @@ def _run(gmem: Layout, to_mode: Layout) -> tuple[tuple[int, ...], list[Path]]:
     return tuple(extents), paths
 
 
-def _merged(gmem: Layout, tile: Layout, paths: list[Path]) -> list[tuple[list[int], list[Path]]]:
+def _merged(gmem: Layout, tile: Layout, paths: list[Path], row: int) -> list[tuple[list[int], list[Path]]]:
     """The dimensions of the box. Neighbouring modes are one dimension where both the tile and the tensor are contiguous
     across them: between the end of a row and the next one lies nothing that would be copied too.
     """
     modes: list[tuple[list[int], list[Path]]] = []
     size, first = 0, None
     for extent, stride, path in zip(wrap(tile.shape), wrap(tile.stride), paths, strict=True):
-        if modes and size * extent <= MAX_BOX and continues(size, first, stride):
+        if modes and size * extent <= (row if len(modes) == 1 else MAX_BOX) and continues(size, first, stride):
             extents, before = modes[-1]
             if continues(at_path(gmem.shape, before[-1]), at_path(gmem.stride, before[-1]), at_path(gmem.stride, path)):
                 extents.append(extent)

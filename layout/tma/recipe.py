@@ -149,7 +149,7 @@ class MapRecipe:
     def _map(self, modes: tuple[tuple[int, ...], tuple[int, ...]]) -> TensorMap:
         made = TensorMap(self.element.type.bits, *modes, self.box, self.swizzle_bits)
         if self.stored:
-            check_stored_rows(made)
+            check_stored_rows(made.dims[0], made.bits)
         return made
 
 

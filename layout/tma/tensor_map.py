@@ -64,7 +64,8 @@ class TensorMap:
             raise LayoutError(Code.TMA_BOX, f"the rows of the box {show(self.box)} have {row} bytes", hint)
         span = UNIT << self.swizzle_bits
         if self.swizzle_bits and row > span:
-            hint = f"use a swizzle of at least {row} bytes, or a tile of {span} bytes a row"
+            wider = f"use a swizzle of {row} bytes, or " if row in (64, 128) else ""
+            hint = f"{wider}give the tile modes of {span} bytes that follow each other in shared memory"
             problem = f"the rows of the box {show(self.box)} have {row} bytes, more than the {span} that are swizzled"
             raise LayoutError(Code.TMA_BOX, problem, hint)
 
@@ -79,9 +80,9 @@ class TensorMap:
             raise _no_map(f"it begins at the address {address:#x}", f"addresses are multiples of {UNIT}")
 
 
-def check_stored_rows(tensor: TensorMap) -> None:
-    """Raises `LayoutError` (E0322) for a tensor that copies cannot store to: GPUs end its rows by whole units."""
-    row = tensor.dims[0] * tensor.bits // 8
+def check_stored_rows(elements: int, bits: int) -> None:
+    """Raises `LayoutError` (E0322) for rows of elements that copies cannot store to: GPUs end them by whole units."""
+    row = elements * bits // 8
     if row % UNIT:
         problem = f"it is stored, and its rows have {row} bytes, of which GPUs write a multiple of {UNIT}"
         raise _no_map(

@@ -19,7 +19,7 @@ from ..atoms.instructions import TensorCopy
 from ..atoms.tensor_copy import tensor_copy_atom
 from ..tiling.tiled_copy import TiledCopy
 from .box import Path, at_path, box_of, unit_bases
-from .tensor_map import SHARED_ALIGNMENT, TensorMap
+from .tensor_map import MAX_BOX, SHARED_ALIGNMENT, UNIT, TensorMap
 
 _SHARED = "the stride of a mode that shares a dimension of the map"
 
@@ -187,7 +187,8 @@ def make_tma_copy(
         problem = f"the tile {show(to_gmem.shape)} and the shared memory {outer} differ in size"
         raise LayoutError(Code.TMA_BOX, problem, "give shared memory the shape of the tile")
     order: Layout = right_inverse(outer)
-    basis = box_of(gmem, composition(to_gmem, order), val_bits, bits)
+    row = min((8 * UNIT << swizzle_bits) // bits, MAX_BOX) if swizzle_bits else MAX_BOX
+    basis = box_of(gmem, composition(to_gmem, order), val_bits, bits, row)
     values = basis.size * bits // val_bits
     atom = tensor_copy_atom(instruction, values * val_bits).with_value_bits(val_bits)
     places: Layout = tile_to_shape(join([composition(order, values)]), outer.size)

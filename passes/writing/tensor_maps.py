@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.dialects import arith
 from xdsl.ir import Block, BlockArgument, SSAValue
 
-from ...base.errors import Code
+from ...base.errors import Code, LayoutError
 from ...dialects.ptx import MAP, MAP_FIELDS, TensorMapReplaceOp
 from ...dialects.scalars import with_scalars
 from ...dialects.tile import Crd2IdxOp, TensorMapOp, TmaType, UpdateTensorMapOp, ViewOp
@@ -83,16 +83,13 @@ class TensorMaps:
         assert isinstance(tma, TmaType)
         copy = tma.tma_copy
         dimensions = copy.dimensions(layout)
-        return MapRecipe(
-            self._names[tensor],
-            tma.element,
-            tuple(extent for extent, _ in dimensions),
-            tuple(mul(stride, copy.bits // 8) for _, stride in dimensions[1:]),
-            copy.box,
-            copy.swizzle_bits,
-            offset,
-            stored=not copy.instruction.to_shared,
-        )
+        extents = tuple(extent for extent, _ in dimensions)
+        strides = tuple(mul(stride, copy.bits // 8) for _, stride in dimensions[1:])
+        name, stored = self._names[tensor], not copy.instruction.to_shared
+        try:
+            return MapRecipe(name, tma.element, extents, strides, copy.box, copy.swizzle_bits, offset, stored=stored)
+        except LayoutError as error:
+            raise LoweringError(error.code, error.message, op, error.hint) from error
 
     def _value(self, op: TensorMapOp, value: SSAValue) -> Any:
         """An integer of type `index` as the launch computes it."""

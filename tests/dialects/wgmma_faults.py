@@ -41,6 +41,14 @@ def _call(
 
 MMA = f"%m = tile.tiled_mma {ATOM}\n"
 WGMMA_FAULTS = [
+    *(
+        Fault(
+            f"tile.partition_{operand}",
+            program(_operands("f16 smem 1024 S<2,3,3> o 0 o (64,24):(32,1)") + f"{MMA}%p = tile.partition_{operand} «%m, %o0, %t ragged»"),
+            "mode 1 of the tensor has 24 elements, which tiles of 16 do not divide",
+        )
+        for operand in "AB"
+    ),
     _call("B of SM90_64x64x16_F32F16F16_SS<Major::K,Major::K> is in shared memory (smem)", b="f16 rmem 16 (64,16):(16,1)"),
     _call("B of SM90_64x64x16_F32F16F16_SS<Major::K,Major::K> is in rmem; it can be in smem", a=ONE_A, b="f16 rmem 16 ((64,16)):((16,1))", c=ONE_C, op="tile.gemm"),
     _call("no descriptor describes the K-major operand", a="f16 smem 1024 S<3,3,3> o 0 o (64,16):(1,64)"),

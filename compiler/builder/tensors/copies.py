@@ -292,7 +292,9 @@ def copy(
         others["policy"] = policy_of(cache_policy)
         cache_policy = mbar_ptr = None
     if any(given is not None for given in (tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr, mbar_ptr)):
-        message = "only a tensor copy has a tma_bar_ptr, a mask of blocks and a tensor map, a bulk copy an mbar_ptr"
+        message = (
+            "only a tensor copy has an mbarrier tma_bar_ptr, a mask of blocks and a tensor map, a bulk copy mbar_ptr"
+        )
         hint = "see cute.nvgpu.cpasync.make_tiled_tma_atom and CopyBulkG2SOp; both take a cache_policy"
         raise TilefoldError(Code.BUILD_VALUE, message, hint)
     if pred is not None and getattr(tiled, "fills", False):

@@ -46,7 +46,7 @@ def _tensor_map(op: tile.TensorMapOp, t: Translator) -> Step:
             made = copy.tensor_map(tensor_layout(tensor, given))
             made.check_address(given.address)
             if not copy.instruction.to_shared:
-                check_stored_rows(made)
+                check_stored_rows(made.dims[0], made.bits)
         except LayoutError as error:
             raise SimulationError(Code.TENSOR_MAP, error.message, error.hint, site=site) from None
         placed = PlacedMap(made, given.address, element, nan_fill=False, promotion=promotion_for(made.strides))
