@@ -16,7 +16,7 @@ from ...base.errors import Code
 from ..engine import LaunchConfig
 from ..errors import LaunchError
 from ..sim.budget import Budget
-from ..sim.faults import At, SimulationError, Site, site_of
+from ..sim.faults import At, SimulationError, Site, Thread, site_of
 from ..sim.functions import deep_stack, function
 from ..sim.launch import Launch
 from ..sim.memory.arena import Arena
@@ -41,6 +41,7 @@ class _Host(Warp):
         hint: str = "",
         at: At = None,
         other: Site | None = None,
+        rival: Thread | None = None,
     ) -> NoReturn:
         raise SimulationError(code, message, hint, site=site)
 

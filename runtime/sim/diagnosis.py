@@ -3,7 +3,7 @@
 are known forgiven, until it ends without another.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +18,7 @@ from .coverage import uncovered
 from .faults import SimulationError, Site
 from .lateness import late_write, sightings_of
 from .memory.journal import Journal, Sighting
+from .memory.refusals import ATOMIC, BLOCK_BARRIER, PAIR, WARP_SYNC
 from .numbers import FAULTS
 from .sim_engine import SimEngine, SimProgram
 
@@ -28,7 +29,7 @@ FORGIVABLE = frozenset({Code.SIM_RACE, Code.SIM_UNINITIALISED, Code.SIM_CONSTANT
 """Faults after which a launch can go on: the access takes place, what is undefined reads as 0, and numbers stay."""
 
 
-_ATOMIC = frozenset({"ptx.atom", "ptx.atom.cas", "ptx.red", "ptx.ld.acquire", "ptx.st.release"})
+_LOST = "several threads read this element and write it again, so that updates are lost: use ptx.atom or ptx.red"
 _OWNING = frozenset({"ptx.mbarrier.init", "ptx.mbarrier.inval"})
 
 
@@ -95,13 +96,22 @@ def diagnose(launch: Launch, most: int = MOST) -> Diagnosis:
             known = fault.origin is not None and (fault.code, fault.origin) in forgiven
             finding = _explained(launch, fault)
             pair = frozenset((fault.origin, finding.other))
-            if finding.other is None or pair not in pairs:  # else the same two accesses, seen from the other one
+            if finding.other is None or pair not in pairs:
                 findings.append(finding)
                 pairs.add(pair)
+            elif finding.hint != WARP_SYNC:  # the same two accesses, seen from the other one, and of other warps
+                findings = [
+                    replace(one, hint=finding.hint)
+                    if one.hint == WARP_SYNC and frozenset((one.site, one.other)) == pair
+                    else one
+                    for one in findings
+                ]
+            findings = [_widened(finding, journal) for finding in findings]
             if known or fault.origin is None or fault.code not in FORGIVABLE:
                 return Diagnosis(tuple(findings), None)
             forgiven |= {(fault.code, fault.origin)}
         else:
+            findings = [_widened(finding, journal) for finding in findings]
             left = [] if findings else _left(arguments, journal)
             remarks = [
                 Finding(Code.SIM_RACE, text, site=site, is_remark=True) for site, text in journal.remarks.items()
@@ -115,6 +125,12 @@ def diagnose(launch: Launch, most: int = MOST) -> Diagnosis:
     return Diagnosis(tuple(findings), None)
 
 
+def _widened(finding: Finding, journal: Journal) -> Finding:
+    """A race within a warp whose operation races with other warps, too: a barrier of the warp would not do."""
+    is_wider = finding.hint == WARP_SYNC and finding.site in journal.wider
+    return replace(finding, hint=BLOCK_BARRIER) if is_wider else finding
+
+
 def _explained(launch: Launch, fault: SimulationError) -> Finding:
     """A fault, with the other access to its byte: that which nothing orders, or the write that comes too late."""
     finding = Finding(fault.code, fault.fault, fault.hint, fault.site)
@@ -126,21 +142,13 @@ def _explained(launch: Launch, fault: SimulationError) -> Finding:
     with suppress(SimulationError):  # what was seen before another fault counts
         launch.run(None, journal)
     seen = sightings_of(journal, fault)
-    here = next((index for index, one in enumerate(seen) if _is_of(one, fault)), None)
     if fault.code != Code.SIM_UNINITIALISED:
-        if here is None:
-            return finding
-        mine, anyone = seen[here], fault.code != Code.SIM_RACE
-        if _is_atomic(mine) and "scope" not in fault.fault:  # other atomic accesses do not conflict
-            seen = [one for one in seen[:here] if not _is_atomic(one)] + seen[here:]
-            here = seen.index(mine)
-        other = next(
-            (one for one in reversed(seen[:here]) if (anyone or _apart(one, mine)) and (one.writes or mine.writes)),
-            None,
-        )
+        other = _earlier(seen, fault)
         if other is None:
             return finding
         role = f"thread {_thread(other)} {'writes' if other.writes else 'reads'} it here"
+        if fault.hint in (WARP_SYNC, BLOCK_BARRIER, PAIR) and _updates(seen, fault) & _updates(seen, fault, other):
+            finding = replace(finding, hint=_LOST)
         return replace(finding, other=other.site, role=role)
     late = late_write(seen, fault)
     if late is None:
@@ -149,16 +157,40 @@ def _explained(launch: Launch, fault: SimulationError) -> Finding:
     return replace(finding, other=later.site, role=f"thread {_thread(later)} writes it here, later", hint=hint)
 
 
+def _earlier(seen: Sequence[Sighting], fault: SimulationError) -> Sighting | None:
+    """The access before that of a fault which conflicts with it: of the thread that the fault names, if it is there."""
+    mine = next((one for one in seen if _is_of(one, fault)), None)
+    if mine is None:
+        return None
+    anyone = fault.code != Code.SIM_RACE
+    is_atomic = _is_atomic(mine) and "scope" not in fault.fault  # other atomic accesses do not conflict
+    latest = named = other = None
+    for one in seen:
+        if _is_of(one, fault):
+            if named is not None:
+                return named
+            other = other or latest
+        if (anyone or _apart(one, mine)) and (one.writes or mine.writes) and not (is_atomic and _is_atomic(one)):
+            latest = one
+            named = one if (one.block, one.thread) == fault.rival else named
+    return other
+
+
+def _updates(seen: Sequence[Sighting], fault: SimulationError, other: Sighting | None = None) -> set[Site]:
+    """The operations by which a thread writes the byte after it has read it: that of a fault, or another."""
+    who = (fault.block, fault.thread) if other is None else (other.block, other.thread)
+    own = [one for one in seen if (one.block, one.thread) == who]
+    first = next((index for index, one in enumerate(own) if not one.writes), len(own))
+    return {one.site for one in own[first:] if one.writes}
+
+
 def _is_atomic(sighting: Sighting) -> bool:
     op = sighting.site.op
-    return op in _ATOMIC or ("mbarrier" in op and op not in _OWNING)
+    return op in ATOMIC or ("mbarrier" in op and op not in _OWNING)
 
 
 def _is_of(sighting: Sighting, fault: SimulationError) -> bool:
-    same = sighting.site == fault.origin
-    if fault.code != Code.SIM_UNINITIALISED:
-        return same and sighting.block == fault.block and sighting.thread == fault.thread
-    return same and not sighting.writes
+    return (sighting.site, sighting.block, sighting.thread) == (fault.origin, fault.block, fault.thread)
 
 
 def _apart(one: Sighting, other: Sighting) -> bool:

@@ -12,6 +12,8 @@ from ..errors import Dim3
 
 At: TypeAlias = tuple[str, int] | None
 """A byte, by the name of its state space and its offset there, or none."""
+Thread: TypeAlias = tuple[Dim3, Dim3]
+"""The coordinates of a thread: its block and its place there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,8 @@ class SimulationError(TilefoldError):
 
     `site` is the operation, `block` and `thread` the coordinates of the first thread concerned; both are None
     where the error belongs to no thread. `fault` is the message without the place. `at` is the byte concerned. `origin`
-    is the operation that made the fault possible, where that is another; `other` is one that the fault concerns, too.
+    is the operation that made the fault possible, where that is another; `other` is one that the fault concerns, too,
+    and `rival` the thread of an access that nothing orders.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class SimulationError(TilefoldError):
         at: At = None,
         origin: Site | None = None,
         other: Site | None = None,
+        rival: Thread | None = None,
     ) -> None:
         where: list[str] = []
         if block is not None:
@@ -80,6 +84,7 @@ class SimulationError(TilefoldError):
         self.at = at
         self.origin = origin or site
         self.other = other
+        self.rival = rival
 
 
 def _coordinate(c: Dim3) -> str:

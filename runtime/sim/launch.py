@@ -87,6 +87,8 @@ class Launch:
     """For each seat the clusters that have begun there: when, and the number of each."""
     fences: set[str] = field(default_factory=set[str])
     """The scopes of the kernel's fences."""
+    pairs: bool = False
+    """Whether the kernel has barriers at which only some threads meet or wait: numbered ones, or mbarriers."""
     clock: int = 1
     steps: int = 0
     site: Site | None = None

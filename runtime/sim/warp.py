@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...base.errors import Code
 from ...base.target import WARP
 from ..errors import Dim3
-from .faults import At, SimulationError, Site
+from .faults import At, SimulationError, Site, Thread
 from .launch import Launch
 from .memory.outside import led_outside
 from .memory.undefined import WRITE_FIRST, UndefinedReadError
@@ -22,9 +22,10 @@ from .values.values import Lanes, Value, anywhere, varies
 
 if TYPE_CHECKING:
     from .ordering.asynchronous import Operation
+    from .ordering.flags import Look
     from .ordering.mbarrier import Mbarrier
     from .ordering.multiplications import Part
-    from .ordering.releases import Fence, Found, Unheard
+    from .ordering.releases import Fence, Found
     from .ordering.warpgroups import RegisterPool, Warpgroup
 
 Bools: TypeAlias = NDArray[np.bool_]
@@ -111,11 +112,20 @@ class Block:
     """Those that have executed an instruction of warpgroups."""
     registers: "RegisterPool | None" = None
     """Who has its registers, once they have been moved."""
+    looks: "dict[tuple[int, int], Look]" = field(default_factory=lambda: {})
+    """The last atomic read at each place of a state space that has found an atomic write, the latest at the end."""
 
     @property
     def launch(self) -> Launch:
         """The launch that the block belongs to."""
         return self.cluster.launch
+
+    def thread_of(self, agent: int) -> Thread | None:
+        """The coordinates of an agent; None for one that is no thread, or stands for threads of several blocks."""
+        if not agent or agent & ASYNC:
+            return None
+        block, index = divmod(agent - 1, self.launch.config.threads)
+        return self.launch.coordinate(block), self.thread(index)
 
     def describe(self, agent: int) -> str:
         """An agent of a launch in words; the block only where it is another."""
@@ -198,8 +208,8 @@ class Warp:
     """The knowledge at its last fence of the initialisation of mbarriers."""
     observed: "dict[str, list[Found]]" = field(default_factory=lambda: {})
     """The clocks that relaxed reads have found released, by the scope of a fence behind them."""
-    unheard: "tuple[Unheard, str] | None" = None
-    """The write that its last acquire has read without learning anything, and the scope of the acquire."""
+    arrivals: dict[int, tuple[Site, int | None]] = field(default_factory=dict[int, tuple[Site, int | None]])
+    """By the times, its arrivals at mbarriers, and at barriers with their numbers where only some threads meet."""
     _stamps: tuple[int, NDArray[Any] | None, Lanes] | None = None
 
     def __post_init__(self) -> None:
@@ -293,7 +303,9 @@ class Warp:
         return whole
 
     def note(self, site: Site, does: str, data: Value) -> None:
-        """Notes an act of the active lanes that must not depend on undefined bytes, where runs are compared."""
+        """Notes an act of the active lanes that must not depend on undefined bytes, where runs are compared. `data` are
+        a value, or rows with one for each active lane.
+        """
         if self.launch.trace is not None:
             self.launch.trace.note(self, site, does, self.select(data) if np.ndim(data) < 2 else data)
 
@@ -344,14 +356,17 @@ class Warp:
         hint: str = "",
         at: At = None,
         other: Site | None = None,
+        rival: Thread | None = None,
     ) -> NoReturn:
-        """Raises a SimulationError of the thread in `lane`, or of the block where that is None; of a byte `at`, and of
-        an `other` operation.
+        """Raises a SimulationError of the thread in `lane`, or of the block where that is None; of a byte `at`, of an
+        `other` operation, and of a `rival`, the thread of an access that nothing orders.
         """
         self.apart()
         thread = None if lane is None else self.block.thread(self.first_thread + lane)
         block = self.block.coordinate
-        raise SimulationError(code, message, hint, site=site, block=block, thread=thread, at=at, other=other)
+        raise SimulationError(
+            code, message, hint, site=site, block=block, thread=thread, at=at, other=other, rival=rival
+        )
 
     def fault_where(self, bad: Value, code: Code, site: Site, message: str, hint: str = "") -> None:
         """Raises a SimulationError of the first active lane for which `bad`, uniform or per lane, holds, if

@@ -50,6 +50,8 @@ class Journal:
     sightings: list[Sighting] = field(default_factory=list[Sighting])
     remarks: dict[Site, str] = field(default_factory=dict[Site, str])
     """What is no fault and yet worth to be said of an operation."""
+    wider: set[Site] = field(default_factory=set[Site])
+    """Operations with forgiven races with threads of other warps."""
     _space: str = ""
     _offset: int = -1
     _offsets: list[NDArray[np.int64]] = field(default_factory=list[NDArray[np.int64]])
@@ -78,7 +80,7 @@ class Journal:
         `shared` is that of shared memory.
         """
         self._bytes, self._arena, self._places = 0, arena, places
-        for kept in (self.sightings, self._offsets, self._values, self.remarks):
+        for kept in (self.sightings, self._offsets, self._values, self.remarks, self.wider):
             kept.clear()
         if self.watched is not None:
             place, byte = self.watched

@@ -224,7 +224,7 @@ class LocalSpace:
         """
         at = warp.select(address)
         if varies(address):
-            warp.note(site, "accesses an address by", at)
+            warp.note(site, "accesses an address by", at[:, None])
         size = self._data.shape[1]
         lanes = warp.lane_numbers()
         inside = (at >= 0) & (at <= size - width)

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
+from ....base.target import WARP
 from ..ordering.asynchronous import writers
-from ..ordering.entries import ASYNC, times_of
-from ..ordering.races import Conflict
-from ..ordering.releases import Unheard
+from ..ordering.clocks import known
+from ..ordering.entries import ASYNC, Conflict, times_of
+from ..ordering.flags import block_of, has_seen, missing_edge
 from ..warp import Warp
 from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, TAKEN
 from .outside import HINT
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
     from .spaces import Access, Space
 
 NUMBER_HINT = "pass an array to cute.runtime.from_dlpack, and keep it, before its address is used as a number"
+ATOMIC = frozenset({"ptx.atom", "ptx.atom.cas", "ptx.red", "ptx.ld.acquire", "ptx.st.release"})
+"""The operations whose accesses are atomic."""
+WARP_SYNC = "put a barrier between the two accesses; both are of one warp, so that ptx.bar.warp.sync will do"
+BLOCK_BARRIER = "put a barrier of the block between the two accesses"
+PAIR = (
+    "put a barrier of the block between the two accesses, where all threads reach it; else let the one arrive at a "
+    "barrier or an mbarrier behind its access, and the other wait there before its own"
+)
 
 
 def refuse(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], *, loading: bool) -> None:
@@ -100,25 +109,40 @@ def is_repeated(
 
 
 def race(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], conflict: Conflict, verb: str) -> None:
-    """Raises the fault of an access that nothing orders after an earlier one, unless such are forgiven there."""
-    if warp.launch.forgives(Code.SIM_RACE, access.site):
-        return
+    """Raises the fault of an access that nothing orders after an earlier one, unless such are forgiven there, or the
+    thread has read the atomic write that it conflicts with.
+    """
+    agent = conflict.agent
     place = int(rows[conflict.index]) * access.width + conflict.byte
+    if conflict.with_write and conflict.atomic and has_seen(warp, (id(space.releases), place), conflict):
+        if verb == "writes" and space.shadow is not None:
+            space.shadow.date(rows, access.width, warp.launch.clock, warp.active_agents())
+        return
+    if warp.launch.forgives(Code.SIM_RACE, access.site):
+        if space.journal is not None and not _of_one_warp(warp, agent):
+            space.journal.wider.add(access.site)
+        return
     where = space.show_row(int(rows[conflict.index]), access.width, conflict.byte)
     lane = int(warp.lane_numbers()[conflict.index])
-    other = warp.block.describe(conflict.agent)
+    other = warp.block.describe(agent)
     if conflict.narrow:
         text = f"race: {verb} {space.name} {where}, which {other} changed; the scope of one does not reach the other"
         hint = 'give both operations scope "gpu", or "cluster" where all threads are of one cluster'
     else:
         did = "wrote" if conflict.with_write else "read"
         text = f"race: {verb} {space.name} {where}, which {other} {did}, and no barrier lies between"
-        hint = remedy(warp, lane, conflict)
-    warp.fault(Code.SIM_RACE, access.site, lane, text, hint, (space.name, place))
+        hint = remedy(warp, lane, conflict, access)
+    warp.fault(Code.SIM_RACE, access.site, lane, text, hint, (space.name, place), rival=warp.block.thread_of(agent))
 
 
-def remedy(warp: Warp, lane: int, conflict: Conflict) -> str:
-    """The order that two accesses lack, by who makes them: this lane, and an agent of the launch."""
+def _of_one_warp(warp: Warp, agent: int) -> bool:
+    first, threads = int(warp.agents[0]) - 1, warp.launch.config.threads
+    same_block = (agent - 1) // threads == first // threads
+    return not agent & ASYNC and same_block and (agent - 1) % threads // WARP == first % threads // WARP
+
+
+def remedy(warp: Warp, lane: int, conflict: Conflict, access: "Access") -> str:
+    """The order that an access by this lane lacks, behind one by an agent of the launch."""
     agent = conflict.agent
     for knowing, own in warp.own.items():
         entry = np.array([conflict.time << 32 | agent])
@@ -127,28 +151,31 @@ def remedy(warp: Warp, lane: int, conflict: Conflict) -> str:
             return f"thread ({x},{y},{z}) has waited for it, this one has not: put ptx.bar.warp.sync behind the wait"
     if agent & ASYNC:
         return "wait for the asynchronous copy, at its group or mbarrier, and let others know by a barrier"
-    threads, own_agent = warp.launch.config.threads, int(warp.agents[lane])
-    if not agent or (agent - 1) // threads != (own_agent - 1) // threads:
-        if warp.unheard is not None:
-            return _unheard(*warp.unheard)
+    is_wide = access.kind in ("async", "bulk") and len(warp.block.warps) > 1  # it has bytes of other warps
+    if _of_one_warp(warp, agent) and not is_wide:
+        return WARP_SYNC
+    if not agent or block_of(warp, agent) != block_of(warp, int(warp.agents[lane])):
+        if agent and (missing := missing_edge(warp, lane, agent, conflict.time)):
+            return missing
+        if (access.site.op in ATOMIC) != conflict.atomic:
+            return "one of the two is no atomic access: let it be one, such as ptx.st.release or ptx.ld.acquire"
         return (
             "put a barrier between the two accesses (there is none between blocks, but that of their cluster)"
             if warp.block.cluster.size > 1
             else "blocks run in any order: use atomics, a release and an acquire, or a launch for each"
         )
-    first = (own_agent - 1) % threads // 32
-    if (agent - 1) % threads // 32 == first:
-        return "put a barrier between the two accesses; both are of one warp, so that ptx.bar.warp.sync will do"
-    return "put a barrier of the block between the two accesses"
+    return (_other_barrier(warp, conflict) or PAIR) if warp.launch.pairs else BLOCK_BARRIER
 
 
-def _unheard(write: Unheard, scope: str) -> str:
-    """Why an atomic read has learned nothing of the write that it has seen."""
-    if not write.releases:
-        return f'{write.site} does not release: put ptx.fence "acq_rel" before it, or let it be a release'
-    if not scope:
-        return f'the look at the value of {write.site} does not acquire: put ptx.fence "acq_rel" behind it'
-    return (
-        f'the release at {write.site} is of scope "{write.scope}", the acquire of scope "{scope}", and one of them '
-        'does not reach the other block: give both, and their fences, scope "gpu"'
-    )
+def _other_barrier(warp: Warp, conflict: Conflict) -> str:
+    """A hint where a thread of the block has been at another barrier than this warp, or too early for its access."""
+    threads, agent = warp.launch.config.threads, conflict.agent
+    other, who = warp.block.warps[(agent - 1) % threads // WARP], warp.block.describe(agent)
+    until = int(times_of(known(warp), warp, np.array([conflict.time << 32 | agent]))[0])
+    if until in other.arrivals and not conflict.with_write:
+        return f"{other.arrivals[until][0]} lets this thread go on before {who} reads: put it behind the read"
+    own = {number for _, number in warp.arrivals.values()}
+    site, number = next((one for time, one in other.arrivals.items() if time > conflict.time), (None, None))
+    if number is None or number in own:
+        return ""
+    return f"{who} is at barrier {number} behind its access, by {site}, and this thread is not: wait there"

@@ -60,6 +60,8 @@ class Atomic:
     change: Callable[[int, Bytes], Bytes]
     acquires: bool
     releases: bool
+    is_seen: bool = True
+    """Whether the kernel uses the value from before, so that what it does next may depend on earlier writes."""
 
 
 @dataclass(slots=True)
@@ -147,7 +149,7 @@ class Space:
 
     def load_leading(self, warp: Warp, access: Access, address: Value, counts: NDArray[Any]) -> Bytes:
         """As `load`, but only the first `counts` bytes of each active lane; the others are 0, and are not accessed."""
-        warp.note(access.site, "copies a number of bytes by", counts)
+        warp.note(access.site, "copies a number of bytes by", counts[:, None])
         if (counts == access.width).all():
             return self.load(warp, access, address)
         content = np.zeros((warp.active, access.width), np.uint8)
@@ -257,10 +259,10 @@ class Space:
             refuse(self, warp, access, rows, loading=True)
         self.check_writable(warp, access, rows)
         if self.shadow is not None:
-            conflict = self.shadow.update(warp, rows, width, access.scope)
+            conflict = self.shadow.update(warp, rows, width, access.scope, how.is_seen)
             if conflict is not None:
                 race(self, warp, access, rows, conflict, "changes")
-        self._hear(warp, access, rows, how.acquires)
+        self._hear(warp, access, rows, how.acquires, how.is_seen)
         data = arena.data[width]
         before = np.empty((len(rows), width), np.uint8)
         for number, (row, lane) in enumerate(zip(rows.tolist(), warp.lane_numbers().tolist(), strict=True)):
@@ -268,14 +270,14 @@ class Space:
             data[row] = how.change(number, before[number])
             self.releases.write(warp, row * width, lane, how.releases, False, access.scope, access.site)
         if len(rows) > 1 and len(np.unique(rows)) < len(rows):  # lanes hear each other
-            self._hear(warp, access, rows, how.acquires)
+            self._hear(warp, access, rows, how.acquires, how.is_seen)
         self._tell(warp, access, rows, data[rows])
         return before
 
-    def _hear(self, warp: Warp, access: Access, rows: NDArray[Any], acquires: bool) -> None:
+    def _hear(self, warp: Warp, access: Access, rows: NDArray[Any], acquires: bool, is_seen: bool = True) -> None:
         """Lets the active lanes learn what was released at the rows that they read."""
         for row in dict.fromkeys(rows.tolist()):
-            self.releases.read(warp, row * access.width, acquires, access.scope)
+            self.releases.read(warp, row * access.width, acquires, access.scope, is_seen)
 
     def attribute(self, warp: Warp, rows: NDArray[Any], width: int, agent: int) -> None:
         """Records that the changes of rows that the active lanes have just made are those of an asynchronous agent."""
@@ -342,7 +344,7 @@ class Space:
     def rows(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
         """The row of each active lane's access, checked for alignment and counted."""
         at = warp.select(address)
-        warp.note(access.site, "accesses an address by", at)
+        warp.note(access.site, "accesses an address by", at[:, None])
         width = access.width
         offsets = at - self.base
         if int(np.bitwise_or.reduce(offsets)) & (width - 1):

@@ -2,6 +2,7 @@
 """The entries of the race check: which agent has accessed a byte when, and until when a warp knows its accesses."""
 
 from bisect import bisect_right
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,22 @@ MAX_THREADS = ASYNC - 1
 """The most threads of a launch that can be told apart."""
 
 Entries = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Access number `index` of a request conflicts at byte `byte` with a write, or else a read, of `agent`, made at
+    `time`, 0 for one of the same request, which was `atomic` or not. Where both are, the scope of one lacks the other's
+    thread: `narrow`.
+    """
+
+    index: int
+    byte: int
+    agent: int
+    time: int
+    with_write: bool
+    atomic: bool = False
+    narrow: bool = False
 
 
 def horizon_of(warp: "Warp") -> Any:

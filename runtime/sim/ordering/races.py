@@ -8,7 +8,7 @@ their warp, block or cluster at the latest time. The idea of keeping only the la
 reads are ordered, is FastTrack's (Flanagan and Freund, PLDI 2009).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from .entries import (
     SEVERAL_BLOCKS,
     SEVERAL_LANES,
     SEVERAL_WARPS,
+    Conflict,
     Entries,
     horizon_of,
     known_until,
@@ -40,20 +41,6 @@ from .entries import (
 
 if TYPE_CHECKING:
     from ..warp import Warp
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Access number `index` of a request conflicts at byte `byte` with a write, or else a read, of `agent`, made at
-    `time`, 0 for one of the same request. Where both are atomic, the scope of one lacks the other's thread: `narrow`.
-    """
-
-    index: int
-    byte: int
-    agent: int
-    time: int
-    with_write: bool
-    narrow: bool = False
 
 
 class RaceShadow:
@@ -205,7 +192,7 @@ class RaceShadow:
             if byte in known:
                 continue
             open = [
-                time << 32 | agent & AGENT
+                time << 32 | agent & (AGENT | ATOMIC)
                 for agent, time in self._covered[byte].items()
                 if not (atomic and agent & ATOMIC) and not start <= time < horizon
             ]
@@ -218,16 +205,17 @@ class RaceShadow:
             warp.restore(before)
             if bad is not None:
                 entry = int(writes[bad][0])
-                return Conflict(index, place * self._granule, entry & AGENT, entry >> 32, True)
+                is_atomic = bool(entry & ATOMIC)
+                return Conflict(index, place * self._granule, entry & AGENT, entry >> 32, True, is_atomic)
         return None
 
-    def _cover(self, warp: "Warp", rows: NDArray[Any], entries: Entries) -> NDArray[np.bool_]:
-        """Keeps the writes that are covered by atomic ones now: plain ones, and atomic ones that nothing orders; which
-        entries have such.
+    def _cover(self, warp: "Warp", rows: NDArray[Any], entries: Entries, reads: bool) -> NDArray[np.bool_]:
+        """Keeps the writes that are covered by atomic ones now: plain ones, and atomic ones that nothing orders, unless
+        the operation `reads` these; which entries have such.
         """
         more, atomic = (entries & MORE) != 0, (entries & ATOMIC) != 0
         covered = (entries != 0) & ~atomic
-        other = atomic & ((entries & AGENT) != warp.active_agents()[:, None])
+        other = atomic & ((entries & AGENT) != warp.active_agents()[:, None]) & (not reads)
         unordered = self._unordered(warp, np.where(other, entries & ~SEVERAL, 0)) if other.any() else None
         if unordered is not None:
             covered |= unordered
@@ -253,7 +241,10 @@ class RaceShadow:
         else:  # the reads of one granule in each table stand together
             entries = np.moveaxis(tables[:, rows], 0, 2).reshape(len(rows), -1)
         bad = self._unordered(warp, entries, atomic, np.ones(entries.shape, bool))
-        return None if bad is None else _first(bad, entries, False, width)
+        if bad is None:
+            return None
+        conflict = _first(bad, entries, False, width)
+        return replace(conflict, byte=conflict.byte // self._granule * self._granule)
 
     def _own_reads(self, warp: "Warp", rows: NDArray[Any], width: int) -> Entries:
         """The table of the warp's reads. Of those of peers, which few kernels read, each warp of the cluster has a
@@ -341,14 +332,17 @@ class RaceShadow:
             bad[bad] = chosen >> 32 >= times_of(fenced, warp, chosen)
         return _first(bad, entries, True, width) if bad.any() else None
 
-    def update(self, warp: "Warp", rows: NDArray[Any], width: int, scope: str = "gpu") -> Conflict | None:
+    def update(
+        self, warp: "Warp", rows: NDArray[Any], width: int, scope: str = "gpu", reads: bool = False
+    ) -> Conflict | None:
         """Records that the active lanes write `rows` atomically in a scope; the first conflict with an earlier access
-        that is not atomic, or not in that scope.
+        that is not atomic, or not in that scope. An operation that `reads` as well comes after the atomic writes that
+        it finds, and so does what comes after it (PTX ISA, Memory Consistency Model: observation order).
         """
         conflict = self._first_access(warp, rows, width, True, scope)
         if conflict is None:
             table = self._write_rows[width]
-            more = self._cover(warp, rows, table[rows])
+            more = self._cover(warp, rows, table[rows], reads)
             flags = ATOMIC | {"cta": SCOPE_CTA, "cluster": SCOPE_CLUSTER}.get(scope, 0)
             table[rows] = np.where(more, MORE, 0) | warp.stamps() | flags
         return conflict
@@ -391,4 +385,5 @@ class RaceShadow:
 def _first(conflict: NDArray[np.bool_], entries: Entries, with_write: bool, width: int) -> Conflict:
     index, place = (int(i) for i in np.argwhere(conflict)[0])
     entry = int(entries[index, place])
-    return Conflict(index, place * width // conflict.shape[1], entry & AGENT, entry >> 32, with_write)
+    byte = place * width // conflict.shape[1]
+    return Conflict(index, byte, entry & AGENT, entry >> 32, with_write, bool(entry & ATOMIC))

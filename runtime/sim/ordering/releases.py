@@ -12,23 +12,16 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .clocks import Clock, joined, learn, snapshot
+from .clocks import Clock, joined, known, learn, snapshot
+from .flags import WIDENING, Flag, Look, block_of, narrower
 
 if TYPE_CHECKING:
     from ..faults import Site
     from ..warp import Warp
 
-WIDENING = ("cta", "cluster", "gpu", "sys")
-"""The scopes, each within the next."""
-
 Bools: TypeAlias = NDArray[np.bool_]
 Home: TypeAlias = tuple[int, int]
 """A block, by the number of its cluster and its rank."""
-
-
-def narrower(first: str, second: str) -> str:
-    """The scope of the two that has fewer threads."""
-    return min(first, second, key=WIDENING.index)
 
 
 def reaches(scope: str, one: Home, other: Home) -> bool:
@@ -102,25 +95,15 @@ def fenced(warp: "Warp") -> Clock | None:
     return joined(fence.of(warp, lane) for fence in warp.fences for lane in lanes if fence.lanes[lane])
 
 
-@dataclass(frozen=True, slots=True)
-class Unheard:
-    """A write that an acquire has read without learning anything: its operation, its scope, and whether it releases."""
-
-    site: "Site"
-    agent: int
-    scope: str
-    releases: bool
-
-
 @dataclass(slots=True)
 class Releases:
-    """The clocks that were released at the addresses of a state space: of the scope of the GPU or system, those of each
-    block and scope, and the last write of each.
+    """The clocks that were released at the addresses of a state space: of the scope of the GPU or system, and those of
+    each block and scope; and the writes of global memory that a read may find, by their blocks.
     """
 
     _wide: dict[int, Clock] = field(default_factory=dict[int, Clock])
     _of: dict[int, dict[tuple[Home, str], Clock]] = field(default_factory=dict[int, dict[tuple[Home, str], Clock]])
-    _last: dict[int, Unheard] = field(default_factory=dict[int, Unheard])
+    _flags: dict[int, dict[int, Flag]] = field(default_factory=dict[int, dict[int, Flag]])
 
     def write(
         self, warp: "Warp", address: int, lane: int, releases: bool, replaces: bool, scope: str, site: "Site"
@@ -132,6 +115,7 @@ class Releases:
         if replaces:
             self._wide.pop(address, None)
             self._of.pop(address, None)
+            self._flags.pop(address, None)
         left: dict[str, Clock | None] = {}
         if releases:
             left[scope] = snapshot(warp, np.array([lane]))
@@ -140,7 +124,10 @@ class Releases:
                 reach = narrower(one.scope, scope)
                 left[reach] = one.of(warp, lane).joined(left.get(reach))
         widest = max(left, key=WIDENING.index, default=scope)
-        self._last[address] = Unheard(site, int(warp.agents[lane]), widest, bool(left))
+        knew = known(warp, np.array([lane]))
+        agent = int(warp.agents[lane])
+        flag = Flag(site, agent, warp.launch.tick(), widest, joined(left.values()), knew)
+        self._flags.setdefault(address, {})[block_of(warp, agent)] = flag
         for reach, clock in left.items():
             assert clock is not None
             there = self._of.setdefault(address, {})
@@ -149,28 +136,24 @@ class Releases:
             if reach in ("gpu", "sys"):
                 self._wide[address] = clock.joined(self._wide.get(address))
 
-    def read(self, warp: "Warp", address: int, acquires: bool, scope: str) -> None:
-        """An atomic read: it joins the clocks that were left at the address, at once or at the next fence."""
-        last = self._last.get(address)
-        if last is not None and last.agent in warp.agents:
-            last = None
+    def read(self, warp: "Warp", address: int, acquires: bool, scope: str, is_seen: bool = True) -> None:
+        """An atomic read: it joins the clocks that were left at the address, at once or at the next fence. Where its
+        value `is_seen`, what the lanes do next may depend on it.
+        """
+        flags = self._flags.get(address) if is_seen else None
+        if flags is not None:
+            place = id(self), address
+            warp.block.looks.pop(place, None)  # the latest is the last
+            lane = int(warp.lane_numbers()[0])
+            warp.block.looks[place] = Look(warp, lane, warp.launch.clock, acquires, scope, flags)
         if acquires:
-            left = self._reaching(warp, address, scope)
-            learn(warp, left)
-            if last is not None:
-                warp.unheard = (last, scope) if left is None or not last.releases else None
+            learn(warp, self._reaching(warp, address, scope))
             return
-        if last is not None:
-            warp.unheard = last, ""
         live = warp.live()
         for other in warp.launch.fences:
             left = self._reaching(warp, address, narrower(scope, other))
             if left is None:
-                if last is not None and other != "gpu":
-                    warp.unheard = last, narrower(scope, other)
                 continue
-            if warp.unheard is not None and warp.unheard[0] is last:
-                warp.unheard = (last, other) if last is not None and not last.releases else None
             found = warp.observed.setdefault(other, [])
             same = next((one for one in found if (one.lanes == live).all()), None)
             if same is None:

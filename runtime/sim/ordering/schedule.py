@@ -132,6 +132,8 @@ def run_cluster(cluster: Cluster, code: Code, order: Random | None, watch: Watch
             key = warp.block.rank, event.id
             meeting = meetings.setdefault(key, Meeting(warp.block, event.id))
             offered = None if event.threads is None else whole_snapshot(warp)
+            if offered is not None:
+                warp.arrivals[cluster.launch.clock] = event.site, event.id
             meeting.arrived.append((warp, run, event, offered))
             if not event.waits:
                 ready.append((warp, run))

@@ -109,12 +109,13 @@ def _atom(op: ptx.AtomOp | ptx.RedOp, t: Translator) -> Step | Suspending:
     access = t.access(op, space.name, "atomic", kind.bytes)
     access.scope = op.scope_name
     result = t.slot(op.result) if isinstance(op, ptx.AtomOp) else None
+    is_seen = isinstance(op, ptx.AtomOp) and op.result.first_use is not None
     acquires, releases = _orders(op.order_name)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
         given = to_bytes(warp, registers[value], kind)
-        how = Atomic(lambda number, before: change(before, given[number]), acquires, releases)
+        how = Atomic(lambda number, before: change(before, given[number]), acquires, releases, is_seen)
         before = space.update(warp, access, registers[pointer], how)
         if result is not None:
             registers[result] = from_bytes(warp, before, kind)

@@ -93,7 +93,9 @@ def _red_async(op: ptx.RedAsyncOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         given = to_bytes(warp, warp.registers[value], kind)
-        how = Atomic(lambda number, before: change(before, given[number]), acquires=False, releases=False)
+        how = Atomic(
+            lambda number, before: change(before, given[number]), acquires=False, releases=False, is_seen=False
+        )
         rows = space.rows(warp, access, warp.registers[pointer])
         space.change(warp, access, rows, how)
         for operation, agent in _start(warp, barriers, rows, kind.bytes, given):

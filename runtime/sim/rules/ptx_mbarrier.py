@@ -70,6 +70,7 @@ class Barriers:
 
 def _init(op: ptx.MbarrierInitOp, t: Translator) -> Step:
     barriers, count = Barriers(op, op.bar, t), t.slot(op.count)
+    t.launch.pairs = True
 
     def step(warp: Warp) -> None:
         counts = warp.select(warp.registers[count]).tolist()
@@ -105,6 +106,7 @@ def _arrive(op: ptx.MbarrierArriveOp, t: Translator) -> Step:
             counts[warp.lane_numbers()] = warp.select(warp.registers[count])
         for barrier, lanes in barriers.by_row(warp):
             known = None if barriers.shared.shadow is None else snapshot(warp, lanes)
+            warp.arrivals[warp.launch.clock] = barriers.site, None
             if known is not None and of_block and not barrier.is_of(warp):
                 known = for_overwriting(known)
             for lane in lanes.tolist():

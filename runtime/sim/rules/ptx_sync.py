@@ -60,6 +60,7 @@ def block_barrier(site: Site, number: int, t: Translator, threads: int | None = 
     """A step that waits for all threads of the block, or for so many, or that only counts there."""
     if threads is not None:
         t.launch.apart()
+        t.launch.pairs = True
     barrier = Barrier(number, site, threads, waits)
 
     def run(warp: Warp) -> Suspension:
@@ -86,6 +87,7 @@ def _bar_sync(op: ptx.BarSyncOp | ptx.BarArriveOp, t: Translator) -> Suspending:
         return block_barrier(site, first, t, threads, waits)
     offset = t.slot(op.offset)
     t.launch.apart()
+    t.launch.pairs = True
 
     def run(warp: Warp) -> Suspension:
         check_whole(warp, site)

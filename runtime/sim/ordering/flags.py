@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Atomic writes, and the reads that have found them: why such a pair does not order two accesses of different blocks.
+
+Nothing here decides what is a race, but for the flag itself: who has read a write atomically comes after it (PTX ISA,
+Memory Consistency Model: observation order).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....base.target import WARP
+from .clocks import Clock
+from .entries import Conflict, times_of
+
+if TYPE_CHECKING:
+    from ..faults import Site
+    from ..warp import Warp
+
+WIDENING = ("cta", "cluster", "gpu", "sys")
+"""The scopes, each within the next."""
+
+FENCE = 'ptx.fence "acq_rel"'
+
+
+def narrower(first: str, second: str) -> str:
+    """The scope of the two that has fewer threads."""
+    return min(first, second, key=WIDENING.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """An atomic write of an agent: a time behind it, the widest scope in which it releases, the clock that it has left,
+    and all that the thread knew.
+    """
+
+    site: "Site"
+    agent: int
+    time: int
+    scope: str
+    left: Clock | None
+    knew: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """An atomic read by a lane, which has found the last flags of some blocks, by the numbers of these."""
+
+    warp: "Warp"
+    lane: int
+    time: int
+    acquires: bool
+    scope: str
+    flags: Mapping[int, Flag]
+
+
+def block_of(warp: "Warp", agent: int) -> int:
+    """The number in the launch of a thread's block."""
+    return (agent - 1) // warp.launch.config.threads
+
+
+def has_seen(warp: "Warp", place: tuple[int, int], conflict: "Conflict") -> bool:
+    """Whether the one active lane has read the atomic write at a place that it conflicts with."""
+    look, lane = warp.block.looks.get(place), int(warp.lane_numbers()[0])
+    if look is None or warp.active != 1 or look.warp is not warp or look.lane != lane:
+        return False
+    flag = look.flags.get(block_of(warp, conflict.agent))
+    return flag is not None and flag.agent == conflict.agent and conflict.time < flag.time <= look.time
+
+
+def missing_edge(warp: "Warp", lane: int, agent: int, time: int) -> str:
+    """What keeps the flags that this lane's block has read from ordering an access of a thread of another block before
+    the lane's; empty if it has read none that was written since.
+    """
+    there = block_of(warp, agent)
+    for look in reversed(warp.block.looks.values()):
+        flag = look.flags.get(there)
+        if flag is not None and time < flag.time <= look.time:
+            return _unreleased(warp, flag, agent, time) or _unacquired(warp, lane, look, flag)
+    return ""
+
+
+def _unreleased(warp: "Warp", flag: Flag, agent: int, time: int) -> str:
+    """Why a write does not release an access of a thread of its block; empty if it does."""
+    if flag.left is None:
+        return f"{flag.site} does not release: put {FENCE} before it, or let it be a release"
+    if _knows(warp, flag.left, agent, time):
+        return ""
+    if agent == flag.agent or _knows(warp, flag.knew, agent, time):
+        return f"{flag.site} releases only what lies before its thread's fence: put {FENCE} right before it"
+    alone = warp.launch.config.threads <= WARP
+    means = "ptx.bar.warp.sync" if alone else "a barrier of the threads that write"
+    return f"{flag.site} releases what its own thread knows: put {means} between the access and it"
+
+
+def _unacquired(warp: "Warp", lane: int, look: Look, flag: Flag) -> str:
+    """Why a read that has found a release does not acquire for a lane."""
+    site, scopes = flag.site, [look.scope] if look.acquires else []
+    scopes += [narrower(fence.scope, look.scope) for fence in look.warp.fences if fence.time > look.time]
+    if not scopes:
+        return f"the look at the value of {site} does not acquire: put {FENCE} behind it"
+    scope = max(scopes, key=WIDENING.index)
+    near = block_of(warp, flag.agent) // warp.block.cluster.size == warp.block.cluster.number
+    narrow = [one for one in (flag.scope, scope) if one == "cta" or (one == "cluster" and not near)]
+    if narrow:
+        return (
+            f'the release at {site} is of scope "{flag.scope}", the acquire of scope "{scope}", and one of them '
+            'does not reach the other block: give both, and their fences, scope "gpu"'
+        )
+    if look.warp is warp and look.lane == lane:
+        return ""
+    x, y, z = look.warp.block.thread(look.warp.first_thread + look.lane)
+    who = f"thread ({x},{y},{z}) has looked at the value of {site}, this one has not"
+    if not look.acquires:
+        return f"{who}, so that its own fence acquires nothing: put {FENCE} behind the look, then a barrier"
+    means = "ptx.bar.warp.sync" if look.warp is warp else "a barrier of the block"
+    return f"{who}: put {means} behind the look"
+
+
+def _knows(warp: "Warp", clock: Clock, agent: int, time: int) -> bool:
+    """Whether a clock, maybe of another cluster, knows an access that an agent made at a time."""
+    here = Clock(warp.block.cluster.number, np.zeros(0, np.int64)).joined(clock)
+    return int(times_of(here, warp, np.array([time << 32 | agent]))[0]) > time
