@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import IndexType, i32, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.ptx import IntToPtrOp
+from ...dialects.ptx import IntToPtrOp, PtrToIntOp
 from ...dialects.tile.directives import TileOp
 from .tracing.state import HostSide, is_of
 
@@ -55,7 +55,7 @@ class _Capture:
             owner = value.owner
             if isinstance(value, BlockArgument):
                 known = self._known[value] = self._parameter(value, value.type)
-            elif isinstance(owner, TileOp | IntToPtrOp | arith.ConstantOp):
+            elif isinstance(owner, TileOp | IntToPtrOp | PtrToIntOp | arith.ConstantOp):
                 known = self._copied(value, owner)
             else:
                 known = self._known[value] = self._number(value)

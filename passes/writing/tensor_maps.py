@@ -78,6 +78,12 @@ class TensorMaps:
             if view.offset is not None:
                 offset = add(mul(self._value(op, view.offset), view.source.type.element_bits // 8), offset)
             tensor = view.source
+        if tensor not in self._names:
+            message = (
+                "the launch makes a tensor map of an argument, but this tensor begins at an address that is a number"
+            )
+            hint = "make a map of any tensor, copy it to memory, and update it there (cpasync.update_tma_descriptor)"
+            raise LoweringError(Code.TENSOR_MAP, message, op, hint)
         layout: Layout = with_scalars(op.tensor.type.layout.data, [self._value(op, scalar) for scalar in scalars])
         tma = op.result.type
         assert isinstance(tma, TmaType)

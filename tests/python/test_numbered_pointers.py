@@ -139,11 +139,31 @@ def test_tensors_that_may_overlap_are_read_first() -> None:
     assert x.tolist() == [0, 0, 2, 4, 6, 5]
 
 
+def test_an_alignment_is_a_promise() -> None:
+    @cute.kernel
+    def halves(x, out, at: cute.Int32):
+        t, _, _ = cute.arch.thread_idx()
+        there = cute.make_tensor((x.iterator + at).align(16), 16)
+        fragment = cute.make_rmem_tensor(4, cute.Float32)
+        cute.autovec_copy(cute.local_tile(there, (4,), (t,)), fragment)
+        out[t] = fragment[0] + fragment[3]
+
+    x, out = np.arange(32, dtype=np.float32), np.zeros(4, np.float32)
+    halves(x, out, 8).launch(grid=1, block=4, device="sim")
+    assert out.tolist() == [19, 27, 35, 43]
+    assert "ld.global.v4.b32" in halves.ptx("sm_80")
+    with pytest.raises(ProgramError, match="not a multiple of the 16 bytes") as error:
+        halves(x, out, 6).launch(grid=1, block=4, device="sim")
+    assert error.value.code == "E3203"
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
         (lambda: make_ptr(cute.Float32, 0, cute.AddressSpace.rmem), "no number is an address in rmem"),
         (lambda: make_ptr(cute.Float32, 0, assumed_align=12), "assumed_align is 12"),
+        (lambda: make_ptr(cute.Float32, 0).align(3), "the alignment is 3"),
+        (lambda: cute.make_rmem_tensor(4, cute.Int8).iterator.align(64), "known to be aligned to"),
     ],
 )
 def test_mistakes(call: Callable[[], object], said: str) -> None:

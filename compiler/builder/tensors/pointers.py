@@ -1,35 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Pointers with other types and swizzles, and the tensors that begin at them."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from xdsl.dialects.builtin import IntAttr
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.cute import LayoutAttr
-from ....dialects.ptx import GLOBAL, SHARED, IntToPtrOp, PtrType
-from ....dialects.tile import AliasOp, AllocOp, MakeTensorOp, RecastOp, Space, SpaceAttr, TensorAtOp, TensorType
-from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike
+from ....dialects.tile import AliasOp, AllocOp, MakeTensorOp, RecastOp, Space, TensorType
+from ....layout.algebra.core import ComposedLayout, LayoutLike
 from ....layout.algebra.modes import compose_parts
 from ....layout.algebra.swizzle import Swizzle
-from ..scalars.dtypes import DType, Int32, Int64, as_dtype
+from ..scalars.dtypes import DType, as_dtype
 from ..scalars.values import convert
 from ..tracing.state import emit
 from .coordinates import as_layout, check_static, split_layout
 from .raw_pointers import RawPointer
 from .tensor_base import tensor_type
-from .tensors import CoordPointer, CoordTensor, Pointer, Tensor
+from .tensors import NUMBERED, CoordPointer, CoordTensor, Pointer, Tensor, is_alignment, tensor_at
 
 _TOGETHER = 4
 """The logarithm of the bytes that a swizzle of addresses keeps together."""
-
-
-_SPACES: Mapping[str, tuple[Space, PtrType, DType]] = MappingProxyType(
-    {"gmem": (Space.Gmem, GLOBAL, Int64), "smem": (Space.Smem, SHARED, Int32)}
-)
-"""The memories whose addresses are numbers: their pointers, and the types of the numbers."""
 
 
 def make_ptr(dtype: Any, value: Any, mem_space: Any = None, assumed_align: int | None = None) -> Pointer:
@@ -39,15 +30,12 @@ def make_ptr(dtype: Any, value: Any, mem_space: Any = None, assumed_align: int |
     """
     element, name = as_dtype(dtype), "gmem" if mem_space is None else getattr(mem_space, "name", str(mem_space))
     align = max(element.bits // 8, 1) if assumed_align is None else assumed_align
-    if name not in _SPACES:
-        hint = f"write {' or '.join(f'cute.AddressSpace.{known}' for known in _SPACES)}"
+    if name not in NUMBERED:
+        hint = f"write {' or '.join(f'cute.AddressSpace.{known}' for known in NUMBERED)}"
         raise TilefoldError(Code.BUILD_VALUE, f"no number is an address in {name}", hint)
-    if align < 1 or align & (align - 1):
+    if not is_alignment(align):
         raise TilefoldError(Code.BUILD_VALUE, f"assumed_align is {align}", "it is a power of two, in bytes")
-    space, pointer, number = _SPACES[name]
-    at = emit(IntToPtrOp(convert(value, number).ssa, align, pointer)).results[0]
-    type = TensorType(element.in_memory, SpaceAttr(space), IntAttr(align), LayoutAttr(Layout(1, 0)))
-    return Pointer(Tensor(emit(TensorAtOp(at, type)).results[0], element))
+    return tensor_at(convert(value, NUMBERED[name][2]), element, name, align).iterator
 
 
 def in_elements(swizzle: Swizzle | None, layout: Any, dtype: DType) -> LayoutLike:

@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tensors of the kernel that is being built: memory with a layout, and coordinates with a layout."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd
+from types import MappingProxyType
 from typing import Any
 
+from xdsl.dialects.builtin import IntAttr
+
 from ....base.errors import Code, TilefoldError
-from ....dialects.tile import CoordinateOp, PtrOp, TensorType, ViewOp
+from ....dialects.cute import LayoutAttr
+from ....dialects.ptx import GLOBAL, SHARED, IntToPtrOp, PtrType
+from ....dialects.tile import CoordinateOp, PtrOp, Space, SpaceAttr, TensorAtOp, TensorType, ViewOp
 from ....layout.algebra.core import Layout
 from ....layout.algebra.swizzle import Swizzle
-from ..scalars.dtypes import DType, Index
+from ..scalars.dtypes import DType, Index, Int32, Int64
 from ..scalars.values import MOST, Int, index_of, is_scalar
 from ..tracing.state import emit, host
 from .coordinates import as_tuple, counted_from_end, has_none, show_layout, split_coordinate
@@ -56,14 +62,17 @@ class Pointer:
         return self.tensor.ir_type.align.data
 
     def align(self, min_align: int) -> "Pointer":
-        """The pointer itself, whose address is known to be a multiple of so many bytes. Raises TilefoldError (E5002)
-        where it is not known.
+        """The pointer, of which the program promises that its address is a multiple of so many bytes. Raises
+        TilefoldError (E5002) for registers, and for anything but a power of two.
         """
-        if self.alignment % min_align:
+        if not is_alignment(min_align):
+            raise TilefoldError(Code.BUILD_VALUE, f"the alignment is {min_align!r}", "it is a power of two, in bytes")
+        if self.alignment % min_align == 0:
+            return self
+        if self.memspace not in NUMBERED:
             message = f"the pointer is known to be aligned to {self.alignment} bytes, not to {min_align}"
-            hint = "promise a divisor: cute.assume(n, divby=...), or cute.dynamic(array, divisibility=...)"
-            raise TilefoldError(Code.BUILD_VALUE, message, hint)
-        return self
+            raise TilefoldError(Code.BUILD_VALUE, message, "allocate the fragment with that alignment")
+        return tensor_at(self.tensor.ptr().number(), self.dtype, self.memspace, min_align).iterator
 
     def load(self) -> Any:
         """The element."""
@@ -172,6 +181,25 @@ class Tensor(Elements):
 
     def __repr__(self) -> str:
         return f"{self.iterator!r} o {show_layout(self.ir_type.layout.data)}"
+
+
+NUMBERED: Mapping[str, tuple[Space, PtrType, DType]] = MappingProxyType(
+    {"gmem": (Space.Gmem, GLOBAL, Int64), "smem": (Space.Smem, SHARED, Int32)}
+)
+"""The memories whose addresses are numbers: their pointers, and the types of the numbers."""
+
+
+def is_alignment(bytes: Any) -> bool:
+    """Whether it is a power of two."""
+    return type(bytes) is int and bytes > 0 and bytes & (bytes - 1) == 0
+
+
+def tensor_at(number: Int, dtype: DType, memory: str, align: int) -> Tensor:
+    """The tensor of one element at an address that is a number."""
+    space, pointer, _ = NUMBERED[memory]
+    at = emit(IntToPtrOp(number.ssa, align, pointer)).results[0]
+    type = TensorType(dtype.in_memory, SpaceAttr(space), IntAttr(align), LayoutAttr(Layout(1, 0)))
+    return Tensor(emit(TensorAtOp(at, type)).results[0], dtype)
 
 
 class CoordTensor(AnyTensor):
