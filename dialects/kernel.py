@@ -24,12 +24,14 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from ..base.errors import Code, TilefoldError
 from ..base.target import MAX_BLOCK, MAX_BLOCKS, MAX_CLUSTER, MAX_REGISTERS, MAX_THREADS, PORTABLE_CLUSTER
 from ..layout.algebra.core import Layout
 from ..layout.text.layouts import parse_layout, to_text
 from ..layout.tma.recipe import MapRecipe
 from ..layout.tma.recipe_text import parse_recipe, recipe_text
 from .cute import parse_quoted
+from .errors import refuse
 from .parameters import Parameter
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
@@ -125,8 +127,9 @@ class KernelOp(IRDLOperation, ABC):
             raise VerifyException(f"the cluster is {tuple(size)} blocks; x, y, z are at least 1")
         most = PORTABLE_CLUSTER if self.non_portable is None else MAX_CLUSTER
         if prod(size) > most:
-            more = f", and up to {MAX_CLUSTER} with `non_portable`" if self.non_portable is None else ""
-            raise VerifyException(f"the cluster has {prod(size)} blocks; at most {most} are possible{more}")
+            text = f"the cluster has {prod(size)} blocks; at most {most} are possible"
+            hint = f"up to {MAX_CLUSTER} are with `non_portable`" if self.non_portable is None else "use a smaller one"
+            refuse(TilefoldError(Code.IR_VERIFY, text, hint))
 
 
 def kernel_of(op: Operation) -> KernelOp | None:

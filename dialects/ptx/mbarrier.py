@@ -18,7 +18,9 @@ from xdsl.parser import Parser
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.errors import Code, TilefoldError
 from ..definitions import irdl_op_definition
+from ..errors import refuse
 from ..operands import Defined
 from .base import PtxOp
 from .types import SHARED, SHARED_CLUSTER, PtrType
@@ -179,7 +181,7 @@ class _TransactionOp(_CountingOp):
         value = made.value if isinstance(made, arith.ConstantOp) else None
         if isinstance(value, IntegerAttr) and not 0 <= value.value.data <= MAX_TRANSACTION:
             text = f"a phase counts 0 to {MAX_TRANSACTION} bytes, not {value.value.data}"
-            raise VerifyException(f"{text}: copy the rest in another phase")
+            refuse(TilefoldError(Code.IR_VERIFY, text, "copy the rest in another phase"))
 
 
 @irdl_op_definition

@@ -15,9 +15,11 @@ from xdsl.irdl import EqAttrConstraint, operand_def, opt_prop_def, prop_def, tra
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.errors import Code, TilefoldError
 from ...base.target import MAX_SET_REGISTERS, MIN_SET_REGISTERS, REGISTER_UNIT, TargetFamily
 from ...layout.atoms.instructions import WgMma
 from ..definitions import irdl_op_definition
+from ..errors import refuse
 from .base import PtxOp
 from .mma import MmaAtomOp
 from .types import LOCAL
@@ -169,7 +171,5 @@ class SetMaxNRegOp(_WarpgroupOp):
     def verify_(self) -> None:
         n = self.n.value.data
         if not MIN_SET_REGISTERS <= n <= MAX_SET_REGISTERS or n % REGISTER_UNIT:
-            raise VerifyException(
-                f"a thread cannot have {n} registers by setmaxnreg; the number is a multiple of {REGISTER_UNIT} from "
-                f"{MIN_SET_REGISTERS} to {MAX_SET_REGISTERS}"
-            )
+            hint = f"the number is a multiple of {REGISTER_UNIT} from {MIN_SET_REGISTERS} to {MAX_SET_REGISTERS}"
+            refuse(TilefoldError(Code.IR_VERIFY, f"a thread cannot have {n} registers by setmaxnreg", hint))

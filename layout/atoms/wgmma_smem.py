@@ -104,10 +104,13 @@ def make_matrix_descriptor(
     `swizzle_bits` names (0 to 3); `address` is that of its first element in bytes. Raises `LayoutError`
     (E0315) if no descriptor describes the layout.
     """
-    wide: Layout = recast_layout(layout, val_bits, 128)
     width = 1 << swizzle_bits
     tile = (Layout(width, 1), Layout(8, 1)) if major == "MN" else (Layout(8, 1), Layout(2, 1))
-    canonical: Layout = logical_divide(wide, tile)
+    try:
+        wide: Layout = recast_layout(layout, val_bits, 128)
+        canonical: Layout = logical_divide(wide, tile)
+    except LayoutError as error:  # rows that are no multiples of 16 bytes, or do not divide
+        raise _not_canonical(layout, swizzle_bits, major) from error
     depth = 256 // val_bits if major == "MN" else 2
     contiguous = wide.size * 128 == layout.size * val_bits
     whole = wide[0].size % 8 == 0 if major == "K" else wide[0].size % width == 0

@@ -140,7 +140,7 @@ INSTRUCTIONS = [
     *ptx_faults("ptx.wgmma.wait_group", ("«ptx.wgmma.wait_group» 8", "the number of groups is 8; it is 0 to 7")),
     *ptx_faults(
         "ptx.setmaxnreg",
-        ("«ptx.setmaxnreg» inc 100", "a thread cannot have 100 registers by setmaxnreg; the number is a multiple of 8 from 24 to 256"),
+        ("«ptx.setmaxnreg» inc 100", "a thread cannot have 100 registers by setmaxnreg"),
         ("«ptx.setmaxnreg» dec 16", "cannot have 16 registers"),
         ("«ptx.setmaxnreg» inc 264", "cannot have 264 registers"),
     ),

@@ -33,7 +33,7 @@ KERNELS = [
     *_both("@k() threads(1, 1, 65)", "at most (1024, 1024, 64)"),
     *_both("@k() threads(64, 32)", "the block has 2048 threads; at most 1024"),
     *_both("@k() threads(32) cluster(0)", "the cluster is (0, 1, 1) blocks; x, y, z are at least 1"),
-    *_both("@k() threads(32) cluster(4, 4)", "the cluster has 16 blocks; at most 8 are possible, and up to 16 with"),
+    *_both("@k() threads(32) cluster(4, 4)", "the cluster has 16 blocks; at most 8 are possible"),
     *_both("@k() threads(32) cluster(17) non_portable", "the cluster has 17 blocks; at most 16 are possible"),
     *_both("@k() threads(32) min_blocks(0)", "min_blocks is 0; 1 to 32 are possible"),
     *_both("@k() threads(32) max_registers(256)", "max_registers is 256; 1 to 255 are possible"),

@@ -41,6 +41,7 @@ def _call(
 
 MMA = f"%m = tile.tiled_mma {ATOM}\n"
 WGMMA_FAULTS = [
+    _call("no descriptor describes the K-major operand (64,16):(65,1)", b="f16 smem 1024 (64,16):(65,1)"),
     *(
         Fault(
             f"tile.partition_{operand}",
