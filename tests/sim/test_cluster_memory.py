@@ -92,23 +92,11 @@ MISTAKES = {
         "uses the mbarrier at 0x1000 (byte 2048 of the block's shared memory (4096 bytes)) in the block of rank 1",
         (INIT, FENCED),
     ),
-    "exit while a peer may read": (
-        PUT + SYNC + GET,
-        "E3220",
-        "ptx.ld at test.cute:29:6: block (1,0,0), thread (0,0,0): reaches into the shared memory of block (0,0,0)",
-        (GET, GET + SYNC),
-    ),
     "exit while a peer may arrive": (
         FENCED + SYNC + REMOTE,
         "E3220",
         "block (1,0,0), thread (0,0,0): reaches into the shared memory of block (0,0,0), which",
         (REMOTE, REMOTE + AWAIT),
-    ),
-    "two arrivals without a wait": (
-        ARRIVE + SYNC,
-        "E3221",
-        "arrives at the cluster barrier in phase 0 again, without a wait since it arrived last",
-        (ARRIVE + SYNC, SYNC),
     ),
     "a wait without an arrival": (WAIT, "E3221", "waits at the cluster barrier, where it has not", (WAIT, SYNC)),
     "an aligned barrier for some lanes": (
@@ -193,12 +181,6 @@ ASYNC_MISTAKES = {
     ),
     "bytes of which nobody knows the peer": (EXPECT + STORE + AWAIT, "E3218", "which may not have begun"),
     "bytes that nobody waits for": (EXPECT + SYNC + STORE + SYNC, "E3217", "may still write its shared memory"),
-    "an arrival by a plain address": (
-        FENCED + SYNC + "scf.if %is_first {\nscf.if %in_block_0 {\nptx.mbarrier.arrive %bar\n}\n}\n" + AWAIT + SYNC,
-        "E3207",
-        "the mbarrier of block (0,0,0) at the same place has 1 arrivals, this one 0, none by other blocks: a thread "
-        "arrives at that of a peer by the address that ptx.mapa returns",
-    ),
     "a thread that does not come to the cluster barrier": (
         FENCED + SYNC + "scf.if %in_block_0 {\n" + AWAIT + "}\n" + SYNC,
         "E3207",
@@ -213,11 +195,6 @@ def test_mistakes_with_mbarriers_of_peers(mistake: str, seed: int | None) -> Non
     body, code, said = ASYNC_MISTAKES[mistake]
     error = refused(body, code, seed)
     assert seed is not None or said in str(error)
-
-
-def test_an_arrival_by_the_address_of_the_peer() -> None:
-    arrive = "scf.if %is_first {\nptx.mbarrier.arrive %their_bar\n}\n"
-    run(FENCED + SYNC + arrive + AWAIT + SYNC)
 
 
 def test_a_remote_arrival_hands_on_knowledge() -> None:

@@ -126,24 +126,13 @@ MISTAKES: dict[str, tuple[str, set[str], str, tuple[str, str]]] = {
         KERNEL.replace(EXPECT, EXPECT.replace("%bytes", "%half")), {"E3204", "E3206", "E3207", "E3215"},
         "is still writing it", ("%full, %half", "%full, %bytes"),
     ),
-    "the init of the mbarriers without its fence": (
-        KERNEL.replace(FENCE, ""), {"E3219"}, "and its initialisation lacks a fence",
-        (one(INIT), one(INIT, FENCE)),
-    ),
     "the cluster has not met": (
         KERNEL.replace(BEGIN, one(INIT, FENCE) + "ptx.bar.sync 0\n"), {"E3218", "E3215"},
         "which may not have begun", ("ptx.bar.sync 0\n" + STEPS, SYNC + STEPS),
     ),
-    "a stage loaded over what the peer still reads": (
-        KERNEL.replace(FREE, ""), {"E3205", "E3206", "E3207"}, "", (RELEASE, RELEASE + FREE),
-    ),
     "the peer's release is not waited for": (
         KERNEL.replace("%empty, %two", "%empty, %one").replace("ptx.mbarrier.arrive %their_empty\n", ""),
         {"E3205", "E3206", "E3207"}, "which a bulk copy wrote, and no barrier", ("%empty, %one", "%empty, %two"),
-    ),
-    "a mask beyond the cluster": (
-        "%seven = arith.constant 7 : i16\n" + KERNEL.replace("%mask", "%seven"), {"E3202"},
-        "the mask 0x0007 names rank 2; the cluster has 2 blocks", ("constant 7 : i16", "constant 3 : i16"),
     ),
 }  # fmt: skip
 
