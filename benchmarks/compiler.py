@@ -26,7 +26,7 @@ from benchmarks import python_gemm
 from benchmarks.record import ROOT, Figure, Record, circumstances, print_record, this_machine
 from benchmarks.workloads import Workload
 from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 TARGET = Target("sm_80")
 COPY = Workload("tiled copy", "examples/tiled_copy.cute")
@@ -161,7 +161,7 @@ def command_seconds(repeat: int) -> float:
 def simulate_tiles(workload: Workload = COPY, blocks: tuple[int, int, int] | None = (4, 2, 1)) -> float:
     """Seconds that the simulator takes for each block of a kernel at stage instr, of as many blocks or of all."""
     program, _ = workload.loaded()
-    (launch,) = launches_of(program.module, program.source, Changes(grid=blocks))
+    (launch,) = read_launches(program.module, program.source, Changes(grid=blocks))
     module = program.at("instr")
     assert module is not None
     given = prepare(launch, {}, seed=0, max_bytes=1 << 28).launchable()

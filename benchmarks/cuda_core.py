@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Any
 
 from tilefold.compiler.machine.assemble import assemble
-from tilefold.runtime.arrays.dlpack import dlpack_array
+from tilefold.runtime.arrays.dlpack import read_dlpack
 from tilefold.runtime.cuda.kernel import Kernel
 
 from benchmarks.launch import KERNELS, direct_call, time_on_host
@@ -72,7 +72,7 @@ def pairs(torch: Torch, core: Any) -> dict[str, Pair]:
             "cuda.core": lambda: core.ObjectCode.from_cubin(artifact.code).get_kernel(artifact.kernel).handle,
         },
         "array by DLPack": {
-            "tilefold": lambda: dlpack_array(tensor),
+            "tilefold": lambda: read_dlpack(tensor),
             "cuda.core": lambda: _attributes(view.from_dlpack(tensor, stream_ptr=-1)),
         },
         "PTX assembled": {

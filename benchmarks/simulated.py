@@ -23,7 +23,7 @@ from benchmarks.record import Figure, Record, add_options, circumstances, keep_r
 from benchmarks.workloads import Workload
 from tilefold.lowering import STAGE_NAMES, Program, load
 from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, Launch, launches_of
+from tilefold.running.launches import Changes, Launch, read_launches
 
 CUBE = {"M": 512, "N": 512, "K": 512}
 GEMMS = (
@@ -60,7 +60,7 @@ def times(earlier: Mapping[str, float], **facts: str) -> Record:
         taken[name] = median(seconds(program, launch, stage) for _ in range(5))
     for name, limit in LIMITS.items():
         program = load(expand(LOOP.replace("LIMIT", limit), "loop.cute", {}))
-        (launch,) = launches_of(program.module, program.source, Changes())
+        (launch,) = read_launches(program.module, program.source, Changes())
         taken[f"loop of a million steps, {name}"] = seconds(program, launch, "cute")
     figures = tuple(_against(earlier, name, value) for name, value in taken.items())
     return Record("simulator, user CPU time", circumstances(this_machine(), **facts), figures, "simulator")

@@ -17,7 +17,7 @@ from tilefold.runtime.engine import LaunchConfig
 
 from benchmarks.record import ROOT
 from tilefold.lowering import Program, load
-from tilefold.running.launches import Changes, Launch, launches_of
+from tilefold.running.launches import Changes, Launch, read_launches
 
 Parameters = Mapping[str, int | str]
 Built = tuple[Artifact, LaunchConfig]
@@ -51,7 +51,7 @@ class Workload:
     def loaded(self) -> tuple[Program, Launch]:
         """The program for these parameters, and its one launch."""
         program = load(self.source())
-        (launch,) = launches_of(program.module, program.source, Changes())
+        (launch,) = read_launches(program.module, program.source, Changes())
         return program, launch
 
     def built(self, target: Target) -> Built:

@@ -50,7 +50,7 @@ def typed_operand(kind: type[T]) -> SSAValue[T]:
     return cast("SSAValue[T]", operand_def(kind))
 
 
-def operations_of(*modules: ModuleType) -> list[type[Operation]]:
+def find_operations(*modules: ModuleType) -> list[type[Operation]]:
     """The operations that modules define, in the order of their definitions; classes without a name are bases.
 
     `issubclass` would ask all operations that there are, for every class that is not one.

@@ -29,7 +29,7 @@ from ..base.target import MAX_BLOCK, MAX_BLOCKS, MAX_CLUSTER, MAX_REGISTERS, MAX
 from ..layout.algebra.core import Layout
 from ..layout.text.layouts import parse_layout, to_text
 from ..layout.tma.recipe import MapRecipe
-from ..layout.tma.recipe_text import parse_recipe, recipe_text
+from ..layout.tma.recipe_text import parse_recipe, print_recipe
 from .cute import parse_quoted
 from .errors import refuse
 from .parameters import Parameter
@@ -284,7 +284,7 @@ def print_kernel_args(
             if layouts and index in layouts:
                 printer.print_string(f' layout "{to_text(layouts[index])}"')
             if maps and index in maps:
-                printer.print_string(f' of "{recipe_text(maps[index].renamed(printed))}"')
+                printer.print_string(f' of "{print_recipe(maps[index].renamed(printed))}"')
     printer.print_string(f" threads{format_dim3(op.threads.get_values())}")
     if op.cluster is not None:
         portable = " non_portable" if op.non_portable is not None else ""

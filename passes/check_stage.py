@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from ..base.errors import Code, TilefoldError
 from ..dialects.gpu import COORDINATES
-from .analysis.loop_hints import MAX_COPIES, body_copies, cannot_unroll, malformed_hint
+from .analysis.loop_hints import MAX_COPIES, body_copies, cannot_unroll, find_malformed_hint
 from .errors import LoweringError
 
 COMMON = ("builtin", "gpu", "run", "arith", "scf", "math", "vector", "ptx")
@@ -68,7 +68,7 @@ class CheckStagePass(ModulePass):
                 raise LoweringError(
                     Code.STAGE_CONTRACT, f"{inner.name} is not legal at stage '{self.stage}': {reason}", inner
                 )
-            if (reason := malformed_hint(inner)) is not None:
+            if (reason := find_malformed_hint(inner)) is not None:
                 raise LoweringError(Code.LOOP_HINT, f"the attribute 'unroll' of {inner.name}: {reason}", inner)
             if self.stage == "instr" and cannot_unroll(inner):
                 raise LoweringError(

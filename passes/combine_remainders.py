@@ -15,7 +15,7 @@ from ..dialects.arith.semantics import SUMS
 from ..dialects.ptx import EntryOp, PtrAddOp
 from ..dialects.ptx.types import integer_bits
 from .analysis.integer_values import int_width
-from .analysis.quotients import Digit, Product, Quotients, Sum, in_digits, in_quotients
+from .analysis.quotients import Digit, Product, Quotients, Sum, write_in_digits, write_in_quotients
 from .analysis.ranges import Ranges
 from .convert_index import resized
 from .writing.emitter import Emitter
@@ -74,9 +74,9 @@ class _Combination:
         if bits is None:
             return
         written = self._quotients.sum_of(result, bits)
-        quotients = in_quotients(written, bits)
+        quotients = write_in_quotients(written, bits)
         kept = {digit for product in written for digit in product if self._is_kept(digit)}
-        best = in_digits(quotients, bits)
+        best = write_in_digits(quotients, bits)
         is_address = all(isinstance(use.operation, PtrAddOp) for use in result.uses)
         if is_address and _cost(quotients, kept) + 1 < _cost(best, kept):  # a mask less is worth less than known bits
             best = quotients

@@ -23,8 +23,8 @@ from ..dialects.tile import (
     ViewOp,
 )
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
-from ..dialects.tile.gemm_rules import gemm_modes
-from ..dialects.tile.view_base import shifted_type
+from ..dialects.tile.gemm_rules import infer_gemm_modes
+from ..dialects.tile.view_base import infer_shifted_type
 from ..dialects.tile.wgmma_rules import is_warpgroup
 from ..layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, size
 from ..layout.algebra.product import make_fragment_like
@@ -92,7 +92,7 @@ class _Operand:
         if isinstance(self.layout, ComposedLayout):
             type = self.type.with_layout(with_outer(self.layout, kept, distance))
         else:
-            type = shifted_type(self.type, kept, distance)
+            type = infer_shifted_type(self.type, kept, distance)
         tensor = (
             self.tensor if offset is None and type == self.type else emitter.value(ViewOp(self.tensor, offset, type))
         )
@@ -110,7 +110,7 @@ class _Expansion:
     def __init__(self, op: GemmOp) -> None:
         self.op = op
         self.atom = op.mma_atom
-        modes = gemm_modes(self.atom, *op.types)
+        modes = infer_gemm_modes(self.atom, *op.types)
         d, a, b, c = op.types
         self.d, self.c = _Operand(op.d, d, modes.d), _Operand(op.c, c, modes.c)
         self.a, self.b = _Operand(op.a, a, modes.a), _Operand(op.b, b, modes.b)

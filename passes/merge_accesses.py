@@ -48,7 +48,7 @@ class MergeAccessesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         blocks = [block for inner in op.walk() for region in inner.regions for block in region.blocks]
         sums = Sums()
-        for run in [run for block in blocks for run in _runs(block, sums)]:
+        for run in [run for block in blocks for run in _find_runs(block, sums)]:
             _merge(run, sums)
 
 
@@ -88,7 +88,7 @@ def _value_type(access: Access) -> Attribute:
     return (access.result if isinstance(access, LoadOp) else access.value).type
 
 
-def _runs(block: Block, sums: Sums) -> list[_Run]:
+def _find_runs(block: Block, sums: Sums) -> list[_Run]:
     """The accesses of a block in runs that may be reordered."""
     runs: list[_Run] = []
     current: dict[Attribute, _Run] = {}

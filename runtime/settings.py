@@ -93,7 +93,7 @@ class CacheSettings:
     limit: int
 
 
-def cache_settings() -> CacheSettings:
+def read_cache_settings() -> CacheSettings:
     """The settings of this process: the cache is off for a user who has no home. TilefoldError (E4003) for a limit that
     is not a number.
     """

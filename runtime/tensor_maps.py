@@ -42,7 +42,7 @@ def _unknown(tree: Any, path: str) -> Iterator[str]:
         yield path or "0"
 
 
-def placed_map(recipe: MapRecipe, values: Mapping[str, Any], words: Mapping[str, str]) -> PlacedMap:
+def place_map(recipe: MapRecipe, values: Mapping[str, Any], words: Mapping[str, str]) -> PlacedMap:
     """The tensor map of a launch, of the values of parameters by their names in the recipe.
 
     LaunchError (E0322) for a tensor that no map describes, with the argument by its `words`, and its mode.

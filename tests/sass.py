@@ -4,7 +4,7 @@
 import re
 from collections import Counter
 
-from tilefold.compiler.machine.nvdisasm import disassembled
+from tilefold.compiler.machine.nvdisasm import disassemble
 
 _INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", re.MULTILINE)
 _FUNCTION = re.compile(r"^\.text\.(\S+):$", re.MULTILINE)
@@ -12,7 +12,7 @@ _FUNCTION = re.compile(r"^\.text\.(\S+):$", re.MULTILINE)
 
 def instructions(cubin: bytes) -> dict[str, Counter[str]]:
     """For each kernel, how often each instruction stands in its machine code, by name without what follows a dot."""
-    parts = _FUNCTION.split(disassembled(cubin))[1:]
+    parts = _FUNCTION.split(disassemble(cubin))[1:]
     return {
         name: Counter(mnemonic.partition(".")[0] for mnemonic in _INSTRUCTION.findall(text))
         for name, text in zip(parts[::2], parts[1::2], strict=True)

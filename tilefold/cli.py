@@ -15,7 +15,7 @@ from importlib import import_module
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.messages import (
-    environment_error,
+    explain_environment_error,
     is_interrupt,
     print_diagnostics,
     print_error,
@@ -133,7 +133,7 @@ def _main(words: list[str]) -> int:
     except Exception as error:  # the one place that may not let a bug of ours out as a traceback
         if is_interrupt(error):
             raise KeyboardInterrupt from error
-        if (refused := environment_error(error)) is not None:
+        if (refused := explain_environment_error(error)) is not None:
             return _report(refused)
         if isinstance(error, OSError) and error.errno is not None:
             raise  # of the output

@@ -247,20 +247,20 @@ class Program:
 
     def ptx_artifacts(self, target: Target) -> "tuple[Artifact, ...]":
         """The kernels as PTX, which the driver assembles: no assembler is needed here."""
-        from tilefold.runtime.compiled.artifact import artifact_of
+        from tilefold.runtime.compiled.artifact import make_artifact
 
         ptx = self.ptx(target)
-        return tuple(artifact_of(entry, ptx, target) for entry in self.entries(target))
+        return tuple(make_artifact(entry, ptx, target) for entry in self.entries(target))
 
     def remarks(self, target: Target) -> "tuple[Remark, ...]":
         """The decisions of the compiler on the way to stage `instr`, in the order of the source.
 
         Raises ProgramError where a pass refuses the program.
         """
-        from tilefold.compiler.reports.remarks import remarks_of
+        from tilefold.compiler.reports.remarks import collect_remarks
 
         names = STAGE_NAMES[STAGE_NAMES.index(self.stage) :]
-        remarks = remarks_of([(name, self.reached(name, target)) for name in names], self.source)
+        remarks = collect_remarks([(name, self.reached(name, target)) for name in names], self.source)
         return (*remarks, *self._assembler_remarks(target))
 
     def _assembler_remarks(self, target: Target) -> "tuple[Remark, ...]":

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilefold.base.lost_speed import first_refused
-from tilefold.runtime.compiled.artifact import artifact_of
+from tilefold.runtime.compiled.artifact import make_artifact
 from tilefold.runtime.compiled.build import Build
 from tilefold.runtime.compiled.store import digest
 from tilefold.runtime.settings import allows_slower, ptxas_settings
@@ -152,7 +152,7 @@ def _compiled(program: "Program", ptx: str, target: "Target", ptxas: "Ptxas | No
     if ptxas is not None or not needs_whole_program(ptx):
         cubin = _explaining_refusals(program, ptx, target, assemble if ptxas is None else ptxas.assemble)
         code, log = cubin.code, cubin.log
-    return Build(ptx, code, log, tuple(artifact_of(entry, code or ptx, target) for entry in program.entries(target)))
+    return Build(ptx, code, log, tuple(make_artifact(entry, code or ptx, target) for entry in program.entries(target)))
 
 
 def _explaining_refusals(

@@ -54,7 +54,7 @@ def print_remarks(remarks: "Sequence[Remark]", form: str) -> None:
         print_diagnostics("\n".join(remark.diagnostic.render() for remark in remarks))
 
 
-def environment_error(error: Exception) -> TilefoldError | None:
+def explain_environment_error(error: Exception) -> TilefoldError | None:
     """The user's error of a failure that the machine has caused: of memory, or of a file. None for any other.
 
     What a library makes of a failed allocation depends on where it fails, so that the causes are asked as well.

@@ -54,9 +54,9 @@ def write_output(content: str | bytes, path: str | None) -> None:
 def write_picture(picture: "Picture", path: str, *, png: bool) -> None:
     """Writes a picture, as PNG or SVG. Raises TilefoldError as `write_output`, and (E4004) for PNG without Pillow."""
     if png:
-        from tilefold.png import png_of
+        from tilefold.png import draw_png
 
-        write_output(png_of(picture), path)
+        write_output(draw_png(picture), path)
     else:
         write_output(picture.svg(), path)
 

@@ -22,7 +22,7 @@ _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 """Pillow's names of them, all at the baseline (Pillow, Text anchors)."""
 
 
-def png_of(picture: Picture) -> bytes:
+def draw_png(picture: Picture) -> bytes:
     """The picture as a PNG image. TilefoldError (E4004) where Pillow is not installed."""
     try:
         from PIL import Image, ImageDraw

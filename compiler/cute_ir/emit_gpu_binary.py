@@ -51,7 +51,7 @@ class EmitGpuBinaryPass(ModulePass):
                 Rewriter.erase_op(module, safe_erase=False)
 
     def _objects(self, module: GpuModuleOp) -> list[ObjectAttr]:
-        from .llvm_dialect import llvm_text
+        from .llvm_dialect import write_llvm
 
         if not module.targets:
             raise LoweringError(
@@ -60,7 +60,7 @@ class EmitGpuBinaryPass(ModulePass):
         format = StringAttr(FORMATS[self.compilation_target])
         targets = [(attribute, _target(attribute, module)) for attribute in module.targets]
         return [
-            ObjectAttr(attribute, format, BytesAttr(self._compile(llvm_text(module, target), target)))
+            ObjectAttr(attribute, format, BytesAttr(self._compile(write_llvm(module, target), target)))
             for attribute, target in targets
         ]
 

@@ -14,20 +14,20 @@ from ...dialects.gpu import ModuleOp as GpuModuleOp
 from ...passes.cute_ir.one_shot_convert_to_llvm import BLOCK_SIZE, KERNEL
 from ...passes.errors import LoweringError
 from ..emit.control import join_paths
-from ..emit.convert import fenced_roundings
+from ..emit.convert import find_fenced_roundings
 from ..emit.text import escape
 from ..emit.types import constant, llvm_type
 from ..emit.writer import FunctionWriter, ModuleWriter
-from .llvm_instructions import LLVM_RULES, constant_text, memory_type, symbol
+from .llvm_instructions import LLVM_RULES, memory_type, symbol, write_constant
 
 
-def llvm_text(module: GpuModuleOp, target: Target) -> str:
+def write_llvm(module: GpuModuleOp, target: Target) -> str:
     """The LLVM IR text of a `gpu.module` whose functions are in the `llvm` dialect, for the NVPTX back end.
 
     LoweringError for what has no translation: operations of other dialects, variadic calls, names that PTX lacks.
     """
     w = ModuleWriter(target, LLVM_RULES.get)
-    fenced = fenced_roundings(module)  # of all functions, since LLVM puts one in the place of its call
+    fenced = find_fenced_roundings(module)  # of all functions, since LLVM puts one in the place of its call
     for op in module.body.block.ops:
         match op:
             case llvm.GlobalOp():
@@ -96,7 +96,7 @@ def _name(w: FunctionWriter, blocks: Sequence[Block]) -> None:
         for argument in block.args:
             w.bind(argument, w.fresh() if block in entered else "poison")
         for op in block.ops:
-            text = constant_text(op)
+            text = write_constant(op)
             for result in op.results:
                 w.bind(result, text or w.fresh())
 

@@ -48,7 +48,7 @@ def memory_type(type: Attribute, op: Operation) -> str:
     return llvm_type(type, op)
 
 
-def constant_text(op: Operation) -> str | None:
+def write_constant(op: Operation) -> str | None:
     """The text of a constant, which is written where it is used; None for an operation that is an instruction."""
     match op:
         case llvm.ConstantOp():

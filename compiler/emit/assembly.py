@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.ptx.types import PtrType, TensorMapType, constraint_of, value_bytes
+from ...dialects.ptx.types import PtrType, TensorMapType, make_constraint, value_bytes
 from .text import quote
 from .types import llvm_type
 from .writer import FunctionWriter
@@ -25,7 +25,7 @@ def register(type: Attribute, op: Operation) -> tuple[str, str]:
 
     Pointers and scalar f32 and f64 are themselves; everything else is the integer of its size.
     """
-    letter = constraint_of(type)
+    letter = make_constraint(type)
     assert letter is not None, "the verifiers of the instructions check their types"
     if isinstance(type, PtrType | TensorMapType) or letter in "fd":
         return llvm_type(type, op), letter

@@ -105,7 +105,7 @@ def extend(w: FunctionWriter, op: Operation) -> None:
     w.define(op.results[0], f"fpext {w.typed(op.operands[0])} to {w.type(op.results[0])}")
 
 
-def fenced_roundings(root: Operation) -> frozenset[type[Attribute]]:
+def find_fenced_roundings(root: Operation) -> frozenset[type[Attribute]]:
     """The types to which numbers must be rounded behind a fence, in a kernel or in functions that call one another.
 
     LLVM makes f16(f32(a) * f32(b)) a product of f16, which does not hold what bf16 does. It makes bf16(f64(i)) of an

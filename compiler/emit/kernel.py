@@ -12,10 +12,10 @@ from ...base.target import STATIC_SHARED_BYTES
 from ...dialects.parameters import passed_as
 from ...dialects.ptx import EntryOp, PtrType, RetOp
 from ...passes.analysis.ranges import register_ranges
-from ...passes.analysis.wgmma_fragments import warpgroup_fragments
+from ...passes.analysis.wgmma_fragments import find_warpgroup_fragments
 from ...passes.check_target import check_target
 from ...passes.errors import LoweringError
-from .convert import fenced_roundings
+from .convert import find_fenced_roundings
 from .effort import check_effort
 from .ptx_memory import MAX_ALIGN, shared_declaration
 from .types import llvm_type
@@ -47,7 +47,7 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
         )
     check_target(entry, module.target)
     check_effort(entry)
-    fragments = warpgroup_fragments(entry)
+    fragments = find_warpgroup_fragments(entry)
     check_warpgroups(entry, fragments)
     shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
     if shared:
@@ -55,7 +55,7 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
 
     bounds = entry.launch_bounds
     w = FunctionWriter(module, name, register_ranges(bounds.threads, bounds.cluster), shared)
-    w.fenced_roundings = fenced_roundings(entry)
+    w.fenced_roundings = find_fenced_roundings(entry)
     w.tied = fragments.tied
     w.scope = module.lines.function(name, entry) if module.lines is not None else ""
     body = entry.body.block
@@ -64,7 +64,7 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
     parameters: list[str] = []
     for index, (argument, align) in enumerate(zip(body.args, entry.arg_aligns.get_values(), strict=True)):
         w.bind(argument, f"%a{index}")
-        parameters.append(f"{_parameter_type(argument.type, align, entry)} %a{index}")
+        parameters.append(f"{_find_parameter_type(argument.type, align, entry)} %a{index}")
     w.write_block(body)
 
     attributes = {
@@ -82,7 +82,7 @@ def _sizes(size: Sequence[int]) -> str:
     return ",".join(map(str, size))
 
 
-def _parameter_type(type: Attribute, align: int, entry: EntryOp) -> str:
+def _find_parameter_type(type: Attribute, align: int, entry: EntryOp) -> str:
     kind = passed_as(type)
     if kind is not None:
         return kind.llvm(min(align, MAX_ALIGN))

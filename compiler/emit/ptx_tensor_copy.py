@@ -4,7 +4,7 @@
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import ptx
-from ...dialects.ptx.types import constraint_of
+from ...dialects.ptx.types import make_constraint
 from .assembly import ordered
 from .writer import FunctionWriter, Rule, rule
 
@@ -37,7 +37,7 @@ def _write(
         if optional is not None:
             text += f", ${len(operands)}"
             operands.append(optional)
-    letters = ",".join(constraint_of(operand.type) or "" for operand in operands)
+    letters = ",".join(make_constraint(operand.type) or "" for operand in operands)
     w.emit(ordered(w, f"{op.mnemonic()} {text};", letters, operands))
 
 

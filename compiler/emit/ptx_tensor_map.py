@@ -4,7 +4,7 @@
 from xdsl.ir import Operation
 
 from ...dialects import ptx
-from ...dialects.ptx.types import constraint_of
+from ...dialects.ptx.types import make_constraint
 from .assembly import ordered
 from .writer import FunctionWriter, Rule, rule
 
@@ -15,7 +15,7 @@ def _cvta(w: FunctionWriter, op: ptx.CvtaTensorMapOp) -> None:
 
 def _copy(w: FunctionWriter, op: ptx.CopyTensorMapOp) -> None:
     """Loads and stores of 16 bytes, all loads first; the map is a constant parameter, or in memory."""
-    letter = constraint_of(op.ptr.type) or ""
+    letter = make_constraint(op.ptr.type) or ""
     space = "global" if letter == "l" else "shared"
     offsets, names = range(0, ptx.MAP_BYTES, 16), [f"v{number}" for number in range(ptx.MAP_BYTES // 8)]
     pairs = [", ".join(names[offset // 8 :][:2]) for offset in offsets]
@@ -26,7 +26,7 @@ def _copy(w: FunctionWriter, op: ptx.CopyTensorMapOp) -> None:
 
 
 def _replace(w: FunctionWriter, op: ptx.TensorMapReplaceOp) -> None:
-    field, letter = ptx.MAP_FIELDS[op.field.data], constraint_of(op.ptr.type)
+    field, letter = ptx.MAP_FIELDS[op.field.data], make_constraint(op.ptr.type)
     ordinal = "" if op.ordinal is None else f" {op.dimension},"
     if op.word is not None:
         w.emit(ordered(w, f"{op.mnemonic()} [$0], {field.words.index(op.word.data)};", f"{letter}", op.operands))

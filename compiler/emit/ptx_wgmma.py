@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 from ...base.element_types import BY_PTX, ElementType
 from ...dialects import ptx
 from ...layout.atoms.mma_registers import registers
-from ...layout.atoms.ptx_text import wgmma_text
+from ...layout.atoms.ptx_text import write_wgmma
 from .assembly import effect, ordered
 from .writer import FunctionWriter, Rule, rule
 
@@ -68,7 +68,7 @@ def _mma_async(w: FunctionWriter, op: ptx.WgmmaMmaAsyncOp) -> None:
         a.letters, a.values = ["l"], [w.typed(op.a)]
     scale = f"i32 {w.temp(f'zext {w.typed(op.scale_d)} to i32')}"
     first = 2 * held.count
-    instruction = wgmma_text(op.instruction, held.count, first, len(a.types), "p", op.signs)
+    instruction = write_wgmma(op.instruction, held.count, first, len(a.types), "p", op.signs)
     lines = ("{", ".reg .pred p;", f"setp.ne.b32 p, ${first + len(a.values) + 1}, 0;", instruction, "}")
     d.tie("\n\t".join(lines), [*a.letters, "l", "r"], [*a.values, w.typed(op.b), scale])
 

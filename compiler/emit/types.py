@@ -35,7 +35,7 @@ def llvm_type(type: Attribute, op: Operation) -> str:
         shape = vector.get_shape()
         if len(shape) == 1 and 1 <= shape[0] <= MAX_VECTOR and not any(vector.get_scalable_dims()):
             return f"<{shape[0]} x {llvm_type(vector.element_type, op)}>"
-    if type.name.startswith("llvm.") and (text := _own_type(cast("Attribute", type), op)) is not None:
+    if type.name.startswith("llvm.") and (text := _find_own_type(cast("Attribute", type), op)) is not None:
         return text
     raise LoweringError(
         Code.EMIT_UNSUPPORTED,
@@ -45,7 +45,7 @@ def llvm_type(type: Attribute, op: Operation) -> str:
     )
 
 
-def _own_type(type: Attribute, op: Operation) -> str | None:
+def _find_own_type(type: Attribute, op: Operation) -> str | None:
     """The text of a type of the dialect `llvm`, which takes long to import and few kernels need."""
     from xdsl.dialects.llvm import LLVMArrayType, LLVMPointerType, LLVMStructType
 

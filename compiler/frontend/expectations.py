@@ -38,7 +38,7 @@ class Expectation:
         return diagnostic.severity is self.severity and line == self.line and self.text in said
 
 
-def expectations(source: Source) -> list[Expectation]:
+def find_expectations(source: Source) -> list[Expectation]:
     """The diagnostics that the comments of a text announce, in order."""
     announced: list[Expectation] = []
     lines = source.text.split("\n")
@@ -67,9 +67,9 @@ def _target(where: str, number: int, marked: Sequence[bool]) -> int | None:
             return number + int(where)
 
 
-def unmet(source: Source, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+def find_unmet(source: Source, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Errors for diagnostics announced but not produced, and produced but not announced; empty if they match."""
-    open_expectations = expectations(source)
+    open_expectations = find_expectations(source)
     faults: list[Diagnostic] = []
     for diagnostic in diagnostics:
         for expectation in open_expectations:

@@ -157,7 +157,7 @@ def parse_program(source: Source, context: Context) -> ModuleOp:
         parser = _LocatingParser(context, source)  # reads the first token already
         module = parser.parse_module()
     except _UnknownOperationError as error:
-        raise ProgramError([_unknown_operation(error, source, context)]) from error
+        raise ProgramError([_explain_unknown_operation(error, source, context)]) from error
     except ParseError as error:
         raise ProgramError(_syntax_errors(error, source)) from error
     except (TilefoldError, *_PARSER_FAULTS) as error:
@@ -215,7 +215,7 @@ def _at(error: ParseError, source: Source, message: str, code: Code = Code.IR_SY
 def _syntax_errors(error: ParseError, source: Source) -> list[Diagnostic]:
     undefined = _UNDEFINED.fullmatch(error.msg)
     if undefined is None:
-        return [_syntax_error(error, source)]
+        return [_make_syntax_error(error, source)]
     problems: list[Diagnostic] = []
     for name in undefined[1].split(", ")[:MAX_REPORTED]:
         use = re.search(re.escape(name) + r"(?![\w$.-])", source.expanded)
@@ -224,7 +224,7 @@ def _syntax_errors(error: ParseError, source: Source) -> list[Diagnostic]:
     return problems
 
 
-def _syntax_error(error: ParseError, source: Source) -> Diagnostic:
+def _make_syntax_error(error: ParseError, source: Source) -> Diagnostic:
     if isinstance(error, _TooLargeError) or isinstance(error.__cause__, TilefoldError):  # in words of ours
         return _at(error, source, error.msg)
     if (name := _EARLY.fullmatch(error.msg)) is not None:
@@ -245,7 +245,7 @@ def _undefined(name: str, at: tuple[int, int], source: Source, message: str = ""
     return _at(ParseError(span, message), source, message, Code.IR_USE_BEFORE_DEFINITION, did_you_mean(close))
 
 
-def _unknown_operation(error: _UnknownOperationError, source: Source, context: Context) -> Diagnostic:
+def _explain_unknown_operation(error: _UnknownOperationError, source: Source, context: Context) -> Diagnostic:
     name = error.msg
     dialect = name.partition(".")[0]
     if "." in name and dialect not in context.registered_dialect_names:

@@ -180,7 +180,7 @@ def explained(message: str, start: int, end: int, source: Source) -> Explained:
         if message.startswith(("undefined symbol alias", "region ends")):
             return _unknown_alias(words, groups["it"], hint.format(**groups), start, text)
         if message.startswith(_BEHIND):
-            start = _end_of_previous(text, start) - 1
+            start = _find_end_of_previous(text, start) - 1
             start = max(text.rfind(" ", 0, start), text.rfind("\n", 0, start)) + 1
         return Explained(words, start, end, Code.IR_SYNTAX, _hint(source, start) or hint.format(**groups))
     said, hint = broken_rule(message)
@@ -226,7 +226,7 @@ def unclosed(source: Source) -> str:
 def _missing(missing: str, start: int, end: int, source: Source) -> Explained:
     """The error for `missing`, expected before the token at `start`, or at the end of a line before that token's."""
     text = source.expanded
-    last = _end_of_previous(text, start)
+    last = _find_end_of_previous(text, start)
     if "\n" in text[last:start] and missing != "an operation" and not missing.startswith("an operation or"):
         return Explained(
             f"expected {missing}, found the end of the line", last, last + 1, Code.IR_SYNTAX, unclosed(source)
@@ -284,7 +284,7 @@ def _own_style(message: str) -> str:
     return message if message[1:2].isupper() else message[:1].lower() + message[1:]
 
 
-def _end_of_previous(text: str, start: int) -> int:
+def _find_end_of_previous(text: str, start: int) -> int:
     """The offset after the token before `start`, without the spaces and comments between."""
     at = text.rfind("\n", 0, start) + 1
     if (skipped := _SKIPPED.match(text, at, start)) is None or skipped.end() < start:

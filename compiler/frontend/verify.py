@@ -28,7 +28,7 @@ def verify_program(module: ModuleOp, source: Source | None = None) -> None:
 
     `source` is the text that the module came from; its lines are shown where locations name it.
     """
-    faults = _control_flow(module, source)  # first: xDSL's scf.while does not raise a VerifyException
+    faults = _check_control_flow(module, source)  # first: xDSL's scf.while does not raise a VerifyException
     if not faults:
         try:
             module.verify()
@@ -70,7 +70,7 @@ def refusal_of(op: Operation, error: Exception, source: Source | None) -> Diagno
     return Diagnostic(Severity.ERROR, message, place_of(op.location, source), code, hint)
 
 
-def _control_flow(module: ModuleOp, source: Source | None) -> list[Diagnostic]:
+def _check_control_flow(module: ModuleOp, source: Source | None) -> list[Diagnostic]:
     """Checks that xDSL leaves out: the operands of terminators in scf regions, and the number of blocks."""
     faults: list[Diagnostic] = []
     for op in module.walk():

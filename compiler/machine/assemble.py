@@ -13,7 +13,7 @@ from typing import Any
 
 from ...base.errors import Code, TilefoldError
 from ...base.target import Target
-from .cubin import code_sizes
+from .cubin import read_code_sizes
 
 
 class AssembleError(TilefoldError):
@@ -92,7 +92,7 @@ def refused(target: Target, log: str, hint: str = "") -> AssembleError:
 
 def cubin_of(code: bytes, log: str) -> Cubin:
     """Machine code with the resources of its kernels from the assembler's log."""
-    return Cubin(code, parse_log(log, code_sizes(code)), log)
+    return Cubin(code, parse_log(log, read_code_sizes(code)), log)
 
 
 def _log(handle: int, size_of: Any, read: Any) -> str:

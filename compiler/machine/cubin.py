@@ -8,7 +8,7 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr
 _TEXT = ".text."
 
 
-def code_sizes(cubin: bytes) -> dict[str, int]:
+def read_code_sizes(cubin: bytes) -> dict[str, int]:
     """The bytes of machine code of each kernel; empty unless `cubin` is a 64-bit little-endian ELF file."""
     if len(cubin) < _HEADER.size or not cubin.startswith(b"\x7fELF\x02\x01"):
         return {}

@@ -28,7 +28,7 @@ def find_nvdisasm(cuda_home: str = "") -> str:
     return path
 
 
-def disassembled(cubin: bytes, cuda_home: str = "") -> str:
+def disassemble(cubin: bytes, cuda_home: str = "") -> str:
     """Machine code as nvdisasm prints it, with the lines of the source that the code names.
 
     AssembleError (E2302) where nvdisasm is missing, does not know the machine code, or takes too long.

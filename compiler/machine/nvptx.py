@@ -85,7 +85,7 @@ def _machine_of(target: Target) -> Any:
     return machine
 
 
-def optimised(llvm_ir: str, target: Target) -> Any:
+def optimise(llvm_ir: str, target: Target) -> Any:
     """LLVM IR text as a module of llvmlite after the passes that `compile_llvm` runs.
 
     Raises what `compile_llvm` raises.
@@ -111,7 +111,7 @@ def compile_llvm(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> str:
     `compile_isolated`, which `timeout` is for. LlvmError where LLVM's parser or verifier refuses the text; on text
     that is not from `compiler.emit` LLVM may end the process.
     """
-    with optimised(llvm_ir, target) as module:
+    with optimise(llvm_ir, target) as module:
         if _sums(str(module)) <= MAX_SUMS:
             return _ptx_of(module, target)
     return compile_isolated(llvm_ir, target, timeout)
@@ -167,7 +167,7 @@ def child_main() -> None:
     """The other process of `compile_isolated`: LLVM IR on standard input, PTX on standard output."""
     try:
         target = Target(sys.argv[1])
-        with optimised(sys.stdin.buffer.read().decode(), target) as module:
+        with optimise(sys.stdin.buffer.read().decode(), target) as module:
             ptx = _ptx_of(module, target)
     except LlvmError as error:
         sys.stderr.write(error.message)

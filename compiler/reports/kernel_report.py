@@ -147,7 +147,7 @@ def print_report(report: Report, file: TextIO) -> None:
             console.print(_map_table(kernel))
         for space in WORDS:
             if any(cost.space is space for cost in kernel.accesses):
-                console.print(_access_table(kernel, space))
+                console.print(_make_access_table(kernel, space))
 
 
 def _map_table(kernel: KernelReport) -> "Table":
@@ -163,7 +163,7 @@ def _map_table(kernel: KernelReport) -> "Table":
     return table
 
 
-def _access_table(kernel: KernelReport, space: StateSpace) -> "Table":
+def _make_access_table(kernel: KernelReport, space: StateSpace) -> "Table":
     from rich.table import Table
 
     table = Table("access", title=f"{space.value} memory of {kernel.name}, by one block", title_justify="left")

@@ -80,7 +80,7 @@ class Remarks:
         return tuple(sorted(self._found.values(), key=key))
 
 
-def remarks_of(stages: Sequence[tuple[str, ModuleOp]], source: Source) -> tuple[Remark, ...]:
+def collect_remarks(stages: Sequence[tuple[str, ModuleOp]], source: Source) -> tuple[Remark, ...]:
     """The remarks about a program, given at each stage from the one at which it was written to `instr`."""
     remarks = Remarks(source)
     for stage, module in stages:

@@ -38,7 +38,7 @@ def ir_lines(listing: Listing) -> list[CodeLine]:
     return found
 
 
-def ptx_lines(ptx: str, files: Mapping[str, str]) -> list[CodeLine]:
+def map_ptx_lines(ptx: str, files: Mapping[str, str]) -> list[CodeLine]:
     """The lines of PTX without its `.loc` directives; each instruction from the last of these before it. `files` are
     the files of the source by their names in PTX.
     """
@@ -56,7 +56,7 @@ def ptx_lines(ptx: str, files: Mapping[str, str]) -> list[CodeLine]:
     return found
 
 
-def sass_lines(text: str, files: Mapping[str, str]) -> list[CodeLine]:
+def map_sass_lines(text: str, files: Mapping[str, str]) -> list[CodeLine]:
     """The machine instructions that nvdisasm prints, and the name of each kernel before its own."""
     spot: Spot | None = None
     found: list[CodeLine] = []

@@ -3,13 +3,13 @@
 
 from xdsl.ir import Dialect
 
-from ..definitions import operations_of
+from ..definitions import find_operations
 from . import accessors, algebra, arithmetic, constructors, indexing, tiling
 from .attributes import QUOTED_ATTRIBUTES
 from .types import CUTE_TYPES
 
 CUTE = Dialect(
     "cute",
-    operations_of(constructors, accessors, algebra, indexing, arithmetic, tiling),
+    find_operations(constructors, accessors, algebra, indexing, arithmetic, tiling),
     [*CUTE_TYPES, *QUOTED_ATTRIBUTES],
 )

@@ -4,7 +4,7 @@
 from xdsl.ir import Dialect
 
 from ...layout.atoms.bulk_copy import BULK_UNIT
-from ..definitions import operations_of
+from ..definitions import find_operations
 from . import (
     address,
     approx,
@@ -151,7 +151,7 @@ from .wgmma_descriptor import WgmmaDescriptorOp
 
 PTX = Dialect(
     "ptx",
-    operations_of(
+    find_operations(
         entry, sreg, address, memory, hints, async_copy, matrix, mma, sync, warp, approx, convert, atomic,
         inline, mbarrier, bulk, tensor_copy, tensor_map, cluster, wgmma, wgmma_descriptor,
     ),

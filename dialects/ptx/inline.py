@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..definitions import irdl_op_definition
 from .base import PtxOp
-from .types import constraint_of
+from .types import make_constraint
 
 MAX_TEXT = 4096
 """The longest text, in characters."""
@@ -69,7 +69,7 @@ class InlineOp(PtxOp):
             self._check(index, value.type, letter)
 
     def _check(self, index: int, type: Attribute, letter: str) -> None:
-        wanted = constraint_of(type)
+        wanted = make_constraint(type)
         if wanted is None:
             raise VerifyException(f"${index} is of type {type}, which is in no register; convert it")
         wanted = f"={wanted}" if index < len(self.res) else wanted

@@ -17,7 +17,7 @@ from xdsl.utils.str_enum import StrEnum
 from ...base.parameters import POINTER, TENSOR_MAP, Pointer, TensorMapObject
 from ...base.target import ADDRESS_SPACES, AddressSpace
 from ...layout.tma.recipe import MapRecipe
-from ...layout.tma.recipe_text import parse_recipe, recipe_text
+from ...layout.tma.recipe_text import parse_recipe, print_recipe
 from ..cute import QuotedAttr
 from ..element_types import FLOATS
 from ..parameters import ParameterType
@@ -88,7 +88,7 @@ class RecipeAttr(QuotedAttr[MapRecipe]):
 
     name = "ptx.recipe"
     READ = staticmethod(parse_recipe)
-    WRITE = staticmethod(recipe_text)
+    WRITE = staticmethod(print_recipe)
 
 
 GLOBAL = PtrType(StateSpaceAttr(StateSpace.Global))
@@ -112,7 +112,7 @@ def float_bits(type: Attribute) -> int | None:
     return None if element is None else element.bits
 
 
-def constraint_of(type: Attribute) -> str | None:
+def make_constraint(type: Attribute) -> str | None:
     """The letter for the register of a value: h, r and l for integers and others of 16, 32 and 64 bits, f and d for f32
     and f64; None for what is in no register (Inline PTX Assembly in CUDA, Constraints).
     """

@@ -3,7 +3,7 @@
 
 from xdsl.ir import Dialect
 
-from ..definitions import operations_of
+from ..definitions import find_operations
 from . import (
     alias,
     coordinates,
@@ -73,7 +73,7 @@ from .views import (
 
 TILE = Dialect(
     "tile",
-    operations_of(
+    find_operations(
         kernel, rasterize, memory, alias, peer, views, local_partition, recast, run_time, coordinates, tiled_copy,
         partition, tma, tma_memory, tiled_mma, fragments, gemm, copies, elementwise, folded,
     ),

@@ -31,7 +31,7 @@ from .bulk_rules import bulk_runs, check_bulk_operands
 from .copy_rules import atom_values, check_atom_operands, check_tiled_operands
 from .copy_types import CopyAtomAttr, TiledCopyType
 from .directives import TileOp
-from .predicates import predicate_layout
+from .predicates import infer_predicate_layout
 from .tma_rules import check_mbarrier, check_operands_of, check_tensor_copy
 from .tma_types import TmaType
 from .types import Space, TensorType
@@ -116,7 +116,7 @@ class CopyOp(IRDLOperation):
             return None
         atom = self.copy_atom
         assert isinstance(self.pred.type, TensorType)
-        return predicate_layout(self.pred.type, self.src.type, 1 if atom is None else atom_values(atom)[0])
+        return infer_predicate_layout(self.pred.type, self.src.type, 1 if atom is None else atom_values(atom)[0])
 
     def verify_(self) -> None:
         if self.tiled_copy is not None and self.atom is not None:

@@ -26,7 +26,7 @@ class Gemm:
     c: LayoutLike
 
 
-def gemm_modes(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c: TensorType) -> Gemm:
+def infer_gemm_modes(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c: TensorType) -> Gemm:
     """The operands in the modes that their ranks stand for (CuTe's algorithm/gemm.hpp).
 
     `(V) x (V) -> (V)`, `(M) x (N) -> (M,N)`, `(M,K) x (N,K) -> (M,N)`, `(V,M) x (V,N) -> (V,M,N)` and
@@ -54,7 +54,7 @@ def gemm_modes(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c
 
 def check_gemm(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c: TensorType) -> None:
     """Checks the operands of a multiplication. Raises `LayoutError` naming the operand and the misfit."""
-    modes = gemm_modes(atom, d, a, b, c)
+    modes = infer_gemm_modes(atom, d, a, b, c)
     _check_operands(atom, (d, a, b, c), (modes.d, modes.a, modes.b, modes.c))
     m, n, k = size(modes.c[1]), size(modes.c[2]), size(modes.a[2])
     for mode, given, wanted, of in (

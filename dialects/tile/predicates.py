@@ -7,7 +7,7 @@ from ...layout.algebra.divide import logical_divide
 from .types import TensorType
 
 
-def predicate_layout(pred: TensorType, src: TensorType, values: int) -> Layout:
+def infer_predicate_layout(pred: TensorType, src: TensorType, values: int) -> Layout:
     """The layout of a copy's predicates with the modes of its source, all of the source's sizes.
 
     Mode 0 of the source is `(AtomV, RestV)` with `values` in AtomV, and so is mode 0 of the result. That of `pred`
@@ -22,7 +22,7 @@ def predicate_layout(pred: TensorType, src: TensorType, values: int) -> Layout:
         raise LayoutError(
             Code.PREDICATE_SHAPE, f"the predicates have {len(layout)} modes, the source of the copy {len(like)}"
         )
-    modes = [_first_mode(layout[0], size(like[0]), values)]
+    modes = [_check_first_mode(layout[0], size(like[0]), values)]
     for mode in range(1, len(like)):
         wanted = size(like[mode])
         if size(layout[mode]) != wanted:
@@ -35,7 +35,7 @@ def predicate_layout(pred: TensorType, src: TensorType, values: int) -> Layout:
     return Layout(tuple(m.shape for m in modes), tuple(m.stride for m in modes))
 
 
-def _first_mode(mode: Layout, elements: int, values: int) -> Layout:
+def _check_first_mode(mode: Layout, elements: int, values: int) -> Layout:
     """Mode 0 of the predicates as (AtomV, RestV)."""
     repeats = elements // values
     if size(mode) == 1:

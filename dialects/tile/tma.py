@@ -39,7 +39,7 @@ from .coord_type import CoordTensorType
 from .directives import TileOp
 from .results import InferringOp
 from .tma_rules import check_alignment, check_box, check_operands_of, cluster_around, split_by_instructions
-from .tma_types import TmaType, tensor_copies
+from .tma_types import TmaType, make_tensor_copies
 from .types import Space, TensorType
 from .view_base import RESULT, VIEWED, SlicedViewOp
 
@@ -98,7 +98,9 @@ class TensorMapOp(InferringOp):
         held = properties.get("held")
         assert held is None or isinstance(held, StringAttr)
         held = held or StringAttr("")
-        _ = tensor_copies(kind.data, tensor.element_type, *layouts, blocks.data, held.data)  # raises what no type says
+        _ = make_tensor_copies(
+            kind.data, tensor.element_type, *layouts, blocks.data, held.data
+        )  # raises what no type says
         return [TmaType(kind, tensor.element_type, tensor.layout, smem, tiler, blocks, held)]
 
     def verify_(self) -> None:

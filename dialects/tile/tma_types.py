@@ -54,7 +54,7 @@ class TmaType(ParametrizedAttribute, TypeAttribute):
     def tma_copy(self) -> TmaCopy:
         """The tensor copies. `LayoutError` where no map describes the tensor, or none moves the tile."""
         layouts = self.gmem.data, self.smem.data, self.tiler.data
-        return tensor_copies(self.kind.data, self.element_type, *layouts, self.multicast.data, self.held.data)
+        return make_tensor_copies(self.kind.data, self.element_type, *layouts, self.multicast.data, self.held.data)
 
     def verify(self) -> None:
         try:
@@ -117,7 +117,7 @@ def map_element(type: Attribute, reduction: str = "", held: str = "") -> MapElem
 
 
 @lru_cache(maxsize=256)
-def tensor_copies(
+def make_tensor_copies(
     kind: str, element: Attribute, gmem: LayoutLike, smem: LayoutLike, tiler: Tiler, multicast: int, as_: str = ""
 ) -> TmaCopy:
     """The tensor copies of a type by its parameters; kept, since every use of a map asks for them.

@@ -43,10 +43,10 @@ def viewed_type(source: AnyTensor, layout: LayoutLike, distance: Any) -> AnyTens
     if isinstance(source, CoordTensorType):
         assert isinstance(layout, Layout), "views of plain layouts are plain"
         return source.moved(layout, distance)
-    return shifted_type(source, layout, distance)
+    return infer_shifted_type(source, layout, distance)
 
 
-def shifted_type(tensor: TensorType, layout: LayoutLike, offset: Any) -> TensorType:
+def infer_shifted_type(tensor: TensorType, layout: LayoutLike, offset: Any) -> TensorType:
     """The type of `tensor` seen through `layout` from `offset` elements on.
 
     `offset` is an integer or `Unknown`. The pointer of a plain tensor moves by the offset, which may lower its

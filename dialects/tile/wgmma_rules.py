@@ -13,7 +13,7 @@ from ...layout.algebra.unknown import divisor
 from ...layout.atoms.instructions import WgMma
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import registers
-from ...layout.atoms.wgmma_smem import UNIT, MatrixDescriptor, operand_align, operand_descriptor, operand_swizzle
+from ...layout.atoms.wgmma_smem import UNIT, MatrixDescriptor, find_operand_swizzle, operand_align, operand_descriptor
 from ..kernel import kernel_of
 from .types import TensorType
 
@@ -45,7 +45,7 @@ def check_shared(atom: MmaAtom, operand: str, tensor: TensorType, layout: Layout
     Raises `LayoutError`: E0315 for another layout, E0312 for another alignment.
     """
     _ = descriptor_of(atom, operand, layout[0])
-    bits = operand_swizzle(layout, tensor.element_bits)
+    bits = find_operand_swizzle(layout, tensor.element_bits)
     align, at = operand_align(bits), f"operand {operand} of {atom.name}"
     if tensor.align.data % align:
         swizzle = f", as the hardware swizzles {64 << bits >> 2} bytes by bits of the address" if bits else ""

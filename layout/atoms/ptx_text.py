@@ -90,7 +90,7 @@ def copy_text(instruction: CopyInstruction, sign: str = "%") -> str:
             assert_never(instruction)
 
 
-def wgmma_text(
+def write_wgmma(
     instruction: WgMma, d: int, first: int, a: int, scale_d: str, signs: tuple[int, int] = (1, 1), sign: str = "$"
 ) -> str:
     """A wgmma.mma_async with its operands by number: `d` registers from 0 on, and from number `first` on `a` registers,

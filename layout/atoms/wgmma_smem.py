@@ -48,7 +48,7 @@ def wgmma_smem_atom(major: str, mode: str, val_bits: int) -> Any:
     return recast_layout(compose_parts(Swizzle(bits, 7, 3), 0, outer), 1, val_bits)
 
 
-def widest_mode(extent: int, val_bits: int) -> str:
+def find_widest_mode(extent: int, val_bits: int) -> str:
     """The swizzling mode of the longest rows that divide `extent` elements of the contiguous mode. Raises `LayoutError`
     (E0213) where none does.
     """
@@ -128,7 +128,7 @@ def make_matrix_descriptor(
     return MatrixDescriptor.of(address >> 4, leading, stride, swizzle_bits)
 
 
-def operand_swizzle(layout: LayoutLike, val_bits: int) -> int:
+def find_operand_swizzle(layout: LayoutLike, val_bits: int) -> int:
     """The bits, 0 to 3, that the swizzle of a tensor in shared memory xors, of elements of `val_bits` bits.
 
     Raises `LayoutError` (E0315) for a swizzle that wgmma does not have.
@@ -158,7 +158,9 @@ def operand_descriptor(layout: LayoutLike, val_bits: int, major: str, address: i
 
     Raises `LayoutError` (E0315) if no descriptor describes the layout.
     """
-    return make_matrix_descriptor(plain_layout(layout), operand_swizzle(layout, val_bits), val_bits, major, address)
+    return make_matrix_descriptor(
+        plain_layout(layout), find_operand_swizzle(layout, val_bits), val_bits, major, address
+    )
 
 
 def _not_canonical(layout: Layout, swizzle_bits: int, major: str) -> LayoutError:

@@ -88,7 +88,7 @@ def _rgb(hue: float, step: int) -> str:
     return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
-def index_table(layout: LayoutLike) -> Table:
+def make_index_table(layout: LayoutLike) -> Table:
     """The index of each coordinate of a static layout: a row for each of mode 0, the further modes across.
 
     Cells of one index share a colour. LayoutError where the layout is not static (E0207) or too large to draw
@@ -112,41 +112,43 @@ def tables(x: Drawn) -> tuple[Table, ...]:
         case TiledCopy():
             return thread_value_tables(x)
         case CopyAtom():
-            return atom_tables(x)
+            return make_atom_tables(x)
         case TiledMma():
             return operand_tables(x)
         case MmaAtom():
             return operand_tables(make_tiled_mma(x))
         case _:
-            return (index_table(x),)
+            return (make_index_table(x),)
 
 
-def atom_tables(atom: CopyAtom) -> tuple[Table, Table]:
+def make_atom_tables(atom: CopyAtom) -> tuple[Table, Table]:
     """Who reads each value that a copy atom moves, and who writes it: a row for what a thread reads.
 
-    LayoutError as `thread_value_table` says.
+    LayoutError as `make_thread_value_table` says.
     """
     values = atom.src[1].size
     places = make_layout((cosize(atom.ref) // values, values), (values, 1))
     shape = places.shape
     to_tile = right_inverse(places)
     return (
-        thread_value_table(f"{atom.name}: source", composition(to_tile, atom.src), shape),
-        thread_value_table(f"{atom.name}: destination", composition(to_tile, atom.dst), shape),
+        make_thread_value_table(f"{atom.name}: source", composition(to_tile, atom.src), shape),
+        make_thread_value_table(f"{atom.name}: destination", composition(to_tile, atom.dst), shape),
     )
 
 
 def thread_value_tables(copy: TiledCopy) -> tuple[Table, Table]:
-    """Who reads each place of the tile, and who writes it. LayoutError as `thread_value_table` says."""
+    """Who reads each place of the tile, and who writes it. LayoutError as `make_thread_value_table` says."""
     shape = tile_shape(copy.tiler)
     return (
-        thread_value_table("source", copy.get_layoutS_TV(), shape),
-        thread_value_table("destination", copy.get_layoutD_TV(), shape),
+        make_thread_value_table("source", copy.get_layoutS_TV(), shape),
+        make_thread_value_table("destination", copy.get_layoutD_TV(), shape),
     )
 
 
 def operand_tables(mma: TiledMma) -> tuple[Table, Table, Table]:
-    """Who has each element of the tiles of A (M,K), B (N,K) and C (M,N). LayoutError as `thread_value_table` says."""
+    """Who has each element of the tiles of A (M,K), B (N,K) and C (M,N). LayoutError as `make_thread_value_table`
+    says.
+    """
     m, n, k = mma.tile_shape
     a, b, c = ("A", (m, k)), ("B", (n, k)), ("C", (m, n))
     return _operand(mma, *a), _operand(mma, *b), _operand(mma, *c)
@@ -154,10 +156,10 @@ def operand_tables(mma: TiledMma) -> tuple[Table, Table, Table]:
 
 def _operand(mma: TiledMma, operand: str, shape: tuple[int, int]) -> Table:
     threads = mma.thr_layout_vmnk
-    return thread_value_table(operand, mma.layout_tv(operand), shape, {threads(i) for i in range(mma.threads)})
+    return make_thread_value_table(operand, mma.layout_tv(operand), shape, {threads(i) for i in range(mma.threads)})
 
 
-def thread_value_table(
+def make_thread_value_table(
     title: str, layout_tv: Layout, shape: Any = None, taking_part: Container[int] | None = None
 ) -> Table:
     """Who has each place of a tile of `shape`, where `layout_tv` maps (thread, value) to a place.
@@ -231,7 +233,7 @@ def _check_size(cells: int) -> None:
         )
 
 
-def text_table(table: Table, *, colour: bool = False) -> str:
+def make_text_table(table: Table, *, colour: bool = False) -> str:
     """The table in characters, with coordinates at the edges, ending in a newline.
 
     With `colour`, cells have the colours of the SVG, by the escape sequences of terminals (ISO 8613-6).

@@ -51,17 +51,17 @@ def picture(x: Drawn) -> Picture:
     """The picture of a layout, a tiled copy, a tiled MMA, or an atom. LayoutError as `drawings.tables` says."""
     match x:
         case MmaAtom():
-            return mma_picture(make_tiled_mma(x))
+            return draw_mma(make_tiled_mma(x))
         case TiledMma():
-            return mma_picture(x)
+            return draw_mma(x)
         case TiledCopy():
             tile = "x".join(map(str, tile_shape(x.tiler)))
-            return tables_picture(tables(x), f"{x.atom.name}: {tile}, {_crew(x.threads)}")
+            return draw_tables(tables(x), f"{x.atom.name}: {tile}, {_crew(x.threads)}")
         case _:
-            return tables_picture(tables(x))
+            return draw_tables(tables(x))
 
 
-def tables_picture(tables: Sequence[Table], heading: str = "") -> Picture:
+def draw_tables(tables: Sequence[Table], heading: str = "") -> Picture:
     """Tables side by side, each below its title and above its captions, and all of them below a heading."""
     grids = [_grid_of(_turned(table)) for table in tables]
     widths = [_block_width(grid) for grid in grids]
@@ -78,10 +78,10 @@ def tables_picture(tables: Sequence[Table], heading: str = "") -> Picture:
     return Picture(title, width + 2 * _MARGIN, bottom + _MARGIN, tuple(parts))
 
 
-def mma_picture(mma: TiledMma) -> Picture:
+def draw_mma(mma: TiledMma) -> Picture:
     """Who has each element of the tiles of A, B (as K x N) and C of one tiled MMA: T over V, in square cells.
 
-    LayoutError as `drawings.thread_value_table` says.
+    LayoutError as `drawings.make_thread_value_table` says.
     """
     a, b, c = operand_tables(mma)
     b = replace(b, rows=_transposed(b.rows))

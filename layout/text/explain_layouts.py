@@ -28,10 +28,10 @@ def explain_coalesce(layout: Layout, profile: Tree = None) -> Explanation:
             for inside in [explain_coalesce(layout[i], part)]
         ]
         return Explanation("coalesce", (layout, profile), tuple(steps), result)
-    return Explanation("coalesce", (layout,), tuple(_coalesce_steps(layout)), result)
+    return Explanation("coalesce", (layout,), tuple(_list_coalesce_steps(layout)), result)
 
 
-def _coalesce_steps(layout: Layout) -> Iterator[Step]:
+def _list_coalesce_steps(layout: Layout) -> Iterator[Step]:
     before = layout
     modes = list(zip(leaves(layout.shape), leaves(layout.stride), strict=True))
     if any(isinstance(s, tuple) for s in wrap(layout.shape)):
@@ -62,10 +62,10 @@ def explain_complement(layout: Layout, cotarget: Any = None) -> Explanation:
     """Explains `complement`."""
     result = complement(layout, cotarget)
     arguments = (layout,) if cotarget is None else (layout, cotarget)
-    return Explanation("complement", arguments, tuple(_complement_steps(layout, cotarget, result)), result)
+    return Explanation("complement", arguments, tuple(_list_complement_steps(layout, cotarget, result)), result)
 
 
-def _complement_steps(layout: Layout, cotarget: Any, result: Layout) -> Iterator[Step]:
+def _list_complement_steps(layout: Layout, cotarget: Any, result: Layout) -> Iterator[Step]:
     plain: Layout = filter_layout(layout)
     if plain != layout:
         text = f"modes of stride 0 or extent 1 add no index, and neighbours merge: {plain}"
@@ -112,7 +112,7 @@ def explain_composition(a: Layout, b: Tiler) -> Explanation:
     if b is None:
         steps = [Step("keep", "an underscore keeps everything", Agree((result,), (a,), a.size))]
     else:
-        steps = list(_composition_steps(a, _layout(b), result))
+        steps = list(_list_composition_steps(a, _layout(b), result))
     return Explanation("composition", (a, b), tuple(steps), result)
 
 
@@ -121,7 +121,7 @@ def _layout(tile: Any) -> Layout:
     return tile if isinstance(tile, Layout) else Layout(tile, 1)
 
 
-def _composition_steps(a: Layout, b: Layout, result: Layout) -> Iterator[Step]:
+def _list_composition_steps(a: Layout, b: Layout, result: Layout) -> Iterator[Step]:
     plain: Layout = coalesce(a)
     if plain != a:
         inside = explain_coalesce(a)
@@ -156,10 +156,10 @@ def _walk(a: Layout, plain: Layout, right: Layout, part: Layout) -> Iterator[Ste
 def explain_right_inverse(layout: Layout) -> Explanation:
     """Explains `right_inverse`."""
     result: Layout = right_inverse(layout)
-    return Explanation("right_inverse", (layout,), tuple(_right_inverse_steps(layout, result)), result)
+    return Explanation("right_inverse", (layout,), tuple(_list_right_inverse_steps(layout, result)), result)
 
 
-def _right_inverse_steps(layout: Layout, result: Layout) -> Iterator[Step]:
+def _list_right_inverse_steps(layout: Layout, result: Layout) -> Iterator[Step]:
     index = 1
     for n, step in zip(leaves(result.shape), leaves(result.stride), strict=True):
         if n > 1:
@@ -177,10 +177,10 @@ def _right_inverse_steps(layout: Layout, result: Layout) -> Iterator[Step]:
 def explain_left_inverse(layout: Layout) -> Explanation:
     """Explains `left_inverse`."""
     result: Layout = left_inverse(layout)
-    return Explanation("left_inverse", (layout,), tuple(_left_inverse_steps(layout, result)), result)
+    return Explanation("left_inverse", (layout,), tuple(_list_left_inverse_steps(layout, result)), result)
 
 
-def _left_inverse_steps(layout: Layout, result: Layout) -> Iterator[Step]:
+def _list_left_inverse_steps(layout: Layout, result: Layout) -> Iterator[Step]:
     plain: Layout = coalesce(layout)
     if plain != layout:
         text = f"the layout as a function of integers is {plain}"

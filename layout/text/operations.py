@@ -167,12 +167,12 @@ def _operations() -> Iterator[tuple[str, Operation]]:
     yield "tile_to_shape", Operation(algebra.tile_to_shape, (LAYOUT, SHAPE, STRIDE), 1)
     for name in ("max_common_layout", "max_common_vector"):
         yield name, Operation(getattr(algebra, name), (LAYOUT, LAYOUT))
-    yield from _mode_operations()
-    yield from _coordinate_operations()
-    yield from _tiled_operations()
+    yield from _list_mode_operations()
+    yield from _list_coordinate_operations()
+    yield from _list_tiled_operations()
 
 
-def _mode_operations() -> Iterator[tuple[str, Operation]]:
+def _list_mode_operations() -> Iterator[tuple[str, Operation]]:
     yield "unflatten", Operation(algebra.unflatten, (LAYOUT, PROFILE))
     for name in ("append", "prepend"):
         yield name, Operation(getattr(algebra, name), (LAYOUT, INTEGER, PLAIN), 1)
@@ -188,7 +188,7 @@ def _mode_operations() -> Iterator[tuple[str, Operation]]:
     yield "recast_layout", Operation(algebra.recast_layout, (LAYOUT, INTEGER, INTEGER))
 
 
-def _coordinate_operations() -> Iterator[tuple[str, Operation]]:
+def _list_coordinate_operations() -> Iterator[tuple[str, Operation]]:
     yield "slice", Operation(algebra.slice_, (COORD, LAYOUT))
     yield "dice", Operation(algebra.dice, (COORD, LAYOUT))
     yield "slice_and_offset", Operation(algebra.slice_and_offset, (COORD, LAYOUT))
@@ -214,7 +214,7 @@ def _of_shapes(f: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     return lambda a, b: f(_shape(a), _shape(b))
 
 
-def _tiled_operations() -> Iterator[tuple[str, Operation]]:
+def _list_tiled_operations() -> Iterator[tuple[str, Operation]]:
     for tile in (local_tile, inner_partition, outer_partition):
         kinds = (LAYOUT, TILER, COORD)
         projected = tile is local_tile

@@ -30,7 +30,7 @@ def wavefronts(addresses: Sequence[int], lanes: Sequence[int], width: int) -> tu
     return total, len(served)
 
 
-def worst_bank(addresses: Sequence[int], lanes: Sequence[int], width: int) -> tuple[int, int, list[int]]:
+def find_worst_bank(addresses: Sequence[int], lanes: Sequence[int], width: int) -> tuple[int, int, list[int]]:
     """The bank that holds up an access the longest: the words of it that are wanted together, its number, and for each
     of these words the first lane that wants it.
     """

@@ -18,7 +18,7 @@ Path = tuple[int, ...]
 """A mode of a tensor, the outermost index first."""
 
 
-def box_of(gmem: Layout, to_mode: Layout, val_bits: int, bits: int, row: int = MAX_BOX) -> Layout:
+def compute_box(gmem: Layout, to_mode: Layout, val_bits: int, bits: int, row: int = MAX_BOX) -> Layout:
     """The extents of the box in elements of `bits` bits, and the modes of `gmem`, as basis strides: a mode for each
     dimension of the map, innermost first.
 

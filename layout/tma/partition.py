@@ -48,7 +48,7 @@ def by_instructions(copy: TmaCopy, tile: Layout, tensor: LayoutLike) -> LayoutLi
     return coalesce(composition(tensor, (by_instruction, *(None,) * (len(tensor) - 1))), ((1, 1),))
 
 
-def multicast_mask(blocks: Layout, coord: Coord, modes: tuple[int, ...] = ()) -> Any:
+def compute_multicast_mask(blocks: Layout, coord: Coord, modes: tuple[int, ...] = ()) -> Any:
     """The mask of the block at `coord` of a cluster and of those beside it along `modes`: bit i stands for rank i (PTX
     ISA, cp.async.bulk.tensor). The coordinate may be dynamic.
 

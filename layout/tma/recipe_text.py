@@ -28,7 +28,7 @@ def parse_recipe(text: str) -> MapRecipe:
     return _RecipeParser(text).whole(_RecipeParser.recipe)
 
 
-def recipe_text(recipe: MapRecipe) -> str:
+def print_recipe(recipe: MapRecipe) -> str:
     """The text of a recipe, which `parse_recipe` reads."""
     parts = [recipe.element.name, recipe.tensor]
     if recipe.offset != 0:

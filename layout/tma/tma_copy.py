@@ -18,7 +18,7 @@ from ..algebra.swizzle import Swizzle
 from ..atoms.instructions import TensorCopy
 from ..atoms.tensor_copy import tensor_copy_atom
 from ..tiling.tiled_copy import TiledCopy
-from .box import Path, at_path, box_of, unit_bases
+from .box import Path, at_path, compute_box, unit_bases
 from .tensor_map import MAX_BOX, SHARED_ALIGNMENT, UNIT, TensorMap
 
 _SHARED = "the stride of a mode that shares a dimension of the map"
@@ -188,7 +188,7 @@ def make_tma_copy(
         raise LayoutError(Code.TMA_BOX, problem, "give shared memory the shape of the tile")
     order: Layout = right_inverse(outer)
     row = min((8 * UNIT << swizzle_bits) // bits, MAX_BOX) if swizzle_bits else MAX_BOX
-    basis = box_of(gmem, composition(to_gmem, order), val_bits, bits, row)
+    basis = compute_box(gmem, composition(to_gmem, order), val_bits, bits, row)
     values = basis.size * bits // val_bits
     atom = tensor_copy_atom(instruction, values * val_bits).with_value_bits(val_bits)
     places: Layout = tile_to_shape(join([composition(order, values)]), outer.size)

@@ -121,7 +121,7 @@ def _costs(op: Operation, where: _Addressed, warps: list[WarpValues]) -> MemoryA
         if address is None or address.bits < ADDRESS_BITS[space] or (address.mask | address.step) % width:
             return MemoryAccess(op, space, width, unknown=_ADDRESS_UNKNOWN)
         if lanes:
-            counts = _transactions(space, address, lanes, width)
+            counts = _count_transactions(space, address, lanes, width)
             if counts is None:
                 return MemoryAccess(op, space, width, unknown=_ADDRESS_UNKNOWN)
             used, total, most, least = used + 1, total + counts[0], most + counts[1], least + counts[2]
@@ -142,7 +142,7 @@ def _active(op: Operation, where: _Addressed, warp: WarpValues) -> tuple[int, ..
     return tuple(lane for lane in lanes if size.known[lane]) if size.is_exact else lanes
 
 
-def _transactions(
+def _count_transactions(
     space: StateSpace, address: LaneValue, lanes: tuple[int, ...], width: int
 ) -> tuple[int, int, int] | None:
     """The fewest and the most transactions that an access can need, and the least for so many bytes; None where that is

@@ -87,7 +87,7 @@ class Sums(Memoised[Sum]):
 
     def alignment(self, address: AddressSum) -> int:
         """The largest number of bytes known to divide an address."""
-        return gcd(_base_align(address.base), self.divisor(address.offset))
+        return gcd(_find_base_align(address.base), self.divisor(address.offset))
 
     def divisor(self, sum: Sum) -> int:
         """The largest number known to divide a sum; 0 for the constant 0."""
@@ -145,14 +145,14 @@ def _power_of_two(number: int) -> int:
     return number & -number
 
 
-def _base_align(base: SSAValue) -> int:
+def _find_base_align(base: SSAValue) -> int:
     match base.owner:
         case SmemAllocOp() | LocalAllocOp():
             return base.owner.align.value.data
         case arith.SelectOp(lhs=ours, rhs=theirs):
-            return gcd(_base_align(ours), _base_align(theirs))
+            return gcd(_find_base_align(ours), _find_base_align(theirs))
         case MapaOp(ptr=own):
-            return _base_align(own)
+            return _find_base_align(own)
         case IntToPtrOp(align=align):
             return align.value.data
         case Block() as block if isinstance(entry := block.parent_op(), EntryOp):

@@ -61,7 +61,7 @@ def body_copies(loop: scf.ForOp) -> int:
     return copies
 
 
-def malformed_hint(op: Operation) -> str | None:
+def find_malformed_hint(op: Operation) -> str | None:
     """The problem with the hint of an operation; None for a valid one."""
     hint = op.attributes.get(UNROLL)
     if hint is None:

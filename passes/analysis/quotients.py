@@ -206,7 +206,7 @@ def _part(value: SSAValue) -> _Part | None:
             return None
 
 
-def in_quotients(sum: Sum, bits: int) -> Sum:
+def write_in_quotients(sum: Sum, bits: int) -> Sum:
     """The same without remainders."""
     total = Sum()
     for product, coefficient in sum.items():
@@ -224,7 +224,7 @@ def in_quotients(sum: Sum, bits: int) -> Sum:
     return total.reduced(bits)
 
 
-def in_digits(quotients: Sum, bits: int) -> Sum:
+def write_in_digits(quotients: Sum, bits: int) -> Sum:
     """The same with a remainder for each quotient that is followed by another one of the same number."""
     total = Sum()
     rest = Sum(quotients)

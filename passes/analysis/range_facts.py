@@ -18,7 +18,7 @@ MOST_ENDS = 16
 """The most places at which a range in a loop is tried to end."""
 
 
-def restricted(known: Range, predicate: int, other: Range, *, left: bool, holds: bool) -> Range:
+def restrict_ranges(known: Range, predicate: int, other: Range, *, left: bool, holds: bool) -> Range:
     """The range of a value that is compared with one in the range `other`, being its left operand or its right one,
     where the comparison holds or where it does not.
     """

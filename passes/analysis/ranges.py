@@ -16,7 +16,7 @@ from ...dialects.kernel import KernelOp
 from ...dialects.ptx import SregOp
 from .integer_values import constant_of, int_width
 from .memoised import Memoised
-from .range_facts import ends_in, grows_by, restricted
+from .range_facts import ends_in, grows_by, restrict_ranges
 
 FULL: Range = limits(64)
 """The range of any 64-bit integer."""
@@ -114,7 +114,7 @@ class Ranges(Memoised[Range]):
             return known
         left = value is compared.lhs
         other = self.of(compared.rhs if left else compared.lhs)
-        return restricted(known, compared.predicate.value.data, other, left=left, holds=holds)
+        return restrict_ranges(known, compared.predicate.value.data, other, left=left, holds=holds)
 
     def _branches(self, op: scf.IfOp, index: int) -> Range:
         ranges: list[Range] = []

@@ -50,7 +50,7 @@ def choose_vector(
     """
     layouts = (src.layout.data, dst.layout.data) if computed is None else computed
     like = (*layouts, *(() if pred is None else (pred,)))
-    order = _adjacent_order(plain_layout(layouts[0]), plain_layout(layouts[1]))
+    order = _find_adjacent_order(plain_layout(layouts[0]), plain_layout(layouts[1]))
     refusals: list[_RefusedError] = []
     count = min(max_bits, MAX_BITS) // src.element_bits
     while count > 1:
@@ -87,7 +87,7 @@ def _reasons(refusals: list[_RefusedError]) -> str:
     return "".join(f"; {refusal}" for refusal in chosen)
 
 
-def _adjacent_order(src: Layout, dst: Layout) -> Layout:
+def _find_adjacent_order(src: Layout, dst: Layout) -> Layout:
     """The coordinates that are adjacent in both layouts, in memory order, as a layout into the common domain."""
     inverse = coalesce(right_inverse(src))
     shapes, strides = tuple(leaves(inverse.shape)), tuple(leaves(inverse.stride))

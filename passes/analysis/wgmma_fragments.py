@@ -121,7 +121,7 @@ class WarpgroupFragments:
     running: Mapping[WgmmaMmaAsyncOp, Fragments] = field(default_factory=dict[WgmmaMmaAsyncOp, Fragments])
 
 
-def warpgroup_fragments(entry: EntryOp) -> WarpgroupFragments:
+def find_warpgroup_fragments(entry: EntryOp) -> WarpgroupFragments:
     """The fragments of a kernel that instructions of warpgroups use.
 
     LoweringError (E2201) for registers of a multiplication that are not in a fragment of the kernel.
@@ -146,13 +146,13 @@ def _in_order(fragments: Fragments, order: Mapping[Operation, int]) -> list[Frag
 def fragments_of(op: WgmmaMmaAsyncOp) -> Fragments:
     """The fragments with the registers of a multiplication. LoweringError (E2201) where they are in none."""
     d, a, *_ = op.atom.types
-    accumulators = Fragment(_alloc_of(op, op.d), BY_PTX[d])
+    accumulators = Fragment(_find_alloc(op, op.d), BY_PTX[d])
     if op.instruction.a_space == "smem":
         return frozenset((accumulators,))
-    return frozenset((accumulators, Fragment(_alloc_of(op, op.a), BY_PTX[a])))
+    return frozenset((accumulators, Fragment(_find_alloc(op, op.a), BY_PTX[a])))
 
 
-def _alloc_of(op: WgmmaMmaAsyncOp, pointer: SSAValue) -> LocalAllocOp:
+def _find_alloc(op: WgmmaMmaAsyncOp, pointer: SSAValue) -> LocalAllocOp:
     owner = pointer.owner
     while isinstance(owner, PtrAddOp):
         owner = owner.ptr.owner

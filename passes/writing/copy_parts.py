@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 from ...dialects.cute import CoordAttr, LayoutAttr
 from ...dialects.cute.values import integers
 from ...dialects.tile import Crd2IdxOp, TensorType, ViewOp
-from ...dialects.tile.view_base import shifted_type
+from ...dialects.tile.view_base import infer_shifted_type
 from ...layout.algebra.core import Layout, LayoutLike, plain_layout
 from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.unknown import Unknown
@@ -35,7 +35,7 @@ def part_of(
     if type.is_swizzled:
         view = type.with_layout(with_outer(type.layout.data, part, distance))
     else:
-        view = shifted_type(type, part, distance)
+        view = infer_shifted_type(type, part, distance)
     if offset is None and view == type:
         return tensor
     return emitter.value(ViewOp(tensor, offset, view, scalars_for(emitter, part, values)))

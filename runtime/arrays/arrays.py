@@ -11,7 +11,7 @@ from typing import Any
 from ...base.element_types import ElementType
 from ..errors import argument_error
 from .array import HOST, NOWHERE, Array, ArrayError, row_major
-from .dlpack import dlpack_array
+from .dlpack import read_dlpack
 from .elements import BY_LIBRARY_NAME, BY_TYPESTR, ELEMENTS_HINT
 
 _META_ADDRESS = 1 << 8
@@ -75,7 +75,7 @@ def reader_of(x: Any) -> Callable[[Any], Array]:
     if getattr(x, "__array_interface__", None) is not None:
         return _host
     if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
-        return dlpack_array
+        return read_dlpack
     if getattr(x, "__cuda_array_interface__", None) is None:
         raise ArrayError(f"is not an array but a {type(x).__name__}", "pass an array of torch, CuPy, JAX or NumPy")
     return _cuda

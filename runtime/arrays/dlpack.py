@@ -25,7 +25,7 @@ _pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char
 _has_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
 
 
-def dlpack_array(array: Any) -> Array:
+def read_dlpack(array: Any) -> Array:
     """The contents of an array's capsule. The array must outlive its use, as it does during a launch.
 
     Of the host's arrays it is known whether they are read-only; those whose library does not say so count as read-only,

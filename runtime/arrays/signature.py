@@ -113,7 +113,7 @@ def dynamic(
     return Marked(array, Dynamic(modes=modes, divisibility=divisibility, align=align, width=width))
 
 
-def array_spec(name: str, array: Array, rule: Dynamic | None = None) -> ArraySpec:
+def infer_array_spec(name: str, array: Array, rule: Dynamic | None = None) -> ArraySpec:
     """The type of the parameter that an array is given to. LaunchError (E3106), which names the argument, for one that
     breaks a promise of the rule.
     """
@@ -147,8 +147,8 @@ def array_spec(name: str, array: Array, rule: Dynamic | None = None) -> ArraySpe
 
 
 def fitting(spec: ArraySpec, rule: Dynamic, itemsize: int, extents: Sequence[str], strides: Sequence[str]) -> list[str]:
-    """When an array has the type `spec`, which `array_spec` has made of another: conditions in Python on its extents
-    and strides, which have these names.
+    """When an array has the type `spec`, which `infer_array_spec` has made of another: conditions in Python on its
+    extents and strides, which have these names.
     """
     modes = range(len(extents)) if rule.modes is None else sorted(set(rule.modes))
     inside = [strides[mode] for mode in modes]

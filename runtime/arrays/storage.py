@@ -50,7 +50,7 @@ def storage_size(layout: LayoutLike) -> int:
     return int(cosize(layout))
 
 
-def logical_array(storage: NDArray[Any], layout: LayoutLike) -> NDArray[Any]:
+def read_logical_array(storage: NDArray[Any], layout: LayoutLike) -> NDArray[Any]:
     """The elements of `storage` as a logical array: a read-only view where every mode has one stride, else a
     copy.
 
@@ -69,7 +69,7 @@ def logical_array(storage: NDArray[Any], layout: LayoutLike) -> NDArray[Any]:
     return storage[element_indices(layout)]
 
 
-def logical_numbers(exact: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def read_logical_numbers(exact: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The storages of arguments that hold exact numbers as logical arrays, by their layouts."""
     layouts = {name: arguments[name].layout for name in exact}
     return {

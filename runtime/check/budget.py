@@ -27,7 +27,7 @@ def check_elements(shape: tuple[int, ...]) -> None:
         raise CostError(f"a result of shape {shape} has {prod(shape)} elements; at most {MAX_ELEMENTS} are accepted")
 
 
-def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+def infer_common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape that operands of these shapes have together, by NumPy's rule. UnfitError where they do not fit,
     CostError where it has more than MAX_ELEMENTS elements.
     """

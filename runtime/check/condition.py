@@ -95,7 +95,7 @@ def _compare(text: str, node: Expression, evaluator: Evaluator, rtol: float | No
         holds.size,
         rtol,
         atol,
-        None if holds.all() else _mismatch(left, right, ~holds),
+        None if holds.all() else _find_mismatch(left, right, ~holds),
         object in (left.dtype, right.dtype),
     )
 
@@ -136,7 +136,7 @@ def _doubles(array: Array) -> Array:
     return nearest(array) if array.dtype == object else array.astype(np.float64)
 
 
-def _mismatch(left: Array, right: Array, wrong: Array) -> Mismatch:
+def _find_mismatch(left: Array, right: Array, wrong: Array) -> Mismatch:
     first = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
     got, expected = _doubles(left[wrong]), _doubles(right[wrong])
     with np.errstate(all="ignore"):

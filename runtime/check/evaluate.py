@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ...base.errors import Code
 from ...dialects.run.expression import OPERATORS, Expression, ExpressionError, Near
-from .budget import CostError, UnfitError, common_shape
+from .budget import CostError, UnfitError, infer_common_shape
 from .dtypes import is_floating
 from .products import product
 
@@ -138,7 +138,7 @@ class Evaluator:
     def _binary(self, op: ast.operator | ast.cmpop, a: Expression, b: Expression) -> Value:
         left, right = self._operand(a), self._operand(b)
         left, right = _typed(left, right), _typed(right, left)
-        common_shape(np.shape(left), np.shape(right))
+        infer_common_shape(np.shape(left), np.shape(right))
         if isinstance(op, ast.Sub):
             left, right = _numbers(left), _numbers(right)
         integers = isinstance(left, int) and isinstance(right, int)

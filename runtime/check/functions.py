@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .budget import UnfitError, common_shape
+from .budget import UnfitError, infer_common_shape
 from .casts import CASTS
 from .dtypes import widened
 from .evaluate import Array, Function, Value
@@ -45,7 +45,7 @@ def _elementwise(summary: str, function: Callable[[Array], Any]) -> Function:
 def _pairwise(summary: str, function: Callable[[Array, Array], Any]) -> Function:
     def apply(a: Value, b: Value) -> Value:
         left, right = _array(a), _array(b)
-        common_shape(left.shape, right.shape)
+        infer_common_shape(left.shape, right.shape)
         return np.asanyarray(function(left, right))
 
     apply.__doc__ = summary
@@ -71,7 +71,7 @@ def broadcast_to(a: Value, shape: Value) -> Value:
     """The array repeated along new or unit modes."""
     sizes = _shape(shape)
     array = _array(a)
-    if common_shape(array.shape, sizes) != sizes:
+    if infer_common_shape(array.shape, sizes) != sizes:
         raise UnfitError(f"an array of shape {array.shape} does not repeat to the shape {sizes}")
     return np.broadcast_to(array, sizes)
 
@@ -104,7 +104,7 @@ def smallest(a: Value, axis: Value | None = None, keepdims: Value = 0) -> Value:
 def where(condition: Value, a: Value, b: Value) -> Value:
     """Elements of `a` where the condition holds, of `b` elsewhere."""
     chosen, left, right = _array(condition), _array(a), _array(b)
-    common_shape(chosen.shape, left.shape, right.shape)
+    infer_common_shape(chosen.shape, left.shape, right.shape)
     # a number takes the type of the array beside it, as in arithmetic
     left, right = (
         side.astype(other.dtype) if isinstance(value, int | float) and not isinstance(against, int | float) else side

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .budget import CostError, UnfitError, check_elements, common_shape
+from .budget import CostError, UnfitError, check_elements, infer_common_shape
 from .dtypes import widened
 
 MAX_PRODUCTS = 2**40
@@ -30,7 +30,7 @@ def product(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]
         raise UnfitError(
             f"'@' needs as many columns on the left as rows on the right, not {left.shape} and {right.shape}"
         )
-    batch = common_shape(left.shape[:-2], right.shape[:-2])
+    batch = infer_common_shape(left.shape[:-2], right.shape[:-2])
     check_elements((*batch, m, n))
     if prod(batch) * m * n * k > MAX_PRODUCTS:
         raise CostError(

@@ -77,7 +77,7 @@ class Artifact:
         return [kind for parameter in self.parameters for kind in parameter.kinds]
 
 
-def artifact_of(entry: "EntryOp", code: str | bytes, target: Target) -> Artifact:
+def make_artifact(entry: "EntryOp", code: str | bytes, target: Target) -> Artifact:
     """The artifact of a kernel of stage `instr`, whose code the compiler made for `target`.
 
     TilefoldError for a parameter of a type that a launch cannot pass.

@@ -12,7 +12,7 @@ from ...base.parameters import KindNamed, kind_named
 from ...base.target import Target
 from ...layout.algebra.core import Layout
 from ...layout.text.layouts import parse_layout, to_text
-from ...layout.tma.recipe_text import parse_recipe, recipe_text
+from ...layout.tma.recipe_text import parse_recipe, print_recipe
 from .artifact import Artifact, Parameter
 
 _LENGTHS = struct.Struct("<III")
@@ -67,7 +67,7 @@ def _record(artifact: Artifact) -> dict[str, Any]:
         "dynamic_shared": artifact.dynamic_shared,
         "cluster": artifact.cluster,
         "non_portable": artifact.non_portable,
-        "maps": [recipe_text(recipe) for recipe in artifact.maps],
+        "maps": [print_recipe(recipe) for recipe in artifact.maps],
         "parameters": [
             [p.name, p.kind.name, p.align, None if p.layout is None else to_text(p.layout)] for p in artifact.parameters
         ],

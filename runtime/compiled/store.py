@@ -22,7 +22,7 @@ from hashlib import blake2b
 from pathlib import Path
 from time import time
 
-from ..settings import CacheSettings, cache_settings
+from ..settings import CacheSettings, read_cache_settings
 
 _MAGIC = b"tilefold cache entry 1\n"
 _DIGEST = 16
@@ -204,7 +204,7 @@ class Store:
 
 def default_store() -> Store | None:
     """The store of this user, as the environment says; None where it is off. TilefoldError (E4003) for bad settings."""
-    return store_of(cache_settings())
+    return store_of(read_cache_settings())
 
 
 def store_of(settings: CacheSettings) -> Store | None:

@@ -13,20 +13,20 @@ from ...base.target import PORTABLE_CLUSTER
 from ..errors import Dim3, LaunchError
 from ..options import Cluster
 from .kernel import Kernel
-from .library import LaunchConfiguration, Library, native_attributes
+from .library import LaunchConfiguration, Library, make_native_attributes
 
 _INVALID_CLUSTER_SIZE = 912
 """CUDA_ERROR_INVALID_CLUSTER_SIZE"""
 
 
-def max_active_clusters(kernel: Kernel, library: Library, cluster: Dim3) -> int:
+def query_max_active_clusters(kernel: Kernel, library: Library, cluster: Dim3) -> int:
     """The clusters of this size, in blocks, that the kernel's device holds at a time; 0 where it can hold none.
 
     From then on the kernel may be launched in clusters that not every GPU has. CudaError where the driver fails.
     """
     known = kernel.clusters.get(cluster)
     if known is None:
-        attributes, count = native_attributes((Cluster(cluster),)), ctypes.c_int()
+        attributes, count = make_native_attributes((Cluster(cluster),)), ctypes.c_int()
         artifact, address = kernel.artifact, ctypes.addressof(attributes)
         asked = LaunchConfiguration(*cluster, *artifact.block, artifact.dynamic_shared, None, address, 1)
         handle = ctypes.c_void_p(kernel.handle)
@@ -43,7 +43,7 @@ def max_active_clusters(kernel: Kernel, library: Library, cluster: Dim3) -> int:
 
 def check_cluster(kernel: Kernel, library: Library, cluster: Dim3) -> None:
     """LaunchError (E3105) where the kernel's device cannot hold one cluster of this size."""
-    if cluster == (1, 1, 1) or max_active_clusters(kernel, library, cluster):
+    if cluster == (1, 1, 1) or query_max_active_clusters(kernel, library, cluster):
         return
     artifact = kernel.artifact
     message = (

@@ -13,7 +13,7 @@ from ...base.parameters import POINTER, Scalar
 from ..arrays.array import HOST, Array
 from ..arrays.arrays import array_of, is_array, is_numpy_scalar, is_torch, reader_of
 from ..arrays.constants import constant_key, is_exact
-from ..arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, array_spec, fitting
+from ..arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, fitting, infer_array_spec
 from ..arrays.torch_guards import tensor_check
 from ..compiled.artifact import Parameter
 
@@ -166,7 +166,7 @@ class Comparison:
         array = array_of(name, value)
         if array.device is HOST and not is_torch(value):
             return False
-        tensor = _Tensor(number, value, array, rule, array_spec(name, array, rule))
+        tensor = _Tensor(number, value, array, rule, infer_array_spec(name, array, rule))
         self._tensors.append(tensor)
         self.values += tensor.values
         return True

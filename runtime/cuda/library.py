@@ -32,7 +32,7 @@ class NativeAttribute(ctypes.Structure):
     _fields_ = (("id", ctypes.c_uint32), ("pad", ctypes.c_uint32), ("value", ctypes.c_uint32 * 16))
 
 
-def native_attributes(attributes: LaunchAttributes) -> "ctypes.Array[NativeAttribute]":
+def make_native_attributes(attributes: LaunchAttributes) -> "ctypes.Array[NativeAttribute]":
     """The attributes of a launch as the driver takes them."""
     native = (NativeAttribute * len(attributes))()
     for to, attribute in zip(native, attributes, strict=True):

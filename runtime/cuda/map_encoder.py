@@ -14,7 +14,7 @@ from ...base.parameters import TENSOR_MAP, Scalar
 from ...layout.tma.recipe import PROMOTIONS, MapRecipe, PlacedMap
 from ..compiled.artifact import Artifact, value_name
 from ..errors import LaunchError
-from ..tensor_maps import placed_map, value_words
+from ..tensor_maps import place_map, value_words
 from .driver import Driver
 from .library import Library
 
@@ -83,7 +83,7 @@ class MapEncoder:
     def _placed(self, recipe: MapRecipe, values: tuple[int, ...]) -> PlacedMap:
         words = {value_name(i): word for i, word in enumerate(value_words(self._artifact.parameters))}
         given = {value_name(place): self._signed(place, x) for place, x in zip(self.places, values, strict=True)}
-        return placed_map(recipe, given, words)
+        return place_map(recipe, given, words)
 
     def _signed(self, place: int, value: int) -> int:
         kind = self._artifact.kinds[place]

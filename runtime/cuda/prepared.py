@@ -18,7 +18,7 @@ from ..errors import dim3
 from ..options import LaunchAttributes
 from .clusters import check_cluster
 from .kernel import Kernel, check_launch
-from .library import LaunchConfiguration, Library, native_attributes
+from .library import LaunchConfiguration, Library, make_native_attributes
 from .map_encoder import MapEncoder
 from .packed_arguments import PackedArguments
 
@@ -69,7 +69,7 @@ class Frame:
         self.grid: Any = _UNPLACED
         self.stream = 0
         self.attributes: LaunchAttributes = ()
-        self._native = native_attributes(())
+        self._native = make_native_attributes(())
 
     def place(self, kernel: Kernel, grid: Any) -> None:
         """The grid of the next launches: one to three sizes, or what `grid_of` takes. LaunchError for one that no GPU
@@ -91,7 +91,7 @@ class Frame:
 
     def attach(self, attributes: LaunchAttributes) -> None:
         """The attributes of the next launches. Their grid must be placed again, since it depends on the cluster."""
-        self._native = native_attributes(attributes)
+        self._native = make_native_attributes(attributes)
         self._configuration.attributes = ctypes.addressof(self._native) if attributes else None
         self._configuration.attribute_count = len(attributes)
         self.attributes = attributes

@@ -23,7 +23,7 @@ from ..arrays.storage import storage_size
 from ..engine import Argument, TensorArgument, pack_argument
 from ..errors import LaunchError, argument_error
 from ..numpy_types import numpy_type
-from ..tensor_maps import placed_map, value_words
+from ..tensor_maps import place_map, value_words
 from .launch import MAP_BASE
 from .memory.arena import Allocation
 from .translate import Translator
@@ -121,7 +121,7 @@ def _bind_maps(kernel: EntryOp, t: Translator) -> None:
     words = dict(zip(names, value_words(kernel.parameters()), strict=False))
     for index, recipe in kernel.maps.items():
         t.constant(arguments[index], MAP_BASE + TENSOR_MAP.size * len(t.launch.maps))
-        t.launch.maps.append(placed_map(recipe, values, words))
+        t.launch.maps.append(place_map(recipe, values, words))
 
 
 def _scalars(name: str, layout: Layout, given: TensorArgument) -> list[int]:

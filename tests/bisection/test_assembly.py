@@ -9,7 +9,7 @@ from tilefold.base.errors import Code
 from tilefold.base.target import Target
 from tilefold.compiler.frontend.params import expand
 from tilefold.compiler.machine.assemble import AssembleError
-from tilefold.compiler.machine.nvdisasm import disassembled
+from tilefold.compiler.machine.nvdisasm import disassemble
 from tilefold.dialects.ptx import EntryOp
 
 import tilefold.bisection.assembly as module
@@ -42,7 +42,7 @@ def test_the_assembler_keeps_what_has_effects(name: str, arch: str) -> None:
 )
 def test_what_it_drops_is_named(operation: str, mnemonic: str) -> None:
     program, target = example("hgemm.cute"), Target("sm_80")
-    text = disassembled(program.cubin(target).code)
+    text = disassemble(program.cubin(target).code)
     (entry,) = program.entries(target)
     assert not dropped(entry, text)
     (line,) = dropped(entry, re.sub(rf"\b{operation}\b", "NOP", text))
@@ -63,7 +63,7 @@ def test_bisect_says_so(tmp_path: Path, capsys: Capture, monkeypatch: pytest.Mon
     def missing(code: bytes, home: str) -> str:
         raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, "nvdisasm is not installed")
 
-    monkeypatch.setattr(module, "disassembled", missing)
+    monkeypatch.setattr(module, "disassemble", missing)
     assert assembler_changes(example("tiled_copy.cute"), "kernels::tiled_copy", Target("sm_80")) == (
         "machine code is not compared: nvdisasm is not installed",
     )

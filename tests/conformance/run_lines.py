@@ -14,7 +14,7 @@ from filecheck.finput import FInput, InputRange
 from filecheck.matcher import Matcher
 from filecheck.options import parse_argv_options
 from filecheck.parser import Parser
-from tilefold.compiler.frontend.expectations import expectations
+from tilefold.compiler.frontend.expectations import find_expectations
 from tilefold.compiler.frontend.source import Source
 
 from tilefold.cli import main
@@ -94,7 +94,7 @@ def by_line(text: str) -> str:
     MLIR reports twice that types cannot be inferred; we say it once, in our own words.
     """
     seen: set[tuple[str, int | None]] = set()
-    announced = iter(expectations(Source("", text, text)))
+    announced = iter(find_expectations(Source("", text, text)))
     lines = text.split("\n")
     for number, line in enumerate(lines):
 

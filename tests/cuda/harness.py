@@ -6,7 +6,7 @@ from tilefold.compiler.emit import emit_llvm
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.compiler.machine.nvptx import compile_llvm
 from tilefold.dialects.ptx import EntryOp
-from tilefold.runtime.compiled.artifact import Artifact, artifact_of
+from tilefold.runtime.compiled.artifact import Artifact, make_artifact
 
 from tests.emit.harness import parse
 
@@ -16,4 +16,4 @@ def artifact(text: str, target: Target, *, cubin: bool = False) -> Artifact:
     module = parse(text)
     entry = next(op for op in module.walk() if isinstance(op, EntryOp))
     ptx = compile_llvm(emit_llvm(module, target), target)
-    return artifact_of(entry, assemble(ptx, target).code if cubin else ptx, target)
+    return make_artifact(entry, assemble(ptx, target).code if cubin else ptx, target)

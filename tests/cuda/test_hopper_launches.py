@@ -7,7 +7,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 from tilefold.runtime.compiled.artifact import Artifact
 from tilefold.runtime.cuda import CudaEngine
-from tilefold.runtime.cuda.clusters import max_active_clusters
+from tilefold.runtime.cuda.clusters import query_max_active_clusters
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.options import launch_attributes
 
@@ -72,7 +72,7 @@ def test_clusters_that_the_gpu_holds(engine: CudaEngine) -> None:
 def test_small_blocks_share_a_multiprocessor(engine: CudaEngine) -> None:
     prepared = engine.load(artifact(kernel(""), SM90A))
     few = cute.utils.HardwareInfo().get_max_active_clusters(2)
-    assert max_active_clusters(prepared.kernel, prepared.library, (2, 1, 1)) > few
+    assert query_max_active_clusters(prepared.kernel, prepared.library, (2, 1, 1)) > few
 
 
 @pytest.mark.parametrize("size", [2, 4, 8, 16])

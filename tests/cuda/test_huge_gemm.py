@@ -8,7 +8,7 @@ from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig
 
 from tests.kernels.gemm_variants import HOPPER, Parameters, gemm
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 LARGE_D: Parameters = {"M": 65664, "N": 32768, "K": 64, "STAGES": 2}
 LARGE_A: Parameters = {"M": 33554560, "N": 128, "K": 64, "STAGES": 2, "TILE_N": 128}
@@ -64,7 +64,7 @@ def test_every_element_of_a_product_of_huge_matrices(parameters: Parameters) -> 
     a, b = _matrix(torch, m, k), _matrix(torch, n, k)
     d = torch.full((m, n), float("nan"), device="cuda", dtype=torch.float16)
     found = gemm(parameters)
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     given = {"A": _as_batch(a), "B": _as_batch(b), "D": _as_batch(d), "alpha": 1.0}
     torch.cuda.synchronize()
     engine.launch(found.artifact(launch.kernel, engine.driver.target), LaunchConfig(launch.grid, launch.block), given)

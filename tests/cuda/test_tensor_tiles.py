@@ -10,7 +10,7 @@ from tests.kernels.harness import MAX_BYTES, assert_checks_hold, program_of
 from tests.kernels.test_tensor_copies import CASES, MULTICAST, REDUCTIONS, text_of
 from tests.python.test_tensor_copies import pipelined, shared_by_two
 from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 pytestmark = pytest.mark.gpu
 TEXTS = {name: text_of(case) for name, case in CASES.items()} | {"multicast": MULTICAST} | REDUCTIONS
@@ -28,7 +28,7 @@ def engine() -> CudaEngine:
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_tiles_arrive(engine: CudaEngine, text: str) -> None:
     program = program_of(text)
-    (launch,) = launches_of(program.module, program.source, Changes())
+    (launch,) = read_launches(program.module, program.source, Changes())
     arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
     given = arguments.launchable()
     artifact = program.artifact(launch.kernel, engine.driver.target)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
-from tilefold.runtime.sim.atoms.mma import allowed_error
+from tilefold.runtime.sim.atoms.mma import compute_allowed_error
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 from tests import warp_specialised
@@ -65,7 +65,7 @@ def test_a_gpu_is_as_near_as_the_model_says(problem: Problem) -> None:
     given = problem.given(a, b)
     got, model = _computed(problem, given, _gpu()), _computed(problem, given, SimEngine())
     magnitude = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64)).T
-    allowed = problem.blocks * allowed_error(problem.atom, magnitude)
+    allowed = problem.blocks * compute_allowed_error(problem.atom, magnitude)
     far = np.abs(got.astype(np.float64) - model.astype(np.float64)) > allowed
     assert not far.any(), np.argwhere(far)[:4]
 

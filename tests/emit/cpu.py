@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tilefold.base.target import Target
-from tilefold.compiler.machine.nvptx import optimised
+from tilefold.compiler.machine.nvptx import optimise
 
 from tests.emit.cpu_library import REGISTERS
 from tests.emit.cpu_text import NotOnCpu, Retargeted, retargeted
@@ -71,7 +71,7 @@ def run_kernel(
     that does not run here: those on matrices and between the lanes of a warp. AssertionError where threads wait at
     different barriers, or memory around an array is written; reads out of bounds are not found.
     """
-    module = optimised(llvm_ir, target)
+    module = optimise(llvm_ir, target)
     parameters = [(str(each.type), str(each.name)) for each in module.get_function(name).arguments]
     text = _LINES.sub("", str(module))
     code = retargeted(text, name, parameters, _DYNAMIC_BYTES)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tilefold.base.target import Target
-from tilefold.compiler.cute_ir.llvm_dialect import llvm_text
+from tilefold.compiler.cute_ir.llvm_dialect import write_llvm
 from tilefold.compiler.machine.nvptx import compile_llvm
 from tilefold.dialects.gpu import ModuleOp
 
@@ -29,7 +29,7 @@ def ptx_of(body: str, args: str, arch: str, functions: str = "") -> str:
     )
     program = module.body.block.first_op
     assert isinstance(program, ModuleOp)
-    return compile_llvm(llvm_text(program, Target(arch)), Target(arch))
+    return compile_llvm(write_llvm(program, Target(arch)), Target(arch))
 
 
 ARGUMENTS = "%a: !llvm.ptr<1>, %b: !llvm.ptr<1>"

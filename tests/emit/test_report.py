@@ -9,7 +9,7 @@ import pytest
 from tilefold.base.errors import Code
 from tilefold.base.target import Target
 from tilefold.compiler.machine.assemble import AssembleError, assemble
-from tilefold.compiler.machine.cubin import code_sizes
+from tilefold.compiler.machine.cubin import read_code_sizes
 from tilefold.compiler.reports.kernel_report import count_instructions, make_report, print_report
 from tilefold.dialects.ptx import EntryOp
 
@@ -156,4 +156,4 @@ def test_refused_ptx_is_reported_with_its_line() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\x7fELF", b"\x7fELF\x02\x01" + bytes(58), b"\x7fELF\x02\x01" + b"\xff" * 100])
 def test_what_is_no_machine_code_has_no_sizes(data: bytes) -> None:
-    assert code_sizes(data) == {}
+    assert read_code_sizes(data) == {}

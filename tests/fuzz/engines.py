@@ -15,7 +15,7 @@ from tilefold.compiler.frontend.source import plain_source
 from tilefold.compiler.pass_runner import parse_passes
 from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, STAGES
 from tilefold.layout.algebra.scalars import scalars_of
-from tilefold.runtime.compiled.artifact import artifact_of
+from tilefold.runtime.compiled.artifact import make_artifact
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
@@ -163,7 +163,7 @@ def _given(program: Program, target: Target, problem: Problem, copies: Mapping[s
     """The values of the compiled kernel's parameters."""
     (entry,) = [each for each in program.entries(target) if each.sym_name.data == problem.kernel]
     values: list[Any] = []
-    for parameter in artifact_of(entry, "", target).parameters:
+    for parameter in make_artifact(entry, "", target).parameters:
         values.append(copies[parameter.name])
         tensor = problem.arguments[parameter.name]
         if isinstance(tensor, Tensor) and parameter.layout is not None:

@@ -17,7 +17,7 @@ from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 from tilefold.lowering import EXECUTABLE_STAGES, Program, load
 from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, Launch, launches_of
+from tilefold.running.launches import Changes, Launch, read_launches
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.cute"))
 STAGES = EXECUTABLE_STAGES
@@ -46,7 +46,7 @@ def changed_program(name: str, **changed: str) -> Program:
 def check_changed(name: str, stage: str, **changed: Any) -> None:
     """Runs an example of one launch with other parameters; its own checks compare the results."""
     found = changed_program(name, **{parameter: str(value) for parameter, value in changed.items()})
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     assert_checks_hold(launch, simulate(found, launch, stage).after)
 
 
@@ -59,7 +59,7 @@ def target_of(path: Path) -> Target:
 @cache
 def launches(path: Path) -> list[Launch]:
     """The launches of an example, in its order."""
-    return launches_of(program(path).module, program(path).source, Changes())
+    return read_launches(program(path).module, program(path).source, Changes())
 
 
 @cache

@@ -18,12 +18,12 @@ from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig
-from tilefold.runtime.sim.atoms.mma import DTYPES, allowed_error
+from tilefold.runtime.sim.atoms.mma import DTYPES, compute_allowed_error
 
 from tests.kernels.harness import MAX_BYTES, simulate
 from tilefold.lowering import Program, load
 from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, Launch, launches_of
+from tilefold.running.launches import Changes, Launch, read_launches
 
 MIXED = (
     "UniversalFMA<float,half_t>",
@@ -74,7 +74,7 @@ def probe(
     }  # fmt: skip
     text = expand(_SOURCE.read_text(), _SOURCE.name, {name: str(value) for name, value in values.items()})
     program = replace(load(text), target=target)
-    (launch,) = launches_of(program.module, program.source, Changes())
+    (launch,) = read_launches(program.module, program.source, Changes())
     return program, launch
 
 
@@ -96,7 +96,7 @@ def expected(atom: MmaAtom, values: dict[str, Any]) -> tuple[NDArray[Any], NDArr
         eps, smallest = _LAST[atom.types[0]]
         last = np.abs(product) * eps + smallest
         own = magnitude * (atom.shape[2] + 1) * 2.0**-53  # the error of NumPy's sum
-        return product, allowed_error(atom, magnitude) + last + own
+        return product, compute_allowed_error(atom, magnitude) + last + own
     wide = a[:, None, :], b[None, :, :]
     operation = atom.instruction.operation if isinstance(atom.instruction, MmaSync) else MmaOperation.MULTIPLY_ADD
     products = (

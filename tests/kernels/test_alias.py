@@ -6,7 +6,7 @@ import pytest
 from tilefold.base.errors import TilefoldError
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 # Each thread writes a word; after the barrier it reads the low half of its neighbour's.
 SHARED = """\
@@ -60,7 +60,7 @@ run.launch @kernels::@k grid(1) {
 
 def _run(text: str, stage: str) -> np.ndarray:
     program = program_of(text)
-    launch = launches_of(program.module, program.source, Changes())[0]
+    launch = read_launches(program.module, program.source, Changes())[0]
     return simulate(program, launch, stage).array("B")
 
 

@@ -16,7 +16,7 @@ from tilefold.runtime.engine import LaunchConfig
 from tests.kernels.harness import MAX_BYTES, STAGES, assert_checks_hold, example, simulate
 from tilefold.lowering import Program, load
 from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, Launch, launches_of
+from tilefold.running.launches import Changes, Launch, read_launches
 
 PATH = example("attention")
 
@@ -26,7 +26,7 @@ def attention(given: str) -> tuple[Program, Launch]:
     """The example with parameters, `S=64 D=128`, and its launch."""
     params = dict(each.split("=") for each in given.split())
     found = load(expand(PATH.read_text(), PATH.name, params))
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     return found, launch
 
 
@@ -67,7 +67,7 @@ def test_scores_may_be_large(given: str) -> None:
     """Differences of thousands: nearly all weight is on one key, and the exponential of a score itself is infinite."""
     found, _ = attention(one_head(f"S=48 {given}"))
     fills = {"Q": "normal(seed=0) * 20", "K": "normal(seed=1) * 20"}
-    (launch,) = launches_of(found.module, found.source, Changes(fills=fills))
+    (launch,) = read_launches(found.module, found.source, Changes(fills=fills))
     ran = simulate(found, launch, "instr")
     scores = np.einsum("sdhb,tdhb->st", *(np.asarray(ran.before[name], np.float64) for name in "QK")) / 8
     assert scores.max() > 1000

@@ -9,7 +9,7 @@ from tilefold.compiler.frontend.diagnostics import ProgramError
 
 from tests.kernels.harness import Ran, program_of, simulate
 from tilefold import cute
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 _KERNEL = """\
 !a = !tile.tensor<f32, gmem, align<16>, "(8,16):(16,1)">
@@ -36,7 +36,7 @@ _COPY = "tile.copy %copy, %s, %d\n"
 
 def _run(threads: str, body: str) -> Ran:
     found = program_of(_KERNEL.format(threads=threads, body=body))
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     return simulate(found, launch, "instr")
 
 

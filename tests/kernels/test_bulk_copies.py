@@ -14,7 +14,7 @@ from tests.passes.harness import check_pass
 from tests.passes.harness import kernel as in_kernel
 from tilefold.lowering import Program
 from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, Launch, launches_of
+from tilefold.running.launches import Changes, Launch, read_launches
 
 HOPPER = Target("sm_90a")
 
@@ -87,7 +87,7 @@ run.check "B == A"
 def made(case: Case) -> tuple[Program, Launch]:
     """The program of a case, and its launch."""
     program = program_of(text_of(case))
-    (launch,) = launches_of(program.module, program.source, Changes())
+    (launch,) = read_launches(program.module, program.source, Changes())
     return program, launch
 
 
@@ -106,7 +106,7 @@ def test_faults_name_the_copy_at_every_stage() -> None:
     """The destination is read while bytes may still come, at the line of the copy."""
     text = text_of(CASES["padded rows"]).replace("ptx.mbarrier.wait %bar, %even\n", "")
     program = program_of(text)
-    (launch,) = launches_of(program.module, program.source, Changes())
+    (launch,) = read_launches(program.module, program.source, Changes())
     said = r"bulk.store at test.cute:20:1.*bulk.load at test.cute:19:1 .* is still writing it"
     for stage in STAGES:
         with pytest.raises(SimulationError, match=said) as caught:

@@ -9,7 +9,7 @@ from tilefold.base.target import Target
 from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 _COPY = """\
 // param M = {m}
@@ -74,7 +74,7 @@ _BOUNDS = """\
 @pytest.mark.parametrize(("views", "m", "n"), [(_TILES, 100, 50), (_DIVIDED, 40, 16), (_TILES, 5, 3)])
 def test_what_lies_within_is_copied(views: str, m: int, n: int, stage: str) -> None:
     found = program_of(_COPY.format(m=m, n=n, views=views + _BOUNDS.format(m=m, n=n)))
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     ran = simulate(found, launch, stage)
     assert np.array_equal(ran.array("A"), ran.array("B"))
 
@@ -117,7 +117,7 @@ run.launch @m::@k grid(3) {
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_coordinate_is_where_its_element_is(stage: str) -> None:
     found = program_of(_NUMBERS)
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     i, j, k = np.indices((6, 4, 3))
     assert np.array_equal(simulate(found, launch, stage).array("A"), (i * 10 + j) * 10 + k)
 
@@ -131,7 +131,7 @@ def test_an_access_beyond_a_row_is_a_fault_although_its_address_is_not(shape: st
         ": !g =", ": !w ="
     )
     found = program_of(text)
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     if allowed:
         simulate(found, launch, "cute")
         return
@@ -162,7 +162,7 @@ run.launch @m::@k grid(1) {
 @pytest.mark.parametrize("stage", STAGES)
 def test_predicates_of_one_nested_mode(stage: str) -> None:
     found = program_of(_NESTED)
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     ran = simulate(found, launch, stage)
     copied = ran.array("A").copy()
     copied[0] = copied[:, 6:] = 0

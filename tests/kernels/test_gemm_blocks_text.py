@@ -13,7 +13,7 @@ from tilefold.compiler.frontend.diagnostics import ProgramError
 from tests.kernels.harness import STAGES, changed_program, check_changed, simulate
 from tests.ptxas import installed, needs_ptxas
 from tests.sass import instructions
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 SM90A = Target("sm_90a")
 SCALED, GROUPED = "gemm_fp8_scaled", "gemm_grouped"
@@ -47,7 +47,7 @@ def test_variants(name: str, changed: dict[str, Any]) -> None:
 def _run(name: str, fills: dict[str, str], **changed: str) -> dict[str, Any]:
     """The arguments of a variant after it has run with some of them filled by other expressions."""
     found = changed_program(name, **changed)
-    (launch,) = launches_of(found.module, found.source, Changes(fills=fills))
+    (launch,) = read_launches(found.module, found.source, Changes(fills=fills))
     return simulate(found, launch, "instr").after
 
 

@@ -13,13 +13,13 @@ from tilefold.runtime.engine import LaunchConfig
 from tests.kernels.gemm_variants import HOPPER, MEASURED, SIMULATED, Parameters, gemm, name_of
 from tests.kernels.harness import MAX_BYTES, STAGES, assert_checks_hold, simulate
 from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 
 @pytest.mark.parametrize("parameters", SIMULATED, ids=name_of)
 def test_every_stage_computes_what_numpy_does(parameters: Parameters) -> None:
     found = gemm(parameters)
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     for stage in STAGES:
         assert_checks_hold(launch, simulate(found, launch, stage).after)
 
@@ -50,7 +50,7 @@ def test_no_access_to_shared_memory_has_a_bank_conflict(ab: str, tile_k: int, ro
     rows = rows if majors == "MN" else 64
     sizes: Parameters = {"M": rows, "N": rows, "K": tile_k, "TILE_M": rows, "TILE_N": rows, "TILE_K": tile_k}
     found = gemm({**sizes, "WARPS_N": 2, "STAGES": 2, "AB": ab, "A_MAJOR": majors[0], "B_MAJOR": majors[1], "BETA": 1})
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     accesses = simulate(found, launch, "instr").result.counters.accesses
     shared = [access for access in accesses if access.space == "shared"]
     assert {access.kind for access in shared} >= {"async", "load", "store"}
@@ -168,7 +168,7 @@ def engine() -> CudaEngine:
 @pytest.mark.parametrize("parameters", MEASURED, ids=lambda p: ",".join(f"{n}={v}" for n, v in p.items()))
 def test_a_gpu_computes_what_numpy_does(engine: CudaEngine, parameters: Parameters) -> None:
     found = gemm(parameters)
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
     given = arguments.launchable()
     artifact = found.artifact(launch.kernel, engine.driver.target)
@@ -179,7 +179,7 @@ def test_a_gpu_computes_what_numpy_does(engine: CudaEngine, parameters: Paramete
 @pytest.mark.gpu
 def test_splits_of_k_are_added_in_one_order(engine: CudaEngine) -> None:
     found = gemm({"M": 256, "N": 512, "K": 4096, "SPLITS": 8, "OUT": "f32"})
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     artifact = found.artifact(launch.kernel, engine.driver.target)
     results: set[bytes] = set()
     for _ in range(5):

@@ -13,14 +13,14 @@ from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, assert_checks_hold, program_of, simulate
 from tilefold.lowering import Program
-from tilefold.running.launches import Changes, Launch, launches_of
+from tilefold.running.launches import Changes, Launch, read_launches
 
 
 @cache
 def launch_of(text: str) -> tuple[Program, Launch]:
     """A program and its only launch."""
     found = program_of(text)
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     return found, launch
 
 

@@ -15,7 +15,7 @@ from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tests.kernels.harness import MAX_BYTES, STAGES, TARGET, program_of, simulate
 from tilefold.lowering import Program, load
 from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, Launch, launches_of
+from tilefold.running.launches import Changes, Launch, read_launches
 
 SOURCE = Path(__file__).with_name("packed.cute")
 TYPES = {
@@ -28,7 +28,7 @@ TYPES = {
 
 def packed(element: str) -> tuple[Program, Launch]:
     found = load(expand(SOURCE.read_text(), SOURCE.name, {"T": element, **TYPES[element]}))
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     return found, launch
 
 
@@ -91,7 +91,7 @@ run.launch @m::@k grid(1) {{
 
 def of(text: str) -> tuple[Program, Launch]:
     found = program_of(text)
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     return found, launch
 
 

@@ -4,7 +4,7 @@
 import pytest
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 KERNEL = """\
 !a = !tile.tensor<i32, gmem, align<16>, "(8,12):(12,1)">
@@ -42,7 +42,7 @@ run.launch @kernels::@k grid(1) {
 def test_a_partition_at_run_time(view: str, stage: str) -> None:
     """Thread t takes the tile of 2 x 2 at (t % 4, t // 4) of 4 x 6 tiles, or that place of each of 2 x 2 tiles."""
     program = program_of(KERNEL.replace("VIEW", view))
-    ran = simulate(program, launches_of(program.module, program.source, Changes())[0], stage)
+    ran = simulate(program, read_launches(program.module, program.source, Changes())[0], stage)
     a, b = ran.array("A"), ran.array("B")
     for t in range(24):
         i, j = t % 4, t // 4

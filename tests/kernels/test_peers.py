@@ -7,7 +7,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 SM90 = Target("sm_90")
 
@@ -50,7 +50,7 @@ run.launch @kernels::@k grid(4) {
 def simulated(text: str, stage: str) -> tuple[np.ndarray, np.ndarray]:
     """A and B after a run."""
     program = program_of(text)
-    (launch,) = launches_of(program.module, program.source, Changes())
+    (launch,) = read_launches(program.module, program.source, Changes())
     ran = simulate(program, launch, stage, SM90)
     return ran.array("A"), ran.array("B")
 

@@ -6,7 +6,7 @@ import pytest
 from tilefold.layout.tiling.rasterize import rasterize
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 KERNEL = """\
 !t = !tile.tensor<i32, gmem, align<16>, "(ROWS,3):(3,1)">
@@ -32,7 +32,7 @@ run.launch @kernels::@k grid(COUNT) {
 def test_grid(rows: int, grid: str, stage: str) -> None:
     text = KERNEL.replace("ROWS", str(rows)).replace("GRID", grid).replace("COUNT", str(3 * rows))
     program = program_of(text)
-    taken = simulate(program, launches_of(program.module, program.source, Changes())[0], stage).array("B")
+    taken = simulate(program, read_launches(program.module, program.source, Changes())[0], stage).array("B")
     assert all(taken[rasterize(index, rows, 3, 2)] == index for index in range(3 * rows))
     assert np.unique(taken).size == 3 * rows
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 
 def _run(text: str, stage: str) -> Any:
     found = program_of(text)
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     return simulate(found, launch, stage)
 
 

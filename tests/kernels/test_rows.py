@@ -12,7 +12,7 @@ from tilefold.compiler.reports.kernel_report import count_instructions
 
 from tests.kernels.harness import assert_checks_hold, example, simulate
 from tilefold.lowering import Program, load
-from tilefold.running.launches import Changes, Launch, launches_of
+from tilefold.running.launches import Changes, Launch, read_launches
 
 SHAPES = {
     "one warp": {"N": "256", "GROUP": "32", "ROWS": "2", "M": "2"},
@@ -28,7 +28,7 @@ def launched(name: str, given: tuple[tuple[str, str], ...]) -> tuple[Program, La
     """An example with parameters, and its launch."""
     path: Path = example(name)
     found = load(expand(path.read_text(), path.name, dict(given)))
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     return found, launch
 
 
@@ -68,6 +68,6 @@ def test_blocks_add_without_a_race_but_do_not_store_without_one() -> None:
     text = example("reduce").read_text()
     broken = text.replace('ptx.red "add" %p, %total : !ptx.ptr<global>, f32', "tile.store %total, %gS(%warp)")
     found = load(expand(broken, "broken.cute", {"M": "8"}))
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     with pytest.raises(Exception, match="race: writes global"):
         simulate(found, launch, "instr")

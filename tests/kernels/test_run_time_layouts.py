@@ -19,7 +19,7 @@ from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 _COPY = """\
 !a = !tile.tensor<f32, gmem, align<{align}>, "{a}">
@@ -71,7 +71,7 @@ def _program(m: int, n: int, **changes: str) -> str:
 
 def _results(text: str, stage: str) -> Any:
     found = program_of(text)
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     ran = simulate(found, launch, stage)
     return ran.array("A"), ran.array("B")
 
@@ -225,7 +225,7 @@ def test_views_sizes_and_strides(stage: str) -> None:
         )
     ]
     found = program_of(_VIEWS.replace("{saves}", "\n".join(saves)))
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     ran = simulate(found, launch, stage)
     a = np.asarray(ran.before["A"])
     assert a.shape == (6, 12)
@@ -235,7 +235,7 @@ def test_views_sizes_and_strides(stage: str) -> None:
 
 def _bind(layout: str | None, stage: str = "cute") -> None:
     found = program_of(_program(32, 16))
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     storage = np.zeros(4096, np.float32)
     whole = TensorArgument(storage, parse_layout("(32,16):(19,1)"))
     args = {"A": TensorArgument(storage.copy(), None if layout is None else parse_layout(layout)), "n": 3, "B": whole}

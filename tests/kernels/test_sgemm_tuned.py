@@ -12,7 +12,7 @@ from tilefold.compiler.reports.kernel_report import count_instructions
 
 from tests.kernels.harness import assert_checks_hold, example, simulate
 from tilefold.lowering import Program, load
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 SM90 = Target("sm_90a")
 LARGE = (("M", "4096"), ("N", "4096"), ("K", "4096"))
@@ -29,7 +29,7 @@ def tuned(given: tuple[tuple[str, str], ...]) -> Program:
 @pytest.mark.parametrize(("stages", "tiles"), [(2, 1), (2, 5), (3, 5), (4, 6)])
 def test_the_ring_of_stages(stages: int, tiles: int) -> None:
     program = tuned((*ONE_WARP, ("STAGES", str(stages)), ("TILE_K", "8"), ("K", str(8 * tiles)), ("GROUP", "2")))
-    (launch,) = launches_of(program.module, program.source, Changes())
+    (launch,) = read_launches(program.module, program.source, Changes())
     assert launch.grid == (4, 1, 1)
     assert_checks_hold(launch, simulate(program, launch, "instr").after)
 
@@ -37,7 +37,7 @@ def test_the_ring_of_stages(stages: int, tiles: int) -> None:
 @pytest.mark.parametrize("shape", [(), TALL], ids=["128 x 128", "256 x 128"])
 def test_accesses_are_free_of_bank_conflicts(shape: tuple[tuple[str, str], ...]) -> None:
     program = tuned((("M", "256"), *shape))
-    (launch,) = launches_of(program.module, program.source, Changes(grid=(1, 1, 1)))
+    (launch,) = read_launches(program.module, program.source, Changes(grid=(1, 1, 1)))
     counters = simulate(program, launch, "instr").result.counters
     shared = [access for access in counters.accesses if access.space == "shared"]
     assert shared

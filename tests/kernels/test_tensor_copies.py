@@ -10,7 +10,7 @@ import pytest
 from tilefold.base.target import Target
 
 from tests.kernels.harness import STAGES, assert_checks_hold, program_of, simulate
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 HOPPER = Target("sm_90a")
 
@@ -143,7 +143,7 @@ run.check "B == A"
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_tiles_arrive_at_every_stage(case: Case) -> None:
     program = program_of(text_of(case))
-    (launch,) = launches_of(program.module, program.source, Changes())
+    (launch,) = read_launches(program.module, program.source, Changes())
     for stage in STAGES:
         assert_checks_hold(launch, simulate(program, launch, stage, HOPPER).after)
 
@@ -270,6 +270,6 @@ REDUCTIONS = {
 @pytest.mark.parametrize("text", [MULTICAST, *REDUCTIONS.values()], ids=["multicast", *REDUCTIONS])
 def test_multicasts_and_reductions_at_every_stage(text: str) -> None:
     program = program_of(text)
-    (launch,) = launches_of(program.module, program.source, Changes())
+    (launch,) = read_launches(program.module, program.source, Changes())
     for stage in STAGES:
         assert_checks_hold(launch, simulate(program, launch, stage, HOPPER).after)

@@ -9,7 +9,7 @@ import pytest
 from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, Ran, program_of, simulate
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 _KERNEL = """\
 !a = !tile.tensor<f32, gmem, align<16>, "{layout}">
@@ -64,7 +64,7 @@ _CASES = [
 def _run(layout: str, view: str, limit: int, access: str, grid: int, stage: str) -> Ran:
     text = _KERNEL.format(layout=layout, view=view, limit=limit, access=access, grid=grid)
     found = program_of(text)
-    (launch,) = launches_of(found.module, found.source, Changes())
+    (launch,) = read_launches(found.module, found.source, Changes())
     return simulate(found, launch, stage)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.kernels.harness import STAGES, example, launches, program_of, simulate, simulated, small
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 
 def launch_number(path: Path, kernel: str) -> int:
@@ -46,7 +46,7 @@ def test_without_the_swizzle_accesses_conflict(
     text = example(name).read_text()
     assert swizzled in text
     program = program_of(text.replace(swizzled, plain))
-    launch = launches_of(program.module, program.source, Changes(name=kernel))[0]
+    launch = read_launches(program.module, program.source, Changes(name=kernel))[0]
     counters = simulate(program, small(launch), "instr").result.counters
     by_line: dict[str, tuple[int, int]] = {}
     for access in counters.accesses:

@@ -14,7 +14,7 @@ from tilefold.layout.algebra.swizzle import Swizzle
 from tilefold.layout.algebra.unknown import Unknown
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.mma_table import mma_atom
-from tilefold.layout.drawing.drawings import index_table, operand_tables, text_table, thread_value_table
+from tilefold.layout.drawing.drawings import make_index_table, make_text_table, make_thread_value_table, operand_tables
 from tilefold.layout.tiling.tiled_copy import make_tiled_copy
 from tilefold.layout.tiling.tiled_mma import make_tiled_mma
 
@@ -33,7 +33,7 @@ def shown(x: object, form: str) -> Any:
 @given(layouts())
 def test_the_picture_of_a_layout_holds_every_index(layout: Layout) -> None:
     svg = shown(layout, "svg")
-    rows = index_table(layout).rows
+    rows = make_index_table(layout).rows
     assert [cell.text for row in zip(*rows, strict=True) for cell in row] == [
         str(layout(i)) for i in range(layout.size)
     ]
@@ -69,11 +69,11 @@ def test_every_place_of_an_operand_has_the_thread_that_the_ptx_isa_names() -> No
 
 
 def test_places_may_be_coordinates_or_integers() -> None:
-    by_coordinate = thread_value_table("", Layout((2, 3), (ScaledBasis(1, (0,)), ScaledBasis(1, (1,)))))
-    by_integer = thread_value_table("", Layout((2, 3), (1, 2)), (2, 3))
+    by_coordinate = make_thread_value_table("", Layout((2, 3), (ScaledBasis(1, (0,)), ScaledBasis(1, (1,)))))
+    by_integer = make_thread_value_table("", Layout((2, 3), (1, 2)), (2, 3))
     assert by_coordinate == by_integer
     assert [cell.text for cell in by_integer.rows[1]] == ["T1V0", "T1V1", "T1V2"]
-    assert len(thread_value_table("", Layout((2, 3), (1, 2))).rows) == 6
+    assert len(make_thread_value_table("", Layout((2, 3), (1, 2))).rows) == 6
 
 
 @pytest.mark.parametrize(
@@ -91,20 +91,20 @@ def test_places_may_be_coordinates_or_integers() -> None:
 )
 def test_layouts_without_a_thread_value_table(layout: Layout, shape: Any, code: Code) -> None:
     with pytest.raises(LayoutError) as caught:
-        thread_value_table("", layout, shape)
+        make_thread_value_table("", layout, shape)
     assert caught.value.code == code.id
 
 
 def test_identity_layouts_show_coordinates() -> None:
-    assert [cell.text for cell in index_table(make_identity_layout((2, 2))).rows[1]] == ["(1,0)", "(1,1)"]
+    assert [cell.text for cell in make_index_table(make_identity_layout((2, 2))).rows[1]] == ["(1,0)", "(1,1)"]
 
 
 def test_colours_surround_the_cells_of_a_terminal() -> None:
-    table = index_table(Layout((2, 2), (0, 1)))
-    coloured = text_table(table, colour=True)
+    table = make_index_table(Layout((2, 2), (0, 1)))
+    coloured = make_text_table(table, colour=True)
     assert coloured.count("\x1b[30;48;2;") == coloured.count("\x1b[0m") == 4
     assert len({line.split("m ")[0] for line in coloured.splitlines() if "\x1b" in line}) == 2  # by row's edge
-    assert "\x1b" not in text_table(table)
+    assert "\x1b" not in make_text_table(table)
 
 
 def test_the_algebra_is_imported_without_the_drawings() -> None:

@@ -12,9 +12,9 @@ from tilefold.base.errors import TilefoldError
 from tilefold.layout.algebra.core import Layout, make_layout
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
-from tilefold.layout.drawing.drawings import Cell, Drawn, Table, index_table, operand_tables
+from tilefold.layout.drawing.drawings import Cell, Drawn, Table, make_index_table, operand_tables
 from tilefold.layout.drawing.excerpt import excerpt
-from tilefold.layout.drawing.pictures import mma_picture, picture, tables_picture
+from tilefold.layout.drawing.pictures import draw_mma, draw_tables, picture
 from tilefold.layout.drawing.scene import side_by_side, wrapped
 from tilefold.layout.text.layouts import parse_layout
 from tilefold.layout.tiling.tiled_copy import make_tiled_copy
@@ -23,7 +23,7 @@ from tilefold.layout.tiling.tiled_mma import make_tiled_mma
 from tests.layout.strategies import layouts
 from tests.layout.svg import Image, cells, read
 from tilefold import cute
-from tilefold.png import png_of
+from tilefold.png import draw_png
 
 WARPS = make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), Layout((2, 2, 1), (1, 2, 0)), (32, 32, 16))
 DRAWN: dict[str, Drawn] = {
@@ -81,7 +81,7 @@ def test_any_layout_fits_its_picture(layout: Layout) -> None:
 def test_titles_of_any_characters() -> None:
     title = 'a <b> & "c" \x00\x1b\ud800 \N{SNOWMAN} ' + "w" * 300
     table = Table(title, ((Cell("<&>\x07", (1,)), Cell("]]>", (2,))),))
-    image = read(tables_picture((table, table)).svg())
+    image = read(draw_tables((table, table)).svg())
     check(image)
     assert "".join(text.text for text in image.texts).count("\N{REPLACEMENT CHARACTER}") == 2 * 4
     assert "".join(wrapped(title, 12, 100)).replace(" ", "") == title.replace(" ", "")
@@ -89,7 +89,7 @@ def test_titles_of_any_characters() -> None:
 
 def test_a_multiplication_stands_as_in_textbooks() -> None:
     """A to the left of C, B above it, in square cells, whose rows and columns are in line."""
-    boxes = read(mma_picture(make_tiled_mma(mma_atom("SM80_16x8x8_F32F16F16F32_TN"))).svg()).boxes
+    boxes = read(draw_mma(make_tiled_mma(mma_atom("SM80_16x8x8_F32F16F16F32_TN"))).svg()).boxes
     a, b, c = boxes[: 16 * 8], boxes[16 * 8 : 16 * 8 + 8 * 8], boxes[16 * 8 + 8 * 8 :]
     assert len(c) == 16 * 8
     assert {round(box.right - box.left, 2) for box in boxes} == {round(box.bottom - box.top, 2) for box in boxes}
@@ -130,7 +130,7 @@ def test_large_tables_are_shown_by_their_period(layout: str, shown: tuple[int, i
     svg = picture(parsed).svg()
     image = read(svg)
     assert (len({box.top for box in image.boxes}), len({box.left for box in image.boxes})) == shown
-    assert str(index_table(parsed).rows[-1][-1].text) == cells(svg)[-1]
+    assert str(make_index_table(parsed).rows[-1][-1].text) == cells(svg)[-1]
     for each in caption:
         assert each in svg
     assert ("rows:" in svg or "columns:" in svg or "values:" in svg) == bool(caption)
@@ -139,7 +139,7 @@ def test_large_tables_are_shown_by_their_period(layout: str, shown: tuple[int, i
 @given(layouts())
 def test_what_is_said_to_repeat_repeats(layout: Layout) -> None:
     long = make_layout(Layout(layout.shape, layout.stride), Layout(64, 3))
-    lines = [[cell.numbers for cell in column] for column in zip(*index_table(long).rows, strict=True)]
+    lines = [[cell.numbers for cell in column] for column in zip(*make_index_table(long).rows, strict=True)]
     for repetition in excerpt([lines]).repetitions:
         (step,) = repetition.steps
         for n in range(repetition.extent - repetition.period):
@@ -152,15 +152,15 @@ def test_png_beside_svg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     from PIL import Image as Images
 
     both = side_by_side([picture(DRAWN["nested"]), picture(WARPS)])
-    (tmp_path / "both.png").write_bytes(png_of(both))
+    (tmp_path / "both.png").write_bytes(draw_png(both))
     with Images.open(tmp_path / "both.png") as image:
         assert image.size == (round(2 * both.width), round(2 * both.height))
         colours = {colour for _, colour in image.getcolors(1 << 24) or ()}
-    for fill in {cell.colour for row in index_table(make_layout((2, 2))).rows for cell in row}:
+    for fill in {cell.colour for row in make_index_table(make_layout((2, 2))).rows for cell in row}:
         assert tuple(int(fill[at : at + 2], 16) for at in (1, 3, 5)) in colours
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(TilefoldError, match="E4004: PNG images need the package 'pillow'\n  hint: pip install"):
-        png_of(both)
+        draw_png(both)
 
 
 def test_pictures_are_saved_by_name(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tilefold.base.errors import Code, LayoutError, LayoutSyntaxError
 from tilefold.layout.tma.launch_int import LaunchInt, LaunchValue, names_of, renamed, value_for
 from tilefold.layout.tma.recipe import MAP_ELEMENTS, PROMOTIONS, REDUCTIONS, MapRecipe
-from tilefold.layout.tma.recipe_text import parse_recipe, recipe_text
+from tilefold.layout.tma.recipe_text import parse_recipe, print_recipe
 
 F16 = MAP_ELEMENTS["f16"]
 NAMES = ("n", "m", "A_0")
@@ -34,7 +34,7 @@ def test_integers_are_those_of_python(value: LaunchValue) -> None:
             recipe.place(0, VALUES)
         return
     assert value_for(value, VALUES) == expected
-    assert parse_recipe(recipe_text(recipe)) == recipe
+    assert parse_recipe(print_recipe(recipe)) == recipe
     assert names_of(value) <= set(NAMES)
     assert value_for(renamed(value, {name: name.upper() for name in NAMES}), {"N": 7, "M": 12, "A_0": 5}) == expected
 
@@ -53,9 +53,9 @@ def test_arithmetic_of_the_algebra() -> None:
     "u8 A dims (A_1, A_0, 1, n, m) strides (16, 32, 48, 64) box (16, 256, 1, 1, 1) swizzle 32B promotion 64B",
 ])  # fmt: skip
 def test_text(text: str) -> None:
-    assert recipe_text(parse_recipe(text)) == text
+    assert print_recipe(parse_recipe(text)) == text
     spaced = text.replace(" ", "  ").replace("(", "( ")
-    assert recipe_text(parse_recipe(f" {spaced} ")) == text
+    assert print_recipe(parse_recipe(f" {spaced} ")) == text
 
 
 @pytest.mark.parametrize(("text", "said"), [

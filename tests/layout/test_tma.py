@@ -20,7 +20,7 @@ from tilefold.layout.atoms.tensor_copy import TENSOR_COPIES, tensor_copy_atom
 from tilefold.layout.atoms.wgmma_smem import wgmma_smem_atom
 from tilefold.layout.tiling.partition import local_tile
 from tilefold.layout.tma.launch_int import LaunchInt
-from tilefold.layout.tma.partition import multicast_mask, tma_partition
+from tilefold.layout.tma.partition import compute_multicast_mask, tma_partition
 from tilefold.layout.tma.recipe import MAP_ELEMENTS, MapRecipe
 from tilefold.layout.tma.tensor_map import TensorMap
 from tilefold.layout.tma.tma_copy import TmaCopy, make_tma_copy
@@ -189,12 +189,12 @@ def test_partition_of_stages_by_a_block_of_a_multicast() -> None:
 
 def test_masks_of_rows_and_columns_of_a_cluster() -> None:
     cluster = Layout((1, 2, 4, 1), (0, 1, 2, 0))
-    assert multicast_mask(cluster, (0, 1, 2, 0)) == 1 << 5
-    assert multicast_mask(cluster, (0, 1, 2, 0), (1,)) == 0b110000
-    assert multicast_mask(cluster, (0, 1, 2, 0), (2,)) == 0b10101010
-    assert multicast_mask(cluster, (0, 1, 2, 0), (1, 2)) == 0xFF
+    assert compute_multicast_mask(cluster, (0, 1, 2, 0)) == 1 << 5
+    assert compute_multicast_mask(cluster, (0, 1, 2, 0), (1,)) == 0b110000
+    assert compute_multicast_mask(cluster, (0, 1, 2, 0), (2,)) == 0b10101010
+    assert compute_multicast_mask(cluster, (0, 1, 2, 0), (1, 2)) == 0xFF
     with pytest.raises(LayoutError, match="rank 16"):
-        multicast_mask(Layout((17, 1), (1, 0)), (16, 0))
+        compute_multicast_mask(Layout((17, 1), (1, 0)), (16, 0))
 
 
 def test_atoms_name_their_spaces_and_targets() -> None:

@@ -18,7 +18,7 @@ from tilefold.layout.algebra.swizzle import Swizzle
 from tilefold.layout.atoms.tensor_copy import TENSOR_COPIES
 from tilefold.layout.atoms.wgmma_smem import wgmma_smem_atom
 from tilefold.layout.tiling.partition import local_tile
-from tilefold.layout.tma.partition import multicast_mask, tma_partition
+from tilefold.layout.tma.partition import compute_multicast_mask, tma_partition
 from tilefold.layout.tma.tensor_map import SWIZZLE_NAMES, TensorMap
 from tilefold.layout.tma.tma_copy import TmaCopy, make_tma_copy
 
@@ -205,7 +205,7 @@ def _partition(inputs: Inputs, dynamic: bool) -> Inputs:
 
 def _mask(inputs: Inputs, dynamic: bool) -> Inputs:
     blocks, modes = parse(inputs["cta_layout_vmnk"], False), tuple(inputs["modes"])
-    return {"masks": [multicast_mask(blocks, parse(coord, False), modes) for coord in inputs["coords"]]}
+    return {"masks": [compute_multicast_mask(blocks, parse(coord, False), modes) for coord in inputs["coords"]]}
 
 
 TMA: dict[str, Callable[[Inputs, bool], Inputs]] = {"tma_map": _map, "tma_mask": _mask, "tma_partition": _partition}

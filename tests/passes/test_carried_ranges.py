@@ -10,14 +10,14 @@ from tilefold.compiler.emit import emit_llvm
 from tilefold.compiler.pipeline import pipeline_to
 from tilefold.dialects.arith.semantics import compare
 from tilefold.dialects.ptx import EntryOp
-from tilefold.passes.analysis.range_facts import restricted
+from tilefold.passes.analysis.range_facts import restrict_ranges
 from tilefold.passes.analysis.ranges import Ranges
 from xdsl.dialects import scf
 
 from tests.emit.cpu import SM80, run_kernel
 from tests.kernels.harness import STAGES, program_of, simulate
 from tests.passes.harness import apply, execute, kernel
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 KERNEL = """\
 !t = !tile.tensor<i32, gmem, align<16>, "16:1">
@@ -93,7 +93,7 @@ def test_range(limit: str, first: str, following: str, expected: tuple[int, int]
 def test_values(stage: str) -> None:
     for limit, first, following, _, value in CASES:
         found = program_of(_text(limit, first, following))
-        launch = launches_of(found.module, found.source, Changes())[0]
+        launch = read_launches(found.module, found.source, Changes())[0]
         assert simulate(found, launch, stage).array("B").tolist() == [value(i) for i in range(16)]
 
 
@@ -105,8 +105,8 @@ def test_what_a_comparison_says() -> None:
             for a in range(known[0], known[1] + 1):
                 for b in range(other[0], other[1] + 1):
                     holds = compare(predicate, a, b, 32)
-                    left = restricted(known, predicate, other, left=True, holds=holds)
-                    right = restricted(other, predicate, known, left=False, holds=holds)
+                    left = restrict_ranges(known, predicate, other, left=True, holds=holds)
+                    right = restrict_ranges(other, predicate, known, left=False, holds=holds)
                     assert left[0] <= a <= left[1]
                     assert right[0] <= b <= right[1]
 

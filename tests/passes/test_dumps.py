@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.kernels.harness import EXAMPLES, example, launches, program, program_of, simulate, target_of
 from tilefold.lowering import Program, load
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 SM80 = Target("sm_80")
 ON_THE_WAY = ("expand-gemms", "expand-copies", "expand-maps")
@@ -57,7 +57,7 @@ def test_dumps_run_as_the_program_does(name: str) -> None:
     wanted = simulate(found, launches(path)[number], "instr", SM80).after
     for applied, text in dumps(found):
         again = program_of(text)
-        launch = launches_of(again.module, again.source, Changes())[number]
+        launch = read_launches(again.module, again.source, Changes())[number]
         after = simulate(again, launch, "instr", SM80).after
         assert {each: value.tobytes() for each, value in after.items()} == {
             each: value.tobytes() for each, value in wanted.items()

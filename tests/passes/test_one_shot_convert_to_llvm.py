@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tilefold.base.target import Target
-from tilefold.compiler.cute_ir.llvm_dialect import llvm_text
+from tilefold.compiler.cute_ir.llvm_dialect import write_llvm
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.dialects.gpu import ModuleOp as GpuModuleOp
 from xdsl.dialects.builtin import ModuleOp
@@ -29,7 +29,7 @@ ORDERS = ("oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", 
 
 def function(module: ModuleOp) -> str:
     """The LLVM IR of the device program in a module."""
-    return llvm_text(next(op for op in module.walk() if isinstance(op, GpuModuleOp)), Target("sm_80"))
+    return write_llvm(next(op for op in module.walk() if isinstance(op, GpuModuleOp)), Target("sm_80"))
 
 
 def run(body: str, operands: list[Any], result: str = "i32") -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
 from tilefold.compiler.frontend.params import expand
-from tilefold.layout.tiling.warp_accesses import wavefronts, worst_bank
+from tilefold.layout.tiling.warp_accesses import find_worst_bank, wavefronts
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.sim_engine import SimEngine
 
@@ -20,14 +20,14 @@ from tilefold.lowering import load
 from tilefold.profiling.costs import costs_of
 from tilefold.profiling.line_costs import Costs
 from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 Capture = pytest.CaptureFixture[str]
 
 
 def costs(text: str, name: str = "naive.cute", *, tries: bool = True) -> Costs:
     program = load(expand(text, name, {}))
-    launch = launches_of(program.module, program.source, Changes())[0]
+    launch = read_launches(program.module, program.source, Changes())[0]
     arguments = prepare(launch, {}, seed=0, max_bytes=1 << 30)
     trial = Trial(launch.kernel, LaunchConfig(launch.grid, launch.block), arguments.launchable, SimEngine())
     return costs_of(program, launch.label, trial, tries=tries)
@@ -76,7 +76,7 @@ def test_lines_add_up_to_the_counters_of_the_launch(name: str) -> None:
     path = next(path for path in EXAMPLES if path.stem == name)
     found = costs(path.read_text(), path.name, tries=False)
     program = load(expand(path.read_text(), path.name, {}))
-    launch = launches_of(program.module, program.source, Changes())[0]
+    launch = read_launches(program.module, program.source, Changes())[0]
     arguments = prepare(launch, {}, seed=0, max_bytes=1 << 30)
     from tilefold.runtime.options import RunOptions
 
@@ -98,7 +98,7 @@ def test_the_worst_bank_is_one_that_holds_up_the_access(width: int) -> None:
     for _ in range(50):
         lanes = np.flatnonzero(chance.random(32) < 0.8)
         addresses = chance.integers(0, 64, lanes.size) * width
-        ways, bank, met = worst_bank(addresses.tolist(), lanes.tolist(), width)
+        ways, bank, met = find_worst_bank(addresses.tolist(), lanes.tolist(), width)
         assert len(met) <= ways
         words = {int(a) // 4 + n for a in addresses for n in range(max(1, width // 4))}
         assert any(word % 32 == bank for word in words)

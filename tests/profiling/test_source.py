@@ -60,7 +60,7 @@ def test_without_nvdisasm_the_other_forms_are_shown(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CUDA_HOME", raising=False)
     with pytest.raises(AssembleError, match="E2302: nvdisasm, which shows machine code, is not installed"):
-        nvdisasm.disassembled(b"")
+        nvdisasm.disassemble(b"")
     found = source_map(program(), SM80)
     assert set(found.forms) == {"ir", "ptx"}
     assert by_lines(found, program().source).endswith("no sass: nvdisasm, which shows machine code, is not installed\n")
@@ -68,7 +68,7 @@ def test_without_nvdisasm_the_other_forms_are_shown(monkeypatch: pytest.MonkeyPa
 
 def test_what_is_no_machine_code_is_refused() -> None:
     with pytest.raises(AssembleError, match="nvdisasm refuses the machine code"):
-        nvdisasm.disassembled(b"nonsense")
+        nvdisasm.disassemble(b"nonsense")
 
 
 def test_the_command_prints_both_ways(tmp_path: Path, capsys: Capture) -> None:

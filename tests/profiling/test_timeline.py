@@ -17,7 +17,7 @@ from tilefold.cli import main
 from tilefold.lowering import load
 from tilefold.profiling.perfetto import trace
 from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 LATE = """\
 !g = !tile.tensor<f32, gmem, align<16>, "64:1">
@@ -47,7 +47,7 @@ run.launch @kernels::@late grid(1) {
 
 def events(text: str, name: str = "naive.cute") -> list[Event]:
     program = load(expand(text, name, {}))
-    launch = launches_of(program.module, program.source, Changes())[0]
+    launch = read_launches(program.module, program.source, Changes())[0]
     arguments = prepare(launch, {}, seed=0, max_bytes=1 << 30)
     module, timeline = program.reached("instr", program.simulated_target("instr")), Timeline()
     engine = replace(SimEngine(), journal=timeline)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tilefold.layout.algebra.unknown import Unknown
 from tilefold.runtime.arrays.array import NOWHERE, Array, row_major
 from tilefold.runtime.arrays.arrays import array_of, is_array
-from tilefold.runtime.arrays.dlpack import dlpack_array
+from tilefold.runtime.arrays.dlpack import read_dlpack
 from tilefold.runtime.arrays.host_tensors import HostTensors
-from tilefold.runtime.arrays.signature import ArraySpec, Dynamic, array_spec, dynamic, fitting
+from tilefold.runtime.arrays.signature import ArraySpec, Dynamic, dynamic, fitting, infer_array_spec
 from tilefold.runtime.errors import LaunchError
 
 from tests.runtime.fakes import Tensor
@@ -46,10 +46,10 @@ class Unversioned:
 def test_numpy_and_dlpack_say_the_same(name: str) -> None:
     array = np.zeros((4, 6, 5), name)[1:, ::2, :]
     found = array_of("A", array)
-    assert found == dlpack_array(array)
-    assert replace(found, writable=False) == dlpack_array(Unversioned(array))
+    assert found == read_dlpack(array)
+    assert replace(found, writable=False) == read_dlpack(Unversioned(array))
     array.setflags(write=False)
-    assert replace(found, writable=False) == dlpack_array(array)
+    assert replace(found, writable=False) == read_dlpack(array)
     assert found.address == array.ctypes.data
     assert (found.shape, found.strides, found.device) == ((3, 3, 5), (30, 10, 1), None)
     assert found.itemsize == array.itemsize
@@ -166,7 +166,7 @@ def test_row_major_of_numpy() -> None:
 
 def _spec(shape: tuple[int, ...], strides: tuple[int, ...] | None = None, **rule: Any) -> ArraySpec:
     array = Array(0x1000, "f16", shape, row_major(shape) if strides is None else strides, 0)
-    return array_spec("A", array, Dynamic(**rule) if rule else None)
+    return infer_array_spec("A", array, Dynamic(**rule) if rule else None)
 
 
 def test_type_is_static_unless_it_is_declared_dynamic() -> None:
@@ -182,7 +182,9 @@ def test_type_is_static_unless_it_is_declared_dynamic() -> None:
 
 
 def test_alignment_of_the_address_is_part_of_the_type() -> None:
-    found = [array_spec("A", Array(address, "f32", (4,), (1,), 0)).align for address in (0x1000, 0x1008, 0x1004, 0)]
+    found = [
+        infer_array_spec("A", Array(address, "f32", (4,), (1,), 0)).align for address in (0x1000, 0x1008, 0x1004, 0)
+    ]
     assert found == [16, 8, 4, 16]
 
 
@@ -232,7 +234,7 @@ def test_arrays_fit_a_type_where_they_have_it(modes: Any, divisibility: int, wid
 
     def type_of(array: Array) -> ArraySpec | None:
         try:
-            return array_spec("A", array, rule) if 0 not in array.shape else None
+            return infer_array_spec("A", array, rule) if 0 not in array.shape else None
         except LaunchError:
             return None
 

@@ -12,7 +12,7 @@ from tilefold.base.parameters import SCALARS
 from tilefold.base.target import Target
 from tilefold.runtime.compiled.artifact import Artifact, Parameter
 from tilefold.runtime.cuda import cuda_engine
-from tilefold.runtime.cuda.clusters import max_active_clusters
+from tilefold.runtime.cuda.clusters import query_max_active_clusters
 from tilefold.runtime.cuda.cuda_engine import CudaEngine
 from tilefold.runtime.cuda.driver import Driver
 from tilefold.runtime.cuda.library import Library
@@ -117,7 +117,7 @@ def test_a_cluster_that_the_device_cannot_hold_is_not_launched(
 
 def test_large_clusters_are_allowed_to_a_kernel(engine: CudaEngine, library: FakeLibrary) -> None:
     prepared = engine.load(_artifact())
-    assert [max_active_clusters(prepared.kernel, prepared.library, (size, 1, 1)) for size in (8, 16)] == [16, 8]
+    assert [query_max_active_clusters(prepared.kernel, prepared.library, (size, 1, 1)) for size in (8, 16)] == [16, 8]
     calls = [call[2:] for call in cast(FakeDriver, engine.driver).calls if call[0] == "cuFuncSetAttribute"]
     assert calls == [(14, 1)]
 

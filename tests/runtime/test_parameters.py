@@ -27,7 +27,7 @@ from tilefold.compiler.frontend.source import plain_source
 from tilefold.dialects.parameters import ParameterType, passed_as
 from tilefold.dialects.ptx import GLOBAL, SHARED, EntryOp
 from tilefold.layout.algebra.core import Layout
-from tilefold.runtime.compiled.artifact import Artifact, Parameter, artifact_of
+from tilefold.runtime.compiled.artifact import Artifact, Parameter, make_artifact
 from tilefold.runtime.compiled.build import Build
 from tilefold.runtime.compiled.store import Store, digest
 from tilefold.runtime.cuda.comparison import Rules
@@ -201,7 +201,7 @@ def test_its_type_is_lowered_and_becomes_a_parameter_of_llvm_and_ptx() -> None:
     assert 'i8 %a0, ptr byval([128 x i8]) align 64 "nvvm.grid_constant" %a1, ptr addrspace(1) align 16 %a2' in llvm
     assert ".param .align 64 .b8 k_param_1[128]" in program.ptx(SM90)
     (entry,) = program.entries(SM90)
-    assert [each.kind for each in artifact_of(entry, "", SM90).parameters] == [SCALARS["i8"], MAP, POINTER]
+    assert [each.kind for each in make_artifact(entry, "", SM90).parameters] == [SCALARS["i8"], MAP, POINTER]
 
 
 def test_its_declaration_in_c() -> None:

@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 from tilefold.base.errors import TilefoldError
 from tilefold.runtime.compiled.store import Store, Usage, default_store, digest, store_of
-from tilefold.runtime.settings import CacheSettings, cache_settings
+from tilefold.runtime.settings import CacheSettings, read_cache_settings
 
 from tests.project.tree import ROOT
 from tests.runtime import siege
@@ -152,7 +152,7 @@ def test_user_without_a_home_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("tilefold.runtime.settings._default_folder", lambda: Path("~/.cache/tilefold"))
     assert default_store() is None
     monkeypatch.setenv("TILEFOLD_CACHE_DIR", "kept")
-    assert cache_settings() == CacheSettings(Path("kept"), 1024 * MIB)
+    assert read_cache_settings() == CacheSettings(Path("kept"), 1024 * MIB)
 
 
 def test_processes_that_are_killed_leave_a_whole_store(store: Store) -> None:
@@ -303,10 +303,10 @@ with store.making({KEY!r}):
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TILEFOLD_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("TILEFOLD_CACHE_LIMIT", "3")
-    assert cache_settings() == CacheSettings(tmp_path, 3 * MIB)
+    assert read_cache_settings() == CacheSettings(tmp_path, 3 * MIB)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TILEFOLD_CACHE_DIR", "~/kernels")
-    assert cache_settings().folder == tmp_path / "kernels"
+    assert read_cache_settings().folder == tmp_path / "kernels"
     monkeypatch.setenv("TILEFOLD_CACHE_LIMIT", "0")
     assert default_store() is None
     monkeypatch.setenv("TILEFOLD_CACHE_LIMIT", "some")
@@ -315,7 +315,7 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp
     assert caught.value.code == "E4003"
     monkeypatch.delenv("TILEFOLD_CACHE_LIMIT")
     monkeypatch.delenv("TILEFOLD_CACHE_DIR")
-    settings = cache_settings()
+    settings = read_cache_settings()
     assert settings.folder.name == "tilefold"
     assert settings.limit == 1024 * MIB
     assert store_of(settings) is not None

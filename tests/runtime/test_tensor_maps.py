@@ -14,7 +14,7 @@ from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.unknown import Unknown
 from tilefold.layout.tma.recipe_text import parse_recipe
 from tilefold.runtime.arrays.signature import Dynamic
-from tilefold.runtime.compiled.artifact import Artifact, Parameter, artifact_of
+from tilefold.runtime.compiled.artifact import Artifact, Parameter, make_artifact
 from tilefold.runtime.compiled.build import Build
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.driver import Driver
@@ -172,7 +172,7 @@ def _artifact() -> Artifact:
     )
     module = parse(kernel("", arguments))
     (entry,) = (op for op in module.walk() if op.name == "ptx.entry")
-    return artifact_of(cast(Any, entry), b"code", Target("sm_90a"))
+    return make_artifact(cast(Any, entry), b"code", Target("sm_90a"))
 
 
 def test_the_recipe_is_kept_on_disk() -> None:

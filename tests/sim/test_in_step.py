@@ -15,7 +15,7 @@ from benchmarks.workloads import Workload
 from tests.sim.harness import entry, launch
 from tilefold.lowering import load
 from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 THREADS = 96
 
@@ -63,7 +63,7 @@ def test_examples(name: str, stage: str, runs: list[int]) -> None:
     program = load(Workload(name, f"examples/{name}", EXAMPLES[name]).source())
     module = program.at(stage)
     assert module is not None
-    for wanted in launches_of(program.module, program.source, Changes()):
+    for wanted in read_launches(program.module, program.source, Changes()):
         outcomes: list[RunResult] = []
         contents: list[list[bytes]] = []
         for engine in (SimEngine(sink=lambda _: None), in_order()):

@@ -10,8 +10,8 @@ from tilefold.layout.text.layouts import parse_layout
 from tilefold.runtime.arrays.storage import (
     StorageError,
     element_indices,
-    logical_array,
     mode_sizes,
+    read_logical_array,
     scatter,
     storage_of,
     storage_size,
@@ -44,7 +44,7 @@ def test_elements_are_where_the_layout_says(text: str) -> None:
     layout = parse_layout(text)
     sizes = mode_sizes(layout)
     storage = np.arange(storage_size(layout)) * 10
-    logical = logical_array(storage, layout)
+    logical = read_logical_array(storage, layout)
     assert logical.shape == sizes
     for coord in coordinates(*sizes):
         index = layout(coord if len(sizes) > 1 else coord[0])
@@ -58,7 +58,7 @@ def test_storage_of_is_the_inverse(text: str) -> None:
     array = np.random.default_rng(0).standard_normal(mode_sizes(layout)).astype(np.float16)
     storage = storage_of(array, layout)
     assert storage.shape == (storage_size(layout),)
-    assert (logical_array(storage, layout) == array).all()
+    assert (read_logical_array(storage, layout) == array).all()
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4))
@@ -69,7 +69,7 @@ def test_row_major_is_numpys_order(shape: list[int]) -> None:
 
 def test_a_view_follows_the_storage_and_cannot_be_written() -> None:
     storage = np.zeros(24)
-    view = logical_array(storage, Layout((4, 6), (1, 4)))
+    view = read_logical_array(storage, Layout((4, 6), (1, 4)))
     storage[5] = 7
     assert view[1, 1] == 7
     with pytest.raises(ValueError, match="read-only"):
@@ -85,9 +85,9 @@ def test_what_no_coordinate_reaches_stays() -> None:
 def test_refusals() -> None:
     layout = Layout((4, 6), (1, 4))
     with pytest.raises(StorageError, match=r"E3106.*needs a one-dimensional array of 24 elements"):
-        logical_array(np.zeros(23), layout)
+        read_logical_array(np.zeros(23), layout)
     with pytest.raises(StorageError, match="one-dimensional"):
-        logical_array(np.zeros((4, 6)), layout)
+        read_logical_array(np.zeros((4, 6)), layout)
     with pytest.raises(StorageError, match="its logical shape"):
         storage_of(np.zeros((6, 4)), layout)
     with pytest.raises(StorageError, match="not static"):

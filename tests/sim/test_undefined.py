@@ -9,7 +9,7 @@ from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, Ran, program_of, simulate
 from tests.sim.harness import entry, fault, launch
-from tilefold.running.launches import Changes, launches_of
+from tilefold.running.launches import Changes, read_launches
 
 _B = "%B: !ptx.ptr<global> align 16"
 _HEAD = """\
@@ -162,7 +162,7 @@ def test_another_fault_is_told_as_it_is() -> None:
 
 def _gemm(rows: int, stage: str) -> Ran:
     found = program_of(_GEMM.replace("ROWS", str(rows)))
-    (run,) = launches_of(found.module, found.source, Changes())
+    (run,) = read_launches(found.module, found.source, Changes())
     return simulate(found, run, stage)
 
 

@@ -8,7 +8,7 @@ import re
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.lost_speed import lost_speed
 from tilefold.base.target import Target
-from tilefold.compiler.machine.nvdisasm import disassembled
+from tilefold.compiler.machine.nvdisasm import disassemble
 from tilefold.dialects.ptx import EntryOp, PtxOp
 from tilefold.lowering import Program
 from tilefold.runtime.settings import ptxas_settings
@@ -38,7 +38,7 @@ def assembler_changes(program: Program, kernel: str, target: Target) -> tuple[st
     entries = [entry for entry in program.entries(target) if entry.sym_name.data == name]
     try:
         cubin = program.cubin(target)
-        text = disassembled(cubin.code, ptxas_settings().cuda_home)
+        text = disassemble(cubin.code, ptxas_settings().cuda_home)
     except TilefoldError as error:
         if error.code == Code.ASSEMBLE_UNAVAILABLE:
             return (f"machine code is not compared: {error.message}",)

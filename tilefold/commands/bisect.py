@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code
 from tilefold.base.target import DEFAULT_ARCH
-from tilefold.commands.launching import add_launch, add_repro, add_simulation, launches_to_simulate, simulation
+from tilefold.commands.launching import add_launch, add_repro, add_simulation, choose_launches, simulation
 from tilefold.commands.options import add_file, add_target, read_source
 from tilefold.messages import print_diagnostics
 
@@ -65,7 +65,7 @@ def _execute(args: argparse.Namespace) -> int:
     from tilefold.lowering import load
 
     program = load(read_source(args), args.target)
-    launches = launches_to_simulate(args, program, "compare its stages by `tilefold run --stage all`")
+    launches = choose_launches(args, program, "compare its stages by `tilefold run --stage all`")
     try:
         passes = _passes(args, program)
         results = [_bisect(args, program, launch, passes) for launch in launches]

@@ -4,7 +4,7 @@
 import argparse
 from time import time
 
-from tilefold.runtime.settings import CACHE_DIR, CACHE_LIMIT, cache_settings
+from tilefold.runtime.settings import CACHE_DIR, CACHE_LIMIT, read_cache_settings
 
 _EPILOG = f"""\
 examples:
@@ -36,7 +36,7 @@ def execute(args: argparse.Namespace) -> int:
     """Shows or clears the cache. TilefoldError (E4003) for bad settings in the environment."""
     from tilefold.runtime.compiled.store import Store
 
-    settings = cache_settings()
+    settings = read_cache_settings()
     store = Store(settings.folder, settings.limit)
     match args.action:
         case "path":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH
-from tilefold.commands.launching import add_launch, add_repro, add_simulation, launches_to_simulate, simulation
+from tilefold.commands.launching import add_launch, add_repro, add_simulation, choose_launches, simulation
 from tilefold.commands.options import add_file, add_target, read_source
 from tilefold.output import write_output
 
@@ -72,7 +72,7 @@ def _execute(args: argparse.Namespace) -> int:
             hint = f"stages: {', '.join(EXECUTABLE_STAGES)}, or all"
             raise TilefoldError(Code.CLI_VALUE, f"--stage {stage[:40]}: unknown stage", hint)
     program = load(read_source(args), args.target)
-    launches = launches_to_simulate(args, program, "`tilefold run --device sim` checks it as it runs")
+    launches = choose_launches(args, program, "`tilefold run --device sim` checks it as it runs")
     with program.explaining():
         faults = [fault for launch in launches for fault in checked_launch(args, program, launch).faults(stages)]
     seen = tuple(stage for stage in stages if program.has(stage))

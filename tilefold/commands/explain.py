@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.explanations import Sample, explanation
 from tilefold.base.target import DEFAULT_ARCH
-from tilefold.commands.launching import add_launch, add_simulation, launches_to_simulate, simulated_costs
+from tilefold.commands.launching import add_launch, add_simulation, choose_launches, simulated_costs
 from tilefold.commands.options import add_parameters, add_target, read_source
 from tilefold.output import write_output
 
@@ -114,7 +114,7 @@ def _report(args: argparse.Namespace, program: "Program") -> str:
     from tilefold.report.page import report_page
 
     has_launches = args.launch is not None or any(isinstance(op, LaunchOp) for op in program.module.walk())
-    launches = launches_to_simulate(args, program, "launch its kernels by run.launch") if has_launches else []
+    launches = choose_launches(args, program, "launch its kernels by run.launch") if has_launches else []
     return report_page(program, [checked_launch(args, program, launch) for launch in launches])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.commands.options import Options, pairs
+from tilefold.commands.options import Options, parse_pairs
 
 if TYPE_CHECKING:
     from tilefold.lowering import Program
@@ -109,23 +109,23 @@ def changes(args: argparse.Namespace, checks: tuple[str, ...] = ()) -> "Changes"
         name=args.launch,
         grid=_dim3(args.grid, "--grid"),
         block=_dim3(args.block, "--block"),
-        fills=pairs(args.fill, "--fill"),
+        fills=parse_pairs(args.fill, "--fill"),
         checks=checks,
     )
 
 
-def launches_to_simulate(args: argparse.Namespace, program: "Program", instead: str) -> "list[Launch]":
+def choose_launches(args: argparse.Namespace, program: "Program", instead: str) -> "list[Launch]":
     """The launches of a program that the command line chooses. TilefoldError (E4003), whose hint is `instead`, for a
     program that begins on the host.
     """
-    from tilefold.running.launches import launches_of
+    from tilefold.running.launches import read_launches
     from tilefold.runtime.cute_ir.host_engine import entry_point
 
     check_limits(args)
     if entry_point(program.module) is not None:
         message = f"{args.command} runs launches of the file, run.launch; this program begins on the host"
         raise TilefoldError(Code.CLI_VALUE, message, instead)
-    return launches_of(program.module, program.source, changes(args))
+    return read_launches(program.module, program.source, changes(args))
 
 
 def simulation(args: argparse.Namespace, launch: "Launch") -> "tuple[Arguments, LaunchConfig, SimEngine]":
@@ -135,7 +135,7 @@ def simulation(args: argparse.Namespace, launch: "Launch") -> "tuple[Arguments, 
     from tilefold.runtime.sim.sim_engine import SimEngine, discard
 
     options = run_options(args)
-    arguments = prepare(launch, pairs(args.arg, "--arg"), seed=args.seed, max_bytes=options.bytes)
+    arguments = prepare(launch, parse_pairs(args.arg, "--arg"), seed=args.seed, max_bytes=options.bytes)
     return arguments, LaunchConfig(launch.grid, launch.block), SimEngine.of(options, discard)
 
 
@@ -144,7 +144,7 @@ def simulated_costs(args: argparse.Namespace, program: "Program") -> "Iterator[C
     from tilefold.bisection.trial import Trial
     from tilefold.profiling.costs import costs_of
 
-    for launch in launches_to_simulate(args, program, "launch its kernels by run.launch"):
+    for launch in choose_launches(args, program, "launch its kernels by run.launch"):
         arguments, config, engine = simulation(args, launch)
         yield costs_of(program, launch.label, Trial(launch.kernel, config, arguments.launchable, engine))
 

@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Prints the requested values."""
-    from tilefold.layout.drawing.drawings import text_table
+    from tilefold.layout.drawing.drawings import make_text_table
     from tilefold.layout.drawing.scene import side_by_side
     from tilefold.layout.text.evaluate import Evaluator
 
@@ -91,7 +91,7 @@ def execute(args: argparse.Namespace) -> int:
         colour = args.color == "always" or (args.color == "auto" and sys.stdout.isatty())
         for written, result in shown:
             with written.blamed():
-                blocks += [text_table(table, colour=colour) for table in _tables(result.value, tile, args)]
+                blocks += [make_text_table(table, colour=colour) for table in _tables(result.value, tile, args)]
     write_output("\n".join(blocks), None)
     return 0
 
@@ -133,19 +133,19 @@ def _explanation(written: OptionText, result: "Result", evaluator: "Evaluator") 
 
 def _tables(value: Any, tile: Any, args: argparse.Namespace) -> "Sequence[Table]":
     from tilefold.layout.algebra.core import Layout
-    from tilefold.layout.drawing.drawings import tables, thread_value_table
+    from tilefold.layout.drawing.drawings import make_thread_value_table, tables
 
     if isinstance(value, Layout) and args.tv:
-        return (thread_value_table(str(value), value, tile),)
+        return (make_thread_value_table(str(value), value, tile),)
     return tables(drawn(value, by_thread=args.tv))
 
 
 def _picture(value: Any, tile: Any, args: argparse.Namespace) -> "Picture":
     from tilefold.layout.algebra.core import Layout
-    from tilefold.layout.drawing.pictures import picture, tables_picture
+    from tilefold.layout.drawing.pictures import draw_tables, picture
 
     if isinstance(value, Layout) and args.tv:
-        return tables_picture(_tables(value, tile, args))
+        return draw_tables(_tables(value, tile, args))
     return picture(drawn(value, by_thread=args.tv))
 
 

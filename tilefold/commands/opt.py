@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.commands.options import add_file, add_remarks, pairs
+from tilefold.commands.options import add_file, add_remarks, parse_pairs
 from tilefold.compiler.frontend.file_format import HEADER
 from tilefold.compiler.pipeline import PASSES
 from tilefold.messages import print_diagnostics, print_remarks
@@ -185,7 +185,7 @@ def execute(args: argparse.Namespace) -> int:
     """Runs the passes over each program of the file; 1 if any of them is refused."""
     from tilefold.compiler.frontend.context import make_context
     from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError
-    from tilefold.compiler.frontend.expectations import unmet
+    from tilefold.compiler.frontend.expectations import find_unmet
     from tilefold.compiler.frontend.program import parse_program, print_program
     from tilefold.compiler.pass_runner import parse_passes, run_passes
     from tilefold.compiler.reports.listing import Lister
@@ -216,7 +216,7 @@ def execute(args: argparse.Namespace) -> int:
         remarks = printing.remarks.all()
         if args.verify_diagnostics:
             diagnostics = [*diagnostics, *(remark.diagnostic for remark in remarks)]
-            diagnostics = unmet(source, diagnostics)
+            diagnostics = find_unmet(source, diagnostics)
         if diagnostics:
             failed = True
             print_diagnostics("\n".join(diagnostic.render() for diagnostic in diagnostics))
@@ -243,7 +243,7 @@ def _sources(args: argparse.Namespace) -> "list[Source]":
 
     name = "<stdin>" if args.file == "-" else args.file
     text = read_text(args.file)
-    given = pairs(args.define, "-D")
+    given = parse_pairs(args.define, "-D")
     if not args.split_input_file:
         return [expand(text, name, given)]
     sources: list[Source] = []

@@ -91,7 +91,7 @@ def chosen_cache(args: argparse.Namespace) -> "Store | None":
     return default_store() if args.cache else None
 
 
-def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+def parse_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     """The values of an option that is given as NAME=VALUE. Raises TilefoldError for other text, and for a
     repeated name."""
     given: dict[str, str] = {}
@@ -111,4 +111,4 @@ def read_source(args: argparse.Namespace) -> "Source":
     from tilefold.compiler.frontend.source import read_text
 
     name = "<stdin>" if args.file == "-" else args.file
-    return expand(read_text(args.file), name, pairs(args.define, "-D"))
+    return expand(read_text(args.file), name, parse_pairs(args.define, "-D"))

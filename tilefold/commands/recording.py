@@ -12,14 +12,14 @@ from typing import TextIO
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.commands.launching import changes, run_options
-from tilefold.commands.options import pairs, read_source
+from tilefold.commands.options import parse_pairs, read_source
 from tilefold.compiler.frontend.source import read_text
 from tilefold.compiler.pass_runner import InternalError
 from tilefold.lowering import load
 from tilefold.messages import print_diagnostics
 from tilefold.reproduction.folder import PROGRAM, Reproduction, Values
 from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import launches_of
+from tilefold.running.launches import read_launches
 from tilefold.runtime.cute_ir.host_engine import entry_point
 
 _REPLACED = frozenset({"--repro", "--arg", "--save", "-o", "--output", "--launch"})
@@ -81,12 +81,12 @@ def _launches(args: argparse.Namespace) -> list[Values]:
                 {
                     name: filled.values
                     for name, filled in prepare(
-                        launch, pairs(args.arg, "--arg"), seed=args.seed, max_bytes=run_options(args).bytes
+                        launch, parse_pairs(args.arg, "--arg"), seed=args.seed, max_bytes=run_options(args).bytes
                     ).filled.items()
                     if filled.initialised
                 },
             )
-            for launch in launches_of(program.module, program.source, changes(args))
+            for launch in read_launches(program.module, program.source, changes(args))
         ]
     except TilefoldError:
         return [Values()]

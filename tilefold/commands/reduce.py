@@ -8,7 +8,7 @@ from collections.abc import Callable
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH
 from tilefold.commands.launching import add_launch, add_simulation, changes, check_limits, run_options
-from tilefold.commands.options import add_file, add_target, pairs, read_source
+from tilefold.commands.options import add_file, add_target, parse_pairs, read_source
 from tilefold.output import write_output
 
 _EPILOG = """\
@@ -54,7 +54,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.test is not None:
         is_interesting = _by_command(args, source.expanded)
     else:
-        given = Conditions(args.target, args.passes, changes(args), pairs(args.arg, "--arg"), run_options(args))
+        given = Conditions(args.target, args.passes, changes(args), parse_pairs(args.arg, "--arg"), run_options(args))
         is_interesting = given.interest(source, _progress)
     write_output(reduced(source, is_interesting, args.seconds, _progress), args.output)
     return 0

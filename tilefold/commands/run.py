@@ -24,7 +24,7 @@ from tilefold.commands.options import (
     add_remarks,
     add_target,
     chosen_cache,
-    pairs,
+    parse_pairs,
     read_source,
 )
 from tilefold.messages import print_remarks
@@ -180,11 +180,11 @@ def _environment(allowed: Sequence[str]) -> dict[str, str | None]:
 
 
 def _run_launches(args: argparse.Namespace, program: "Program") -> int:
-    from tilefold.running.launches import launches_of
+    from tilefold.running.launches import read_launches
     from tilefold.running.session import Session
 
-    files, saves = pairs(args.arg, "--arg"), pairs(args.save, "--save")
-    launches = launches_of(program.module, program.source, changes(args, tuple(args.check)))
+    files, saves = parse_pairs(args.arg, "--arg"), parse_pairs(args.save, "--save")
+    launches = read_launches(program.module, program.source, changes(args, tuple(args.check)))
     known = {argument.name for launch in launches for argument in launch.arguments}
     for option, names in (("--arg", files), ("--save", saves)):
         for name in names:

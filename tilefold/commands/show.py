@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH
-from tilefold.commands.launching import add_launch, add_simulation, launches_to_simulate, simulation
+from tilefold.commands.launching import add_launch, add_simulation, choose_launches, simulation
 from tilefold.commands.options import add_file, add_pictures, add_target, read_source, write_pictures
 from tilefold.output import write_output, write_picture
 
@@ -228,29 +228,29 @@ def _add_form(parser: argparse.ArgumentParser) -> None:
 
 
 def _execute_mma(args: argparse.Namespace) -> int:
-    from tilefold.layout.drawing.drawings import operand_tables, text_table
+    from tilefold.layout.drawing.drawings import make_text_table, operand_tables
     from tilefold.layout.drawing.pictures import picture
     from tilefold.show.mma import read_mma
 
     request = read_mma(args)
     text = "\n".join(request.lines()) + "\n"
     if args.table:
-        text += "\n" + "\n".join(map(text_table, operand_tables(request.mma)))
+        text += "\n" + "\n".join(map(make_text_table, operand_tables(request.mma)))
     write_pictures(args, lambda: picture(request.mma))
     write_output(text, None)
     return 0
 
 
 def _execute_c_atom(args: argparse.Namespace) -> int:
-    from tilefold.layout.drawing.drawings import text_table
-    from tilefold.layout.drawing.pictures import tables_picture
+    from tilefold.layout.drawing.drawings import make_text_table
+    from tilefold.layout.drawing.pictures import draw_tables
     from tilefold.show.c_atom import read_c_atom
 
     request = read_c_atom(args)
     text = "\n".join(request.lines()) + "\n"
     if args.table:
-        text += "\n" + "\n".join(map(text_table, request.tables()))
-    write_pictures(args, lambda: tables_picture(request.tables(), f"C_atom of {request.mma.atom.name}"))
+        text += "\n" + "\n".join(map(make_text_table, request.tables()))
+    write_pictures(args, lambda: draw_tables(request.tables(), f"C_atom of {request.mma.atom.name}"))
     write_output(text, None)
     return 0
 
@@ -314,13 +314,13 @@ def _accesses(args: argparse.Namespace, program: "Program") -> "Iterator[Picture
     """The worst execution of each access to shared memory, as the simulator sees it."""
     from dataclasses import replace
 
-    from tilefold.layout.drawing.pictures import tables_picture
+    from tilefold.layout.drawing.pictures import draw_tables
     from tilefold.runtime.sim.memory.sampler import Sampler
     from tilefold.runtime.sim.sim_engine import SimProgram
     from tilefold.show.program_pictures import lane_table
 
     module = program.reached("instr", program.simulated_target("instr"))
-    for launch in launches_to_simulate(args, program, "launch its kernels by run.launch"):
+    for launch in choose_launches(args, program, "launch its kernels by run.launch"):
         arguments, config, engine = simulation(args, launch)
         sampler = Sampler()
         observed = replace(engine, journal=sampler)
@@ -330,7 +330,7 @@ def _accesses(args: argparse.Namespace, program: "Program") -> "Iterator[Picture
                 worst = sampled.worst()
                 title = f"{site}: the lanes that each bank serves, {sampled.width} bytes each"
                 table = lane_table(title, worst.offsets.tolist(), worst.lanes.tolist(), sampled.width)
-                yield tables_picture([table])
+                yield draw_tables([table])
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -344,14 +344,14 @@ def execute(args: argparse.Namespace) -> int:
         return _execute_mma(args)
     if args.kind == "c-atom":
         return _execute_c_atom(args)
-    from tilefold.layout.drawing.drawings import text_table, thread_value_tables
+    from tilefold.layout.drawing.drawings import make_text_table, thread_value_tables
     from tilefold.layout.drawing.pictures import picture
     from tilefold.show.options import read_request
 
     request = read_request(args)
     text = "\n".join(request.lines()) + "\n"
     if args.table:
-        text += "\n" + "\n".join(map(text_table, thread_value_tables(request.copy)))
+        text += "\n" + "\n".join(map(make_text_table, thread_value_tables(request.copy)))
     write_pictures(args, lambda: picture(request.copy))
     write_output(text, None)
     for warning in request.warnings():

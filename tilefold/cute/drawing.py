@@ -13,20 +13,20 @@ from tilefold.output import write_picture
 
 def print_latex(layout: LayoutLike) -> None:
     """Prints a LaTeX document with the table of the indices of a static layout (CuTe's print_latex)."""
-    from tilefold.layout.drawing.drawings import index_table
+    from tilefold.layout.drawing.drawings import make_index_table
     from tilefold.layout.drawing.latex import latex
 
-    print(latex(index_table(layout)), end="")
+    print(latex(make_index_table(layout)), end="")
 
 
 def print_latex_tv(layout_tv: Layout, tile: Any = None) -> None:
     """Prints a LaTeX document with the thread and the value that has each place of a tile, by a layout from (thread,
     value) to places.
     """
-    from tilefold.layout.drawing.drawings import thread_value_table
+    from tilefold.layout.drawing.drawings import make_thread_value_table
     from tilefold.layout.drawing.latex import latex
 
-    print(latex(thread_value_table(str(layout_tv), layout_tv, tile)), end="")
+    print(latex(make_thread_value_table(str(layout_tv), layout_tv, tile)), end="")
 
 
 def save_picture(x: Displayed | MmaAtomAttr, path: str | PathLike[str]) -> None:

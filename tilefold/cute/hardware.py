@@ -25,7 +25,7 @@ class HardwareInfo:
         A grid of persistent blocks has as many clusters, or fewer where there are fewer tiles.
         """
         from tilefold.runtime.compiled.artifact import Artifact
-        from tilefold.runtime.cuda.clusters import max_active_clusters
+        from tilefold.runtime.cuda.clusters import query_max_active_clusters
         from tilefold.runtime.errors import LaunchError
 
         if type(cluster_size) is not int or not 1 <= cluster_size <= MAX_CLUSTER:
@@ -37,7 +37,7 @@ class HardwareInfo:
             raise LaunchError(Code.RUN_LAUNCH, message, "GPUs of compute capability 9.0 and newer have them")
         filling = engine.driver.max_shared_bytes
         prepared = engine.load(Artifact("empty", _EMPTY, Target("sm_90"), (), (128, 1, 1), dynamic_shared=filling))
-        return max_active_clusters(prepared.kernel, prepared.library, (cluster_size, 1, 1))
+        return query_max_active_clusters(prepared.kernel, prepared.library, (cluster_size, 1, 1))
 
     def get_device_multiprocessor_count(self) -> int:
         """The number of multiprocessors."""

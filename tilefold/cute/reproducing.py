@@ -17,7 +17,7 @@ from tilefold.dialects.tile import TensorType
 from tilefold.output import write_output
 from tilefold.reproduction.folder import PROGRAM, Reproduction, Values
 from tilefold.running.filled_arguments import unpacked
-from tilefold.runtime.arrays.storage import logical_array
+from tilefold.runtime.arrays.storage import read_logical_array
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.options import RunOptions
 
@@ -36,7 +36,7 @@ def reproduction(
     types = {parameter.name: parameter.type for parameter in kernel.parameters()}
     launch = _launch(module, built.symbol, config, types, arguments)
     arrays = {
-        name: logical_array(unpacked(value.storage, launch[name]), value.layout)
+        name: read_logical_array(unpacked(value.storage, launch[name]), value.layout)
         for name, value in arguments.items()
         if isinstance(value, TensorArgument) and value.initialised and value.layout is not None
     }

@@ -26,7 +26,7 @@ from tilefold.runtime.arrays.array import Array
 from tilefold.runtime.arrays.arrays import array_of, is_array, is_numpy_scalar
 from tilefold.runtime.arrays.constants import constant_key
 from tilefold.runtime.arrays.elements import ELEMENTS, ELEMENTS_HINT
-from tilefold.runtime.arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, array_spec
+from tilefold.runtime.arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, infer_array_spec
 from tilefold.runtime.errors import LaunchError, argument_error
 
 from .annotations import is_constexpr, meaning
@@ -170,7 +170,7 @@ def _check_number(name: str, value: Any, dtype: DType) -> None:
 
 def array_type(name: str, array: Array, rule: Dynamic | None = None) -> TensorType:
     """The type of a parameter for an array. LaunchError (E3106) for one that breaks a promise of its rule."""
-    spec = array_spec(name, array, rule)
+    spec = infer_array_spec(name, array, rule)
     align = spec.align if array.device is not None else ALIGN  # the host's arrays are copied, to where it is aligned
     return _tensor_type(spec, align)
 

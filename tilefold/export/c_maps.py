@@ -10,7 +10,7 @@ from tilefold.layout.tma.tensor_map import SWIZZLE_NAMES, UNIT
 from tilefold.runtime.compiled.artifact import value_name
 
 
-def encoding(recipe: MapRecipe, name: str, passed: Sequence[Argument]) -> str:
+def write_encoding(recipe: MapRecipe, name: str, passed: Sequence[Argument]) -> str:
     """The statements that declare a tensor map under a name and encode it, or return the driver's status; that of an
     invalid value for rows that tensor copies cannot store.
     """

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.export.c_maps import encoding
+from tilefold.export.c_maps import write_encoding
 from tilefold.export.c_names import LICENCE, Argument, arguments
 from tilefold.export.example import example
 from tilefold.output import write_output
@@ -54,7 +54,9 @@ def header(artifact: Artifact, passed: tuple[Argument, ...]) -> str:
     name = artifact.kernel
     declared = "".join(f",\n    {argument.kind.c} {argument.name}" for argument in passed)
     maps = [f"tensor_map{number}" for number in range(len(artifact.maps))]
-    encoded = "".join(encoding(recipe, map_name, passed) for recipe, map_name in zip(artifact.maps, maps, strict=True))
+    encoded = "".join(
+        write_encoding(recipe, map_name, passed) for recipe, map_name in zip(artifact.maps, maps, strict=True)
+    )
     addresses = ", ".join(f"&{value}" for value in (*(argument.name for argument in passed), *maps)) or "0"
     notes = "".join(f" *   {argument.name}: {argument.note}\n" for argument in passed if argument.note)
     x, y, z = artifact.block

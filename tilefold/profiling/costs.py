@@ -10,7 +10,7 @@ from tilefold.bisection.trial import Outcome, Trial
 from tilefold.compiler.frontend.diagnostics import place_of
 from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.ptx import EntryOp, PtxOp
-from tilefold.layout.tiling.warp_accesses import worst_bank
+from tilefold.layout.tiling.warp_accesses import find_worst_bank
 from tilefold.lowering import Program
 from tilefold.passes.writing.remarks import remarks_in
 from tilefold.profiling.line_costs import AccessRow, Costs, LineCost
@@ -98,7 +98,7 @@ def _conflict(row: AccessRow, sampler: Sampler, site: Site) -> str:
     if row.space != "shared" or row.transactions <= row.minimum or sampled is None or not sampled.patterns:
         return ""
     worst = sampled.worst()
-    ways, bank, lanes = worst_bank(worst.offsets.tolist(), worst.lanes.tolist(), sampled.width)
+    ways, bank, lanes = find_worst_bank(worst.offsets.tolist(), worst.lanes.tolist(), sampled.width)
     return f"{ways}-way bank conflict: lanes {_ranges(lanes)} want different words of bank {bank}"
 
 

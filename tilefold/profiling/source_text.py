@@ -8,9 +8,9 @@ from tilefold.base.target import Target
 from tilefold.compiler.emit.lineinfo import source_files
 from tilefold.compiler.frontend.source import Source
 from tilefold.compiler.machine.assemble import AssembleError
-from tilefold.compiler.machine.nvdisasm import disassembled
+from tilefold.compiler.machine.nvdisasm import disassemble
 from tilefold.compiler.reports.listing import Lister
-from tilefold.compiler.reports.source_map import CodeLine, SourceMap, Spot, ir_lines, ptx_lines, sass_lines
+from tilefold.compiler.reports.source_map import CodeLine, SourceMap, Spot, ir_lines, map_ptx_lines, map_sass_lines
 from tilefold.lowering import Program
 from tilefold.runtime.settings import ptxas_settings
 
@@ -27,18 +27,18 @@ def source_map(program: Program, target: Target) -> SourceMap:
     files = source_files(program.entries(target))
     forms = {
         "ir": ir_lines(Lister().list(module)),
-        "ptx": ptx_lines(program.ptx(target, lines=True), files),
+        "ptx": map_ptx_lines(program.ptx(target, lines=True), files),
     }
     try:
         with_lines = program
         if not program.writes_lines():
             with_lines = Program(program.source, program.module, program.context, program.target, lines=True)
-        text = disassembled(with_lines.cubin(target).code, ptxas_settings().cuda_home)
+        text = disassemble(with_lines.cubin(target).code, ptxas_settings().cuda_home)
     except AssembleError as error:
         if error.code != Code.ASSEMBLE_UNAVAILABLE:
             raise
         return SourceMap(forms, {"sass": error.message})
-    return SourceMap({**forms, "sass": sass_lines(text, files)}, {})
+    return SourceMap({**forms, "sass": map_sass_lines(text, files)}, {})
 
 
 def by_lines(found: SourceMap, source: Source) -> str:

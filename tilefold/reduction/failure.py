@@ -16,7 +16,7 @@ from tilefold.compiler.frontend.source import Source, plain_source
 from tilefold.compiler.pass_runner import InternalError, parse_passes, run_passes_quickly
 from tilefold.lowering import Program, available_passes, load
 from tilefold.running.filled_arguments import Arguments, prepare
-from tilefold.running.launches import Changes, Launch, launches_of
+from tilefold.running.launches import Changes, Launch, read_launches
 from tilefold.running.session import check_values
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.options import RunOptions
@@ -126,7 +126,7 @@ class Conditions:
     def _failures(
         self, program: Program, passes: Sequence[ModulePass], like: Failure | None
     ) -> Iterator[Failure | None]:
-        for launch in launches_of(program.module, program.source, self.changes):
+        for launch in read_launches(program.module, program.source, self.changes):
             arguments = prepare(launch, self.files, seed=self.options.seed, max_bytes=self.options.bytes)
             config, engine = LaunchConfig(launch.grid, launch.block), SimEngine.of(self.options, discard)
             trial = Trial(launch.kernel, config, arguments.launchable, engine)

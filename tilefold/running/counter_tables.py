@@ -8,7 +8,7 @@ from tilefold.runtime.counters import AccessCount, Counters
 _UNITS = {"shared": "wavefronts", "global": "sectors"}
 
 
-def counters_text(counters: Counters, indent: str = "") -> str:
+def print_counters(counters: Counters, indent: str = "") -> str:
     """The counts of a launch: a row for each instruction, then one for each operation of the source that accesses
     memory.
 

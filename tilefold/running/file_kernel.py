@@ -19,7 +19,7 @@ from tilefold.running.filled_arguments import unpacked
 from tilefold.runtime.arrays.array import Array
 from tilefold.runtime.arrays.arrays import array_of, is_array
 from tilefold.runtime.arrays.packing import pack
-from tilefold.runtime.arrays.storage import logical_array, logical_numbers, mode_sizes, storage_of
+from tilefold.runtime.arrays.storage import mode_sizes, read_logical_array, read_logical_numbers, storage_of
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.errors import argument_error, dim3
 from tilefold.runtime.options import RunOptions, launch_attributes
@@ -99,7 +99,7 @@ class FileKernelCall:
             given.add(name, value, tensors.get(name))
         result = executable(program, self.kernel.symbol, device, stage, options).launch(config, given.passed)
         given.write_back()
-        return replace(result, exact=logical_numbers(result.exact, given.passed)) if exact else result
+        return replace(result, exact=read_logical_numbers(result.exact, given.passed)) if exact else result
 
 
 @dataclass
@@ -131,7 +131,7 @@ class _Arguments:
             array = np.asarray(value)
             if array.flags.writeable:
                 assert argument.layout is not None
-                array[...] = logical_array(unpacked(argument.storage, type), argument.layout)
+                array[...] = read_logical_array(unpacked(argument.storage, type), argument.layout)
 
 
 def _stored(name: str, array: Any, type: TensorType) -> TensorArgument:

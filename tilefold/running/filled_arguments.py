@@ -19,7 +19,7 @@ from tilefold.dialects.tile import TensorType
 from tilefold.running.launches import Argument, Launch
 from tilefold.runtime import engine
 from tilefold.runtime.arrays.packing import pack, unpack
-from tilefold.runtime.arrays.storage import element_indices, logical_array, mode_sizes, storage_of, storage_size
+from tilefold.runtime.arrays.storage import element_indices, mode_sizes, read_logical_array, storage_of, storage_size
 from tilefold.runtime.check import Filled, fill_argument
 from tilefold.runtime.engine import TensorArgument
 from tilefold.runtime.sim.values.values import element_kind, kind_of
@@ -60,7 +60,7 @@ class Arguments:
                 if name in exact:
                     values[name] = exact[name][element_indices(value.layout)]
                     continue
-                values[name] = logical_array(unpacked(value.storage, self.types[name]), value.layout)
+                values[name] = read_logical_array(unpacked(value.storage, self.types[name]), value.layout)
             else:
                 values[name] = value.item() if isinstance(value, np.generic) else value
         return values
@@ -76,7 +76,7 @@ def prepare(launch: Launch, files: Mapping[str, str], *, seed: int, max_bytes: i
     names: dict[str, Any] = {}
     total = 0
     for argument in launch.arguments:
-        shape, dtype = shape_and_dtype(argument)
+        shape, dtype = infer_shape_and_dtype(argument)
         total += _bytes(argument.type, dtype)
         if total > max_bytes:
             raise TilefoldError(
@@ -92,7 +92,7 @@ def prepare(launch: Launch, files: Mapping[str, str], *, seed: int, max_bytes: i
     return Arguments({argument.name: argument.type for argument in launch.arguments}, filled)
 
 
-def shape_and_dtype(argument: Argument) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def infer_shape_and_dtype(argument: Argument) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """The logical shape and the element type of an argument. Raises TilefoldError where the type does not say."""
     if isinstance(argument.type, TensorType) and not unknowns(argument.type.layout.data):
         kind = element_kind(argument.type.element_type)

@@ -80,7 +80,7 @@ class Changes:
     checks: Sequence[str] = ()
 
 
-def launches_of(module: ModuleOp, source: Source, changes: Changes) -> list[Launch]:
+def read_launches(module: ModuleOp, source: Source, changes: Changes) -> list[Launch]:
     """The launches to run, in the order of the file, each with its expressions read.
 
     Without a launch of the asked name, a kernel of that name is launched as the command line says. Raises TilefoldError

@@ -13,7 +13,7 @@ from tilefold.inspection import Inspection
 from tilefold.lowering import Program
 from tilefold.lowering import load as load_source
 from tilefold.running.file_kernel import FileKernel
-from tilefold.running.launches import Changes, Launch, launches_of
+from tilefold.running.launches import Changes, Launch, read_launches
 from tilefold.running.session import Session, check_values
 from tilefold.runtime.check import CheckResult
 from tilefold.runtime.compiled.store import default_store
@@ -101,7 +101,7 @@ class LoadedProgram(Inspection):
             )
         options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes)
         session = Session(self._program, device, stage, options)
-        launches = launches_of(self._program.module, self._program.source, Changes(name=launch))
+        launches = read_launches(self._program.module, self._program.source, Changes(name=launch))
         return tuple(outcome for selected in launches for outcome in _outcomes(session, selected))
 
 

@@ -14,7 +14,7 @@ from tilefold.dialects.run.expression import ExpressionError
 from tilefold.lowering import EXECUTABLE_STAGES, Program
 from tilefold.messages import print_diagnostics
 from tilefold.output import write_output
-from tilefold.running.counter_tables import counters_text
+from tilefold.running.counter_tables import print_counters
 from tilefold.running.devices import chosen_device, executable
 from tilefold.running.filled_arguments import prepare
 from tilefold.running.launches import Check, Launch
@@ -166,7 +166,7 @@ def _save(array: np.ndarray[Any, Any], path: str) -> None:
 
 
 def _print_counters(result: RunResult) -> None:
-    print(counters_text(result.counters, "    "), end="", flush=True)
+    print(print_counters(result.counters, "    "), end="", flush=True)
 
 
 def _dim3(size: tuple[int, int, int]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.compose import composition
 from tilefold.layout.algebra.core import Layout, make_layout, size
-from tilefold.layout.drawing.drawings import Table, thread_value_table
+from tilefold.layout.drawing.drawings import Table, make_thread_value_table
 from tilefold.layout.text.printing import Style, cxx_style, plain_style, print_layout_lines
 from tilefold.layout.tiling.cotiled_copy import tile_of
 from tilefold.layout.tiling.tiled_mma import TiledMma
@@ -41,7 +41,7 @@ class CAtomRequest:
         for count in self.counts:
             layout_tv, tiler = tile_of(self.mma.tile_shape[:2], _first_values(self.mma, count))
             shape = tuple([size(mode) for mode in tiler])
-            tables.append(thread_value_table(f"copy_V = {count}", layout_tv, shape))
+            tables.append(make_thread_value_table(f"copy_V = {count}", layout_tv, shape))
         return tuple(tables)
 
 

@@ -15,8 +15,8 @@ from tilefold.dialects.tile.types import Space
 from tilefold.layout.algebra.coordinates import idx2crd
 from tilefold.layout.algebra.core import make_layout, size
 from tilefold.layout.algebra.inttuple import flatten_to_tuple, is_fully_static, product_each, wrap
-from tilefold.layout.drawing.drawings import EMPTY, Cell, Table, index_table
-from tilefold.layout.drawing.pictures import picture, tables_picture
+from tilefold.layout.drawing.drawings import EMPTY, Cell, Table, make_index_table
+from tilefold.layout.drawing.pictures import draw_tables, picture
 from tilefold.layout.drawing.scene import Group, Part, Picture
 
 MAX_ELEMENTS = 1 << 14
@@ -43,7 +43,7 @@ def pictures_of(module: ModuleOp) -> Iterator[Picture]:
                 elif isinstance(op, AllocOp) and isinstance(type, TensorType) and type.space.data is Space.Smem:
                     table = bank_table(name, type)
                     if table is not None:
-                        yield tables_picture([table])
+                        yield draw_tables([table])
             except LayoutError:  # such as one that is too large to draw
                 continue
 
@@ -71,7 +71,7 @@ def bank_table(name: str, type: TensorType) -> Table | None:
 
 def _colours() -> list[str]:
     """The colours of the first 32 indices."""
-    return [row[0].colour for row in index_table(make_layout(32)).rows]
+    return [row[0].colour for row in make_index_table(make_layout(32)).rows]
 
 
 def lane_table(title: str, offsets: Sequence[int], lanes: Sequence[int], width: int) -> Table:

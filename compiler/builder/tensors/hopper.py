@@ -9,7 +9,7 @@ from typing import Any
 from ....base.errors import Code, TilefoldError
 from ....layout import tile_to_shape
 from ....layout.algebra.core import LayoutLike, flat_modes, plain_layout
-from ....layout.atoms.wgmma_smem import widest_mode
+from ....layout.atoms.wgmma_smem import find_widest_mode
 from ..scalars.dtypes import DType, as_dtype
 from .coordinates import as_tuple, tuples
 from .copies import CopyAtom, make_copy_atom
@@ -69,7 +69,7 @@ def get_smem_layout_atom(layout: LayoutEnum, element_type: Any, major_mode_size:
     (E0213) for an extent that is no multiple of 16 bytes.
     """
     major = "K" if layout is LayoutEnum.ROW_MAJOR else "MN"
-    return SmemLayoutAtomKind(f"{major}_{widest_mode(major_mode_size, as_dtype(element_type).bits)}")
+    return SmemLayoutAtomKind(f"{major}_{find_widest_mode(major_mode_size, as_dtype(element_type).bits)}")
 
 
 def make_smem_layout_a(layout: LayoutEnum, tile_shape_mnk: Any, a_dtype: Any, num_stages: int) -> LayoutLike:

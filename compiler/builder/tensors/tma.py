@@ -13,7 +13,7 @@ from ....base.element_types import BY_NAME
 from ....base.errors import Code, TilefoldError
 from ....dialects.cute import LayoutAttr, TilerAttr
 from ....dialects.tile import CopyOp, PrefetchOp, TensorMapOp, TmaPartitionOp, TmaTensorOp, TmaType
-from ....layout.tma.partition import multicast_mask
+from ....layout.tma.partition import compute_multicast_mask
 from ....layout.tma.recipe import MAP_ELEMENTS
 from ..scalars.dtypes import DType, Int64, Uint16, dtype_of
 from ..scalars.values import convert
@@ -137,7 +137,7 @@ def create_tma_multicast_mask(cta_layout: Any, cta_coord: Any, mcast_mode: int) 
     """
     layout = as_layout(cta_layout)
     check_static(layout, "the layout of a cluster is static, but this is")
-    return multicast_mask(layout, tuples(cta_coord), (mcast_mode,))
+    return compute_multicast_mask(layout, tuples(cta_coord), (mcast_mode,))
 
 
 def make_layout_image_mask(layout: Any, coord: Any, mode: int) -> Any:

@@ -12,12 +12,12 @@ def scf_to_cf(module: ModuleOp) -> None:
     """Replaces every `scf.if`, `scf.for` and `scf.while`; dead code stays, unlike with xDSL's `convert-scf-to-cf`."""
     for op in list(module.walk()):
         if isinstance(op, scf.WhileOp):
-            while_to_cf(op)
+            lower_while(op)
     patterns = GreedyRewritePatternApplier([IfLowering(), ForLowering()], dce_enabled=False)
     PatternRewriteWalker(patterns).rewrite_module(module)
 
 
-def while_to_cf(op: scf.WhileOp) -> None:
+def lower_while(op: scf.WhileOp) -> None:
     """Replaces a loop by the blocks that decide, the body, and what comes after, whose arguments are the results.
 
     Its regions may hold other loops, and more than one block where such loops have been replaced.

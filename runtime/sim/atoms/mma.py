@@ -91,19 +91,19 @@ def executor(atom: MmaAtom, exact: "Table | None" = None) -> Executor:
 
 
 def bound(atom: MmaAtom, a: Values, b: Values, c: Values) -> NDArray[np.float64]:
-    """How far D may be from the model's on a GPU, for each element of D; see `allowed_error`."""
+    """How far D may be from the model's on a GPU, for each element of D; see `compute_allowed_error`."""
     if atom.threads == 1:
-        return allowed_error(atom, np.zeros(c.shape, np.float64))
+        return compute_allowed_error(atom, np.zeros(c.shape, np.float64))
     table = _Table(atom)
     magnitude = [
         np.abs(widen(t)(x)).ravel()[at]
         for t, x, at in zip(atom.types[1:], (a, b, c), (table.a, table.b, table.c), strict=True)
     ]
     total = np.matmul(magnitude[0], magnitude[1]) + magnitude[2]
-    return allowed_error(atom, total).ravel()[table.d].reshape(table.shape_d)
+    return compute_allowed_error(atom, total).ravel()[table.d].reshape(table.shape_d)
 
 
-def allowed_error(atom: MmaAtom, magnitude: NDArray[np.float64]) -> NDArray[np.float64]:
+def compute_allowed_error(atom: MmaAtom, magnitude: NDArray[np.float64]) -> NDArray[np.float64]:
     """How far one execution on a GPU may be from the model, where |A| * |B| + |C| is `magnitude`.
 
     Integers are exact, and so is a fused multiply-add. For floats, tensor cores add products in groups of at least

@@ -12,7 +12,7 @@ from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
 from ....dialects import ptx, tile
 from ....dialects.ptx.mma import REGISTER_TYPES
-from ....dialects.tile.gemm_rules import gemm_modes
+from ....dialects.tile.gemm_rules import infer_gemm_modes
 from ....dialects.tile.wgmma_rules import is_warpgroup
 from ....layout.algebra.core import plain_layout, size
 from ....layout.atoms.mma_atom import MmaAtom
@@ -56,7 +56,7 @@ def _gemm(op: tile.GemmOp, t: Translator) -> Step:
         t.launch.apart()
         return warpgroup_gemm(op, t)
     d, a, b, c = op.types
-    modes = gemm_modes(atom, d, a, b, c)
+    modes = infer_gemm_modes(atom, d, a, b, c)
     slots = t.slots((op.d, op.a, op.b, op.c))
     target = elements(op, d, plain_layout(modes.d), "store", t)
     operands = ((a, modes.a), (b, modes.b), (c, modes.c))

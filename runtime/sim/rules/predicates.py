@@ -18,7 +18,7 @@ from ..warp import Warp
 Flags = NDArray[np.bool_]
 
 
-def predicates_of(op: tile.CopyOp, t: Translator) -> Callable[[Warp], Flags] | None:
+def read_predicates(op: tile.CopyOp, t: Translator) -> Callable[[Warp], Flags] | None:
     """A function that reads a copy's predicates, one for each element of the source; None if it has none."""
     layout = op.pred_layout
     if op.pred is None or layout is None:

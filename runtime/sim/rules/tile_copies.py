@@ -25,7 +25,7 @@ from ..translate import Rules, Step, Translator
 from ..values.scalars import actual, for_each_layout
 from ..values.values import TensorValue
 from ..warp import Warp
-from .predicates import leading_values, one_for_all, predicates_of, under
+from .predicates import leading_values, one_for_all, read_predicates, under
 from .tile_bulk_copies import BulkMove
 from .tile_tensor_copies import tensor_copy
 
@@ -47,7 +47,7 @@ def _copy(op: tile.CopyOp, t: Translator) -> Step | None:
     move_of = cache(by_scalars)  # one for each set of run-time strides
     if not first and not unknowns(op.dst.type.layout.data):
         move_of(())  # refuses unsupported copies before anything runs
-    flags, site = predicates_of(op, t), site_of(op)
+    flags, site = read_predicates(op, t), site_of(op)
 
     def step(warp: Warp) -> None:
         registers = warp.registers

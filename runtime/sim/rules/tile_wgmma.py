@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects import tile
 from ....dialects.arith.integer_range import signed
-from ....dialects.tile.gemm_rules import gemm_modes
+from ....dialects.tile.gemm_rules import infer_gemm_modes
 from ....dialects.tile.wgmma_rules import descriptor_of
 from ....layout.algebra.core import Layout, LayoutLike, plain_layout, size
 from ..faults import Site, site_of
@@ -44,7 +44,7 @@ class _Operand:
 
 def warpgroup_gemm(op: tile.GemmOp, t: Translator) -> Step:
     """The rule of a multiplication by an atom of a warpgroup: K by K, of each M and N one execution."""
-    modes = gemm_modes(op.mma_atom, *op.types)
+    modes = infer_gemm_modes(op.mma_atom, *op.types)
     return _step(op, op.mma_atom, (modes.a, modes.b, modes.c), t)
 
 
