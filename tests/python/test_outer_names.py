@@ -45,7 +45,7 @@ def kernel(out):
 def cells(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Runs text as a notebook runs a cell, in the same names each time."""
     settings = ModuleType("settings")
-    settings.__dict__["shift"] = 0.0
+    settings.__dict__.update(shift=0.0, function=abs)  # kernels have an attribute of this name, too
     monkeypatch.setitem(__import__("sys").modules, "settings", settings)
     names: dict[str, Any] = {"__name__": "__main__"}
     count = iter(range(100))

@@ -68,7 +68,8 @@ class OuterNames:
             self._follow(space[name], used)
 
     def _follow(self, value: Any, used: set[str]) -> None:
-        value = getattr(value, "function", value)  # of a kernel, and of a helper
+        if not isinstance(value, ModuleType):
+            value = getattr(value, "function", value)  # of a kernel, and of a helper
         if isinstance(value, FunctionType):
             self._collect(value)
         elif isinstance(value, ModuleType | type) and not _is_library(value):
