@@ -39,8 +39,7 @@ def _test(w: FunctionWriter, op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp 
 
 
 def _wait(w: FunctionWriter, op: ptx.MbarrierWaitOp) -> None:
-    suspends = w.module.target.sm >= ptx.MbarrierTryWaitOp.MIN_SM
-    test = op.test("try_wait" if suspends else "test_wait")
+    test = op.test_on(w.module.target)
     lines = ("{", ".reg .pred done;", "AGAIN:", f"{test} done, [$0], $1;", "@!done bra AGAIN;", "}")
     w.emit(ordered(w, lines, "r,r", op.operands))
 

@@ -19,6 +19,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, TilefoldError
+from ...base.target import Target
 from ..definitions import irdl_op_definition
 from ..errors import refuse
 from ..operands import Defined
@@ -312,6 +313,10 @@ class MbarrierWaitOp(_WaitingOp):
 
     def __init__(self, bar: SSAValue | Operation, parity: SSAValue | Operation, scope: str | None = None):
         super().__init__(operands=[bar, parity], properties=_scope(scope))
+
+    def test_on(self, target: Target) -> str:
+        """The instruction in the loop on a target."""
+        return self.test("try_wait" if target.sm >= MbarrierTryWaitOp.MIN_SM else "test_wait")
 
 
 @irdl_op_definition

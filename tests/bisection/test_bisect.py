@@ -2,7 +2,7 @@
 """`tilefold bisect` and `.bisect(...)`: wrong rewrites are planted in passes, and the search must name them."""
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -198,6 +198,16 @@ def test_programs_of_the_public_cute_ir_are_searched(capsys: Capture, monkeypatc
     assert "pass 'cute-to-base,gpu-to-ptx' changes the program" in captured.err
 
 
+def test_the_first_form_that_the_simulator_can_run_is_the_reference(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "called.cute"
+    text = (ROOT / "tests" / "mutants" / "programs" / "called.cute").read_text()
+    path.write_text(text.replace("ub.poison", "llvm.mlir.undef"))
+    assert main(["bisect", str(path), "-p", "inline-calls,base-prepare,cute-expand-ops"]) == 0
+    out = capsys.readouterr().out
+    assert "as written: the simulator cannot run it\n  1 inline-calls: the simulator cannot run it\n" in out
+    assert "  2 base-prepare: same" in out
+
+
 def test_options_that_cannot_be_used(tmp_path: Path, capsys: Capture) -> None:
     assert main(["bisect", write(tmp_path), "--max-steps", "0"]) == 1
     assert "E4003" in capsys.readouterr().err
@@ -250,6 +260,13 @@ def ptx_of(*lines: str) -> str:
 TURN = ["cp.async.commit_group", "cp.async.wait_group 0", "bar.sync 0"]
 
 
+def compared(text: str, written: str, executed: Set[str] | None = None) -> list[str]:
+    """The discrepancies of a PTX text from the kernel of a program."""
+    program = load(Source("k.cute", text, text), "sm_80")
+    entry = next(op for op in program.module.walk() if isinstance(op, ptx.EntryOp))
+    return [str(discrepancy) for discrepancy in discrepancies(entry, written, Target("sm_80"), executed)]
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -270,9 +287,7 @@ TURN = ["cp.async.commit_group", "cp.async.wait_group 0", "bar.sync 0"]
     ],
 )
 def test_the_text_follows_the_operations(lines: list[str], message: str | None) -> None:
-    program = load(Source("k.cute", BARRIERS, BARRIERS), "sm_80")
-    entry = next(op for op in program.module.walk() if isinstance(op, ptx.EntryOp))
-    found = [str(discrepancy) for discrepancy in discrepancies(entry, ptx_of(*lines))]
+    found = compared(BARRIERS, ptx_of(*lines))
     if message is None:
         assert not found
     else:
@@ -281,12 +296,10 @@ def test_the_text_follows_the_operations(lines: list[str], message: str | None) 
 
 def test_the_number_of_a_barrier_may_be_known_to_the_launch_alone() -> None:
     text = BARRIERS.replace("ptx.bar.sync 0", "ptx.bar.sync 0 plus %i").replace("%c8 step", "%c1 step")
-    program = load(Source("k.cute", text, text), "sm_80")
-    entry = next(op for op in program.module.walk() if isinstance(op, ptx.EntryOp))
     for barrier in ("bar.sync %r1", "bar.sync 3"):
-        assert not discrepancies(entry, ptx_of(*TURN[:2], barrier, "fence.acq_rel.gpu"))
-    (found,) = discrepancies(entry, ptx_of(*TURN[:2], "bar.arrive 0", "fence.acq_rel.gpu"))[2:]
-    assert "bar.sync (a number) would" in str(found)
+        assert not compared(text, ptx_of(*TURN[:2], barrier, "fence.acq_rel.gpu"))
+    (found,) = compared(text, ptx_of(*TURN[:2], "bar.arrive 0", "fence.acq_rel.gpu"))[2:]
+    assert "bar.sync (a number) would" in found
 
 
 def test_dropped_instructions_of_the_text_are_found(
@@ -308,15 +321,69 @@ def test_dropped_instructions_of_the_text_are_found(
 
 def test_every_path_through_the_text_is_followed() -> None:
     """A loop of the text whose block stands behind the end, and one path through it that misses the barrier."""
-    program = load(Source("k.cute", BARRIERS, BARRIERS), "sm_80")
-    entry = next(op for op in program.module.walk() if isinstance(op, ptx.EntryOp))
     turn = "".join(f"\t{line};\n" for line in TURN)
     text = (
         ".visible .entry k(\n)\n{\n\tbra.uni $L2;\n$L1:\n\tfence.acq_rel.gpu;\n\tret;\n$L2:\n"
         + turn
         + "\t@%p1 bra $L2;\n\tbra.uni $L1;\n}\n"
     )
-    assert not discrepancies(entry, text)
+    assert not compared(BARRIERS, text)
     skipping = text.replace("\tbar.sync 0;\n", "\t@%p2 bra $L2;\n\tbar.sync 0;\n")
-    (found,) = discrepancies(entry, skipping)
-    assert "cp.async.commit_group may not follow cp.async.wait_group 0 in line 10; bar.sync 0 would" in str(found)
+    (found,) = compared(BARRIERS, skipping)
+    assert "cp.async.commit_group may not follow cp.async.wait_group 0 in line 10; bar.sync 0 would" in found
+    # a table of jumps, and a place that no execution reaches
+    table = "\t$L_brx_0: .branchtargets\n\t\t$L2,\n\t\t$L3;\n\tbrx.idx %r1, $L_brx_0;\n"
+    jumping = text.replace("\tbra.uni $L2;\n", table).replace("}\n", "$L3:\n\texit;\n}\n")
+    assert not compared(BARRIERS, jumping)
+    (found,) = compared(BARRIERS, jumping.replace("exit", "ret"))
+    assert "the PTX ends after the kernel's begin, and lacks cp.async.commit_group or fence.acq_rel.gpu" in found
+
+
+ACCESSES = """
+gpu.module @kernels {
+  ptx.entry @k(%A: !ptx.ptr<global> align 16, %p: i1) threads(64) shared(16) {
+    %zero = arith.constant 0 : i32
+    %count = arith.constant 64 : i32
+    %bar = ptx.smem.addr 0 bytes 8
+    ptx.mbarrier.init %bar, %count
+    ptx.bar.sync 1 threads 64
+    %x = ptx.ld %A align 4 : !ptx.ptr<global> -> i32
+    %pair = vector.broadcast %x : i32 to vector<2xi32>
+    scf.if %p {
+      ptx.st %pair, %A align 8 : vector<2xi32>, !ptx.ptr<global>
+    }
+    ptx.mbarrier.wait %bar, %zero
+    ptx.ret
+  }
+}
+"""
+TEXT = (
+    "mov.b32 %r1, 64", "mbarrier.init.shared.b64 [%r2], %r1", "bar.sync 1, 64", "ld.global.b32 %r3, [%rd1]",
+    "st.global.v2.b32 [%rd1], {%r3, %r3}", "mbarrier.test_wait.parity.shared.b64 %p1, [%r2], 0",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("index", "line", "message"),
+    [
+        (0, "mov.b32 %r1, 64", None),
+        (3, "ld.global.s32 %rd3, [%rd1]", None),
+        (4, "st.global.b64 [%rd1], %rd3", None),
+        (0, "mov.b32 %r1, 65", "mbarrier.init.shared.b64 65 may not follow the kernel's begin;"),
+        (2, "bar.sync 1, 96", "may not follow mbarrier.init.shared.b64 64 in line 5; bar.sync 1, 64 would"),
+        (3, "bar.warp.sync -1", "the PTX has no ld.global.b32, which the kernel executes"),
+        (4, f"{TEXT[4]};\n\t{TEXT[4]}", "st.global.v2.b32 may not follow st.global.v2.b32 in line 8"),
+        (4, TEXT[3], "ld.global.b32 may not follow ld.global.b32 in line 7"),
+        (5, TEXT[5].replace(" 0", " 1"), "mbarrier.test_wait.parity.shared.b64 1 may not follow st.global.v2.b32"),
+        (5, TEXT[5].replace("test", "try"), "the PTX has no mbarrier.test_wait.parity.shared.b64, which the kernel"),
+    ],
+)  # fmt: skip
+def test_accesses_are_in_order_and_numbers_stay(index: int, line: str, message: str | None) -> None:
+    found = compared(ACCESSES, ptx_of(*TEXT[:index], line, *TEXT[index + 1 :]))
+    assert any(message in text for text in found) if message else not found, found
+
+
+def test_instructions_that_nothing_executes_may_be_dropped() -> None:
+    text = ptx_of(*TEXT[:4], TEXT[5])
+    assert compared(ACCESSES, text) == ["k: the PTX has no st.global.v2.b32, which the kernel executes"]
+    assert not compared(ACCESSES, text, executed={"ld.global.b32"})

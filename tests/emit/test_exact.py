@@ -56,6 +56,11 @@ def test_equal_loads_stay_two_and_adjacent_ones_are_not_merged() -> None:
     assert _memory(text) == {"ld.global.b32": 3, "st.global.b32": 1}
 
 
+def test_stores_to_one_place_stay_two() -> None:
+    store = "ptx.st %n, %A align 4 : i32, !ptx.ptr<global>\n"
+    assert _memory(kernel(2 * store, ARGS)) == {"st.global.b32": 2}
+
+
 def test_invariant_load_stays_in_its_loop() -> None:
     text = kernel(
         """

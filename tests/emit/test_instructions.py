@@ -26,6 +26,7 @@ def lines_of(body: str) -> list[str]:
     ("ptx.bar.sync 0 plus %n threads 64", "bar.sync %r1, 64;"),
     ("ptx.bar.arrive 0 plus %n threads 64", "bar.arrive %r1, 64;"),
     ("ptx.bar.warp.sync 65535", "bar.warp.sync 65535;"),
+    ("%s = ptx.smem.addr 0\nptx.mbarrier.wait %s, %n", "mbarrier.try_wait.parity.shared.b64 done, [%r1], %r2;"),
     ('ptx.fence "acq_rel" scope "gpu"', "fence.acq_rel.gpu;"),
 ])  # fmt: skip
 def test_the_number_of_an_instruction_is_that_of_the_operation(body: str, expected: str) -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Mutants of the passes of the public CuTe IR. Most run before the simulator can, or on the way to the `llvm` dialect,
-which it does not run: `tilefold bisect` sees those of the kernel alone.
+"""Mutants of the passes of the public CuTe IR. Some run before the simulator can, or on the way to the `llvm` dialect,
+which it does not run: `tilefold bisect` sees the others.
 """
 
 from tests.mutants.mutant import Mutant, Place, of
@@ -12,6 +12,9 @@ def _of(pass_name: str, file: str, test: str = "") -> Place:
 
 
 _FOLDING = _of("base-prepare", "writing/constant_folding")
+_INLINE = _of("inline-calls", "cute_ir/inline_calls", "test_gpu_to_ptx")
+_EXPAND = _of("cute-expand-ops", "cute_ir/cute_expand_ops", "test_cute_expand")
+_STATIC = _of("cute-fold-static", "cute_ir/cute_fold_static", "test_cute_expand")
 _BASE = _of("cute-to-base", "cute_ir/cute_to_base")
 _PRINT = _of("cute-to-base", "cute_ir/writing/printing")
 _GPU = _of("gpu-to-ptx", "cute_ir/gpu_to_ptx")
@@ -19,6 +22,7 @@ _LLVM = _of("one-shot-convert-to-llvm", "cute_ir/writing/llvm_arith")
 _BLOCKS = _of("one-shot-convert-to-llvm", "cute_ir/writing/structured_to_blocks")
 _TARGET = _of("attach-nvvm-target", "cute_ir/attach_nvvm_target", "test_gpu_binary")
 
+_CALLED = "tests/mutants/programs/called.cute"
 _PRINTED = "tests/mutants/programs/printed.cute -p cute-fold-static,cute-expand-ops,cute-to-base,gpu-to-ptx"
 
 CUTE_IR: tuple[Mutant, ...] = (
@@ -28,7 +32,22 @@ CUTE_IR: tuple[Mutant, ...] = (
         "(right if chosen else left)",
         "tests/mutants/programs/emitted.cute -p base-prepare",
     ),
-    _FOLDING.mutant("prepare: part of another field", "if where == position:", "if where != position:"),
+    _FOLDING.mutant(
+        "prepare: part of another field",
+        "if where == position:",
+        "if where != position:",
+        f"{_CALLED} -p base-prepare",
+    ),
+    _INLINE.mutant(
+        "inline: results in reverse",
+        "zip(call.results, end.arguments, strict=True)",
+        "zip(call.results, reversed(end.arguments), strict=True)",
+        f"{_CALLED} -p inline-calls",
+    ),
+    _EXPAND.mutant("expand: less is less or equal", 'else "slt"', 'else "sle"', f"{_CALLED} -p cute-expand-ops"),
+    _STATIC.mutant(
+        "fold-static: the other truth", "from_bool(known)", "from_bool(not known)", f"{_CALLED} -p cute-fold-static"
+    ),
     _BASE.mutant(
         "base: composed layouts print their parts in order",
         "for fields in reversed(groups) for field",

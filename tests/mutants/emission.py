@@ -17,8 +17,10 @@ _WARP = _of("ptx_warp", "test_instructions")
 _MATRIX = _of("ptx_matrix", "test_instructions")
 _BULK = _of("ptx_bulk", "test_instructions")
 _ATOMIC = _of("ptx_atomic", "test_instructions")
+_MBARRIER = _of("ptx_mbarrier", "test_instructions")
 
 _STORED = "tests/mutants/programs/stored.cute"
+_SIGNALS = "tests/mutants/programs/signals.cute"
 _ON_GPU = "tests/mutants/programs/emitted.cute --device cuda"
 
 EMITTED: tuple[Mutant, ...] = (
@@ -42,6 +44,14 @@ EMITTED: tuple[Mutant, ...] = (
         _ON_GPU,
     ),
     _MEMORY.mutant("emit: loads that LLVM may drop", "load volatile {moved}", "load {moved}", _STORED),
+    _MEMORY.mutant("emit: stores that LLVM may drop", "store volatile {value}", "store {value}", _STORED),
+    _MBARRIER.mutant("emit: waits for the first phase", "{test} done, [$0], $1;", "{test} done, [$0], 0;", _SIGNALS),
+    _WARP.mutant(
+        "emit: barrier of more threads",
+        'i32 {op.threads.value.data}"\n    w.emit(f"call void @llvm.nvvm.barrier.cta.sync',
+        'i32 {op.threads.value.data + 32}"\n    w.emit(f"call void @llvm.nvvm.barrier.cta.sync',
+        _SIGNALS,
+    ),
     _WARP.mutant(
         "emit: wait for one group less",
         "wait.group(i32 {op.n.value.data})",

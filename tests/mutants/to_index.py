@@ -3,7 +3,7 @@
 
 from tests.mutants.mutant import Mutant, of
 
-_TESTS = ("passes/test_lower_tensors", "passes/test_filecheck")
+_TESTS = ("passes/test_lower_tensors", "passes/test_filecheck", "passes/test_tensor_maps")
 _LOWER = of("lower-tensors", "passes/lower_tensors.py", *_TESTS)
 _ADDRESS = of("lower-tensors", "passes/writing/addresses.py", *_TESTS)
 _SWIZZLE = of("lower-tensors", "layout/algebra/swizzled_sum.py", *_TESTS)
@@ -23,6 +23,24 @@ TO_INDEX: tuple[Mutant, ...] = (
         "examples/transpose.cute",
     ),
     _ADDRESS.mutant("lower: 32 bits beyond 2 GiB", "* max(bits, 8) < 2**34", "* max(bits, 8) < 2**38"),
+    _LOWER.mutant(
+        "lower: integers of a layout in reverse",
+        "self._address(op.tensor).scalars, strict=True):",
+        "self._address(op.tensor).scalars[::-1], strict=True):",
+        "examples/ragged_copy.cute",
+    ),
+    _LOWER.mutant(
+        "lower: coordinates of a tensor copy in reverse",
+        "self.addresses.converted(coord, 32) for coord in op.coords]",
+        "self.addresses.converted(coord, 32) for coord in reversed(op.coords)]",
+        "examples/tma_copy.cute",
+    ),
+    _ADDRESS.mutant(
+        "lower: coordinates outside are not noticed",
+        "return () if all(self._inside(*pair) for pair in pairs) else pairs",
+        "return ()",
+        "tests/mutants/programs/outside.cute",
+    ),
     _MMA.mutant(
         "lower: registers of A swapped",
         "MmaSyncOp(atom.name, a, b, c)",

@@ -32,6 +32,12 @@ TO_INSTR: tuple[Mutant, ...] = (
         _INTEGERS,
     ),
     _UNROLL.mutant("unroll: last iteration lost", "for trip in trips:", "for trip in trips[:-1]:", _INTEGERS),
+    _UNROLL.mutant(
+        "unroll: values not handed on",
+        "carried = [known.get(value, value) for value in op.operands]",
+        "carried = list(carried)",
+        _INTEGERS,
+    ),
     _CSE.mutant(
         "cse: operands in any order",
         "parts = op.name, tuple(op.operands)",
@@ -71,6 +77,15 @@ TO_INSTR: tuple[Mutant, ...] = (
         "LdMatrixOp(load.num, False, op.src",
         "examples/ldmatrix.cute",
     ),
+    _ATOMS.mutant(
+        "atoms: half the bytes of a copy",
+        "atom.val_bits // 8, i32",
+        "atom.val_bits // 16, i32",
+        "examples/copy_atoms.cute",
+    ),
+    _ATOMS.mutant(
+        "atoms: matrix moved as it is", "emitter.value(MovMatrixOp(value))", "value", "examples/copy_atoms.cute"
+    ),
     _FLOATS.mutant("floats: halves of a pair swapped", "CvtOp(form, [high, low])", "CvtOp(form, [low, high])", _WORDS),
     _FLOATS.mutant(
         "floats: number in the high byte", "CvtOp(form, [zero, numbers[0]])", "CvtOp(form, [numbers[0], zero])", _WORDS
@@ -91,6 +106,9 @@ TO_INSTR: tuple[Mutant, ...] = (
     ),
     _RANGES.mutant(
         "index: bound of a comparison", "high = min(high, other[1] - 1)", "high = min(high, other[1] - 2)", _INTEGERS
+    ),
+    _REDUCE.mutant(
+        "reduce: mask is the divisor", "constant(constant - 1, type)", "constant(constant, type)", _INTEGERS
     ),
     _REDUCE.mutant("reduce: signed shift", "arith.ShRUIOp(value, emitter", "arith.ShRSIOp(value, emitter", _INTEGERS),
 )

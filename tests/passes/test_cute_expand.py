@@ -68,6 +68,23 @@ def test_static_results_fold(op: type[CuteOp]) -> None:
         assert made == {"arith.constant"}
 
 
+def test_a_comparison_is_one_of_integers() -> None:
+    """The comparisons of equal integers tell `less` from `less or equal`."""
+    text = """func.func @f(%n: i32, %m: i32) -> (i1, i1, i1) {
+      %a = cute.make_int_tuple(%n) : (i32) -> !cute.int_tuple<"?">
+      %b = cute.make_int_tuple(%m) : (i32) -> !cute.int_tuple<"?">
+      %c = cute.elem_less(%a, %b) : (!cute.int_tuple<"?">, !cute.int_tuple<"?">) -> i1
+      %three = cute.static : !cute.int_tuple<"3">
+      %four = cute.static : !cute.int_tuple<"4">
+      %d = cute.elem_less(%three, %four) : (!cute.int_tuple<"3">, !cute.int_tuple<"4">) -> i1
+      %e = cute.elem_less(%three, %three) : (!cute.int_tuple<"3">, !cute.int_tuple<"3">) -> i1
+      return %c, %d, %e : i1, i1, i1
+    }"""
+    expanded, folded = (print_program(after(text, name)) for name in ("cute-expand-ops", "cute-fold-static"))
+    assert "arith.cmpi slt" in expanded
+    assert [line.split()[-1] for line in folded.splitlines() if "arith.constant" in line] == ["true", "false"]
+
+
 def test_unused_pure_operations_are_erased() -> None:
     text = """func.func @f(%n: i32, %s: !cute.shape<"?">) {
       %a = cute.make_shape(%n) : (i32) -> !cute.shape<"?">

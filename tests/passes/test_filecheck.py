@@ -179,6 +179,24 @@ def test_lower_tensors_computes_large_addresses_in_64_bits() -> None:
     )
 
 
+def test_lower_tensors_names_the_integers_of_a_layout_in_their_order() -> None:
+    check_pass(
+        "lower-tensors",
+        kernel(
+            "%m, %d = tile.get_scalars %A\n%v = tile.load %B(%m, %d)\ntile.store %v, %B(0, 0)",
+            '%A: !tile.tensor<f16, gmem, align<16>, "(?,64):(64,?)">, %B: !tile.tensor<f16, gmem, align<16>, '
+            '"(4,8):(8,1)">',
+        ),
+        """
+        // CHECK: %m = arith.index_cast %A_1
+        // CHECK-NEXT: [[M:%[0-9a-z]+]] = arith.index_cast %m : index to i32
+        // CHECK-NEXT: %d = arith.index_cast %A_2
+        // CHECK-NEXT: [[D:%[0-9a-z]+]] = arith.index_cast %d : index to i32
+        // CHECK: ptx.ptr_add %B, {{.*}} within ([[M]] < 4, [[D]] < 8)
+        """,
+    )
+
+
 def test_lower_tensors_swizzles_the_offset() -> None:
     body = (
         '%s = tile.alloc : !tile.tensor<f16, smem, align<128>, "S<3,3,3> o 0 o (8,64):(64,1)">\n'
@@ -299,6 +317,21 @@ def test_expand_atoms(atom: str, operands: str, patterns: str) -> None:
     check_pass("expand-atoms", entry(body, PTX_ARGS), f"// CHECK{{LITERAL}}: {patterns}\n// CHECK-NOT: tile.atom_call")
 
 
+def test_a_matrix_of_registers_is_transposed() -> None:
+    body = "%l = ptx.local.alloc 16 align 16\n"
+    body += 'tile.atom_call #tile.copy_atom<"SM75_U32x1_MOVM_T", f16> %l, %l'
+    check_pass("expand-atoms", entry(body), "// CHECK: [[M:%[0-9a-z]+]] = ptx.movmatrix\n// CHECK: ptx.st [[M]], %l")
+
+
+@pytest.mark.parametrize(("element", "bytes"), [("i8", "%n"), ("i16", 2), ("i64", 8)])
+def test_a_copy_with_zeros_counts_bytes(element: str, bytes: str | int) -> None:
+    body = "%n = arith.constant 1 : i32\n%s = ptx.smem.alloc 16 align 16\n"
+    body += f'tile.atom_call #tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint128_t>", {element}> %A, %s count %n'
+    factor = f"[[B:%[0-9a-z]+]] = arith.constant {bytes} : i32\n// CHECK: arith.muli %n, [[B]]"
+    check = "ptx.cp.async {{.*}} %n" if bytes == "%n" else factor
+    check_pass("expand-atoms", entry(body, PTX_ARGS), f"// CHECK: {check}")
+
+
 def test_allocate_smem_aligns_each() -> None:
     body = "%a = ptx.smem.alloc 100 align 4\n%b = ptx.smem.alloc 8 align 128\n%c = ptx.smem.alloc 1 align 1"
     check_pass(
@@ -371,8 +404,9 @@ def test_strength_reduce() -> None:
         entry(body, PTX_ARGS),
         """
         // CHECK: arith.shli %t
-        // CHECK: arith.shrui
-        // CHECK: arith.andi
+        // CHECK: [[QUOTIENT:%[0-9a-z]+]] = arith.shrui
+        // CHECK: [[MASK:%[0-9a-z]+]] = arith.constant 7 : i32
+        // CHECK: arith.andi [[QUOTIENT]], [[MASK]]
         // CHECK: arith.constant 64 : i32
         // CHECK: arith.addi
         // CHECK-NOT: arith.muli

@@ -102,6 +102,13 @@ def test_calls_are_inlined_through_functions() -> None:
     ]  # fmt: skip
 
 
+def test_results_of_inlined_calls_keep_their_order() -> None:
+    function = "func.func @two(%x: i32) -> (i32, i32) {\n%r = arith.addi %x, %x : i32\nreturn %x, %r : i32, i32\n}\n"
+    body = '%a, %b = func.call @two(%n) : (i32) -> (i32, i32)\ngpu.printf "%d %d", %a, %b : i32, i32'
+    text = print_program(after(device(body, "%n: i32", function), "gpu-to-ptx{block=1},inline-calls"))
+    assert 'ptx.printf "%d %d"(%n, %r)' in text
+
+
 @pytest.mark.parametrize(
     ("function", "words"),
     [

@@ -31,6 +31,15 @@ def test_a_map_of_an_argument_has_its_extents_and_strides() -> None:
     assert recipe == "f16 A dims (A_2, A_1, A_3) strides (A_4 * 2, A_5 * 2) box (64, 64, 1) swizzle 128B"
 
 
+def test_the_coordinates_of_a_copy_keep_their_order() -> None:
+    body = f'%a = tile.tensor_map "SM90_TMA_LOAD" %A {SMEM}\ntile.tma_call %a(%x, %t, %t)\n'
+    text = printed(lowered(HEAD + body + TAIL, "index", "sm_90"))
+    place = re.search(r"prefetch %A_map\[(%\w+), (%\w+), (%\w+)\]", text)
+    assert place is not None, text
+    coordinates = dict(re.findall(r"(%\w+) = arith.index_cast %(\w)\b", text))
+    assert [coordinates[name] for name in place.groups()] == ["x", "t", "t"]
+
+
 def test_equal_maps_are_one_argument() -> None:
     one = '%{0} = tile.tensor_map "SM90_TMA_LOAD" %A ' + SMEM + "\ntile.prefetch %{0}\n"
     assert len(recipes(one.format("a") + one.format("b"))) == 1

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs a launch after each pass, and stops at the first that changes what it does."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -44,7 +44,8 @@ def bisect(
 ) -> Verdict:
     """Launches the program as it was written and after each pass that changes it, until an outcome differs; compares
     the PTX with the last step, if that is at stage `instr`, and the machine code; and at last launches on a GPU, if one
-    is given, where floats may differ within the tolerance of their type.
+    is given, where floats may differ within the tolerance of their type. Forms of the program that the simulator cannot
+    run are passed over, also that in which it was written.
 
     Raises ProgramError where a pass refuses the program, InternalError where one fails, and TilefoldError for a launch
     that cannot begin.
@@ -52,29 +53,32 @@ def bisect(
     sequence = steps(program, passes)
     last = next(sequence)
     reference = trial.run(last.module)
-    observe(last, reference, None)
-    stage, skipped = last.stage, list[str]()
+    observe(last, None if _cannot_run(reference) else reference, None)
+    stage, skipped, executed = last.stage, list[str](), reference.executed
     try:
         for step in sequence:
             outcome = trial.run(step.module) if step.changed else None
-            if outcome is not None and outcome.fault is not None and outcome.fault.code == Code.SIM_UNSUPPORTED:
+            if outcome is not None and _cannot_run(outcome):
                 observe(step, None, None)
                 skipped.append(step.name)
                 continue
+            if outcome is not None and _cannot_run(reference):
+                reference = outcome
             found = None if outcome is None else difference(reference, outcome)
             observe(step, outcome, found)
             if outcome is not None and found is not None:
                 step = replace(step, name=",".join([*skipped, step.name]))
                 return Verdict(reference, stage, _culprit(trial, last, step, outcome, found))
             last, stage = step, step.stage
-            skipped = [] if outcome is not None else skipped
+            if outcome is not None:
+                skipped, executed = [], outcome.executed
     except RefusedError as error:
         error.pass_name = ",".join([*skipped, error.pass_name])
         raise
     if stage != "instr":
         return Verdict(reference, stage)
     target = program.simulated_target("instr")
-    wrong = wrong_emission(last.module, trial.kernel, target)
+    wrong = wrong_emission(last.module, trial.kernel, target, executed)
     if wrong or reference.fault is not None:
         return Verdict(reference, stage, emission=wrong)
     usual = list(map(str, passes)) == list(map(str, passes_to_instr(program, target)))
@@ -90,6 +94,10 @@ def bisect(
     return Verdict(reference, stage, culprit, notes=notes)
 
 
+def _cannot_run(outcome: Outcome) -> bool:
+    return outcome.fault is not None and outcome.fault.code == Code.SIM_UNSUPPORTED
+
+
 def _culprit(trial: Trial, before: Step, after: Step, outcome: Outcome, found: Difference) -> Culprit:
     if found.argument is None:
         return Culprit(before, after, found, fault=None if outcome.fault is None else outcome.fault.site)
@@ -97,9 +105,9 @@ def _culprit(trial: Trial, before: Step, after: Step, outcome: Outcome, found: D
     return Culprit(before, after, found, wrote, writes)
 
 
-def wrong_emission(module: ModuleOp, kernel: str, target: Target) -> tuple[Discrepancy, ...]:
-    """How the PTX of a kernel differs from its operations."""
+def wrong_emission(module: ModuleOp, kernel: str, target: Target, executed: Container[str]) -> tuple[Discrepancy, ...]:
+    """How the PTX of a kernel differs from its operations, of which a launch has `executed` some."""
     ptx = compile_llvm(emit_llvm(module, target), target)
     name = kernel.rpartition("::")[2]
     entries = [op for op in module.walk() if isinstance(op, EntryOp) and op.sym_name.data == name]
-    return tuple(found for entry in entries for found in discrepancies(entry, ptx))
+    return tuple(found for entry in entries for found in discrepancies(entry, ptx, target, executed))

@@ -2,7 +2,7 @@
 """A launch that can be repeated on any form of its kernel, and everything that can be seen of it."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -34,6 +34,8 @@ class Outcome:
     seconds: float = 0.0
     exact: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The tensors as arrays of exact numbers, where the launch ran in exact arithmetic."""
+    executed: Set[str] = frozenset()
+    """The instructions of PTX that were executed, unless a fault has ended the launch."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ class Trial:
         except SimulationError as fault:
             return Outcome(arguments, "".join(printed), None if journal is None else journal.history(), fault)
         history = None if journal is None else journal.history()
-        return Outcome(arguments, result.output, history, seconds=result.seconds, exact=result.exact)
+        executed = result.counters.instructions.keys()
+        return Outcome(arguments, result.output, history, None, result.seconds, result.exact, executed)
 
     def writer(self, module: ModuleOp, difference: Difference) -> Sighting | None:
         """The operation that writes the byte that differs last. None for a byte that the launch leaves alone."""

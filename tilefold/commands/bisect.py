@@ -21,7 +21,7 @@ The launches run on the simulator as the file was written, and again after each 
 printed text and faults must stay the same, bit for bit. Where they do not, the pass is named, with the smallest element
 that differs, the operations that wrote it, and their IR before and after the pass. A fault that the kernel has as it
 was written is the kernel's own; one that appears later is that of a pass. At last the instructions of the PTX that have
-effects, and the order of barriers, fences and waits, are compared with the operations at stage 'instr'.
+effects, their order, and the numbers of barriers and waits are compared with the operations at stage 'instr'.
 
 examples:
   tilefold bisect kernel.cute

@@ -180,7 +180,8 @@ def _by_pass(program: Program, passes: Sequence[ModulePass], trial: Trial, name:
 
 def _emitted(program: Program, trial: Trial) -> Failure | None:
     target = program.simulated_target("instr")
-    found = wrong_emission(program.reached("instr", target), trial.kernel, target)
+    module = program.reached("instr", target)
+    found = wrong_emission(module, trial.kernel, target, trial.run(module).executed)
     return _discrepancy(found[0].text) if found else None
 
 
