@@ -21,8 +21,8 @@ TO_ATOMS: tuple[Mutant, ...] = (
     ),
     _FOLD.mutant(
         "fold: predicates of a copy lost",
-        "atom=inner.copy_atom, pred=inner.pred)",
-        "atom=inner.copy_atom)",
+        "None, inner.copy_atom, inner.pred, inner.mbarrier",
+        "None, inner.copy_atom, None, inner.mbarrier",
         "examples/ragged_copy.cute",
     ),
     _SLICE.mutant(
