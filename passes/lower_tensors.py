@@ -212,7 +212,7 @@ class _Kernel:
                 self.where[op.result] = Address(pointer, start_offset(emitter, op.result.type))
             case ChooseOp():
                 sources = [self._address(source) for source in op.sources]
-                self.where[op.result] = self.addresses.chosen(emitter, op.index, sources)
+                self.where[op.result] = self.addresses.choose(emitter, op.index, sources)
             case PeerOp():
                 there, rank = self._address(op.source), op.rank
                 if isinstance(rank.type, IndexType):

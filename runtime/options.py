@@ -49,7 +49,9 @@ LaunchAttributes: TypeAlias = tuple[LaunchAttribute, ...]
 
 class LaunchOptions(TypedDict, total=False):
     """The options that few launches have: `cooperative`, and the events that the driver records, of torch or of
-    cuda-python, or by their handles.
+    cuda-python, or by their handles. The others CuTe programs give: the most threads of a block, for which a kernel is
+    compiled here as it is launched, hints about shared memory, which is placed without, and `fallback_cluster`, which
+    can only be None.
     """
 
     cooperative: bool
@@ -58,6 +60,11 @@ class LaunchOptions(TypedDict, total=False):
     programmatic_event: Any
     programmatic_event_flags: int
     programmatic_event_trigger_at_block_start: int
+    max_number_threads: Any
+    smem_merge_branch_allocs: bool
+    preferred_smem_carveout: int | None
+    hint_smem_base_uniform: bool
+    fallback_cluster: Any
 
 
 def launch_attributes(cluster: Any = None, use_pdl: bool = False, **more: Unpack[LaunchOptions]) -> LaunchAttributes:
@@ -65,12 +72,16 @@ def launch_attributes(cluster: Any = None, use_pdl: bool = False, **more: Unpack
     programmatic one, and those of `LaunchOptions`. A cluster of one block is no attribute. Equal options give the same
     object.
 
-    LaunchError (E3105) for a cluster that is not one to three sizes, an option that there is not, and for no event.
+    LaunchError (E3105) for a cluster that is not one to three sizes, an option that there is not, a second size of
+    clusters, and for no event.
     """
     unknown = more.keys() - LaunchOptions.__annotations__
     if unknown:
         hint = f"beside the sizes: {', '.join(LaunchOptions.__annotations__)}"
         raise LaunchError(Code.RUN_LAUNCH, f"a launch has no option '{min(unknown)}'", hint)
+    if more.get("fallback_cluster") is not None:
+        hint = "leave out fallback_cluster, and launch with a cluster that every GPU has"
+        raise LaunchError(Code.RUN_LAUNCH, "a launch has clusters of one size", hint)
     events: list[LaunchEvent] = []
     if (event := more.get("launch_completion_event")) is not None:
         events.append(LaunchEvent(_handle(event), more.get("launch_completion_event_flags", 0)))
@@ -79,6 +90,12 @@ def launch_attributes(cluster: Any = None, use_pdl: bool = False, **more: Unpack
         events.append(LaunchEvent(_handle(event), more.get("programmatic_event_flags", 0), True, at_start))
     size = (1, 1, 1) if cluster is None else dim3("cluster", cluster)
     return _attributes(size, bool(use_pdl), bool(more.get("cooperative", False)), tuple(events))
+
+
+def check_smem(smem: Any) -> None:
+    """LaunchError (E3105) unless it is None or a number of bytes."""
+    if smem is not None and (type(smem) is not int or smem < 0):
+        raise LaunchError(Code.RUN_LAUNCH, f"smem is {smem!r}", "leave it out: the kernel declares its shared memory")
 
 
 def _handle(event: Any) -> int:

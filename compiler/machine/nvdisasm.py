@@ -2,6 +2,7 @@
 """Machine code as text, by the program nvdisasm: of the package nvidia-cuda-nvdisasm, of a toolkit, or in PATH."""
 
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -28,15 +29,15 @@ def find_nvdisasm(cuda_home: str = "") -> str:
     return path
 
 
-def disassemble(cubin: bytes, cuda_home: str = "") -> str:
-    """Machine code as nvdisasm prints it, with the lines of the source that the code names.
+def disassemble(cubin: bytes, cuda_home: str = "", options: str = "-g -c") -> str:
+    """Machine code as nvdisasm prints it, by default with the lines of the source that the code names.
 
     AssembleError (E2302) where nvdisasm is missing, does not know the machine code, or takes too long.
     """
     with TemporaryDirectory(prefix="tilefold-") as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
-        command = [find_nvdisasm(cuda_home), "-g", "-c", str(path)]
+        command = [find_nvdisasm(cuda_home), *shlex.split(options), str(path)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:

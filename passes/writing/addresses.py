@@ -189,7 +189,7 @@ class Addresses:
             parts = [Part(_as_i32(emitter, self.distance(emitter, offset, BYTE)), bits)]
         return Address(tensor.pointer, (*tensor.offset, *parts), fixed=(*tensor.fixed, *fixed))
 
-    def chosen(self, emitter: Emitter, index: SSAValue, tensors: Sequence[Address]) -> Address:
+    def choose(self, emitter: Emitter, index: SSAValue, tensors: Sequence[Address]) -> Address:
         """The address of the tensor of this number, of type `index`."""
         *others, last = [self._in_parts(emitter, tensor) for tensor in tensors]
         for number, parts in reversed(list(enumerate(others))):

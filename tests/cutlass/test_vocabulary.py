@@ -2,6 +2,7 @@
 """Names that programs take from the parts of another compiler: control flow and types of its IR, instructions."""
 
 from inspect import isclass
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -223,3 +224,120 @@ def test_any_other_text_is_not() -> None:
     with pytest.raises(TilefoldError) as caught:
         other_text(np.zeros(4, np.float32)).launch(grid=1, block=32, device="sim")
     assert "sim=" in str(caught.value)
+
+
+def test_integers_of_tuples() -> None:
+    shape = (2, (3, 4))
+    assert cute.product(shape) == 24
+    assert cute.product_like((2, (3, (4, 5))), shape) == (2, (3, 20))
+    assert cute.transform_leaf(add, shape, (1, (2, 3))) == (3, (5, 7))
+    assert cute.flatten_to_tuple(shape) == cute.tuple_cat(2, (3, 4)) == (2, 3, 4)
+    assert cute.front(((5, 6), 7)) == 5
+    assert cute.find(shape, 4) == (1, 1)
+    assert cute.find(shape, 5) is None
+    assert cute.find_if(shape, lambda x, _: x > 1) == 0
+    assert cute.has_underscore((1, (None, 2)))
+    assert cute.is_major(1, (8, 1))
+    assert not cute.is_major(0, (8, 1))
+    assert cute.leading_dim((4, (1, 8)), (8, (1, 1))) == (1, 1)
+    assert cute.leading_dim((4, 8), (16, 2)) is None
+    layout = cute.make_layout((4, 8))
+    assert cute.append_ones(layout, up_to_rank=3).shape == (4, 8, 1)
+    assert cute.prepend_ones(layout).stride == (0, 1, 4)
+    swizzled = cute.make_composed_layout(cute.make_swizzle(1, 2, 2), 0, layout)
+    assert cute.get_nonswizzle_portion(swizzled) == layout
+    assert cute.get_swizzle_portion(swizzled) == cute.make_swizzle(1, 2, 2)
+    assert cute.get_swizzle_portion(layout) is None
+    with pytest.raises(TilefoldError):
+        cute.transform_leaf(add, shape, (1, 2, 3))
+
+
+def test_structures_of_values() -> None:
+    @cute.native_struct
+    class Sums:
+        total: cutlass.Float32
+        count: cutlass.Int32
+
+    @cute.native_struct(zero_init=False, packed=True)
+    class Limits:
+        least: cutlass.Float32
+        most: cutlass.Float32
+
+    @cute.kernel
+    def means(A: cute.Tensor, out: cute.Tensor, limits: Limits):
+        t, _, _ = cute.arch.thread_idx()
+        sums = Sums()
+        for i in range(A.shape[1]):
+            if A[t, i] > limits.least and A[t, i] < limits.most:
+                sums.total = sums.total + A[t, i]
+                sums.count += 1
+        out[t] = sums.total / sums.count
+
+    @cute.jit
+    def host(A: cute.Tensor, out: cute.Tensor, limits: Limits):
+        means(A, out, limits).launch(grid=1, block=4)
+
+    A, out = np.arange(32, dtype=np.float32).reshape(4, 8), np.zeros(4, np.float32)
+    host(A, out, Limits(1, 30))
+    assert out.tolist() == [4.5, 11.5, 19.5, 26.5]
+    with pytest.raises(TypeError, match="most"):
+        Limits(1)
+
+
+def test_pairs_and_names_of_instructions() -> None:
+    @cute.kernel
+    def pairs(A: cute.Tensor):
+        a, b = (A[0], A[1]), (A[2], A[3])
+        product = cute.arch.mul_packed_f32x2(a, b)
+        A[4], A[5] = cute.arch.fma_packed_f32x2(a, b, product)
+        A[6], A[7] = cute.arch.sub_packed_f32x2(cute.arch.add_packed_f32x2(a, b), product)
+        A[0] = cute.arch.exp2(cute.math.exp2(A[0], approx=True, ftz=True))
+
+    A = np.arange(1, 9, dtype=np.float32)
+    pairs(A).launch(grid=1, block=1, device="sim")
+    assert A.tolist() == [4, 2, 3, 4, 6, 16, 1, -2]
+
+    @cute.kernel
+    def fenced(A: cute.Tensor):
+        cute.arch.fence_proxy(cute.arch.ProxyKind.async_shared, space=cute.arch.SharedSpace.shared_cta)
+        A[0] = 1
+
+    assert "fence.proxy.async.shared::cta" in fenced(A).build(1).ptx("sm_90")
+
+
+def test_decorators_and_launches_take_the_options_of_programs() -> None:
+    @cute.kernel(preprocessor=True)
+    def kernel(A: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        if t < 4:
+            A[t] = A[t] + 1
+
+    @cute.jit(preprocessor=True)
+    def host(A: cute.Tensor):
+        options: Any = {"max_number_threads": [64, 1, 1], "preferred_smem_carveout": 50, "fallback_cluster": None}
+        hints: Any = {"smem_merge_branch_allocs": False, "hint_smem_base_uniform": True}
+        kernel(A).launch(grid=1, block=8, **options, **hints)
+
+    A = np.zeros(8, np.float32)
+    host(A, no_cache=True)
+    assert A.sum() == 4
+
+
+def test_machine_code_is_kept_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def disassemble(cubin: bytes, cuda_home: str = "", options: str = "") -> str:
+        made.append(options)
+        return f"{cubin[1:4]!r}"
+
+    monkeypatch.setattr("tilefold.compiler.machine.nvdisasm.disassemble", disassemble)
+
+    @cute.jit
+    def host(A: cute.Tensor):
+        collatz(A).launch(grid=1, block=1)
+
+    A = np.zeros(32, np.int32)
+    cute.compile[cute.KeepSASS, cute.DumpDir(str(tmp_path))](host, A)
+    cute.compile(host, A, options=f"--keep-sass --nvdisasm-options '-c' --dump-dir {tmp_path}")
+    assert made == ["-g -c", "-c"]
+    assert (tmp_path / "collatz.sass").read_text() == "b'ELF'"

@@ -71,7 +71,7 @@ def compiled(expression: str) -> CodeType:
 def build(expression: str) -> None:
     """Builds a kernel that evaluates an expression, in a file `user.py`."""
 
-    @cute.kernel(rewrite=False)
+    @cute.kernel(preprocessor=False)
     def mistaken(A: cute.Tensor, n: cute.Int32):
         atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32)
         copy = cute.make_tiled_copy_tv(atom, cute.make_layout((4, 8)), cute.make_layout((1, 4)))

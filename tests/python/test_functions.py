@@ -300,7 +300,7 @@ def body(out, n):
     x = cute.while_(lambda x: x < t, lambda x: x + 5, 0)
     out[t] = cute.if_(t > 3, lambda: total + x + first * second, lambda: -1)
 
-explicit = cute.kernel(rewrite=False)(body)
+explicit = cute.kernel(preprocessor=False)(body)
 rewritten = cute.kernel(body)
 """
 

@@ -133,7 +133,7 @@ def build(expression: str) -> None:
     and an Int32 `n`.
     """
 
-    @cute.kernel(rewrite=False)
+    @cute.kernel(preprocessor=False)
     def mistaken(A: cute.Tensor, n: cute.Int32):
         r = cute.make_rmem_tensor((4, 8), cute.Float32)
         r.fill(0.0)

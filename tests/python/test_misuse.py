@@ -53,11 +53,11 @@ def test_errors_of_the_user_stay_pythons() -> None:
     def raises() -> Any:
         raise ValueError("mine")
 
-    @cute.kernel(rewrite=False)
+    @cute.kernel(preprocessor=False)
     def called(n: cute.Int32):
         cute.if_(n > 1, raises)
 
-    @cute.kernel(rewrite=False)
+    @cute.kernel(preprocessor=False)
     def of_numpy(n: cute.Int32):
         np.zeros("a")  # pyright: ignore[reportCallIssue, reportArgumentType]
 

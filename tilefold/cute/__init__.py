@@ -5,6 +5,7 @@ These names build kernels (docs/python.md); `cute.arch` holds the instructions o
 `cute.pipeline` stages between producers and consumers, `cute.utils` the order of tiles.
 """
 
+import sys
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -96,7 +97,9 @@ from tilefold.compiler.builder.tensors.layouts import (
     max_common_layout,
     max_common_vector,
     nullspace,
+    product,
     product_each,
+    product_like,
     raked_product,
     rank,
     recast_layout,
@@ -121,6 +124,9 @@ from tilefold.compiler.builder.tensors.layouts import (
     zip_layouts,
     zipped_product,
 )
+from tilefold.compiler.builder.tensors.layouts import (
+    weakly_congruent as is_weakly_congruent,
+)
 from tilefold.compiler.builder.tensors.memory import (
     clear,
     fill,
@@ -129,6 +135,7 @@ from tilefold.compiler.builder.tensors.memory import (
     make_rmem_tensor_like,
     make_smem_tensor,
 )
+from tilefold.compiler.builder.tensors.memory import make_rmem_tensor as make_fragment
 from tilefold.compiler.builder.tensors.mma import ThrMma, TiledMma, gemm, make_mma_atom, make_tiled_mma
 from tilefold.compiler.builder.tensors.modes import (
     append,
@@ -150,6 +157,21 @@ from tilefold.compiler.builder.tensors.raw_pointers import Address
 from tilefold.compiler.builder.tensors.structs import struct
 from tilefold.compiler.builder.tensors.tensors import CoordTensor, Pointer, Tensor
 from tilefold.compiler.builder.tensors.tma import TmaAtom, make_layout_image_mask
+from tilefold.compiler.builder.tensors.tuples import (
+    append_ones,
+    find,
+    find_if,
+    flatten_to_tuple,
+    front,
+    get_nonswizzle_portion,
+    get_swizzle_portion,
+    has_underscore,
+    is_major,
+    leading_dim,
+    prepend_ones,
+    transform_leaf,
+    tuple_cat,
+)
 from tilefold.compiler.builder.tensors.views import (
     bounds,
     composition,
@@ -206,10 +228,13 @@ if TYPE_CHECKING:
         GPUArch,
         KeepCUBIN,
         KeepPTX,
+        KeepSASS,
         LinkLibraries,
+        NvdisasmOptions,
         OptLevel,
         PtxasOptions,
     )
+    from .native_struct import native_struct
     from .runtime import make_ptr, sym_int, sym_int32, sym_int64
     from .tensor_spec import TensorSpec
     from .torch_operators import torch_op
@@ -218,12 +243,13 @@ if TYPE_CHECKING:
 
 _FIRST_USED = MappingProxyType({
     **dict.fromkeys(("pipeline", "runtime", "testing", "utils"), ""),
-    "save_picture": "drawing", "TensorSpec": "tensor_spec", "torch_op": "torch_operators",
+    "native_struct": "native_struct", "save_picture": "drawing", "TensorSpec": "tensor_spec",
+    "torch_op": "torch_operators",
     **dict.fromkeys(("Compiler", "compile"), "host.compiler"),
     **dict.fromkeys(
         (
             "DumpDir", "EnableAssertions", "EnableTVMFFI", "GPUArch", "GenerateLineInfo", "KeepCUBIN", "KeepPTX",
-            "LinkLibraries", "OptLevel", "PtxasOptions",
+            "KeepSASS", "LinkLibraries", "NvdisasmOptions", "OptLevel", "PtxasOptions",
         ),
         "host.options",
     ),
@@ -248,29 +274,32 @@ __all__ = [
     "ComposedLayout", "Constexpr", "Coord", "CoordTensor", "CopyAtom", "DType", "DumpDir", "Dynamic",
     "EnableAssertions", "EnableTVMFFI", "Float", "Float16", "Float32", "Float64", "Float8E4M3FN", "Float8E5M2",
     "GPUArch", "GenerateLineInfo", "Int", "Int16", "Int32", "Int4", "Int64", "Int8", "IntTuple", "JitFunction",
-    "KeepCUBIN", "KeepPTX", "Kernel", "KernelCall", "Layout", "LinkLibraries", "Numeric", "OptLevel", "Pointer",
-    "PtxasOptions", "Range", "ReductionOp", "Shape", "Stride", "Swizzle", "TFloat32", "Tensor", "TensorSSA",
-    "TensorSpec", "ThrCopy", "ThrMma", "Tile", "TiledCopy", "TiledMma", "Tiler", "TmaAtom", "Tuned", "TunedCall",
-    "Tuning", "Uint1", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8", "Value", "absolute", "alias", "all_", "any_",
-    "append", "arch", "argmax", "argmin", "assume", "autotune", "autovec_copy", "basic_copy", "blocked_product",
-    "bounds", "ceil", "ceil_div", "clear", "coalesce", "compatible", "compile", "complement", "composition",
-    "congruent", "const_expr", "copy", "cos", "coshape", "cosize", "crd2crd", "crd2idx", "depth", "dice",
-    "domain_offset", "downcast", "dynamic", "elem_less", "erf", "exp", "exp2", "fill", "filter", "filter_zeros",
-    "flat_divide", "flat_product", "flatten", "floor", "fma", "for_", "full", "full_like", "gemm", "get",
-    "group_modes", "idx2crd", "if_", "inner_partition", "is_static", "jit", "kernel", "left_inverse",
-    "local_partition", "local_tile", "log", "log10", "log2", "logical_divide", "logical_product",
-    "make_composed_layout", "make_copy_atom", "make_cotiled_copy", "make_fragment_like", "make_identity_layout",
+    "KeepCUBIN", "KeepPTX", "KeepSASS", "Kernel", "KernelCall", "Layout", "LinkLibraries", "Numeric",
+    "NvdisasmOptions", "OptLevel", "Pointer", "PtxasOptions", "Range", "ReductionOp", "Shape", "Stride", "Swizzle",
+    "TFloat32", "Tensor", "TensorSSA", "TensorSpec", "ThrCopy", "ThrMma", "Tile", "TiledCopy", "TiledMma", "Tiler",
+    "TmaAtom", "Tuned", "TunedCall", "Tuning", "Uint1", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8", "Value",
+    "absolute", "alias", "all_", "any_", "append", "append_ones", "arch", "argmax", "argmin", "assume", "autotune",
+    "autovec_copy", "basic_copy", "blocked_product", "bounds", "ceil", "ceil_div", "clear", "coalesce", "compatible",
+    "compile", "complement", "composition", "congruent", "const_expr", "copy", "cos", "coshape", "cosize", "crd2crd",
+    "crd2idx", "depth", "dice", "domain_offset", "downcast", "dynamic", "elem_less", "erf", "exp", "exp2", "fill",
+    "filter", "filter_zeros", "find", "find_if", "flat_divide", "flat_product", "flatten", "flatten_to_tuple",
+    "floor", "fma", "for_", "front", "full", "full_like", "gemm", "get", "get_nonswizzle_portion",
+    "get_swizzle_portion", "group_modes", "has_underscore", "idx2crd", "if_", "inner_partition", "is_major",
+    "is_static", "is_weakly_congruent", "jit", "kernel", "leading_dim", "left_inverse", "local_partition",
+    "local_tile", "log", "log10", "log2", "logical_divide", "logical_product", "make_composed_layout",
+    "make_copy_atom", "make_cotiled_copy", "make_fragment", "make_fragment_like", "make_identity_layout",
     "make_identity_tensor", "make_layout", "make_layout_image_mask", "make_layout_like", "make_layout_tv",
-    "make_mma_atom", "make_ordered_layout", "make_ptr", "make_rmem_tensor", "make_rmem_tensor_like", "make_smem_tensor",
-    "make_swizzle", "make_tensor", "make_tiled_copy", "make_tiled_copy_A", "make_tiled_copy_B", "make_tiled_copy_C",
-    "make_tiled_copy_C_atom", "make_tiled_copy_D", "make_tiled_copy_S", "make_tiled_copy_tv", "make_tiled_mma", "math",
-    "max_alignment", "max_common_layout", "max_common_vector", "nullspace", "nvgpu", "ones_like", "outer_partition",
-    "pipeline", "prefetch", "prepend", "print_layout", "print_tensor", "printf", "product_each", "raked_product",
-    "range", "range_constexpr", "rank", "rasterize", "recast_layout", "recast_ptr", "recast_tensor", "repeat",
-    "repeat_as_tuple", "repeat_like", "replace", "right_inverse", "round_even", "round_up", "rsqrt", "runtime",
-    "save_picture", "select", "shape", "shape_div", "sin", "size", "size_in_bytes", "slice_", "sqrt", "stride",
-    "struct", "sym_int", "sym_int32", "sym_int64", "take", "tanh", "testing", "tile_to_shape", "tiled_divide",
-    "tiled_product", "torch_op", "trunc", "typing", "unflatten", "upcast", "utils", "weakly_congruent", "where",
+    "make_mma_atom", "make_ordered_layout", "make_ptr", "make_rmem_tensor", "make_rmem_tensor_like",
+    "make_smem_tensor", "make_swizzle", "make_tensor", "make_tiled_copy", "make_tiled_copy_A", "make_tiled_copy_B",
+    "make_tiled_copy_C", "make_tiled_copy_C_atom", "make_tiled_copy_D", "make_tiled_copy_S", "make_tiled_copy_tv",
+    "make_tiled_mma", "math", "max_alignment", "max_common_layout", "max_common_vector", "native_struct", "nullspace",
+    "nvgpu", "ones_like", "outer_partition", "pipeline", "prefetch", "prepend", "prepend_ones", "print_layout",
+    "print_tensor", "printf", "product", "product_each", "product_like", "raked_product", "range", "range_constexpr",
+    "rank", "rasterize", "recast_layout", "recast_ptr", "recast_tensor", "repeat", "repeat_as_tuple", "repeat_like",
+    "replace", "right_inverse", "round_even", "round_up", "rsqrt", "runtime", "save_picture", "select", "shape",
+    "shape_div", "sin", "size", "size_in_bytes", "slice_", "sqrt", "stride", "struct", "sym_int", "sym_int32",
+    "sym_int64", "take", "tanh", "testing", "tile_to_shape", "tiled_divide", "tiled_product", "torch_op",
+    "transform_leaf", "trunc", "tuple_cat", "typing", "unflatten", "upcast", "utils", "weakly_congruent", "where",
     "while_", "with_shape", "zeros_like", "zip_layout", "zip_layouts", "zipped_divide", "zipped_product",
 ]  # fmt: skip
 
@@ -281,7 +310,8 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     if name not in _FIRST_USED:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        message = f"module '{__name__}' has no attribute '{name}'"
+        raise AttributeError(message, name=name, obj=sys.modules[__name__])
     defined = _FIRST_USED[name]
     module = import_module(f"{__name__}.{defined or name}")
     globals()[name] = value = getattr(module, name) if defined else module

@@ -3,6 +3,8 @@
 
 from tilefold.base.target import WARP as WARP_SIZE
 from tilefold.compiler.builder.instructions.arch import (
+    ProxyKind,
+    SharedSpace,
     approx,
     barrier,
     barrier_arrive,
@@ -86,6 +88,8 @@ from tilefold.compiler.builder.instructions.cluster import (
     store_async,
 )
 from tilefold.compiler.builder.instructions.inline import dynamic_smem_size, inline_ptx
+from tilefold.compiler.builder.instructions.inline import dynamic_smem_size as get_dyn_smem_size
+from tilefold.compiler.builder.instructions.math import exp, exp2, log2
 from tilefold.compiler.builder.instructions.mbarriers import (
     cp_async_mbarrier_arrive_noinc,
     mbarrier_arrive,
@@ -97,6 +101,12 @@ from tilefold.compiler.builder.instructions.mbarriers import (
     mbarrier_test_wait,
     mbarrier_try_wait,
     mbarrier_wait,
+)
+from tilefold.compiler.builder.instructions.pairs import (
+    add_packed_f32x2,
+    fma_packed_f32x2,
+    mul_packed_f32x2,
+    sub_packed_f32x2,
 )
 from tilefold.compiler.builder.instructions.random import normal, philox, uniform
 from tilefold.compiler.builder.instructions.warp import (
@@ -121,24 +131,26 @@ from tilefold.compiler.builder.instructions.warp import (
 from tilefold.compiler.builder.pipelines.allocator import alloc_smem
 
 __all__ = [
-    "FULL_MASK", "WARP_SIZE", "activemask", "alloc_smem", "approx", "atomic", "atomic_add", "atomic_and",
-    "atomic_cas", "atomic_exch", "atomic_fmax", "atomic_fmin", "atomic_max", "atomic_min", "atomic_or", "atomic_xor",
-    "barrier", "barrier_arrive", "bitcast", "block_dim", "block_idx", "block_idx_in_cluster", "block_in_cluster_dim",
-    "block_in_cluster_idx", "brev", "cluster_arrive", "cluster_arrive_relaxed", "cluster_dim", "cluster_idx",
-    "cluster_size", "cluster_wait", "clz", "cp_async_bulk_commit_group", "cp_async_bulk_load",
-    "cp_async_bulk_prefetch", "cp_async_bulk_store", "cp_async_bulk_wait_group", "cp_async_commit_group",
-    "cp_async_mbarrier_arrive_noinc", "cp_async_wait_all", "cp_async_wait_group", "dp4a", "dynamic_smem_size",
-    "elect_one", "fence", "fence_acq_rel_cluster", "fence_acq_rel_cta", "fence_acq_rel_gpu", "fence_acq_rel_sys",
-    "fence_proxy", "fence_view_async_shared", "fmax", "fmin", "grid_dim", "griddepcontrol_launch_dependents",
+    "FULL_MASK", "ProxyKind", "SharedSpace", "WARP_SIZE", "activemask", "add_packed_f32x2", "alloc_smem", "approx",
+    "atomic", "atomic_add", "atomic_and", "atomic_cas", "atomic_exch", "atomic_fmax", "atomic_fmin", "atomic_max",
+    "atomic_min", "atomic_or", "atomic_xor", "barrier", "barrier_arrive", "bitcast", "block_dim", "block_idx",
+    "block_idx_in_cluster", "block_in_cluster_dim", "block_in_cluster_idx", "brev", "cluster_arrive",
+    "cluster_arrive_relaxed", "cluster_dim", "cluster_idx", "cluster_size", "cluster_wait", "clz",
+    "cp_async_bulk_commit_group", "cp_async_bulk_load", "cp_async_bulk_prefetch", "cp_async_bulk_store",
+    "cp_async_bulk_wait_group", "cp_async_commit_group", "cp_async_mbarrier_arrive_noinc", "cp_async_wait_all",
+    "cp_async_wait_group", "dp4a", "dynamic_smem_size", "elect_one", "exp", "exp2", "fence", "fence_acq_rel_cluster",
+    "fence_acq_rel_cta", "fence_acq_rel_gpu", "fence_acq_rel_sys", "fence_proxy", "fence_view_async_shared",
+    "fma_packed_f32x2", "fmax", "fmin", "get_dyn_smem_size", "grid_dim", "griddepcontrol_launch_dependents",
     "griddepcontrol_wait", "inline_ptx", "isfinite", "isinf", "isnan", "lane_idx", "linear_thread_idx",
-    "load_acquire", "make_warp_uniform", "mapa", "match_any", "mbarrier_arrive", "mbarrier_arrive_and_expect_tx",
-    "mbarrier_complete_tx", "mbarrier_conditional_try_wait", "mbarrier_expect_tx", "mbarrier_init",
-    "mbarrier_init_fence", "mbarrier_test_wait", "mbarrier_try_wait", "mbarrier_wait", "mulhi", "nanosleep", "normal",
-    "philox", "popc", "prmt", "rcp_approx", "red", "red_async", "redux_sync", "setmaxregister_decrease",
-    "setmaxregister_increase", "shuffle_sync", "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_op",
-    "shuffle_sync_up", "store_async", "store_release", "sync_threads", "sync_warp", "thread_idx", "uniform",
-    "vote_all_sync", "vote_any_sync", "vote_ballot_sync", "vote_uni_sync", "warp_idx", "warp_reduction",
-    "warp_reduction_max", "warp_reduction_sum", "warpgroup_reg_alloc", "warpgroup_reg_dealloc",
+    "load_acquire", "log2", "make_warp_uniform", "mapa", "match_any", "mbarrier_arrive",
+    "mbarrier_arrive_and_expect_tx", "mbarrier_complete_tx", "mbarrier_conditional_try_wait", "mbarrier_expect_tx",
+    "mbarrier_init", "mbarrier_init_fence", "mbarrier_test_wait", "mbarrier_try_wait", "mbarrier_wait",
+    "mul_packed_f32x2", "mulhi", "nanosleep", "normal", "philox", "popc", "prmt", "rcp_approx", "red", "red_async",
+    "redux_sync", "setmaxregister_decrease", "setmaxregister_increase", "shuffle_sync", "shuffle_sync_bfly",
+    "shuffle_sync_down", "shuffle_sync_op", "shuffle_sync_up", "store_async", "store_release", "sub_packed_f32x2",
+    "sync_threads", "sync_warp", "thread_idx", "uniform", "vote_all_sync", "vote_any_sync", "vote_ballot_sync",
+    "vote_uni_sync", "warp_idx", "warp_reduction", "warp_reduction_max", "warp_reduction_sum", "warpgroup_reg_alloc",
+    "warpgroup_reg_dealloc",
 ]  # fmt: skip
 
 

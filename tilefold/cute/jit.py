@@ -2,7 +2,7 @@
 """`@cute.jit`: functions that launch kernels, and helpers of kernels."""
 
 from collections.abc import Callable, Mapping
-from functools import cached_property, update_wrapper
+from functools import cached_property, partial, update_wrapper
 from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
@@ -26,17 +26,17 @@ class JitFunction(Generic[P, R]):
     kernel's.
     """
 
-    def __init__(self, function: Callable[P, R]) -> None:
+    def __init__(self, function: Callable[P, R], preprocessor: bool = True) -> None:
         self.function = function
         self.signature = Signature(function)
-        self._lines = lines_of(function)
+        self._lines = lines_of(function) if preprocessor else None
         update_wrapper(self, function)
         skip_frames(type(self).__call__)
 
     @cached_property
     def rewritten(self) -> Callable[P, R]:
         """The function as kernels call it. Raises ProgramError (E5004, E5005)."""
-        return rewritten(self.function, self._lines)
+        return self.function if self._lines is None else rewritten(self.function, self._lines)
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
@@ -51,6 +51,7 @@ class JitFunction(Generic[P, R]):
             function = self.function if host() is not None else self.rewritten
             return function(*args, **kwargs)
         try:
+            kwargs.pop("no_cache", None)  # of CuTe programs: a call executes the function each time
             return self._of_host(self.signature.given(args, kwargs))
         except TilefoldError as error:
             raise shown(error) from error.__cause__
@@ -96,6 +97,16 @@ def dsl_user_op(function: Callable[P, R]) -> JitFunction[P, R]:
     return known if isinstance(function, JitFunction) else UserOp(function)
 
 
-def jit(function: Callable[P, R]) -> JitFunction[P, R]:
-    """Makes a function one that launches kernels, or, called by a kernel, a part of it."""
-    return JitFunction(function)
+@overload
+def jit(function: Callable[P, R], /) -> JitFunction[P, R]: ...
+
+
+@overload
+def jit(*, preprocessor: bool = True) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
+
+
+def jit(function: Callable[..., Any] | None = None, /, *, preprocessor: bool = True) -> Any:
+    """Makes a function one that launches kernels, or, called by a kernel, a part of it. With `preprocessor=False` it is
+    taken as it is, where Python keeps no source: see `kernel`.
+    """
+    return partial(JitFunction, preprocessor=preprocessor) if function is None else JitFunction(function, preprocessor)

@@ -14,7 +14,7 @@ from tilefold.compiler.builder.trace import Traced, trace
 from tilefold.compiler.builder.tracing.state import host, is_building
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.runtime.errors import Dim3, dim3
-from tilefold.runtime.options import LaunchOptions, RunOptions, launch_attributes
+from tilefold.runtime.options import LaunchOptions, RunOptions, check_smem, launch_attributes
 
 from .debuggable import DebuggableCall, Size, shown
 from .outer_names import OuterNames
@@ -41,7 +41,7 @@ class KernelOptions:
     name: str = ""
     min_blocks: int | None = None
     max_registers: int | None = None
-    rewrite: bool = True
+    preprocessor: bool = True
     cluster: Dim3 | None = None
     non_portable: bool = False
     contract: bool = False
@@ -133,7 +133,7 @@ class Kernel(KernelFunction):
         self.function = function
         self.options = options
         self.signature = Signature(function)
-        self._lines = lines_of(function) if options.rewrite else ()
+        self._lines = lines_of(function) if options.preprocessor else ()
         self._built: dict[tuple[object, ...], CompiledKernel] = {}
         self._for_host: dict[tuple[str, Compilation], CompiledKernel] = {}
         self._last: CompiledKernel | None = None
@@ -188,7 +188,7 @@ class Kernel(KernelFunction):
     @cached_property
     def rewritten(self) -> Callable[..., object]:
         """The function with control flow that becomes the kernel's. Raises ProgramError (E5004, E5005)."""
-        return rewritten(self.function, self._lines) if self.options.rewrite else self.function
+        return rewritten(self.function, self._lines) if self.options.preprocessor else self.function
 
     def forget_outdated(self) -> bool:
         """Forgets what was built while the globals and outer variables that the function reads, also in its helpers,
@@ -320,10 +320,8 @@ class KernelCall(DebuggableCall):
                     if result is NotImplemented:
                         return launcher.search(args, block, grid, stream, attributes)
                     return result
-            if smem is not None and (type(smem) is not int or smem < 0):
-                raise TilefoldError(
-                    Code.RUN_LAUNCH, f"smem is {smem!r}", "leave it out: the kernel declares its shared memory"
-                )
+            if smem is not None:
+                check_smem(smem)
             from .launch import Asked, launch
 
             asked = Asked(device, None if stage is None else str(stage), stream, attributes)
@@ -350,7 +348,7 @@ def kernel(
     name: str = "",
     min_blocks: int | None = None,
     max_registers: int | None = None,
-    rewrite: bool = True,
+    preprocessor: bool = True,
     cluster: Size | None = None,
     non_portable: bool = False,
     contract: bool = False,
@@ -364,7 +362,7 @@ def kernel(
     name: str = "",
     min_blocks: int | None = None,
     max_registers: int | None = None,
-    rewrite: bool = True,
+    preprocessor: bool = True,
     cluster: Size | None = None,
     non_portable: bool = False,
     contract: bool = False,
@@ -373,11 +371,11 @@ def kernel(
     multiprocessor is to hold at least, and the most registers of a thread. `cluster` is the size of its clusters in
     blocks, which every launch has then; more than 8 blocks, up to 16, need `non_portable=True`.
 
-    Its `for`, `while` and `if` on values of the kernel become the kernel's (docs/python.md). `name` is the kernel's
-    name in PTX, the function's by default; `rewrite=False` takes the function as it is, where Python keeps no source.
-    `contract=True` rounds `a * b + c` of floats once, as `cute.math.fma` does, where one expression or one block of
-    statements computes both; by default product and sum are rounded each.
+     Its `for`, `while` and `if` on values of the kernel become the kernel's (docs/python.md). `name` is the kernel's
+    name in PTX, the function's by default; `preprocessor=False` takes the function as it is, where Python keeps no
+    source. `contract=True` rounds `a * b + c` of floats once, as `cute.math.fma` does, where one expression or one
+    block of statements computes both; by default product and sum are rounded each.
     """
     size = None if cluster is None else dim3("cluster", cluster)
-    options = KernelOptions(name, min_blocks, max_registers, rewrite, size, non_portable, contract)
+    options = KernelOptions(name, min_blocks, max_registers, preprocessor, size, non_portable, contract)
     return partial(Kernel, options=options) if function is None else Kernel(function, options)

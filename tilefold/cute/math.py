@@ -3,6 +3,8 @@
 approximates a function, where there is one.
 """
 
+from tilefold.compiler.builder.instructions.inverse import acos, asin, atan, atan2, tan
+from tilefold.compiler.builder.instructions.math import absolute as absf
 from tilefold.compiler.builder.instructions.math import (
     ceil,
     cos,
@@ -26,8 +28,8 @@ from tilefold.compiler.builder.instructions.math import maximum as max
 from tilefold.compiler.builder.instructions.math import minimum as min
 
 __all__ = [
-    "ceil", "cos", "erf", "exp", "exp2", "floor", "fma", "log", "log10", "log2", "max", "min", "rcp", "round_even",
-    "rsqrt", "sin", "sqrt", "tanh", "trunc",
+    "absf", "acos", "asin", "atan", "atan2", "ceil", "cos", "erf", "exp", "exp2", "floor", "fma", "log", "log10",
+    "log2", "max", "min", "rcp", "round_even", "rsqrt", "sin", "sqrt", "tan", "tanh", "trunc",
 ]  # fmt: skip
 
 

@@ -201,9 +201,11 @@ def make_fake_compact_tensor(
     **unused: Any,
 ) -> FakeTensor:
     """A description of a compact tensor. `stride_order` has a number for each mode, 0 for the fastest; by default the
-    first mode is the fastest.
+    first mode is the fastest. LaunchError (E3106) for other orders.
     """
     extents = _integers(shape)
+    if stride_order is not None and sorted(stride_order) != list(range(len(extents))):
+        raise _refused(f"stride_order is {tuple(stride_order)}", f"give each of {len(extents)} modes another number")
     layout = make_layout(extents) if stride_order is None else make_ordered_layout(extents, tuple(stride_order))
     return FakeTensor(dtype, Layout(extents, layout.stride), _align(dtype, assumed_align))
 

@@ -20,6 +20,8 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "cute.runtime": "tilefold.cute.runtime",
     "cute.testing": "tilefold.cute.testing",
     "cute.typing": "tilefold.cute.typing",
+    "memory": "tilefold.cute.utils",
+    "runtime": "tilefold.cute.runtime",
     "experimental": "tilefold.cutlass.experimental",
     "experimental.cuda": "tilefold.cutlass.experimental.cuda",
     "experimental.primitives": "tilefold.cutlass.experimental.primitives",

@@ -112,7 +112,7 @@ class Roots:
         if isinstance(op := root.owner, ChooseOp):
             numbers = [self.number_of(source) for source in op.sources]
             index = Int(op.index, Index, range=(0, len(numbers) - 1))
-            return None if None in numbers else _looked_up(numbers, index)
+            return None if None in numbers else _look_up(numbers, index)
         others = self._lists.setdefault(_unaligned(root), [])
         if root not in others:
             if (root.owner if isinstance(root.owner, Block) else root.owner.parent) not in self._outside:
@@ -120,7 +120,7 @@ class Roots:
             others.append(root)
         return others.index(root)
 
-    def chosen(self, type: TensorType, number: Any) -> SSAValue:
+    def choose(self, type: TensorType, number: Any) -> SSAValue:
         """The tensor of a number among those of a type."""
         roots = self._lists[type]
         if isinstance(number, int):
@@ -128,7 +128,7 @@ class Roots:
         return emit(ChooseOp.inferred([index_of(number).ssa, roots])).results[0]
 
 
-def _looked_up(numbers: Sequence[int], index: Int) -> Int:
+def _look_up(numbers: Sequence[int], index: Int) -> Int:
     """The number at an index."""
     if list(numbers) == list(range(len(numbers))):
         return index
@@ -181,7 +181,7 @@ class Apart:
         root, *steps = self.key
         rest = list(parts)
         if isinstance(root, _Choice):
-            root = root.roots.chosen(root.type, rest.pop(0))
+            root = root.roots.choose(root.type, rest.pop(0))
         for step in steps:
             root = step.taken(root, rest)
         return value.like(root)

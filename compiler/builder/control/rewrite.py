@@ -131,7 +131,7 @@ _FUTURE = 0x1FF0000
 
 _WITHOUT_SOURCE = (
     "define it in a file or a notebook's cell; without source, as in exec and python -c, decorate it with "
-    "rewrite=False and write cute.for_, cute.if_ and cute.while_"
+    "preprocessor=False and write cute.for_, cute.if_ and cute.while_"
 )
 
 

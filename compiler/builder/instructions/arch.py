@@ -204,6 +204,20 @@ def cp_async_bulk_wait_group(n: int, read: bool = False) -> None:
     emit(ptx.BulkWaitGroupOp(_static(n, "the number of groups"), read))
 
 
+class ProxyKind:
+    """The kinds of `fence_proxy` by name, as CuTe programs write them."""
+
+    async_ = "async"
+    async_shared = "async.shared"
+    async_global = "async.global"
+
+
+class SharedSpace:
+    """The spaces of `fence_proxy` by name."""
+
+    shared_cta = "cta"
+
+
 def fence_proxy(kind: str, space: str | None = None) -> None:
     """A fence between the proxies, of shared memory (`"async.shared", space="cta"`), of global memory
     (`"async.global"`), or of both (`"async"`): bulk copies and matrix instructions after it see what was written there

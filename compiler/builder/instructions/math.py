@@ -32,33 +32,33 @@ class Function(Protocol):
 
     __name__: str
 
-    def __call__(self, x: Any, fastmath: bool = False) -> Any: ...
+    def __call__(self, x: Any, fastmath: bool = False, *, approx: bool = False, ftz: bool = False) -> Any: ...
 
 
 def _function(name: str, description: str, of_numbers: Callable[[float], float]) -> Function:
     """The function of a name, which computes `description`."""
 
-    def function(x: Any, fastmath: bool = False) -> Any:
+    def function(x: Any, fastmath: bool = False, *, approx: bool = False, ftz: bool = False) -> Any:
         if is_number(x):
-            return _of_number(name, of_numbers, x)
+            return of_number(name, of_numbers, x)
         check_operand(x)
-        fast = fastmath and name in _FAST and unary_type(name, x.dtype).bits <= Float32.bits
-        return _approximated(name, x) if fast else unary_of(name, x)
+        fast = (fastmath or approx) and name in _FAST and unary_type(name, x.dtype).bits <= Float32.bits
+        return _approximated(name, x, fastmath or ftz) if fast else unary_of(name, x)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"{description}, of a number, a value, or each element of a fragment, whose shape the result has. An integer\n"
         "is converted to Float32 before. With `fastmath` one instruction approximates it, where there is one, and\n"
-        "`a * b + c` as x is rounded once."
+        "`a * b + c` as x is rounded once; so with `approx`, which sets subnormal numbers to 0 where `ftz` says so."
     )
     return function
 
 
-def _approximated(name: str, x: Any) -> Any:
+def _approximated(name: str, x: Any, ftz: bool) -> Any:
     """A function of a value or a fragment by the instruction that approximates it for Float32."""
     op, before, after = _FAST[name]
     given = _contracted(x.to(Float32))
-    made = arch.approx(op, given if before == 1.0 else given * before, ftz=op != "tanh")
+    made = arch.approx(op, given if before == 1.0 else given * before, ftz=ftz and op != "tanh")
     return (made if after == 1.0 else made * after).to(unary_type(name, x.dtype))
 
 
@@ -74,12 +74,14 @@ def rcp(x: Any, approx: bool = True, ftz: bool = False) -> Any:
     return arch.approx("rcp", x.to(Float32), ftz) if approx and not is_number(x) else 1.0 / x
 
 
-def _of_number(name: str, function: Callable[[float], float], x: float) -> float:
+def of_number(name: str, function: Callable[..., float], *given: float) -> float:
+    """A function of numbers of Python. TilefoldError (E5002) where it has no result."""
     try:
-        return function(x)
+        return function(*given)
     except (ArithmeticError, ValueError) as error:
         hint = f"cute.{name}(cute.Float32(x)) gives infinity or NaN"
-        raise TilefoldError(Code.BUILD_VALUE, f"{name} of {shown_number(x)} is not a number", hint) from error
+        shown = ", ".join(map(shown_number, given))
+        raise TilefoldError(Code.BUILD_VALUE, f"{name} of {shown} is not a number", hint) from error
 
 
 exp = _function("exp", "e to the power of x", python.exp)

@@ -132,7 +132,7 @@ class Elected(Bool):
     __slots__ = ()
 
     def __enter__(self) -> None:
-        hint = "write cute.if_(cute.arch.elect_one(), ...), or leave out rewrite=False"
+        hint = "write cute.if_(cute.arch.elect_one(), ...), or leave out preprocessor=False"
         raise TilefoldError(Code.BUILD_FORM, "'with elect_one()' is in a function that is not rewritten", hint)
 
     def __exit__(self, *error: object) -> None: ...

@@ -19,9 +19,11 @@ from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_la
 from ....layout.algebra.integers import ceil_div_int
 from ....layout.algebra.inttuple import compatible as _compatible
 from ....layout.algebra.inttuple import congruent as _congruent
-from ....layout.algebra.inttuple import product, transform_leaves
+from ....layout.algebra.inttuple import product as _product
 from ....layout.algebra.inttuple import product_each as _product_each
+from ....layout.algebra.inttuple import product_like as _product_like
 from ....layout.algebra.inttuple import shape_div as _shape_div
+from ....layout.algebra.inttuple import transform_leaves
 from ....layout.algebra.inttuple import weakly_congruent as _weakly_congruent
 from ....layout.algebra.modes import compose_parts
 from ....layout.algebra.swizzle import Swizzle
@@ -141,7 +143,7 @@ def size(x: Any, mode: Any = None) -> Any:
     """
     if (threads := getattr(x, "threads", None)) is not None:
         return threads
-    return product(_shape(x, mode))
+    return _product(_shape(x, mode))
 
 
 def shape(x: Any, mode: Any = None) -> Any:
@@ -187,6 +189,18 @@ def shape_div(a: Any, b: Any) -> Any:
     Raises `LayoutError` (E0204) where neither of two extents divides the other.
     """
     return _shape_div(tuples(a), tuples(b))
+
+
+def product(a: Any) -> Any:
+    """The product of the integers of a tuple: the size of a shape."""
+    return _product(tuples(a))
+
+
+def product_like(a: Any, target_profile: Any) -> Any:
+    """The products of the parts of a tuple at the leaves of another one. Raises TilefoldError (E0201) if it is
+    shallower.
+    """
+    return _product_like(tuples(a), tuples(target_profile))
 
 
 def product_each(shape: Any) -> tuple[Any, ...]:

@@ -52,7 +52,8 @@ def explained(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> Tilef
             steps.pop()
     if not steps:
         return None
-    if not is_users(steps[-1].tb_frame):
+    by_module = isinstance(error, AttributeError) and steps[-1].tb_frame.f_code.co_name == "__getattr__"
+    if not is_users(steps[-1].tb_frame) and not by_module:
         return _within(error, [step.tb_frame for step in steps])
     ours = _attribute(error) if isinstance(error, AttributeError) else None
     if ours is None and isinstance(error, TypeError | AttributeError) and (fault := fault_at(steps[-1])) is not None:

@@ -158,14 +158,21 @@ class CompiledFunction:
         return gpu_engine(0).driver.target.arch
 
     def _keep(self) -> None:
-        """Writes what the options keep, `KERNEL.ptx` and `KERNEL.cubin`. TilefoldError (E4002) where that fails."""
+        """Writes what the options keep: `KERNEL.ptx`, `KERNEL.cubin`, `KERNEL.sass`. TilefoldError (E4002) where that
+        fails, E2302 without nvdisasm.
+        """
         options = self.options
-        for kernel in self.kernels if options.keep_ptx or options.keep_cubin else ():
+        for kernel in self.kernels if options.keep_ptx or options.keep_cubin or options.keep_sass else ():
             path = str(Path(options.dump_dir, kernel.name))
             if options.keep_ptx:
                 write_output(kernel.ptx(self._arch), f"{path}.ptx")
             if options.keep_cubin:
                 write_output(kernel.cubin(self._arch), f"{path}.cubin")
+            if options.keep_sass:
+                from tilefold.compiler.machine.nvdisasm import disassemble
+
+                text = disassemble(kernel.cubin(self._arch), options=options.nvdisasm_options)
+                write_output(text, f"{path}.sass")
 
     def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Compiles for arguments that may be descriptions. Where the function asks for numbers that these do not have,

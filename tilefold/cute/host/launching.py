@@ -15,6 +15,7 @@ from tilefold.compiler.builder.scalars.values import Int, Value, convert
 from tilefold.compiler.builder.tensors.coordinates import as_tuple
 from tilefold.compiler.builder.tensors.tensors import Pointer, Tensor
 from tilefold.compiler.builder.trace import trace
+from tilefold.compiler.builder.tracing.places import user_place
 from tilefold.compiler.builder.tracing.state import host, suspended
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.dialects.scalars import with_scalars
@@ -23,7 +24,7 @@ from tilefold.layout.algebra.core import cosize
 from tilefold.runtime.arrays.array import Array as ArrayRecord
 from tilefold.runtime.engine import RunResult
 from tilefold.runtime.errors import Dim3, LaunchError, argument_error, dim3
-from tilefold.runtime.options import LaunchOptions, RunOptions, launch_attributes
+from tilefold.runtime.options import LaunchOptions, RunOptions, check_smem, launch_attributes
 
 from ..annotations import is_constexpr
 from ..launch import Asked
@@ -97,6 +98,13 @@ class HostKernelCall:
     def __init__(self, kernel: "Kernel", args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         self.kernel = kernel
         self.given = kernel.signature.given(args, kwargs)
+        self._trace.waiting[self] = user_place()
+
+    @property
+    def _trace(self) -> HostTrace:
+        trace = host()
+        assert isinstance(trace, HostTrace), "a function of the host is executed"
+        return trace
 
     def launch(
         self,
@@ -124,8 +132,9 @@ class HostKernelCall:
 
         `min_blocks_per_mp` is the blocks that a multiprocessor is to hold at least, where the kernel does not say it.
         """
-        trace = host()
-        assert isinstance(trace, HostTrace), "a function of the host is executed"
+        trace = self._trace
+        trace.waiting.pop(self, None)
+        check_smem(_number(smem))
         attributes = launch_attributes(None if cluster is None else _numbers(cluster), use_pdl, **more)
         asked = Asked(device, stage, stream, attributes)
         options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes)

@@ -21,16 +21,19 @@ _LEVELS = range(4)
 class CompileOptions:
     """What `cute.compile` is told besides the function.
 
-    `opt_level` is that of ptxas, 3 where nothing else is said; `line_info` says whether compiled code names the lines
-    of the source, None leaves that to the settings. `keep_ptx` and `keep_cubin` write PTX and machine code into
-    `dump_dir`. `gpu_arch` is the target, by default that of the GPU at hand, and `ptxas_options` are more options of
-    ptxas. Calls take the arrays of other libraries as they are, with or without `--enable-tvm-ffi`.
+     `opt_level` is that of ptxas, 3 where nothing else is said; `line_info` says whether compiled code names the lines
+    of the source, None leaves that to the settings. `keep_ptx`, `keep_cubin` and `keep_sass` write PTX, machine code
+    and that as text into `dump_dir`, which nvdisasm prints by `nvdisasm_options`. `gpu_arch` is the target, by default
+    that of the GPU at hand, and `ptxas_options` are more options of ptxas. Calls take the arrays of other libraries as
+    they are, with or without `--enable-tvm-ffi`.
     """
 
     opt_level: int = 3
     line_info: bool | None = None
     keep_ptx: bool = False
     keep_cubin: bool = False
+    keep_sass: bool = False
+    nvdisasm_options: str = "-g -c"
     assertions: bool = False
     gpu_arch: str = ""
     ptxas_options: str = ""
@@ -71,7 +74,9 @@ def _unknown(problem: str) -> TilefoldError:
 
 _NAMES: Mapping[str, tuple[str, Any]] = MappingProxyType({
     "opt-level": ("opt_level", int), "generate-line-info": ("line_info", None), "keep-ptx": ("keep_ptx", None),
-    "keep-cubin": ("keep_cubin", None), "enable-assertions": ("assertions", None), "gpu-arch": ("gpu_arch", str),
+    "keep-cubin": ("keep_cubin", None), "keep-sass": ("keep_sass", None),
+    "nvdisasm-options": ("nvdisasm_options", str), "enable-assertions": ("assertions", None),
+    "gpu-arch": ("gpu_arch", str),
     "ptxas-options": ("ptxas_options", str), "enable-tvm-ffi": ("", None), "link-libraries": ("link_libraries", str),
     "dump-dir": ("dump_dir", str),
 })  # fmt: skip
@@ -164,6 +169,18 @@ class KeepCUBIN(Option):
     """Whether machine code is kept."""
 
     FIELD = "keep_cubin"
+
+
+class KeepSASS(Option):
+    """Whether machine code is kept as text."""
+
+    FIELD = "keep_sass"
+
+
+class NvdisasmOptions(Option):
+    """The options of nvdisasm, which prints machine code, as one text."""
+
+    FIELD = "nvdisasm_options"
 
 
 class EnableAssertions(Option):

@@ -21,9 +21,10 @@ from ..program import USUAL, Compilation
 from .arguments import HostArguments, open_integers
 
 if TYPE_CHECKING:
+    from tilefold.compiler.frontend.diagnostics import Place
     from tilefold.runtime.sim.host_values import HostValues
 
-    from .launching import HostLaunch
+    from .launching import HostKernelCall, HostLaunch
 
 
 class ElementsError(Exception):
@@ -46,7 +47,8 @@ class HostTrace:
 
     `steps` are the launches, and the operations that print, in order; where it is `eager` they are executed at once.
     `functions` are those of the kernels, `compilation` says how these are compiled. `guards` are the values whose
-    numbers the function has asked for: what it did holds for these numbers.
+    numbers the function has asked for: what it did holds for these numbers. `waiting` are the calls of kernels that
+    have not been launched, with their lines.
     """
 
     bound: HostArguments
@@ -56,6 +58,7 @@ class HostTrace:
     functions: list[Callable[..., Any]] = field(default_factory=lambda: [])
     guards: dict[SSAValue, int | float | bool] = field(default_factory=lambda: {})
     constants: dict[SSAValue, int | float | bool] = field(default_factory=lambda: {})
+    waiting: "dict[HostKernelCall, Place | None]" = field(default_factory=lambda: {})
 
     @property
     def block(self) -> Block:
@@ -121,13 +124,24 @@ class HostTrace:
         arguments = self.bound.arguments
         with building(self.block, convert, self) as builder:
             try:
-                return _called(function, arguments)
+                result = _called(function, arguments)
+                self._check_launched()
+                return result
             except (TilefoldError, NoNumberError, ElementsError):
                 raise
             except Exception as error:
                 if (ours := explained(error, builder.unbound) or of_host(error)) is not None:
                     raise ours.with_traceback(error.__traceback__) from error
                 raise
+
+    def _check_launched(self) -> None:
+        """ProgramError (E3105) for a call of a kernel that has not been launched."""
+        for call, place in self.waiting.items():
+            name = call.kernel.function.__name__
+            hint = f"write {name}(...).launch(grid=..., block=...)"
+            raise ProgramError(
+                [Diagnostic(Severity.ERROR, f"{name}(...) is not launched", place, Code.RUN_LAUNCH, hint)]
+            )
 
 
 def values_of(bound: HostArguments, slots: Mapping[str, SSAValue], constants: Mapping[SSAValue, Any]) -> "HostValues":

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tuples of integers and their leaves, by the functions of CuTe (int_tuple.hpp, util/tuple.hpp)."""
+
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
+
+from ....layout.algebra.core import ComposedLayout, plain_layout
+from ....layout.algebra.inttuple import flatten, zip_modes
+from ..scalars.values import Value
+from .coordinates import as_tuple, tuples
+from .modes import append, prepend
+from .tensor_base import AnyTensor
+
+
+def transform_leaf(f: Callable[..., Any], *terms: Any) -> Any:
+    """The results of a function of the leaves of tuples that have one profile. LayoutError (E0201) for others."""
+    first, *others = map(tuples, terms)
+    if not isinstance(first, tuple):
+        return f(first, *others)
+    pairs = [tuple(y for _, y in zip_modes(first, other)) for other in others]  # pyright: ignore[reportUnknownArgumentType]
+    return tuple([transform_leaf(f, *parts) for parts in zip(first, *pairs, strict=True)])  # pyright: ignore[reportUnknownArgumentType]
+
+
+def flatten_to_tuple(a: Any) -> tuple[Any, ...]:
+    """The leaves of a tuple; of an integer, it alone."""
+    return as_tuple(flatten(tuples(a)))
+
+
+def tuple_cat(*terms: Any) -> tuple[Any, ...]:
+    """The modes of tuples and integers, one after the other."""
+    return tuple(chain.from_iterable(as_tuple(tuples(term)) for term in terms))
+
+
+def front(a: Any) -> Any:
+    """The first leaf of a tuple."""
+    return flatten_to_tuple(a)[0]
+
+
+def find_if(t: Any, pred_fn: Callable[[Any, int], Any]) -> Any:
+    """Where the first leaf is for which `pred_fn(leaf, position in its tuple)` holds: a number, within a nested tuple a
+    tuple of numbers; None where there is none.
+    """
+    for position, part in enumerate(as_tuple(tuples(t))):
+        if isinstance(part, tuple):
+            inner = find_if(part, pred_fn)
+            if inner is not None:
+                return (position, *as_tuple(inner))
+        elif pred_fn(part, position):
+            return position
+    return None
+
+
+def find(t: Any, x: Any) -> Any:
+    """Where the first leaf is that Python knows to equal `x`, as `find_if`."""
+    return find_if(t, lambda leaf, _: not isinstance(leaf, Value) and leaf == x)
+
+
+def has_underscore(a: Any) -> bool:
+    """Whether a leaf of a coordinate is None, which keeps a mode."""
+    return None in flatten_to_tuple(a)
+
+
+def is_major(mode: int, stride: Any) -> bool:
+    """Whether a mode of a stride is contiguous: its first leaf is 1."""
+    return _is_one(front(as_tuple(tuples(stride))[mode]))
+
+
+def leading_dim(shape: Any, stride: Any) -> Any:
+    """Where the first mode is that has a stride of 1 and no extent of 1, as `find_if`; None where there is none."""
+    extents = iter(flatten_to_tuple(shape))
+    return find_if(stride, lambda step, _: not _is_one(next(extents)) and _is_one(step))
+
+
+def _is_one(x: Any) -> bool:
+    return not isinstance(x, Value) and x == 1
+
+
+def append_ones(t: Any, up_to_rank: int | None = None) -> Any:
+    """A layout or a tensor with modes 1:0 after its own, one or up to a rank."""
+    return append(t, rank=up_to_rank)
+
+
+def prepend_ones(t: Any, up_to_rank: int | None = None) -> Any:
+    """A layout or a tensor with modes 1:0 before its own, one or up to a rank."""
+    return prepend(t, rank=up_to_rank)
+
+
+def get_nonswizzle_portion(layout: Any) -> Any:
+    """The layout without its swizzle, that of a tensor too."""
+    return plain_layout(layout.layout if isinstance(layout, AnyTensor) else layout)
+
+
+def get_swizzle_portion(layout: Any) -> Any:
+    """The swizzle of a layout or a tensor, None of a plain one."""
+    layout = layout.layout if isinstance(layout, AnyTensor) else layout
+    return layout.inner if isinstance(layout, ComposedLayout) else None
