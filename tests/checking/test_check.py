@@ -238,8 +238,10 @@ def test_calls_in_python_are_checked() -> None:
     assert "writes it here, later" in str(report)
     assert "test_check.py" in str(report)
     assert (b == -1).all(), "it works on copies"
-    assert turned(a, b, True).check(grid=1, block=64).passed
-    report = turned(a, b, True).check(grid=1, block=64, outputs=["b"])
-    assert "argument b: the launch leaves 4 of 64 elements unwritten, the first of them at (60)" in str(report)
+    assert turned(a, b, True).check(grid=1, block=64, outputs=[]).passed
+    for named in ({}, {"outputs": ["b"]}):
+        report = turned(a, b, True).check(grid=1, block=64, **named)
+        assert "argument b: the launch leaves 4 of 64 elements unwritten, the first of them at (60)" in str(report)
+    assert turned(a, a, True).check(grid=1, block=64).passed, "an argument that is read keeps its values"
     with pytest.raises(TilefoldError, match="outputs: 'c' is no tensor of the call"):
         turned(a, b, True).check(grid=1, block=64, outputs=["c"])

@@ -22,7 +22,7 @@ class Call:
     shape: tuple[int, ...] = (64,)
     grid: int = 1
     block: int = 64
-    outputs: tuple[str, ...] = ("b",)
+    outputs: tuple[str, ...] | None = ("b",)
 
     def arrays(self) -> tuple[Any, Any]:
         """The arguments."""
@@ -158,3 +158,34 @@ def lanes(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
     s[t] = a[t]
     cute.arch.sync_warp()
     b[t] = s[t ^ 1]
+
+
+@planted("an output that a condition leaves unwritten", "E3230", "writes none of its 64 elements", outputs=None)
+@cute.kernel
+def unwritten(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    if t > (-1 if right else 64):
+        b[t] = a[t]
+
+
+@planted("elements that data select", None, outputs=None)
+@cute.kernel
+def selected(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    if a[t] > 20.0:
+        b[t] = a[t]
+
+
+@planted("elements at places that data say", None, outputs=None)
+@cute.kernel
+def scattered(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    b[a[t].to(cute.Int32) // 2] = 1.0
+
+
+@planted("an array that is changed in part", None, outputs=None)
+@cute.kernel
+def changed(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    if t < 8:
+        b[t] = b[t] + a[t]

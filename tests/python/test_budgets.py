@@ -54,7 +54,7 @@ def test_a_limit_of_steps_ends_each_kind_of_run(stage: str) -> None:
 
 
 def test_a_limit_of_memory() -> None:
-    assert [str(f.code) for f in call().check(grid=1, block=32, max_memory=1).faults] == []
+    assert [str(f.code) for f in call().check(grid=1, block=32, outputs=[], max_memory=1).faults] == []
     large = read_first(np.zeros(1 << 20, np.float32), np.zeros(1 << 20, np.float32))
     assert {str(f.code) for f in large.check(grid=1, block=32, max_memory=1).faults} == {"E3211"}
 

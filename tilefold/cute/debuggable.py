@@ -89,7 +89,7 @@ class DebuggableCall(ABC):
         grid: Size,
         block: Size,
         *,
-        outputs: Collection[str] = (),
+        outputs: Collection[str] | None = None,
         stages: Sequence[str] = ("cute", "instr"),
         cluster: Size | None = None,
         max_steps: int | None = None,
@@ -101,8 +101,9 @@ class DebuggableCall(ABC):
     ) -> "Report":
         """Finds all faults of a launch on the simulator, at the stages given, on copies of the arguments: races, stray
         accesses, uses of unwritten values, barriers that not all reach. The arguments named in `outputs` count as
-        unwritten before the launch, and each of their elements must be written by it. So many `resident` blocks run at
-        the same time; `numbers` looks for NaN, infinities, and others that go wrong.
+        unwritten before the launch, and each of their elements must be written by it; by default those that the kernel
+        writes and never reads, unless data decide which elements. So many `resident` blocks run at the same time;
+        `numbers` looks for NaN, infinities, and others that go wrong.
 
         The result says what it has found as text, and by its methods `json` and `sarif`; `passed` is whether there is
         nothing. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments that do not fit.

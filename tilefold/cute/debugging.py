@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks calls of kernels in Python, and searches for the pass that changes what a call does."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,10 @@ from tilefold.bisection.bisect import bisect, passes_to_instr
 from tilefold.bisection.trial import Trial
 from tilefold.bisection.verdict import Verdict
 from tilefold.checking.check import Checked
+from tilefold.checking.outputs import outputs_of
 from tilefold.checking.report import Report, merged
+from tilefold.dialects.ptx import EntryOp
+from tilefold.lowering import Program
 from tilefold.profiling.costs import costs_of
 from tilefold.profiling.line_costs import Costs
 from tilefold.report.page import Page, report_page
@@ -21,7 +25,7 @@ from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError, dim3
 from tilefold.runtime.options import LaunchAttributes, RunOptions
-from tilefold.runtime.sim.sim_engine import SimEngine, discard
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
 
 from .launch import on_host
 
@@ -76,15 +80,27 @@ class Rehearsal:
         with built.program.explaining():
             return report_page(built.program, [checked])
 
-    def check(self, outputs: Collection[str], stages: Sequence[str]) -> Report:
+    def check(self, outputs: Collection[str] | None, stages: Sequence[str]) -> Report:
         """Gathers the faults at some stages; see `KernelCall.check`."""
         built = self.call.build(self.block)
         engine = SimEngine.of(self.options, discard, built.traced.texts)
+        if outputs is None:
+            with built.program.explaining():
+                outputs = self._outputs(built.program, built.symbol)
         _keep, arguments = self._copies(outputs)
         checked = Checked(built.name, built.program, built.symbol, self.config, arguments, engine, _no_conditions)
         with built.program.explaining():
             faults = merged(list(checked.faults(stages)))
         return Report((built.name,), tuple(stages), faults)
+
+    def _outputs(self, program: Program, symbol: str) -> Collection[str]:
+        """The tensors that the kernel writes and never reads, and that share no memory with others."""
+        kernel = SimProgram(program.reached("instr", program.simulated_target("instr")), symbol).find()
+        assert isinstance(kernel, EntryOp), "stage instr"
+        _, tensors = on_host(self.call.bound)
+        uses = Counter(id(tensor.storage) for tensor in tensors.arguments.values())
+        found = outputs_of(kernel)
+        return [name for name, one in tensors.arguments.items() if name in found and uses[id(one.storage)] == 1]
 
     def reproduction(self, command: str, outputs: Collection[str] = ()) -> "Reproduction":
         """The files that repeat the launch by a command; see `KernelCall.repro`."""

@@ -24,6 +24,7 @@ _SPELLING: Mapping[str, str] = MappingProxyType({
     "by --max-memory": "by launch(..., max_memory=...)",
     "by --resident": "by launch(..., resident=...)",
     "by --no-races": "by launch(..., races=False)",
+    "or give the argument values that may stay": "or name the outputs by check(..., outputs=[...])",
 })  # fmt: skip
 """Quotations of the IR in messages, and their forms in Python."""
 

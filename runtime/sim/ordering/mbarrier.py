@@ -12,7 +12,7 @@ from ....dialects.ptx import MAX_ARRIVALS, MAX_TRANSACTION
 from ..warp import Cluster, Warp
 from .asynchronous import Arrival, Operation
 from .bulk import Transfer
-from .clocks import Clock, known, learn, snapshot
+from .clocks import Clock, for_overwriting, known, learn, snapshot
 
 PHASES = 64
 """Phases of which an mbarrier keeps what they order; who lags behind by more learns too much."""
@@ -47,8 +47,12 @@ class Mbarrier:
     """The last arrival in this phase: in words, its warp and its lane."""
     offered: Clock | None = None
     """The knowledge of those that have arrived."""
-    released: deque[Clock | None] = field(default_factory=lambda: deque[Clock | None](maxlen=PHASES))
-    """The knowledge of those that arrived up to the end of each of the last complete phases."""
+    near: Clock | None = None
+    """The part of it that a wait learns whose scope has only the threads of the block: of peers, what is over."""
+    released: deque[tuple[Clock | None, Clock | None]] = field(
+        default_factory=lambda: deque[tuple[Clock | None, Clock | None]](maxlen=PHASES)
+    )
+    """The knowledge of those that arrived up to the end of each of the last complete phases, and its near part."""
     observed: dict[Warp, NDArray[np.int64]] = field(default_factory=dict[Warp, NDArray[np.int64]])
     """The last phase that each lane of a warp has waited for, -1 for none."""
 
@@ -71,7 +75,7 @@ class Mbarrier:
         if self.pending == 0 and self.bytes == 0:
             self.phase += 1
             self.pending = self.expected
-            self.released.append(self.offered)
+            self.released.append((self.offered, self.near))
             self.last = None
         return None
 
@@ -84,8 +88,13 @@ class Mbarrier:
         self.last = who, warp, lane
         self.is_reached |= not self.is_of(warp)
         if known is not None:
-            self.offered = known.joined(self.offered)
+            self._offer(known, known if self.is_of(warp) else for_overwriting(known))
         return self.change(count)
+
+    def _offer(self, known: Clock, near: Clock) -> None:
+        is_same = near is known and self.near is self.offered
+        self.offered = known.joined(self.offered)
+        self.near = self.offered if is_same else near.joined(self.near)
 
     def is_of(self, warp: Warp) -> bool:
         """Whether it is in the block of a warp."""
@@ -112,7 +121,8 @@ class Mbarrier:
         arrival = self.arrivals.pop(0)
         known = arrival.complete()
         if isinstance(arrival, Transfer):
-            copy, self.offered = arrival.operation, known.joined(self.offered)
+            copy = arrival.operation
+            self._offer(known, known)
             problem = self.change(expected=-arrival.bytes)
             if problem is not None:
                 copy.issuer.fault(Code.SIM_MBARRIER, copy.site, int(copy.lanes[0]), problem)
@@ -144,8 +154,9 @@ class Mbarrier:
         """The arrivals of all phases so far."""
         return (self.phase + 1) * self.expected - self.pending
 
-    def acquire(self, warp: Warp, parity: int, lanes: NDArray[np.int64]) -> None:
+    def acquire(self, warp: Warp, parity: int, lanes: NDArray[np.int64], is_near: bool) -> None:
         """Lets lanes of a warp that have waited for a parity know the accesses before the arrivals up to that phase.
+        Where the scope of the wait `is_near`, it has only the threads of the block.
 
         Later phases may be complete by now, but need not be when a thread goes on. So it is the first phase of the
         parity that the lanes have not waited for, unless they know by other means that the phase behind it is complete.
@@ -164,12 +175,12 @@ class Mbarrier:
                 phase += 2
             observed[chosen] = phase
             if phase >= 0:
-                learn(warp, self._released(phase))
+                learn(warp, self._released(phase, is_near))
             warp.restore(before)
 
-    def _released(self, phase: int) -> Clock | None:
+    def _released(self, phase: int, is_near: bool = False) -> Clock | None:
         """The knowledge of those that arrived up to the end of a complete phase, or of the first that is kept."""
-        return self.released[max(phase - self.phase, -len(self.released))] if self.released else None
+        return self.released[max(phase - self.phase, -len(self.released))][is_near] if self.released else None
 
 
 def misled(cluster: Cluster) -> str:

@@ -182,9 +182,15 @@ def _parities(barriers: Barriers, warp: Warp, value: Value) -> Lanes:
     return whole
 
 
+def _is_near(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierWaitOp) -> bool:
+    """Whether the scope of a wait has only the threads of the block."""
+    return op.scope is None or op.scope.data == "cta"
+
+
 def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierTryWaitStateOp, t: Translator) -> Suspending:
     by_state = isinstance(op, ptx.MbarrierTryWaitStateOp)
     barriers, phase, done = Barriers(op, op.bar, t), t.slot(op.state if by_state else op.parity), t.slot(op.done)
+    is_near = isinstance(op, ptx.MbarrierTryWaitStateOp) or _is_near(op)
 
     def look(warp: Warp) -> str:
         barrier, _ = next(barriers.by_row(warp))
@@ -201,14 +207,14 @@ def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierTryWa
             for lane in lanes.tolist():
                 complete[lane] = _is_complete(barrier, int(parities[lane]), completes)
             for value in set(parities[lanes[complete[lanes]]].tolist()):
-                barrier.acquire(warp, value, lanes[complete[lanes] & (parities[lanes] == value)])
+                barrier.acquire(warp, value, lanes[complete[lanes] & (parities[lanes] == value)], is_near)
         warp.registers[done] = complete
 
     return Suspending(run)
 
 
 def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
-    barriers, parity = Barriers(op, op.bar, t), t.slot(op.parity)
+    barriers, parity, is_near = Barriers(op, op.bar, t), t.slot(op.parity), _is_near(op)
 
     def run(warp: Warp) -> Suspension:
         parities = _parities(barriers, warp, warp.registers[parity])
@@ -227,7 +233,7 @@ def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
 
         yield Until(lambda: not any(incomplete()), barriers.site, describe)
         for barrier, value, lanes in waits:
-            barrier.acquire(warp, value, lanes)
+            barrier.acquire(warp, value, lanes, is_near)
 
     return Suspending(run)
 
