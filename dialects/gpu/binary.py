@@ -2,9 +2,8 @@
 """Compiled device programs in the `gpu` dialect: `gpu.binary`, and `#gpu.object` for each target."""
 
 from collections.abc import Sequence
-from typing import Self
 
-from xdsl.dialects.builtin import ArrayAttr, BytesAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, BytesAttr, StringAttr, SymbolNameConstraint
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -13,7 +12,7 @@ from xdsl.irdl import (
     prop_def,
     traits_def,
 )
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
@@ -62,29 +61,13 @@ class BinaryOp(IRDLOperation):
     """`gpu.binary @kernels [#gpu.object<...>]`: what a `gpu.module` was compiled to, an object for each target."""
 
     name = "gpu.binary"
-    sym_name = prop_def(StringAttr)
+    sym_name = prop_def(SymbolNameConstraint())
     objects = prop_def(ArrayAttr)
     traits = traits_def(SymbolOpInterface())
+    assembly_format = "$sym_name attr-dict-with-keyword $objects"
 
     def __init__(self, name: str, objects: Sequence[ObjectAttr]) -> None:
         super().__init__(properties={"sym_name": StringAttr(name), "objects": ArrayAttr(objects)})
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        name = parser.parse_symbol_name()
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        objects = ArrayAttr(parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, parser.parse_attribute))
-        op = cls.create(properties={"sym_name": name, "objects": objects})
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_symbol_name(self.sym_name.data)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" ")
-        printer.print_attribute(self.objects)
 
     def verify_(self) -> None:
         if not all(isinstance(object, ObjectAttr) for object in self.objects):

@@ -232,15 +232,11 @@ class WaitOp(gpu.WaitOp):
         printer.print_op_attributes(self.attributes)
 
 
+@irdl_op_definition
 class BarrierOp(gpu.BarrierOp):
     """`gpu.barrier`: every thread of the block waits for the others, and sees what they wrote before."""
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        return cls.create(attributes=parser.parse_optional_attr_dict())
-
-    def print(self, printer: Printer) -> None:
-        printer.print_op_attributes(self.attributes)
+    assembly_format = "attr-dict"
 
 
 LAUNCHING = (FuncOp, ReturnOp, LaunchFuncOp, PrintfOp, WaitOp, BarrierOp)
