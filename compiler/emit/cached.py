@@ -6,7 +6,7 @@ The instruction's text is the operation's mnemonic, which its verifier composes 
 
 from ...dialects import ptx
 from ...dialects.ptx.types import REGISTER_LETTERS
-from .assembly import effect
+from .inline_assembly import effect
 from .writer import FunctionWriter
 
 

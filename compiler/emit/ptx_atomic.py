@@ -5,7 +5,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import ptx
 from ...dialects.ptx.types import split_vector
-from .assembly import effect, from_register, in_register, register
+from .inline_assembly import effect, from_register, in_register, register
 from .writer import FunctionWriter, Rule, calling, rule
 
 

@@ -4,7 +4,7 @@
 from xdsl.ir import Operation
 
 from ...dialects import ptx
-from .assembly import ordered
+from .inline_assembly import ordered
 from .writer import FunctionWriter, Rule, rule
 
 

@@ -5,7 +5,7 @@ from xdsl.ir import Operation
 
 from ...dialects import ptx
 from ...dialects.ptx.types import REGISTER_LETTERS
-from .assembly import effect, in_register, ordered, register
+from .inline_assembly import effect, in_register, ordered, register
 from .writer import FunctionWriter, Rule, calling, rule
 
 

@@ -7,7 +7,7 @@ from typing import cast
 from xdsl.ir import Operation
 
 from ...dialects import ptx
-from .assembly import compute
+from .inline_assembly import compute
 from .writer import FunctionWriter, Rule, rule
 
 

@@ -4,7 +4,7 @@
 from xdsl.ir import Operation
 
 from ...dialects import ptx
-from .assembly import effect, from_register, in_register, register
+from .inline_assembly import effect, from_register, in_register, register
 from .writer import FunctionWriter, Rule, rule
 
 

@@ -6,7 +6,7 @@ from xdsl.ir import Operation
 from ...dialects import ptx
 from ...layout.atoms.instructions import MovMatrix
 from ...layout.atoms.ptx_text import copy_text
-from .assembly import effect
+from .inline_assembly import effect
 from .writer import FunctionWriter, Rule, rule
 
 

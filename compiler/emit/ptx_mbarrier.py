@@ -7,7 +7,7 @@ Registers and labels of its own stand in braces, which make their names local, s
 from xdsl.ir import Operation
 
 from ...dialects import ptx
-from .assembly import ordered
+from .inline_assembly import ordered
 from .writer import FunctionWriter, Rule, rule
 
 

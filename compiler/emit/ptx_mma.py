@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from ...dialects import ptx
 from ...dialects.ptx.mma import register_types
 from ...layout.atoms.mma_registers import Registers, registers
-from .assembly import register
+from .inline_assembly import register
 from .text import quote
 from .writer import FunctionWriter, Rule, rule
 

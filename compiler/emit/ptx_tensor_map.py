@@ -5,7 +5,7 @@ from xdsl.ir import Operation
 
 from ...dialects import ptx
 from ...dialects.ptx.types import make_constraint
-from .assembly import ordered
+from .inline_assembly import ordered
 from .writer import FunctionWriter, Rule, rule
 
 

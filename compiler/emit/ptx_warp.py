@@ -4,8 +4,8 @@
 from xdsl.ir import Operation
 
 from ...dialects import ptx
-from .assembly import effect
 from .cached import copy_by_assembly
+from .inline_assembly import effect
 from .writer import FunctionWriter, Rule, calling, rule
 
 

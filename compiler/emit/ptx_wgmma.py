@@ -14,7 +14,7 @@ from ...base.element_types import BY_PTX, ElementType
 from ...dialects import ptx
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.ptx_text import write_wgmma
-from .assembly import effect, ordered
+from .inline_assembly import effect, ordered
 from .writer import FunctionWriter, Rule, rule
 
 

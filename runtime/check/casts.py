@@ -12,9 +12,9 @@ import numpy.typing as npt
 from ...base.element_types import ELEMENT_TYPES, ElementType
 from ..numpy_types import numpy_type
 from ..sim.values.rounding import narrow, round_to_tf32
-from .budget import UnfitError
 from .dtypes import is_floating
 from .evaluate import Function, Value
+from .limits import UnfitError
 
 _Array = npt.NDArray[Any]
 

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from ...base.errors import Code
 from ...dialects.run.expression import OPERATORS, Expression, ExpressionError, Near
-from .budget import CostError, UnfitError, infer_common_shape
 from .dtypes import is_floating
+from .limits import CostError, UnfitError, infer_common_shape
 from .products import product
 
 Array: TypeAlias = npt.NDArray[Any]

@@ -16,10 +16,10 @@ import numpy as np
 
 from ...base.errors import Code
 from ...dialects.run.expression import ExpressionError, parse_expression
-from .budget import UnfitError
 from .dtypes import is_floating
 from .evaluate import Array, Evaluator, Function, Value
 from .functions import FUNCTIONS
+from .limits import UnfitError
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .budget import UnfitError, infer_common_shape
 from .casts import CASTS
 from .dtypes import widened
 from .evaluate import Array, Function, Value
+from .limits import UnfitError, infer_common_shape
 from .products import product
 from .references import REFERENCES
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .budget import CostError, UnfitError, check_elements, infer_common_shape
 from .dtypes import widened
+from .limits import CostError, UnfitError, check_elements, infer_common_shape
 
 MAX_PRODUCTS = 2**40
 """Most multiplications that one matrix product may take (8192 cubed is half of it)."""

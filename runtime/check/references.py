@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..special import erf
-from .budget import UnfitError, check_elements
 from .evaluate import Function, Value
+from .limits import UnfitError, check_elements
 
 _Doubles = npt.NDArray[np.float64]
 

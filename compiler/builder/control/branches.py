@@ -14,6 +14,7 @@ from ..scalars.values import Bool, is_scalar
 from ..tensors.fragments import Home, Vec
 from ..tracing.state import current
 from .apart import Roots, Way
+from .building import built, name_value, noted
 from .carry import (
     CONTAINERS_DIFFER,
     SAME_LENGTH,
@@ -29,7 +30,6 @@ from .carry import (
     shown,
     taken,
 )
-from .control import built, name_value, noted
 from .objects import is_made_anew
 from .variables import MISSING, Tree, Variable, same
 

@@ -10,8 +10,8 @@ from ....base.errors import Code, TilefoldError
 from ..scalars.dtypes import DType, Float32, Int32
 from ..scalars.values import Value, binary, convert
 from ..tensors.fragments import Vec
+from .building import truth
 from .conditions import and_, or_
-from .control import truth
 from .counted import make_range
 
 STANDS_FOR_PYTHON = True

@@ -12,8 +12,8 @@ from typing import Any, cast
 from ....base.errors import Code, TilefoldError
 from ..scalars.values import Bool, Value
 from .branches import branch
+from .building import truth
 from .carry import result_of
-from .control import truth
 from .counted import Range, make_range
 from .variables import Box, Variable, reached
 

@@ -17,6 +17,7 @@ from ..scalars.values import Bool, Value, is_scalar
 from ..tensors.tensor_base import AnyTensor
 from ..tracing.state import current, host
 from .branches import branch
+from .building import discarded, name_value, truth
 from .builtin import builtin
 from .conditions import (
     Thunk,
@@ -30,7 +31,6 @@ from .conditions import (
     or_,
     or_value,
 )
-from .control import discarded, name_value, truth
 from .counted import Range, make_range
 from .loops import bounded, conditional_loop, counted_loop
 from .variables import MISSING, PENDING, Cell, Variable, cells_of, reached

@@ -11,7 +11,7 @@ from ....base.errors import Code, TilefoldError
 from ..scalars.dtypes import dtype_of
 from ..scalars.values import as_value, convert, wrap
 from ..tracing.state import current
-from .control import truth
+from .building import truth
 
 
 class WhileLoop:

@@ -15,6 +15,7 @@ from ..scalars.values import Value, is_scalar
 from ..tensors.fragments import Home, Vec
 from ..tracing.state import current
 from .apart import Roots, Way
+from .building import drop
 from .carry import (
     CONTAINERS_DIFFER,
     SAME_LENGTH,
@@ -31,7 +32,6 @@ from .carry import (
     shown,
     taken,
 )
-from .control import drop
 from .objects import is_made_anew
 from .variables import MISSING, Tree, Variable, same
 

@@ -14,7 +14,7 @@ from ....passes.analysis.loop_hints import UNROLL
 from ..scalars.dtypes import Index
 from ..scalars.values import MOST, Bool, Int, Scalar, compare, convert, is_scalar
 from ..tracing.state import current
-from .control import built, drop, name_value, noted, truth
+from .building import built, drop, name_value, noted, truth
 from .counted import Range
 from .loop_variables import LoopVariables
 from .variables import Box, Variable
