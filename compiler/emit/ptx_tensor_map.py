@@ -25,6 +25,11 @@ def _copy(w: FunctionWriter, op: ptx.CopyTensorMapOp) -> None:
     w.emit(ordered(w, lines, f"l,{letter}", op.operands))
 
 
+def _load(w: FunctionWriter, op: ptx.LoadTensorMapOp) -> None:
+    text = f'asm sideeffect "{op.mnemonic()} $0, [$1+{op.offset.value.data}];", "=l,l,~{{memory}}"'
+    w.define(op.result, f"call i64 {text}({w.typed(op.map)})")
+
+
 def _replace(w: FunctionWriter, op: ptx.TensorMapReplaceOp) -> None:
     field, letter = ptx.MAP_FIELDS[op.field.data], make_constraint(op.ptr.type)
     ordinal = "" if op.ordinal is None else f" {op.dimension},"
@@ -50,6 +55,7 @@ def _cp_fence(w: FunctionWriter, op: ptx.TensorMapCpFenceOp) -> None:
 PTX_TENSOR_MAP: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.CvtaTensorMapOp, _cvta),
     rule(ptx.CopyTensorMapOp, _copy),
+    rule(ptx.LoadTensorMapOp, _load),
     rule(ptx.TensorMapReplaceOp, _replace),
     rule(ptx.FenceTensorMapReleaseOp, _release),
     rule(ptx.FenceTensorMapAcquireOp, _acquire),

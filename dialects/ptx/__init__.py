@@ -112,6 +112,7 @@ from .tensor_map import (
     CvtaTensorMapOp,
     FenceTensorMapAcquireOp,
     FenceTensorMapReleaseOp,
+    LoadTensorMapOp,
     TensorMapCpFenceOp,
     TensorMapReplaceOp,
 )
@@ -166,8 +167,8 @@ __all__ = [
     "CreatePolicyOp", "CvtOp", "CvtaTensorMapOp", "Dp4aOp", "ElectSyncOp", "EntryOp", "Ex2Op", "FenceMbarrierInitOp",
     "FenceOp", "FenceProxyAsyncOp", "FenceTensorMapAcquireOp", "FenceTensorMapReleaseOp", "GLOBAL", "GetCtaRankOp",
     "GridDependencyWaitOp", "InlineOp", "IntToPtrOp", "LOCAL", "LaunchDependentsOp", "LdMatrixOp", "Lg2Op",
-    "LoadAcquireOp", "LoadOp", "LocalAllocOp", "MAP", "MAP_BYTES", "MAP_FIELDS", "MAX_ARRIVALS", "MAX_TRANSACTION",
-    "MAX_WGMMA_GROUPS", "MapaOp", "MatchAnySyncOp", "MbarrierArriveExpectTxOp", "MbarrierArriveOp",
+    "LoadAcquireOp", "LoadOp", "LoadTensorMapOp", "LocalAllocOp", "MAP", "MAP_BYTES", "MAP_FIELDS", "MAX_ARRIVALS",
+    "MAX_TRANSACTION", "MAX_WGMMA_GROUPS", "MapaOp", "MatchAnySyncOp", "MbarrierArriveExpectTxOp", "MbarrierArriveOp",
     "MbarrierArriveStateOp", "MbarrierCompleteTxOp", "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp",
     "MbarrierTestWaitOp", "MbarrierTryWaitOp", "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MmaSyncOp", "MovMatrixOp",
     "NanosleepOp", "PTX", "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrToIntOp", "PtrType", "PtxOp",

@@ -78,6 +78,29 @@ class CvtaTensorMapOp(_MapOp):
         super().__init__(operands=[ptr], result_types=[MAP])
 
 
+@irdl_op_definition
+class LoadTensorMapOp(_MapOp):
+    """`%w = ptx.tensormap.load %m at 8`: eight bytes of a tensor map, so many bytes after its beginning (PTX ISA, ld):
+    for kernels that copy maps to memory word by word. What the bytes mean is the hardware's.
+    """
+
+    name = "ptx.tensormap.load"
+    MNEMONIC: ClassVar[str | None] = "ld.b64"
+    map = operand_def(MAP)
+    offset = prop_def(IntegerAttr[I64])
+    result = result_def(I64)
+    assembly_format = "$map `at` $offset attr-dict"
+
+    def __init__(self, map: SSAValue, offset: int):
+        super().__init__(operands=[map], properties={"offset": IntegerAttr(offset, i64)}, result_types=[i64])
+
+    def verify_(self) -> None:
+        if self.offset.value.data not in range(0, MAP_BYTES, 8):
+            raise VerifyException(
+                f"a word of a map is at a multiple of 8 below {MAP_BYTES}, not at {self.offset.value.data}"
+            )
+
+
 class MapMemory(Defined):
     """The address of a tensor map in global memory, or in the shared memory of the block."""
 

@@ -14,7 +14,7 @@ from ...base.errors import Code, LayoutError
 from ...base.parameters import SCALARS, TENSOR_MAP, ParameterKind, Placed, Scalar
 from ...dialects.kernel import KernelOp
 from ...dialects.parameters import passed_as
-from ...dialects.ptx import EntryOp, IntToPtrOp
+from ...dialects.ptx import EntryOp, IntToPtrOp, TensorMapReplaceOp
 from ...dialects.scalars import with_scalars
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
@@ -64,12 +64,13 @@ def bind(
             )
     arena, base = t.spaces.global_.arena, t.spaces.global_.base
     bindings: list[Binding] = []
-    if any(isinstance(op, IntToPtrOp) for op in kernel.walk()):
+    if any(isinstance(op, IntToPtrOp | TensorMapReplaceOp) for op in kernel.walk()):
         from .memory.reached import Reached
 
         pieces = memory()
         for piece in pieces:
-            bindings.append(Binding(arena.allocate("memory of the host", piece.nbytes), TensorArgument(piece)))
+            offset = arena.allocate("memory of the host", piece.nbytes, like=piece.ctypes.data)
+            bindings.append(Binding(offset, TensorArgument(piece)))
         t.launch.reached = Reached.of(pieces, [base + binding.offset for binding in bindings])
     placed: dict[int, int] = {}  # arguments of one storage are the same memory
     for parameter in parameters:

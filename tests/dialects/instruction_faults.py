@@ -87,6 +87,7 @@ INSTRUCTIONS = [
         ("ptx.tensormap.copy %m, «%x»", "expected an address in global or shared memory, got a value of type i32"),
         ("«ptx.tensormap.copy» %m, %l", "a map is changed in global or shared memory, not at a !ptx.ptr<local>"),
     ),
+    *ptx_faults("ptx.tensormap.load", ("%0 = «ptx.tensormap.load» %m at 4", "a multiple of 8 below 128")),
     *ptx_faults(
         "ptx.tensormap.replace",
         ('«ptx.tensormap.replace» "address" %A, %v : i64', 'global_address, rank, box_dim'),

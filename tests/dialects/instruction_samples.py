@@ -116,6 +116,7 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.prefetch.tensormap": ("ptx.prefetch.tensormap %m {note}",),
     "ptx.cvta.tensor_map": ("%0 = ptx.cvta.tensor_map %A {note}\nptx.prefetch.tensormap %0",),
     "ptx.tensormap.copy": ("ptx.tensormap.copy %m, %A {note}\nptx.tensormap.copy %m, %s",),
+    "ptx.tensormap.load": ("%0 = ptx.tensormap.load %m at 120 {note}",),
     "ptx.tensormap.replace": (
         'ptx.tensormap.replace "global_address" %A, %v : i64 {note}\n'
         'ptx.tensormap.replace "global_dim" at 4 %s, %x : i32\n'

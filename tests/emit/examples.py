@@ -354,6 +354,7 @@ PTX: tuple[tuple[str, str], ...] = (
             ),
         )
     ),
+    ("ptx.tensormap.load@90", f"%r = ptx.tensormap.load %map at 8\n{_store('i64')}"),
     ("ptx.cvta.tensor_map@90", "%m = ptx.cvta.tensor_map %A\nptx.prefetch.tensormap %m"),
     ("ptx.bar.sync", "ptx.bar.sync 1 threads 64"),
     ("ptx.bar.arrive", "ptx.bar.arrive 1 threads 64"),

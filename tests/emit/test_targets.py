@@ -51,6 +51,7 @@ def test_ptx_operation_is_the_instruction_that_its_mnemonic_names(body: str, tar
             expected[f"st.{'global' if op.ptr.type == GLOBAL else 'shared'}.v2.b64"] = 8
     counts = count_instructions(ptx_of(text, target))["k"]
     moves = (
+        "ld.b64",
         "ld.global",
         "st.global",
         "ld.shared",

@@ -95,9 +95,9 @@ PROGRAMS: tuple[Program, ...] = (
             "cp_async_shared_global", "cp_async_shared_global_swizzled", "elect_sync", "ldmatrix_stmatrix", "mbarrier",
             "mbarrier_lifecycle", "red", "reduction/block_smem_reduce", "reduction/cluster_smem_reduce",
             "reduction/thread_vector_reduce", "reduction/warp_vector_reduce", "redux_sync", "shfl_sync",
-            "tma/tma_1cta_mbarrier", "tma/tma_load_store", "tma/tma_load_to_ldmatrix", "tma/tma_multicast",
-            "tma/tma_swizzle_modes", "tutorial/01_hello_world", "tutorial/04_tma_load", "tutorial/07_vectorized_array",
-            "tutorial/09_tma_4d_to_2d", "vote_sync",
+            "tma/tma_1cta_mbarrier", "tma/tma_load_store", "tma/tma_load_to_ldmatrix", "tma/tma_swizzle_modes",
+            "tma/tma_tensormap_replace", "tutorial/01_hello_world", "tutorial/04_tma_load",
+            "tutorial/07_vectorized_array", "tutorial/09_tma_4d_to_2d", "vote_sync",
         )
     ),
     *(
@@ -132,4 +132,6 @@ PROGRAMS: tuple[Program, ...] = (
         )
     ),
 )  # fmt: skip
-"""The programs for sm_80 and sm_90 that need neither C++ nor other tools."""
+"""The programs for sm_80 and sm_90 that need neither C++ nor other tools. `tma_multicast` is for sm_100, by its
+`.cta_group::2`.
+"""

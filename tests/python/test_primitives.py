@@ -11,6 +11,7 @@ from tilefold.compiler.builder.primitives.words import AddressSpace
 from tilefold.compiler.builder.tensors.vectors import from_elements, outerproduct
 from tilefold.layout.algebra.swizzle import Swizzle
 
+import tilefold.cutlass as cutlass
 from tilefold import cute
 from tilefold.cutlass.experimental import cuda
 from tilefold.cutlass.experimental import primitives as prims
@@ -455,3 +456,99 @@ def test_dimensions_of_one_element_follow_those_of_a_box() -> None:
     dst = np.zeros((2, 128), np.float16)
     through_dimensions_of_one(src, dst).launch(grid=2, block=32, device="sim")
     assert np.array_equal(dst, src[0].transpose(1, 0, 2).reshape(2, 128))
+
+
+@cute.kernel
+def rows_from(
+    src: cute.Tensor,
+    tensor_map: cuda.TensorMap,
+    words: cute.Tensor,
+    out: cute.Tensor,
+    at: cute.Int32,
+    rows: cute.Int32,
+    fenced: cute.Constexpr[bool],
+):
+    t, _, _ = cute.arch.thread_idx()
+    tile = Array(cute.Float16, 8 * 16, space=SMEM, alignment=128)
+    bar = Array(cute.Int64, 1, space=SMEM)
+    if prims.elect_sync():
+        prims.mbarrier_init(bar, 1)
+    prims.fence_mbarrier_init()
+    prims.barrier_cta_sync(0)
+    there = words.iterator.raw_ptr()
+    if prims.elect_sync():
+        given = cutlass.Pointer(tensor_map.get_ptr(), dtype=cute.Int64)
+        for i in cute.range_constexpr(16):
+            (there + i).store((given + i).load())
+        first = src.iterator.raw_ptr() + at * 32
+        prims.tensormap_replace(prims.TensormapField.GLOBAL_ADDRESS, there, new_value=first.toint(cute.Int64))
+        prims.tensormap_replace(prims.TensormapField.GLOBAL_DIM, there, new_value=rows, ord=1)
+        prims.tensormap_replace(prims.TensormapField.FILL_MODE, there, new_value=0)
+        if fenced:
+            prims.fence_proxy_release(prims.MemScope.GPU)
+            prims.fence_proxy_acquire(prims.MemScope.GPU, there.tospace(AddressSpace.generic), 128)
+        prims.mbarrier_arrive_expect_tx(bar, tensor_map.global_tx_bytes())
+        prims.cp_async_bulk_tensor_shared_cta_global(tile, there, (0, 0), bar)
+    while not prims.mbarrier_try_wait_parity(bar, 0):
+        pass
+    for row in range(8):
+        if t < 16:
+            out[row, t] = tile[row * 16 + t]
+
+
+@cute.jit
+def launch_rows_from(
+    src: cute.Tensor, words: cute.Tensor, out: cute.Tensor, at: cute.Int32, rows: cute.Int32, fenced: bool
+) -> None:
+    tensor_map = cuda.create_tensor_map_tiled_from_view(src, box_dims=(8, 16), stride_order=(1, 0))
+    rows_from(src, tensor_map, words, out, at, rows, fenced).launch(grid=1, block=32)
+
+
+def map_words() -> Any:
+    words = np.zeros(32, np.int64)
+    return words[-words.ctypes.data // 8 % 16 :][:16]
+
+
+def test_a_map_is_copied_by_words_and_changed() -> None:
+    src, out = np.arange(32 * 32, dtype=np.float16).reshape(32, 32), np.ones((8, 16), np.float16)
+    launch_rows_from(src, map_words(), out, 5, 6, True)
+    assert np.array_equal(out[:6], src[5:11, :16])
+    assert (out[6:] == 0).all()
+    with pytest.raises(TilefoldError, match=r"fence\.proxy\.tensormap::generic\.release is missing") as error:
+        launch_rows_from(src, map_words(), out, 5, 6, False)
+    assert error.value.code == "E3216"
+
+
+def wrong_word(p: Any) -> None:
+    prims.tensormap_replace(prims.TensormapField.SWIZZLE_MODE, p, 9)
+
+
+def wrong_proxy(p: Any) -> None:
+    prims.fence_proxy_release(prims.MemScope.GPU, prims.Proxy.ASYNC)
+
+
+def wrong_size(p: Any) -> None:
+    prims.fence_proxy_acquire(prims.MemScope.GPU, p, 64)
+
+
+def wrong_space(p: Any) -> None:
+    p.tospace(SMEM)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (wrong_word, "swizzle_mode of a map is not 9"),
+        (wrong_proxy, "no such fence leads from"),
+        (wrong_size, "a map has 128 bytes, not 64"),
+        (wrong_space, "an address in gmem is none in smem"),
+    ],
+)
+def test_mistakes_with_maps(call: Any, said: str) -> None:
+    @cute.kernel
+    def kernel(words: cute.Tensor):
+        call(words.iterator.raw_ptr())
+
+    with pytest.raises(TilefoldError, match=said) as error:
+        kernel(map_words()).launch(grid=1, block=32, device="sim")
+    assert error.value.code == "E5002"

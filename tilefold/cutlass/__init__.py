@@ -19,7 +19,6 @@ from tilefold.compiler.builder.primitives.words import AddressSpace
 from tilefold.compiler.builder.scalars.dtypes import DTYPES, DType
 from tilefold.compiler.builder.scalars.families import Float, Integer, Numeric
 from tilefold.compiler.builder.scalars.values import Value
-from tilefold.compiler.builder.tensors.raw_pointers import RawPointer as Pointer
 from tilefold.compiler.builder.tensors.vectors import Vector
 from tilefold.cute import (
     BFloat16,
@@ -47,6 +46,7 @@ from tilefold.cute.jit import dsl_user_op
 from tilefold.layout.algebra.swizzle import Swizzle
 
 from .modules import add_modules
+from .pointers import Pointer
 from .programs import ProgramFinder
 
 range_dynamic = for_generate = range

@@ -8,25 +8,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
+from operator import index
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from ....base.errors import Code, TilefoldError
 from ....dialects import ptx
-from ....dialects.tile import TensorMapPtrOp
+from ....dialects.tile import PtrOp, TensorMapPtrOp
 from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike, make_layout
 from ....layout.algebra.integers import ScaledBasis
 from ....layout.algebra.swizzle import Swizzle
-from ..scalars.dtypes import Int32, Int64, Uint16
-from ..scalars.values import convert
+from ..scalars.dtypes import Int32, Int64, Uint16, as_dtype, dtype_of
+from ..scalars.values import Int, convert, wrap
 from ..tensors.nvgpu import CopyBulkTensorTileG2SOp
 from ..tensors.pointers import make_tensor
 from ..tensors.tensors import Pointer, PointerNumber, Tensor
 from ..tensors.tma import TmaAtom, make_tiled_tma_atom
 from ..tracing.state import emit
 from .barriers import address
-from .words import CTAGroup
+from .words import CTAGroup, MemScope, Proxy, TensormapField
 
 
 class TensorMapSwizzle(Enum):
@@ -63,10 +64,38 @@ class MapPointer:
     order: tuple[int, ...] | None = None
     """The dimensions of the program's coordinates in the order of the map's; None where they are the same."""
 
+    def recast(self, dtype: Any) -> "MapWords":
+        """The map as words, which a kernel copies. Raises TilefoldError (E5002) for elements of other than 64 bits."""
+        element = as_dtype(dtype)
+        if element.bits != 64 or not element.is_integer:
+            message = f"a tensor map is read in words of 64 bits, not as {element}"
+            raise TilefoldError(Code.BUILD_VALUE, message, "take its words as cutlass.Int64")
+        return MapWords(self)
+
     def coordinates(self, given: Sequence[Any]) -> list[SSAValue]:
         """The coordinates of a box as the map takes them."""
         ordered = given if self.order is None else [given[dimension] for dimension in self.order]
         return [convert(coordinate, Int32).ssa for coordinate in ordered]
+
+
+@dataclass(frozen=True, slots=True)
+class MapWords:
+    """The words of a tensor map, from one on: `(words + i).load()` is an Int64."""
+
+    map: MapPointer
+    word: int = 0
+
+    def __add__(self, words: int) -> "MapWords":
+        return MapWords(self.map, self.word + index(words))
+
+    __radd__ = __add__
+
+    def __getitem__(self, word: int) -> Any:
+        return (self + word).load()
+
+    def load(self) -> Any:
+        """The word."""
+        return wrap(emit(ptx.LoadTensorMapOp(self.map.ssa, 8 * self.word)).results[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +121,56 @@ def tensor_map_at(pointer: Any) -> MapPointer:
     return MapPointer(emit(ptx.CvtaTensorMapOp(address(pointer).ssa)).results[0])
 
 
+def _map(x: Any) -> MapPointer:
+    """A map as copies take it: of the launch, or at a pointer to global memory."""
+    return x if isinstance(x, MapPointer) else tensor_map_at(x)
+
+
+def tensormap_replace(field: TensormapField, ptr: Any, new_value: Any, ord: int | None = None) -> None:
+    """Changes a field of a map in global or shared memory: of the dimension `ord`, from 0 for the contiguous one, where
+    each has one (sm_90a). A rank is given less 1, a `GLOBAL_STRIDE` in bytes; of fields with words, such as
+    `SWIZZLE_MODE`, `new_value` is the number of one. `fence_proxy_release` and `fence_proxy_acquire` lie between the
+    changes and the copies by the map. Raises TilefoldError (E5002) for a word that the field does not have.
+    """
+    of, name = ptx.MAP_FIELDS[field.value], field.value
+    if not of.words:
+        value = convert(new_value, Int64 if of.bits == 64 else Int32).ssa
+        emit(ptx.TensorMapReplaceOp(name, address(ptr).ssa, value, ord))
+        return
+    if type(new_value) is not int or new_value not in range(len(of.words)):
+        numbered = ", ".join(f"{number}: {word}" for number, word in enumerate(of.words))
+        raise TilefoldError(Code.BUILD_VALUE, f"the {name} of a map is not {new_value!r}", f"its values are {numbered}")
+    emit(ptx.TensorMapReplaceOp(name, address(ptr).ssa, None, ord, of.words[new_value]))
+
+
+def fence_proxy_release(scope: MemScope, from_proxy: Proxy = Proxy.GENERIC, to_proxy: Proxy = Proxy.TENSORMAP) -> None:
+    """Releases the thread's changes of tensor maps. Raises TilefoldError (E5002) for other proxies."""
+    _check_proxies(from_proxy, to_proxy)
+    emit(ptx.FenceTensorMapReleaseOp(scope.value))
+
+
+def fence_proxy_acquire(
+    scope: MemScope,
+    ptr: Any,
+    size: int = ptx.MAP_BYTES,
+    from_proxy: Proxy = Proxy.GENERIC,
+    to_proxy: Proxy = Proxy.TENSORMAP,
+) -> None:
+    """Lets the tensor copies of the thread see the map at a pointer as it was released. Raises TilefoldError (E5002)
+    for other proxies, and for other than the 128 bytes of a map.
+    """
+    _check_proxies(from_proxy, to_proxy)
+    if size != ptx.MAP_BYTES:
+        raise TilefoldError(Code.BUILD_VALUE, f"a map has {ptx.MAP_BYTES} bytes, not {size}", "leave out the size")
+    emit(ptx.FenceTensorMapAcquireOp(address(ptr).ssa, scope.value))
+
+
+def _check_proxies(from_proxy: Proxy, to_proxy: Proxy) -> None:
+    if (from_proxy, to_proxy) != (Proxy.GENERIC, Proxy.TENSORMAP):
+        message = f"no such fence leads from {from_proxy} to {to_proxy}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "it leads from Proxy.GENERIC to Proxy.TENSORMAP")
+
+
 def create_tensor_map_tiled(
     *,
     global_address: Any,
@@ -106,7 +185,7 @@ def create_tensor_map_tiled(
     dimensions but the first, are in units of 16 bytes. Raises TilefoldError where no map describes it (E0322), or no
     copy moves the box (E0323).
     """
-    pointer = global_address.pointer if isinstance(global_address, PointerNumber) else global_address
+    pointer = _pointed(global_address)
     if not isinstance(pointer, Pointer):
         hint = "give tensor.iterator.toint()"
         raise TilefoldError(Code.BUILD_VALUE, f"expected an address, got {type(pointer).__name__}", hint)
@@ -117,6 +196,16 @@ def create_tensor_map_tiled(
     steps = (1, *(stride * (128 // first.dtype.bits) for stride in global_strides))
     start = Tensor(first.base.ssa, first.dtype).iterator
     return _map_of(make_tensor(start, make_layout(tuple(global_dims), steps)), box_dims, swizzle)
+
+
+def _pointed(x: Any) -> Any:
+    """The pointer whose address a number is, or what was given."""
+    if isinstance(x, PointerNumber):
+        return x.pointer
+    made = x.ssa.owner if isinstance(x, Int) else None
+    if isinstance(made, ptx.PtrToIntOp) and isinstance(place := made.ptr.owner, PtrOp):
+        return Tensor(place.tensor, dtype_of(place.tensor.type.element_type)).iterator
+    return x
 
 
 def create_tensor_map_tiled_from_view(
@@ -169,13 +258,16 @@ def _map_of(tensor: Tensor, box: Sequence[int], swizzle: TensorMapSwizzle) -> Te
 
 
 def cp_async_bulk_tensor_shared_cta_global(
-    dst: Any, tensor_map: MapPointer, coordinates: Sequence[Any], mbar: Any, cache_policy: Any = None
+    dst: Any, tensor_map: Any, coordinates: Sequence[Any], mbar: Any, cache_policy: Any = None
 ) -> None:
-    """Starts copying the box at these coordinates to shared memory; an mbarrier counts its bytes."""
+    """Starts copying the box at these coordinates to shared memory; an mbarrier counts its bytes. The map is that of a
+    launch (`TensorMap.get_ptr`), or a pointer to one in global memory.
+    """
+    map = _map(tensor_map)
     emit(
         ptx.TensorLoadOp(
-            tensor_map.ssa,
-            tensor_map.coordinates(coordinates),
+            map.ssa,
+            map.coordinates(coordinates),
             address(dst).ssa,
             address(mbar).ssa,
             None,
@@ -186,7 +278,7 @@ def cp_async_bulk_tensor_shared_cta_global(
 
 def cp_async_bulk_tensor_shared_cluster_global(
     dst: Any,
-    tensor_map: MapPointer,
+    tensor_map: Any,
     coordinates: Sequence[Any],
     mbar: Any,
     im2col_offsets: Sequence[Any] = (),
@@ -202,10 +294,11 @@ def cp_async_bulk_tensor_shared_cluster_global(
         what = "copies of tiles by im2col" if im2col_offsets else "copies for a pair of blocks"
         raise TilefoldError(Code.TARGET_TOO_OLD, f"there are no {what}", "copy tiles, for one block or by a mask")
     mask = None if multicast_mask is None else convert(multicast_mask, Uint16).ssa
+    map = _map(tensor_map)
     emit(
         ptx.TensorLoadOp(
-            tensor_map.ssa,
-            tensor_map.coordinates(coordinates),
+            map.ssa,
+            map.coordinates(coordinates),
             address(dst).ssa,
             address(mbar).ssa,
             mask,
@@ -215,17 +308,16 @@ def cp_async_bulk_tensor_shared_cluster_global(
 
 
 def cp_async_bulk_tensor_global_shared_cta(
-    tensor_map: MapPointer, src: Any, coordinates: Sequence[Any], cache_policy: Any = None
+    tensor_map: Any, src: Any, coordinates: Sequence[Any], cache_policy: Any = None
 ) -> None:
     """Starts copying a box from shared memory to the tensor, in the thread's bulk group."""
-    emit(
-        ptx.TensorStoreOp(tensor_map.ssa, tensor_map.coordinates(coordinates), address(src).ssa, _policy(cache_policy))
-    )
+    map = _map(tensor_map)
+    emit(ptx.TensorStoreOp(map.ssa, map.coordinates(coordinates), address(src).ssa, _policy(cache_policy)))
 
 
-def prefetch_tensormap(tensor_map: MapPointer) -> None:
+def prefetch_tensormap(tensor_map: Any) -> None:
     """Lets a cache fetch a map that copies will use."""
-    emit(ptx.PrefetchTensorMapOp(tensor_map.ssa))
+    emit(ptx.PrefetchTensorMapOp(_map(tensor_map).ssa))
 
 
 def _policy(policy: Any) -> SSAValue | None:
@@ -235,5 +327,6 @@ def _policy(policy: Any) -> SSAValue | None:
 __all__ = [
     "TensorMap", "TensorMapDataFormat", "TensorMapSwizzle", "cp_async_bulk_tensor_global_shared_cta",
     "cp_async_bulk_tensor_shared_cluster_global", "cp_async_bulk_tensor_shared_cta_global",
-    "create_tensor_map_tiled", "create_tensor_map_tiled_from_view", "prefetch_tensormap",
+    "create_tensor_map_tiled", "create_tensor_map_tiled_from_view", "fence_proxy_acquire", "fence_proxy_release",
+    "prefetch_tensormap", "tensormap_replace",
 ]  # fmt: skip

@@ -135,6 +135,21 @@ class Proxy(Enum):
     TENSORMAP = "tensormap"
 
 
+class TensormapField(Enum):
+    """A part of a tensor map that a kernel changes."""
+
+    GLOBAL_ADDRESS = "global_address"
+    RANK = "rank"
+    BOX_DIM = "box_dim"
+    GLOBAL_DIM = "global_dim"
+    GLOBAL_STRIDE = "global_stride"
+    ELEMENT_STRIDE = "element_stride"
+    ELEMTYPE = "elemtype"
+    INTERLEAVE_LAYOUT = "interleave_layout"
+    SWIZZLE_MODE = "swizzle_mode"
+    FILL_MODE = "fill_mode"
+
+
 class SharedSpace(Enum):
     """The shared memory of the own block, or of the cluster."""
 

@@ -83,6 +83,16 @@ class RawPointer:
         first = self.view(1)
         return Address(emit(PtrOp.inferred([first.ssa, []], {"coord": CoordAttr((0,))})).results[0], self.dtype)
 
+    def tospace(self, space: Any) -> "RawPointer":
+        """The pointer as one of another memory: of the block's shared memory as of the cluster's, where it is the same,
+        and any as a generic one. Raises TilefoldError (E5002) for other memories.
+        """
+        name = getattr(space, "name", str(space))
+        if name not in (self.memspace, "generic") and (self.memspace, name) != ("smem", "dsmem"):
+            message = f"an address in {self.memspace} is none in {name}"
+            raise TilefoldError(Code.BUILD_VALUE, message, "use the pointer as it is")
+        return self
+
     def toint(self, dtype: DType = Int64) -> Any:
         """The address as a number of a type."""
         return convert(self.address.number(), dtype)

@@ -58,10 +58,19 @@ class Arena:
         self.data: dict[int, NDArray[np.uint8]] = {}
         self.state: dict[int, NDArray[np.uint8]] = {}
 
-    def allocate(self, name: str, size: int, align: int = ALIGN, element: Callable[[int], str | None] = unnamed) -> int:
-        """Reserves `size` bytes at a multiple of `align`; returns their offset. Only before `build`."""
+    def allocate(
+        self,
+        name: str,
+        size: int,
+        align: int = ALIGN,
+        element: Callable[[int], str | None] = unnamed,
+        like: int = 0,
+    ) -> int:
+        """Reserves `size` bytes at a multiple of `align`, or as far behind one as the address `like` is; returns their
+        offset. Only before `build`.
+        """
         align = max(align, 16)
-        start = -(-self.size // align) * align
+        start = -(-self.size // align) * align + like % align
         self.allocations.append(Allocation(name, start, size, element))
         self.size = start + size + self.guard
         return start

@@ -15,7 +15,7 @@ from ..ordering.clocks import TENSOR_MAPS, acquire_map, fence_proxy, meet_lanes
 from ..translate import Rules, Step, Translator
 from ..values.values import Value
 from ..warp import Warp
-from .ptx_memory import space_of
+from .ptx_memory import from_bytes, space_of
 
 _UNIT = ptx.BULK_UNIT
 _OFFSETS = range(0, ptx.MAP_BYTES, _UNIT)
@@ -72,15 +72,32 @@ def _copy(op: ptx.CopyTensorMapOp, t: Translator) -> Step:
     return step
 
 
+def _load(op: ptx.LoadTensorMapOp, t: Translator) -> Step:
+    source, result, offset = t.slot(op.map), t.slot(op.result), op.offset.value.data
+    space, access, kind = t.spaces.global_, t.access(op, "global", "load", 8), t.kind(op.result)
+
+    def step(warp: Warp) -> None:
+        address = warp.registers[source]
+        maps = [warp.launch.parameter_map(at) for at in warp.select(address).tolist()]
+        given = [encoded(placed)[offset : offset + 8] for placed in maps if placed is not None]
+        content = np.stack(given) if len(given) == len(maps) else space.load(warp, access, address + offset)
+        warp.registers[result] = from_bytes(warp, content, kind)
+
+    return step
+
+
 def _replace(op: ptx.TensorMapReplaceOp, t: Translator) -> Step:
     pointer, memory, site = t.slot(op.ptr), _Memory(op, space_of(t, op.ptr.type), t), site_of(op)
     field, name = ptx.MAP_FIELDS[op.field.data], op.field.data
     word = 0 if op.word is None else field.words.index(op.word.data)
     value = None if op.value is None else t.slot(op.value)
+    reached = t.launch.reached if name == "global_address" else None
 
     def step(warp: Warp) -> None:
         before, address = warp.mask_state(), warp.registers[pointer]
         given = word if value is None else warp.registers[value]
+        if reached is not None:
+            given = reached.place(given)
         memory.first_of_equal(warp, address, given)
         content = memory.load(warp, address)
         for lane, one, new in zip(warp.lane_numbers().tolist(), content, warp.select(given).tolist(), strict=True):
@@ -132,6 +149,7 @@ def _cp_fence(op: ptx.TensorMapCpFenceOp, t: Translator) -> Step:
 PTX_TENSOR_MAP: Rules = {
     ptx.CvtaTensorMapOp: _cvta,
     ptx.CopyTensorMapOp: _copy,
+    ptx.LoadTensorMapOp: _load,
     ptx.TensorMapReplaceOp: _replace,
     ptx.FenceTensorMapReleaseOp: _release,
     ptx.FenceTensorMapAcquireOp: _acquire,

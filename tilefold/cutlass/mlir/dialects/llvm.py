@@ -37,14 +37,8 @@ class PointerType:
 
 
 def addrspacecast(res: PointerType, arg: Any) -> RawPointer:
-    """An address as one of another memory: of the block's shared memory as one of the cluster's, where it is the same.
-    Raises TilefoldError (E5002) for other memories.
-    """
-    pointer = raw_pointer(arg)
-    if res.space.name != pointer.memspace and (pointer.memspace, res.space) != ("smem", AddressSpace.dsmem):
-        message = f"an address in {pointer.memspace} is none in {res.space.name}"
-        raise TilefoldError(Code.BUILD_VALUE, message, "use the pointer as it is")
-    return pointer
+    """An address as one of another memory; see `RawPointer.tospace`."""
+    return raw_pointer(arg).tospace(res.space)
 
 
 def inline_asm(res: Any, operands_: Sequence[Any], asm_string: str, constraints: str, **flags: Any) -> Any:

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`cutlass.Pointer`: the class of raw pointers to programs, which makes them of others."""
+
+from typing import Any
+
+from tilefold.compiler.builder.primitives.barriers import raw_pointer
+from tilefold.compiler.builder.primitives.tensor_maps import MapPointer
+from tilefold.compiler.builder.tensors.raw_pointers import RawPointer
+
+
+class _Pointers(type):
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, RawPointer)
+
+    def __call__(cls, ptr: Any, dtype: Any = None) -> Any:
+        pointer = ptr if isinstance(ptr, MapPointer) else raw_pointer(ptr)
+        return pointer if dtype is None else pointer.recast(dtype)
+
+
+class Pointer(metaclass=_Pointers):
+    """The class of raw pointers. `Pointer(p, dtype=Int64)` is the address of a pointer, an array or a tensor as one of
+    elements of another type; of a tensor map it has words, which a kernel copies.
+    """
