@@ -162,7 +162,7 @@ class Code(StrEnum):
     SIM_PEER_END = ("E3220", "a thread reaches into the shared memory of a block that may have ended")
     SIM_CLUSTER_BARRIER = ("E3221", "a thread arrives twice at the cluster barrier, or waits without having arrived")
     SIM_WGMMA_FENCE = ("E3225", "a warpgroup multiplies with registers that its threads used, with no fence between")
-    SIM_DESCRIPTOR = ("E3226", "a matrix descriptor describes no matrix in shared memory")
+    SIM_DESCRIPTOR = ("E3226", "a descriptor or a tensor map leads to no such matrix in shared memory")
     SIM_REGISTERS = ("E3227", "a warpgroup changes its registers to a number that the block cannot give it")
     SIM_UNWRITTEN = ("E3230", "a launch leaves elements of an output unwritten")
     SIM_STUCK = ("E3231", "warps wait for memory that nobody changes, or repeat a loop that changes nothing")

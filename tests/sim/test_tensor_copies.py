@@ -131,7 +131,8 @@ def test_counters() -> None:
 ARGS = (
     "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16, "
     '%m: !ptx.tensor_map of "f32 A dims (32, 8) strides (128) box (32, 8) swizzle 128B", '
-    '%w: !ptx.tensor_map of "f32 B dims (32, 8) strides (128) box (32, 8) swizzle 128B"'
+    '%w: !ptx.tensor_map of "f32 B dims (32, 8) strides (128) box (32, 8) swizzle 128B", '
+    '%plain: !ptx.tensor_map of "f32 B dims (32, 8) strides (128) box (32, 8)"'
 )
 SETUP = """
 %t = ptx.sreg "tid.x"
@@ -221,6 +222,10 @@ MISTAKES = {
     "exit before bytes come": (
         INIT + one(EXPECT, LOAD) + FILL.replace("%mine", "%b").replace("<shared>", "<global>"), "E3217",
         "the block ends while the copy may still write", (one(EXPECT, LOAD), one(EXPECT, LOAD) + WAIT),
+    ),
+    "stored by another swizzle than loaded": (
+        INIT + one(EXPECT, LOAD, WAIT, STORE.replace("%w", "%plain"), COMMIT, WAIT_READ), "E3226",
+        "by no swizzle, where a tensor copy has written by a swizzle of 128 bytes", ("%plain", "%w"),
     ),
     "stage loaded over what threads still read": (
         INIT + one(EXPECT, LOAD) + WAIT + USE

@@ -69,3 +69,16 @@ def filled(placed: PlacedMap, box: Box, content: NDArray[np.uint8]) -> NDArray[n
         rounded = (bits + ((1 << _TF32_BITS - 1) - 1) + even) >> _TF32_BITS << _TF32_BITS
         whole = np.where((bits & 0x7F800000) == 0x7F800000, bits, rounded).astype(np.uint32).view(np.uint8)
     return whole
+
+
+def swizzle_text(bits: int) -> str:
+    """The swizzle of a map or a descriptor in words."""
+    return f"a swizzle of {BULK_UNIT << bits} bytes" if bits else "no swizzle"
+
+
+def elsewhere(addresses: NDArray[np.int64], bits: int, written: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Which shared addresses hold other bytes than those that a swizzle of so many bits puts there: a tensor copy has
+    `written` them by another one, 1 more than its bits; 0 is of none.
+    """
+    rows, mask = addresses >> 7, (1 << written.astype(np.int64)) // 2 - 1
+    return (written != 0) & ((rows & mask) != (rows & ((1 << bits) - 1)))

@@ -18,7 +18,7 @@ from ....layout.tma.tensor_map import SHARED_ALIGNMENT
 from ..budget import Completion
 from ..faults import site_of
 from ..memory import bulk as memory
-from ..memory.boxes import Box, box_at, filled, pattern, places_of
+from ..memory.boxes import Box, box_at, elsewhere, filled, pattern, places_of, swizzle_text
 from ..memory.spaces import Access
 from ..memory.tensor_maps import map_at
 from ..memory.windows import mapped
@@ -106,8 +106,26 @@ class _Copies:
         places = places_of(placed, address, box.width)[box.inside]
         rows = memory.rows_at(self.spaces.shared, warp, access, lane, places, reads=True)
         _add(self.inner, access)
+        self._check_swizzle(warp, lane, placed, places, rows, box.width)
         content = memory.read(self.spaces.shared, warp, access, lane, rows)
         return Source(self.spaces.shared, rows, box.width, np.full(len(rows), lane)), content
+
+    def _check_swizzle(
+        self, warp: Warp, lane: int, placed: PlacedMap, places: NDArray[np.int64], rows: NDArray[np.int64], width: int
+    ) -> None:
+        """A fault where a tensor copy has written the rows by a swizzle that puts other bytes there."""
+        space, bits = self.spaces.shared, placed.map.swizzle_bits
+        written = space.swizzles[rows * width // ptx.BULK_UNIT]
+        wrong = elsewhere(places, bits, written)
+        if space.shadow is None or not wrong.any():
+            return
+        wrong &= space.shadow.by_async(rows, width)
+        if wrong.any():
+            at = int(wrong.argmax())
+            where, before = space.show_row(int(rows[at]), width), swizzle_text(int(written[at]) - 1)
+            text = f"reads {where} by {swizzle_text(bits)}, where a tensor copy has written by {before}"
+            hint = "let both tensor maps have the swizzle of the tile's layout"
+            warp.fault(Code.SIM_DESCRIPTOR, self.site, lane, text, hint)
 
     def store(
         self,

@@ -20,6 +20,7 @@ from ..atoms.wgmma import Product
 from ..faults import site_of
 from ..memory import bulk
 from ..memory.arena import IN_FLIGHT, UNWRITTEN
+from ..memory.boxes import swizzle_text
 from ..memory.descriptors import descriptor_at
 from ..memory.local import TOUCHED
 from ..memory.matrices import ROW, Matrix, matrix_of
@@ -116,10 +117,9 @@ class Multiply:
         wrong &= space.shadow.by_async(rows, ROW)
         if wrong.any():
             at = int(wrong.argmax())
-            where, written = space.show_row(int(rows[at]), ROW), _swizzle(int(found[at]) - 1)
-            text = (
-                f"reads {where} of {name} by {_swizzle(matrix.swizzle)}, where a tensor copy has written by {written}"
-            )
+            where, written = space.show_row(int(rows[at]), ROW), swizzle_text(int(found[at]) - 1)
+            own = swizzle_text(matrix.swizzle)
+            text = f"reads {where} of {name} by {own}, where a tensor copy has written by {written}"
             hint = "let the tensor map and the descriptor have the swizzle of the tile's layout"
             warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, text, hint)
 
@@ -201,11 +201,6 @@ class Multiply:
             hint = "compute them of values that are the same in all lanes, such as the number of the warp"
             warp.fault(ErrorCode.SIM_CONVERGENCE, self.site, lane, text, hint)
         return int(value[0])
-
-
-def _swizzle(bits: int) -> str:
-    """A swizzle in words."""
-    return f"a swizzle of {ROW << bits} bytes" if bits else "no swizzle"
 
 
 def _overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
