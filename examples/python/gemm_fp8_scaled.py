@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 from common import Array, check, chosen, normal, parser, place
-from gemm_sm90 import ROWS, WARPGROUP, Config
-from hopper import BY_ROWS, Stages, Sums, Writer
+from hopper import BY_ROWS, ROWS, WARPGROUP, Config, Stages, Sums, Writer, pipe_of
 from ml_dtypes import float8_e4m3fn
 
 from tilefold import cute
@@ -117,15 +116,7 @@ def gemm_fp8_scaled_kernel(
     stages_a = Stages(mA, layout_a, (config.m, BLOCK), share_a, rank[1], mask_a)
     stages_b = Stages(mB, layout_b, (config.n, BLOCK), share_b, rank[0], mask_b)
     writer = Writer(mD, config.consumers, config.buffers)
-    thread = pipeline.Agent.Thread
-    pipe = pipeline.PipelineTmaAsync.create(
-        num_stages=config.stages,
-        producer_group=pipeline.CooperativeGroup(thread),
-        consumer_group=pipeline.CooperativeGroup(thread, 4 * config.consumers * (share_a + share_b - 1)),
-        tx_count=BLOCK * (config.m + config.n),
-        cta_layout_vmnk=cute.make_layout((1, *config.cluster, 1)),
-        defer_sync=True,
-    )
+    pipe = pipe_of(config)
     pipeline.pipeline_init_arrive(config.cluster, is_relaxed=True)
     producer, consumer = pipe.make_participants()
     count = mA.shape[1] // BLOCK

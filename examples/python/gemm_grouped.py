@@ -20,11 +20,9 @@ import numpy as np
 from common import Array, check, chosen, normal, parser, place
 from gemm_fp8_scaled import BLOCK, ScaledSums, check_scales
 from gemm_fp8_scaled import DEFAULT as WITH_SCALES
-from gemm_sm90 import ROWS, WARPGROUP, Config
-from hopper import BY_ROWS, Stages, Sums, Writer
+from hopper import BY_ROWS, ROWS, WARPGROUP, Config, Stages, Sums, Writer, pipe_of
 
 from tilefold import cute
-from tilefold.cute import pipeline
 from tilefold.cute.nvgpu import cpasync, warpgroup
 from tilefold.cute.utils import hopper_helpers
 
@@ -82,13 +80,7 @@ def gemm_grouped_kernel(
     layout_b = hopper_helpers.make_smem_layout_b(BY_ROWS, shape, mB.element_type, config.stages)
     stages_a, stages_b = Stages(mA, layout_a, (config.m, depth)), Stages(mB, layout_b, (config.n, depth))
     writer = Writer(mD, config.consumers, config.buffers)
-    thread = pipeline.Agent.Thread
-    pipe = pipeline.PipelineTmaAsync.create(
-        num_stages=config.stages,
-        producer_group=pipeline.CooperativeGroup(thread),
-        consumer_group=pipeline.CooperativeGroup(thread, 4 * config.consumers),
-        tx_count=128 * (config.m + config.n),
-    )
+    pipe = pipe_of(config, defer_sync=False)
     producer, consumer = pipe.make_participants()
     count = cute.ceil_div(mA.shape[1], depth)
     cute.arch.griddepcontrol_wait()

@@ -15,63 +15,19 @@ writes its tile. A block goes through several tiles, and the producer is always 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from common import Array, check, chosen, normal, parser, place
+from hopper import ROWS, WARPGROUP, Config, Stages, pipe_of, tiles_of, together
 
 from tilefold import cute
 from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, warpgroup
 from tilefold.cute.utils import hopper_helpers
 
-WARPGROUP = 128
-"""The threads of a warpgroup."""
-ROWS = 64
-"""The rows of D that a warpgroup stores at a time, 128 bytes of each, which is the widest that is swizzled."""
-
-
 Activation = Callable[[cute.TensorSSA], cute.TensorSSA]
 """What is applied to the sums before they are written."""
-
-
-@dataclass(frozen=True)
-class Config:
-    """Sizes of the kernel: the tile of a block, its consumer warpgroups, the stages in shared memory, the blocks of a
-    cluster along M and N, which share tiles of B and of A, whether consumers take turns, and the tiles in a group, in
-    which they follow each other along M.
-
-    The defaults take 224 KiB of shared memory, which only compute capability 9.0 and 10.x have.
-    """
-
-    m: int = 128
-    n: int = 128
-    consumers: int = 2
-    stages: int = 6
-    cluster: tuple[int, int] = (1, 1)
-    takes_turns: bool = True
-    group: int = 8
-    buffers: int = 2
-
-    def __post_init__(self) -> None:
-        if self.m % (ROWS * self.sharing) or self.n % ROWS or not 1 <= self.consumers <= 2:
-            raise SystemExit("a tile has 64 rows for each consumer that shares it, and a multiple of 64 columns")
-
-    @property
-    def threads(self) -> int:
-        """The threads of a block."""
-        return WARPGROUP * (1 + self.consumers)
-
-    @property
-    def sharing(self) -> int:
-        """The consumers that share a tile."""
-        return 1 if self.takes_turns else self.consumers
-
-    @property
-    def shared_tiles(self) -> tuple[int, int]:
-        """The blocks that load a tile of A together, and those that load a tile of B."""
-        return self.cluster[1], self.cluster[0]
 
 
 MANY = 24
@@ -93,11 +49,6 @@ def chosen_config(m: int, n: int, blocks: int, is_tf32: bool = False, layers: in
     return Config(n=192, stages=4) if tiles >= MANY * blocks else Config()
 
 
-def load_of(blocks: int) -> Any:
-    """The tensor copy of a tile that so many blocks load a part of each, for all of them."""
-    return cpasync.CopyBulkTensorTileG2SOp() if blocks == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
-
-
 def accumulated(dtype: Any) -> Any:
     """The type in which products of elements are summed."""
     return cute.Int32 if dtype.kind == "int" else cute.Float32
@@ -114,15 +65,6 @@ def warpgroup_mma(mA: Any, mB: Any, warpgroups: int, columns: int) -> Any:
 def by_columns(part: Any) -> Any:
     """A thread's part of 64 rows of D, ((2,2,N),1,1), by rows and columns: (2,(2,N))."""
     return cute.composition(part, cute.make_layout((2, (2, cute.size(part) // 4)), stride=(2, (1, 4))))
-
-
-@cute.jit
-def together(group: Any):
-    """The threads of a consumer wait for each other."""
-    if group == 0:
-        cute.arch.barrier(barrier_id=1, number_of_threads=WARPGROUP)
-    else:
-        cute.arch.barrier(barrier_id=2, number_of_threads=WARPGROUP)
 
 
 @cute.kernel(min_blocks=1)
@@ -151,35 +93,17 @@ def gemm_kernel(
     layout_d = hopper_helpers.make_smem_layout_epi(
         type_d, row_major, (ROWS, columns), config.buffers * config.consumers
     )
-    sA = cute.make_smem_tensor(layout_a, type_a, alignment=1024)
-    sB = cute.make_smem_tensor(layout_b, type_b, alignment=1024)
-    sD = cute.make_smem_tensor(layout_d, type_d, alignment=1024)
     share_a, share_b = config.shared_tiles
-    shape_a, shape_b, shape_d = (config.m, depth), (config.n, depth), (ROWS, columns)
-    load_a, gA = cpasync.make_tiled_tma_atom(
-        load_of(share_a), mA, cute.slice_(layout_a, (None, None, 0)), shape_a, num_multicast=share_a
-    )
-    load_b, gB = cpasync.make_tiled_tma_atom(
-        load_of(share_b), mB, cute.slice_(layout_b, (None, None, 0)), shape_b, num_multicast=share_b
-    )
-    store_d, gD = cpasync.make_tiled_tma_atom(
-        cpasync.CopyBulkTensorTileS2GOp(), mD, cute.slice_(layout_d, (None, None, 0)), shape_d
-    )
-
-    def tiles(atom: Any, place: Any, blocks: int, shared: Any, coordinates: Any, shape: Any) -> Any:
-        """Tiles in shared memory and those of a matrix, as this block moves them: (TMA,count), (TMA,m,n,layers)."""
-        tiled = cute.local_tile(coordinates, shape, (None, None, None))
-        parts = cute.group_modes(shared, 0, 2), cute.group_modes(tiled, 0, 2)
-        return cpasync.tma_partition(atom, place, cute.make_layout(blocks), *parts)
-
-    tAsA, tAgA = tiles(load_a, rank[1], share_a, sA, gA, shape_a)
-    tBsB, tBgB = tiles(load_b, rank[0], share_b, sB, gB, shape_b)
-    tDsD, tDgD = tiles(store_d, 0, 1, sD, gD, shape_d)
     mask_a = cpasync.create_tma_multicast_mask(cluster, rank, 1) if share_a > 1 else None
     mask_b = cpasync.create_tma_multicast_mask(cluster, rank, 0) if share_b > 1 else None
+    stages_a = Stages(mA, layout_a, (config.m, depth), share_a, rank[1], mask_a)
+    stages_b = Stages(mB, layout_b, (config.n, depth), share_b, rank[0], mask_b)
+    sD = cute.make_smem_tensor(layout_d, type_d, alignment=1024)
+    one, shape_d = cute.slice_(layout_d, (None, None, 0)), (ROWS, columns)
+    store_d, gD = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), mD, one, shape_d)
+    tDsD, tDgD = tiles_of(store_d, gD, shape_d, sD)
 
-    # the consumers of different tiles take turns; stages go from the producer to the consumers of a tile, those of each
-    # block that loads into them
+    # the consumers of different tiles take turns
     thread = pipeline.Agent.Thread
     turn = pipeline.PipelineOrder.create(
         depth=1,
@@ -188,14 +112,7 @@ def gemm_kernel(
         producer_group=pipeline.CooperativeGroup(thread, WARPGROUP),
         defer_sync=True,
     )
-    pipe = pipeline.PipelineTmaAsync.create(
-        num_stages=config.stages,
-        producer_group=pipeline.CooperativeGroup(thread),
-        consumer_group=pipeline.CooperativeGroup(thread, 4 * config.sharing * (share_a + share_b - 1)),
-        tx_count=128 * (config.m + config.n),
-        cta_layout_vmnk=cute.make_layout((1, *config.cluster, 1)),
-        defer_sync=True,
-    )
+    pipe = pipe_of(config)
     pipeline.pipeline_init_arrive(config.cluster, is_relaxed=True)
     producer, consumer = pipe.make_participants()
     count = cute.ceil_div(mA.shape[1], depth)
@@ -208,19 +125,17 @@ def gemm_kernel(
         if config.consumers > 1:
             cute.arch.setmaxregister_decrease(40)
         if warp == 0:
-            cpasync.prefetch_descriptor(load_a)
-            cpasync.prefetch_descriptor(load_b)
+            cpasync.prefetch_descriptor(stages_a.atom)
+            cpasync.prefetch_descriptor(stages_b.atom)
             cute.arch.griddepcontrol_wait()
             work = scheduler.initial_work_tile_info()
             while work.is_valid_tile:
                 m, n, layer = work.tile_idx
                 for k in cute.range(count):
                     stage = producer.acquire_and_advance()
-                    bar = stage.barrier
                     with cute.arch.elect_one():
-                        to_a, to_b = tAsA[None, stage.index], tBsB[None, stage.index]
-                        cute.copy(load_a, tAgA[None, m, k, layer], to_a, tma_bar_ptr=bar, mcast_mask=mask_a)
-                        cute.copy(load_b, tBgB[None, n, k, layer], to_b, tma_bar_ptr=bar, mcast_mask=mask_b)
+                        stages_a.load((m, k, layer), stage)
+                        stages_b.load((n, k, layer), stage)
                     stage.commit()
                 scheduler.advance_to_next_work()
                 work = scheduler.get_current_work()
@@ -231,8 +146,8 @@ def gemm_kernel(
         own, mine = group - 1, t % WARPGROUP
         mma = warpgroup_mma(mA, mB, config.sharing, config.n)
         part = mma.get_slice(mine if config.sharing == 1 else t - WARPGROUP)
-        rA = mma.make_fragment_A(part.partition_A(sA))  # (MMA,MMA_M,steps,stages)
-        rB = mma.make_fragment_B(part.partition_B(sB))  # (MMA,1,steps,stages)
+        rA = mma.make_fragment_A(part.partition_A(stages_a.tensor))  # (MMA,MMA_M,steps,stages)
+        rB = mma.make_fragment_B(part.partition_B(stages_b.tensor))  # (MMA,1,steps,stages)
         whole = cute.local_tile(mD[None, None, 0], (config.m, config.n), (0, 0))
         acc = mma.make_fragment_C(part.partition_C(whole))  # (MMA,MMA_M,1)
         strips, steps = cute.size(acc, 1), cute.size(rA, 2)

@@ -1,19 +1,90 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What GEMMs for Hopper share: tiles of operands in stages of shared memory, and how a consumer writes its tile of D.
+"""What GEMMs for Hopper share: their sizes, tiles of operands in stages of shared memory, the way of the stages to the
+consumers, and how a consumer writes its tile of D.
 
-Operands are by rows, those of A and B with K contiguous, and may have a mode of groups behind: (M,K,groups).
+Operands may have a mode of groups behind: (M,K,groups).
 """
 
+from dataclasses import dataclass
 from typing import Any
-
-from gemm_sm90 import ROWS, WARPGROUP, load_of, together
 
 from tilefold import cute
 from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, warpgroup
 from tilefold.cute.utils import hopper_helpers
 
+WARPGROUP = 128
+"""The threads of a warpgroup."""
+ROWS = 64
+"""The rows of D that a warpgroup stores at a time, 128 bytes of each, which is the widest that is swizzled."""
 BY_ROWS = utils.LayoutEnum.ROW_MAJOR
+
+
+@dataclass(frozen=True)
+class Config:
+    """Sizes of the kernel: the tile of a block, its consumer warpgroups, the stages in shared memory, the blocks of a
+    cluster along M and N, which share tiles of B and of A, whether consumers take turns, and the tiles in a group, in
+    which they follow each other along M.
+
+    The defaults take 224 KiB of shared memory, which only compute capability 9.0 and 10.x have.
+    """
+
+    m: int = 128
+    n: int = 128
+    consumers: int = 2
+    stages: int = 6
+    cluster: tuple[int, int] = (1, 1)
+    takes_turns: bool = True
+    group: int = 8
+    buffers: int = 2
+
+    def __post_init__(self) -> None:
+        if self.m % (ROWS * self.sharing) or self.n % ROWS or not 1 <= self.consumers <= 2:
+            raise SystemExit("a tile has 64 rows for each consumer that shares it, and a multiple of 64 columns")
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block."""
+        return WARPGROUP * (1 + self.consumers)
+
+    @property
+    def sharing(self) -> int:
+        """The consumers that share a tile."""
+        return 1 if self.takes_turns else self.consumers
+
+    @property
+    def shared_tiles(self) -> tuple[int, int]:
+        """The blocks that load a tile of A together, and those that load a tile of B."""
+        return self.cluster[1], self.cluster[0]
+
+
+def load_of(blocks: int) -> Any:
+    """The tensor copy of a tile that so many blocks load a part of each, for all of them."""
+    return cpasync.CopyBulkTensorTileG2SOp() if blocks == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
+
+
+@cute.jit
+def together(group: Any):
+    """The threads of a consumer wait for each other."""
+    if group == 0:
+        cute.arch.barrier(barrier_id=1, number_of_threads=WARPGROUP)
+    else:
+        cute.arch.barrier(barrier_id=2, number_of_threads=WARPGROUP)
+
+
+def pipe_of(config: Config, defer_sync: bool = True) -> Any:
+    """The stages of A and B on their way from the producer to the consumers of a tile, those of each block that loads
+    into them. With `defer_sync` blocks wait for each other elsewhere.
+    """
+    thread, (share_a, share_b) = pipeline.Agent.Thread, config.shared_tiles
+    return pipeline.PipelineTmaAsync.create(
+        num_stages=config.stages,
+        producer_group=pipeline.CooperativeGroup(thread),
+        consumer_group=pipeline.CooperativeGroup(thread, 4 * config.sharing * (share_a + share_b - 1)),
+        tx_count=128 * (config.m + config.n),
+        cta_layout_vmnk=cute.make_layout((1, *config.cluster, 1)),
+        defer_sync=defer_sync,
+    )
 
 
 def tiles_of(atom: Any, whole: Any, shape: tuple[int, int], shared: Any, place: Any = 0, blocks: int = 1) -> Any:
