@@ -182,11 +182,12 @@ def test_completion(typed: str, expected: set[str], others: set[str]) -> None:
         line = text[: text.index(typed)].count("\n")
         at = lsp.CompletionParams(FILE, lsp.Position(line, len(typed)))
         found = await editor.text_document_completion_async(at)
-        assert isinstance(found, list)
-        labels = {item.label for item in found}
+        assert isinstance(found, lsp.CompletionList)
+        assert not found.is_incomplete
+        labels = {item.label for item in found.items}
         assert expected <= labels
         assert not others & labels
-        for item in found:
+        for item in found.items:
             assert isinstance(item.text_edit, lsp.TextEdit)
             assert item.text_edit.range.end.character == len(typed)
 

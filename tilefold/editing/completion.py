@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import cleandoc
+from itertools import islice
 
 from tilefold.compiler.frontend.context import DIALECTS
 from tilefold.editing.document import Document
@@ -12,6 +13,8 @@ from tilefold.editing.hover import operations
 from tilefold.layout.atoms.copy_table import COPY_ATOMS
 from tilefold.layout.atoms.mma_table import MMA_ATOMS
 
+MAX_WORDS = 1000
+"""The most words that are offered at a place, the nearest values first."""
 _PARAMETER = re.compile(r"\$\{([^}]*?)\w*$")
 _ATOM = re.compile(r'atom<"([^"]*)$')
 _SIGIL = re.compile(r"([%@^!#][\w$.-]*)$")
@@ -34,7 +37,7 @@ class Word:
 def completions(document: Document, offset: int) -> list[Word]:
     """The words that can stand at an offset; none in a comment or where numbers and layouts do."""
     start = document.text.rfind("\n", 0, offset) + 1
-    return list(_words(document, offset, document.text[start:offset]))
+    return list(islice(_words(document, offset, document.text[start:offset]), MAX_WORDS))
 
 
 def _words(document: Document, offset: int, line: str) -> Iterator[Word]:

@@ -6,6 +6,7 @@ it can be read. All offsets are those of characters in the text as written.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,8 @@ from tilefold.compiler.frontend.source import Source, plain_source
 from tilefold.editing.words import NAME
 from tilefold.lowering import Program
 
+MAX_DEPTH = 256
+"""The braces around a name that count; a program has fewer."""
 _NAMES = re.compile(
     rf"(?P<skipped>//(?![ \t]*(?:param|assert|if|elif)\b)[^\n]*|\\.)|(?P<brace>[{{}}])"
     rf"|(?P<param>\$\{{[^}}\n]*\}}?|//[^\n]*)|(?P<name>[%@^]{NAME}|[%^]\d+|[!#][A-Za-z_][\w$-]*(?![\w.<-]))"
@@ -29,6 +32,7 @@ _NAMES = re.compile(
 _PARAM = re.compile(r"[A-Za-z_]\w*")
 _DECLARED = re.compile(r"^[ \t]*//[ \t]*param[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 _RESULTS = re.compile(r"^[ \t]*(%[\w$.-]+(?::\d+)?(?:[ \t]*,[ \t]*%[\w$.-]+(?::\d+)?)*)[ \t]*=[ \t]*", re.MULTILINE)
+_BLANKS = re.compile(r"\s*")
 _ARGUMENT = re.compile(r":(?!\d)")
 _HEADER = re.compile(r"[@^][\w$.-]+[ \t]*$")
 _SYMBOL = re.compile(r"\b(?:module|kernel|func)(?:[ \t]+(?:private|public))?[ \t]+$")
@@ -62,6 +66,15 @@ class Document:
     def occurrences(self) -> Sequence[Occurrence]:
         """Every name of the text, in its order."""
         return tuple(self._occurrences())
+
+    @cached_property
+    def _definitions(self) -> Mapping[str, Sequence[Occurrence]]:
+        """The definitions of each name, in their order."""
+        found: dict[str, list[Occurrence]] = {}
+        for one in self.occurrences:
+            if one.defines:
+                found.setdefault(one.name, []).append(one)
+        return found
 
     @cached_property
     def source(self) -> Source:
@@ -113,9 +126,12 @@ class Document:
         """
         if of.defines:
             return of
-        seen = [found for found in self.occurrences if found.defines and found.name == of.name]
-        before = [f for f in seen if f.start < of.start and (f.name[0] != "%" or f.scope == of.scope[: len(f.scope)])]
-        return before[-1] if before else seen[0] if seen and of.name[0] != "%" else None
+        seen = self._definitions.get(of.name, ())
+        for index in reversed(range(bisect_left(seen, of.start, key=lambda one: one.start))):
+            one = seen[index]
+            if one.name[0] != "%" or one.scope == of.scope[: len(one.scope)]:
+                return one
+        return seen[0] if seen and of.name[0] != "%" else None
 
     def uses(self, of: Occurrence) -> list[Occurrence]:
         """Every occurrence of what a name stands for, its definition among them."""
@@ -187,47 +203,75 @@ class Document:
         scope: list[int] = []
         for match in _NAMES.finditer(self.text, 0, offset):
             _step(scope, match)
-        return tuple(scope)
+        return tuple(scope[:MAX_DEPTH])
 
     def _occurrences(self) -> Iterator[Occurrence]:
         scope: list[int] = []
-        parameters = set(self.parameters)
+        parameters, line = set(self.parameters), _Line(self.text)
         for match in _NAMES.finditer(self.text):
             _step(scope, match)
+            line.reach(match.start())
             if match["param"]:
-                declares = _DECLARED.match(self.text, self.text.rfind("\n", 0, match.start()) + 1)
+                declares = _DECLARED.match(self.text, line.start)
                 for name in _PARAM.finditer(match[0]):
                     start = match.start() + name.start()
                     if name[0] in parameters:
                         yield Occurrence(name[0], start, (), declares is not None and declares.start(1) == start)
             elif name := match["name"]:
-                yield Occurrence(name, match.start(), tuple(scope), self._defines(name, match.start(), match.end()))
+                yield Occurrence(
+                    name, match.start(), tuple(scope[:MAX_DEPTH]), line.defines(name, match.start(), match.end())
+                )
 
-    def _defines(self, name: str, start: int, end: int) -> bool:
+
+@dataclass(slots=True)
+class _Line:
+    """The line of a name, where a text is read name by name: `blank` is the end of the blanks that it begins with,
+    `results` that of the results before an operation, and `bracket` the last parenthesis, which is open or not.
+    """
+
+    text: str
+    start: int = 0
+    blank: int = -1
+    results: int = -1
+    bracket: int = -1
+    is_open: bool = False
+    _at: int = 0
+
+    def reach(self, offset: int) -> None:
+        """Goes on to an offset."""
+        opened, closed = self.text.rfind("(", self._at, offset), self.text.rfind(")", self._at, offset)
+        if max(opened, closed) >= 0:
+            self.bracket, self.is_open = max(opened, closed), opened > closed
+        newline = self.text.rfind("\n", self._at, offset)
+        if newline >= 0 or self.blank < 0:
+            self.start = newline + 1
+            blanks, results = _BLANKS.match(self.text, self.start), _RESULTS.match(self.text, self.start)
+            self.blank = self.start if blanks is None else blanks.end()
+            self.results = -1 if results is None else results.end(1)
+        self._at = offset
+
+    def defines(self, name: str, start: int, end: int) -> bool:
+        """Whether a name at an offset that was reached is defined there."""
         after = self.text[end : end + 40].lstrip(" \t")
-        line = self.text[self.text.rfind("\n", 0, start) + 1 : start]
         match name[0]:
             case "@":
-                return _SYMBOL.search(line) is not None
+                return _SYMBOL.search(self.text[max(self.start, start - 80) : start]) is not None
             case "^":
-                return not line.strip()
+                return start == self.blank
             case "!" | "#":
-                return not line.strip() and after.startswith("=")
+                return start == self.blank and after.startswith("=")
             case _:
-                if after.startswith("=") or (not line.strip() and re.match(r":\d+[ \t]*[=,]", after)):
+                if after.startswith("=") or (start == self.blank and re.match(r":\d+[ \t]*[=,]", after)):
                     return True
-                results = _RESULTS.match(self.text, start - len(line))
-                if results is not None and start < results.end(1):
+                if start < self.results:
                     return True
                 # an argument with its type: the types of operands come after a blank
-                return _ARGUMENT.match(self.text, end) is not None or (after.startswith(":") and self._in_header(start))
+                return _ARGUMENT.match(self.text, end) is not None or (after.startswith(":") and self._is_in_header())
 
-    def _in_header(self, start: int) -> bool:
-        """Whether the parenthesis around an offset has the arguments of a function, a kernel or a block."""
-        opened = self.text.rfind("(", 0, start)
-        return (
-            ")" not in self.text[opened:start] and _HEADER.search(self.text[max(opened - 80, 0) : opened]) is not None
-        )
+    def _is_in_header(self) -> bool:
+        """Whether the parenthesis around the offset has the arguments of a function, a kernel or a block."""
+        at = self.bracket
+        return self.is_open and _HEADER.search(self.text[max(at - 80, 0) : at]) is not None
 
 
 def _step(scope: list[int], match: re.Match[str]) -> None:

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The language server: what editors ask by the Language Server Protocol, answered from a `Document`."""
 
+from bisect import bisect_right
 from functools import lru_cache
+from itertools import accumulate
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import TextDocument
 
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Severity
-from tilefold.editing.completion import completions
+from tilefold.editing.completion import MAX_WORDS, completions
 from tilefold.editing.document import Document, Occurrence
 from tilefold.editing.hover import hover
 from tilefold.version import VERSION
@@ -47,7 +49,8 @@ def make_server() -> LanguageServer:
     def publish(uri: str, *, deep: bool) -> None:
         text, document = of(uri)
         faults = document.deep_faults() if deep else document.faults
-        found = [_diagnostic(text, fault) for fault in faults]
+        places = _Places(text)
+        found = [_diagnostic(places, fault) for fault in faults]
         server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, text.version))
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
@@ -77,70 +80,80 @@ def make_server() -> LanguageServer:
         text, document = of(params.text_document.uri)
         name = document.at(text.offset_at_position(params.position))
         found = None if name is None else document.definition(name)
-        return None if found is None else lsp.Location(params.text_document.uri, _range(text, found))
+        return None if found is None else lsp.Location(params.text_document.uri, _Places(text).of(found))
 
     @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
     def references(params: lsp.ReferenceParams) -> list[lsp.Location]:
         text, document = of(params.text_document.uri)
         name = document.at(text.offset_at_position(params.position))
         found = [] if name is None else document.uses(name)
-        with_it = params.context.include_declaration
-        return [lsp.Location(text.uri, _range(text, one)) for one in found if with_it or not one.defines]
+        with_it, places = params.context.include_declaration, _Places(text)
+        return [lsp.Location(text.uri, places.of(one)) for one in found if with_it or not one.defines]
 
     @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def symbols(params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
         text, document = of(params.text_document.uri)
-        found: list[lsp.DocumentSymbol] = []
+        found, places = list[lsp.DocumentSymbol](), _Places(text)
         for one in document.occurrences:
             if one.defines and one.name[0] not in "%^":
                 kind = _SYMBOLS.get(one.name[0], lsp.SymbolKind.Variable)
-                found.append(lsp.DocumentSymbol(one.name, kind, _range(text, one), _range(text, one)))
+                found.append(lsp.DocumentSymbol(one.name, kind, places.of(one), places.of(one)))
         return found
 
     @server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=list('%@!#."{')))
-    def complete(params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
+    def complete(params: lsp.CompletionParams) -> lsp.CompletionList:
         text, document = of(params.text_document.uri)
-        offset = text.offset_at_position(params.position)
-        return [
+        offset, places = text.offset_at_position(params.position), _Places(text)
+        words = completions(document, offset)
+        items = [
             lsp.CompletionItem(
                 word.text,
                 kind=_KINDS[word.kind],
                 detail=word.detail or None,
                 documentation=word.documentation or None,
-                text_edit=lsp.TextEdit(_span(text, offset - len(word.typed), offset), word.text),
+                text_edit=lsp.TextEdit(places.span(offset - len(word.typed), offset), word.text),
                 filter_text=word.text,
             )
-            for word in completions(document, offset)
+            for word in words
         ]
+        return lsp.CompletionList(len(words) == MAX_WORDS, items)
 
     return server
 
 
-def _diagnostic(text: TextDocument, fault: Diagnostic) -> lsp.Diagnostic:
+def _diagnostic(places: "_Places", fault: Diagnostic) -> lsp.Diagnostic:
     place = fault.place
     if place is None:
         where = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
     else:
         start = lsp.Position(place.line - 1, place.column - 1)
-        where = _client(text, lsp.Range(start, lsp.Position(place.line - 1, max(place.end, place.column + 1) - 1)))
+        where = places.client(lsp.Range(start, lsp.Position(place.line - 1, max(place.end, place.column + 1) - 1)))
     said = f"{fault.message}\nhint: {fault.hint}" if fault.hint else fault.message
     return lsp.Diagnostic(
         where, said, _SEVERITIES[fault.severity], None if fault.code is None else str(fault.code), source="tilefold"
     )
 
 
-def _range(text: TextDocument, name: Occurrence) -> lsp.Range:
-    return _span(text, name.start, name.end)
+class _Places:
+    """The places of a text in the units of the client, which may count a character as several."""
 
+    def __init__(self, text: TextDocument) -> None:
+        self._codec, self._lines = text.position_codec, [f"{line}\n" for line in text.source.split("\n")]
+        self._starts = list(accumulate(map(len, self._lines), initial=0))
+        self._is_plain = text.source.isascii()
 
-def _span(text: TextDocument, start: int, end: int) -> lsp.Range:
-    def position(offset: int) -> lsp.Position:
-        line = text.source.count("\n", 0, offset)
-        return lsp.Position(line, offset - (text.source.rfind("\n", 0, offset) + 1))
+    def of(self, name: Occurrence) -> lsp.Range:
+        """The range of a name."""
+        return self.span(name.start, name.end)
 
-    return _client(text, lsp.Range(position(start), position(end)))
+    def span(self, start: int, end: int) -> lsp.Range:
+        """The range between two offsets."""
+        return self.client(lsp.Range(self._position(start), self._position(end)))
 
+    def client(self, range: lsp.Range) -> lsp.Range:
+        """A range whose columns count characters."""
+        return range if self._is_plain else self._codec.range_to_client_units(self._lines, range)
 
-def _client(text: TextDocument, range: lsp.Range) -> lsp.Range:
-    """A range whose columns count characters, in the units that the client counts by."""
-    return text.position_codec.range_to_client_units(text.lines, range)
+    def _position(self, offset: int) -> lsp.Position:
+        line = bisect_right(self._starts, offset, hi=len(self._lines)) - 1
+        return lsp.Position(line, offset - self._starts[line])
