@@ -93,7 +93,7 @@ class Timeline(Journal):
         if len(self.events) >= self.most:
             return
         lanes, at = warp.lane_numbers(), rows.astype(np.int64) * width % self._spans[space]
-        if len(lanes) == len(at) and not site.op.startswith(_BULK):
+        if len(lanes) == len(at) and not warp.is_spread:
             total, least = costs.wavefronts(at, lanes, width) if space == "shared" else costs.sectors(at, width)
             lost = total - least if space == "shared" else (total - least) // 2
             if lost:

@@ -257,6 +257,12 @@ class Warp:
         """Whether all 32 lanes are active; of warps in step, of each that has active lanes."""
         return self.active == WARP * self.warps
 
+    @property
+    def is_spread(self) -> bool:
+        """Whether one lane is active as if it were several, which `spread` does."""
+        lanes = self.active_lanes
+        return lanes is not None and self.active > 1 and bool(lanes[0] == lanes[-1])
+
     def apart(self) -> None:
         """As `Launch.apart`."""
         self.launch.apart()

@@ -43,14 +43,14 @@ def test_a_conflict_is_named_with_its_lanes_and_the_layouts_that_remove_it() -> 
     assert worst.line == CONFLICT
     (access,) = worst.accesses
     assert (access.transactions, access.minimum, access.requests) == (2048, 64, 64)
-    assert access.conflict == "32-way bank conflict: lanes 0, 1, 2 ... 31 want different words of bank 0"
+    assert access.waste == "32-way bank conflict: lanes 0, 1, 2 ... 31 want different words of bank 0"
     text = notes(found, CONFLICT)
     for layout in ("S<5,0,5> o 0 o (32,32):(32,1)", "(32,32):(33,1)"):
         assert f'"{layout}" takes 128 wavefronts instead of 2112' in text
         better = costs(NAIVE.replace('smem, align<16>, "(32,32):(32,1)"', f'smem, align<16>, "{layout}"'))
         rows = [row for line in better.lines for row in line.accesses if row.space == "shared"]
         assert sum(row.transactions for row in rows) == 128
-        assert not any(row.conflict for row in rows)
+        assert not any(row.waste for row in rows)
         assert not notes(better, CONFLICT)
 
 
@@ -129,6 +129,29 @@ def columns(A: cute.Tensor, B: cute.Tensor) -> None:
     cute.arch.sync_threads()
     for column in cute.range(32):
         B[column, t] = s[t, column]
+
+
+@cute.kernel
+def scattered(A: cute.Tensor, B: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    B[t] = A[t * 8] + A[t + 1]
+
+
+def test_sectors_that_a_kernel_wastes() -> None:
+    call = scattered(np.zeros(256, np.float32), np.zeros(32, np.float32))
+    (line,) = [line for line in call.costs(grid=1, block=32).lines if line.accesses]
+    strided, shifted, good = (access.waste for access in line.accesses)
+    assert strided.startswith("32 sectors a request where 4 would do, an efficiency of 12 %: neighbouring lanes access")
+    assert strided.endswith("elements 32 bytes apart")
+    assert shifted.startswith("5 sectors a request where 4 would do, an efficiency of 80 %: it begins 4 bytes after")
+    assert not good
+
+
+def test_copies_of_tensors_have_no_lanes_whose_banks_conflict() -> None:
+    found = costs((EXAMPLES[0].parent / "tma_copy.cute").read_text())
+    rows = [row for line in found.lines for row in line.accesses if ".tensor" in row.mnemonic]
+    assert any(row.transactions > row.minimum for row in rows if row.space == "shared")
+    assert not any(row.waste for row in rows if row.space == "shared")
 
 
 def test_a_kernel_in_python_has_costs_too() -> None:

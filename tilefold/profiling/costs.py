@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from tilefold.base.target import Target
+import numpy as np
+from numpy.typing import NDArray
+
+from tilefold.base.target import SECTOR_BYTES, Target
 from tilefold.bisection.trial import Outcome, Trial
 from tilefold.compiler.frontend.diagnostics import place_of
 from tilefold.dialects.kernel import KernelOp
@@ -68,7 +71,7 @@ def _lines(program: Program, kernel: KernelOp, counters: Counters, sampler: Samp
         named = names.get((location, op), [op])
         name = next((name for name in named if f".{space}" in name), named[0])
         row = AccessRow(name, space, requests, transactions, minimum)
-        row = replace(row, distinct=sampler.distinct(site), conflict=_conflict(row, sampler, site))
+        row = replace(row, distinct=sampler.distinct(site), waste=_waste(row, sampler, site))
         lines.setdefault((file, int(line)), _line(program, file, int(line))).accesses.append(row)
     return lines
 
@@ -93,13 +96,30 @@ def _mnemonics(kernel: KernelOp) -> dict[tuple[str, str], list[str]]:
     return names
 
 
-def _conflict(row: AccessRow, sampler: Sampler, site: Site) -> str:
+def _waste(row: AccessRow, sampler: Sampler, site: Site) -> str:
+    """Why the accesses take more transactions than they need, in words; empty where they do not."""
     sampled = sampler.sampled.get((site, row.space))
-    if row.space != "shared" or row.transactions <= row.minimum or sampled is None or not sampled.patterns:
+    if row.transactions <= row.minimum or sampled is None:
         return ""
-    worst = sampled.worst()
-    ways, bank, lanes = find_worst_bank(worst.offsets.tolist(), worst.lanes.tolist(), sampled.width)
-    return f"{ways}-way bank conflict: lanes {_ranges(lanes)} want different words of bank {bank}"
+    worst = sampled.worst() if sampled.patterns else None
+    if row.space == "shared":
+        if worst is None:
+            return ""
+        ways, bank, lanes = find_worst_bank(worst.offsets.tolist(), worst.lanes.tolist(), sampled.width)
+        return f"{ways}-way bank conflict: lanes {_ranges(lanes)} want different words of bank {bank}"
+    each, least = row.transactions / row.requests, row.minimum / row.requests
+    text = f"{each:.3g} sectors a request where {least:.3g} would do, an efficiency of {100 * row.efficiency:.0f} %"
+    return text if worst is None else text + _scattered(worst.offsets, sampled.width)
+
+
+def _scattered(offsets: NDArray[np.int64], width: int) -> str:
+    """Why an access touches more sectors than its bytes fill, where that is plain."""
+    steps, begin = np.unique(np.diff(offsets)), int(offsets[0]) % SECTOR_BYTES
+    if len(steps) == 1 and abs(steps[0]) > width:
+        return f": neighbouring lanes access elements {abs(steps[0])} bytes apart"
+    if len(steps) == 1 and begin:
+        return f": it begins {begin} bytes after the begin of a sector"
+    return ""
 
 
 def _ranges(numbers: list[int]) -> str:

@@ -18,8 +18,8 @@ SECTORS = 2
 @dataclass(frozen=True, slots=True)
 class AccessRow:
     """The accesses by one instruction at one line to one memory: those of a launch together, as `AccessCount` has them.
-    `distinct` are the bytes of global memory that they concern, each counted once; `conflict` says in words which lanes
-    meet in which bank.
+    `distinct` are the bytes of global memory that they concern, each counted once; `waste` says in words which lanes
+    meet in which bank, and how sectors are wasted.
     """
 
     mnemonic: str
@@ -28,7 +28,7 @@ class AccessRow:
     transactions: int
     minimum: int
     distinct: int = 0
-    conflict: str = ""
+    waste: str = ""
 
     @property
     def efficiency(self) -> float:
@@ -121,7 +121,7 @@ def _rows(line: LineCost) -> list[tuple[tuple[str, ...], list[str]]]:
     accesses = sorted(line.accesses, key=lambda access: -access.cycles)
     cells = [_access(access) for access in accesses] or [("",) * 7]
     heads = [first, *[("", "", "")] * (len(cells) - 1)]
-    notes = [[access.conflict] if access.conflict else [] for access in accesses] or [[]]
+    notes = [[access.waste] if access.waste else [] for access in accesses] or [[]]
     notes[-1] = [*notes[-1], *line.notes]
     return [((*head, *row), extra) for head, row, extra in zip(heads, cells, notes, strict=True)]
 

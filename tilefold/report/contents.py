@@ -170,7 +170,7 @@ def _run(found: Contents, launches: Sequence[Checked]) -> None:
             continue
         found.costs.append(costs)
         for line in costs.lines:
-            texts = [access.conflict for access in line.accesses if access.conflict] + line.notes
+            texts = [access.waste for access in line.accesses if access.waste] + line.notes
             for text in texts:
                 _note(found, (line.file, line.line), "cost", text)
     found.faults, found.checked = merged(faults), tuple(checked.label for checked in launches)

@@ -21,8 +21,8 @@ MAX_PATTERNS = 1024
 
 @dataclass(slots=True)
 class Pattern:
-    """An access of a warp to shared memory that occurs `count` times: the offset of each lane from the begin of the
-    block's memory.
+    """An access of a warp that occurs `count` times: the offset of each lane from the begin of the memory, of shared
+    memory that of the block.
     """
 
     offsets: NDArray[np.int64]
@@ -32,8 +32,8 @@ class Pattern:
 
 @dataclass(slots=True)
 class Sampled:
-    """The accesses of an operation to a memory, `width` bytes a lane. `patterns` are the different ones, of shared
-    memory; `touched` the bytes of global memory that they concern.
+    """The accesses of an operation to a memory, `width` bytes a lane. `patterns` are the different ones to shared
+    memory, and the first to global memory; `touched` the bytes of global memory that they concern.
     """
 
     width: int
@@ -79,10 +79,12 @@ class Sampler(Journal):
             if sampled.touched is None:
                 sampled.touched = np.zeros(self._sizes[space], bool)
             sampled.touched.reshape(-1, width)[rows] = True
-            return
-        offsets = rows.astype(np.int64) * width % self._sizes[space] - self.shared_start
+            if sampled.patterns:
+                return
+        offsets = rows.astype(np.int64) * width % self._sizes[space]
+        offsets -= self.shared_start if space == "shared" else 0
         lanes = warp.lane_numbers().astype(np.int64)
-        if len(lanes) != len(offsets):  # a bulk copy, whose bytes no lanes share out
+        if warp.is_spread or len(lanes) != len(offsets):  # rows of a bulk copy, or those that a multiplication reads
             return
         key = offsets.tobytes(), lanes.tobytes()
         pattern = sampled.patterns.get(key)
