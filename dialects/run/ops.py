@@ -11,12 +11,13 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, NoTerminator, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.errors import LayoutError
+from ...base.errors import Code, LayoutError, TilefoldError
 from ...base.target import MAX_GRID
 from ...layout.algebra.core import Layout
 from ...layout.algebra.scalars import scalars_of
 from ...layout.text.layouts import to_text
 from ..definitions import irdl_op_definition
+from ..errors import refuse
 from ..kernel import KernelOp, format_dim3, parse_dim3
 from ..parameters import Parameter
 from ..ptx.types import scalar_bits
@@ -59,6 +60,10 @@ class _LaunchedKernel(SymbolUserOpInterface):
                 f"the block is {format_dim3(op.block.get_values())}, but the kernel has "
                 f"threads{format_dim3(kernel.block)}"
             )
+        for axis, blocks, extent in zip("xyz", op.grid.get_values(), kernel.cluster_size or (1, 1, 1), strict=False):
+            if blocks % extent:
+                text = f"the grid is not made of the kernel's clusters: {blocks} blocks along {axis}, {extent} in each"
+                refuse(TilefoldError(Code.RUN_LAUNCH, text, "make each size of the grid a multiple of the cluster's"))
 
 
 def _check_scalars(arg: "ArgOp", parameter: Parameter, layout: Layout) -> None:

@@ -409,6 +409,11 @@ PTX = [
 _ARGS = '  run.arg "A" : !g = "0"\n  run.arg "n" : i32 = "1"\n'
 
 RUN = [
+    Fault(
+        "run.launch",
+        run_program(f"«run.launch» @m::@k grid(4, 3) {{\n{_ARGS}}}").replace("threads(32)", "threads(32) cluster(2, 2)"),
+        "the grid is not made of the kernel's clusters: 3 blocks along y, 2 in each [E3105]",
+    ),
     *_run(
         "run.launch",
         ("run.launch «\"k\"» grid(1) {\n}", "expected the kernel to launch"),
