@@ -165,7 +165,7 @@ def test_views_of_different_tensors_have_no_common_one() -> None:
         run(kernel, 2)
 
 
-@pytest.mark.parametrize("stage", ["cute", "instr"])
+@pytest.mark.parametrize("stage", ["cute", "instr", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_buffers_are_swapped(stage: str) -> None:
     """In loops, branches and tuples, with swizzles, and as views."""
 
@@ -212,9 +212,10 @@ def test_buffers_are_swapped(stage: str) -> None:
             mine[:, 1] += 3
         return np.array([*pair, c])
 
+    where = {"device": "cuda"} if stage == "cuda" else {"device": "sim", "stage": stage}
     for n, m in ((0, 1), (1, 0), (3, 3), (4, 2)):
         out = np.zeros((3, 32, 8), np.float32)
-        kernel(A[:, :8].copy(), out, n, m).launch(grid=1, block=32, device="sim", stage=stage)
+        kernel(A[:, :8].copy(), out, n, m).launch(grid=1, block=32, **where)
         assert (out == expected(A[:, :8], n, m)).all()
 
 

@@ -24,8 +24,8 @@ ANGLES = np.concatenate(
 )
 
 
-def computed(function: Any, *arguments: Any) -> Any:
-    """A function on the simulator, of fragments of eight elements."""
+def computed(device: str, function: Any, *arguments: Any) -> Any:
+    """A function of fragments of eight elements."""
     count = -(-len(arguments[0]) // 256)
     given = [np.resize(x.astype(np.float32), (count, 32, 8)) for x in arguments]
 
@@ -36,10 +36,11 @@ def computed(function: Any, *arguments: Any) -> Any:
         out[row, t, None].store(function(*[x[row, t, None].load() for x in given]))
 
     out = np.zeros((count, 32, 8), np.float32)
-    kernel(out, given).launch(grid=count, block=32, device="sim")
+    kernel(out, given).launch(grid=count, block=32, device=device)
     return out, *(x.astype(np.float64) for x in given)
 
 
+@pytest.mark.parametrize("device", ["sim", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize(
     ("name", "exact", "arguments"),
     [
@@ -50,7 +51,7 @@ def computed(function: Any, *arguments: Any) -> Any:
         ("atan2", np.arctan2, (np.repeat(LINE[-300:], 300), np.tile(LINE[-300:], 300)[::-1][: 300 * 300])),
     ],
 )
-def test_accuracy(name: str, exact: Any, arguments: Any) -> None:
+def test_accuracy(device: str, name: str, exact: Any, arguments: Any) -> None:
     arguments = [x[:8192] if len(x) > 8192 else x for x in arguments]
     if name == "atan2":
         special = LINE[-5:]
@@ -58,7 +59,7 @@ def test_accuracy(name: str, exact: Any, arguments: Any) -> None:
             np.concatenate((x, y)) for x, y in zip(arguments, (np.repeat(special, 5), np.tile(special, 5)), strict=True)
         ]
     with np.errstate(invalid="ignore"):
-        out, *given = computed(getattr(cute.math, name), *arguments)
+        out, *given = computed(device, getattr(cute.math, name), *arguments)
         wanted = exact(*given)
     assert (np.isnan(out) == np.isnan(wanted)).all()
     known = ~np.isnan(wanted)
