@@ -22,7 +22,7 @@ from tilefold.layout.atoms.copy_table import COPY_ATOMS
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.ptx_text import copy_text, mnemonic
 from tilefold.passes.check_stage import LEGAL_TILE_OPS
-from tilefold.runtime.check.fill import generators
+from tilefold.runtime.check.fill import make_generators
 from tilefold.runtime.check.functions import FUNCTIONS
 
 from docs.describe import dialect, docstring
@@ -140,7 +140,7 @@ def expressions() -> str:
     """The page of the expression language of fills and checks."""
     parts = ["# Expressions", docstring(import_module("tilefold.dialects.run.expression"))]
     parts += ["## Fills", docstring(import_module("tilefold.runtime.check.fill"))]
-    parts.append(_functions(generators("A", (1,), np.dtype(np.float32), 0)))
+    parts.append(_functions(make_generators("A", (1,), np.dtype(np.float32), 0)))
     parts += ["## Checks", docstring(import_module("tilefold.runtime.check.condition"))]
     parts += ["## Functions", docstring(import_module("tilefold.runtime.check.evaluate"))]
     parts.append(_functions(FUNCTIONS))

@@ -90,11 +90,11 @@ def _move(emitter: Emitter, op: AtomCallOp, atom: CopyAtom, bits: int) -> None:
     pairs = op.src.type == LOCAL and bits >= 32 and float_bits(element) == 16
     # halves of a fragment are loaded as such, so that LLVM converts and packs two of them at once
     type = VectorType(element, [bits // 16]) if pairs else _raw(bits)
-    value = emitter.value(LoadOp(op.src, type, bits // 8, *_cached(op, atom.load_hint)))
-    emitter.insert(StoreOp(value, op.dst, bits // 8, *_cached(op, atom.store_hint)))
+    value = emitter.value(LoadOp(op.src, type, bits // 8, *_write_cached(op, atom.load_hint)))
+    emitter.insert(StoreOp(value, op.dst, bits // 8, *_write_cached(op, atom.store_hint)))
 
 
-def _cached(op: AtomCallOp, hint: str) -> tuple[str, SSAValue | None]:
+def _write_cached(op: AtomCallOp, hint: str) -> tuple[str, SSAValue | None]:
     """The hint of an instruction, and the policy that it is given: one for each kernel and priority, made at the
     kernel's start.
     """
@@ -127,7 +127,7 @@ def _cp_async(emitter: Emitter, op: AtomCallOp, atom: CopyAtom, copy: CpAsync) -
         count = emitter.value(arith.MuliOp(count, emitter.constant(atom.val_bits // 8, i32)))
     elif count is not None and atom.val_bits < 8:
         count = emitter.value(arith.DivUIOp(count, emitter.constant(8 // atom.val_bits, i32)))
-    prefetch, policy = _cached(op, atom.load_hint)
+    prefetch, policy = _write_cached(op, atom.load_hint)
     emitter.insert(CpAsyncOp(copy.cache, copy.bytes, op.dst, op.src, count, prefetch, policy))
 
 

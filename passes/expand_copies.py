@@ -33,7 +33,7 @@ from ..layout.tiling.copy_loops import Repeat, is_constant, repeats, with_outer
 from .analysis.vector_width import MAX_BITS, choose_vector
 from .errors import LoweringError
 from .writing.adjacent_registers import adjacent, move_registers
-from .writing.copy_parts import part_of
+from .writing.copy_parts import make_part
 from .writing.emitter import Emitter, erase_unused
 from .writing.remarks import remark
 from .writing.tensor_copies import expand_tensor_copy
@@ -115,7 +115,7 @@ def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
     indices = [emitter.loop(repeat.extent) for repeat in reversed(rest)][::-1]
     tensors = [op.src, op.dst] if op.pred is None else [op.src, op.dst, op.pred]
     parts = [
-        part_of(emitter, tensor, values[number], indices, [repeat.modes[number] for repeat in rest])
+        make_part(emitter, tensor, values[number], indices, [repeat.modes[number] for repeat in rest])
         for number, tensor in enumerate(tensors)
     ]
     count = _predicate(emitter, atom, parts[2], plain_layout(values[2])) if len(parts) == 3 else None
@@ -138,7 +138,7 @@ def _prefetch(op: PrefetchTensorOp, scalars: Scalars) -> None:
     rest = repeats([composition(plain_layout(layout), starts)])
     indices = [emitter.loop(repeat.extent) for repeat in reversed(rest)][::-1]
     elements = with_outer(layout, composition(plain_layout(layout), run))
-    part = part_of(emitter, op.tensor, elements, indices, [repeat.modes[0] for repeat in rest])
+    part = make_part(emitter, op.tensor, elements, indices, [repeat.modes[0] for repeat in rest])
     assert isinstance(part.type, TensorType)
     count = run.size * part.type.element_bits // 8
     bytes = TensorType(i8, part.type.space, part.type.align, LayoutAttr(Layout(count, 1)))

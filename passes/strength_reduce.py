@@ -50,14 +50,16 @@ def _reduce(op: arith.SignlessIntegerBinaryOperation, type: IntegerType) -> None
         value = folded(op)
         result = emitter.constant_like(value, op.result) if isinstance(value, int) else None
     elif right is not None:
-        result = _by_constant(emitter, op, op.lhs, right, type)
+        result = _reduce_by_constant(emitter, op, op.lhs, right, type)
     elif left is not None and isinstance(op, arith.AddiOp | arith.MuliOp):
-        result = _by_constant(emitter, op, op.rhs, left, type)
+        result = _reduce_by_constant(emitter, op, op.rhs, left, type)
     if result is not None:
         emitter.replace([result])
 
 
-def _by_constant(emitter: Emitter, op: Operation, value: SSAValue, constant: int, type: IntegerType) -> SSAValue | None:
+def _reduce_by_constant(
+    emitter: Emitter, op: Operation, value: SSAValue, constant: int, type: IntegerType
+) -> SSAValue | None:
     """A cheaper form of `value op constant`; None if it has none."""
     power = constant.bit_length() - 1 if constant > 0 and constant & (constant - 1) == 0 else None
     match op:

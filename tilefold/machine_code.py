@@ -38,7 +38,7 @@ def build(program: "Program", target: "Target") -> Build:
     the assembler makes a kernel slower than it is written, unless the settings allow that.
     """
     ptxas = _ptxas() if _needs_ptxas(program) else None
-    return _from_cache(program, target, ptxas, lambda: _compiled(program, program.ptx(target), target, ptxas))
+    return _build_from_cache(program, target, ptxas, lambda: _compiled(program, program.ptx(target), target, ptxas))
 
 
 def machine_build(program: "Program", target: "Target", loaded: Build) -> Build:
@@ -49,10 +49,10 @@ def machine_build(program: "Program", target: "Target", loaded: Build) -> Build:
     if loaded.cubin:
         return loaded
     ptxas = _ptxas()
-    return _from_cache(program, target, ptxas, lambda: _compiled(program, loaded.ptx, target, ptxas))
+    return _build_from_cache(program, target, ptxas, lambda: _compiled(program, loaded.ptx, target, ptxas))
 
 
-def _from_cache(program: "Program", target: "Target", ptxas: "Ptxas | None", make: Callable[[], Build]) -> Build:
+def _build_from_cache(program: "Program", target: "Target", ptxas: "Ptxas | None", make: Callable[[], Build]) -> Build:
     def checked() -> Build:
         made = make()
         _check(program, target, made)

@@ -107,7 +107,7 @@ def _condition(type: str) -> str:
     return f"{type[: type.index('x')]}x i1>" if type.startswith("<") else "i1"
 
 
-def _rounded_div(up: bool) -> Rule:
+def _make_rounded_div(up: bool) -> Rule:
     """Signed division rounded up or down: the quotient towards zero, moved by one where that is not it.
 
     The exact quotient is positive where the remainder has the divisor's sign, and negative where it has
@@ -150,7 +150,7 @@ ARITH: tuple[tuple[type[Operation], Rule], ...] = (
     (arith.CmpiOp, compare("icmp", arith.CMPI_COMPARISON_OPERATIONS)),
     (arith.CmpfOp, compare("fcmp", arith.CMPF_COMPARISON_OPERATIONS)),
     (arith.SelectOp, select),
-    (arith.FloorDivSIOp, _rounded_div(up=False)),
-    (arith.CeilDivSIOp, _rounded_div(up=True)),
+    (arith.FloorDivSIOp, _make_rounded_div(up=False)),
+    (arith.CeilDivSIOp, _make_rounded_div(up=True)),
     rule(arith.CeilDivUIOp, _ceil_div_unsigned),
 )

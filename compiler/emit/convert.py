@@ -9,7 +9,7 @@ from ...base.errors import Code
 from ...dialects.ptx.types import float_bits, scalar_bits, split_vector
 from ...passes.errors import LoweringError
 from .types import llvm_type, overload
-from .vector import by_elements
+from .vector import write_by_elements
 from .writer import FunctionWriter, Rule
 
 _CASTS: dict[type[Operation], str] = {
@@ -52,7 +52,7 @@ def from_integer(signed: bool) -> Rule:
             return f"fptrunc float {near} to bfloat"
 
         if count:
-            by_elements(w, source, result, lambda value: w.temp(rounded(value)))
+            write_by_elements(w, source, result, lambda value: w.temp(rounded(value)))
         else:
             w.define(result, rounded(w.ref(source)))
 

@@ -20,7 +20,7 @@ MAX_OPERATIONS = 1 << 19
 
 def check_effort(entry: EntryOp) -> None:
     """LoweringError for a kernel that is more work than LLVM is given."""
-    operations, loops = _work(entry.body.block, 1)
+    operations, loops = _estimate_work(entry.body.block, 1)
     for number, most, things in ((operations, MAX_OPERATIONS, "operations"), (loops, MAX_LOOPS, "loops")):
         if number > most:
             raise LoweringError(
@@ -37,7 +37,7 @@ def _size(op: Operation) -> int:
     return 5 * registers(op.atom, "D").count if isinstance(op, WgmmaMmaAsyncOp) else 1
 
 
-def _work(block: Block, copies: int) -> tuple[int, int]:
+def _estimate_work(block: Block, copies: int) -> tuple[int, int]:
     """The operations and loops of `copies` copies of a block, with those inside of them."""
     operations = loops = 0
     for op in block.ops:
@@ -49,7 +49,7 @@ def _work(block: Block, copies: int) -> tuple[int, int]:
         inside = copies * own_copies(op) if isinstance(op, scf.ForOp) else copies
         for region in op.regions:
             for inner in region.blocks:
-                more, within = _work(inner, inside)
+                more, within = _estimate_work(inner, inside)
                 operations += more
                 loops += within
     return operations, loops

@@ -18,7 +18,7 @@ from ...dialects.ptx.types import float_bits, split_vector
 from ...passes.errors import LoweringError
 from .arith import intrinsic
 from .types import float_text, llvm_type, overload
-from .vector import by_elements
+from .vector import write_by_elements
 from .writer import FunctionWriter, Rule
 
 _INTRINSIC: dict[type[Operation], str] = {
@@ -75,7 +75,7 @@ def _polynomial(w: FunctionWriter, coefficients: Sequence[float], x: str) -> str
     return value
 
 
-def _erf(w: FunctionWriter, x: str) -> str:
+def _write_erf(w: FunctionWriter, x: str) -> str:
     square = w.temp(f"fmul float {x}, {x}")
     near = w.temp(f"fmul float {x}, {_polynomial(w, _ERF_SERIES, square)}")
     size = w.temp(f"call float @llvm.fabs.f32(float {x})")
@@ -103,7 +103,7 @@ _APPROXIMATE: dict[type[Operation], Callable[[FunctionWriter, str], str]] = {
     math.LogOp: _log,
     math.Log2Op: _log2,
     math.Log10Op: _log10,
-    math.ErfOp: _erf,
+    math.ErfOp: _write_erf,
     math.SinOp: _approximate("sin"),
     math.CosOp: _approximate("cos"),
     math.TanhOp: _approximate("tanh"),
@@ -111,7 +111,7 @@ _APPROXIMATE: dict[type[Operation], Callable[[FunctionWriter, str], str]] = {
 }
 
 
-def _through_f32(function: Callable[[FunctionWriter, str], str]) -> Rule:
+def _make_f32_rule(function: Callable[[FunctionWriter, str], str]) -> Rule:
     """Applies an f32 function to each element of the operand."""
 
     def write(w: FunctionWriter, op: Operation) -> None:
@@ -134,7 +134,7 @@ def _through_f32(function: Callable[[FunctionWriter, str], str]) -> Rule:
             return w.temp(f"fptrunc float {wide} to {type}")
 
         if count:
-            by_elements(w, operand, result, one)
+            write_by_elements(w, operand, result, one)
         else:
             w.bind(result, one(w.ref(operand)))
 
@@ -156,7 +156,7 @@ def _with_flag(name: str) -> Rule:
 
 MATH: tuple[tuple[type[Operation], Rule], ...] = (
     *((kind, intrinsic(name)) for kind, name in _INTRINSIC.items()),
-    *((kind, _through_f32(function)) for kind, function in _APPROXIMATE.items()),
+    *((kind, _make_f32_rule(function)) for kind, function in _APPROXIMATE.items()),
     (math.AbsIOp, _with_flag("abs")),
     (math.CountLeadingZerosOp, _with_flag("ctlz")),
     (math.CountTrailingZerosOp, _with_flag("cttz")),

@@ -13,7 +13,7 @@ from .arith import intrinsic
 from .writer import FunctionWriter, Rule, rule
 
 
-def by_elements(w: FunctionWriter, operand: SSAValue, result: SSAValue, one: Callable[[str], str]) -> None:
+def write_by_elements(w: FunctionWriter, operand: SSAValue, result: SSAValue, one: Callable[[str], str]) -> None:
     """Defines a vector: `one` writes the computation of one element, and returns the name of its result."""
     type = w.type(result)  # `<4 x float>`
     count, _, element = type[1:-1].split(" ", 2)

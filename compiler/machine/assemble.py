@@ -46,7 +46,7 @@ class Cubin:
 
 
 @cache
-def _nvjitlink() -> Any:
+def _load_nvjitlink() -> Any:
     """cuda-python's binding, with the library loaded. AssembleError where either is missing."""
     try:
         binding = import_module("cuda.bindings.nvjitlink")
@@ -64,7 +64,7 @@ def assemble(ptx: str, target: Target, options: Sequence[str] = ()) -> Cubin:
     """Assembles PTX for the target, with options of ptxas that nvJitLink hands on. AssembleError with the assembler's
     message where it refuses the text.
     """
-    link = _nvjitlink()
+    link = _load_nvjitlink()
     # results from nvJitLink's own cache come without the log
     given = [f"-arch={target.arch}", "-verbose", "-no-cache", *(f"-Xptxas={option}" for option in options)]
     handle = link.create(len(given), given)

@@ -68,7 +68,7 @@ def find_ptxas(program: str = "", cuda_home: str = "") -> Ptxas:
 
     AssembleError (E2302) where there is none, or `program` cannot be run.
     """
-    return _started(program or next(_candidates(cuda_home), ""), bool(program))
+    return _start(program or next(_candidates(cuda_home), ""), bool(program))
 
 
 def _candidates(cuda_home: str) -> Iterator[str]:
@@ -84,7 +84,7 @@ def _candidates(cuda_home: str) -> Iterator[str]:
 
 
 @cache
-def _started(path: str, is_named: bool) -> Ptxas:
+def _start(path: str, is_named: bool) -> Ptxas:
     """The program at a path, which is asked for its version."""
     hint = f"`pip install {PACKAGE}`, or set TILEFOLD_PTXAS to the program; launches on a GPU and --emit ptx need none"
     if not path:

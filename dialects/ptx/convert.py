@@ -27,7 +27,7 @@ class CvtForm(NamedTuple):
     requires: tuple[int, int]
 
 
-def _forms() -> dict[str, CvtForm]:
+def _list_forms() -> dict[str, CvtForm]:
     forms: dict[str, CvtForm] = {}
     for relu in ("", ".relu"):
         for element in FLOATS.values():
@@ -43,7 +43,7 @@ def _forms() -> dict[str, CvtForm]:
     return forms
 
 
-CVT_FORMS: Mapping[str, CvtForm] = MappingProxyType(_forms())
+CVT_FORMS: Mapping[str, CvtForm] = MappingProxyType(_list_forms())
 """The conversions by the modifiers of the instruction."""
 
 

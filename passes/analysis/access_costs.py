@@ -89,10 +89,10 @@ def memory_accesses(entry: EntryOp) -> list[MemoryAccess]:
     x, y, z = entry.block
     ranges = Ranges(entry)
     warps = [WarpValues(entry, number, ranges) for number in range(-(-x * y * z // WARP))]
-    return [_costs(op, where, warps) for op in entry.walk() for where in _addressed(op)]
+    return [_count_costs(op, where, warps) for op in entry.walk() for where in _find_addresses(op)]
 
 
-def _addressed(op: Operation) -> list[_Addressed]:
+def _find_addresses(op: Operation) -> list[_Addressed]:
     match op:
         case LoadOp() if op.ptr.type in (GLOBAL, SHARED):
             return [_Addressed(op.ptr, value_bytes(op.result.type) or 0)]
@@ -111,11 +111,11 @@ def _addressed(op: Operation) -> list[_Addressed]:
             return []
 
 
-def _costs(op: Operation, where: _Addressed, warps: list[WarpValues]) -> MemoryAccess:
+def _count_costs(op: Operation, where: _Addressed, warps: list[WarpValues]) -> MemoryAccess:
     space, width = where.space, where.width
     used = total = most = least = 0
     for warp in warps:
-        address, lanes = warp.of(where.pointer), _active(op, where, warp)
+        address, lanes = warp.of(where.pointer), _find_active(op, where, warp)
         if lanes is None:
             return MemoryAccess(op, space, width, unknown=_LANES_UNKNOWN)
         if address is None or address.bits < ADDRESS_BITS[space] or (address.mask | address.step) % width:
@@ -128,7 +128,7 @@ def _costs(op: Operation, where: _Addressed, warps: list[WarpValues]) -> MemoryA
     return MemoryAccess(op, space, width, used, total, most, least)
 
 
-def _active(op: Operation, where: _Addressed, warp: WarpValues) -> tuple[int, ...] | None:
+def _find_active(op: Operation, where: _Addressed, warp: WarpValues) -> tuple[int, ...] | None:
     """The lanes that access memory whenever the warp does; None where that is not known."""
     lanes = warp.active(op)
     if lanes is None:

@@ -111,7 +111,7 @@ class LaneValue:
 
     def __and__(self, other: "LaneValue") -> "LaneValue | None":
         value, mask = (self, other._number) if self._number is None else (other, self._number)
-        return self.unspecified(other) if mask is None else masked(value, mask)
+        return self.unspecified(other) if mask is None else mask_lanes(value, mask)
 
     def __lshift__(self, other: "LaneValue") -> "LaneValue | None":
         by = other._number
@@ -127,7 +127,7 @@ class LaneValue:
 
     def __mod__(self, other: "LaneValue") -> "LaneValue | None":
         by = other._number
-        return masked(self, by - 1) if _is_power(by) else self.unspecified(other)
+        return mask_lanes(self, by - 1) if _is_power(by) else self.unspecified(other)
 
 
 def _is_power(number: int | None) -> TypeGuard[int]:
@@ -165,7 +165,7 @@ def elementwise(function: Callable[[int, int], int | None], a: LaneValue, b: Lan
     return uniform() if a.is_uniform and b.is_uniform else None
 
 
-def masked(a: LaneValue, mask: int) -> LaneValue | None:
+def mask_lanes(a: LaneValue, mask: int) -> LaneValue | None:
     """`a & mask`."""
     value = a
     if a.step and not 0 <= mask < a.step & -a.step:

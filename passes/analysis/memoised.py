@@ -24,7 +24,7 @@ class Memoised(ABC, Generic[Known]):
     def of(self, value: SSAValue) -> Known:
         """The result for a value."""
         if value not in self._known:
-            due = (value,) if self._nested < MOST_NESTED else operands_first(value, self._known)
+            due = (value,) if self._nested < MOST_NESTED else walk_operands_first(value, self._known)
             self._nested += 1
             for part in due:
                 if part not in self._known:
@@ -46,7 +46,7 @@ class Memoised(ABC, Generic[Known]):
             self._known.popitem()
 
 
-def operands_first(value: SSAValue, known: Container[SSAValue]) -> Iterator[SSAValue]:
+def walk_operands_first(value: SSAValue, known: Container[SSAValue]) -> Iterator[SSAValue]:
     """A value after all that it is computed from and that is not known when its turn comes; some of it twice.
 
     Values that a loop carries from one iteration to the next are left out.

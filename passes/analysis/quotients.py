@@ -233,7 +233,7 @@ def write_in_digits(quotients: Sum, bits: int) -> Sum:
         coefficient = rest.pop(product)
         for place, digit in enumerate(product):
             others = (*product[:place], *product[place + 1 :])
-            following = _following(rest, others, digit)
+            following = _find_coarser(rest, others, digit)
             if following is not None:
                 mod = following.div // digit.div
                 after = tuple(sorted((*others, following)))
@@ -244,7 +244,7 @@ def write_in_digits(quotients: Sum, bits: int) -> Sum:
     return total
 
 
-def _following(rest: Sum, others: Product, digit: Digit) -> Digit | None:
+def _find_coarser(rest: Sum, others: Product, digit: Digit) -> Digit | None:
     """The next coarser quotient of the same number in a product with the same other factors."""
     coarser = [
         candidate

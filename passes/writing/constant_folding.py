@@ -52,12 +52,12 @@ def folded(op: Operation) -> int | SSAValue | None:
             value, width = constant_of(inner), int_width(inner.type)
             return None if value is None or width is None else value & ((1 << width) - 1)
         case Operation(name="llvm.extractvalue"):
-            return _extracted(op)
+            return _fold_extraction(op)
         case _:
             return None
 
 
-def _extracted(op: Operation) -> SSAValue | None:
+def _fold_extraction(op: Operation) -> SSAValue | None:
     """The value that was inserted into a struct at the position of an extraction, if that is known."""
     from xdsl.dialects import llvm  # takes long to import, and few kernels have structs
 

@@ -17,7 +17,7 @@ from .ssa_int import SsaInt
 from .tensor_scalars import scalars_for
 
 
-def part_of(
+def make_part(
     emitter: Emitter, tensor: SSAValue, values: LayoutLike, indices: list[SSAValue], modes: list[Layout]
 ) -> SSAValue:
     """The view of `tensor` that one execution of the atom moves: `values`, at the current indices of the loops."""

@@ -13,7 +13,7 @@ from ...layout.algebra.core import Layout, cosize, join, plain_layout
 from ...layout.algebra.inttuple import show
 from ...layout.tiling.copy_loops import repeats
 from ...layout.tma.tensor_map import MAX_BOX
-from .copy_parts import part_of
+from .copy_parts import make_part
 from .emitter import Emitter
 from .remarks import remark
 from .slice_index import added, slice_index
@@ -52,7 +52,7 @@ def expand_tensor_copy(op: CopyOp | PrefetchOp) -> None:
     else:
         assert smem is not None
         assert part is not None
-        box = part_of(emitter, smem, part[0], indices, [loop.modes[-1] for loop in loops])
+        box = make_part(emitter, smem, part[0], indices, [loop.modes[-1] for loop in loops])
         call = TmaCallOp(tma, where, box, op.mbarrier, op.multicast, op.policy, op.descriptor)
     remark(call, _reason(tma.type, plain_layout(_tensor(coords).layout.data)[0]))
     emitter.insert(call)

@@ -48,7 +48,7 @@ def array_of(name: str, x: Any) -> Array:
     strides or a device that kernels do not have, and for a read-only array of a GPU.
     """
     try:
-        array = reader_of(x)(x)
+        array = choose_reader(x)(x)
         if any(step < 0 for step in array.strides):
             raise ArrayError(f"has negative strides {array.strides}", "pass a copy of it")
         if 0 in array.shape:
@@ -63,7 +63,7 @@ def array_of(name: str, x: Any) -> Array:
     return array
 
 
-def reader_of(x: Any) -> Callable[[Any], Array]:
+def choose_reader(x: Any) -> Callable[[Any], Array]:
     """The function that reads arrays of the class of this one, and raises ArrayError for one that kernels cannot take.
 
     ArrayError for other objects.
@@ -71,7 +71,7 @@ def reader_of(x: Any) -> Callable[[Any], Array]:
     if isinstance(x, Array):
         return _itself
     if is_torch(x):
-        return _torch
+        return _read_torch
     if getattr(x, "__array_interface__", None) is not None:
         return _host
     if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
@@ -86,15 +86,15 @@ def _itself(x: Array) -> Array:
 
 
 def _host(x: Any) -> Array:
-    return _interface(x.__array_interface__, HOST, getattr(x, "dtype", ""))
+    return _read_interface(x.__array_interface__, HOST, getattr(x, "dtype", ""))
 
 
 def _cuda(x: Any) -> Array:
     device = getattr(getattr(x, "device", None), "id", 0)
-    return _interface(x.__cuda_array_interface__, int(device), getattr(x, "dtype", ""))
+    return _read_interface(x.__cuda_array_interface__, int(device), getattr(x, "dtype", ""))
 
 
-def _torch(x: Any) -> Array:
+def _read_torch(x: Any) -> Array:
     name = str(x.dtype).removeprefix("torch.")
     if str(x.layout) != "torch.strided":
         raise ArrayError(f"is a {str(x.layout).removeprefix('torch.')} tensor", "pass x.to_dense()")
@@ -113,7 +113,7 @@ def _torch(x: Any) -> Array:
     )
 
 
-def _interface(interface: Mapping[str, Any], device: int | None, dtype: object) -> Array:
+def _read_interface(interface: Mapping[str, Any], device: int | None, dtype: object) -> Array:
     """An array by `__array_interface__` or `__cuda_array_interface__`. `dtype` names types that it cannot."""
     address, read_only = interface["data"]
     if read_only and device is not HOST:

@@ -26,7 +26,7 @@ def tensor_check(
     """
     if not _works(sys.modules["torch"]):
         return None
-    return _made(tensors, [list(each) for each in sizes], [list(each) for each in strides])
+    return _made(tensors, [list(size) for size in sizes], [list(stride) for stride in strides])
 
 
 def _made(tensors: Sequence[Any], sizes: Any, strides: Any) -> Callable[..., bool] | None:

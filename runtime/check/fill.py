@@ -48,7 +48,7 @@ def fill_argument(
         bits = np.full(shape, -1, dtype=f"i{dtype.itemsize}") if dtype.itemsize <= 8 else None
         assert bits is not None
         return Filled(bits.view(dtype), initialised=False)
-    evaluator = Evaluator(earlier, {**FUNCTIONS, **generators(name, shape, dtype, seed)})
+    evaluator = Evaluator(earlier, {**FUNCTIONS, **make_generators(name, shape, dtype, seed)})
     values = evaluator.array(node)
     if values.shape not in ((), shape):
         problem = f"the fill has shape {values.shape}, argument '{name}' has {shape}"
@@ -61,7 +61,7 @@ def fill_argument(
         return Filled(np.broadcast_to(values, shape).astype(dtype, order="C"), initialised=True)
 
 
-def generators(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], run_seed: int) -> Mapping[str, Function]:
+def make_generators(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], run_seed: int) -> Mapping[str, Function]:
     """The functions that only a fill can call, since their result takes the argument's shape."""
     floating = np.float64 if dtype.itemsize > 4 else np.float32  # generated in f32 where that is enough: half the time
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...base.parameters import POINTER, Scalar
 from ..arrays.array import HOST, Array
-from ..arrays.arrays import array_of, is_array, is_numpy_scalar, is_torch, reader_of
+from ..arrays.arrays import array_of, choose_reader, is_array, is_numpy_scalar, is_torch
 from ..arrays.constants import constant_key, is_exact
 from ..arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, fitting, infer_array_spec
 from ..arrays.torch_guards import tensor_check
@@ -219,7 +219,7 @@ class Comparison:
         else:
             same = self.name(type(tensor.given))
             self._require(f"a{number}.__class__ is {same}")
-            self._flush(f"x{number} = {self.name(reader_of(tensor.given))}(a{number})")
+            self._flush(f"x{number} = {self.name(choose_reader(tensor.given))}(a{number})")
             lines, shape, strides = [f"p{number} = x{number}.address"], f"x{number}.shape", f"x{number}.strides"
             self._require(f"x{number}.dtype == {array.dtype!r} and x{number}.device == {array.device!r}")
             if tensor.rule is None:

@@ -51,7 +51,7 @@ class DeviceBuffer:
             self._driver.call("cuMemcpyDtoH", array.ctypes.data, self._pointer, array.nbytes)
 
 
-def device_tensor(name: str, array: CudaArray | DlpackArray, ordinal: int) -> tuple[int, Layout]:
+def make_device_tensor(name: str, array: CudaArray | DlpackArray, ordinal: int) -> tuple[int, Layout]:
     """The address and the layout of an array that is in device memory already. LaunchError (E3106) where it is not, or
     on another device.
     """

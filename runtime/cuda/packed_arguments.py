@@ -14,7 +14,7 @@ from ..compiled.artifact import Artifact, Parameter
 from ..engine import Argument, TensorArgument, pack_argument
 from ..errors import LaunchError, argument_error
 from .driver import Driver
-from .memory import CudaArray, DeviceBuffer, DlpackArray, device_tensor
+from .memory import CudaArray, DeviceBuffer, DlpackArray, make_device_tensor
 
 CudaArgument: TypeAlias = Argument | CudaArray | DlpackArray
 """An argument of a launch: storage that is copied, an array in device memory that is passed as it is, or
@@ -60,7 +60,7 @@ class PackedArguments:
             raise argument_error(
                 parameter.name, f"is a tensor, but a {type(value).__name__} was given", "pass an array"
             )
-        return Placed(*device_tensor(parameter.name, value, driver.ordinal))
+        return Placed(*make_device_tensor(parameter.name, value, driver.ordinal))
 
 
 def _scalars(parameter: Parameter, layout: Layout, given: "LayoutLike | None") -> list[bytes]:

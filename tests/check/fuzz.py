@@ -20,7 +20,7 @@ import numpy as np
 from tilefold.dialects.run.expression import ExpressionError
 from tilefold.runtime.check import check_results, fill_argument
 from tilefold.runtime.check.evaluate import Function
-from tilefold.runtime.check.fill import generators
+from tilefold.runtime.check.fill import make_generators
 from tilefold.runtime.check.functions import FUNCTIONS
 
 from tests.words import foreign
@@ -32,7 +32,7 @@ DTYPES = tuple(np.dtype(each) for each in (
     ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2,
 ))  # fmt: skip
 _SHAPES = ((1,), (4,), (3, 4), (4, 3), (2, 3, 4), (1, 1), (2, 1, 2, 2))
-_FILLS = generators("A", (2,), np.dtype(np.float32), 0)
+_FILLS = make_generators("A", (2,), np.dtype(np.float32), 0)
 _NUMBERS = (
     *("0", "1", "2", "3", "-1", "-2", "0.5", "1e30", "-1e300", "7", "64", "9223372036854775807"),
     *("-9223372036854775807", "18446744073709551615", "0xffffffff", "1e-320", "inf", "-inf", "4294967296"),

@@ -36,7 +36,7 @@ def test_resources_are_those_of_each_kernel() -> None:
 def test_a_missing_assembler_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = sys.modules["tilefold.compiler.machine.assemble"]
     monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)
-    monkeypatch.setattr(loaded, "_nvjitlink", loaded.__dict__["_nvjitlink"].__wrapped__)
+    monkeypatch.setattr(loaded, "_load_nvjitlink", loaded.__dict__["_load_nvjitlink"].__wrapped__)
     with pytest.raises(AssembleError, match="pip install") as caught:
         assemble("", SM80)
     assert caught.value.code == Code.ASSEMBLE_UNAVAILABLE.id

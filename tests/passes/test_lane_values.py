@@ -54,7 +54,7 @@ def values(draw: st.DrawFn, depth: int = 4) -> Known:
     number = draw(st.sampled_from([0, 1, 2, 3, 7, 8, 24, 56, 64, 120, 255]))
     match draw(st.integers(0, 6)):
         case 0:
-            return lv.masked(said, number), [x & number for x in are]
+            return lv.mask_lanes(said, number), [x & number for x in are]
         case 1:
             return lv.shifted_right(said, number % 5), [x >> number % 5 for x in are]
         case 2:
@@ -92,7 +92,7 @@ def test_what_is_said_holds(value: Known) -> None:
 def test_a_swizzled_row_is_known_up_to_what_all_lanes_share() -> None:
     """Row `lane % 16`, column 8 times a half warp's number plus 16 times a loop counter, under S<3,3,3>."""
     lane = lv.exact(LANES)
-    row, half = lv.masked(lane, 15), lv.shifted_right(lane, 4)
+    row, half = lv.mask_lanes(lane, 15), lv.shifted_right(lane, 4)
     assert row is not None
     assert half is not None
     column = half * lv.constant(8)
@@ -105,7 +105,7 @@ def test_a_swizzled_row_is_known_up_to_what_all_lanes_share() -> None:
     assert counter is not None
     place = start + counter
     assert place is not None
-    high = lv.masked(place, 7 << 6)
+    high = lv.mask_lanes(place, 7 << 6)
     assert high is not None
     moved = lv.shifted_right(high, 3)
     assert moved is not None

@@ -44,7 +44,7 @@ def execute(args: argparse.Namespace) -> int:
         case "list":
             now = time()
             for entry in store.entries():
-                print(f"{_size(entry.size):>10}  {_ago(now - entry.used):>12}  {_what(entry.data)}")
+                print(f"{_size(entry.size):>10}  {_ago(now - entry.used):>12}  {_describe(entry.data)}")
         case "clear":
             removed = store.clear()
             print(f"removed {_kernels(removed.entries)}, {_mib(removed.bytes)}")
@@ -55,7 +55,7 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def _what(data: bytes | None) -> str:
+def _describe(data: bytes | None) -> str:
     """The contents of an entry: a program, or the results of autotuning."""
     from tilefold.runtime.compiled.build import Build
 

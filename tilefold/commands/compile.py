@@ -81,7 +81,7 @@ def execute(args: argparse.Namespace) -> int:
         to_file = args.output not in (None, "-")
         locations = to_file if args.locations is None else args.locations
         program.lines = args.locations
-        content = _content(program, form, target, locations=locations, header=to_file)
+        content = _make_content(program, form, target, locations=locations, header=to_file)
         report = program.report(target) if args.report else ""
         remarks = program.remarks(target) if args.remarks else ()
     if args.output is not None or args.emit is not None or not args.report:
@@ -93,7 +93,7 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def _content(program: "Program", form: str, target: "Target", *, locations: bool, header: bool) -> str | bytes:
+def _make_content(program: "Program", form: str, target: "Target", *, locations: bool, header: bool) -> str | bytes:
     match form:
         case "llvm":
             return program.llvm(target, lines=locations and program.writes_lines())

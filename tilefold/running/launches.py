@@ -99,7 +99,7 @@ def read_launches(module: ModuleOp, source: Source, changes: Changes) -> list[La
                 "add a run.launch to the file, or name a kernel with --launch",
             )
         launches = [_bare_launch(kernels, next(iter(kernels)), launches)]
-    return [_changed(launch, changes) for launch in launches]
+    return [_apply_changes(launch, changes) for launch in launches]
 
 
 def _names(launch: Launch) -> set[str]:
@@ -148,7 +148,7 @@ def _bare_launch(kernels: Mapping[str, KernelOp], name: str, launches: Sequence[
     return Launch(matching[0], matching[0], (1, 1, 1), kernel.block, arguments, ())
 
 
-def _changed(launch: Launch, changes: Changes) -> Launch:
+def _apply_changes(launch: Launch, changes: Changes) -> Launch:
     names = {argument.name for argument in launch.arguments}
     for name in changes.fills:
         if name not in names:

@@ -223,13 +223,13 @@ def _apart(node: _Node | None, given: list[object], leaves: list[object], way: W
 
 def _split(value: object, leaves: list[object], way: Way) -> _Node | None:
     """A leaf taken apart, with all that it holds."""
-    found = Apart.of(value, way)
-    if found is None and not isinstance(value, tuple):
+    apart = Apart.of(value, way)
+    if apart is None and not isinstance(value, tuple):
         leaves.append(value)
         return None
-    parts = found.parts if found else cast("tuple[object, ...]", value)
-    keys = (type(cast("object", value)), found.key) if found else ()
-    return _Node(found or cast("object", value), keys, tuple([_split(part, leaves, way) for part in parts]))
+    parts = apart.parts if apart else cast("tuple[object, ...]", value)
+    keys = (type(cast("object", value)), apart.key) if apart else ()
+    return _Node(apart or cast("object", value), keys, tuple([_split(part, leaves, way) for part in parts]))
 
 
 def tree_of(value: object) -> Tree:

@@ -291,8 +291,8 @@ def cp_async_bulk_tensor_shared_cluster_global(
     that it names by a bit, whose own mbarrier counts the bytes. Raises TilefoldError (E2102) for offsets and groups.
     """
     if im2col_offsets or group is CTAGroup.CTA_2:
-        what = "copies of tiles by im2col" if im2col_offsets else "copies for a pair of blocks"
-        raise TilefoldError(Code.TARGET_TOO_OLD, f"there are no {what}", "copy tiles, for one block or by a mask")
+        lacking = "copies of tiles by im2col" if im2col_offsets else "copies for a pair of blocks"
+        raise TilefoldError(Code.TARGET_TOO_OLD, f"there are no {lacking}", "copy tiles, for one block or by a mask")
     mask = None if multicast_mask is None else convert(multicast_mask, Uint16).ssa
     map = _map(tensor_map)
     emit(

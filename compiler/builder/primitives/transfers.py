@@ -56,8 +56,8 @@ def ldmatrix(
     The result is the list of the registers, each an Int32.
     """
     name = f"{shape.value}.{src_format.value}"
-    each = ptx.LdMatrixOp.SHAPES.get(name, (1,))[0]
-    op = ptx.LdMatrixOp(max(1, num // each), layout is MMALayout.COL, address(ptr).ssa, name)
+    registers_of_one = ptx.LdMatrixOp.SHAPES.get(name, (1,))[0]
+    op = ptx.LdMatrixOp(max(1, num // registers_of_one), layout is MMALayout.COL, address(ptr).ssa, name)
     registers = emit(op).results[0]
     return [wrap(insert_value(ExtractOp(registers, [place], i32)), Int32) for place in range(op.registers)]
 

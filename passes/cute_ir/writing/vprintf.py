@@ -35,7 +35,7 @@ def lower_printf(emitter: Emitter, op: PrintfOp) -> None:
     values = [_promoted(emitter, value, conversion) for value, conversion in zip(op.args, wanted, strict=True)]
     if values:
         kind = llvm.LLVMStructType.from_type_list([value.type for value in values])
-        buffer = _buffer(emitter, kind)
+        buffer = _write_buffer(emitter, kind)
         for index, value in enumerate(values):
             field = emitter.value(llvm.GEPOp(buffer, [0, index], kind))
             emitter.insert(llvm.StoreOp(value, field))
@@ -85,7 +85,7 @@ def _promoted(emitter: Emitter, value: SSAValue, conversion: str) -> SSAValue:
     return emitter.value((llvm.SExtOp if signed else llvm.ZExtOp)(value, i32))
 
 
-def _buffer(emitter: Emitter, kind: llvm.LLVMStructType) -> SSAValue:
+def _write_buffer(emitter: Emitter, kind: llvm.LLVMStructType) -> SSAValue:
     """Stack memory for the values, which a function has once: LLVM places only those of its first block beforehand."""
     here = emitter.op.parent_block()
     region = here.parent_region() if here is not None else None

@@ -99,6 +99,6 @@ def pool_of(block: Block, bounds: LaunchBounds) -> RegisterPool:
     """The registers with which a block begins: as many for each thread as the kernel says, or as fit."""
     given = bounds.max_registers
     if given is None:
-        each = REGISTERS // (block.launch.config.threads * (bounds.min_blocks or 1))
-        given = min(each, MAX_SET_REGISTERS) // REGISTER_UNIT * REGISTER_UNIT
+        fitting = REGISTERS // (block.launch.config.threads * (bounds.min_blocks or 1))
+        given = min(fitting, MAX_SET_REGISTERS) // REGISTER_UNIT * REGISTER_UNIT
     return RegisterPool(dict.fromkeys(block.warps, given))
