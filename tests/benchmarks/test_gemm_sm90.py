@@ -15,7 +15,7 @@ from tilefold.compiler.machine.ptxas import needs_whole_program
 from benchmarks.gemm_sm90 import CONTESTS, Options
 from benchmarks.in_python import example
 from tests.ptxas import needs_ptxas
-from tests.sass import disassembled
+from tests.sass import disassemble
 
 SM90A = Target("sm_90a")
 OPTIONS: dict[str, Options] = {str(options): options for contest in CONTESTS for options in contest.configurations}
@@ -59,7 +59,7 @@ def test_the_loop_multiplies_and_moves_nothing(name: str) -> None:
     (used,) = kernel.program.cubin(SM90A).kernels.values()
     assert used.registers * config.threads <= 65536
     assert (used.spill_stores, used.stack) == (0, 0)
-    loop = _loop(disassembled(build.cubin))
+    loop = _loop(disassemble(build.cubin))
     steps = 4  # of 16 elements, in the 128 bytes of a row of a stage
     rows = config.m // config.sharing // 64  # of instructions that a warpgroup needs for its rows
     assert loop.count("HGMMA") == steps * rows

@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 from tests.emit.examples import ARGS, all_examples
 from tests.emit.harness import SM80, kernel, llvm_of, parse, ptx_of
 from tests.kernels.harness import program
-from tests.sass import disassembled
+from tests.sass import disassemble
 
 ROOT = Path(__file__).parents[2]
 
@@ -226,7 +226,7 @@ def test_lines_change_no_instruction(name: str) -> None:
     assert with_lines.count(".loc") > 20
     if "setmaxnreg" not in plain:
         codes = [assemble(ptx, target).code for ptx in (with_lines, plain)]
-        one, other = (re.findall(r"^ +/\*[0-9a-f]{4,}\*/.*", disassembled(code), re.MULTILINE) for code in codes)
+        one, other = (re.findall(r"^ +/\*[0-9a-f]{4,}\*/.*", disassemble(code), re.MULTILINE) for code in codes)
         assert one == other
 
 

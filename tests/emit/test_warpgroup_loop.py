@@ -10,7 +10,7 @@ from tilefold.compiler.machine.assemble import assemble
 from tilefold.compiler.machine.nvptx import compile_llvm
 
 from tests.passes.harness import lowered
-from tests.sass import disassembled
+from tests.sass import disassemble
 
 SM90A = Target("sm_90a")
 K_MAJOR = "S<3,3,3> o 0 o (({0},{1}),(64,1),(1,4)):((64,512),(1,0),(0,{2}))"
@@ -90,7 +90,7 @@ def test_the_loop_multiplies_and_does_little_else(
     cubin = assemble(compile_llvm(emit_llvm(module, SM90A), SM90A), SM90A)
     used = cubin.kernels["k"]
     assert used.stack == used.spill_stores == used.spill_loads == 0
-    found = instructions(disassembled(cubin.code))
+    found = instructions(disassemble(cubin.code))
     executions = rows // (64 * groups) * 4
     assert sum("HGMMA" in line for line in found) == executions
     uniform = [line for line in found if re.match(r"(@!?U?P\d+ )?U[A-Z]|HGMMA|WARPGROUP|SYNCS|BRA|@!?P\d+ BRA", line)]

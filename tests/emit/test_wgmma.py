@@ -19,7 +19,7 @@ from tests.emit.examples import ARGS, WARPGROUPS, multiplication
 from tests.emit.harness import kernel, parse, ptx_of
 from tests.emit.ptx_interpreter import run_ptx
 from tests.ptxas import installed, needs_ptxas, program
-from tests.sass import disassembled, instructions
+from tests.sass import disassemble, instructions
 from tests.warp_specialised import text
 
 SM90A = Target("sm_90a")
@@ -119,7 +119,7 @@ def test_the_machine_code_of_a_matrix_multiplication(running: int) -> None:
     assert not re.search(r"C75\d\d", cubin.log), cubin.log
     counts = instructions(cubin.code)["k"]
     assert (counts["HGMMA"], counts["USETMAXREG"], counts["LDL"], counts["STL"]) == (4, 2, 0, 0)
-    loop = disassembled(cubin.code).partition("HGMMA")[2].rpartition("HGMMA")[0]
+    loop = disassemble(cubin.code).partition("HGMMA")[2].rpartition("HGMMA")[0]
     assert not re.search(r"\bMOV\b", loop)
 
 
@@ -285,7 +285,7 @@ def test_the_machine_code_of_a_loop_of_attention() -> None:
     used = cubin.kernels["k"]
     assert (used.stack, used.spill_stores, used.spill_loads) == (0, 0, 0)
     assert not re.search(r"C75\d\d", cubin.log), cubin.log
-    text = disassembled(cubin.code)
+    text = disassemble(cubin.code)
     products = list(re.finditer(r"HGMMA.*", text))
     assert len(products) == 24
     loop = text[products[8].start() : products[-1].end()]

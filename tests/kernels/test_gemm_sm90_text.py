@@ -10,7 +10,7 @@ from tilefold.compiler.frontend.diagnostics import ProgramError
 
 from tests.kernels.harness import STAGES, changed_program, check_changed
 from tests.ptxas import installed, needs_ptxas
-from tests.sass import disassembled
+from tests.sass import disassemble
 
 NAME = "gemm_sm90"
 SM90A = Target("sm_90a")
@@ -43,7 +43,7 @@ def test_machine_code(changed: dict[str, str], multiplications: int) -> None:
     cubin = found.assemble(changed_program(NAME, **LARGE | changed).ptx(SM90A), SM90A)
     used = cubin.kernels["gemm"]
     assert (used.registers, used.spill_stores, used.stack) == (168, 0, 0)
-    text = disassembled(cubin.code)
+    text = disassemble(cubin.code)
     assert text.count("UTMALDG.2D") == text.count("USETMAXREG") == 2
     at = [match.start() for match in re.finditer("HGMMA", text)]
     assert len(at) == multiplications
