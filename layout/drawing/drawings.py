@@ -5,7 +5,7 @@ A table of a layout shows the index of each coordinate, as CuTe's print_layout d
 shows which thread and which of its values has each place of the tile, as CuTe's print_latex does.
 """
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 from colorsys import hls_to_rgb
 from dataclasses import dataclass
 from functools import partial
@@ -155,12 +155,15 @@ def operand_tables(mma: TiledMma) -> tuple[Table, Table, Table]:
 
 
 def _operand(mma: TiledMma, operand: str, shape: tuple[int, int]) -> Table:
-    threads = mma.thr_layout_vmnk
-    return make_thread_value_table(operand, mma.layout_tv(operand), shape, {threads(i) for i in range(mma.threads)})
+    layout, number = mma.layout_tv(operand), mma.thr_layout_vmnk
+    threads = sorted({number(i) for i in range(mma.threads)})
+    if layout[1].size * len(threads) > MAX_CELLS:  # such as shared memory, all of which each thread of a warpgroup has
+        threads = list({layout(thread, 0): thread for thread in reversed(threads)}.values())
+    return make_thread_value_table(operand, layout, shape, threads)
 
 
 def make_thread_value_table(
-    title: str, layout_tv: Layout, shape: Any = None, taking_part: Container[int] | None = None
+    title: str, layout_tv: Layout, shape: Any = None, taking_part: Collection[int] | None = None
 ) -> Table:
     """Who has each place of a tile of `shape`, where `layout_tv` maps (thread, value) to a place.
 
@@ -177,13 +180,11 @@ def make_thread_value_table(
     _check_static(layout_tv)
     shape = coshape(layout_tv) if shape is None else shape
     rows, columns = _grid(shape, f"the tile {shape}")
-    threads, values = layout_tv[0].size, layout_tv[1].size
-    _check_size(values * threads)
+    threads, values = range(layout_tv[0].size) if taking_part is None else sorted(taking_part), layout_tv[1].size
+    _check_size(values * len(threads))
     holders: dict[int, list[tuple[int, int]]] = {}
     for value in range(values):
-        for thread in range(threads):
-            if taking_part is not None and thread not in taking_part:
-                continue
+        for thread in threads:
             place = crd2idx_in_shape(layout_tv(thread, value), shape)
             if not 0 <= place < rows * columns:
                 raise LayoutError(
@@ -191,7 +192,7 @@ def make_thread_value_table(
                     f"value {value} of thread {thread} has place {place}, outside the tile of {rows * columns} places",
                 )
             holders.setdefault(place, []).append((thread, value))
-    warps = -(-threads // WARP)
+    warps = -(-layout_tv[0].size // WARP)
     colour = _colour if warps == 1 else partial(_colour_in_warp, warps=warps)
     by_place = {place: _held(held, colour) for place, held in holders.items()}
     cells = tuple(tuple(by_place.get(m + rows * n, EMPTY) for n in range(columns)) for m in range(rows))

@@ -277,10 +277,13 @@ def _execute_program(args: argparse.Namespace) -> int:
     kind = args.output.lower().rpartition(".")[2]
     if kind not in ("svg", "png", "html"):
         raise TilefoldError(Code.CLI_VALUE, f"-o {args.output[:100]}: ends in none of .svg, .png and .html")
+    left_out: list[str] = []
     if _is_file(args.file):
         program = load(read_source(args), args.target)
         with program.explaining():
-            pictures = [*pictures_of(program.module), *(_accesses(args, program) if args.accesses else ())]
+            pictures = [*pictures_of(program.module, left_out), *(_accesses(args, program) if args.accesses else ())]
+        for text in left_out:
+            print(f"left out: {text}", file=sys.stderr)
         if not pictures:
             hint = "tiled copies, tiled MMAs and tensors in shared memory have pictures, and accesses with --accesses"
             raise TilefoldError(Code.CLI_VALUE, f"{args.file[:100]} has nothing to draw", hint)
@@ -325,8 +328,8 @@ def _accesses(args: argparse.Namespace, program: "Program") -> "Iterator[Picture
         sampler = Sampler()
         observed = replace(engine, journal=sampler)
         observed.launch(SimProgram(module, launch.kernel), config, arguments.launchable())
-        for (site, _), sampled in sampler.sampled.items():
-            if sampled.patterns:
+        for (site, space), sampled in sampler.sampled.items():
+            if space == "shared" and sampled.patterns:
                 worst = sampled.worst()
                 title = f"{site}: the lanes that each bank serves, {sampled.width} bytes each"
                 table = lane_table(title, worst.offsets.tolist(), worst.lanes.tolist(), sampled.width)

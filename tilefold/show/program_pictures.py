@@ -6,7 +6,7 @@ from html import escape
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilefold.base.errors import LayoutError
+from tilefold.base.errors import Code, LayoutError
 from tilefold.base.target import BANK_BYTES, BANKS
 from tilefold.dialects.tile import AllocOp, TensorType
 from tilefold.dialects.tile.copy_types import TiledCopyType
@@ -19,13 +19,13 @@ from tilefold.layout.drawing.drawings import EMPTY, Cell, Table, make_index_tabl
 from tilefold.layout.drawing.pictures import draw_tables, picture
 from tilefold.layout.drawing.scene import Group, Part, Picture
 
-MAX_ELEMENTS = 1 << 14
+MAX_ELEMENTS = 1 << 17
 """The most elements of a tensor that is drawn by banks."""
 
 
-def pictures_of(module: ModuleOp) -> Iterator[Picture]:
+def pictures_of(module: ModuleOp, left_out: list[str]) -> Iterator[Picture]:
     """Each tiled copy, source and destination side by side; each tiled MMA with its fragments of A, B and C; and each
-    tensor in shared memory by banks. One for each type, in the order of the program.
+    tensor in shared memory by banks. One for each type, in the order of the program. `left_out` gets what is too large.
     """
     seen: set[object] = set()
     for op in module.walk():
@@ -41,21 +41,21 @@ def pictures_of(module: ModuleOp) -> Iterator[Picture]:
                 elif isinstance(type, TiledMmaType):
                     yield picture(type.tiled_mma)
                 elif isinstance(op, AllocOp) and isinstance(type, TensorType) and type.space.data is Space.Smem:
-                    table = bank_table(name, type)
-                    if table is not None:
-                        yield draw_tables([table])
-            except LayoutError:  # such as one that is too large to draw
-                continue
+                    yield draw_tables([bank_table(name, type)])
+            except LayoutError as error:
+                left_out.append(f"{name}: {error.message}")
 
 
-def bank_table(name: str, type: TensorType) -> Table | None:
+def bank_table(name: str, type: TensorType) -> Table:
     """A tensor in shared memory as the hardware sees it: a column for each of the 32 banks, a row for each 128 bytes,
-    and in a cell the coordinate of the first element of the word. Cells of one row of the tensor share a colour. None
-    for a tensor that is too large, or whose elements are packed.
+    and in a cell the coordinate of the first element of the word. Cells of one row of the tensor share a colour.
+    LayoutError (E0209) for a tensor that is too large, or whose elements are packed.
     """
     layout = type.layout.data
     if type.is_packed or not is_fully_static(layout.shape) or size(layout) > MAX_ELEMENTS:
-        return None
+        problem = f"{type.layout.data} of {type.element_type} is not drawn by banks"
+        hint = f"up to {MAX_ELEMENTS} elements of whole bytes are"
+        raise LayoutError(Code.RESULT_TOO_LARGE, f"{problem}: {hint}")
     extents = [int(extent) for extent in product_each(wrap(layout.shape))]
     colours = _colours()
     words: dict[int, Cell] = {}
