@@ -9,6 +9,7 @@ loop on which nothing in it depends do not count (see idle.py). A loop whose con
 another state each time; the budget of steps ends it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, TypeAlias
@@ -16,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ....base.errors import Code
-from ..faults import SimulationError
+from ..faults import SimulationError, Site
 from ..launch import Launch
 from ..memory.spaces import Access
 from ..translate import Event, Pause, Suspension
@@ -176,9 +177,15 @@ class Watch:
         writers = [access for access in self.accesses if access.space == space and access.kind in ("store", "atomic")]
         if not writers:
             return f"no operation of the kernel writes {space} memory"
-        named = sorted(writers, key=lambda access: access.requests)[:_MOST_NAMED]
-        counts = ", ".join(f"{access.site} ({access.requests} times)" for access in named)
-        return f"{space} memory is written by {counts}"
+        counts: Counter[Site] = Counter()
+        for access in sorted(writers, key=lambda access: access.kind):  # atomic ones first
+            counts[access.site] += access.requests
+        named = ", ".join(f"{site} ({_times(count)})" for site, count in list(counts.items())[:_MOST_NAMED])
+        return f"{space} memory is written by {named}"
+
+
+def _times(count: int) -> str:
+    return "never" if not count else "once" if count == 1 else f"{count} times"
 
 
 def _show(coordinate: tuple[int, int, int]) -> str:

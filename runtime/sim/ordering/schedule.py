@@ -207,4 +207,6 @@ def _warps(warps: Iterable[Warp], do: str) -> str:
     names = [", ".join(str(warp.index) for warp in group) + _of_block(block) for block, group in blocks]
     if len(chosen) < 2:
         do = {"wait": "waits", "have ended": "has ended"}[do]
-    return f"{'warps' if len(chosen) > 1 else 'warp' if chosen else 'no warp'} {' and '.join(names)} {do}"
+    return " ".join(
+        ["warps" if len(chosen) > 1 else "warp" if chosen else "no warp", *(names and [" and ".join(names)]), do]
+    )

@@ -8,6 +8,7 @@ from xdsl.dialects import scf
 
 from ....base.errors import Code as ErrorCode
 from ..faults import site_of
+from ..ordering.counting import never_ending
 from ..ordering.idle import idle_slots
 from ..translate import BODIES_BETWEEN_PAUSES, Code, Pause, Rules, Suspending, Suspension, Translator
 from ..values.values import Kind, Value, as_unsigned, kind_of, merge, per_lane, varies
@@ -135,7 +136,7 @@ def _while(op: scf.WhileOp, t: Translator) -> Suspending:
     test, body = t.block(op.before_region.block), t.block(op.after_region.block)
     condition, passed = test.results[0], test.results[1:]
     kinds = [kind_of(result.type) for result in op.results]
-    pause = Pause(site, idle=idle_slots(op, t))
+    pause, check = Pause(site, idle=idle_slots(op, t)), never_ending(op, t)
 
     def run(warp: Warp) -> Suspension:
         before = warp.mask_state()
@@ -147,6 +148,8 @@ def _while(op: scf.WhileOp, t: Translator) -> Suspending:
                     warp.apart()
                 yield pause
             _assign(warp, test.args, values)
+            if trip == BODIES_BETWEEN_PAUSES and check is not None:
+                check(warp, site)
             yield from test.enter(warp)
             going = warp.registers[condition]
             warp.note(site, "decides by", going)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loops whose counter never gets where the condition wants it, such as one that goes in the wrong direction: they end,
+if at all, when the integer has wrapped.
+"""
+
+from collections.abc import Callable, Sequence
+from math import gcd
+from typing import TYPE_CHECKING
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr, IntegerType
+from xdsl.ir import Block, SSAValue
+from xdsl.utils.hints import isa
+
+from ....base.errors import Code
+
+if TYPE_CHECKING:
+    from ..faults import Site
+    from ..translate import Translator
+    from ..warp import Warp
+
+_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+"""Those of arith.cmpi, by their numbers."""
+_SWAPPED = {"l": "g", "g": "l"}
+
+
+def never_ending(op: scf.WhileOp, t: "Translator") -> "Callable[[Warp, Site], None] | None":
+    """A check of a loop that goes on while a counter compares with a bound; None for another loop.
+
+    The check raises SimulationError (E3231) where the counter of the first active lane needs more iterations than the
+    launch may have steps.
+    """
+    test, body = op.before_region.block, op.after_region.block
+    end, again = test.last_op, body.last_op
+    assert isinstance(end, scf.ConditionOp)
+    assert again is not None
+    compare = end.operands[0].owner
+    if not isinstance(compare, arith.CmpiOp) or not isa(compare.lhs.type, IntegerType):
+        return None
+    name, value, bound = _PREDICATES[compare.predicate.value.data], compare.lhs, compare.rhs
+    if value.owner is not test:
+        value, bound = bound, value
+        name = name[0] + _SWAPPED.get(name[1], name[1]) + name[2:]
+    step = _step(value, test, end.operands[1:], body, again.operands)
+    if name == "eq" or step is None or bound.owner is test or _is_within(bound, op):
+        return None
+    counter, limit, width = t.slot(value), t.slot(bound), compare.lhs.type.width.data
+
+    def check(warp: "Warp", site: "Site") -> None:
+        now, last = (int(warp.select(warp.registers[slot])[0]) for slot in (counter, limit))
+        needed = left(name, now, last, step, width)
+        if needed is None or needed > warp.launch.budget.steps:
+            text = f"the loop does not end: its counter is {now} and grows by {step}, its bound is {last}"
+            hint = "let the counter go towards the bound, and compare so that it cannot step over it"
+            warp.fault(Code.SIM_STUCK, site, int(warp.lane_numbers()[0]), text, hint)
+
+    return check
+
+
+def _step(
+    value: SSAValue, test: Block, passed: Sequence[SSAValue], body: Block, again: Sequence[SSAValue]
+) -> int | None:
+    """By how much an argument of a loop's test grows in each iteration, where that is a constant."""
+    if value not in test.args or value not in passed:
+        return None
+    total = again[list[SSAValue](test.args).index(value)].owner
+    if not isinstance(total, arith.AddiOp | arith.SubiOp):
+        return None
+    own = body.args[passed.index(value)]
+    by = total.rhs if total.lhs is own else total.lhs if total.rhs is own else None
+    if by is None or not isinstance(by.owner, arith.ConstantOp) or not isa(by.owner.value, IntegerAttr):
+        return None
+    number = by.owner.value.value.data
+    if isinstance(total, arith.SubiOp):
+        return -number if total.lhs is own else None
+    return number
+
+
+def _is_within(value: SSAValue, op: scf.WhileOp) -> bool:
+    owner = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
+    return owner is op or (owner is not None and op.is_ancestor(owner) and not isinstance(owner, arith.ConstantOp))
+
+
+def left(name: str, value: int, bound: int, step: int, width: int) -> int | None:
+    """In how many iterations a condition fails first, of integers that wrap; None if in none."""
+    size = 1 << width
+    value, bound = value % size, bound % size
+    if name == "ne":
+        common = gcd(step, size)
+        ways, distance = size // common, (bound - value) % size
+        return None if distance % common else distance // common * pow(step // common, -1, ways) % ways
+    if name[0] == "s":  # as unsigned numbers in the same order
+        value, bound = value ^ size >> 1, bound ^ size >> 1
+    if name[1] == "g":  # downwards is upwards, seen from the other end
+        value, bound, step = size - 1 - value, size - 1 - bound, -step
+    end = bound + (name[2] == "e")
+    if value >= end:
+        return 0
+    if end == size:
+        return None
+    if step > 0:
+        return -(-(end - value) // step)
+    return value // -step + 1 if step else None  # it wraps, to a number beyond the bound
