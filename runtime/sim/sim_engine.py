@@ -19,6 +19,7 @@ from ...base.errors import Code as ErrorCode
 from ...base.target import WARP
 from ...dialects import ptx
 from ...dialects.kernel import KernelOp
+from ...dialects.tile import TensorType
 from ..counters import Counters
 from ..engine import Argument, LaunchConfig, RunResult
 from ..errors import LaunchError
@@ -31,6 +32,7 @@ from .functions import deep_stack
 from .launch import Forgiven, Launch, OutOfStepError, unheard
 from .launch_rules import rules_for
 from .memory.arena import Arena
+from .memory.fragments import Fragments, Key, fragments_of
 from .memory.journal import Journal
 from .memory.local import LocalSpace
 from .memory.provenance import pieces
@@ -64,10 +66,17 @@ def discard(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SimProgram:
-    """A kernel of a module: `kernel` is its symbol, with or without the gpu.module (`kernels::k` or `k`)."""
+    """A kernel of a module: `kernel` is its symbol, with or without the gpu.module (`kernels::k` or `k`). In the module
+    as it was `written`, fragments have layouts, by which messages name their elements.
+    """
 
     module: ModuleOp
     kernel: str
+    written: ModuleOp | None = None
+
+    def fragments(self) -> Mapping[Key, TensorType]:
+        """The types of fragments as the kernel was written."""
+        return {} if self.written is None else fragments_of(SimProgram(self.written, self.kernel).find())
 
     def find(self) -> KernelOp:
         """The kernel's operation. LaunchError (E3107) where the module has none, or several, of the name."""
@@ -109,7 +118,8 @@ class SimEngine:
     cooperative launch. With `exact` floating-point numbers are exact ones; `numbers` looks for those that go wrong.
     Clusters that do not order themselves are shared out to as many `processes`; None is one for each core, where it
     is worth it.
-    Kernels that make pointers of numbers reach what `memory` returns of the host, by its addresses.
+    Kernels that make pointers of numbers reach what `memory` returns of the host, by its addresses. `fragments` are the
+    types of the kernel's fragments, for messages.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -126,6 +136,7 @@ class SimEngine:
     numbers: bool = False
     processes: int | None = field(default_factory=simulator_processes)
     memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple
+    fragments: Fragments = dict
 
     @classmethod
     def of(
@@ -155,6 +166,7 @@ class SimEngine:
         _check_config(kernel, config)
         config = config.of_kernel(kernel.cluster_size, kernel.non_portable is not None)
         printed: list[str] = []
+        engine = replace(self, fragments=program.fragments)
         sink = sys.stdout.write if self.sink is None else self.sink
 
         def emit(text: str) -> None:
@@ -162,14 +174,14 @@ class SimEngine:
             sink(text)
 
         try:
-            run = self._run_in_step(kernel, config, args) or self._run_apart(kernel, config, args, emit)
+            run = engine._run_in_step(kernel, config, args) or engine._run_apart(kernel, config, args, emit)
         except UndefinedReadError:
             said = len("".join(printed))
             texts: list[str] = []
 
             def compared(trace: Trace) -> _Run:
                 texts.clear()
-                return self._run_once(kernel, config, args, texts.append, trace)
+                return engine._run_once(kernel, config, args, texts.append, trace)
 
             try:
                 run = agreed(compared)
@@ -268,7 +280,7 @@ class SimEngine:
         )
         launch.shares = races and not (trace or chance or self._is_observed or self._is_together(config))
         rules = rules_for(launch, kernel, args, exact=self.exact)
-        translator = Translator(rules, launch, spaces, self.texts)
+        translator = Translator(rules, launch, spaces, self.texts, self.fragments)
         if isinstance(kernel, ptx.EntryOp) and kernel.shared_bytes is not None:
             size = kernel.shared_bytes.value.data
             translator.shared_start = translator.shared(size, 1024, "the block's shared memory")

@@ -25,6 +25,7 @@ from ..counters import InstructionCount
 from .faults import SimulationError, Site, site_of
 from .launch import Launch
 from .memory.arena import Allocation, unnamed
+from .memory.fragments import Fragments
 from .memory.local import LocalSpace
 from .memory.provenance import root
 from .memory.spaces import Access, Space
@@ -162,11 +163,19 @@ _FORWARDING = (scf.YieldOp, scf.ConditionOp, func.ReturnOp, YieldOp)
 class Translator:
     """One translation: gives out slots and memory, and keeps the counters of the program's operations."""
 
-    def __init__(self, rule_of: RuleOf, launch: Launch, spaces: "Spaces", texts: Texts = MappingProxyType({})) -> None:
+    def __init__(
+        self,
+        rule_of: RuleOf,
+        launch: Launch,
+        spaces: "Spaces",
+        texts: Texts = MappingProxyType({}),
+        fragments: Fragments = dict,
+    ) -> None:
         self.rule_of = rule_of
         self.launch = launch
         self.spaces = spaces
         self.texts = texts
+        self.fragments = fragments
         self.initial: list[Value] = []
         """The initial values of a warp's registers: constants, and arguments once they are bound."""
         self.shared_start = 0
@@ -183,7 +192,7 @@ class Translator:
 
     def frame(self) -> "Translator":
         """A translation with registers of its own that shares everything else: that of a function."""
-        own = Translator(self.rule_of, self.launch, self.spaces, self.texts)
+        own = Translator(self.rule_of, self.launch, self.spaces, self.texts, self.fragments)
         own.shared_start, own.accesses, own.issued = self.shared_start, self.accesses, self.issued
         own.placed = self.placed
         own.functions, own.homes = self.functions, self.homes

@@ -245,3 +245,15 @@ def test_calls_in_python_are_checked() -> None:
     assert turned(a, a, True).check(grid=1, block=64).passed, "an argument that is read keeps its values"
     with pytest.raises(TilefoldError, match="outputs: 'c' is no tensor of the call"):
         turned(a, b, True).check(grid=1, block=64, outputs=["c"])
+
+
+@pytest.mark.parametrize("stage", ["cute", "index", "instr"])
+def test_an_element_of_a_fragment_is_named_at_every_stage(
+    stage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the fragment has become bytes, by its layout as it was written."""
+    path = tmp_path / "k.cute"
+    body = '%r = tile.alloc : !tile.tensor<f32, rmem, align<16>, "(2,4):(4,1)">\n'
+    path.write_text(kernel(body + "%v = tile.load %r(1, 3)\ntile.store %v, %B(%t)\n"))
+    assert check(str(path), "--stage", stage) == 1
+    assert "reads element (1,3) of fragment %r (32 bytes), which is unwritten" in capsys.readouterr().out

@@ -42,7 +42,9 @@ class Checked:
             if not self.program.has(stage):
                 continue
             module = self.program.reached(stage, self.program.simulated_target(stage))
-            launch = Launch(SimProgram(module, self.kernel), self.config, self.arguments, self.engine)
+            launch = Launch(
+                SimProgram(module, self.kernel, self.program.module), self.config, self.arguments, self.engine
+            )
             diagnosis = diagnose(launch)
             for finding in diagnosis.findings:
                 yield _fault(self.label, stage, finding, source)

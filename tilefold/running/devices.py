@@ -60,7 +60,7 @@ def simulated(program: Program, kernel: str, stage: str, engine: "SimEngine") ->
 
     with program.explaining():
         module = program.reached(stage, program.simulated_target(stage))
-    return Executable(program, engine, SimProgram(module, kernel), f"stage {stage}")
+    return Executable(program, engine, SimProgram(module, kernel, program.module), f"stage {stage}")
 
 
 def on_gpu(program: Program, kernel: str) -> "Executable[Artifact]":

@@ -10,6 +10,7 @@ from ....dialects import ptx
 from ....dialects.arith.integer_range import signed
 from ....dialects.ptx.address import fixed_pairs
 from ..faults import site_of
+from ..memory.fragments import element_at, fragment_name, key_of
 from ..memory.outside import name_of_view
 from ..memory.spaces import Space
 from ..translate import Rules, Step, Translator
@@ -146,7 +147,13 @@ def _createpolicy(op: ptx.CreatePolicyOp, t: Translator) -> Step:
 
 
 def _local_alloc(op: ptx.LocalAllocOp, t: Translator) -> Step:
-    allocation = t.local(op.bytes.value.data)
+    key = key_of(op, op.result, op.bytes.value.data)
+
+    def element(byte: int) -> str | None:
+        type = t.fragments().get(key)
+        return None if type is None else element_at(type, byte)
+
+    allocation = t.local(op.bytes.value.data, fragment_name(op.result.name_hint), element)
     result, local = t.slot(op.result), t.spaces.local
 
     def step(warp: Warp) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rules for the tile dialect's allocations, single elements and printing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,12 @@ from ....base.errors import Code as ErrorCode
 from ....dialects import tile
 from ....dialects.tile.assembly import fill_coordinate, unwrapped
 from ....dialects.tile.printing import elements_in_print_order, tensor_header
-from ....layout.algebra.coordinates import crd2idx, idx2crd
-from ....layout.algebra.core import ComposedLayout, size
-from ....layout.algebra.inttuple import show
+from ....layout.algebra.coordinates import crd2idx
+from ....layout.algebra.core import size
 from ....layout.algebra.slicing import fixed_modes
 from ..bound_arguments import static_offset
 from ..faults import Site, site_of
+from ..memory.fragments import element_at, fragment_name
 from ..memory.guard import check_element
 from ..memory.outside import HINT, name_of, name_of_view
 from ..memory.tensors import (
@@ -45,8 +46,7 @@ def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
         called = "a tensor in shared memory" if name is None else f"shared tensor %{name}"
         t.constant(op.result, TensorValue(t.shared(type.bytes, type.align.data, called), start))
         return None
-    hint = op.result.name_hint
-    allocation = t.local(type.bytes, "a fragment" if hint is None else f"fragment %{hint}", _elements(type))
+    allocation = t.local(type.bytes, fragment_name(op.result.name_hint), partial(element_at, type))
     local = t.spaces.local
     result, value = t.slot(op.result), TensorValue(allocation.start, start)
 
@@ -55,23 +55,6 @@ def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
         local.define(warp, allocation)
 
     return step
-
-
-def _elements(type: tile.TensorType) -> Callable[[int], str | None]:
-    """Names a byte of a fragment by the coordinate of its element."""
-
-    def element(byte: int) -> str | None:
-        if isinstance(type.layout.data, ComposedLayout) or size(type.plain_layout) > MAX_NAMED:
-            return None
-        layout, index = type.plain_layout, byte * 8 // type.element_bits
-        coords = (idx2crd(number, layout.shape) for number in range(int(size(layout))))
-        return next((f"element {show(coord)}" for coord in coords if layout(coord) == index), None)
-
-    return element
-
-
-MAX_NAMED = 4096
-"""The most elements among which the one of a byte is looked for."""
 
 
 def _same(source: int, result: int) -> Step:
