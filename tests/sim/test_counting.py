@@ -26,7 +26,7 @@ def _counted(holds: Callable[[int, int], bool], value: int, bound: int, step: in
 
 @pytest.mark.parametrize("name", [*_SIGNED, *_UNSIGNED])
 def test_iterations_until_a_condition_fails(name: str) -> None:
-    for step in (-3, -1, 0, 1, 2, 8):
+    for step in (-3, -1, 1, 2, 8):
         for value in range(0, 64, 9):
             for bound in (0, 1, 2, 31, 32, 33, 62, 63):
                 counted = _counted((_SIGNED | _UNSIGNED)[name], value, bound, step, name in _SIGNED)

@@ -135,7 +135,7 @@ def test_a_loop_that_counts_in_memory_ends() -> None:
 
 
 def test_an_interrupt_says_where_the_simulation_was() -> None:
-    text = entry(HEAD + REPEATS.replace("STEP", "arith.subi %k, %one : i32"), POINTER)
+    text = entry(HEAD + REPEATS.replace("STEP", "arith.subi %k, %i : i32"), POINTER)
 
     with pytest.raises(KeyboardInterrupt) as caught, alarm_after(0.3):
         launch(text, **options(32))

@@ -7,12 +7,23 @@ from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH
-from tilefold.commands.launching import add_launch, add_repro, add_simulation, choose_launches, simulation
+from tilefold.commands.launching import (
+    add_host,
+    add_launch,
+    add_repro,
+    add_simulation,
+    check_limits,
+    choose_launches,
+    environment,
+    run_options,
+    simulation,
+)
 from tilefold.commands.options import add_file, add_target, read_source
 from tilefold.output import write_output
 
 if TYPE_CHECKING:
     from tilefold.checking.check import Checked
+    from tilefold.checking.report import Report
     from tilefold.compiler.frontend.diagnostics import Place
     from tilefold.lowering import Program
     from tilefold.running.filled_arguments import Arguments
@@ -50,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_launch(parser)
     add_simulation(parser)
     add_repro(parser)
+    add_host(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -63,8 +75,9 @@ def execute(args: argparse.Namespace) -> int:
 
 def _execute(args: argparse.Namespace) -> int:
     from tilefold.checking.check import STAGES
-    from tilefold.checking.report import Report, merged
+    from tilefold.checking.report import Report
     from tilefold.lowering import EXECUTABLE_STAGES, load
+    from tilefold.runtime.cute_ir.host_engine import entry_point
 
     stages = tuple(EXECUTABLE_STAGES if "all" in args.stage else args.stage or STAGES)
     for stage in stages:
@@ -72,14 +85,37 @@ def _execute(args: argparse.Namespace) -> int:
             hint = f"stages: {', '.join(EXECUTABLE_STAGES)}, or all"
             raise TilefoldError(Code.CLI_VALUE, f"--stage {stage[:40]}: unknown stage", hint)
     program = load(read_source(args), args.target)
+    if args.entry is not None or entry_point(program.module) is not None:
+        report = _check_host(args, program, stages)
+    else:
+        report = _check_launches(args, program, stages)
+    text = {"text": str, "json": Report.json, "sarif": Report.sarif}[args.format](report)
+    write_output(f"{text}\n", args.output)
+    return 0 if report.passed else 1
+
+
+def _check_launches(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Report":
+    from tilefold.checking.report import Report, merged
+
     launches = choose_launches(args, program, "`tilefold run --device sim` checks it as it runs")
     with program.explaining():
         faults = [fault for launch in launches for fault in checked_launch(args, program, launch).faults(stages)]
     seen = tuple(stage for stage in stages if program.has(stage))
-    report = Report(tuple(launch.label for launch in launches), seen, merged(faults))
-    text = {"text": str, "json": Report.json, "sarif": Report.sarif}[args.format](report)
-    write_output(f"{text}\n", args.output)
-    return 0 if report.passed else 1
+    return Report(tuple(launch.label for launch in launches), seen, merged(faults))
+
+
+def _check_host(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Report":
+    from tilefold.checking.host import check_host
+    from tilefold.running.host_program import STAGES, Host
+    from tilefold.runtime.sim.sim_engine import SimEngine
+
+    check_limits(args)
+    for option in ("launch", "grid", "block", "arg", "fill"):
+        if getattr(args, option):
+            message = f"--{option} applies to run.launch only; this program begins on the host"
+            raise TilefoldError(Code.CLI_VALUE, message)
+    host = Host(program, environment(args), SimEngine.of(run_options(args)))
+    return check_host(host, args.entry or "main", STAGES if "all" in args.stage else stages)
 
 
 def checked_launch(args: argparse.Namespace, program: "Program", launch: "Launch") -> "Checked":

@@ -4,6 +4,7 @@ simulator runs them.
 """
 
 import argparse
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,31 @@ def add_simulation(parser: Options) -> None:
         action="store_false",
         help="do not look for data races on the simulator; takes less time and memory",
     )
+
+
+def add_host(parser: Options) -> None:
+    """Declares the options of programs that begin on the host."""
+    parser.add_argument("--entry", metavar="NAME", help="the host function to run (default: main, if it exists)")
+    parser.add_argument(
+        "--allow-env",
+        metavar="NAME[=VALUE]",
+        action="append",
+        default=[],
+        help="let the host read this environment variable, or give it this value",
+    )
+
+
+def environment(args: argparse.Namespace) -> dict[str, str | None]:
+    """The variables that the host may read: with the given value, or that of this process's environment. TilefoldError
+    (E4003) for one without a name.
+    """
+    variables: dict[str, str | None] = {}
+    for text in args.allow_env:
+        name, given, value = text.partition("=")
+        if not name:
+            raise TilefoldError(Code.CLI_VALUE, f"--allow-env {text[:80]}: neither NAME nor NAME=VALUE")
+        variables[name] = value if given else os.environ.get(name)
+    return variables
 
 
 def add_repro(parser: argparse.ArgumentParser) -> None:

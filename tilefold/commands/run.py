@@ -2,7 +2,6 @@
 """`tilefold run`: fills, launches and checks as a file describes, or runs its host function `@main`."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,11 +9,13 @@ from typing import TYPE_CHECKING
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH
 from tilefold.commands.launching import (
+    add_host,
     add_launch,
     add_repro,
     add_simulation,
     changes,
     check_limits,
+    environment,
     run_options,
     simulation,
 )
@@ -106,14 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_remarks(parser)
     add_cache(parser)
-    parser.add_argument("--entry", metavar="NAME", help="the host function to run (default: main, if it exists)")
-    parser.add_argument(
-        "--allow-env",
-        metavar="NAME[=VALUE]",
-        action="append",
-        default=[],
-        help="let the host read this environment variable, or give it this value",
-    )
+    add_host(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -156,7 +150,7 @@ def _run_host(args: argparse.Namespace, program: "Program") -> int:
             raise TilefoldError(
                 Code.CLI_VALUE, f"--{option} applies to run.launch only; this program begins on the host"
             )
-    host = Host(program, _environment(args.allow_env), SimEngine.of(run_options(args)))
+    host = Host(program, environment(args), SimEngine.of(run_options(args)))
     entry, passed = args.entry or "main", True
     try:
         if program.gpu_kernels and args.stage is None and chosen_device(args.device) == "cuda":
@@ -166,17 +160,6 @@ def _run_host(args: argparse.Namespace, program: "Program") -> int:
     finally:
         sys.stdout.flush()  # the output comes before the error
     return 0 if passed else 1
-
-
-def _environment(allowed: Sequence[str]) -> dict[str, str | None]:
-    """The variables that the host may read: with the given value, or that of this process's environment."""
-    variables: dict[str, str | None] = {}
-    for text in allowed:
-        name, given, value = text.partition("=")
-        if not name:
-            raise TilefoldError(Code.CLI_VALUE, f"--allow-env {text[:80]}: neither NAME nor NAME=VALUE")
-        variables[name] = value if given else os.environ.get(name)
-    return variables
 
 
 def _run_launches(args: argparse.Namespace, program: "Program") -> int:

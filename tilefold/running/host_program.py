@@ -69,21 +69,22 @@ class Host:
 
     def _simulate(self, entry: str, stage: str, write: Any) -> None:
         def launcher(launch: Launch, arguments: Arguments, host: Warp) -> None:
-            program = self._for(launch, TO_SIMULATOR if stage == STAGES[0] else TO_INDEX)
-            engine = replace(self.simulator, budget=self._left(host), sink=host.launch.print)
-            if stage == "instr":
-                ready = simulated(program, launch.kernel, stage, engine)
-            else:
-                ready = Executable(program, engine, SimProgram(program.module, launch.kernel), stage)
-            names = [name.data for name in ready.code.find().arg_names]
-            values = dict(zip(names, _scalars(arguments), strict=True))
-            result = ready.launch(launch.config, values)
+            engine = replace(self.simulator, budget=self.left(host), sink=host.launch.print)
+            ready = self.ready(launch, stage, engine)
+            result = ready.launch(launch.config, values_of(ready, arguments))
             host.launch.spend(result.counters.steps, launch.site)
 
         with self.program.explaining():
             HostEngine(launcher, self.environment, self.simulator.budget, write).run(self.program.module, entry)
 
-    def _left(self, host: Warp) -> Budget:
+    def ready(self, launch: Launch, stage: str, engine: SimEngine) -> Executable[SimProgram]:
+        """The kernel of a launch for the simulator, at a stage of `STAGES`."""
+        program = self._for(launch, TO_SIMULATOR if stage == STAGES[0] else TO_INDEX)
+        if stage == "instr":
+            return simulated(program, launch.kernel, stage, engine)
+        return Executable(program, engine, SimProgram(program.module, launch.kernel), stage)
+
+    def left(self, host: Warp) -> Budget:
         """The budget without what the host has used."""
         return replace(self.simulator.budget, steps=self.simulator.budget.steps - host.launch.steps)
 
@@ -96,6 +97,11 @@ class Host:
     def _for(self, launch: Launch, passes: tuple[str, ...]) -> Program:
         """The device program for blocks of a launch's size."""
         return self.program.device_program(passes, launch.config.block)
+
+
+def values_of(ready: Executable[SimProgram], arguments: Arguments) -> dict[str, Any]:
+    """The arguments of a launch by the names that the kernel's have."""
+    return dict(zip((name.data for name in ready.code.find().arg_names), _scalars(arguments), strict=True))
 
 
 def _scalars(arguments: Arguments) -> list[Any]:

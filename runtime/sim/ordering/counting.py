@@ -42,7 +42,7 @@ def never_ending(op: scf.WhileOp, t: "Translator") -> "Callable[[Warp, Site], No
         value, bound = bound, value
         name = name[0] + _SWAPPED.get(name[1], name[1]) + name[2:]
     step = _step(value, test, end.operands[1:], body, again.operands)
-    if name == "eq" or step is None or bound.owner is test or _is_within(bound, op):
+    if name == "eq" or not step or bound.owner is test or _is_within(bound, op):
         return None
     counter, limit, width = t.slot(value), t.slot(bound), compare.lhs.type.width.data
 
@@ -100,4 +100,4 @@ def left(name: str, value: int, bound: int, step: int, width: int) -> int | None
         return None
     if step > 0:
         return -(-(end - value) // step)
-    return value // -step + 1 if step else None  # it wraps, to a number beyond the bound
+    return value // -step + 1  # it wraps, to a number beyond the bound

@@ -180,12 +180,8 @@ class Watch:
         counts: Counter[Site] = Counter()
         for access in sorted(writers, key=lambda access: access.kind):  # atomic ones first
             counts[access.site] += access.requests
-        named = ", ".join(f"{site} ({_times(count)})" for site, count in list(counts.items())[:_MOST_NAMED])
+        named = ", ".join(f"{site} ({count} times)" for site, count in list(counts.items())[:_MOST_NAMED])
         return f"{space} memory is written by {named}"
-
-
-def _times(count: int) -> str:
-    return "never" if not count else "once" if count == 1 else f"{count} times"
 
 
 def _show(coordinate: tuple[int, int, int]) -> str:
