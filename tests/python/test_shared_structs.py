@@ -176,17 +176,12 @@ def _too_large(storage: Any) -> None:
     storage.values.get_tensor((8, 8))
 
 
-def _not_aligned(storage: Any) -> None:
-    (storage.values.data_ptr() + 1).align(16)
-
-
 @pytest.mark.parametrize(
     ("mistake", "code", "words"),
     [
         (_unknown_member, "E5009", "has no member 'nothing'"),
         (_not_a_scalar, "E5002", "'values' is not a scalar"),
         (_too_large, "E1003", "occupies bytes 0 to 256 of memory that has 128"),
-        (_not_aligned, "E5002", "aligned to 4 bytes, not to 16"),
     ],
 )
 def test_mistakes(mistake: Any, code: str, words: str) -> None:
