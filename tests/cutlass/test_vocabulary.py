@@ -191,6 +191,20 @@ def test_an_approximation_as_text_is_simulated() -> None:
     assert ptx.count("tanh.approx.f32") == ptx.count("ex2.approx.ftz.f32") == 1
 
 
+@cute.kernel
+def voted(A: cute.Tensor):
+    t = cute.arch.thread_idx()[0]
+    text = "{ .reg .pred p; setp.ne.b32 p, $1, 0; vote.sync.ballot.b32 $0, p, $2; }"
+    A[t] = llvm.inline_asm(T.i32(), [(A[t] > 3).ir_value(), cute.Int32(-1)], text, "=r,r,i", has_side_effects=True)
+    any_of = "{ .reg .pred p; setp.ne.b32 p, $1, 0; vote.sync.any.pred p, p, $2; selp.u32 $0, 1, 0, p; }"
+    if llvm.inline_asm(T.bool(), [(A[t] > 3).ir_value(), cute.Int32(-1)], any_of, "=r,r,i", has_side_effects=True):
+        A[t] = 0
+
+
+def test_a_predicate_is_an_integer_of_text() -> None:
+    assert "setp.ne.b32 p, %r" in voted(np.zeros(32, np.int32)).build(32).ptx("sm_80")
+
+
 def of_floats(dtype: Any) -> str:
     return "float" if issubclass(dtype, cutlass.Float) else "none"
 
@@ -213,6 +227,21 @@ def test_types_are_classes_to_programs() -> None:
     assert issubclass(cutlass.Int8, cutlass.Int8)
     assert not issubclass(cutlass.Int8, cutlass.Int16)
     assert not isinstance(3, cutlass.Numeric)
+
+
+@cute.kernel
+def moved(A: cute.Tensor, B: cute.Tensor, dtype: cutlass.Constexpr[Any]):
+    pairs = cute.recast_tensor(A, dtype)
+    cute.autovec_copy(pairs, cute.recast_tensor(B, dtype))
+
+
+@pytest.mark.parametrize("dtype", [cutlass.Float4E2M1FN, cutlass.Float4E2M1FNx2])
+def test_floats_of_4_bits_are_moved(dtype: Any) -> None:
+    A, B = np.arange(16, dtype=np.uint8), np.zeros(16, np.uint8)
+    moved(A, B, dtype).launch(grid=1, block=1, device="sim")
+    assert np.array_equal(A, B)
+    assert cutlass.Float4E2M1FNx2.width == 2 * cutlass.Float4E2M1FN.width
+    assert cutlass.Float6E3M2FNx4.width == 24
 
 
 @cute.kernel

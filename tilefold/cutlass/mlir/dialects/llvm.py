@@ -10,6 +10,8 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.instructions.inline import inline_ptx
 from tilefold.compiler.builder.primitives.barriers import raw_pointer
 from tilefold.compiler.builder.primitives.words import AddressSpace
+from tilefold.compiler.builder.scalars.dtypes import Boolean, Int32
+from tilefold.compiler.builder.scalars.values import Bool, convert
 from tilefold.compiler.builder.tensors.raw_pointers import RawPointer
 
 
@@ -42,5 +44,12 @@ def addrspacecast(res: PointerType, arg: Any) -> RawPointer:
 
 
 def inline_asm(res: Any, operands_: Sequence[Any], asm_string: str, constraints: str, **flags: Any) -> Any:
-    """Instructions as text; see `cute.arch.inline_ptx`. `res` is the type of the result, None for none."""
-    return inline_ptx(asm_string, constraints, *operands_, results=() if res is None else res)
+    """Instructions as text; see `cute.arch.inline_ptx`. `res` is the type of the result, None for none; a predicate is
+    an integer of 32 bits to the text, 0 where it does not hold, and what the constraint `i` calls a constant is in a
+    register of 32 bits.
+    """
+    given = [convert(x, Int32) if isinstance(x, Bool) else x for x in operands_]
+    letters = ",".join("r" if letter.strip() in ("i", "n") else letter for letter in constraints.split(","))
+    decides = res == Boolean.mlir_type
+    made = inline_ptx(asm_string, letters, *given, results=() if res is None else Int32.mlir_type if decides else res)
+    return made != 0 if decides else made

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elements of 4 and 6 bits as storage: they have a width, and are moved by the byte, but not computed with."""
+
+from xdsl.dialects.builtin import IntegerType
+
+from tilefold.compiler.builder.scalars.dtypes import DTYPES, DType
+
+Float4E2M1FN = DType("Float4E2M1FN", DTYPES["Uint4"].ir, "packed", 4, unsigned=True)
+"""A float of 4 bits; two share a byte."""
+
+Float4E2M1FNx2 = DType("Float4E2M1FNx2", IntegerType(8), "packed", 8, unsigned=True)
+"""A byte of two floats of 4 bits."""
+
+Float6E2M3FNx4, Float6E3M2FNx4 = (
+    DType(f"Float6{name}FNx4", IntegerType(24), "packed", 24, unsigned=True) for name in ("E2M3", "E3M2")
+)
+"""Three bytes of four floats of 6 bits; no tensor has such elements, but programs ask for the width."""
