@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from ...base.errors import Code
 from ..engine import LaunchConfig
 from .budget import Budget
-from .faults import At, SimulationError, Site
+from .faults import At, SimulationError, Site, Thread
 from .launch import Launch
 from .memory.arena import Arena
 from .memory.local import LocalSpace
@@ -33,6 +33,7 @@ class _Host(Warp):
         hint: str = "",
         at: At = None,
         other: Site | None = None,
+        rival: Thread | None = None,
     ) -> NoReturn:
         raise SimulationError(code, message, hint, site=site)
 
