@@ -27,8 +27,8 @@ _SWAPPED = {"l": "g", "g": "l"}
 def never_ending(op: scf.WhileOp, t: "Translator") -> "Callable[[Warp, Site], None] | None":
     """A check of a loop that goes on while a counter compares with a bound; None for another loop.
 
-    The check raises SimulationError (E3231) where the counter of the first active lane needs more iterations than the
-    launch may have steps.
+    The check raises SimulationError (E3231) where the counter of the first active lane never gets there, or goes away
+    from the bound and needs more iterations than the launch may have steps. The budget ends loops that are only long.
     """
     test, body = op.before_region.block, op.after_region.block
     end, again = test.last_op, body.last_op
@@ -49,7 +49,7 @@ def never_ending(op: scf.WhileOp, t: "Translator") -> "Callable[[Warp, Site], No
     def check(warp: "Warp", site: "Site") -> None:
         now, last = (int(warp.select(warp.registers[slot])[0]) for slot in (counter, limit))
         needed = left(name, now, last, step, width)
-        if needed is None or needed > warp.launch.budget.steps:
+        if needed is None or (step * (last - now) <= 0 and needed > warp.launch.budget.steps):
             text = f"the loop does not end: its counter is {now} and grows by {step}, its bound is {last}"
             hint = "let the counter go towards the bound, and compare so that it cannot step over it"
             warp.fault(Code.SIM_STUCK, site, int(warp.lane_numbers()[0]), text, hint)
