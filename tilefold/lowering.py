@@ -24,6 +24,7 @@ from tilefold.dialects.gpu.launch import FuncOp
 from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.ptx import EntryOp
 from tilefold.passes.check_stage import CheckStagePass
+from tilefold.passes.check_target import CheckTargetPass
 from tilefold.passes.errors import LoweringError
 from tilefold.runtime.settings import writes_lines
 
@@ -137,7 +138,8 @@ class Program:
         refused: TilefoldError | None = None
         for arch in SIMULATED:
             try:
-                self.at(stage, Target(arch))
+                if self.at(stage, Target(arch)) is self.module:  # no pass on the way has checked it
+                    run_passes_quickly(self.context, self.module, [CheckTargetPass(arch)], source=self.source)
             except TilefoldError as error:
                 if error.code not in (Code.TARGET_TOO_OLD, Code.TARGET_SHARED_MEMORY):
                     raise

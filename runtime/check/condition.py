@@ -129,7 +129,8 @@ def _holds(op: ast.cmpop, left: Array, right: Array, rtol: float, atol: float) -
 
 
 def _isnan(array: Array) -> Array:
-    return np.isnan(array) if is_floating(array.dtype) else np.zeros(array.shape, np.bool_)
+    is_float = array.dtype != object and is_floating(array.dtype)  # exact numbers are never NaN
+    return np.isnan(array) if is_float else np.zeros(array.shape, np.bool_)
 
 
 def _doubles(array: Array) -> Array:

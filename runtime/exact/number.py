@@ -52,7 +52,9 @@ class Exact:
 
     @classmethod
     def of(cls, number: Any) -> "Exact":
-        """A number of Python or NumPy. TypeError for anything else."""
+        """A number of Python or NumPy, or the only one of an array. TypeError or ValueError for anything else."""
+        if isinstance(number, np.ndarray):
+            number = cast(Any, number.item())
         if isinstance(number, cls):
             return number
         if isinstance(number, int | np.integer | np.bool_):

@@ -208,6 +208,18 @@ def test_the_first_form_that_the_simulator_can_run_is_the_reference(tmp_path: Pa
     assert "  2 base-prepare: same" in out
 
 
+def test_a_program_at_stage_instr_is_compiled_for_a_target_that_has_its_instructions(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    body = "%n = arith.constant 16 : i32\n%s = ptx.smem.addr 0\nptx.cp.async.bulk.store %B, %s, %n\n"
+    program = f"ptx.entry @k(%B: !ptx.ptr<global> align 16) threads(1) shared(16) {{\n{body}ptx.ret\n}}"
+    launch = 'run.launch @kernels::@k grid(1) {\nrun.arg "B" : !tile.tensor<i32, gmem, align<16>, "4:1"> = "zeros"\n}\n'
+    assert main(["bisect", write(tmp_path, f"gpu.module @kernels {{\n{program}\n}}\n{launch}")]) == 1
+    captured = capsys.readouterr()
+    assert "the kernel is at fault as it was written: E3204" in captured.out
+    assert not captured.err
+
+
 def test_options_that_cannot_be_used(tmp_path: Path, capsys: Capture) -> None:
     assert main(["bisect", write(tmp_path), "--max-steps", "0"]) == 1
     assert "E4003" in capsys.readouterr().err

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
+from tilefold.runtime.check.condition import check_results
 from tilefold.runtime.exact.number import exact_array
 from tilefold.runtime.sim.exact.patterns import Patterns, Table
 from tilefold.runtime.sim.faults import SimulationError
@@ -43,6 +44,19 @@ def test_attention_that_rescales_its_sums_equals_softmax(capsys: Capture) -> Non
     options = ["-D", "S=32", "-D", "TILE_Q=32", "-D", "TILE_K=16", "-D", "HEADS=1", "-D", "CAUSAL=1"]
     assert main(["run", str(EXAMPLES / "attention.cute"), "--exact", "--device", "sim", *options]) == 0
     assert "in exact arithmetic: ok" in capsys.readouterr().out
+
+
+def test_a_number_equals_a_sum_that_numpy_returns_as_an_array() -> None:
+    numbers = exact_array(np.array([0.1, 0.2, 0.3], np.float32))
+    total = numbers[2] + numbers[1] + numbers[0]
+    assert total / 3 == numbers.sum() / 3
+    assert total / 3 != numbers[:2].sum() / 3
+
+
+def test_checks_of_equal_numbers_are_exact() -> None:
+    numbers = exact_array(np.array([0.1, 0.2, 0.3], np.float32))
+    assert check_results("A / 3 == B", {"A": numbers, "B": numbers / 3})[0].passed
+    assert not check_results("A / 3 == B", {"A": numbers, "B": numbers / 4})[0].passed
 
 
 @cute.kernel

@@ -96,7 +96,11 @@ class Conditions:
         failure = self.failure(source)
         if failure is None:
             message = f"{source.name} does not fail: no fault, every check holds, and no pass changes it"
-            raise TilefoldError(Code.CLI_VALUE, message, "--test COMMAND reduces a program for which a command fails")
+            raise TilefoldError(
+                Code.CLI_VALUE,
+                message,
+                "--test COMMAND reduces a program for which a command fails, such as 'tilefold check'",
+            )
         progress(f"to be kept: {failure}")
         bounded = self._bounded(source, failure)
 
