@@ -195,7 +195,7 @@ MISTAKES = {
         FILLED + FENCE + MULTIPLY + WAIT, "E3217", "which is in no group yet, still runs", (MULTIPLY, MULTIPLY + COMMIT),
     ),
     "accumulators without contents": (
-        RIGHT.replace("%false", "%true"), "E3204", "reads byte 0 of a fragment", ("%true", "%false"),
+        RIGHT.replace("%false", "%true"), "E3204", "reads byte 0 of fragment %d", ("%true", "%false"),
     ),
     "unwritten shared memory": (RIGHT.replace(FILL, ""), "E3204", "which is unwritten", (PROXY, FILL + PROXY)),
     "an address outside": (
