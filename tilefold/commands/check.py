@@ -105,7 +105,7 @@ def _check_launches(args: argparse.Namespace, program: "Program", stages: tuple[
 
 
 def _check_host(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Report":
-    from tilefold.checking.host import check_host
+    from tilefold.running.checked_host import check_host
     from tilefold.running.host_program import STAGES, Host
     from tilefold.runtime.sim.sim_engine import SimEngine
 

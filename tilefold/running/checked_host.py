@@ -7,12 +7,13 @@ from dataclasses import replace
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.checking.check import told
 from tilefold.checking.report import Fault, Report, merged
-from tilefold.running.host_program import STAGES, Arguments, Host, values_of
 from tilefold.runtime.cute_ir.host_engine import HostEngine
 from tilefold.runtime.cute_ir.rules import Launch as HostLaunch
 from tilefold.runtime.sim.diagnosis import Launch, diagnose
 from tilefold.runtime.sim.sim_engine import discard
 from tilefold.runtime.sim.warp import Warp
+
+from .host_program import STAGES, Arguments, Host, values_of
 
 
 def check_host(host: Host, entry: str, stages: Sequence[str]) -> Report:
