@@ -88,13 +88,13 @@ MISTAKES = {
     11: Mistake(
         "accumulators read before the wait", wgmma.run,
         wgmma.FILLED + wgmma.FENCE + wgmma.MULTIPLY + wgmma.COMMIT + wgmma.USE + wgmma.WAIT, "E3206",
-        "uses byte 0 of a fragment (32 bytes) while ptx.wgmma.mma_async at",
+        "uses byte 0 of fragment %d (32 bytes) while ptx.wgmma.mma_async at",
         (wgmma.USE + wgmma.WAIT, wgmma.WAIT + wgmma.USE),
     ),
     12: Mistake(
         "registers of A changed in flight", wgmma.run,
         wgmma.REGISTERS.replace(wgmma.WAIT, wgmma.SET + wgmma.WAIT), "E3206",
-        "writes registers of A, byte 0 of a fragment (16 bytes), while ptx.wgmma.mma_async at",
+        "writes registers of A, byte 0 of fragment %r (16 bytes), while ptx.wgmma.mma_async at",
         (wgmma.SET + wgmma.WAIT, wgmma.WAIT + wgmma.SET),
     ),
     13: Mistake(
