@@ -149,6 +149,14 @@ class Mbarrier:
             parts.append(f"the last by {who}{warp.block.describe(int(warp.agents[lane]))}")
         return ", ".join(parts)
 
+    def passed(self, warp: Warp, parity: int) -> str:
+        """What to add where a warp waits for a phase of a parity, and the next phase has ended before the warp looked."""
+        last = int(self.observed[warp].max()) if warp in self.observed else -1
+        phase = last + (last % 2 != parity)
+        if phase < 0 or phase + 1 >= self.phase:
+            return ""
+        return f", phases {phase} and {phase + 1} have ended before warp {warp.index} looked for phase {phase}"
+
     @property
     def arrived(self) -> int:
         """The arrivals of all phases so far."""

@@ -224,12 +224,13 @@ def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
             for n in set(parities[lanes].tolist())
         ]
 
-        def incomplete() -> Iterator[Mbarrier]:
-            return (barrier for barrier, value, _ in waits if not _is_complete(barrier, value, True))
+        def incomplete() -> Iterator[tuple[Mbarrier, int]]:
+            return ((barrier, value) for barrier, value, _ in waits if not _is_complete(barrier, value, True))
 
         def describe() -> tuple[str, str]:
-            barrier = next(incomplete())
-            return f"the mbarrier at {barriers.shared.show_row(barrier.row, MBARRIER_BYTES)}", barrier.missing()
+            barrier, value = next(incomplete())
+            place = barriers.shared.show_row(barrier.row, MBARRIER_BYTES)
+            return f"the mbarrier at {place}", f"{barrier.missing()}{barrier.passed(warp, value)}"
 
         yield Until(lambda: not any(incomplete()), barriers.site, describe)
         for barrier, value, lanes in waits:

@@ -156,7 +156,9 @@ def check_inside(warp: Warp, site: Site, fixed: Sequence[tuple[Value, Value]], n
     for integer, extent in fixed:
         bad: Any = (integer < 0) | (integer >= extent)
         if anywhere(bad):
-            text = f"a coordinate is outside the {extent} elements of its mode"
+            lane = int((warp.live() & bad).argmax()) if varies(bad) else 0
+            place, count = (value[lane] if varies(value) else value for value in (integer, extent))
+            text = f"the coordinate {place} is outside the {count} elements of its mode"
             if name is not None:
                 text += f" of {name}"
             warp.fault_where(bad, ErrorCode.SIM_OUT_OF_BOUNDS, site, text, HINT)
