@@ -105,7 +105,7 @@ FAULTS = [
         NEIGHBOUR.replace("arith.subi %c63, %t", "arith.addi %c1, %t"),
         NEIGHBOUR,
         None,
-        ["E3202", "tile.load: block (0,0,0), thread (63,0,0): the coordinate 64 is outside the 64 elements of its mode"],
+        ["E3202", "block (0,0,0), thread (63,0,0): the coordinate 64 is outside the 64 elements of its mode"],
         id="an access that meets the next allocation",
     ),
     pytest.param(

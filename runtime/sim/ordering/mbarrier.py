@@ -150,7 +150,7 @@ class Mbarrier:
         return ", ".join(parts)
 
     def passed(self, warp: Warp, parity: int) -> str:
-        """What to add where a warp waits for a phase of a parity, and the next phase has ended before the warp looked."""
+        """What to add where a warp waits for a phase, and the phase behind it has ended before the warp looked."""
         last = int(self.observed[warp].max()) if warp in self.observed else -1
         phase = last + (last % 2 != parity)
         if phase < 0 or phase + 1 >= self.phase:
