@@ -84,6 +84,11 @@ async def _connected(address: str) -> WebSocketClientConnection:
     return await websocket_connect(address, max_message_size=1 << 28)
 
 
+async def _close(socket: WebSocketClientConnection) -> None:
+    """Closes a connection in the loop that runs it, as tests may have left the thread without one."""
+    socket.close()
+
+
 @contextmanager
 def browser(program: str) -> Generator[Tab, None, None]:
     """A page in a browser of its own, which cannot reach any host."""
@@ -103,7 +108,7 @@ def browser(program: str) -> Generator[Tab, None, None]:
             lines = (re.search(r"listening on (ws://\S+)", line) for line in process.stderr)
             socket = loop.run_until_complete(_connected(next(found[1] for found in lines if found is not None)))
             yield Tab(loop, socket)
-            socket.close()
+            loop.run_until_complete(_close(socket))
         finally:
             process.kill()
             process.wait()
