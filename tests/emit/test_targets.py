@@ -23,6 +23,7 @@ def test_every_rule_has_an_example() -> None:
 
 
 @pytest.mark.parametrize("target", ASSEMBLED, ids=str)
+@pytest.mark.sampled(3)
 def test_every_operation_assembles(target: Target) -> None:
     bodies = all_examples(target.sm)
     text = "".join(

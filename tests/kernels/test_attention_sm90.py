@@ -46,6 +46,7 @@ def test_heads_of_each_size_and_masks(problem: Problem, config: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("rows", [1, 129])
+@pytest.mark.sampled(1)
 def test_lengths_around_a_tile(rows: int) -> None:
     Problem(rows, rows // 8 + 1).check(TWO)
 
@@ -64,6 +65,7 @@ def test_every_stage_gives_the_same_bytes() -> None:
 
 
 @pytest.mark.parametrize("completion", Completion)
+@pytest.mark.sampled(1)
 def test_every_order_of_warps_and_copies(completion: Completion, monkeypatch: pytest.MonkeyPatch) -> None:
     of = SimEngine.of
 

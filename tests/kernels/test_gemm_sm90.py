@@ -88,6 +88,7 @@ def test_a_bias_and_an_activation(module: Any, n: int, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("shared", ["", "A", "AB"])
+@pytest.mark.sampled(1)
 def test_a_batch(module: Any, shared: str) -> None:
     """An operand with a stride of 0 along the batch is that of every product."""
     a, b, D = operands(136, 72, 40, TYPES[0], 3)

@@ -123,6 +123,7 @@ def test_arithmetic(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*FLOATS, *INTEGERS, "bool"])
+@pytest.mark.sampled(5)
 def test_comparisons_are_elements_of_bool(name: str) -> None:
     check(name, COMPARED, "bool")
 
