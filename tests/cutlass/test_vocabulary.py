@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Names that programs take from the parts of another compiler: control flow and types of its IR, instructions."""
 
+from dataclasses import dataclass
 from inspect import isclass
 from operator import add
 from pathlib import Path
@@ -15,10 +16,12 @@ from tests.cutlass.test_modules import ran
 from tilefold import cute
 from tilefold.cutlass.cutlass_dsl import (
     T,
+    debug_print_mlir_values,
     extract_mlir_values,
     if_generate,
     new_from_mlir_values,
     not_,
+    set_dynamic_debug,
     while_generate,
     yield_out,
 )
@@ -96,6 +99,59 @@ def test_values_of_objects() -> None:
     A = np.zeros(32, np.int32)
     rebuilt(A).launch(grid=1, block=32, device="sim")
     assert A.tolist() == [2 * t * 10000 + (t + 1) * 100 + t for t in range(32)]
+
+
+@dataclass
+class Point:
+    x: Any
+    y: Any
+
+
+class Cloud:
+    """Points in a list, which a program names by their places."""
+
+    def __init__(self, points: list[Point], label: str) -> None:
+        self.points, self.label = points, label
+
+    def __extract_mlir_values__(self) -> dict[str, Any]:
+        return {"points": [extract_mlir_values(point, structured=True) for point in self.points]}
+
+    def __new_from_mlir_values__(self, values: dict[str, Any]) -> "Cloud":
+        given = zip(self.points, values["points"], strict=True)
+        return Cloud([new_from_mlir_values(point, new, structured=True) for point, new in given], self.label)
+
+
+@cute.kernel
+def drifted(A: cute.Tensor):
+    t = cute.arch.thread_idx()[0]
+    cloud = Cloud([Point(t, 1.0), Point(cute.Float32(2.0), t)], "drift")
+    values = extract_mlir_values(cloud, structured=True)
+    assert [list(point) for point in values["points"]] == [["x"], ["x", "y"]]
+    assert len(extract_mlir_values(cloud)) == 3
+    print(debug_print_mlir_values(cloud))
+    for _ in cute.range(3):
+        values = extract_mlir_values(cloud, structured=True)
+        values["points"][0]["x"] = values["points"][0]["x"] + 1
+        cloud = new_from_mlir_values(cloud, values, structured=True)
+        for _ in cute.range(2):
+            cloud.points[1].y = cloud.points[1].y + 1
+    A[t] = cloud.points[0].x * 100 + cloud.points[1].y
+
+
+def test_values_of_objects_by_their_places(capsys: pytest.CaptureFixture[str]) -> None:
+    A = np.zeros(32, np.int32)
+    set_dynamic_debug(True, max_depth=0)
+    try:
+        drifted(A).launch(grid=1, block=32, device="sim")
+    finally:
+        set_dynamic_debug(False)
+    assert A.tolist() == [(t + 3) * 100 + t + 6 for t in range(32)]
+    tree, _, loops = capsys.readouterr().out.partition("for at ")
+    assert tree.splitlines() == [
+        "Cloud:", "  points:", "    [0]:", "      x: Int32", "    [1]:", "      x: Float32", "      y: Int32",
+    ]  # fmt: skip
+    assert "within 0 loops and branches\n  cloud: Cloud\n    points:\n      [0]:\n        x: Int32\n" in loops
+    assert loops.count("within") == 1
 
 
 @cute.kernel

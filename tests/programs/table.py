@@ -96,7 +96,8 @@ PROGRAMS: tuple[Program, ...] = (
             "reduction/thread_vector_reduce", "reduction/warp_vector_reduce", "redux_sync", "shfl_sync",
             "tma/tma_1cta_mbarrier", "tma/tma_load_to_ldmatrix", "tma/tma_swizzle_modes",
             "tma/tma_tensormap_replace", "tutorial/01_hello_world", "tutorial/04_tma_load",
-            "tutorial/07_vectorized_array", "tutorial/09_tma_4d_to_2d", "vote_sync",
+            "tutorial/07_vectorized_array", "tutorial/08_mlir_value_tree_debug", "tutorial/09_tma_4d_to_2d",
+            "vote_sync",
         )
     ),
     *(
@@ -150,6 +151,5 @@ PROGRAMS: tuple[Program, ...] = (
     ),
 )  # fmt: skip
 """The programs for sm_80 and sm_90 that need neither C++ nor other tools. Not among them are `tma_multicast`, which is
-for sm_100 by its `.cta_group::2`, `cute_ext/ampere`, as there is no `cute.experimental`, and tutorial 08 of the
-primitives, which is about the values in the IR of another compiler.
+for sm_100 by its `.cta_group::2`, and `cute_ext/ampere`, as there is no `cute.experimental`.
 """

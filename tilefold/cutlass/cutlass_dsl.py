@@ -8,7 +8,6 @@ from xdsl.ir import Attribute
 
 from tilefold.compiler.builder.control.explicit import if_
 from tilefold.compiler.builder.control.generated import while_generate, yield_out
-from tilefold.compiler.builder.control.variables import tree_of
 from tilefold.compiler.builder.instructions.math import maximum as max
 from tilefold.compiler.builder.instructions.math import minimum as min
 from tilefold.compiler.builder.scalars.values import Value, as_value
@@ -31,10 +30,13 @@ from tilefold.cute import (
 )
 from tilefold.cute.jit import dsl_user_op
 
+from .value_trees import debug_print_mlir_values, extract_mlir_values, new_from_mlir_values, set_dynamic_debug
+
 __all__ = [
     "BFloat16", "Boolean", "Constexpr", "Float16", "Float32", "Float64", "Int16", "Int32", "Int64", "Int8", "T",
-    "Uint16", "Uint32", "Uint64", "Uint8", "const_expr", "dsl_user_op", "extract_mlir_values", "if_generate", "max",
-    "min", "new_from_mlir_values", "not_", "while_generate", "yield_out",
+    "Uint16", "Uint32", "Uint64", "Uint8", "const_expr", "debug_print_mlir_values", "dsl_user_op",
+    "extract_mlir_values", "if_generate", "max", "min", "new_from_mlir_values", "not_", "set_dynamic_debug",
+    "while_generate", "yield_out",
 ]  # fmt: skip
 
 
@@ -89,20 +91,3 @@ def if_generate(
     """
     given = tuple(input_args or ())
     return if_(cond, lambda: then_body(*given), lambda: None if else_body is None else else_body(*given))
-
-
-def extract_mlir_values(obj: Any) -> list[Value]:
-    """The values of the kernel in an object: those that its `__extract_mlir_values__` names, or all of a value, of a
-    container, or of the attributes of an object.
-    """
-    if hasattr(obj, "__extract_mlir_values__"):
-        return obj.__extract_mlir_values__()
-    return [leaf for leaf in tree_of(obj).leaves if isinstance(leaf, Value)]
-
-
-def new_from_mlir_values(obj: Any, values: Sequence[Any]) -> Any:
-    """An object as another one, with other values in the order of `extract_mlir_values`."""
-    if hasattr(obj, "__new_from_mlir_values__"):
-        return obj.__new_from_mlir_values__(values)
-    tree, rest = tree_of(obj), iter(values)
-    return tree.rebuilt([next(rest) if isinstance(leaf, Value) else leaf for leaf in tree.leaves], fresh=True)

@@ -2,6 +2,7 @@
 """Loops of the kernel: `scf.for` and `scf.while` on variables."""
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from xdsl.dialects import scf
@@ -18,6 +19,16 @@ from .building import built, drop, name_value, noted, truth
 from .counted import Range
 from .loop_variables import LoopVariables
 from .variables import Box, Variable
+
+Watcher = Callable[[str, Sequence[Variable]], object]
+"""Is told of each loop when it has been built: `for` or `while`, and the variables that it may change."""
+
+WATCHER: ContextVar[Watcher | None] = ContextVar("tilefold_loops", default=None)
+
+
+def _tell(kind: str, variables: Sequence[Variable]) -> None:
+    if (watcher := WATCHER.get()) is not None:
+        watcher(kind, variables)
 
 
 def counted_loop(range: Range, body: Callable[[Any], object], variables: Sequence[Variable]) -> None:
@@ -52,6 +63,7 @@ def counted_loop(range: Range, body: Callable[[Any], object], variables: Sequenc
         name_value(argument, name)
         name_value(result, name)
     carried.finish(op.res)
+    _tell("for", variables)
 
 
 def _indexes_fragments(block: Block) -> bool:
@@ -115,6 +127,7 @@ def conditional_loop(test: Callable[[], Scalar], body: Callable[[], object], var
         for value, name in zip(values, carried.names, strict=True):
             name_value(value, name)
     carried.finish(op.res)
+    _tell("while", variables)
 
 
 def bounded(range: Range, stopped: Variable, body: Callable[[Any], object], variables: Sequence[Variable]) -> None:

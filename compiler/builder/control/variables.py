@@ -206,10 +206,26 @@ class Tree:
         """
         return _rebuilt(self.node, list(reversed(leaves)), fresh)
 
+    def named(self) -> object:
+        """The leaves by their places: containers with keys or fields, and objects, are dictionaries, others lists.
+        Objects themselves are left out.
+        """
+        return _named(self.node, list(reversed(self.leaves)))
+
     def apart(self, way: Way = "coordinates") -> "Tree":
         """The same with views, layouts and parts of threads taken apart too (`Apart.of`)."""
         leaves: list[object] = []
         return Tree(_apart(self.node, list(reversed(self.leaves)), leaves, way), tuple(leaves))
+
+
+def _named(node: _Node | None, leaves: list[object]) -> object:
+    if node is None:
+        return leaves.pop()
+    if _is_object(node.container):
+        leaves.pop()
+    parts = [_named(part, leaves) for part in node.parts]
+    has_keys = isinstance(node.container, dict) or not issubclass(node.kind, _CONTAINERS)
+    return dict(zip(node.keys, parts, strict=True)) if has_keys else parts
 
 
 def _apart(node: _Node | None, given: list[object], leaves: list[object], way: Way) -> _Node | None:
