@@ -101,6 +101,43 @@ def test_values_of_objects() -> None:
     assert A.tolist() == [2 * t * 10000 + (t + 1) * 100 + t for t in range(32)]
 
 
+class Divisors:
+    """Divisors that the host prepares, as schedulers of tiles have them."""
+
+    def __init__(self, n: Any, divisor: Any = None) -> None:
+        self.n, self.divisor = n, cute.fast_divmod_create_divisor(n) if divisor is None else divisor
+
+    def __extract_mlir_values__(self) -> list[Any]:
+        return cutlass.extract_mlir_values(self.n) + cutlass.extract_mlir_values(self.divisor)
+
+    def __new_from_mlir_values__(self, values: list[Any]) -> "Divisors":
+        return Divisors(values[0], cutlass.new_from_mlir_values(self.divisor, values[1:]))
+
+
+@cute.kernel
+def divided(out: cute.Tensor, divisors: Divisors, other: cute.FastDivmodDivisor):
+    t, _, _ = cute.arch.thread_idx()
+    quotient, remainder = divmod(t, divisors.divisor)
+    out[t] = quotient * 100 + remainder + (t // other) * 10000 + (t % other) * 1000000 + divisors.n
+
+
+@cute.jit
+def divide(out: cute.Tensor, n: cutlass.Int32):
+    divided(out, Divisors(cutlass.Int32(n)), cute.fast_divmod_create_divisor(n + 1)).launch(grid=1, block=32)
+
+
+def test_divisors_of_the_host() -> None:
+    out, t = np.zeros(32, np.int32), np.arange(32)
+
+    def expected(n: int) -> Any:
+        return t // n * 100 + t % n + t // (n + 1) * 10000 + t % (n + 1) * 1000000 + n
+
+    divide(out, 5)
+    assert out.tolist() == expected(5).tolist()
+    cute.compile(divide, out, 5)(out, 7)
+    assert out.tolist() == expected(7).tolist()
+
+
 @dataclass
 class Point:
     x: Any

@@ -49,6 +49,7 @@ from .modules import add_modules
 from .narrow import Float4E2M1FN, Float4E2M1FNx2, Float6E2M3FNx4, Float6E3M2FNx4
 from .pointers import Pointer
 from .programs import ProgramFinder
+from .value_trees import extract_mlir_values, new_from_mlir_values
 
 range_dynamic = for_generate = range
 
@@ -57,8 +58,8 @@ __all__ = [
     "Float4E2M1FNx2", "Float64", "Float6E2M3FNx4", "Float6E3M2FNx4", "Float8E4M3FN", "Float8E5M2", "GridConstant",
     "Int16", "Int32", "Int4", "Int64", "Int8", "Integer", "Numeric", "Pointer", "Swizzle", "TFloat32", "Uint16",
     "Uint32", "Uint64", "Uint8", "Value", "Vector", "const_expr", "dsl_user_op", "dtype", "dynamic_expr",
-    "for_generate", "install", "make_array_view", "max", "min", "range", "range_constexpr", "range_dynamic",
-    "yield_out",
+    "extract_mlir_values", "for_generate", "install", "make_array_view", "max", "min", "new_from_mlir_values",
+    "range", "range_constexpr", "range_dynamic", "yield_out",
 ]  # fmt: skip
 
 

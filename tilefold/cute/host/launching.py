@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from xdsl.ir import SSAValue
 
 from tilefold.base.errors import Code
+from tilefold.compiler.builder.control.variables import tree_of
 from tilefold.compiler.builder.primitives.arrays import Array
 from tilefold.compiler.builder.scalars.dtypes import Boolean, DType, Float32, Int32, Int64
 from tilefold.compiler.builder.scalars.values import Int, Value, convert
@@ -171,7 +172,7 @@ class HostKernelCall:
         for value in self.given.values():
             if isinstance(value, Tensor) and value.ssa in names:
                 plain.append(trace.bound.values[names[value.ssa]])
-            elif isinstance(value, Value | Pointer | Tensor | tuple | list | dict):
+            elif isinstance(value, tuple | list | dict) or any(map(_is_of_host, tree_of(value).leaves)):
                 return None
             else:
                 plain.append(value)
@@ -191,6 +192,10 @@ class HostKernelCall:
         if not 1 <= len(sizes) <= 3:
             raise LaunchError(Code.RUN_LAUNCH, f"the grid is {grid!r}", "give one to three integers of at least 1")
         return HostLaunch(built, traced.captured, tuple(map(_size, sizes)), asked, options)
+
+
+def _is_of_host(leaf: object) -> bool:
+    return isinstance(leaf, Value | Pointer | Tensor)
 
 
 def _argument(host: HostTrace, value: Any, annotation: object) -> Any:
