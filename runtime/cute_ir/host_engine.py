@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NoReturn
 
 import numpy as np
 from xdsl.dialects import func
@@ -16,7 +15,7 @@ from ...base.errors import Code
 from ..engine import LaunchConfig
 from ..errors import LaunchError
 from ..sim.budget import Budget
-from ..sim.faults import At, SimulationError, Site, Thread, site_of
+from ..sim.faults import site_of
 from ..sim.functions import deep_stack, function
 from ..sim.launch import Launch
 from ..sim.memory.arena import Arena
@@ -24,26 +23,9 @@ from ..sim.memory.local import LocalSpace
 from ..sim.memory.spaces import Space
 from ..sim.rules import COMMON, rule_of
 from ..sim.translate import Pause, Rule, Spaces, Translator
-from ..sim.warp import Block, Cluster, Warp
+from ..sim.warp import Block, Cluster, HostWarp
 from .c_functions import World
 from .rules import Launcher, host_rules
-
-
-class _Host(Warp):
-    """The host's only thread, which has no place in a grid."""
-
-    def fault(
-        self,
-        code: Code,
-        site: Site,
-        lane: int | None,
-        message: str,
-        hint: str = "",
-        at: At = None,
-        other: Site | None = None,
-        rival: Thread | None = None,
-    ) -> NoReturn:
-        raise SimulationError(code, message, hint, site=site)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +62,7 @@ class HostEngine:
         spaces = Spaces(Space("global", 0, False, Arena()), Space("shared", 0, False), LocalSpace())
         with deep_stack(site_of(main)), np.errstate(all="ignore"):
             called = function(main, Translator(rule, launch, spaces))
-            host = _Host(Block(Cluster(launch), (0, 0, 0)), 0, 1, [])
+            host = HostWarp(Block(Cluster(launch), (0, 0, 0)), 0, 1, [])
             for event in called.run(host, []):
                 assert isinstance(event, Pause), "nothing on the host waits for a barrier"
         return launch.steps

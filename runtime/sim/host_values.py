@@ -2,7 +2,7 @@
 """The numbers that a function of the host computes from its arguments: the simulator's rules, for a single thread."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from ...base.errors import Code
 from ..engine import LaunchConfig
 from .budget import Budget
-from .faults import At, SimulationError, Site, Thread
+from .faults import SimulationError
 from .launch import Launch
 from .memory.arena import Arena
 from .memory.local import LocalSpace
@@ -18,24 +18,7 @@ from .memory.spaces import Space
 from .rules import rule_of
 from .translate import Spaces, Suspending, Translator
 from .values.values import TensorValue
-from .warp import Block, Cluster, Warp
-
-
-class _Host(Warp):
-    """The host's only thread."""
-
-    def fault(
-        self,
-        code: Code,
-        site: Site,
-        lane: int | None,
-        message: str,
-        hint: str = "",
-        at: At = None,
-        other: Site | None = None,
-        rival: Thread | None = None,
-    ) -> NoReturn:
-        raise SimulationError(code, message, hint, site=site)
+from .warp import Block, Cluster, HostWarp
 
 
 class HostValues:
@@ -48,7 +31,7 @@ class HostValues:
         spaces = Spaces(Space("global", 0, False, Arena()), Space("shared", 0, False), LocalSpace())
         self._translator = Translator(rule_of, launch, spaces)
         self._done: set[Operation] = set()
-        self._warp = _Host(Block(Cluster(launch), (0, 0, 0)), 0, 1, self._translator.initial)
+        self._warp = HostWarp(Block(Cluster(launch), (0, 0, 0)), 0, 1, self._translator.initial)
         for value, number in given.items():
             self.give(value, number)
 

@@ -384,3 +384,12 @@ class Warp:
                 self.fault(code, site, int(chosen.argmax()), message, hint)
         elif anywhere(bad):
             self.fault(code, site, int(self.lane_numbers()[0]), message, hint)
+
+
+class HostWarp(Warp):
+    """The host's only thread, which has no place in a grid: its faults name the operation alone."""
+
+    def fault(
+        self, code: Code, site: Site, lane: int | None, message: str, hint: str = "", *_: object, **__: object
+    ) -> NoReturn:
+        raise SimulationError(code, message, hint, site=site)

@@ -6,12 +6,10 @@ import pytest
 from tilefold.base.target import Target
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.runtime.cuda import CudaEngine
-from tilefold.runtime.engine import LaunchConfig
 
 from tests.kernels.copies import CACHED, EPILOGUE, MATRICES, POLICIES, TRANSPOSED, WAYS, matrices, predicated
-from tests.kernels.harness import MAX_BYTES, assert_checks_hold, simulate
+from tests.kernels.harness import assert_checks_hold, on_gpu, simulate
 from tests.kernels.test_maps import launch_of
-from tilefold.running.filled_arguments import prepare
 
 pytestmark = pytest.mark.gpu
 
@@ -31,10 +29,7 @@ def assert_bits_agree(engine: CudaEngine, text: str, arch: str = "sm_80") -> Non
         with pytest.raises(ProgramError, match="E2102"):
             found.artifact(launch.kernel, target)
         return
-    arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
-    given = arguments.launchable()
-    engine.launch(found.artifact(launch.kernel, target), LaunchConfig(launch.grid, launch.block), given)
-    after = arguments.logical(given)
+    after = on_gpu(found, launch, engine)
     assert_checks_hold(launch, after)
     expected = simulate(found, launch, "instr", target).after
     for name, value in after.items():

@@ -4,12 +4,10 @@
 import numpy as np
 import pytest
 from tilefold.runtime.cuda import CudaEngine
-from tilefold.runtime.engine import LaunchConfig
 
-from tests.kernels.harness import MAX_BYTES, assert_checks_hold, program_of
+from tests.kernels.harness import assert_checks_hold, on_gpu, program_of
 from tests.kernels.test_tensor_copies import CASES, MULTICAST, REDUCTIONS, text_of
 from tests.python.test_tensor_copies import pipelined, shared_by_two
-from tilefold.running.filled_arguments import prepare
 from tilefold.running.launches import Changes, read_launches
 
 pytestmark = pytest.mark.gpu
@@ -29,11 +27,7 @@ def engine() -> CudaEngine:
 def test_tiles_arrive(engine: CudaEngine, text: str) -> None:
     program = program_of(text)
     (launch,) = read_launches(program.module, program.source, Changes())
-    arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
-    given = arguments.launchable()
-    artifact = program.artifact(launch.kernel, engine.driver.target)
-    engine.launch(artifact, LaunchConfig(launch.grid, launch.block), given)
-    assert_checks_hold(launch, arguments.logical(given))
+    assert_checks_hold(launch, on_gpu(program, launch, engine))
 
 
 def test_kernels_in_python(engine: CudaEngine) -> None:

@@ -59,7 +59,11 @@ class Engine:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     made = Engine()
-    monkeypatch.setattr("tilefold.running.devices.gpu_engine", lambda ordinal: made)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+
+    def gpu_engine(ordinal: int) -> Engine:
+        return made
+
+    monkeypatch.setattr("tilefold.running.devices.gpu_engine", gpu_engine)
     return made
 
 

@@ -12,6 +12,7 @@ from tilefold.base.target import Target
 from tilefold.compiler.frontend.params import expand
 from tilefold.compiler.reports.kernel_report import count_instructions
 from tilefold.runtime.check import check_results
+from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
@@ -118,6 +119,15 @@ def simulate(found: Program, launch: Launch, stage: str, target: Target | None =
     engine = SimEngine(sink=lambda _: None)
     result = engine.launch(SimProgram(module, launch.kernel), LaunchConfig(launch.grid, launch.block), given)
     return Ran(before, arguments.logical(given), result)
+
+
+def on_gpu(found: Program, launch: Launch, engine: CudaEngine) -> dict[str, Any]:
+    """The arguments of a launch, as logical arrays, after it has run on a GPU."""
+    arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
+    given = arguments.launchable()
+    artifact = found.artifact(launch.kernel, engine.driver.target)
+    engine.launch(artifact, LaunchConfig(launch.grid, launch.block), given)
+    return arguments.logical(given)
 
 
 @cache

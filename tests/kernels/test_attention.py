@@ -11,11 +11,9 @@ from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 from tilefold.compiler.frontend.params import expand
 from tilefold.runtime.cuda import CudaEngine
-from tilefold.runtime.engine import LaunchConfig
 
-from tests.kernels.harness import MAX_BYTES, STAGES, assert_checks_hold, example, simulate
+from tests.kernels.harness import STAGES, assert_checks_hold, example, on_gpu, simulate
 from tilefold.lowering import Program, load
-from tilefold.running.filled_arguments import prepare
 from tilefold.running.launches import Changes, Launch, read_launches
 
 PATH = example("attention")
@@ -135,8 +133,4 @@ CASES = [
 def test_on_a_gpu(given: str) -> None:
     engine = CudaEngine()
     found, launch = attention(given)
-    arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
-    launchable = arguments.launchable()
-    artifact = found.artifact(launch.kernel, engine.driver.target)
-    engine.launch(artifact, LaunchConfig(launch.grid, launch.block), launchable)
-    assert_checks_hold(launch, arguments.logical(launchable))
+    assert_checks_hold(launch, on_gpu(found, launch, engine))

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 import pytest
 from tilefold.base.target import Target
 from tilefold.runtime.cuda import CudaEngine
-from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.faults import SimulationError
 
-from tests.kernels.harness import MAX_BYTES, STAGES, assert_checks_hold, program_of, simulate
+from tests.kernels.harness import STAGES, assert_checks_hold, on_gpu, program_of, simulate
 from tests.passes.harness import check_pass
 from tests.passes.harness import kernel as in_kernel
 from tilefold.lowering import Program
-from tilefold.running.filled_arguments import prepare
 from tilefold.running.launches import Changes, Launch, read_launches
 
 HOPPER = Target("sm_90a")
@@ -84,16 +82,16 @@ run.check "B == A"
 """
 
 
-def made(case: Case) -> tuple[Program, Launch]:
-    """The program of a case, and its launch."""
-    program = program_of(text_of(case))
+def made(text: str) -> tuple[Program, Launch]:
+    """A program, and its launch."""
+    program = program_of(text)
     (launch,) = read_launches(program.module, program.source, Changes())
     return program, launch
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_at_every_stage(case: Case) -> None:
-    program, launch = made(case)
+    program, launch = made(text_of(case))
     for stage in STAGES:
         assert_checks_hold(launch, simulate(program, launch, stage, HOPPER).after)
     ptx = program.ptx(HOPPER)
@@ -104,9 +102,7 @@ def test_at_every_stage(case: Case) -> None:
 
 def test_faults_name_the_copy_at_every_stage() -> None:
     """The destination is read while bytes may still come, at the line of the copy."""
-    text = text_of(CASES["padded rows"]).replace("ptx.mbarrier.wait %bar, %even\n", "")
-    program = program_of(text)
-    (launch,) = read_launches(program.module, program.source, Changes())
+    program, launch = made(text_of(CASES["padded rows"]).replace("ptx.mbarrier.wait %bar, %even\n", ""))
     said = r"bulk.store at test.cute:20:1.*bulk.load at test.cute:19:1 .* is still writing it"
     for stage in STAGES:
         with pytest.raises(SimulationError, match=said) as caught:
@@ -151,9 +147,5 @@ def test_on_a_gpu(case: Case) -> None:
     engine = CudaEngine()
     if engine.driver.target.sm < 90:
         pytest.skip("bulk copies need sm_90")
-    program, launch = made(case)
-    arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
-    given = arguments.launchable()
-    artifact = program.artifact(launch.kernel, engine.driver.target)
-    engine.launch(artifact, LaunchConfig(launch.grid, launch.block), given)
-    assert_checks_hold(launch, arguments.logical(given))
+    program, launch = made(text_of(case))
+    assert_checks_hold(launch, on_gpu(program, launch, engine))

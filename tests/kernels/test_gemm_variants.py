@@ -11,7 +11,7 @@ from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig
 
 from tests.kernels.gemm_variants import HOPPER, MEASURED, SIMULATED, Parameters, gemm, name_of
-from tests.kernels.harness import MAX_BYTES, STAGES, assert_checks_hold, simulate
+from tests.kernels.harness import MAX_BYTES, STAGES, assert_checks_hold, on_gpu, simulate
 from tilefold.running.filled_arguments import prepare
 from tilefold.running.launches import Changes, read_launches
 
@@ -169,11 +169,7 @@ def engine() -> CudaEngine:
 def test_a_gpu_computes_what_numpy_does(engine: CudaEngine, parameters: Parameters) -> None:
     found = gemm(parameters)
     (launch,) = read_launches(found.module, found.source, Changes())
-    arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
-    given = arguments.launchable()
-    artifact = found.artifact(launch.kernel, engine.driver.target)
-    engine.launch(artifact, LaunchConfig(launch.grid, launch.block), given)
-    assert_checks_hold(launch, arguments.logical(given))
+    assert_checks_hold(launch, on_gpu(found, launch, engine))
 
 
 @pytest.mark.gpu

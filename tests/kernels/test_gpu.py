@@ -10,20 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tilefold.runtime.cuda import CudaEngine
-from tilefold.runtime.engine import LaunchConfig
 
 from tests.kernels.harness import (
     ALL_LAUNCHES,
     LAUNCH_IDS,
-    MAX_BYTES,
     assert_checks_hold,
     example,
     kernel_ptx,
     launches,
+    on_gpu,
     program,
     simulate,
 )
-from tilefold.running.filled_arguments import prepare
 
 pytestmark = pytest.mark.gpu
 
@@ -42,11 +40,7 @@ def engine() -> CudaEngine:
 def test_the_gpu_leaves_the_simulators_bits(engine: CudaEngine, path: Path, number: int) -> None:
     launch = launches(path)[number]
     expected = simulate(program(path), launch, "instr").after
-    arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
-    given = arguments.launchable()
-    artifact = program(path).artifact(launch.kernel, engine.driver.target)
-    engine.launch(artifact, LaunchConfig(launch.grid, launch.block), given)
-    values = arguments.logical(given)
+    values = on_gpu(program(path), launch, engine)
     text = kernel_ptx(path, launch.kernel.rpartition("::")[2])
     if (
         "mma.sync" in text or "wgmma" in text or ".approx" in text

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.params import expand
-from tilefold.runtime.engine import LaunchConfig, TensorArgument
+from tilefold.runtime.engine import TensorArgument
 
-from tests.kernels.harness import MAX_BYTES, STAGES, TARGET, program_of, simulate
+from tests.kernels.harness import MAX_BYTES, STAGES, TARGET, on_gpu, program_of, simulate
 from tilefold.lowering import Program, load
 from tilefold.running.filled_arguments import prepare
 from tilefold.running.launches import Changes, Launch, read_launches
@@ -50,10 +50,7 @@ def test_through_shared_memory_on_a_gpu(element: str) -> None:
     from tilefold.runtime.cuda import CudaEngine
 
     found, launch = packed(element)
-    engine, arguments = CudaEngine(), prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
-    given = arguments.launchable()
-    engine.launch(found.artifact(launch.kernel, engine.driver.target), LaunchConfig(launch.grid, launch.block), given)
-    values = arguments.logical(given)
+    values = on_gpu(found, launch, CudaEngine())
     simulated = simulate(found, launch, "instr")
     for name in "CD":
         assert np.array_equal(values[name], simulated.array(name))

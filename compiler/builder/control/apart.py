@@ -7,7 +7,7 @@ swapped, it carries the number of the tensor, too.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from operator import is_
 from typing import Any, Literal, TypeAlias
 
@@ -96,14 +96,14 @@ class _Moved:
         return emit(ViewOp(self.root, distance.ssa, type, [scalar.ssa for scalar in scalars])).results[0]
 
 
+@dataclass(frozen=True, eq=False)
 class Roots:
     """The tensors of which views may be that a loop or a branch changes, those of each type in their order. They are
     made before it, in one of the blocks `outside`.
     """
 
-    def __init__(self, outside: frozenset[Block]) -> None:
-        self._outside = outside
-        self._lists: dict[TensorType, list[SSAValue]] = {}
+    outside: frozenset[Block]
+    _lists: dict[TensorType, list[SSAValue]] = field(default_factory=dict[TensorType, list[SSAValue]])
 
     def number_of(self, root: SSAValue) -> Any:
         """The number of a tensor among those of its type, a value where the run chooses; None of one that may not
@@ -115,7 +115,7 @@ class Roots:
             return None if None in numbers else _look_up(numbers, index)
         others = self._lists.setdefault(_unaligned(root), [])
         if root not in others:
-            if (root.owner if isinstance(root.owner, Block) else root.owner.parent) not in self._outside:
+            if (root.owner if isinstance(root.owner, Block) else root.owner.parent) not in self.outside:
                 return None
             others.append(root)
         return others.index(root)

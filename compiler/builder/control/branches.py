@@ -3,7 +3,6 @@
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
 from typing import Any, Literal, TypeAlias
 
 from xdsl.dialects import arith, scf
@@ -50,7 +49,7 @@ def branch(
         ends.append([taken(variable) for variable in variables])
         for variable, tree in zip(variables, before, strict=True):
             put_back(variable, tree)
-    roots = cache(partial(Roots, current().open_blocks))
+    roots = Roots(current().open_blocks)
     merges = [
         _Merge(variable, tree, paths, blocks, roots)
         for variable, tree, *paths in zip(variables, before, *ends, strict=True)
@@ -134,7 +133,7 @@ class _Merge:
         before: Tree | None,
         paths: Sequence[Tree | None],
         blocks: tuple[Block, Block],
-        roots: Callable[[], Roots],
+        roots: Roots,
     ) -> None:
         then, other = paths
         self.variable = variable
@@ -152,9 +151,9 @@ class _Merge:
                 self.problem = "has a value on one path only"
             return
         self._join(then, other)
-        ways: list[Callable[[], Way]] = [roots, lambda: "distance", lambda: "coordinates"]
+        ways: list[Way] = [roots, "distance", "coordinates"]
         while self.problem and ways:
-            self._join_apart(ways.pop()(), blocks)
+            self._join_apart(ways.pop(), blocks)
 
     def _join(self, then: Tree, other: Tree) -> None:
         if then.shape != other.shape:

@@ -4,9 +4,8 @@ facts about integers stayed true, then again without the assumptions that failed
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 
 from xdsl.ir import Attribute, Block, SSAValue
 
@@ -65,14 +64,14 @@ class _Slot:
 class _Carried:
     """A variable in a loop."""
 
-    def __init__(self, variable: Variable, roots: Callable[[], Roots]) -> None:
+    def __init__(self, variable: Variable, roots: Roots) -> None:
         self.variable = variable
         self.tree = taken(variable)
         self.lost: tuple[str, str] | None = None  # why it has no value when an iteration begins
         self.kept = True  # the body changes the container and makes no new one
         self.before = self.tree
         self.whole: tuple[str, str] | None = None  # why views are taken apart: how they differ as a whole, and a hint
-        self.ways: list[Callable[[], Way]] = [roots, lambda: "distance", lambda: "coordinates"]  # not tried yet
+        self.ways: list[Way] = [roots, "distance", "coordinates"]  # not tried yet, the last one first
         self.way: Way = "coordinates"
         self.slots = self._slots()
 
@@ -174,7 +173,7 @@ class _Carried:
         assert self.before is not None
         problem, hint = self.whole = self.whole or (problem, hint)
         while self.ways:
-            self.way = self.ways.pop()()
+            self.way = self.ways.pop()
             if (apart := self.before.apart(self.way)).shape != self.before.shape:
                 self.tree = apart
                 self.slots = self._slots()
@@ -221,7 +220,7 @@ class LoopVariables:
     """The variables of a loop, as its body is built, perhaps several times."""
 
     def __init__(self, variables: Sequence[Variable]) -> None:
-        roots = cache(partial(Roots, current().open_blocks))
+        roots = Roots(current().open_blocks)
         self._all = [_Carried(variable, roots) for variable in variables]
 
     @property

@@ -18,8 +18,9 @@ def transform_leaf(f: Callable[..., Any], *terms: Any) -> Any:
     first, *others = map(tuples, terms)
     if not isinstance(first, tuple):
         return f(first, *others)
-    pairs = [tuple(y for _, y in zip_modes(first, other)) for other in others]  # pyright: ignore[reportUnknownArgumentType]
-    return tuple([transform_leaf(f, *parts) for parts in zip(first, *pairs, strict=True)])  # pyright: ignore[reportUnknownArgumentType]
+    modes = as_tuple(first)
+    pairs = [[y for _, y in zip_modes(modes, other)] for other in others]
+    return tuple([transform_leaf(f, *parts) for parts in zip(modes, *pairs, strict=True)])
 
 
 def flatten_to_tuple(a: Any) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Bulk copies and prefetches of tensors, and single executions of their atoms: an instruction of `ptx` for each run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Operation, SSAValue
@@ -38,14 +38,18 @@ class BulkMove:
         types = [GLOBAL, SHARED, i32] if mbarrier is None else [SHARED, GLOBAL, i32]
         self._step, self._slots = as_instruction(op, t, types, instruction)
 
-    def run(self, warp: Warp, source: TensorValue, target: TensorValue, starts: Sequence[tuple[int, int]]) -> None:
-        """Starts the copies of the active lanes, from and to elements of these indices on."""
+    def at(self, starts: Sequence[tuple[int, int]]) -> Callable[[Warp, TensorValue, TensorValue, object], None]:
+        """Starts the copies of the active lanes, from and to elements of these indices on; no predicates apply."""
         to, start, size = self._slots
-        for first, second in starts:
-            warp.registers[to] = self._target.address(target, second)
-            warp.registers[start] = self._source.address(source, first)
-            warp.registers[size] = self._bytes
-            self._step(warp)
+
+        def move(warp: Warp, source: TensorValue, target: TensorValue, _: object) -> None:
+            for first, second in starts:
+                warp.registers[to] = self._target.address(target, second)
+                warp.registers[start] = self._source.address(source, first)
+                warp.registers[size] = self._bytes
+                self._step(warp)
+
+        return move
 
 
 def _prefetch(op: tile.PrefetchTensorOp, t: Translator) -> Step:

@@ -94,8 +94,7 @@ def _atom_call(op: tile.AtomCallOp, t: Translator) -> Step:
     first = distances(src.plain_layout if isinstance(src, tile.TensorType) else make_layout(record.src[1].size))
     second = distances(dst.plain_layout if isinstance(dst, tile.TensorType) else make_layout(record.dst[1].size))
     if op.atom.is_bulk:
-        copies = BulkMove(op, record.src_bits[1].size // 8, t)
-        move: Move = lambda warp, source, target, _: copies.run(warp, source, target, [(0, 0)])  # noqa: E731
+        move = BulkMove(op, record.src_bits[1].size // 8, t).at([(0, 0)])
     else:
         move = _by_atom(op, op.atom, src, dst, first, second, t)
     count = None if op.count is None else t.slot(op.count)
@@ -117,7 +116,7 @@ def _bulk(op: tile.CopyOp, atom: tile.CopyAtomAttr, t: Translator) -> Callable[[
     def move_of(scalars: tuple[int, ...]) -> Move:
         src, dst = _places(op, scalars, first)
         places = list(zip(src[begins].tolist(), dst[begins].tolist(), strict=True))
-        return lambda warp, source, target, _: copies.run(warp, source, target, places)
+        return copies.at(places)
 
     return move_of
 
