@@ -5,6 +5,7 @@ A test with the mark `sampled(n)` runs for n of its cases, and for all of them w
 limits: machines differ, and the whole run has one.
 """
 
+import gc
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +62,14 @@ def _beside_samples(items: list[pytest.Item]) -> set[pytest.Item]:
         assert count < len(group), f"{group[0].nodeid} has {len(group)} cases, of which none is left out"
         left_out |= set(group) - {group[index * len(group) // count] for index in range(count)}
     return left_out
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _collected_objects() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """The garbage collector leaves alone what modules of tests left behind: it would pass over ever more objects."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

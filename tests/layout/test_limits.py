@@ -100,10 +100,10 @@ def test_hostile_layouts_are_answered_quickly() -> None:
     ]
     for layout in (wild, flat, equal):
         for operation in operations:
-            start = time.perf_counter()
+            start = time.process_time()
             with contextlib.suppress(LayoutError):
                 operation(layout)
-            assert time.perf_counter() - start < 2
+            assert time.process_time() - start < 2
 
 
 @given(st.data())

@@ -118,7 +118,7 @@ DOUBLED = ";".join([f"A{i + 1}=make_layout(A{i},A{i})" for i in range(60)])
     ids=lambda text: text[:16],
 )
 def test_hostile_text_ends_soon(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with suppress(LayoutSyntaxError):
         Evaluator().run(text)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

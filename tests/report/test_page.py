@@ -2,7 +2,6 @@
 """The report: what the page has, that all text is escaped, and that it takes little time."""
 
 import re
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,6 +10,8 @@ import pytest
 from tilefold.compiler.frontend.params import expand
 from tilefold.dialects.run import LaunchOp
 
+from benchmarks.compiler import SLACK
+from tests.durations import processor_seconds
 from tests.kernels.harness import EXAMPLES
 from tests.profiling.kernels import CONFLICT, NAIVE, REDUNDANT
 from tests.profiling.test_costs import columns
@@ -18,8 +19,6 @@ from tilefold.cli import main
 from tilefold.lowering import load
 from tilefold.report.contents import contents_of
 from tilefold.report.page import page_of
-
-Capture = pytest.CaptureFixture[str]
 
 
 class Reader(HTMLParser):
@@ -128,10 +127,10 @@ def test_passes_lead_to_the_stage_that_is_compiled() -> None:
     assert "check-target" not in changed
 
 
-def test_a_report_of_the_gemm_takes_less_than_five_seconds(tmp_path: Path, capsys: Capture) -> None:
-    began = time.process_time()
-    assert main(["explain", str(EXAMPLES[0].parent / "gemm.cute"), "-o", str(tmp_path / "gemm.html")]) == 0
-    assert time.process_time() - began < 5
+def test_a_report_of_the_gemm_takes_seconds(tmp_path: Path) -> None:
+    command = ["explain", str(EXAMPLES[0].parent / "gemm.cute"), "-o", str(tmp_path / "gemm.html")]
+    assert processor_seconds(lambda: main(command), times=2) < 5 * SLACK
+    assert "<html" in (tmp_path / "gemm.html").read_text()
 
 
 def test_kernels_in_python_have_pages() -> None:
