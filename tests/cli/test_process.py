@@ -103,9 +103,18 @@ def test_interrupt_ends_what_hears_nothing(busy: str) -> None:
     assert monotonic() - began < 20
 
 
+def _has_ended(number: int) -> bool:
+    """Whether the process of that number has ended."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
 def test_interrupt_stops_the_process_that_runs_llvm(tmp_path: Path) -> None:
     script, told = tmp_path / "python", tmp_path / "process"
-    script.write_text(f"#!/bin/sh\necho $$ > {told}.new; mv {told}.new {told}; exec sleep 600\n")
+    # it tells its number after a while: before that, Python may not have returned from starting it
+    script.write_text(f"#!/bin/sh\nsleep 1; echo $$ > {told}.new; mv {told}.new {told}; exec sleep 600\n")
     script.chmod(0o755)
     code = f"sys.executable = {str(script)!r}; n.compile_isolated('', t.Target('sm_80'), 600)"
     imports = "import tilefold.cli as c, tilefold.compiler.machine.nvptx as n, tilefold.base.target as t"
@@ -115,8 +124,11 @@ def test_interrupt_stops_the_process_that_runs_llvm(tmp_path: Path) -> None:
         sleep(0.01)
     process.send_signal(signal.SIGINT)
     assert ended(process) == (130, "", "tilefold: interrupted\n")
-    state = Path(f"/proc/{int(told.read_text())}/stat")
-    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "ZX"
+    number = int(told.read_text())
+    ends = monotonic() + 20
+    while not _has_ended(number) and monotonic() < ends:
+        sleep(0.01)
+    assert _has_ended(number)
 
 
 def test_interrupt_is_ignored_where_the_caller_does() -> None:
