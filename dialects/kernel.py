@@ -140,14 +140,6 @@ def kernel_of(op: Operation) -> KernelOp | None:
     return around
 
 
-def kernel_around(op: Operation) -> KernelOp | None:
-    """The kernel that an operation is in."""
-    around = op.parent_op()
-    while around is not None and not isinstance(around, KernelOp):
-        around = around.parent_op()
-    return around
-
-
 @dataclass(frozen=True, slots=True)
 class KernelArgs:
     """A kernel's arguments as they stand in the text: with their alignments, 0 where none is given, the layouts of

@@ -15,7 +15,7 @@ from ...layout.algebra.integers import ScaledBasis
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.unknown import divisor
 from ...layout.tma.tensor_map import SHARED_ALIGNMENT
-from ..kernel import kernel_around
+from ..kernel import kernel_of
 from .assembly import AnyTensor
 from .coord_type import CoordTensorType
 from .copy_rules import split_atom_mode
@@ -131,7 +131,7 @@ def _swizzle(layout: LayoutLike) -> Swizzle | None:
 
 def cluster_around(op: Operation) -> int | None:
     """How many blocks a cluster of the kernel has that an operation is in; None where the launch says it."""
-    kernel = kernel_around(op)
+    kernel = kernel_of(op)
     return None if kernel is None or kernel.cluster_size is None else prod(kernel.cluster_size)
 
 

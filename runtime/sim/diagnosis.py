@@ -3,24 +3,21 @@
 are known forgiven, until it ends without another.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...base.errors import Code
-from ..arrays.storage import element_indices
 from ..engine import Argument, LaunchConfig, RunResult, TensorArgument
 from .coverage import uncovered
-from .faults import SimulationError, Site
+from .faults import SimulationError, Site, site_of
 from .lateness import late_write, sightings_of
 from .memory.journal import Journal, Sighting
 from .memory.refusals import ATOMIC, BLOCK_BARRIER, PAIR, WARP_SYNC
 from .numbers import FAULTS
 from .sim_engine import SimEngine, SimProgram
+from .unwritten import COVER, Elements, Stores, least_store
 
 MOST = 20
 """The most faults of one launch that are looked for."""
@@ -48,6 +45,8 @@ class Finding:
     note: str = ""
     is_remark: bool = False
     """Whether it is no fault, and yet worth to be said."""
+    parameter: str = ""
+    """The parameter of the kernel that it concerns, if `site` is the kernel."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ def diagnose(launch: Launch, most: int = MOST) -> Diagnosis:
             forgiven |= {(fault.code, fault.origin)}
         else:
             findings = [_widened(finding, journal) for finding in findings]
-            left = [] if findings else _left(arguments, journal)
+            left = [] if findings else list(_left(launch, arguments, journal))
             remarks = [
                 Finding(Code.SIM_RACE, text, site=site, is_remark=True) for site, text in journal.remarks.items()
             ]
@@ -203,31 +202,20 @@ def _thread(sighting: Sighting) -> str:
     return f"({x},{y},{z}) of block ({i},{j},{k})"
 
 
-def _left(arguments: Mapping[str, Argument], journal: Journal) -> list[Finding]:
-    """The arguments that had no values before the launch, and have elements without one after it."""
-    findings: list[Finding] = []
+def _left(launch: Launch, arguments: Mapping[str, Argument], journal: Journal) -> Iterator[Finding]:
+    """The arguments that had no values before the launch, and have elements without one after it, each with the store
+    that writes the fewest.
+    """
+    kernel = launch.program.find()
     for name, argument in arguments.items():
-        if isinstance(argument, TensorArgument) and not argument.initialised:
-            missing = _missing(argument, journal.unwritten(argument.storage))
-            if missing is not None:
-                findings.append(Finding(Code.SIM_UNWRITTEN, f"argument {name}: {missing}", _COVER))
-    return findings
-
-
-_COVER = "let the grid and the threads cover the whole tensor, or give the argument values that may stay"
-
-
-def _missing(argument: TensorArgument, unwritten: NDArray[np.bool_]) -> str | None:
-    """Which elements of a tensor are unwritten, in words."""
-    elements: Any = unwritten.reshape(-1, argument.storage.itemsize).any(axis=1)
-    if argument.layout is not None:
-        indices = element_indices(argument.layout)
-        if int(indices.max()) < elements.size:
-            elements = elements[indices]
-    if not elements.any():
-        return None
-    first = ", ".join(map(str, np.argwhere(elements)[0].tolist()))
-    count = int(elements.sum())
-    if count == elements.size:
-        return f"the launch writes none of its {elements.size} elements"
-    return f"the launch leaves {count} of {elements.size} elements unwritten, the first of them at ({first})"
+        if not isinstance(argument, TensorArgument) or argument.initialised:
+            continue
+        elements = Elements(argument)
+        missing = elements.missing(journal)
+        if missing is None:
+            continue
+        stores = Stores(start=journal.place(argument.storage), size=argument.storage.nbytes)
+        launch.run(frozenset(), stores)
+        site, role = least_store(kernel, name, elements, stores) or (None, "")
+        text = f"argument {name}: {missing}"
+        yield Finding(Code.SIM_UNWRITTEN, text, COVER, site_of(kernel), site, role, parameter=name)

@@ -11,6 +11,7 @@ from tilefold.base.errors import TilefoldError
 from tests.cli.kernels import write
 from tilefold import cute
 from tilefold.cli import main
+from tilefold.cute.nvgpu import cpasync
 
 Capture = pytest.CaptureFixture[str]
 
@@ -117,13 +118,22 @@ FAULTS = [
         "%a = tile.load %A(%t)\n%b = arith.cmpi ult, %t, %c1 : index\nscf.if %b {\n  tile.store %a, %B(%t)\n}",
         "%a = tile.load %A(%t)\ntile.store %a, %B(%t)",
         None,
-        ["E3230", "argument B: the launch leaves 63 of 64 elements unwritten, the first of them at (1)"],
+        ["k.cute:4:26: error[E3230]: argument B: the launch leaves 63 of 64 elements unwritten",
+         "k.cute:11:7: note: this store writes 1 of its elements"],
         id="an output that is written in part",
     ),
     pytest.param(
         "%a = tile.load %A(%t)", "%a = tile.load %A(%t)\ntile.store %a, %B(%t)", None,
-        ["E3230", "argument B: the launch writes none of its 64 elements"],
+        ["k.cute:4:26: error[E3230]: argument B: the launch writes none of its 64 elements"],
         id="an output that is not written",
+    ),
+    pytest.param(
+        "%a = tile.load %A(%t)\n%b = arith.cmpi eq, %t, %c1 : index\nscf.if %b {\n  tile.store %a, %B(%t)\n}\n"
+        "%n = arith.cmpi ugt, %t, %c63 : index\nscf.if %n {\n  tile.store %a, %B(%t)\n}",
+        "%a = tile.load %A(%t)\ntile.store %a, %B(%t)",
+        None,
+        ["E3230", "k.cute:15:7: note: no thread executes this store to it"],
+        id="a store under a condition that never holds",
     ),
 ]  # fmt: skip
 
@@ -241,7 +251,14 @@ def test_calls_in_python_are_checked() -> None:
     assert turned(a, b, True).check(grid=1, block=64, outputs=[]).passed
     for named in ({}, {"outputs": ["b"]}):
         report = turned(a, b, True).check(grid=1, block=64, **named)
-        assert "argument b: the launch leaves 4 of 64 elements unwritten, the first of them at (60)" in str(report)
+        message = "argument b: the launch leaves 4 of 64 elements unwritten, the first of them at (60)"
+        fault = report.faults[0]
+        assert fault.message == message
+        assert fault.place is not None
+        assert fault.place.text[fault.place.column - 1 :].startswith("b: cute.Tensor")
+        assert fault.other is not None
+        assert fault.other.text.strip() == "b[t] = s[63 - t]"
+        assert fault.role == "this store writes 60 of its elements"
     assert turned(a, a, True).check(grid=1, block=64).passed, "an argument that is read keeps its values"
     with pytest.raises(TilefoldError, match="outputs: 'c' is no tensor of the call"):
         turned(a, b, True).check(grid=1, block=64, outputs=["c"])
@@ -257,3 +274,40 @@ def test_an_element_of_a_fragment_is_named_at_every_stage(
     path.write_text(kernel(body + "%v = tile.load %r(1, 3)\ntile.store %v, %B(%t)\n"))
     assert check(str(path), "--stage", stage) == 1
     assert "reads element (1,3) of fragment %r (32 bytes), which is unwritten" in capsys.readouterr().out
+
+
+@cute.kernel
+def boxes(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    """c = a and b = a by tensor copies, c by a reduction; a box for each block."""
+    block, _, _ = cute.arch.block_idx()
+    layout = cute.make_layout((8, 32), stride=(32, 1))
+    load, from_a = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), a, layout, (8, 32))
+    store, to_b = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), b, layout, (8, 32))
+    add, to_c = cpasync.make_tiled_tma_atom(cpasync.CopyReduceBulkTensorTileS2GOp(), c, layout, (8, 32))
+    s = cute.group_modes(cute.make_smem_tensor(layout, cute.Float32, 1024), 0, 2)
+    full = cute.make_smem_tensor((1,), cute.Int64, 8).ptr(0)
+    tiles = [cute.group_modes(cute.local_tile(x, (8, 32), (block, 0)), 0, 2) for x in (from_a, to_b, to_c)]
+    parts = [
+        cpasync.tma_partition(x, 0, cute.make_layout(1), s, g) for x, g in zip((load, store, add), tiles, strict=True)
+    ]
+    if cute.arch.thread_idx()[0] == 0:
+        cute.arch.mbarrier_init(full, 1)
+        cute.arch.mbarrier_init_fence()
+        cute.arch.mbarrier_arrive_and_expect_tx(full, 1024)
+        cute.copy(load, parts[0][1], parts[0][0], tma_bar_ptr=full)
+        cute.arch.mbarrier_wait(full, 0)
+        cute.copy(store, *parts[1])
+        cute.copy(add, *parts[2])
+        cute.arch.cp_async_bulk_commit_group()
+        cute.arch.cp_async_bulk_wait_group(0)
+
+
+def test_outputs_that_tensor_copies_store_are_found() -> None:
+    a = np.ones((16, 32), np.float32)
+    call = boxes(a, np.zeros_like(a), np.zeros_like(a))
+    assert call.check(grid=2, block=32).passed, "a reduction reads what it changes"
+    faults = {fault.code.id: fault for fault in call.check(grid=1, block=32).faults}
+    left = faults["E3230"]
+    assert left.message == "argument b: the launch leaves 256 of 512 elements unwritten, the first of them at (8, 0)"
+    assert left.other is not None
+    assert left.other.text.strip() == "cute.copy(store, *parts[1])"

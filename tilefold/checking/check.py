@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks launches: runs them on the simulator at several stages, and gathers all their faults."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -60,6 +61,8 @@ def told(label: str, stage: str, finding: Finding, source: Source) -> Fault:
     """A finding of a launch in a report, in the words and with the lines of the source."""
     message, hint = source.spelled(finding.message), source.spelled(finding.hint)
     place, other = _place(finding.site, source), _place(finding.other, source)
+    if place is not None and finding.parameter:
+        place = _declared(place, finding.parameter, source)
     return Fault(
         label, (stage,), finding.code, message, hint, place, other, finding.role, finding.note, finding.is_remark
     )
@@ -69,3 +72,23 @@ def _place(site: Site | None, source: Source) -> Place | None:
     if site is None or not site.file:
         return None
     return Place(site.file, site.line, site.column, text=source.line_of(site.file, site.line))
+
+
+_BEGIN = re.compile(r"(\bdef\s+|@)\w+\s*\(")
+"""The name of a kernel and what opens its parameters, in Python and in the IR."""
+_MOST_LINES = 100
+
+
+def _declared(kernel: Place, parameter: str, source: Source) -> Place:
+    """The place of a parameter's name in the declaration of a kernel, or of the kernel where its name is not there."""
+    name = re.compile(rf"(?<!\w)%?{re.escape(parameter)}(?!\w)")
+    begin: re.Match[str] | None = None
+    for line in range(kernel.line, kernel.line + _MOST_LINES):
+        text = source.line_of(kernel.file, line)
+        at = 0
+        if begin is None:
+            begin = _BEGIN.search(text)
+            at = len(text) if begin is None else begin.end()
+        if found := name.search(text, at):
+            return Place(kernel.file, line, found.start() + 1, found.end() + 1, text)
+    return kernel

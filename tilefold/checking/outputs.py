@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The outputs of a kernel, as far as its text tells: arguments that it writes and never reads."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
@@ -11,39 +11,50 @@ from tilefold.dialects.ptx import EntryOp
 from tilefold.passes.analysis.effects import is_side_effect_free
 from tilefold.runtime.sim.memory.provenance import root
 
-_STORES = (ptx.StoreOp, ptx.BulkStoreOp)
+_STORES = (ptx.StoreOp, ptx.BulkStoreOp, ptx.TensorStoreOp)
+_HANDING_ON = (ptx.PtrAddOp, ptx.PrefetchTensorMapOp, ptx.TensorPrefetchOp, scf.YieldOp, scf.ForOp, scf.IfOp)
+"""Operations on pointers and tensor maps that access no tensor."""
+_OF_LANES = (ptx.ShflSyncOp, ptx.VoteSyncOp, ptx.ReduxSyncOp, ptx.ElectSyncOp, ptx.ActivemaskOp)
+"""Operations that compute of what the lanes of a warp have, and yet may not be moved as others without effects."""
 
 
 def outputs_of(kernel: EntryOp) -> frozenset[str]:
     """The names of the tensors that a kernel at stage `instr` writes at places and under conditions that depend on no
     memory, and that nothing in it reads: each of their elements is to be written. A scatter, or what is written where
-    data say so, may leave elements as they were.
+    data say so, may leave elements as they were; atomic operations and reductions read what they change.
     """
     names = {parameter.arguments[0]: parameter.name for parameter in kernel.parameters()}
+    tensors = {name: argument for argument, name in names.items()}
+    maps: dict[SSAValue, SSAValue] = {
+        kernel.body.block.args[index]: tensors[recipe.tensor] for index, recipe in kernel.maps.items()
+    }
     written: set[SSAValue] = set()
-    others = {names.get(argument) for argument in _of_maps(kernel)}
+    others: set[str] = set()
     for op in kernel.walk():
-        pointers = [value for value in op.operands if value.type == ptx.GLOBAL]
-        if not pointers or isinstance(op, ptx.PtrAddOp | scf.YieldOp | scf.ForOp | scf.IfOp):
+        if isinstance(op, _HANDING_ON):
             continue
-        origin = root(op, "global")
-        if origin is None or origin not in names:
-            return frozenset()
-        if isinstance(op, _STORES) and not _depends_on_memory(_deciding(op)):
-            written.add(origin)
-        else:
-            others.add(names[origin])
+        for origin in _accessed(op, maps):
+            if origin is None or origin not in names:
+                return frozenset()
+            if isinstance(op, _STORES) and not _depends_on_memory(_deciding(op)):
+                written.add(origin)
+            else:
+                others.add(names[origin])
     return frozenset(names[origin] for origin in written) - others
 
 
-def _of_maps(kernel: EntryOp) -> Iterator[SSAValue]:
-    """The tensors that tensor maps are made of."""
-    by_name = {parameter.name: parameter.arguments[0] for parameter in kernel.parameters()}
-    return (by_name[recipe.tensor] for recipe in kernel.maps.values() if recipe.tensor in by_name)
+def _accessed(op: Operation, maps: Mapping[SSAValue, SSAValue]) -> Iterator[SSAValue | None]:
+    """The tensors that an operation accesses by a pointer or by one of the kernel's tensor maps; None for unknown
+    ones.
+    """
+    if any(value.type == ptx.GLOBAL for value in op.operands):
+        yield root(op, "global")
+    yield from (maps.get(value) for value in op.operands if value.type == ptx.MAP)
 
 
 def _deciding(op: Operation) -> Iterator[SSAValue]:
-    """The pointer of a store, and the conditions and bounds of the loops and branches around it."""
+    """The pointer or coordinates of a store, and the conditions and bounds of the loops and branches around it."""
+    yield from op.coords if isinstance(op, ptx.TensorStoreOp) else ()
     yield from (value for value in op.operands if value.type == ptx.GLOBAL)
     parent = op.parent_op()
     while parent is not None and not isinstance(parent, EntryOp):
@@ -71,7 +82,7 @@ def _depends_on_memory(values: Iterable[SSAValue]) -> bool:
             open += [*parent.operands, *_handed_on(parent)]
         elif owner.regions:
             open += [*owner.operands, *_handed_on(owner)]
-        elif not is_side_effect_free(owner):
+        elif not (is_side_effect_free(owner) or isinstance(owner, _OF_LANES)):
             return True
         else:
             open += owner.operands

@@ -87,8 +87,7 @@ class Journal:
             if isinstance(place, str):
                 self._space, self._offset = place, byte
             else:
-                start = next(offset for placed, offset in places if placed is place)
-                self._space, self._offset = "global", start + byte
+                self._space, self._offset = "global", self.place(place) + byte
 
     def see(self, space: str, warp: "Warp", site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
         """Sees that the active lanes access one row of `width` bytes each, now or by an operation that they start."""
@@ -117,8 +116,12 @@ class Journal:
     def unwritten(self, storage: NDArray[Any]) -> NDArray[np.bool_]:
         """Which bytes of an argument's storage have no value after the launch."""
         assert self._arena is not None, "the launch has begun"
-        start = next(offset for placed, offset in self._places if placed is storage)
+        start = self.place(storage)
         return self._arena.state[1][start : start + storage.nbytes, 0] != READY
+
+    def place(self, storage: NDArray[Any]) -> int:
+        """The offset of an argument's storage in global memory."""
+        return next(offset for placed, offset in self._places if placed is storage)
 
     def history(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """The offsets of all bytes that were written, in ascending order, and their values, of each byte in the order
