@@ -73,17 +73,15 @@ class _Header:
             w.bind(value, name)
             self._phis.append((w.reserve(), f"{name} = phi {w.type(value)} [ {start}, %{before} ], "))
 
-    def close(self, values: Sequence[str], metadata: str) -> None:
-        """Branches back, handing on the values of the next iteration."""
+    def close(self, values: Sequence[str], unroll: int | None) -> None:
+        """Branches back, handing on the values of the next iteration. A loop with a hint is unrolled as `unroll` says;
+        LLVM leaves all others as they are (see `nvptx`), and the assembler decides.
+        """
         w = self._writer
         for (slot, text), value in zip(self._phis, values, strict=True):
             w.fill(slot, f"{text}[ {value}, %{w.label} ]")
-        w.emit(f"br label %{self._label}, !llvm.loop {metadata}")
-
-
-def _loop_metadata(w: FunctionWriter, op: Operation) -> str:
-    """Marked loops are unrolled as they say, all others stay loops, so that the kernel's text decides."""
-    return w.module.loop(unroll_count(op))
+        hint = "" if unroll is None else f", !llvm.loop {w.module.loop(unroll)}"
+        w.emit(f"br label %{self._label}{hint}")
 
 
 def _for(w: FunctionWriter, op: scf.ForOp) -> None:
@@ -98,7 +96,7 @@ def _for(w: FunctionWriter, op: scf.ForOp) -> None:
     w.write_block(block)
     values = _yielded(w, block, op, len(op.iter_args))
     following = w.temp(f"add {w.typed(counter)}, {w.ref(op.step)}")
-    header.close([following, *values], _loop_metadata(w, op))
+    header.close([following, *values], unroll_count(op))
     w.start_block(end)
     for result, carried in zip(op.res, block.args[1:], strict=True):
         w.bind(result, w.ref(carried))
@@ -125,7 +123,7 @@ def _while(w: FunctionWriter, op: scf.WhileOp) -> None:
         w.bind(argument, text)
         w.bind(result, text)
     w.write_block(after)
-    header.close(_yielded(w, after, op, len(op.arguments)), _loop_metadata(w, op))
+    header.close(_yielded(w, after, op, len(op.arguments)), None)
     w.start_block(end)
 
 

@@ -48,7 +48,7 @@ class ModuleWriter:
         self.functions: list[str] = []
         self.metadata: list[str] = []
         self.lines = LineInfo(self.add_metadata) if lineinfo else None
-        self._hints: dict[int | None, str] = {}
+        self._hints: dict[int, str] = {}
         self._strings = 0
 
     def add_metadata(self, text: str) -> str:
@@ -57,10 +57,12 @@ class ModuleWriter:
         self.metadata.append(f"{name} = {text}")
         return name
 
-    def loop(self, unroll: int | None) -> str:
-        """Adds the identity of a loop, whose iterations LLVM joins in groups of this size: 0 for all, None for 1."""
+    def loop(self, unroll: int) -> str:
+        """Adds the identity of a loop, whose iterations LLVM joins in groups of this size, 0 for all. Groups of 1 tell
+        the assembler, too, that the loop must stay as it is.
+        """
         if unroll not in self._hints:
-            hint = 'disable"' if unroll is None else f'count", i32 {unroll}' if unroll else 'full"'
+            hint = {0: 'full"', 1: 'disable"'}.get(unroll, f'count", i32 {unroll}')
             self._hints[unroll] = self.add_metadata(f'!{{!"llvm.loop.unroll.{hint}}}')
         return self.add_metadata(f"distinct !{{!{len(self.metadata)}, {self._hints[unroll]}}}")
 

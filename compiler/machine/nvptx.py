@@ -99,6 +99,7 @@ def optimise(llvm_ir: str, target: Target) -> Any:
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
     tuning.loop_vectorization = False
     tuning.loop_interleaving = False
+    tuning.loop_unrolling = False  # but as a loop's hint asks
     builder = llvm.create_pass_builder(machine, tuning)
     builder.getModulePassManager().run(module, builder)
     return module

@@ -157,4 +157,6 @@ def _unrolling(loop: scf.ForOp) -> str:
     known = "" if trips is None else f": {len(trips)} iteration{'s' if len(trips) != 1 else ''}"
     if count is None:
         return f"stays a loop{known}"
+    if count == 1:
+        return f"stays a loop, in machine code too{known}"
     return f"unrolled, {count} iterations at a time{known}" if count else f"unrolled completely{known}"

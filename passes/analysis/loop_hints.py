@@ -18,7 +18,7 @@ MAX_COPIES = 1 << 14
 
 
 def unroll_count(loop: Operation) -> int | None:
-    """How many iterations a loop is to do in one: 0 for all of them, None where it has no hint."""
+    """How many iterations a loop is to do in one: 0 for all, None where it has no hint and the assembler decides."""
     hint = loop.attributes.get(UNROLL)
     if isinstance(hint, IntegerAttr):
         return cast("IntegerAttr", hint).value.data
@@ -70,8 +70,8 @@ def find_malformed_hint(op: Operation) -> str | None:
         return "only scf.for can be unrolled"
     if isinstance(hint, UnitAttr):
         return None
-    if not isinstance(hint, IntegerAttr) or not 2 <= cast("IntegerAttr", hint).value.data <= MAX_UNROLL:
-        return f"{{unroll}} unrolls completely, {{unroll = 4 : i64}} by a number from 2 to {MAX_UNROLL}"
+    if not isinstance(hint, IntegerAttr) or not 1 <= cast("IntegerAttr", hint).value.data <= MAX_UNROLL:
+        return f"{{unroll}} unrolls completely, {{unroll = 4 : i64}} by a number from 1 to {MAX_UNROLL}"
     return None
 
 

@@ -83,6 +83,8 @@ def test_decisions_are_explained_at_their_lines() -> None:
         (21, "st.global.v4.b32", halves),
     ]
     assert (12, "st.shared.v4.b32", free.replace("8 wave", "32 wave")) in _said(KERNEL)
+    kept = KERNEL.replace("{unroll = 2 : i64}", "{unroll = 1 : i64}")
+    assert (14, "scf.for", "stays a loop, in machine code too: 8 iterations") in _said(kept)
 
 
 def test_what_kept_a_copy_from_being_wider_is_said() -> None:

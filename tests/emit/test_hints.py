@@ -27,22 +27,27 @@ def _loop(count: str, hint: str) -> str:
     return kernel(BODY.replace("COUNT", count).replace("HINT", hint), ARGS)
 
 
-@pytest.mark.parametrize(("count", "hint", "loads", "loops"), [
-    ("%count", "", 1, True),
-    ("%count", "{unroll}", 64, False),
-    ("%count", "{unroll = 4 : i64}", 4, True),
-    ("%n", "{unroll = 4 : i64}", 5, True),  # four at a time, and the rest one by one
+@pytest.mark.parametrize(("count", "hint", "loads", "loops", "stays"), [
+    ("%count", "", 1, True, False),
+    ("%n", "", 1, True, False),
+    ("%count", "{unroll = 1 : i64}", 1, True, True),
+    ("%n", "{unroll = 1 : i64}", 1, True, True),
+    ("%count", "{unroll}", 64, False, False),
+    ("%count", "{unroll = 4 : i64}", 4, True, True),
+    ("%n", "{unroll = 4 : i64}", 5, True, True),  # four at a time, and the rest one by one
 ])  # fmt: skip
-def test_a_loop_is_unrolled_as_it_says(count: str, hint: str, loads: int, loops: bool) -> None:
+def test_a_loop_is_unrolled_as_it_says(count: str, hint: str, loads: int, loops: bool, stays: bool) -> None:
+    """A loop without a hint is one in the PTX, but the assembler may unroll it; one with a number must stay."""
     ptx = ptx_of(_loop(count, hint))
     assert ptx.count("ld.global.v4") == loads
     assert ("bra" in ptx) == loops
+    assert ('.pragma "nounroll"' in ptx) == stays
 
 
 @pytest.mark.parametrize(("count", "hint", "said"), [
     ("%n", "{unroll}", "its number of iterations is known only at run time"),
-    ("%count", "{unroll = 1 : i64}", "from 2 to 1024"),
-    ("%count", '{unroll = "all"}', "from 2 to 1024"),
+    ("%count", "{unroll = 0 : i64}", "from 1 to 1024"),
+    ("%count", '{unroll = "all"}', "from 1 to 1024"),
 ])  # fmt: skip
 def test_a_hint_that_cannot_be_followed_is_refused(count: str, hint: str, said: str) -> None:
     with pytest.raises(ProgramError, match=said) as caught:

@@ -178,6 +178,9 @@ def test_loops_are_unrolled_only_where_they_are_marked() -> None:
           scf.for %j = %z to %n step %one : i32 {
             ptx.bar.sync 0
           } {unroll}
+          scf.for %j = %z to %n step %one : i32 {
+            ptx.bar.sync 1
+          } {unroll = 1 : i64}
         }
         """,
         "%n: i32",
@@ -185,12 +188,13 @@ def test_loops_are_unrolled_only_where_they_are_marked() -> None:
     check(
         llvm_of(text),
         """
-        CHECK: br label %for{{[0-9]+}}, !llvm.loop [[INNER:![0-9]+]]
-        CHECK: br label %for{{[0-9]+}}, !llvm.loop [[OUTER:![0-9]+]]
+        CHECK: br label %for{{[0-9]+}}, !llvm.loop [[FIRST:![0-9]+]]
+        CHECK: br label %for{{[0-9]+}}, !llvm.loop [[SECOND:![0-9]+]]
+        CHECK: br label %for{{[0-9]+$}}
         CHECK: [[FULL:![0-9]+]] = !{!"llvm.loop.unroll.full"}
-        CHECK: [[INNER]] = distinct !{[[INNER]], [[FULL]]}
+        CHECK: [[FIRST]] = distinct !{[[FIRST]], [[FULL]]}
         CHECK: [[NONE:![0-9]+]] = !{!"llvm.loop.unroll.disable"}
-        CHECK: [[OUTER]] = distinct !{[[OUTER]], [[NONE]]}
+        CHECK: [[SECOND]] = distinct !{[[SECOND]], [[NONE]]}
         """,
     )
 

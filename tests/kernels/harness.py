@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The kernels of the examples in tests: compiled once, and run on the simulator at any stage."""
 
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -82,9 +83,11 @@ def kernel_ptx(path: Path, kernel: str) -> str:
     return text[start : text.index("\n}", start)]
 
 
-def has_loop(text: str) -> bool:
-    """Whether a kernel's PTX has a loop: one that the program does not mark to be unrolled."""
-    return '"nounroll"' in text
+def loops(text: str) -> list[str]:
+    """The lines between each branch back in a kernel's PTX and its label, those of a loop, in order."""
+    labels = {match[1]: match.start() for match in re.finditer(r"^(\$\w+):", text, re.MULTILINE)}
+    branches = re.finditer(r"\bbra(?:\.uni)?\s+(\$\w+)", text)
+    return [text[labels[match[1]] : match.end()] for match in branches if labels[match[1]] < match.start()]
 
 
 ALL_LAUNCHES = [(path, number) for path in EXAMPLES for number in range(len(launches(path)))]

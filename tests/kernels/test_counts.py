@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernels.harness import ALL_LAUNCHES, LAUNCH_IDS, has_loop, kernel_ptx, launches, ptx_counts, simulated, small
+from tests.kernels.harness import ALL_LAUNCHES, LAUNCH_IDS, kernel_ptx, launches, loops, ptx_counts, simulated, small
 
 _BRANCH = re.compile(r"^\s+(?:@|bra)", re.MULTILINE)
 _COUNTED = re.compile(
@@ -43,7 +43,7 @@ def test_counts_equal_those_of_the_ptx(path: Path, number: int) -> None:
         assert {name: count.threads for name, count in executed.items()} == {
             name: count * threads for name, count in standing.items()
         }
-    elif has_loop(kernel_ptx(path, kernel_of(path, number))):
+    elif loops(kernel_ptx(path, kernel_of(path, number))):
         assert all(executed[name].threads > 0 for name in standing)
     else:
         assert all(0 < executed[name].threads <= count * threads for name, count in standing.items())

@@ -12,8 +12,9 @@ from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.params import expand
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.passes.analysis.local_memory import local_fragments
+from tilefold.passes.analysis.loop_hints import stays_a_loop
 
-from tests.kernels.harness import EXAMPLES, example, has_loop, kernel_ptx, program, ptx, ptx_counts
+from tests.kernels.harness import EXAMPLES, example, kernel_ptx, loops, program, ptx, ptx_counts, target_of
 from tilefold.lowering import load
 
 FOUR_WAYS = ("index_arithmetic", "layout_algebra", "tv_composition", "tiled_copy")
@@ -69,16 +70,12 @@ def test_ldmatrix_moves_four_matrices() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_fragments_are_registers_and_loops_are_unrolled(path: Path) -> None:
-    text = ptx(path)
-    entries = text[text.index(".entry") :]
     for kernel, counts in ptx_counts(path).items():
         if "call.vprintf" not in counts:  # printf takes its arguments on the stack
             assert ".local" not in kernel_ptx(path, kernel), kernel
-    if has_loop(entries):
-        return
-    labels = {label: entries.index(f"{label}:") for label in re.findall(r"bra\s+(\$\w+)", entries)}
-    for match in re.finditer(r"bra\s+(\$\w+)", entries):
-        assert labels[match[1]] > match.start(), "a backward branch is a loop"
+    for entry in program(path).entries(target_of(path)):
+        if not any(map(stays_a_loop, entry.walk())):
+            assert not loops(kernel_ptx(path, entry.sym_name.data)), entry.sym_name.data
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -18,7 +18,7 @@ from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
-from tests.kernels.harness import STAGES, program_of, simulate
+from tests.kernels.harness import STAGES, loops, program_of, simulate
 from tilefold.running.launches import Changes, read_launches
 
 _COPY = """\
@@ -151,8 +151,7 @@ gpu.module @m {
 
 def test_the_addresses_of_a_loop_are_pointers_that_grow() -> None:
     ptx = program_of(_LOOP).ptx(Target("sm_80"))
-    body = ptx[ptx.index("nounroll") :]
-    body = body[: body.index("bra")]
+    (body,) = loops(ptx)
     words = [line.split()[0] for line in body.splitlines()[1:] if line.strip()]
     assert words.count("cp.async.cg.shared.global") == 4
     assert words.count("add.s64") == 4

@@ -461,6 +461,20 @@ def test_a_static_range_is_a_loop_and_range_constexpr_is_unrolled() -> None:
     assert kernel.ir("cute").count("scf.for") == 2
 
 
+def test_only_a_loop_that_asks_for_it_is_kept_from_being_unrolled() -> None:
+    @cute.kernel
+    def kernel(out: cute.Tensor, n: cute.Int32, unroll: cute.Constexpr[int | None]):
+        for i in cute.range(n, unroll=unroll):
+            out[i] = i
+
+    for unroll, stores, pragmas in ((None, 1, 0), (1, 1, 1), (4, 5, 2)):  # the rest of 4 is a loop, too
+        out = np.zeros(8, np.int32)
+        kernel(out, 7, unroll).launch(grid=1, block=1, device="sim")
+        assert out.tolist() == [*range(7), 0]
+        ptx = kernel.ptx("sm_80")
+        assert (ptx.count("st.global"), ptx.count('.pragma "nounroll"')) == (stores, pragmas)
+
+
 def test_range_constexpr_refuses_values() -> None:
     @cute.kernel
     def kernel(out: cute.Tensor, n: cute.Int32):

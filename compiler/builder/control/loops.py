@@ -56,7 +56,7 @@ def counted_loop(range: Range, body: Callable[[Any], object], variables: Sequenc
     op = scf.ForOp(lower, upper, step, carried.starts(), Region(block))
     if range.unroll == 0 or (range.unroll is None and range.is_static and _indexes_fragments(block)):
         op.attributes[UNROLL] = UnitAttr()
-    elif range.unroll is not None and range.unroll > 1:
+    elif range.unroll is not None:
         op.attributes[UNROLL] = IntegerAttr(range.unroll, i64)
     builder.insert(op)
     for argument, result, name in zip(block.args[1:], op.res, carried.names, strict=True):
