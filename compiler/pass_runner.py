@@ -13,10 +13,12 @@ from xdsl.utils.arg_spec import parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException
 
 from ..base.errors import Code, TilefoldError
+from ..passes.registry import concerns
 from .frontend.diagnostics import Diagnostic, ProgramError, Severity, place_of
 from .frontend.program import parse_program, print_program
 from .frontend.source import Source
 from .frontend.verify import verify_program
+from .pipeline import PASSES
 
 
 class Observer(Protocol):
@@ -125,11 +127,34 @@ def run_passes_quickly(
             applied.apply(context, module)
         verify_program(module, source)
     except Exception:
-        again = parse_program(source, context)
-        for applied in done:
-            applied.apply(context, again)
-        run_passes(context, again, passes, source=source, done=done)
+        _run_again(context, passes, done, source)
         raise
+
+
+def run_pipeline(
+    context: Context, module: ModuleOp, pipeline: Sequence[str], *, source: Source, done: Sequence[str] = ()
+) -> None:
+    """Like `run_passes_quickly`, of passes of the pipeline as `pipeline_to` has them. A pass that handles no operation
+    of the module is not even loaded.
+    """
+    try:
+        for text in pipeline:
+            if concerns(text.partition("{")[0], module):
+                for applied in parse_passes(text, PASSES):
+                    applied.apply(context, module)
+        verify_program(module, source)
+    except Exception:
+        passes, before = (parse_passes(",".join(texts), PASSES) for texts in (pipeline, done))
+        _run_again(context, passes, before, source)
+        raise
+
+
+def _run_again(context: Context, passes: Sequence[ModulePass], done: Sequence[ModulePass], source: Source) -> None:
+    """Runs passes by `run_passes` on the program as it is after those that are `done`."""
+    module = parse_program(source, context)
+    for applied in done:
+        applied.apply(context, module)
+    run_passes(context, module, passes, source=source, done=done)
 
 
 def _given(context: Context, source: Source, passes: Sequence[ModulePass]) -> str:

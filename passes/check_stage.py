@@ -62,31 +62,34 @@ class CheckStagePass(ModulePass):
             raise TilefoldError(
                 Code.PASS_PIPELINE, f"there is no stage '{self.stage[:40]}'", f"stages: {', '.join(LEGAL_TILE_OPS)}"
             )
-        legal = LEGAL_TILE_OPS[self.stage]
-        for inner in op.walk():
-            if (reason := _refusal(inner, self.stage, legal)) is not None:
-                raise LoweringError(
-                    Code.STAGE_CONTRACT, f"{inner.name} is not legal at stage '{self.stage}': {reason}", inner
-                )
-            if (reason := find_malformed_hint(inner)) is not None:
-                raise LoweringError(Code.LOOP_HINT, f"the attribute 'unroll' of {inner.name}: {reason}", inner)
-            if self.stage == "instr" and cannot_unroll(inner):
-                raise LoweringError(
-                    Code.LOOP_HINT,
-                    "the loop cannot be unrolled completely: its number of iterations is known only at run time",
-                    inner,
-                    "give it constant bounds, or unroll it in part: {unroll = 4 : i64}",
-                )
-            if self.stage == "instr" and isinstance(inner, scf.ForOp) and (copies := body_copies(inner)) > MAX_COPIES:
-                raise LoweringError(
-                    Code.LOOP_HINT,
-                    f"unrolling would make {copies} copies of the loop's body; at most {MAX_COPIES} are possible",
-                    inner,
-                    "unroll it in part, {unroll = 4 : i64}, or move work to an outer loop or to other threads",
-                )
+        if (refusal := _refusal(op, self.stage)) is not None:
+            raise LoweringError(*refusal)
 
 
-def _refusal(op: Operation, stage: str, legal: frozenset[str] | None) -> str | None:
+def fulfils(module: ModuleOp, stage: str) -> bool:
+    """Whether a module fulfils the contract of a stage."""
+    return _refusal(module, stage) is None
+
+
+def _refusal(module: ModuleOp, stage: str) -> tuple[Code, str, Operation, str] | None:
+    """The arguments of the error for the first operation that a stage does not allow; None without one."""
+    legal = LEGAL_TILE_OPS[stage]
+    for op in module.walk():
+        if (reason := _reason(op, stage, legal)) is not None:
+            return Code.STAGE_CONTRACT, f"{op.name} is not legal at stage '{stage}': {reason}", op, ""
+        if (reason := find_malformed_hint(op)) is not None:
+            return Code.LOOP_HINT, f"the attribute 'unroll' of {op.name}: {reason}", op, ""
+        if stage == "instr" and cannot_unroll(op):
+            message = "the loop cannot be unrolled completely: its number of iterations is known only at run time"
+            return Code.LOOP_HINT, message, op, "give it constant bounds, or unroll it in part: {unroll = 4 : i64}"
+        if stage == "instr" and isinstance(op, scf.ForOp) and (copies := body_copies(op)) > MAX_COPIES:
+            message = f"unrolling would make {copies} copies of the loop's body; at most {MAX_COPIES} are possible"
+            hint = "unroll it in part, {unroll = 4 : i64}, or move work to an outer loop or to other threads"
+            return Code.LOOP_HINT, message, op, hint
+    return None
+
+
+def _reason(op: Operation, stage: str, legal: frozenset[str] | None) -> str | None:
     """Why an operation is not legal; None if it is."""
     dialect = op.name.split(".", 1)[0]
     if dialect == "tile":

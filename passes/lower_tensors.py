@@ -2,6 +2,8 @@
 """`lower-tensors`: stage `atoms` to stage `index`."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -11,6 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ..base.errors import Code
+from ..dialects.cute.values import unknowns
 from ..dialects.parameters import scalar_names
 from ..dialects.ptx import (
     CvtaTensorMapOp,
@@ -25,7 +28,6 @@ from ..dialects.ptx import (
     StoreOp,
 )
 from ..dialects.ptx.tensor_map import CopyTensorMapOp as PtxCopyTensorMapOp
-from ..dialects.scalars import unknowns
 from ..dialects.tile import (
     AliasOp,
     AllocOp,
@@ -62,11 +64,11 @@ from .analysis.ranges import Ranges, set_range
 from .errors import LoweringError
 from .writing.addresses import BYTE, Address, Addresses, place_of, start_offset
 from .writing.emitter import INDEX_ARITHMETIC, Emitter, erase_unused, int_type
-from .writing.mma_call import lower_mma_call
-from .writing.prints import load_element, lower_print, lower_print_tensor
 from .writing.remarks import remark
-from .writing.tensor_maps import TensorMaps, update_tensor_map
-from .writing.wgmma_call import WarpgroupCalls
+
+if TYPE_CHECKING:
+    from .writing.tensor_maps import TensorMaps
+    from .writing.wgmma_call import WarpgroupCalls
 
 
 @dataclass(frozen=True)
@@ -108,10 +110,23 @@ class _Kernel:
     def __init__(self, op: TileKernelOp) -> None:
         self.op = op
         self.addresses = Addresses(Ranges(op))
-        self.warpgroup_calls = WarpgroupCalls(self.addresses)
         self.where: dict[SSAValue, Address] = {}
-        self.maps = TensorMaps(op.body.block)
+        self.names: dict[SSAValue, str] = {}
         self.map_arguments: dict[SSAValue, SSAValue] = {}
+
+    @cached_property
+    def maps(self) -> "TensorMaps":
+        """The tensor maps that the kernel's launch makes."""
+        from .writing.tensor_maps import TensorMaps
+
+        return TensorMaps(self.op.body.block, self.names)
+
+    @cached_property
+    def warpgroup_calls(self) -> "WarpgroupCalls":
+        """The multiplications of its warpgroups."""
+        from .writing.wgmma_call import WarpgroupCalls
+
+        return WarpgroupCalls(self.addresses)
 
     def lower(self) -> None:
         ops = [op for op in self.op.walk() if op is not self.op]
@@ -150,14 +165,14 @@ class _Kernel:
         taken = {name.data for name in self.op.arg_names}
         for argument, name in zip(list(block.args), self.op.arg_names, strict=True):
             type = argument.type
-            self.maps.name([argument], [name.data])
+            self.names[argument] = name.data
             if isinstance(type, TensorType):
                 pointer = block.insert_arg(PtrType(StateSpaceAttr(type.space.data.state_space)), argument.index)
                 pointer.name_hint = argument.name_hint
                 scalars = self._scalar_arguments(emitter, argument, pointer.index + 1)
                 self.where[argument] = Address(pointer, start_offset(emitter, type), scalars)
                 integers = block.args[pointer.index + 1 : argument.index]
-                self.maps.name(integers, scalar_names(name.data, len(integers), taken))
+                self.names |= zip(integers, scalar_names(name.data, len(integers), taken), strict=True)
 
     def _scalar_arguments(self, emitter: Emitter, tensor: BlockArgument, place: int) -> list[SSAValue]:
         """New arguments from `place` on for the `?` in the type of `tensor`, as `index` values with their ranges."""
@@ -186,7 +201,7 @@ class _Kernel:
             names += [name.data, *scalar_names(name.data, scalars, taken)]
             aligns += [type.align.data if isinstance(type, TensorType) else 0, *[0] * scalars]
         maps: dict[int, MapRecipe] = {}
-        for recipe in self.maps.recipes:
+        for recipe in self.maps.recipes if self.map_arguments else ():
             maps[len(names)] = recipe
             name = f"{recipe.tensor}_map"
             while name in names:
@@ -262,14 +277,18 @@ class _Kernel:
                 emitter.insert(PtxCopyTensorMapOp(self.map_arguments[op.tma], op.ptr))
                 emitter.replace()
             case UpdateTensorMapOp():
+                from .writing.tensor_maps import update_tensor_map
+
                 update_tensor_map(emitter, op, self._address(op.tensor), self.addresses)
             case MmaCallOp() if is_warpgroup(op.atom.atom):
                 d, a, b = [self._address(tensor) for tensor in (op.d, op.a, op.b)]
                 self.warpgroup_calls.lower(emitter, op, (d, a, b))
             case MmaCallOp():
+                from .writing.mma_call import lower_mma_call
+
                 lower_mma_call(emitter, op, [self._first(emitter, tensor) for tensor in op.operands])
             case TileLoadOp():
-                emitter.replace([load_element(emitter, self._element(emitter, op), op.tensor.type)])
+                emitter.replace([emitter.element(self._element(emitter, op), op.tensor.type)])
             case PtrOp():
                 emitter.replace([self._element(emitter, op)])
             case TileStoreOp():
@@ -278,8 +297,12 @@ class _Kernel:
                 emitter.insert(StoreOp(value, pointer, op.tensor.type.element_bytes))
                 emitter.replace()
             case PrintOp():
+                from .writing.prints import lower_print
+
                 lower_print(emitter, op, self._address(op.tensor))
             case PrintTensorOp():
+                from .writing.prints import lower_print_tensor
+
                 lower_print_tensor(emitter, op, self._address(op.tensor), self.addresses)
             case ReturnOp():
                 emitter.insert(RetOp())

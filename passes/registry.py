@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import MappingProxyType
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 
@@ -46,3 +47,20 @@ PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
     ),
 })  # fmt: skip
 """All passes of the command line: ours, and those of xDSL that the pipeline uses."""
+
+_HANDLED: Mapping[str, frozenset[str]] = MappingProxyType({
+    "expand-gemms": frozenset(("tile.gemm",)),
+    "expand-copies": frozenset(("tile.copy", "tile.prefetch", "tile.prefetch_tensor", "tile.coord_tensor")),
+    "expand-maps": frozenset(("tile.fill", "tile.map")),
+    "combine-remainders": frozenset(("arith.remui", "arith.remsi", "arith.andi")),
+    "unroll-loops": frozenset(("scf.for",)),
+    "merge-accesses": frozenset(("ptx.ld", "ptx.st")),
+    "expand-atoms": frozenset(("tile.atom_call",)),
+})  # fmt: skip
+"""By the name of a pass, the operations without which it changes nothing. Other passes look at every operation."""
+
+
+def concerns(name: str, module: ModuleOp) -> bool:
+    """Whether a pass of this name may change a module or refuse it."""
+    handled = _HANDLED.get(name)
+    return handled is None or any(op.name in handled for op in module.walk())

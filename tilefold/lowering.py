@@ -17,14 +17,13 @@ from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import Source
-from tilefold.compiler.pass_runner import parse_passes, run_passes_quickly
+from tilefold.compiler.pass_runner import run_pipeline
 from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, pipeline_to
 from tilefold.dialects.gpu import ModuleOp as GpuModuleOp
 from tilefold.dialects.gpu.launch import FuncOp
 from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.ptx import EntryOp
-from tilefold.passes.check_stage import CheckStagePass
-from tilefold.passes.check_target import CheckTargetPass
+from tilefold.passes.check_stage import CheckStagePass, fulfils
 from tilefold.passes.errors import LoweringError
 from tilefold.runtime.settings import writes_lines
 
@@ -57,7 +56,7 @@ def available_passes() -> Mapping[str, Callable[[], type[ModulePass]]]:
     return {**get_all_passes(), **PASSES}
 
 
-_Lowered = tuple[ModuleOp, tuple[ModulePass, ...]]  # a module, and the passes that have run since the text was read
+_Lowered = tuple[ModuleOp, tuple[str, ...]]  # a module, and the passes that have run since the text was read
 
 
 @dataclass
@@ -85,14 +84,14 @@ class Program:
     @cached_property
     def stage(self) -> str:
         """The stage at which the program was written: the last whose contract it fulfils. LoweringError for none."""
-        stage = next((name for name in reversed(STAGE_NAMES) if self._fulfils(name)), None)
+        stage = next((name for name in reversed(STAGE_NAMES) if fulfils(self.module, name)), None)
         if stage is None:
             CheckStagePass(STAGE_NAMES[0]).apply(self.context, self.module)  # raises, and says why
         return stage or STAGE_NAMES[0]
 
     def has(self, stage: str) -> bool:
         """Whether `at` finds the program at a stage: it was not written at a later one."""
-        return STAGE_NAMES.index(stage) > STAGE_NAMES.index(self.stage) or self._fulfils(stage)
+        return STAGE_NAMES.index(stage) > STAGE_NAMES.index(self.stage) or fulfils(self.module, stage)
 
     def at(self, stage: str, target: Target | None = None) -> ModuleOp | None:
         """The program at a stage, which must not be changed; None where it was written at a later one.
@@ -111,9 +110,9 @@ class Program:
                 (at for at in range(written, index) if (STAGE_NAMES[at], arch) in self._stages), default=written
             )
             start, done = self._stages.get((STAGE_NAMES[nearest], arch), (self.module, ()))
-            passes = parse_passes(",".join(pipeline_to(stage, arch, STAGE_NAMES[nearest])), PASSES)
+            passes = pipeline_to(stage, arch, STAGE_NAMES[nearest])
             module = start.clone()
-            run_passes_quickly(self.context, module, passes, source=self.source, done=done)
+            run_pipeline(self.context, module, passes, source=self.source, done=done)
             self._stages[stage, arch] = module, (*done, *passes)
         return self._stages[stage, arch][0]
 
@@ -139,7 +138,7 @@ class Program:
         for arch in SIMULATED:
             try:
                 if self.at(stage, Target(arch)) is self.module:  # no pass on the way has checked it
-                    run_passes_quickly(self.context, self.module, [CheckTargetPass(arch)], source=self.source)
+                    run_pipeline(self.context, self.module, [f"check-target{{target={arch}}}"], source=self.source)
             except TilefoldError as error:
                 if error.code not in (Code.TARGET_TOO_OLD, Code.TARGET_SHARED_MEMORY):
                     raise
@@ -292,9 +291,9 @@ class Program:
         key = ",".join(passes), option
         if key not in self._devices:
             module = self.module.clone()
-            chosen = parse_passes(key[0].replace(TO_SIMULATOR[0], TO_SIMULATOR[0] + option, 1), PASSES)
-            run_passes_quickly(self.context, module, chosen, source=self.source)
-            text = None if self.text is None else f"{','.join(map(str, chosen))}\n{self.text}"
+            chosen = [name + option if name == TO_SIMULATOR[0] else name for name in passes]
+            run_pipeline(self.context, module, chosen, source=self.source)
+            text = None if self.text is None else f"{','.join(chosen)}\n{self.text}"
             self._devices[key] = Program(
                 self.source, module, self.context, self.target, self.cache, text, self.lines, self.assembler
             )
@@ -329,13 +328,6 @@ class Program:
                 raise
             message, hint = self.source.spelled(message), self.source.spelled(error.hint)
             raise ProgramError([Diagnostic(Severity.ERROR, message, place, error.code, hint)]) from error
-
-    def _fulfils(self, stage: str) -> bool:
-        try:
-            CheckStagePass(stage).apply(self.context, self.module)
-        except LoweringError:
-            return False
-        return True
 
 
 def load(source: Source, target: str | None = None, cache: "Store | None" = None) -> Program:

@@ -5,11 +5,11 @@ A value is a nested tuple of integers, bases and underscores (None); a layout, a
 tile, a nested tuple of layouts and underscores. Its integers are static, `Unknown` in a type, or a pass's SSA values.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from ...base.errors import Code, LayoutError
-from ...layout.algebra.core import ComposedLayout, Layout
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout
 from ...layout.algebra.integers import ScaledBasis, Tree
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.unknown import Unknown
@@ -61,6 +61,22 @@ def integers(value: Value, *, paths: bool = False) -> Iterator[Any]:
             return
         case _:
             yield value
+
+
+def unknowns(layout: LayoutLike) -> list[Unknown]:
+    """The scalars of a tensor: what is known of the values that its `?` have at run time, those of the shape first,
+    then of the stride. The offset of a swizzle is not one of them.
+    """
+    return [x for x in integers(plain_layout(layout)) if isinstance(x, Unknown)]
+
+
+def with_scalars(layout: LayoutLike, values: Sequence[Any]) -> Any:
+    """`layout` with `values` in place of its `?`."""
+    if not values:
+        return layout
+    rest = iter(values)
+    filled = map_integers(lambda x: next(rest) if isinstance(x, Unknown) else x, plain_layout(layout))
+    return ComposedLayout(layout.inner, layout.offset, filled) if isinstance(layout, ComposedLayout) else filled
 
 
 def is_static_value(value: Value) -> bool:

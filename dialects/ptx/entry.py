@@ -26,6 +26,7 @@ from ...layout.algebra.core import Layout
 from ...layout.text.layouts import to_text
 from ...layout.tma.recipe import MapRecipe
 from ..cute import LayoutAttr
+from ..cute.values import unknowns
 from ..definitions import irdl_op_definition
 from ..kernel import (
     KernelOp,
@@ -36,7 +37,6 @@ from ..kernel import (
     print_kernel_args,
 )
 from ..parameters import Parameter
-from ..scalars import unknowns
 from .base import PtxOp
 from .types import GLOBAL, MAP, PtrType, RecipeAttr
 

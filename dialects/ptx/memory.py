@@ -54,13 +54,13 @@ class _Access(PtxOp):
         return self.cache is not None or self.policy is not None
 
     def requires(self) -> tuple[int, int]:
-        return with_hint(self, self.cache, self.policy)
+        return with_hint(self, self.cache, self.policy) if self.hinted else super().requires()
 
     def suffix(self, ptr: Attribute, value: Attribute) -> str:
         """The state space, cache hint, vector and type suffixes (`global.cs.v4.b32`)."""
         assert isinstance(ptr, PtrType)
         count, bits = access_registers(value)
-        prefix = f"{ptr.space.data.address_space.ptx}{modifiers(self.cache, self.policy)}"
+        prefix = ptr.space.data.address_space.ptx + (modifiers(self.cache, self.policy) if self.hinted else "")
         return f"{prefix}.v{count}.b{bits}" if count > 1 else f"{prefix}.b{bits}"
 
     def check_cache(self, instruction: str, ptr: Attribute, allowed: frozenset[str]) -> None:

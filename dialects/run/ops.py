@@ -16,12 +16,12 @@ from ...base.target import MAX_GRID
 from ...layout.algebra.core import Layout
 from ...layout.algebra.scalars import scalars_of
 from ...layout.text.layouts import to_text
+from ..cute.values import unknowns
 from ..definitions import irdl_op_definition
 from ..errors import refuse
 from ..kernel import KernelOp, format_dim3, parse_dim3
 from ..parameters import Parameter
 from ..ptx.types import scalar_bits
-from ..scalars import unknowns
 from ..tile.types import Space, TensorType
 
 

@@ -21,9 +21,9 @@ from ...layout.algebra.core import Layout, LayoutLike
 from ...layout.algebra.slicing import fixed_modes
 from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr, LayoutAttr
+from ..cute.values import unknowns, with_scalars
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
-from ..scalars import unknowns, with_scalars
 from .assembly import check_operands, fill_coordinate, unwrapped
 from .directives import TileOp
 from .types import TensorType

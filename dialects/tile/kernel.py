@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.parameters import POINTER
 from ...layout.algebra.core import plain_layout
+from ..cute.values import unknowns
 from ..definitions import irdl_op_definition
 from ..kernel import (
     KernelOp,
@@ -23,7 +24,6 @@ from ..kernel import (
 )
 from ..parameters import Parameter, passed_as
 from ..ptx.types import scalar_bits
-from ..scalars import unknowns
 from .types import Space, TensorType
 
 

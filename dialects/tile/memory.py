@@ -13,10 +13,10 @@ from ...layout.algebra.inttuple import is_fully_static, show
 from ...layout.algebra.slicing import check_within, slice_and_offset
 from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr
+from ..cute.values import unknowns
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
 from ..ptx.types import PtrType, StateSpaceAttr
-from ..scalars import unknowns
 from .assembly import check_operands, fill_coordinate, unwrapped
 from .directives import TileOp
 from .results import InferringOp

@@ -8,7 +8,7 @@ from ...layout.algebra.core import LayoutLike
 from ...layout.algebra.inttuple import product, rank
 from ...layout.text.layouts import to_text
 from ...layout.text.printing import POINTERS, tensor_text
-from ..scalars import with_scalars
+from ..cute.values import with_scalars
 from .types import TensorType
 
 

@@ -24,8 +24,7 @@ from ...layout.algebra.slicing import check_within, slice_and_offset
 from ...layout.algebra.unknown import Unknown, divisor
 from ..cute.attributes import QuotedAttr
 from ..cute.brackets import parameter
-from ..cute.values import integers
-from ..scalars import unknowns, with_scalars
+from ..cute.values import integers, unknowns, with_scalars
 from .assembly import AnyTensor
 from .coord_type import CoordTensorType
 from .copy_types import TiledCopyType

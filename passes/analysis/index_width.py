@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
-from ...dialects.scalars import with_scalars
+from ...dialects.cute.values import with_scalars
 from ...dialects.tile.assembly import fill_coordinate, unwrapped
 from ...layout.algebra.core import Layout
 from ...layout.algebra.inttuple import leaves

@@ -10,9 +10,9 @@ from ...base.parameters import TENSOR_MAP
 from ...base.target import SECTOR_BYTES, WARP
 from ...dialects.arith.integer_range import signed
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, compare
+from ...dialects.cute.values import unknowns
 from ...dialects.parameters import Parameter
 from ...dialects.ptx import EntryOp, LoadOp, PtrAddOp, PtrType, SmemAddrOp, SregOp
-from ...dialects.scalars import unknowns
 from . import lane_values as lv
 from .integer_values import constant_of, int_width
 from .lane_values import LaneValue

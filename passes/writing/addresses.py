@@ -9,10 +9,10 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ...dialects.cute.values import with_scalars
 from ...dialects.ptx import PtrAddOp
 from ...dialects.ptx.address import Fixed
 from ...dialects.ptx.types import GLOBAL
-from ...dialects.scalars import with_scalars
 from ...dialects.tile import Crd2IdxOp, TensorType
 from ...dialects.tile.assembly import count_operands, fill_coordinate, unwrapped
 from ...layout.algebra.coalesce import coalesce_under

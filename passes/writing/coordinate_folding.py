@@ -8,7 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code
 from ...dialects.cute import CoordAttr
-from ...dialects.scalars import unknowns
+from ...dialects.cute.values import unknowns
 from ...dialects.tile import (
     AllocOp,
     BoundsOp,

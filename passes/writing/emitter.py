@@ -6,13 +6,14 @@ from functools import lru_cache
 from typing import Any
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, UnitAttr, i32, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, UnitAttr, i1, i8, i32, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.arith.integer_range import signed
-from ...dialects.ptx import PtrAddOp
+from ...dialects.ptx import LoadOp, PtrAddOp
 from ...dialects.ptx.types import integer_bits
+from ...dialects.tile import TensorType
 from ..analysis.loop_hints import UNROLL
 
 
@@ -53,6 +54,12 @@ class Emitter:
     def moved(self, pointer: SSAValue, bytes: int) -> SSAValue:
         """The pointer moved by a number of bytes; itself for 0."""
         return self.value(PtrAddOp(pointer, self.constant(bytes, i32))) if bytes else pointer
+
+    def element(self, pointer: SSAValue, type: TensorType) -> SSAValue:
+        """The element of a tensor of this type at `pointer`; a predicate is a byte in memory, 0 or 1."""
+        if not type.is_predicate:
+            return self.value(LoadOp(pointer, type.element_type, type.element_bytes))
+        return self.value(arith.TruncIOp(self.value(LoadOp(pointer, i8, 1)), i1))
 
     def loop(self, extent: int) -> SSAValue:
         """Opens a fully unrolled loop over 0 .. extent-1 and moves the insertion point into it; the induction

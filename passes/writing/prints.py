@@ -4,11 +4,11 @@
 from typing import Any
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, f32, i1, i8, i32, i64
+from xdsl.dialects.builtin import IntegerType, f32, i32, i64
 from xdsl.ir import SSAValue
 
 from ...base.errors import Code
-from ...dialects.ptx import LoadOp, PrintfOp
+from ...dialects.ptx import PrintfOp
 from ...dialects.tile import PrintOp, PrintTensorOp, TensorType
 from ...dialects.tile.printing import elements_in_print_order, tensor_header
 from ..errors import LoweringError
@@ -54,13 +54,6 @@ def _tensor_type(op: PrintOp | PrintTensorOp) -> TensorType:
     return op.tensor.type
 
 
-def load_element(emitter: Emitter, pointer: SSAValue, type: TensorType) -> SSAValue:
-    """The element of a tensor of this type at `pointer`; a predicate is a byte in memory, 0 or 1."""
-    if not type.is_predicate:
-        return emitter.value(LoadOp(pointer, type.element_type, type.element_bytes))
-    return emitter.value(arith.TruncIOp(emitter.value(LoadOp(pointer, i8, 1)), i1))
-
-
 def _header(emitter: Emitter, text: str, type: TensorType, tensor: Address, end: str) -> None:
     header = tensor_header(text, type, "\0", ["\1" for _ in tensor.scalars])
     header = header.replace("%", "%%").replace("\0", "%p").replace("\1", "%lld")
@@ -77,7 +70,7 @@ def _conversion(type: TensorType) -> str:
 def _element(emitter: Emitter, type: TensorType, tensor: Address, addresses: Addresses, coord: Any) -> SSAValue:
     """The element at a static coordinate, widened to what printf takes."""
     pointer = addresses.element(emitter, tensor, type, coord, [])
-    value = load_element(emitter, pointer, type)
+    value = emitter.element(pointer, type)
     if type.element_bits >= 32:
         return value
     if not isinstance(type.element_type, IntegerType):

@@ -9,8 +9,8 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, BlockArgument, SSAValue
 
 from ...base.errors import Code, LayoutError
+from ...dialects.cute.values import with_scalars
 from ...dialects.ptx import MAP, MAP_FIELDS, TensorMapReplaceOp
-from ...dialects.scalars import with_scalars
 from ...dialects.tile import Crd2IdxOp, TensorMapOp, TmaType, UpdateTensorMapOp, ViewOp
 from ...dialects.tile.assembly import fill_coordinate, unwrapped
 from ...layout.algebra.core import Layout
@@ -43,16 +43,14 @@ def update_tensor_map(emitter: Emitter, op: UpdateTensorMapOp, tensor: Address, 
 
 
 class TensorMaps:
-    """The maps of a kernel, equal ones once, each an argument after all others."""
+    """The maps of a kernel, equal ones once, each an argument after all others. `names` are those of the other
+    arguments, by which recipes have them.
+    """
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Block, names: Mapping[SSAValue, str]) -> None:
         self._block = block
-        self._names: dict[SSAValue, str] = {}
+        self._names = names
         self._maps: dict[MapRecipe, BlockArgument] = {}
-
-    def name(self, arguments: Sequence[SSAValue], names: Sequence[str]) -> None:
-        """Gives arguments of the kernel the names by which recipes have them."""
-        self._names.update(zip(arguments, names, strict=True))
 
     @property
     def recipes(self) -> list[MapRecipe]:

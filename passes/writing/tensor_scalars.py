@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.cute.values import integers
-from ...dialects.scalars import unknowns, with_scalars
+from ...dialects.cute.values import integers, unknowns, with_scalars
 from ...dialects.tile import CoordTensorType, GetScalarsOp, TensorType, ViewOp
 from ...layout.algebra.core import LayoutLike, plain_layout
 from ...layout.algebra.unknown import Unknown

@@ -14,10 +14,9 @@ from xdsl.ir import Operation
 from ...base.errors import Code
 from ..engine import LaunchConfig
 from ..errors import LaunchError
-from ..sim.budget import Budget
 from ..sim.faults import site_of
 from ..sim.functions import deep_stack, function
-from ..sim.launch import Launch
+from ..sim.launch import Budget, Launch
 from ..sim.memory.arena import Arena
 from ..sim.memory.local import LocalSpace
 from ..sim.memory.spaces import Space

@@ -12,10 +12,10 @@ from xdsl.ir import Attribute
 
 from ...base.errors import Code, LayoutError
 from ...base.parameters import SCALARS, TENSOR_MAP, ParameterKind, Placed, Scalar
+from ...dialects.cute.values import with_scalars
 from ...dialects.kernel import KernelOp
 from ...dialects.parameters import passed_as
 from ...dialects.ptx import EntryOp, IntToPtrOp, TensorMapReplaceOp
-from ...dialects.scalars import with_scalars
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
 from ...layout.algebra.scalars import scalars_of

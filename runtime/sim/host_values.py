@@ -9,9 +9,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code
 from ..engine import LaunchConfig
-from .budget import Budget
 from .faults import SimulationError
-from .launch import Launch
+from .launch import Budget, Launch
 from .memory.arena import Arena
 from .memory.local import LocalSpace
 from .memory.spaces import Space

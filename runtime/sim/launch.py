@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The state of a launch that all of its blocks share."""
+"""The state of a launch that all of its blocks share, its limits, and when its asynchronous operations complete."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from math import prod
 from random import Random
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,7 +15,7 @@ from ...base.parameters import TENSOR_MAP
 from ...layout.tma.recipe import PlacedMap
 from ..engine import LaunchConfig
 from ..errors import Dim3
-from .budget import Budget, Completion
+from ..options import MAX_BYTES, MAX_STEPS
 from .faults import SimulationError, Site
 from .memory.outside import Outside
 from .memory.undefined import Trace
@@ -27,6 +28,29 @@ if TYPE_CHECKING:
 
 MAP_BASE = 1 << 40
 """The address of the first tensor map among a kernel's parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The limits of a run; beyond them it ends with an error.
+
+    `steps` are operations executed by warps, `bytes` the memory of the arguments and of the block,
+    `characters` the text that the kernel prints.
+    """
+
+    steps: int = MAX_STEPS
+    bytes: int = MAX_BYTES
+    characters: int = 16 << 20
+
+
+class Completion(Enum):
+    """When the asynchronous operations complete of which mbarriers tell, as PTX leaves open: when a thread looks at the
+    mbarrier, when they are issued, or at random times in between.
+    """
+
+    LATE = "late"
+    EARLY = "early"
+    RANDOM = "random"
 
 
 class OutOfStepError(Exception):

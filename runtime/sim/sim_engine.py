@@ -26,14 +26,12 @@ from ..errors import LaunchError
 from ..options import Cooperative, RunOptions
 from ..settings import simulator_processes
 from .bound_arguments import Binding, bind
-from .budget import Budget, Completion
 from .faults import SimulationError, Site, site_of
 from .functions import deep_stack
-from .launch import Forgiven, Launch, OutOfStepError, unheard
+from .launch import Budget, Completion, Forgiven, Launch, OutOfStepError, unheard
 from .launch_rules import rules_for
 from .memory.arena import Arena
 from .memory.fragments import Fragments, Key, fragments_of
-from .memory.journal import Journal
 from .memory.local import LocalSpace
 from .memory.provenance import pieces
 from .memory.spaces import Space
@@ -47,6 +45,7 @@ from .warp import Block, Cluster, Warp
 
 if TYPE_CHECKING:
     from .exact.patterns import Table
+    from .memory.journal import Journal
 
 GLOBAL_BASE = 0x7F00_0000_0000
 """Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""
@@ -129,7 +128,7 @@ class SimEngine:
     sink: Callable[[str], None] | None = None
     completion: Completion = Completion.LATE
     texts: Texts = field(default_factory=lambda: MappingProxyType({}))
-    journal: Journal | None = None
+    journal: "Journal | None" = None
     forgiven: Forgiven = frozenset()
     resident: int = 1
     exact: bool = False
@@ -200,6 +199,7 @@ class SimEngine:
     ) -> None:
         """Lets the hint of a fault, of the use of an unwritten byte, say who writes it too late."""
         from .lateness import late_write, sightings_of
+        from .memory.journal import Journal
 
         if self.journal is not None or fault.code != ErrorCode.SIM_UNINITIALISED or fault.at is None:
             return

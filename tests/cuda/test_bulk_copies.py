@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
-from tilefold.runtime.sim.budget import Completion
+from tilefold.runtime.sim.launch import Completion
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 from tests.cuda.harness import artifact

@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 import pytest
 from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError
 from tilefold.compiler.frontend.source import plain_source
-from tilefold.runtime.sim.budget import Budget
+from tilefold.runtime.sim.launch import Budget
 from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tilefold.lowering import load

@@ -4,7 +4,7 @@
 import pytest
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.diagnostics import ProgramError
-from tilefold.runtime.sim.budget import Budget
+from tilefold.runtime.sim.launch import Budget
 
 from tests.host.harness import C, main_of, refused, run
 

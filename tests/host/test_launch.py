@@ -3,7 +3,7 @@
 
 import pytest
 from tilefold.base.errors import TilefoldError
-from tilefold.runtime.sim.budget import Budget
+from tilefold.runtime.sim.launch import Budget
 
 from tests.host.harness import C, everywhere, kernel, refused, run
 

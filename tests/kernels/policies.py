@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import numpy as np
 from tilefold.runtime.options import RunOptions
-from tilefold.runtime.sim.budget import Completion
+from tilefold.runtime.sim.launch import Completion
 from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.kernels.gemm_sm90 import TYPES, operands, product

@@ -12,7 +12,7 @@ import pytest
 from ml_dtypes import bfloat16
 from tilefold.base.target import Target
 from tilefold.runtime.options import RunOptions
-from tilefold.runtime.sim.budget import Completion
+from tilefold.runtime.sim.launch import Completion
 from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.kernels.attention_sm90 import Problem, example

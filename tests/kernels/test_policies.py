@@ -6,7 +6,7 @@ times.
 from itertools import cycle
 
 import pytest
-from tilefold.runtime.sim.budget import Completion
+from tilefold.runtime.sim.launch import Completion
 
 from tests.kernels import policies
 

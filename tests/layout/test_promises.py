@@ -10,7 +10,7 @@ import tilefold.layout as cute
 from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.base.errors import LayoutError
-from tilefold.dialects.scalars import unknowns, with_scalars
+from tilefold.dialects.cute.values import unknowns, with_scalars
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.inttuple import unflatten
 from tilefold.layout.algebra.promises import check_promises

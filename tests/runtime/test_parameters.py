@@ -37,8 +37,7 @@ from tilefold.runtime.cuda.packed_arguments import PackedArguments
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.sim.bound_arguments import bind
-from tilefold.runtime.sim.budget import Budget
-from tilefold.runtime.sim.launch import Launch
+from tilefold.runtime.sim.launch import Budget, Launch
 from tilefold.runtime.sim.memory.arena import Arena
 from tilefold.runtime.sim.memory.local import LocalSpace
 from tilefold.runtime.sim.memory.spaces import Space

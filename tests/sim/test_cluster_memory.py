@@ -3,8 +3,8 @@
 
 import numpy as np
 import pytest
-from tilefold.runtime.sim.budget import Completion
 from tilefold.runtime.sim.faults import SimulationError
+from tilefold.runtime.sim.launch import Completion
 
 from tests.sim.harness import SimEngine, entry, fault, launch
 

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from tilefold.runtime.sim.budget import Budget
+from tilefold.runtime.sim.launch import Budget
 
 from tests.sim.harness import SimEngine, entry, fault, launch
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError
-from tilefold.runtime.sim.budget import Budget
 from tilefold.runtime.sim.faults import SimulationError
+from tilefold.runtime.sim.launch import Budget
 from tilefold.runtime.sim.sim_engine import SimProgram
 
 from tests.sim.harness import SimEngine, entry, fault, launch, module_of, unwritten

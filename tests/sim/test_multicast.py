@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tilefold.runtime.engine import RunResult
-from tilefold.runtime.sim.budget import Completion
 from tilefold.runtime.sim.faults import SimulationError
+from tilefold.runtime.sim.launch import Completion
 
 from tests.sim.harness import SimEngine, entry, launch
 

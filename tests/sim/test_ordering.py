@@ -12,9 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tilefold.runtime.engine import LaunchConfig
-from tilefold.runtime.sim.budget import Budget
 from tilefold.runtime.sim.faults import SimulationError, Site
-from tilefold.runtime.sim.launch import Launch
+from tilefold.runtime.sim.launch import Budget, Launch
 from tilefold.runtime.sim.memory.local import LocalSpace
 from tilefold.runtime.sim.memory.spaces import Access, Space
 from tilefold.runtime.sim.ordering import asynchronous, clocks

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.runtime.sim.budget import Budget
+from tilefold.runtime.sim.launch import Budget
 
 from tests.sim.harness import SimEngine, entry, fault, launch
 from tests.sim.test_clusters import HEAD, PING_PONG, POINTERS, word

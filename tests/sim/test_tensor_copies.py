@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from tilefold.layout.algebra.core import Layout
 from tilefold.runtime.engine import TensorArgument
 from tilefold.runtime.errors import LaunchError
-from tilefold.runtime.sim.budget import Completion
 from tilefold.runtime.sim.faults import SimulationError
+from tilefold.runtime.sim.launch import Completion
 
 from tests.sim.harness import SimEngine, entry, launch, launch_on
 from tests.sim.tensor_copies import CASES, STORED, Case, argument, load_kernel, numbers, store_kernel

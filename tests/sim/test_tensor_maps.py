@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tilefold.runtime.sim.budget import Completion
 from tilefold.runtime.sim.faults import SimulationError
+from tilefold.runtime.sim.launch import Completion
 
 from tests.sim.harness import SimEngine, entry, launch_on
 from tests.sim.tensor_maps import (

@@ -4,8 +4,8 @@
 
 import numpy as np
 import pytest
-from tilefold.runtime.sim.budget import Completion
 from tilefold.runtime.sim.faults import SimulationError
+from tilefold.runtime.sim.launch import Completion
 from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests import warp_specialised

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilefold.base.errors import Code, LayoutError
+from tilefold.dialects.cute.values import unknowns, with_scalars
 from tilefold.dialects.kernel import KernelOp
-from tilefold.dialects.scalars import unknowns, with_scalars
 from tilefold.dialects.tile import TensorType
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.scalars import scalars_of

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from xdsl.ir import Attribute
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.dialects.cute.values import unknowns
 from tilefold.dialects.run.expression import ExpressionError
-from tilefold.dialects.scalars import unknowns
 from tilefold.dialects.tile import TensorType
 from tilefold.running.launches import Argument, Launch
 from tilefold.runtime import engine

@@ -16,7 +16,7 @@ from tilefold.messages import print_diagnostics
 from tilefold.running.devices import Executable, on_gpu, simulated
 from tilefold.runtime.cute_ir.host_engine import HostEngine
 from tilefold.runtime.cute_ir.rules import Launch
-from tilefold.runtime.sim.budget import Budget
+from tilefold.runtime.sim.launch import Budget
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 from tilefold.runtime.sim.warp import Warp
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,12 @@ from ..values.values import Value
 from ..warp import Warp
 from . import costs
 from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN, Allocation, Arena
-from .journal import Journal
 from .promises import Promises
 from .refusals import is_repeated, leave, out_of_bounds, race, refuse
 from .windows import windows_of
+
+if TYPE_CHECKING:
+    from .journal import Journal
 
 Bytes = NDArray[np.uint8]
 
@@ -82,7 +84,7 @@ class Space:
     releases: Releases = field(default_factory=Releases)
     swizzles: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
     """Of each 16 bytes of shared memory the swizzle of the last tensor copy there, 1 more than its bits; 0 of none."""
-    journal: Journal | None = None
+    journal: "Journal | None" = None
     """The observer of what is written, if there is one."""
     promises: Promises = field(default_factory=Promises)
 

@@ -14,8 +14,8 @@ COMMON = ("arith", "math", "scf", "vector", "func", "cf", "cute", "llvm", "ub")
 """The dialects whose operations can run anywhere, on the host too."""
 
 MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
-    "arith": ("integers", "floats", "casts"), "math": ("integers", "floats"), "scf": ("scf",), "vector": ("vector",),
-    "func": ("calls",), "cf": ("calls",), "llvm": ("structs",), "ub": ("structs",),
+    "arith": ("integers", "floats", "casts"), "math": ("integers", "math_functions"), "scf": ("scf", "loops"),
+    "vector": ("vector",), "func": ("calls",), "cf": ("calls",), "llvm": ("structs",), "ub": ("structs",),
     **dict.fromkeys(("cute.arithmetic", "cute.constructors", "cute.op"), ("cute",)),
     **dict.fromkeys(("gpu", "ptx.entry", "ptx.sreg"), ("gpu",)),
     **dict.fromkeys(("ptx.address", "ptx.hints", "ptx.memory"), ("ptx_memory",)),
@@ -43,9 +43,9 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
 
 
 _IN_STEP = frozenset((
-    "integers", "floats", "casts", "scf", "vector", "calls", "structs", "cute", "gpu", "ptx_memory", "ptx_sync",
-    "ptx_compute", "ptx_lanes", "ptx_matrix", "mma", "tile_views", "tile_coordinates", "tile_maps", "tile_memory",
-    "tile_copies",
+    "integers", "floats", "casts", "math_functions", "scf", "loops", "vector", "calls", "structs", "cute", "gpu",
+    "ptx_memory", "ptx_sync", "ptx_compute", "ptx_lanes", "ptx_matrix", "mma", "tile_views", "tile_coordinates",
+    "tile_maps", "tile_memory", "tile_copies",
 ))  # fmt: skip
 """The modules here whose operations the warps of a block may execute in step. Others depend on the order of the warps,
 or are of some warps of a block.

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rules for floating-point arithmetic, comparisons and the math dialect.
+"""Rules for floating-point arithmetic and comparisons.
 
-Sums, differences, products, quotients, square roots and fused multiply-adds are rounded correctly to the
-nearest even number of the type; other functions are computed in double precision and rounded. Fast-math flags
-change nothing here, so a GPU may differ by what they allow (and by the error of its approximate
-instructions).
+Sums, differences, products and quotients are rounded correctly to the nearest even number of the type. Fast-math
+flags change nothing here, so a GPU may differ by what they allow.
 """
 
 import operator
@@ -12,12 +10,11 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith
 from xdsl.ir import Operation
 
-from ...special import erf
 from ..translate import Rule, Rules, Step, Translator
-from ..values.rounding import fused_multiply_add, narrow
+from ..values.rounding import narrow
 from ..values.values import anywhere, choose, varies
 from ..warp import Warp
 
@@ -29,12 +26,12 @@ def _arithmetic(function: Callable[..., Any]) -> Rule:
 
     def rule(op: Operation, t: Translator) -> Step:
         native = t.kind(op.results[0]).dtype.kind == "f"
-        return (_elementwise(function) if native else _in_double(function))(op, t)
+        return (elementwise(function) if native else in_double(function))(op, t)
 
     return rule
 
 
-def _elementwise(function: Callable[..., Any]) -> _FloatRule:
+def elementwise(function: Callable[..., Any]) -> _FloatRule:
     """A rule for a function whose result NumPy gives in the type of the operands."""
 
     def rule(op: Operation, t: Translator) -> Step:
@@ -58,7 +55,7 @@ def _elementwise(function: Callable[..., Any]) -> _FloatRule:
     return rule
 
 
-def _in_double(function: Callable[..., Any]) -> _FloatRule:
+def in_double(function: Callable[..., Any]) -> _FloatRule:
     """A rule for a function that is computed in double precision and rounded to the result's type."""
 
     def rule(op: Operation, t: Translator) -> Step:
@@ -97,18 +94,6 @@ MAXIMUM_NUMBER = _ordered(np.fmax, negative_first=False)
 """The greater of two numbers; of a number and NaN the number."""
 MINIMUM_NUMBER = _ordered(np.fmin, negative_first=True)
 """The smaller of two numbers; of a number and NaN the number."""
-
-
-def _fma(op: Operation, t: Translator) -> Step:
-    a, b, c = t.slots(op.operands)
-    result = t.slot(op.results[0])
-    dtype = t.kind(op.results[0]).dtype
-
-    def step(warp: Warp) -> None:
-        registers = warp.registers
-        registers[result] = fused_multiply_add(registers[a], registers[b], registers[c], dtype)
-
-    return step
 
 
 def _unordered(a: Any, b: Any) -> Any:
@@ -154,48 +139,15 @@ def _quotient(a: Any, b: Any) -> Any:
     return a / b
 
 
-def _reciprocal_root(x: Any) -> Any:
-    return 1 / np.sqrt(x)
-
-
-def _round_half_away(x: Any) -> Any:
-    whole = np.trunc(x)
-    # An infinity less itself is NaN, and stays.
-    return np.copysign(whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0.0), x)
-
-
 FLOATS: Rules = {
     arith.AddfOp: _arithmetic(operator.add),
     arith.SubfOp: _arithmetic(operator.sub),
     arith.MulfOp: _arithmetic(operator.mul),
     arith.DivfOp: _arithmetic(_quotient),
-    arith.NegfOp: _elementwise(operator.neg),
-    arith.MaximumfOp: _elementwise(MAXIMUM),
-    arith.MinimumfOp: _elementwise(MINIMUM),
-    arith.MaxnumfOp: _elementwise(MAXIMUM_NUMBER),
-    arith.MinnumfOp: _elementwise(MINIMUM_NUMBER),
+    arith.NegfOp: elementwise(operator.neg),
+    arith.MaximumfOp: elementwise(MAXIMUM),
+    arith.MinimumfOp: elementwise(MINIMUM),
+    arith.MaxnumfOp: elementwise(MAXIMUM_NUMBER),
+    arith.MinnumfOp: elementwise(MINIMUM_NUMBER),
     arith.CmpfOp: _compare,
-    math.FmaOp: _fma,
-    math.AbsFOp: _elementwise(np.abs),
-    math.CopySignOp: _elementwise(np.copysign),
-    math.SqrtOp: _in_double(np.sqrt),
-    math.RsqrtOp: _in_double(_reciprocal_root),
-    math.ExpOp: _in_double(np.exp),
-    math.Exp2Op: _in_double(np.exp2),
-    math.ExpM1Op: _in_double(np.expm1),
-    math.LogOp: _in_double(np.log),
-    math.Log2Op: _in_double(np.log2),
-    math.Log10Op: _in_double(np.log10),
-    math.Log1pOp: _in_double(np.log1p),
-    math.SinOp: _in_double(np.sin),
-    math.CosOp: _in_double(np.cos),
-    math.TanOp: _in_double(np.tan),
-    math.TanhOp: _in_double(np.tanh),
-    math.ErfOp: _in_double(erf),
-    math.PowFOp: _in_double(np.power),
-    math.FloorOp: _in_double(np.floor),
-    math.CeilOp: _in_double(np.ceil),
-    math.TruncOp: _in_double(np.trunc),
-    math.RoundOp: _in_double(_round_half_away),
-    math.RoundEvenOp: _in_double(np.rint),
 }

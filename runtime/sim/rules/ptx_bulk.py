@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ....dialects import ptx
 from ....layout.tma.recipe import MapElement
 from ...numpy_types import numpy_type
-from ..budget import Completion
 from ..faults import Site, site_of
+from ..launch import Completion
 from ..memory import bulk as memory
 from ..memory.spaces import Space
 from ..memory.windows import windows_of

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....dialects import ptx
-from ..budget import Completion
 from ..faults import Site, site_of
+from ..launch import Completion
 from ..memory.spaces import Atomic
 from ..memory.windows import mapped, rank_of
 from ..ordering.asynchronous import Operation, Proxy

@@ -8,8 +8,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ....base.errors import Code as ErrorCode
 from ....dialects import ptx
-from ..budget import Completion
 from ..faults import site_of
+from ..launch import Completion
 from ..memory.spaces import Access, Space
 from ..ordering import asynchronous
 from ..ordering.clocks import for_overwriting, snapshot

@@ -15,8 +15,8 @@ from ....dialects import ptx
 from ....layout.algebra.inttuple import show
 from ....layout.tma.recipe import PlacedMap
 from ....layout.tma.tensor_map import SHARED_ALIGNMENT
-from ..budget import Completion
 from ..faults import site_of
+from ..launch import Completion
 from ..memory import bulk as memory
 from ..memory.boxes import Box, box_at, elsewhere, filled, pattern, places_of, swizzle_text
 from ..memory.spaces import Access

@@ -7,7 +7,7 @@ import numpy as np
 
 from ....base.errors import Code
 from ....dialects import tile
-from ....dialects.scalars import unknowns
+from ....dialects.cute.values import unknowns
 from ....dialects.tile.assembly import fill_coordinate, unwrapped
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.axes import along

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
 from ....dialects import ptx, tile
-from ....dialects.scalars import unknowns
+from ....dialects.cute.values import unknowns
 from ....dialects.tile.bulk_rules import runs_of
 from ....layout.algebra.core import make_layout, size
 from ....layout.atoms.instructions import CpAsync

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Operation
 
 from ....dialects import tile
-from ....dialects.scalars import unknowns
+from ....dialects.cute.values import unknowns
 from ....layout.algebra.coordinates import crd2idx
 from ....layout.algebra.core import size
 from ...arrays.storage import distances

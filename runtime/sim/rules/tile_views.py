@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ....base.errors import Code
 from ....dialects import tile
-from ....dialects.scalars import unknowns
+from ....dialects.cute.values import unknowns
 from ....dialects.tile.assembly import fill_coordinate, unwrapped
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.core import plain_layout

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....base.errors import Code
-from ....dialects.cute.values import integers
-from ....dialects.scalars import with_scalars
+from ....dialects.cute.values import integers, with_scalars
 from ....layout.algebra.core import Layout, LayoutLike, plain_layout
 from ....layout.algebra.inttuple import transform_leaves
 from ....layout.algebra.unknown import Unknown

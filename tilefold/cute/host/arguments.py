@@ -13,7 +13,7 @@ from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.compiler.builder.scalars.values import wrap
 from tilefold.compiler.builder.tensors.tensors import Tensor
 from tilefold.compiler.builder.trace import Parameter
-from tilefold.dialects.scalars import unknowns
+from tilefold.dialects.cute.values import unknowns
 from tilefold.dialects.tile import TensorType
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.inttuple import leaves

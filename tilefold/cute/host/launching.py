@@ -18,8 +18,8 @@ from tilefold.compiler.builder.tensors.tensors import Pointer, Tensor
 from tilefold.compiler.builder.trace import trace
 from tilefold.compiler.builder.tracing.places import user_place
 from tilefold.compiler.builder.tracing.state import host, suspended
+from tilefold.dialects.cute.values import with_scalars
 from tilefold.dialects.kernel import LaunchBounds
-from tilefold.dialects.scalars import with_scalars
 from tilefold.dialects.tile import MakeTensorOp
 from tilefold.layout.algebra.core import cosize
 from tilefold.runtime.arrays.array import Array as ArrayRecord

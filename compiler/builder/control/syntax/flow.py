@@ -14,6 +14,9 @@ from ...tracing.places import RESULT
 from .leaving import always_leaves, leaves, may_leave
 from .nodes import FUNCTIONS, own_nodes, placed, visited
 
+JUMPS = frozenset((ast.Return, ast.Raise, ast.For, ast.While))
+"""The statements that this looks for: those that leave, and loops, which may have an `else`."""
+
 RETURNED = "__returned__"
 PENDING = "PENDING"
 """The name, in `dispatch`, of the result of a function that has not returned yet."""

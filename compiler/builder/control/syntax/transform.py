@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from .bound_names import Names, assigned, names_in
 from .elected import lower_elected
-from .flow import lower_flow
+from .flow import JUMPS, lower_flow
 from .leaving import leaves_around
 from .matching import lower_match
 from .nodes import FUNCTIONS, own_nodes, parameters, placed, scope, visited
@@ -39,8 +39,12 @@ def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "
     """
     _check(function, refuse)
     _without_places(function)
-    function.body = lower_match(lower_elected(function.body, RUNTIME))
-    early = lower_flow(function, RUNTIME)
+    kinds = {type(node) for statement in function.body for node in own_nodes(statement)}
+    if ast.With in kinds:
+        function.body = lower_elected(function.body, RUNTIME)
+    if ast.Match in kinds:
+        function.body = lower_match(function.body)
+    early = lower_flow(function, RUNTIME) if kinds & JUMPS else {}
     own = _declared(function)
     rewriter = _Rewriter(refuse, early, _parameters(function) | assigned(function.body), owner, _first(function))
     body = visited(rewriter, function.body)
