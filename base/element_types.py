@@ -29,7 +29,7 @@ class ElementType:
     - `cxx` are its names in CuTe C++, that of `UniversalFMA` first.
     - `library` is its name in NumPy, ml_dtypes and torch; packed elements are unpacked to that type.
     - `llvm` is its type in LLVM IR, which only moves 8-bit floats.
-    - `dlpack` is its type code in DLPack; None where no array has such elements.
+    - `dlpack` is its type code in DLPack; None if no array has such elements.
     - `c` is its type in C, and `packing` its format in `struct`, as a parameter of a kernel; empty if it is not one.
       Types that C lacks are passed by their bits.
     - `exponent` and `fraction` are the bits of a float; a `finite` one has no infinities.

@@ -52,7 +52,7 @@ _KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType({
     ),
     "C7519": (
         "the assembler adds a wgmma.fence, because none lies directly in front of a multiplication",
-        "write one there, after what waits for its operands",
+        "write one there, after the waits for its operands",
     ),
 })  # fmt: skip
 _ALIKE = {"C7512": "C7511", "C7518": "C7516"}
@@ -67,7 +67,7 @@ _ALLOWED = frozenset({"C7509", "C7510"}) | _HARMLESS
 class LostSpeed:
     """A message: its `code`, the `kernel` and the `line` of the PTX that it names (or "" and 0), the cause and a cure.
 
-    `refused` says that the kernel is so much slower that it counts as an error, unless it is allowed.
+    `refused` says that the lost speed counts as an error, unless it is allowed.
     """
 
     code: str
@@ -103,7 +103,7 @@ def lost_speed(log: str) -> tuple[LostSpeed, ...]:
 
 
 def first_refused(log: str, allowed: bool) -> LostSpeed | None:
-    """The first message of a log that counts as an error; None where there is none, or these are `allowed`."""
+    """The first message of a log that counts as an error; None if there is none, or these are `allowed`."""
     return None if allowed else next((message for message in lost_speed(log) if message.refused), None)
 
 

@@ -8,11 +8,11 @@ from .target import WARP, Target
 REGISTERS = 64 * 1024
 """Registers of a multiprocessor, all targets (CUDA C++ Programming Guide, Technical Specifications)."""
 _WARP_REGISTERS = 256
-"""Registers are given to a warp in units of so many."""
+"""The granularity of a warp's registers."""
 _PARTITIONS = 4
 """Parts of a multiprocessor, each of which holds whole warps with their registers."""
 _SHARED_UNIT = 128
-"""Shared memory is given to a block in units of so many bytes."""
+"""The granularity of a block's shared memory, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class Occupancy:
 
 
 def occupancy(target: Target, threads: int, registers: int, shared: int) -> Occupancy:
-    """The blocks of `threads` threads, of so many `registers` each, and `shared` bytes that fit on a multiprocessor."""
+    """The blocks of `threads` threads with `registers` registers each, and `shared` bytes, that fit on a
+    multiprocessor."""
     holds = target.capability
     warps = -(-threads // WARP)
     per_warp = -(-max(registers, 1) * WARP // _WARP_REGISTERS) * _WARP_REGISTERS

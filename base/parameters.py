@@ -20,7 +20,7 @@ MAX_PARAMETER_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A tensor in a GPU's memory: its address, and its layout, None where it is unknown."""
+    """A tensor in a GPU's memory: its address, and its layout, None if it is unknown."""
 
     address: int
     layout: Any = None
@@ -137,7 +137,7 @@ class Scalar:
         """Floats are rounded to the nearest, and infinite where they are too large. ValueError for a value that is no
         number, and for an integer that the type does not hold.
         """
-        of_numpy: str = value.dtype.kind if getattr(value, "shape", None) == () else ""  # a scalar of NumPy
+        of_numpy: str = value.dtype.kind if getattr(value, "shape", None) == () else ""  # a NumPy scalar
         is_integer = isinstance(value, int) or of_numpy in tuple("biu")
         if self.element.kind == "float":
             if not (is_integer or isinstance(value, float) or of_numpy):
@@ -208,11 +208,11 @@ SCALARS: Mapping[str, Scalar] = MappingProxyType({
 """The kinds of numbers by the names of their types in MLIR, with the signed one of integers."""
 
 KindNamed: TypeAlias = Callable[[str], ParameterKind]
-"""The kind of a name. ValueError where there is none."""
+"""The kind of a name. ValueError if there is none."""
 
 
 def kind_named(name: str) -> ParameterKind:
-    """The kind of this name. ValueError where there is none."""
+    """The kind of this name. ValueError if there is none."""
     kind = POINTER if name == POINTER.name else SCALARS.get(name)
     if kind is None:
         raise ValueError(f"there are no parameters of kind '{name[:40]}'")

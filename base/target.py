@@ -31,7 +31,7 @@ MAX_BLOCKS = 32
 MAX_REGISTERS = 255
 """Registers that a thread can have, at most (the same table)."""
 REGISTER_UNIT, MIN_SET_REGISTERS, MAX_SET_REGISTERS = 8, 24, 256
-"""What the number of registers is a multiple of that a warpgroup asks for, and its limits (PTX ISA, setmaxnreg)."""
+"""The step of the register count that setmaxnreg takes, and its limits (PTX ISA, setmaxnreg)."""
 MAX_GRID = (2**31 - 1, 65535, 65535)
 """The largest grid in x, y and z (the same table)."""
 BARRIERS = 16
@@ -48,13 +48,13 @@ SECTOR_BYTES = 32
 """The unit in which global memory is moved (CUDA C++ Best Practices Guide, Coalesced Access to Global Memory)."""
 
 DEFAULT_ARCH = "sm_80"
-"""The target where none is given: its PTX runs on every GPU since 2020."""
+"""The default target: its PTX runs on every GPU since 2020."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddressSpace:
-    """A memory that pointers point to: its name in PTX (PTX ISA, State Spaces), that of tensors in it, what CuTe prints
-    for a pointer to it, LLVM's number (User Guide for NVPTX, Address Spaces), and the bits of a pointer.
+    """A memory that pointers point to: its name in PTX (PTX ISA, State Spaces), that of tensors in it, CuTe's name of a
+    pointer to it, LLVM's number (User Guide for NVPTX, Address Spaces), and the bits of a pointer.
 
     Registers are local memory until LLVM promotes them, and LLVM addresses that as generic memory, number 0.
     """
@@ -83,7 +83,7 @@ ADDRESS_SPACES = (GLOBAL, SHARED, LOCAL, SHARED_CLUSTER)
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """The GPUs of a compute capability, 90 for 9.0, and what a multiprocessor of theirs holds: threads, blocks, and KiB
+    """The GPUs of a compute capability, 90 for 9.0, and the capacity of its multiprocessors: threads, blocks, and KiB
     of shared memory (CUDA C++ Programming Guide, Technical Specifications per Compute Capability).
 
     `ptx_version` is the PTX ISA version that is written for them: at least what they and their instructions need (PTX
@@ -120,7 +120,7 @@ _TARGETS: Mapping[str, Capability] = MappingProxyType({
 
 
 class TargetError(TilefoldError):
-    """A target that is unknown, or too old for what a kernel uses."""
+    """A target that is unknown, or too old for a kernel."""
 
 
 def known_targets() -> tuple[str, ...]:
@@ -147,7 +147,7 @@ class Target:
 
     @property
     def capability(self) -> Capability:
-        """The GPUs that it is for, or, without a suffix, the oldest of them."""
+        """The GPUs that execute its code, or, without a suffix, the oldest of them."""
         return _TARGETS[self.arch]
 
     @property
@@ -190,7 +190,7 @@ class Target:
         return (major, minor) >= (own_major, own_minor)
 
     def check_shared_bytes(self, size: int, kernel: str) -> None:
-        """Raises TargetError where a block needs more shared memory (`size` bytes) than this target has."""
+        """Raises TargetError if a block needs more shared memory (`size` bytes) than this target has."""
         if size > self.max_shared_bytes:
             raise TargetError(
                 Code.TARGET_SHARED_MEMORY,
@@ -220,7 +220,7 @@ class TargetFamily:
         return self.refusal("", target) is None
 
     def refusal(self, instruction: str, target: Target) -> tuple[str, str] | None:
-        """Why `target` lacks `instruction`, and a hint; None where it has it."""
+        """Why `target` lacks `instruction`, and a hint; None if it has it."""
         other = f"or use an instruction that {target} has"
         only = f"sm_{self.min_sm}a"
         if self.suffix == "a" and target.arch != only:

@@ -86,8 +86,8 @@ def run_passes(
 ) -> None:
     """Applies the passes in order, in place, and verifies the module after each.
 
-    Raises ProgramError where a pass refuses the program, InternalError where it fails or leaves a module that
-    does not verify. `source` is what the module was parsed from, and `done` the passes that have run since:
+    Raises ProgramError if a pass refuses the program, InternalError if it fails or leaves a module that
+    does not verify. `source` is the text that the module was parsed from, and `done` the passes that have run since:
     lines of the source are shown, and where a pass fails, the program that it was given is made again from
     it.
     """

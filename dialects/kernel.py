@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a kernel is at every stage: a symbol, named arguments and a block of threads. Its parts of the assembly."""
+"""Kernels as they are at every stage: a symbol, named arguments and a block of threads. Its parts of the assembly."""
 
 import re
 from abc import ABC, abstractmethod
@@ -57,14 +57,14 @@ class KernelOp(IRDLOperation, ABC):
 
     @property
     def cluster_size(self) -> tuple[int, int, int] | None:
-        """The size of a cluster in blocks: x, y, z. None where the launch decides."""
+        """The size of a cluster in blocks: x, y, z. None if the launch decides."""
         if self.cluster is None:
             return None
         return _three(self.cluster.get_values())
 
     @property
     def launch_bounds(self) -> "LaunchBounds":
-        """What the kernel says of its launches."""
+        """The kernel's requirements on its launches."""
         blocks, registers = self.min_blocks, self.max_registers
         return LaunchBounds(
             self.block,
@@ -83,7 +83,7 @@ class KernelOp(IRDLOperation, ABC):
 
     @abstractmethod
     def parameters(self) -> list[Parameter]:
-        """What a launch gives the kernel, in order."""
+        """The parameters that a launch passes, in order."""
 
     def verify_kernel(self) -> None:
         """Checks what holds at every stage. VerifyException names what does not."""
@@ -142,7 +142,7 @@ def kernel_of(op: Operation) -> KernelOp | None:
 
 @dataclass(frozen=True, slots=True)
 class KernelArgs:
-    """A kernel's arguments as they stand in the text: with their alignments, 0 where none is given, the layouts of
+    """A kernel's arguments as they stand in the text: with their alignments, 0 if not given, the layouts of
     tensors, by the number of the pointer, and the recipes of tensor maps.
     """
 
@@ -183,9 +183,9 @@ def parse_kernel_args(parser: Parser) -> KernelArgs:
 
 @dataclass(frozen=True, slots=True)
 class LaunchBounds:
-    """What a kernel says of its launches: the block's size in threads, the fewest blocks that a multiprocessor is to
-    hold at a time, and the most registers that a thread may have; None leaves these to the assembler. `cluster` is the
-    size of its clusters in blocks, where not the launch says it; more than 8 blocks are `non_portable`.
+    """A kernel's requirements on its launches: the block's size in threads, the fewest blocks that a multiprocessor is
+    to hold at a time, and the most registers that a thread may have; None leaves these to the assembler. `cluster` is
+    the size of its clusters in blocks, where not the launch says it; more than 8 blocks are `non_portable`.
     """
 
     threads: Sequence[int]
@@ -232,7 +232,7 @@ def parse_optional_number(parser: Parser, keyword: str) -> int | None:
 
 
 def parse_dim3(parser: Parser) -> list[int]:
-    """Parses `(x)`, `(x, y)` or `(x, y, z)`; what is missing is 1."""
+    """Parses `(x)`, `(x, y)` or `(x, y, z)`; missing sizes are 1."""
     at = parser.pos
     sizes = parser.parse_comma_separated_list(
         Parser.Delimiter.PAREN, lambda: parser.parse_integer(allow_boolean=False, allow_negative=False)

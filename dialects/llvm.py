@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The `llvm` dialect of xDSL with what it lacks of MLIR's: `llvm.mlir.poison`."""
+"""The `llvm` dialect of xDSL with a missing operation of MLIR's: `llvm.mlir.poison`."""
 
 from xdsl.dialects import llvm
 from xdsl.ir import Attribute, Dialect

@@ -24,7 +24,7 @@ DEFAULT_LEVEL = 2
 
 @irdl_attr_definition
 class TargetAttr(ParametrizedAttribute):
-    """`#nvvm.target<O = 3, chip = "sm_90", features = "+ptx81">`: what a `gpu.module` is compiled for.
+    """`#nvvm.target<O = 3, chip = "sm_90", features = "+ptx81">`: the target of a `gpu.module`.
 
     `O` is the optimisation level, 0 to 3; levels of 2 and empty features are not written.
     """

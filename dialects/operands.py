@@ -21,7 +21,7 @@ from xdsl.printer import Printer
 
 
 def definition_of(parser: Parser, operand: UnresolvedOperand, at: int) -> SSAValue:
-    """The value that an operand names, which stands at `at`; a ParseError says so if none is defined before it."""
+    """The value that an operand names, which stands at `at`; a ParseError unless a value is defined before it."""
     values = parser.ssa_values.get(operand.operand_name)
     if values is None or operand.index >= len(values):
         parser.raise_error(f"%{operand.operand_name} is not defined before this use", at, parser.pos)

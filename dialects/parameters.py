@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a launch gives a kernel, by name: a tensor counts once, whatever becomes of it on the way to PTX.
+"""The arguments that a launch passes to a kernel, by name: a tensor counts once, whatever becomes of it on the way to
+PTX.
 
 From stage `index` on, a tensor whose type has `?` is a pointer and one integer for each `?`, those of the shape first;
 its layout stays with the pointer, so that a launch can take the integers from a tensor.
@@ -17,7 +18,7 @@ from .element_types import element_of
 
 
 class ParameterType(ABC):
-    """What a type of the IR inherits whose values a launch passes in another way than numbers."""
+    """The base of a type of the IR whose values a launch does not pass as numbers."""
 
     @abstractmethod
     def passed_as(self) -> ParameterKind | None:
@@ -46,7 +47,7 @@ class Parameter:
 
     @property
     def kind(self) -> ParameterKind | None:
-        """How a launch passes the first argument; None where it cannot, and for a tensor before stage `index`."""
+        """How a launch passes the first argument; None if it cannot, and for a tensor before stage `index`."""
         return passed_as(self.type)
 
 

@@ -131,7 +131,7 @@ def _html(x: Displayed) -> str:
 
 
 def _svg(x: Displayed) -> str | None:
-    """The picture, as IPython asks for it; None where there is none, and the notebook shows the text."""
+    """The picture, as IPython asks for it; None if there is none, and the notebook shows the text."""
     from .drawing.pictures import notebook_svg
 
     return notebook_svg(x.displayed)

@@ -130,7 +130,7 @@ class _Conversion:
         self._rebuild(op, emitter, operands, widths)
 
     def _own_width(self, value: SSAValue) -> int:
-        """The width of what a loop or branch hands on: 32 where it always fits."""
+        """The width of a value that a loop or branch passes on: 32 if that always suffices."""
         return 32 if self.ranges.fits(value) else 64
 
     def _rebuild(self, op: Operation, emitter: Emitter, operands: Sequence[SSAValue], widths: Sequence[int]) -> None:
@@ -241,7 +241,7 @@ def _sized(type: Attribute, width: int) -> Attribute:
 
 
 def resized(emitter: Emitter, value: SSAValue, width: int) -> SSAValue:
-    """An integer sign-extended or truncated to so many bits."""
+    """An integer sign-extended or truncated to a width in bits."""
     now = int_width(value.type)
     assert now is not None
     if now == width:

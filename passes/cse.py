@@ -30,7 +30,7 @@ from xdsl.traits import (
 from .analysis.effects import get_effects
 
 _Effects = Set[EffectInstance] | None
-"""The effects of an operation on memory; None where they are unknown."""
+"""The effects of an operation on memory; None if they are unknown."""
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class LaunchConfig:
 
     @property
     def cluster(self) -> Dim3:
-        """The size of a cluster in blocks: (1, 1, 1) where none is asked for."""
+        """The size of a cluster in blocks: (1, 1, 1) by default."""
         return next((attribute.size for attribute in self.attributes if isinstance(attribute, Cluster)), (1, 1, 1))
 
     def check_target(self, target: Target) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Element types as types of NumPy and ml_dtypes."""
+"""Element types as NumPy types and ml_dtypes."""
 
 from typing import Any
 

@@ -116,9 +116,9 @@ def _attributes(cluster: Dim3, use_pdl: bool, cooperative: bool, events: tuple[L
 
 
 MAX_STEPS = 100_000_000
-"""The operations of warps after which the simulator ends a run, unless it is told otherwise."""
+"""The default number of operations of warps after which the simulator ends a run."""
 MAX_BYTES = 4 << 30
-"""The bytes of memory that a run on the simulator may use, unless it is told otherwise."""
+"""The default limit of a simulation's memory, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class RunOptions:
 
     `races` looks for accesses that nothing orders. A run ends with an error after `max_steps` operations of warps, or
     where it needs more than `max_memory` MiB; None is the simulator's own limit. `seed` chooses the order of warps; 0
-    is their own order. So many `resident` blocks run at the same time, in whole clusters. At most so many `processes`
+    is their own order. So many `resident` blocks run at the same time, in whole clusters. At most `processes` processes
     share out the blocks; None is as many as `TILEFOLD_SIM_PROCESSES` says, or else one for each core. With `exact`
     kernels compute with exact numbers instead of floats. `numbers` looks for those that go wrong: the first NaN or
     infinity, indices that wrap, conversions that lose numbers, differences without digits. LaunchError (E3105) for

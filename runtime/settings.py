@@ -56,22 +56,23 @@ def ptxas_settings() -> PtxasSettings:
 
 
 def allows_slower() -> bool:
-    """Whether kernels are accepted that the assembler makes slower. TilefoldError (E4003) for what is not 0 or 1."""
+    """Whether kernels are accepted that the assembler makes slower. TilefoldError (E4003) for a value other than 0 or
+    1."""
     return _switch(ALLOW_SLOWER, "0", "1 accepts such kernels")
 
 
 def writes_lines() -> bool:
-    """Whether compiled kernels name the lines of their source. TilefoldError (E4003) for what is not 0 or 1."""
+    """Whether compiled kernels name the lines of their source. TilefoldError (E4003) for a value other than 0 or 1."""
     return _switch(LINE_INFO, "1", "0 writes kernels without their lines")
 
 
 def looks_for_races() -> bool:
-    """Whether the simulator looks for data races. TilefoldError (E4003) for what is not 0 or 1."""
+    """Whether the simulator looks for data races. TilefoldError (E4003) for a value other than 0 or 1."""
     return _switch(SIM_RACES, "1", "0 does not look for races")
 
 
 def simulator_processes() -> int | None:
-    """How many processes the simulator may use; None where it chooses. TilefoldError (E4003) for no number above 0."""
+    """How many processes the simulator may use; None if it chooses. TilefoldError (E4003) for no number above 0."""
     text = os.environ.get(SIM_PROCESSES, "")
     if text and (not text.isdecimal() or not 0 < int(text[:9]) <= 1024):
         raise TilefoldError(Code.CLI_VALUE, f"{SIM_PROCESSES}={text[:40]} is no number from 1 to 1024", "1 uses one")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor maps that a launch makes of its arguments, and what is said where it cannot."""
+"""Tensor maps that a launch makes of its arguments, and the errors where it cannot."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol, cast
@@ -23,7 +23,7 @@ class Given(Protocol):
 
 
 def value_words(parameters: Iterable[Given]) -> list[str]:
-    """What a kernel's values are, in their order, in words: of a tensor its address, then the `?` of its layout."""
+    """The names of a kernel's values, in their order: of a tensor its address, then the `?` of its layout."""
     words: list[str] = []
     for parameter in parameters:
         words.append(parameter.name)

@@ -97,7 +97,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line (that of the process unless given) and returns its exit status.
 
-    BrokenPipeError where the reader of the output has gone.
+    BrokenPipeError if the reader of the output has gone.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     with warnings.catch_warnings():
@@ -142,6 +142,6 @@ def _main(words: list[str]) -> int:
 
 
 def _report(error: TilefoldError) -> int:
-    with suppress(OSError):  # who cannot be told sees the exit status
+    with suppress(OSError):  # a closed stream leaves the exit status alone
         print_error(error)
     return EXIT_ERROR

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The methods by which a program shows itself in Python: its stages, its code, remarks and a report.
 
-Each takes the target to compile for, `sm_80` by default, and raises ProgramError where a pass refuses the program.
+Each takes the target to compile for, `sm_80` by default, and raises ProgramError if a pass refuses the program.
 """
 
 from abc import ABC, abstractmethod

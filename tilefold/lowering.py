@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A program on its way from text to machine code: read once, lowered as far as is asked."""
+"""A program from text to machine code: read once, lowered on demand."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -64,7 +64,7 @@ class Program:
     """A verified program, with the forms to which it has been lowered so far.
 
     `target` is None until one is needed: then the default, or that of the GPU at hand. `cache` keeps machine
-    code; None compiles in each process. `text` is what the module was read from, where that says all of it. `lines`
+    code; None compiles in each process. `text` is the text that the module was read from, if it is complete. `lines`
     says whether compiled code names the lines of the source; None leaves that to the settings. `assembler` are options
     of ptxas, which assembles it unless they only choose a level of optimisation.
     """
@@ -94,9 +94,9 @@ class Program:
         return STAGE_NAMES.index(stage) > STAGE_NAMES.index(self.stage) or fulfils(self.module, stage)
 
     def at(self, stage: str, target: Target | None = None) -> ModuleOp | None:
-        """The program at a stage, which must not be changed; None where it was written at a later one.
+        """The program at a stage, which must not be changed; None if it was written at a later one.
 
-        Raises ProgramError where a pass refuses the program, TilefoldError (E4003) for an unknown stage.
+        Raises ProgramError if a pass refuses the program, TilefoldError (E4003) for an unknown stage.
         """
         if stage not in STAGE_NAMES:
             raise TilefoldError(Code.CLI_VALUE, f"there is no stage '{stage}'", f"stages: {', '.join(STAGE_NAMES)}")
@@ -117,7 +117,7 @@ class Program:
         return self._stages[stage, arch][0]
 
     def reached(self, stage: str, target: Target | None = None) -> ModuleOp:
-        """The program at a stage. Raises TilefoldError where it was written at a later one."""
+        """The program at a stage. Raises TilefoldError if it was written at a later one."""
         module = self.at(stage, target)
         if module is None:
             raise TilefoldError(
@@ -130,7 +130,7 @@ class Program:
     def simulated_target(self, stage: str) -> Target:
         """The target that the simulator runs a stage for: that of the program, else the first one that has all of it.
 
-        Raises ProgramError where none has, in the words for the default target.
+        Raises ProgramError if none has, in the words for the default target.
         """
         if self.target is not None:
             return self.target
@@ -195,7 +195,7 @@ class Program:
         keep(self, target, build)
 
     def cubin(self, target: Target) -> "Cubin":
-        """The program as machine code, with what the assembler says of each kernel."""
+        """The program as machine code, with the assembler's figures of each kernel."""
         from tilefold.compiler.machine.assemble import cubin_of
 
         build = self.machine_build(target)
@@ -256,7 +256,7 @@ class Program:
     def remarks(self, target: Target) -> "tuple[Remark, ...]":
         """The decisions of the compiler on the way to stage `instr`, in the order of the source.
 
-        Raises ProgramError where a pass refuses the program.
+        Raises ProgramError if a pass refuses the program.
         """
         from tilefold.compiler.reports.remarks import collect_remarks
 
@@ -285,7 +285,7 @@ class Program:
         """The kernels of the `gpu` dialect as a program of their own: what `TO_SIMULATOR` or `TO_INDEX` leave.
 
         `block` is the size of their blocks, by default that which their launches and attributes tell. Raises
-        ProgramError where a pass refuses the program.
+        ProgramError if a pass refuses the program.
         """
         option = "{block=" + ",".join(map(str, block)) + "}" if block else ""
         key = ",".join(passes), option

@@ -34,7 +34,7 @@ def build(program: "Program", target: "Target") -> Build:
     """A program ready to be loaded, from the program's cache where it has one and knows it: machine code, or PTX where
     the driver must assemble it, since nvJitLink would drop instructions.
 
-    Raises TilefoldError where a pass, LLVM or the assembler refuses the program, of which nothing is kept; and where
+    Raises TilefoldError if a pass, LLVM or the assembler refuses the program, of which nothing is kept; and where
     the assembler makes a kernel slower than it is written, unless the settings allow that.
     """
     ptxas = _ptxas() if _needs_ptxas(program) else None
@@ -42,7 +42,7 @@ def build(program: "Program", target: "Target") -> Build:
 
 
 def machine_build(program: "Program", target: "Target", loaded: Build) -> Build:
-    """What `build` made of the program, with machine code by ptxas where the driver would assemble it.
+    """The result of `build` for the program, with machine code by ptxas where the driver would assemble it.
 
     Raises what `build` raises, and AssembleError (E2302) where there is no ptxas.
     """
@@ -106,7 +106,7 @@ def _ptxas() -> "Ptxas":
 
 
 def kept(program: "Program", target: "Target") -> Build | None:
-    """What `build` made of a program for a target, if the program's cache has it and the settings allow it."""
+    """The result of `build` for a program and a target, if the program's cache has it and the settings allow it."""
     made = None if program.cache is None else _kept(program.cache.get(_key_of_build(program, target)))
     return None if made is None or first_refused(made.log, allows_slower()) is not None else made
 

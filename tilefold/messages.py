@@ -57,7 +57,7 @@ def print_remarks(remarks: "Sequence[Remark]", form: str) -> None:
 def explain_environment_error(error: Exception) -> TilefoldError | None:
     """The user's error of a failure that the machine has caused: of memory, or of a file. None for any other.
 
-    What a library makes of a failed allocation depends on where it fails, so that the causes are asked as well.
+    A library's exception for a failed allocation depends on where it fails, so that the causes are asked as well.
     """
     if any(
         isinstance(cause, MemoryError) or any(words in str(cause) for words in _NO_MEMORY) for cause in _causes(error)

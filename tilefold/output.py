@@ -17,7 +17,7 @@ def write_output(content: str | bytes, path: str | None) -> None:
     """Writes text or bytes to `path`, or to the standard output for None and `-`.
 
     The file is written under another name beside it and renamed, so that a failure leaves no part of it behind.
-    Raises TilefoldError where the file cannot be written, and for bytes on a terminal.
+    Raises TilefoldError if the file cannot be written, and for bytes on a terminal.
     """
     if path is None or path == "-":
         if isinstance(content, str):

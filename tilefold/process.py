@@ -11,7 +11,8 @@ EXIT_INTERRUPTED = 130  # as shells report SIGINT
 EXIT_PIPE = 141  # as they report SIGPIPE, by which other commands end when their reader has gone
 
 _COLLECTED = 50_000
-"""After so many new objects Python looks for cycles, instead of 700: looking took a twentieth of a compilation."""
+"""The number of new objects after which Python looks for cycles, instead of 700: looking took a twentieth of a
+compilation."""
 _GRACE_SECONDS = 1.0
 """How long an interrupted command has to clean up. LLVM, the assembler and a kernel on a GPU hear of no interrupt."""
 
@@ -99,7 +100,7 @@ def _end_late(reader: int, interrupt: int) -> None:
 
 
 def _report_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Python drops an exception of a destructor; that it is an interrupt need not be told as well."""
+    """Python drops an exception of a destructor; the report of the interrupt suffices."""
     if unraisable.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(unraisable)
 

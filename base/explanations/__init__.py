@@ -28,7 +28,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The page of a code; `cured` is None where no input could be shown that avoids the error."""
+    """The page of a code; `cured` is None if no input could be shown that avoids the error."""
 
     cause: str
     example: Sample

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a kernel uses of the function of the host that launches it.
+"""The parts of a host function that its kernels use.
 
 Tensors of the host, and the integers of their layouts, are made again at the beginning of the kernel, from the
 arguments of the host. All other numbers become parameters of the kernel, which the host computes.
@@ -19,7 +19,7 @@ from .tracing.state import HostSide, is_of
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A parameter of a kernel that stands for a value of the host: an argument of it, or a number that it computes."""
+    """A parameter of a kernel that stands for a host value: an argument of it, or a number that it computes."""
 
     value: SSAValue
     type: Attribute

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is settled once the operations of a kernel are known: which of its coordinates are used, which thread of a warp
+"""Decisions that need all operations of a kernel: which of its coordinates are used, which thread of a warp
 issues its tensor copies, which part of an MMA threads have that are beyond its own, and the registers with which the
 kernel is launched.
 """

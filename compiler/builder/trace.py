@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a function of Python to a module with one kernel: calls the function on the kernel's arguments."""
+"""From a Python function to a module with one kernel: calls the function on the kernel's arguments."""
 
 import inspect
 import re
@@ -42,7 +42,7 @@ MODULE = "kernels"
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter of the kernel: its name there, the type of a tensor in global memory, or of a scalar, the dtype that
-    the function sees (None for that of the type), and what it sees of a tensor, such as an `Array`.
+    the function sees (None for that of the type), and the form in which it sees a tensor, such as an `Array`.
     """
 
     name: str

@@ -24,7 +24,8 @@ from .llvm_instructions import LLVM_RULES, memory_type, symbol, write_constant
 def write_llvm(module: GpuModuleOp, target: Target) -> str:
     """The LLVM IR text of a `gpu.module` whose functions are in the `llvm` dialect, for the NVPTX back end.
 
-    LoweringError for what has no translation: operations of other dialects, variadic calls, names that PTX lacks.
+    LoweringError for anything without a translation: operations of other dialects, variadic calls, names that PTX
+    lacks.
     """
     w = ModuleWriter(target, LLVM_RULES.get)
     fenced = find_fenced_roundings(module)  # of all functions, since LLVM puts one in the place of its call

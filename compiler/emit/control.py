@@ -13,7 +13,7 @@ from .writer import FunctionWriter, Rule, rule
 
 
 def _last(block: Block, parent: Operation, kind: type[Operation]) -> Operation:
-    """The terminator of a region's block. LoweringError where the region ends otherwise."""
+    """The terminator of a region's block. LoweringError if the region ends otherwise."""
     last = block.last_op
     if not isinstance(last, kind):
         raise LoweringError(Code.EMIT_UNSUPPORTED, f"a region of '{parent.name}' must end in '{kind.name}'", parent)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How much work a kernel is for LLVM, which nothing can interrupt: refused before it begins."""
+"""The work that a kernel makes for LLVM, which nothing can interrupt: too much is refused before it begins."""
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation

@@ -30,7 +30,7 @@ def _prefetch(w: FunctionWriter, op: ptx.BulkPrefetchOp) -> None:
 def _policy(
     op: ptx.BulkLoadOp | ptx.BulkStoreOp | ptx.BulkReduceOp | ptx.BulkPrefetchOp, place: int
 ) -> tuple[str, str]:
-    """What a cache policy, operand number `place`, adds to the instruction and to its constraints."""
+    """The text that a cache policy, operand number `place`, adds to the instruction and to its constraints."""
     return ("", "") if op.policy is None else (f", ${place}", ",l")
 
 

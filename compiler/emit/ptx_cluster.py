@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`ptx`: clusters of blocks. What LLVM cannot select, or may move accesses across, is inline assembly."""
+"""`ptx`: clusters of blocks. Instructions that LLVM cannot select, or may move accesses across, are inline assembly."""
 
 from xdsl.ir import Operation
 

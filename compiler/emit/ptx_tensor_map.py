@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`ptx`: tensor maps in memory. What orders or changes them is inline assembly that LLVM moves no access across."""
+"""`ptx`: tensor maps in memory. Instructions that order or change them are inline assembly, across which LLVM moves no
+access."""
 
 from xdsl.ir import Operation
 

@@ -3,7 +3,7 @@
 
 Accumulators are in fragments, whose loads and stores LLVM turns into registers: those that the assembly takes are those
 that it returns. The same holds for a fence and a wait, although they name no register: LLVM moves no access to the
-fragments that they are for across.
+fragments that they protect across them.
 """
 
 from collections.abc import Sequence

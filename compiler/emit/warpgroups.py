@@ -59,7 +59,7 @@ def _check_whole(op: Operation, warps: Sequence[WarpValues]) -> None:
             hint = f"give the block a multiple of {WARPGROUP} threads"
         else:
             message = f"'{op.name}' is executed by {executing} of the {known} threads of {where}"
-            hint = "decide by what the four warps have in common, such as the thread's number divided by 128"
+            hint = "decide by a value that the four warps have in common, such as the thread's number divided by 128"
         raise LoweringError(Code.WARPGROUP, message, op, hint)
 
 

@@ -23,7 +23,7 @@ _EXPECTED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One announced diagnostic; `line` is None where it has no place, `at` is the line of the comment itself."""
+    """One announced diagnostic; `line` is None if it has no place, `at` is the line of the comment itself."""
 
     severity: Severity
     text: str

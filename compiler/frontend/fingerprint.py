@@ -26,7 +26,7 @@ def fingerprint(module: Operation) -> str:
 class _Writer:
     """Numbers values in the order of their definitions, and looks into an object of an attribute once.
 
-    An attribute is written wherever it occurs: which attributes are one object depends on what was built before.
+    An attribute is written wherever it occurs: which attributes are one object depends on earlier programs.
     """
 
     def __init__(self) -> None:

@@ -64,7 +64,7 @@ def broken_rule(message: str, parent: str = "") -> tuple[str, str]:
 
 def first_match(table: Iterable[tuple[str, ...]], message: str) -> tuple[dict[str, str], list[str]] | None:
     """The groups of the first pattern of a table that matches a message, and the words that follow the pattern there;
-    None where none does.
+    None if none does.
     """
     for pattern, *words in table:
         if (match := re.fullmatch(pattern, message, re.DOTALL)) is not None:

@@ -56,8 +56,8 @@ def read_text(path: str, stdin: BinaryIO | None = None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of expanded text that begins at `at`: a copy of the text at `origin`, or what replaced `${...}`
-    there."""
+    """A stretch of expanded text that begins at `at`: a copy of the text at `origin`, or the text that replaced
+    `${...}` there."""
 
     at: int
     origin: int

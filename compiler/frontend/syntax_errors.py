@@ -144,7 +144,7 @@ _MARKS = {
 }
 """The first character of a name, by the kind of thing that is missing."""
 
-_LONG = 200  # of a name, or of what stands before a brace
+_LONG = 200  # of a name, or of the words before a brace
 _MANY = 1000  # names to choose from
 _LONGEST = 4096  # message that the tables are searched for, and most braces that are paired
 

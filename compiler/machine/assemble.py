@@ -47,7 +47,7 @@ class Cubin:
 
 @cache
 def _load_nvjitlink() -> Any:
-    """cuda-python's binding, with the library loaded. AssembleError where either is missing."""
+    """cuda-python's binding, with the library loaded. AssembleError if either is missing."""
     try:
         binding = import_module("cuda.bindings.nvjitlink")
         binding.version()

@@ -22,7 +22,7 @@ from .wrapping import wrap_integers
 _TRIPLE = "nvptx64-nvidia-cuda"
 _OPTIONS = (
     "--nvptx-short-ptr",  # shared-memory addresses are 32-bit integers
-    "--disable-nvptx-load-store-vectorizer",  # the width of each access is what stage `instr` says
+    "--disable-nvptx-load-store-vectorizer",  # the width of each access is that of stage `instr`
     "--nvptx-no-f32x2",  # otherwise sm_100 moves pairs of f32 as b64, and an access changes its form
 )
 TIMEOUT = 60.0
@@ -108,9 +108,9 @@ def optimise(llvm_ir: str, target: Target) -> Any:
 def compile_llvm(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> str:
     """Optimises LLVM IR text and returns PTX. The same text gives the same PTX, in every process.
 
-    Safe to call from several threads. A text with a function of more than MAX_SUMS is compiled by
-    `compile_isolated`, which `timeout` is for. LlvmError where LLVM's parser or verifier refuses the text; on text
-    that is not from `compiler.emit` LLVM may end the process.
+    Safe to call from several threads. A text with a function of more than MAX_SUMS is compiled by `compile_isolated`,
+    within `timeout` seconds. LlvmError if LLVM's parser or verifier refuses the text; on text that is not from
+    `compiler.emit` LLVM may end the process.
     """
     with optimise(llvm_ir, target) as module:
         if _sums(str(module)) <= MAX_SUMS:
@@ -130,7 +130,7 @@ def _ptx_of(module: Any, target: Target) -> str:
 
 
 def bitcode(llvm_ir: str) -> bytes:
-    """LLVM IR text as bitcode, not optimised. LlvmError where LLVM's parser or verifier refuses the text."""
+    """LLVM IR text as bitcode, not optimised. LlvmError if LLVM's parser or verifier refuses the text."""
     llvm = _llvm()
     try:
         return bytes(llvm.parse_assembly(llvm_ir, llvm.create_context()).as_bitcode())
@@ -141,7 +141,7 @@ def bitcode(llvm_ir: str) -> bytes:
 def compile_isolated(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> str:
     """Like `compile_llvm`, in a process of its own: for text that may crash LLVM or keep it busy.
 
-    `timeout` is in seconds. LlvmError where LLVM refuses the text, ends the process or takes longer.
+    `timeout` is in seconds. LlvmError if LLVM refuses the text, ends the process or takes longer.
     """
     main = f"import sys; sys.path[:] = {sys.path!r}\nfrom tilefold.compiler.machine import nvptx\nnvptx.child_main()"
     try:

@@ -48,7 +48,7 @@ class Ptxas:
     version: str
 
     def assemble(self, ptx: str, target: Target, options: Sequence[str] = ()) -> Cubin:
-        """Assembles PTX for the target, with more options. AssembleError where ptxas refuses the text or an option, or
+        """Assembles PTX for the target, with more options. AssembleError if ptxas refuses the text or an option, or
         takes too long.
         """
         with TemporaryDirectory(prefix="tilefold-") as folder:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The costs of a compiled kernel: registers, spills, shared memory, the blocks that a multiprocessor holds, its
-instructions by kind, and what its accesses to shared and global memory cost.
+instructions by kind, and the costs of its accesses to shared and global memory.
 
 Resources come from the assembler's log, instruction counts from the PTX text: how often each instruction
 stands there, not how often it is executed.
@@ -36,7 +36,7 @@ _INSTRUCTION = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)([^;]*);", re.MULT
 class KernelReport:
     """One kernel: its launch bounds and resources; its static shared memory, to which the assembler's log adds what is
     reserved and aligned, and the dynamic one that its launch asks for; the blocks that a multiprocessor holds, the
-    bytes of its fragments that lie in local memory, its PTX instructions, and what its accesses to memory cost.
+    bytes of its fragments that lie in local memory, its PTX instructions, and the costs of its accesses to memory.
     `handed_over` are the registers per thread that its warpgroups have after `setmaxnreg`, the least first; `maps` its
     tensor maps, each with the number of its copies.
     """

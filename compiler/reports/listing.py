@@ -200,7 +200,7 @@ def _in_scope(op: Operation) -> Iterable[SSAValue]:
 
 
 class _ListingPrinter(ProgramPrinter):
-    """A printer that is told the names of values, and says on which line each operation begins."""
+    """A printer that takes the names of values, and records the line on which each operation begins."""
 
     def named(self, names: dict[SSAValue, str]) -> None:
         """Takes the names of values, and forgets those that it knows."""

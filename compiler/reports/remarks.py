@@ -31,7 +31,7 @@ from .access_costs import access_costs
 @dataclass(frozen=True, slots=True)
 class Remark:
     """A remark: its place in the source, the stage (or pass) that led to it, the operation that it is about, and the
-    text. `place` is None where an operation has no place.
+    text. `place` is None if an operation has no place.
     """
 
     place: Place | None

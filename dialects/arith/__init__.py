@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the integer operations of the dialect `arith` mean, for all that read them."""
+"""The meaning of the integer operations of the dialect `arith`, for all their readers."""

@@ -7,9 +7,9 @@ from typing import TypeAlias
 Range: TypeAlias = tuple[int, int]
 """The least and the greatest value, both included."""
 RangeOf: TypeAlias = Callable[[Range, Range, int], Range | None]
-"""The range of an operation on integers of any size, before the result is reduced to a type of so many bits.
+"""The range of an operation on integers of any size, before the result is reduced to a type of that width in bits.
 
-Shifts are by less than these bits. None where nothing is known, or there is no result.
+Shifts are by less than these bits. None if nothing is known, or there is no result.
 """
 
 
@@ -20,7 +20,7 @@ def signed(value: int, bits: int) -> int:
 
 
 def limits(bits: int, *, unsigned: bool = False) -> Range:
-    """The range of all integers of so many bits."""
+    """The range of all integers of `bits` bits."""
     return (0, (1 << bits) - 1) if unsigned else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
@@ -35,8 +35,8 @@ def either(a: Range, b: Range) -> Range:
 
 
 def reduced(exact: Range, within: Range) -> Range:
-    """The range of integers modulo the number of integers in `within`, as integers in it: what wraps, a truncation, or
-    the same bits read with another sign.
+    """The range of integers modulo the number of integers in `within`, as integers in it: wrapping, truncation, or the
+    same bits read with another sign.
     """
     turns = (exact[0] - within[0]) // (within[1] - within[0] + 1)
     distance = turns * (within[1] - within[0] + 1)

@@ -19,7 +19,7 @@ from . import integer_range as ranges
 from .integer_range import Range, RangeOf, limits, reduced, signed
 
 Function: TypeAlias = Callable[[Any, Any], Any]
-"""Of two integers of one kind: Python's, arrays of NumPy, or those of an algebra or an analysis."""
+"""Of two integers of one kind: Python's, NumPy arrays, or those of an algebra or an analysis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class IntegerOperation:
     algebraic: bool = True
 
     def result(self, a: int, b: int, bits: int) -> int | None:
-        """The result for two signed integers of so many bits, as a signed one; None where it is undefined."""
+        """The result for two signed integers of `bits` bits, as a signed one; None if it is undefined."""
         if any(case.holds(a, b, bits) for case in self.undefined):
             return None
         if self.unsigned:
@@ -58,7 +58,7 @@ class IntegerOperation:
         return signed(self.value(a, b), bits)
 
     def exact_range(self, a: Range, b: Range, bits: int) -> Range | None:
-        """The range of the value for ranges of signed integers; None where nothing is known."""
+        """The range of the value for ranges of signed integers; None if nothing is known."""
         if self.unsigned:
             a, b = (reduced(operand, limits(bits, unsigned=True)) for operand in (a, b))
         return self.range(a, b, bits)
@@ -82,7 +82,7 @@ def truncated(a: Any, b: Any) -> Any:
 
 
 def remainder(a: Any, b: Any) -> Any:
-    """What the quotient that is rounded towards zero leaves, with the sign of the dividend."""
+    """The remainder of the quotient that is rounded towards zero, with the sign of the dividend."""
     return a - truncated(a, b) * b
 
 
@@ -148,7 +148,7 @@ COMPARISONS: tuple[tuple[Function, bool], ...] = (
 
 
 def compare(predicate: int, a: int, b: int, bits: int) -> bool:
-    """The result of `arith.cmpi` on two signed integers of so many bits."""
+    """The result of `arith.cmpi` on two signed integers of `bits` bits."""
     function, is_unsigned = COMPARISONS[predicate]
     mask = (1 << bits) - 1
     return function(a & mask, b & mask) if is_unsigned else function(a, b)

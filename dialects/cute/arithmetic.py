@@ -40,7 +40,7 @@ IntTupleOrShape = IntTupleType | ShapeType
 
 
 def _check_nesting(a: Tree, b: Tree) -> None:
-    """Raises `LayoutError` where an integer meets a tuple within the modes that both have."""
+    """Raises `LayoutError` if an integer meets a tuple within the modes that both have."""
     if isinstance(a, tuple) != isinstance(b, tuple):
         raise refused(f"{show(a)} and {show(b)} differ in nesting", Code.PROFILE_MISMATCH)
     if isinstance(a, tuple) and isinstance(b, tuple):

@@ -49,7 +49,7 @@ class CuteOp(IRDLOperation, ABC):
 
     @classmethod
     def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> list[Attribute]:
-        """The types of the results where they are not written. Raises `LayoutError` where they do not exist."""
+        """The types of the results where they are not written. Raises `LayoutError` if they do not exist."""
         raise NotImplementedError
 
     @classmethod
@@ -145,7 +145,7 @@ class CuteOp(IRDLOperation, ABC):
 
 
 def _parse_short(parser: Parser, kind: type[CuteType]) -> CuteType | None:
-    """A type whose name is left out, from its `<"...">`; None where the name comes next."""
+    """A type whose name is left out, from its `<"...">`; None if the name comes next."""
     if parser.parse_optional_punctuation("<") is None:
         return None
     value = parse_quoted(parser, kind.READ)
@@ -163,7 +163,7 @@ class AlgebraOp(CuteOp):
 
     @classmethod
     def evaluate(cls, *values: Any, **parameters: Any) -> Any:
-        """The value of the result for the operands' values. Raises `LayoutError` where the operation is not defined.
+        """The value of the result for the operands' values. Raises `LayoutError` if the operation is not defined.
 
         Integers of the values are static, `Unknown` or a pass's SSA values.
         """

@@ -48,7 +48,7 @@ class CuteType(Data[Any], TypeAttribute):
 
     @classmethod
     def of(cls, value: Any) -> "CuteType":
-        """The type of a computed value. Raises `LayoutError` where no value of the type can be that."""
+        """The type of a computed value. Raises `LayoutError` if no value of the type can be that."""
         value = public(value)
         cls.check(value)
         return cls(value)

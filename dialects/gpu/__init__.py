@@ -116,7 +116,7 @@ class GridDimOp(CoordinateOp, gpu.GridDimOp):
 
 
 class _ClusterCoordinateOp(CoordinateOp):
-    """A coordinate that MLIR has and xDSL has not."""
+    """A coordinate of MLIR that xDSL lacks."""
 
     dimension = prop_def(gpu.DimensionAttr)
     result = result_def(IndexType)

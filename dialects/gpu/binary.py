@@ -58,7 +58,7 @@ class ObjectAttr(ParametrizedAttribute):
 
 @irdl_op_definition
 class BinaryOp(IRDLOperation):
-    """`gpu.binary @kernels [#gpu.object<...>]`: what a `gpu.module` was compiled to, an object for each target."""
+    """`gpu.binary @kernels [#gpu.object<...>]`: the result of compiling a `gpu.module`, an object for each target."""
 
     name = "gpu.binary"
     sym_name = prop_def(SymbolNameConstraint())

@@ -212,7 +212,7 @@ class PrintfOp(IRDLOperation):
 
 
 class WaitOp(gpu.WaitOp):
-    """`gpu.wait [%t]`, `%t = gpu.wait async`: the host waits for what the tokens stand for, or makes a token of it."""
+    """`gpu.wait [%t]`, `%t = gpu.wait async`: the host waits for the work of the tokens, or makes a token of it."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Addresses: a pointer and a distance, with what the coordinates that it was computed from must satisfy; addresses as
+"""Addresses: a pointer and a distance, with the bounds of the coordinates that it was computed from; addresses as
 numbers.
 """
 
@@ -115,7 +115,7 @@ class _NumberOp(PtxOp):
     traits = traits_def(Pure())
 
     def _check(self, ptr: SSAValue, number: SSAValue) -> None:
-        """VerifyException where a pointer and a number are not of one size."""
+        """VerifyException if a pointer and a number are not of one size."""
         if ptr.type not in (GLOBAL, SHARED):
             raise VerifyException(f"an address in global or shared memory is a number, not a {ptr.type}")
         assert isinstance(ptr.type, PtrType)
@@ -129,8 +129,8 @@ class IntToPtrOp(_NumberOp):
     """`%p = ptx.inttoptr %n align 16 : i64 -> !ptx.ptr<global>`: the address that is a number. No instruction of its
     own.
 
-    Preconditions: the number is a multiple of `align`. What is accessed there is memory of the launch: of an argument,
-    or an array whose address the host has told. The simulator checks this.
+    Preconditions: the number is a multiple of `align`. Accesses there are to memory of the launch: of an argument, or
+    an array whose address the host has registered. The simulator checks this.
     """
 
     name = "ptx.inttoptr"
@@ -174,7 +174,7 @@ def _split(fixed: Fixed) -> tuple[CoordAttr | None, list[SSAValue]]:
 
 
 def fixed_pairs(within: CoordAttr | None, values: Sequence[Any]) -> Fixed:
-    """What `within` says, with `values` for its operands."""
+    """The bounds of `within`, with `values` for its operands."""
     rest = iter(values)
     pairs: Any = () if within is None else within.data
     return [tuple([next(rest) if isinstance(x, Unknown) else x for x in pair]) for pair in pairs]

@@ -72,7 +72,7 @@ class ScopedOp(PtxOp):
 
 
 class _AtomicOp(ScopedOp):
-    """What atomic operations that read and write have in common."""
+    """The base of atomic operations that read and write."""
 
     ORDERS: ClassVar[tuple[str, ...]] = ("relaxed", "acquire", "release", "acq_rel")
     order = opt_prop_def(StringAttr)
@@ -92,7 +92,7 @@ class _AtomicOp(ScopedOp):
 
 
 def _suffix(kind: str, type: Attribute) -> str | None:
-    """The operation with its type as PTX spells it; None where there is none for the type."""
+    """The operation with its type as PTX spells it; None if it has none for the type."""
     if type in (i32, i64) and kind in _INTEGER_OPS:
         return f"{kind.removeprefix('u')}.{_INTEGER_OPS[kind]}{scalar_bits(type)}"
     if kind == "add" and type in _FLOAT_ADDS:
@@ -222,7 +222,7 @@ class RedOp(_AtomicOp):
 
     @property
     def suffix(self) -> str | None:
-        """The operation with its type as PTX spells it; None where there is none."""
+        """The operation with its type as PTX spells it; None if there is none."""
         if self.kind.data == "add" and self.value.type in _VECTOR_ADDS:
             return f"add.{_VECTOR_ADDS[self.value.type]}"
         return None if self.kind.data == "exch" else _suffix(self.kind.data, self.value.type)
@@ -259,7 +259,7 @@ class LoadAcquireOp(ScopedOp):
     name = "ptx.ld.acquire"
     ptr = operand_def(PtrType)
     result = result_def()
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())  # what it acquires must not be read before
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())  # later accesses must not be read before
     assembly_format = "$ptr (`scope` $scope^)? attr-dict `:` type($ptr) `->` type($result)"
 
     def __init__(self, ptr: SSAValue | Operation, type: Attribute, scope: str | None = None):

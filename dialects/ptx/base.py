@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What every `ptx` operation has: a mnemonic and the oldest target that executes it."""
+"""The base of every `ptx` operation: a mnemonic and the oldest target that executes it."""
 
 from abc import ABC
 from typing import ClassVar
@@ -33,5 +33,5 @@ class PtxOp(IRDLOperation, ABC):
         return self.MIN_SM, self.MIN_PTX
 
     def mnemonic(self) -> str | None:
-        """The instruction with its modifiers as PTX spells it (`ld.global.v4.b32`), or None where none is emitted."""
+        """The instruction with its modifiers as PTX spells it (`ld.global.v4.b32`), or None if none is emitted."""
         return self.MNEMONIC

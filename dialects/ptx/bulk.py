@@ -31,7 +31,7 @@ BULK_REDUCTIONS: Mapping[str, tuple[str, MapElement]] = MappingProxyType({
     for element in MAP_ELEMENTS.values()
     for kind in element.reductions
 })  # fmt: skip
-"""The kinds of reductions with their types as PTX names them: what they do, and with which elements."""
+"""The kinds of reductions with their types as PTX names them: the operation, and its elements."""
 
 
 class BulkOp(PtxOp):
@@ -201,7 +201,7 @@ class FenceProxyAsyncOp(BulkOp):
     such as bulk copies; with `of`, those of shared or of global memory alone (PTX ISA, membar: fence.proxy.async).
 
     A fence of shared memory alone takes much less time. The thread that wrote the bytes executes it before it tells
-    others, or the thread that starts the copy after it was told.
+    others, or the thread that starts the copy, after it.
     """
 
     name = "ptx.fence.proxy.async"

@@ -151,7 +151,7 @@ def _units(**given: bool) -> dict[str, Attribute | None]:
 @irdl_op_definition
 class ClusterArriveOp(_BarrierOp):
     """`ptx.barrier.cluster.arrive relaxed aligned`: the thread arrives at the barrier of the cluster and does not wait
-    there. What it did before happened before whatever follows a wait; with `relaxed`, only what lies before a fence
+    there. Its earlier accesses happen before those after a wait; with `relaxed`, only what lies before a fence
     (PTX ISA, barrier.cluster).
 
     Precondition: the thread has waited since it arrived last.

@@ -26,7 +26,7 @@ def check_hint(instruction: str, hint: str, allowed: frozenset[str]) -> None:
 
 
 def modifiers(hint: StringAttr | None, policy: SSAValue | None) -> str:
-    """What an instruction with a hint and a policy has among its modifiers: `.L2::cache_hint.L2::128B`, or nothing."""
+    """The modifiers of an instruction with a hint and a policy: `.L2::cache_hint.L2::128B`, or nothing."""
     text = "" if hint is None else hint.data
     if policy is not None:
         text = with_policy(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PTX as text, for what no operation stands for (Inline PTX Assembly in CUDA)."""
+"""PTX as text, for instructions without an operation (Inline PTX Assembly in CUDA)."""
 
 import re
 

@@ -19,7 +19,7 @@ from .types import SHARED
 
 
 class _MatrixOp(PtxOp):
-    """What ldmatrix and stmatrix share: how many matrices, of which shape, transposed or not."""
+    """The base of ldmatrix and stmatrix: how many matrices, of which shape, transposed or not."""
 
     SHAPES: ClassVar[dict[str, tuple[int, ...]]]
     """The registers of a matrix and how many there can be, by shape and elements."""

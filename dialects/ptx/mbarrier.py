@@ -2,9 +2,9 @@
 """Barriers in shared memory that threads and asynchronous copies arrive at, phase after phase (PTX ISA, section
 Parallel Synchronization and Communication Instructions: mbarrier).
 
-An mbarrier is 64 bits of shared memory, at a multiple of 8 bytes. It counts arrivals: when as many have arrived as
-`init` says, and as many bytes have come as the phase expects, its phase is complete, and the next one begins with the
-same count. Phases are numbered from 0; their parity, 0 or 1, names the current one or the one before it.
+An mbarrier is 64 bits of shared memory, at a multiple of 8 bytes. It counts arrivals: when the arrivals of `init` and
+the bytes that the phase expects have come, its phase is complete, and the next one begins with the same count. Phases
+are numbered from 0; their parity, 0 or 1, names the current one or the one before it.
 """
 
 from typing import ClassVar
@@ -110,14 +110,14 @@ class _CountingOp(_MbarrierOp):
 
 @irdl_op_definition
 class MbarrierArriveOp(_CountingOp):
-    """`ptx.mbarrier.arrive %bar count %n`: each thread arrives once, or from sm_90 on n times; what it did before
-    happened before whatever follows a wait for the phase (PTX ISA, mbarrier.arrive: release at scope cta, or at scope
-    cluster where `bar` is the address of a peer's mbarrier, from `ptx.mapa`).
+    """`ptx.mbarrier.arrive %bar count %n`: each thread arrives once, or from sm_90 on n times; its earlier accesses
+    happen before those after a wait for the phase (PTX ISA, mbarrier.arrive: release at scope cta, or at scope cluster
+    where `bar` is the address of a peer's mbarrier, from `ptx.mapa`).
 
     With `scope "cta"`, an arrival at a peer's mbarrier waits for no writes of the thread, which takes much less time.
     It tells the peer that memory has been read: such as a stage of a pipeline, which the peer then overwrites.
-    Preconditions: the phase still needs so many arrivals. The state that the instruction returns is not used: a phase
-    is waited for by its parity.
+    Preconditions: the phase still needs this number of arrivals. The state that the instruction returns is not used: a
+    phase is waited for by its parity.
     """
 
     name = "ptx.mbarrier.arrive"
@@ -187,7 +187,7 @@ class _TransactionOp(_CountingOp):
 
 @irdl_op_definition
 class MbarrierExpectTxOp(_TransactionOp):
-    """`ptx.mbarrier.expect_tx %bar, %bytes`: the phase needs so many more bytes of asynchronous copies, at most
+    """`ptx.mbarrier.expect_tx %bar, %bytes`: the phase needs `%bytes` more bytes of asynchronous copies, at most
     2^20 - 1 together (PTX ISA, mbarrier.expect_tx: relaxed at scope cta). Bytes may come before they are expected.
     """
 
@@ -197,7 +197,7 @@ class MbarrierExpectTxOp(_TransactionOp):
 
 @irdl_op_definition
 class MbarrierArriveExpectTxOp(_TransactionOp):
-    """`ptx.mbarrier.arrive.expect_tx %bar, %bytes`: each thread has the phase expect so many more bytes, then arrives
+    """`ptx.mbarrier.arrive.expect_tx %bar, %bytes`: each thread has the phase expect `%bytes` more bytes, then arrives
     once (PTX ISA, mbarrier.arrive.expect_tx: release at scope cta).
     """
 
@@ -207,7 +207,7 @@ class MbarrierArriveExpectTxOp(_TransactionOp):
 
 @irdl_op_definition
 class MbarrierCompleteTxOp(_TransactionOp):
-    """`ptx.mbarrier.complete_tx %bar, %bytes`: the phase needs so many bytes fewer, as when a copy has moved them (PTX
+    """`ptx.mbarrier.complete_tx %bar, %bytes`: the phase needs `%bytes` bytes fewer, as when a copy has moved them (PTX
     ISA, mbarrier.complete_tx: relaxed at scope cta).
     """
 
@@ -243,7 +243,7 @@ class _WaitingOp(_MbarrierOp):
 
 
 class _TestOp(_WaitingOp):
-    """What tests of a phase have in common."""
+    """The base of tests of a phase."""
 
     done = result_def(I1)
 
@@ -258,7 +258,7 @@ def _scope(scope: str | None) -> dict[str, Attribute | None]:
 @irdl_op_definition
 class MbarrierTestWaitOp(_TestOp):
     """`%done = ptx.mbarrier.test_wait %bar, %parity`: whether the phase of this parity, the current one or the one
-    before it, is complete; if so, what happened before the arrivals in it happened before what follows (PTX ISA,
+    before it, is complete; if so, accesses before the arrivals in it happened before those that follow (PTX ISA,
     mbarrier.test_wait: acquire at scope cta).
     """
 
@@ -301,7 +301,7 @@ class MbarrierTryWaitStateOp(_MbarrierOp):
 @irdl_op_definition
 class MbarrierWaitOp(_WaitingOp):
     """`ptx.mbarrier.wait %bar, %parity`: waits until the phase of this parity, the current one or the one before it, is
-    complete; what happened before the arrivals in it happened before what follows.
+    complete; accesses before the arrivals in it happened before those that follow.
 
     It is a loop around mbarrier.try_wait.parity, or around test_wait.parity below sm_90. Of a new mbarrier the phase of
     parity 1 counts as complete.

@@ -43,7 +43,7 @@ def _access_properties(align: int, cache: str) -> dict[str, Attribute | None]:
 
 
 class _Access(PtxOp):
-    """What a load and a store share: cache hint and policy, and the checks of width and alignment."""
+    """The base of loads and stores: cache hint and policy, and the checks of width and alignment."""
 
     cache = opt_prop_def(StringAttr)
     policy = opt_operand_def(I64)

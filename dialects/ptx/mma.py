@@ -39,7 +39,7 @@ class MmaAtomOp(PtxOp):
 
     @property
     def atom(self) -> MmaAtom:
-        """The atom's record. `LayoutError` where there is none."""
+        """The atom's record. `LayoutError` if there is none."""
         return mma_atom(self.atom_name.data)
 
     def mnemonic(self) -> str:
@@ -50,7 +50,7 @@ class MmaAtomOp(PtxOp):
         return self.atom.targets
 
     def checked_atom(self, kind: type[MmaInstruction], executed_by: str) -> MmaAtom:
-        """The atom's record. VerifyException where there is none, or its instruction is of another kind than that of
+        """The atom's record. VerifyException if there is none, or its instruction is of another kind than that of
         `executed_by`.
         """
         try:

@@ -19,8 +19,8 @@ from .warp import check_word
 
 @irdl_op_definition
 class BarSyncOp(PtxOp):
-    """`ptx.bar.sync 1 threads 64`: all threads of the block, or so many, wait here for each other, and see what the
-    others wrote before (PTX ISA, bar.sync).
+    """`ptx.bar.sync 1 threads 64`: all threads of the block, or the given number, wait here for each other, and see
+    what the others wrote before (PTX ISA, bar.sync).
 
     `ptx.bar.sync 1 plus %n threads 64` waits at the barrier of a number that is known when the kernel runs, 1 + `%n`.
 

@@ -80,8 +80,8 @@ class CvtaTensorMapOp(_MapOp):
 
 @irdl_op_definition
 class LoadTensorMapOp(_MapOp):
-    """`%w = ptx.tensormap.load %m at 8`: eight bytes of a tensor map, so many bytes after its beginning (PTX ISA, ld):
-    for kernels that copy maps to memory word by word. What the bytes mean is the hardware's.
+    """`%w = ptx.tensormap.load %m at 8`: eight bytes of a tensor map, at a byte offset (PTX ISA, ld):
+    for kernels that copy maps to memory word by word. The hardware defines the meaning of the bytes.
     """
 
     name = "ptx.tensormap.load"

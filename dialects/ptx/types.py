@@ -98,7 +98,7 @@ SHARED_CLUSTER = PtrType(StateSpaceAttr(StateSpace.SharedCluster))
 LOCAL = PtrType(StateSpaceAttr(StateSpace.Local))
 
 REGISTER_LETTERS: Mapping[int, str] = MappingProxyType({16: "h", 32: "r", 64: "l"})
-"""How inline assembly names registers of so many bits, those of f32 and f64 apart."""
+"""The constraints of registers in inline assembly by width in bits, those of f32 and f64 apart."""
 
 
 def integer_bits(type: Attribute) -> int | None:
@@ -114,7 +114,7 @@ def float_bits(type: Attribute) -> int | None:
 
 def make_constraint(type: Attribute) -> str | None:
     """The letter for the register of a value: h, r and l for integers and others of 16, 32 and 64 bits, f and d for f32
-    and f64; None for what is in no register (Inline PTX Assembly in CUDA, Constraints).
+    and f64; None for a type that fits no register (Inline PTX Assembly in CUDA, Constraints).
     """
     if type == MAP:
         return "l"
@@ -141,7 +141,7 @@ def split_vector(type: Attribute) -> tuple[Attribute, int]:
 
 
 def value_bytes(type: Attribute) -> int | None:
-    """The bytes that a scalar or 1-D vector occupies in memory; None where it cannot be loaded or stored."""
+    """The bytes that a scalar or 1-D vector occupies in memory; None if it cannot be loaded or stored."""
     element, count = split_vector(type)
     if isinstance(type, VectorType) and len(cast("VectorType", type).get_shape()) != 1:
         return None

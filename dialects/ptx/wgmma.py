@@ -3,7 +3,7 @@
 of the threads (PTX ISA, Asynchronous warpgroup-level matrix instructions, and setmaxnreg).
 
 A warpgroup is four warps, the first of which has a number that 4 divides. All its threads execute these instructions
-together. The async proxy reads the matrices: what threads write to shared memory lies before it only behind a
+together. The async proxy reads the matrices: it sees the threads' writes to shared memory only after a
 `ptx.fence.proxy.async`.
 """
 
@@ -40,8 +40,8 @@ class _WarpgroupOp(PtxOp):
 
 @irdl_op_definition
 class WgmmaFenceOp(_WarpgroupOp):
-    """`ptx.wgmma.fence`: what the threads did to their registers before it is before the `ptx.wgmma.mma_async` after it
-    (PTX ISA, wgmma.fence).
+    """`ptx.wgmma.fence`: orders the threads' earlier accesses to their registers before the `ptx.wgmma.mma_async` after
+    it (PTX ISA, wgmma.fence).
 
     It stands before the first of these, and wherever the threads have changed its accumulators, or registers of A, in
     between. Instructions of one shape that accumulate in the same registers need none between each other.
@@ -150,8 +150,9 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
 
 @irdl_op_definition
 class SetMaxNRegOp(_WarpgroupOp):
-    """`ptx.setmaxnreg inc 232`, `ptx.setmaxnreg dec 40`: each thread of the warpgroup has so many registers from now on
-    (PTX ISA, setmaxnreg). `dec` gives registers back to the block, `inc` waits until the block has enough of them.
+    """`ptx.setmaxnreg inc 232`, `ptx.setmaxnreg dec 40`: each thread of the warpgroup has this number of registers from
+    now on (PTX ISA, setmaxnreg). `dec` gives registers back to the block, `inc` waits until the block has enough of
+    them.
 
     The number is a multiple of 8, from 24 to 256. The launch gave the block as many registers for each thread as the
     kernel says by `max_registers`, or as fit its multiprocessor.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrix descriptors: how wgmma is told where an operand lies in shared memory."""
+"""Matrix descriptors: the place and form of an operand of wgmma in shared memory."""
 
 from xdsl.dialects.builtin import I64, IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue

@@ -218,7 +218,7 @@ class _Reader:
         return good
 
     def _can_begin(self, count: int) -> bool:
-        """Whether an expression may begin with the first tokens: what is open is closed after them."""
+        """Whether an expression may begin with the first tokens: later tokens close its open brackets."""
         ends = [self._closed(count, -1)]
         opening = self._tokens[count].opening
         while opening >= 0:
@@ -233,7 +233,7 @@ class _Reader:
         return False
 
     def _closed(self, count: int, opening: int) -> str:
-        """What an `if` within a bracket lacks."""
+        """The missing part of an `if` within a bracket."""
         return "else x" if self._lacks_else(count, opening) else ""
 
     def _lacks_else(self, count: int, opening: int) -> bool:
@@ -292,7 +292,7 @@ class _Reader:
             )
 
     def _node(self, tree: ast.expr, operators: int) -> Expression:
-        """A part of the expression below so many operators that nest; its place has the parentheses around it."""
+        """A part of the expression below a number of nested operators; its place has the parentheses around it."""
         first, last = self._first[tree.col_offset], self._last[tree.end_col_offset or 0]
         self._check_depth(self._tokens[first], operators)
         node = self._read(tree, first, last, operators)

@@ -17,7 +17,7 @@ from .coord_type import CoordTensorType
 from .types import TensorType
 
 AnyTensor: TypeAlias = TensorType | CoordTensorType
-"""The type of what views look at: elements in memory, or coordinates."""
+"""The types that views apply to: elements in memory, or coordinates."""
 
 
 MAX_COORD_DEPTH = 32
@@ -92,7 +92,7 @@ def unwrapped(coord: Any) -> Any:
 
 
 def check_operands(coord: Coord, operands: Sequence[SSAValue], subject: str = "coordinate") -> None:
-    """VerifyException unless as many leaves of `coord` are `?` as there are operands."""
+    """VerifyException unless the number of `?` in `coord` is that of the operands."""
     count = count_operands(coord)
     if count != len(operands):
         raise VerifyException(f"the {subject} names {count} operands, not {len(operands)}")

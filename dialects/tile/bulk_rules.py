@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What bulk copies ask of the tensors that they move: runs of elements that are contiguous on both sides."""
+"""The rules of the tensors that bulk copies move: runs of elements that are contiguous on both sides."""
 
 from math import gcd
 
@@ -24,7 +24,7 @@ def bulk_runs(name: str, bits: int | None, *tensors: TensorType) -> tuple[Layout
     """The elements of one copy of `bits` bits, or of as many as can be, and the places where copies begin: each as a
     layout of coordinates that all tensors have, as one number (CuTe's copy by SM90_BULK_COPY_AUTO).
 
-    Raises `LayoutError` where no run of elements that is contiguous in all tensors has so many bits, or a multiple of
+    Raises `LayoutError` if no run of elements that is contiguous in all tensors has `bits` bits, or a multiple of
     16 bytes (E0311), and where the addresses of runs are not known to be multiples of 16 (E0312).
     """
     layouts, width = [tensor.layout.data for tensor in tensors], tensors[0].element_bits
@@ -61,7 +61,7 @@ def runs_of(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> tuple[Layou
 
 
 def sized(atom: CopyAtomAttr, count: int, dst: TensorType) -> CopyAtomAttr:
-    """The atom that copies so many elements at a time to a destination."""
+    """The atom that copies a number of elements at a time to a destination."""
     name = "SM90_BULK_COPY_G2S" if dst.space.data is Space.Smem else "SM90_BULK_COPY_S2G"
     return CopyAtomAttr(StringAttr(f"{name}<{count * dst.element_bits}>"), atom.value_type)
 
@@ -69,7 +69,7 @@ def sized(atom: CopyAtomAttr, count: int, dst: TensorType) -> CopyAtomAttr:
 def check_bulk_operands(
     atom: CopyAtomAttr, src: TensorType, dst: TensorType, mbarrier: SSAValue | None, others: list[SSAValue]
 ) -> None:
-    """Checks the operands of a bulk copy; it has none of the `others`. Raises `LayoutError` naming the misfit."""
+    """Checks the operands of a bulk copy; it takes no `others`. Raises `LayoutError` naming the misfit."""
     name = atom.atom_name.data
     check_spaces(atom, src, dst)
     loads = dst.space.data is Space.Smem

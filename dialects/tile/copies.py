@@ -111,7 +111,7 @@ class CopyOp(IRDLOperation):
 
     @property
     def pred_layout(self) -> Layout | None:
-        """The predicates, one for each element of the source; None where there are none. Raises `LayoutError`."""
+        """The predicates, one for each element of the source; None if there are none. Raises `LayoutError`."""
         if self.pred is None:
             return None
         atom = self.copy_atom

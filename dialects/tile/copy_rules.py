@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a copy atom asks of the tensors it is used on: memory spaces, number of values, contiguity, alignment."""
+"""The rules of the tensors that a copy atom is used on: memory spaces, number of values, contiguity, alignment."""
 
 from math import gcd
 

@@ -50,7 +50,7 @@ class CopyAtomAttr(ParametrizedAttribute):
 
     @property
     def atom(self) -> CopyAtom:
-        """The atom's record, in values of this type. `LayoutError` where there is none."""
+        """The atom's record, in values of this type. `LayoutError` if there is none."""
         bits = scalar_bits(self.value_type)
         assert bits is not None
         atom = copy_atom(self.atom_name.data, bits)
@@ -117,7 +117,7 @@ class CopyAtomAttr(ParametrizedAttribute):
 
 
 def parse_copy_atom(parser: AttrParser) -> CopyAtomAttr:
-    """Parses a copy atom; a ParseError says that one is expected where something else stands."""
+    """Parses a copy atom; a ParseError for anything else."""
     return parse_kind(parser, CopyAtomAttr, 'a copy atom, such as #tile.copy_atom<"UniversalCopy<uint128_t>", f16>')
 
 
@@ -135,7 +135,7 @@ class TiledCopyType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def tiled_copy(self) -> TiledCopy:
-        """The tiled copy itself. `LayoutError` where atom, layout and tiler do not fit together."""
+        """The tiled copy itself. `LayoutError` if atom, layout and tiler do not fit together."""
         return _tiled_copy(self)
 
     def verify(self) -> None:

@@ -15,7 +15,7 @@ from ...layout.algebra.unknown import Unknown
 
 @dataclass(frozen=True, slots=True)
 class Remedies:
-    """What the hints of `check_tiles` say: where to promise a divisor, and how to do without one."""
+    """The hints of `check_tiles`: where to promise a divisor, and how to do without one."""
 
     promise: str = " in the type or cute.dynamic(array, divisibility=...) in Python"
     ragged: str = "add `ragged` and copy under predicates"

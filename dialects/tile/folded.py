@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is left of views when the static part of the layout algebra has been folded: an index and a shifted view."""
+"""The remains of views once the static part of the layout algebra is folded: an index and a shifted view."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -106,7 +106,7 @@ class _OperandFragmentOp(FragmentOp):
 
 
 def _described(atom: MmaAtom, operand: str, part: Attribute) -> TensorType:
-    """The type of a thread's part of an operand in shared memory. Raises `LayoutError` where it cannot be one."""
+    """The type of a thread's part of an operand in shared memory. Raises `LayoutError` if it cannot be one."""
     space = part.space.data if isinstance(part, TensorType) else None
     if not isinstance(part, TensorType) or space is not Space.Smem:
         where = "a coordinate tensor" if space is None else f"in {space.value}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a matrix multiplication asks of its operands: modes, element types, memory spaces, and whole registers."""
+"""The rules of the operands of a matrix multiplication: modes, element types, memory spaces, and whole registers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -35,7 +35,7 @@ class MmaAtomAttr(ParametrizedAttribute):
 
     @property
     def atom(self) -> MmaAtom:
-        """The atom's record. `LayoutError` where there is none."""
+        """The atom's record. `LayoutError` if there is none."""
         return mma_atom(self.atom_name.data)
 
     def element_types(self, operand: str) -> tuple[Attribute, ...]:
@@ -85,7 +85,7 @@ class TiledMmaType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def tiled_mma(self) -> TiledMma:
-        """The tiled MMA itself. `LayoutError` where atom, layout and permutation do not fit together."""
+        """The tiled MMA itself. `LayoutError` if atom, layout and permutation do not fit together."""
         return _tiled_mma(self)
 
     def verify(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What printing a tensor shows: the same text in the simulator and on the device."""
+"""The text of a printed tensor: the same in the simulator and on the device."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -23,7 +23,7 @@ class InferringOp(TileOp, ABC):
     @classmethod
     @abstractmethod
     def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
-        """The types of the results. Raises `LayoutError` where there are none."""
+        """The types of the results. Raises `LayoutError` if there are none."""
 
     @classmethod
     def inferred(
@@ -43,7 +43,7 @@ class InferringOp(TileOp, ABC):
     def inferred_types(
         cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]
     ) -> tuple[Attribute, ...]:
-        """What `infer` returns; kept, since first a parser, pass or builder asks for it and then the verifier."""
+        """The result of `infer`; kept, since first a parser, pass or builder asks for it and then the verifier."""
         flat = [part for item in properties.items() for part in item]
         return _inferred_types(cls, _Same(operand_types), _Same(flat))
 

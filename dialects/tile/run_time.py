@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Extents and strides at run time: what a tensor's are, and a tensor that is given them."""
+"""Extents and strides at run time: those of a tensor, and a tensor with new ones."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

@@ -31,7 +31,7 @@ class ThreadViewOp(SlicedViewOp, TilingViewOp):
 
     @property
     def sharing(self) -> int | None:
-        """How many threads share the tensor; None where their number is not part of the operation."""
+        """How many threads share the tensor; None if their number is not part of the operation."""
         tiling = self.given(self.operand_types, self.properties).tiling
         return None if tiling is None else tiling.threads
 

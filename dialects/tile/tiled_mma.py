@@ -31,8 +31,8 @@ class TiledMmaOp(InferringOp):
     make_tiled_mma).
 
     `tile.tiled_mma #tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN"> atoms "(2,2,1):(1,2,4)" permute "(32,32,16)"`: four
-    warps multiply tiles of 32 x 32 x 16. Without `atoms` there is one atom, without `permute` the tile is what the
-    threads cover. An entry of the permutation is a size, a layout or `_`: `"[(8,2,2):(1,16,8);_;_]"`.
+    warps multiply tiles of 32 x 32 x 16. Without `atoms` there is one atom, without `permute` the tile is the extent
+    that the threads cover. An entry of the permutation is a size, a layout or `_`: `"[(8,2,2):(1,16,8);_;_]"`.
     """
 
     name = "tile.tiled_mma"

@@ -73,7 +73,7 @@ class TensorMapOp(InferringOp):
 
     @classmethod
     def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
-        """Raises `LayoutError` where no map describes the tensor (E0322), or none moves the tile (E0323)."""
+        """Raises `LayoutError` if no map describes the tensor (E0322), or none moves the tile (E0323)."""
         (tensor,), smem, tiler = operand_types, properties["smem"], properties.get("tiler")
         kind, multicast = properties["kind"], properties.get("multicast")
         assert isinstance(tensor, TensorType)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What tensor copies ask of the tensors that they move: shared memory and coordinates by the boxes of a map."""
+"""The rules of the tensors that tensor copies move: shared memory and coordinates by the boxes of a map."""
 
 from math import gcd, prod
 
@@ -28,7 +28,7 @@ _PARTITION = "pass the results of tile.tma_partition by the same map"
 def split_by_instructions(tma: TmaType, tensor: AnyTensor) -> tuple[LayoutLike, list[Layout]]:
     """The values of one instruction, with those of all blocks of a multicast, and the modes that count instructions.
 
-    Raises `LayoutError` where the first mode of a tensor is not a partition of the map: it holds other values (E0310),
+    Raises `LayoutError` if the first mode of a tensor is not a partition of the map: it holds other values (E0310),
     other elements or another swizzle than the map's.
     """
     layout = tensor.layout.data
@@ -130,7 +130,7 @@ def _swizzle(layout: LayoutLike) -> Swizzle | None:
 
 
 def cluster_around(op: Operation) -> int | None:
-    """How many blocks a cluster of the kernel has that an operation is in; None where the launch says it."""
+    """How many blocks a cluster of the kernel has that an operation is in; None if the launch says it."""
     kernel = kernel_of(op)
     return None if kernel is None or kernel.cluster_size is None else prod(kernel.cluster_size)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The type of a tensor map with its tensor copies, and what these ask of the tensors that they move."""
+"""The type of a tensor map with its tensor copies, and their rules for the tensors that they move."""
 
 from functools import lru_cache
 
@@ -52,7 +52,7 @@ class TmaType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def tma_copy(self) -> TmaCopy:
-        """The tensor copies. `LayoutError` where no map describes the tensor, or none moves the tile."""
+        """The tensor copies. `LayoutError` if no map describes the tensor, or none moves the tile."""
         layouts = self.gmem.data, self.smem.data, self.tiler.data
         return make_tensor_copies(self.kind.data, self.element_type, *layouts, self.multicast.data, self.held.data)
 
@@ -102,7 +102,7 @@ _MOST_SHARED = 1 << 18
 
 
 def map_element(type: Attribute, reduction: str = "", held: str = "") -> MapElement | None:
-    """The elements of a map for those of a tensor, of which copies have a reduction; None where there are none. Those
+    """The elements of a map for those of a tensor, of which copies have a reduction; None if there are none. Those
     that are `held` are of this name, and of as many bits.
 
     Integers of the IR have no sign; those of a map are signed where that makes a difference.

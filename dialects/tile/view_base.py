@@ -2,7 +2,7 @@
 """Views: operations that look at a tensor's elements through another layout, and touch none of them.
 
 Each view is a new layout of the whole tensor (`relayout`), then a slice at a coordinate. Type inference, the verifier,
-folding and the simulator all use these two steps; they differ only in what stands for a run-time coordinate.
+folding and the simulator all use these two steps; they differ only in the form of a run-time coordinate.
 """
 
 from abc import abstractmethod
@@ -70,7 +70,7 @@ class LayoutViewOp(InferringOp):
     """The base of all views: `%result = tile.xyz %source, ... : type`. The type can be left out: it is inferred."""
 
     SELECTS: ClassVar[str] = "the tensor"
-    """What the coordinate selects from, in words."""
+    """The operand of the coordinate, as messages name it."""
     source = cast("SSAValue[AnyTensor]", operand_def(AnyTensor))
     result = result_def(AnyTensor)
     traits = traits_def(Pure())
@@ -99,7 +99,7 @@ class LayoutViewOp(InferringOp):
 
     @classmethod
     def selection(cls, coord: Coord, shape: Any) -> tuple[Any, Any]:
-        """Of a coordinate and the shape that it slices, what messages show."""
+        """A coordinate and the shape that it slices, as messages show them."""
         return coord, shape
 
     @classmethod
@@ -120,7 +120,7 @@ class LayoutViewOp(InferringOp):
 
     @classmethod
     def given(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Any:
-        """What `layout_by` and `coordinate_by` read of an operation."""
+        """The parts of an operation that `layout_by` and `coordinate_by` read."""
         values = {name: _value(properties.get(name)) for name in cls.get_irdl_definition().properties}
         first = operand_types[0]
         tiling = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a multiplication by warpgroups asks of its operands in shared memory, of registers, and of the block."""
+"""The rules of a warpgroup multiplication for its operands in shared memory, for registers, and of the block."""
 
 from math import prod
 
@@ -93,7 +93,7 @@ def check_accumulation(atom: MmaAtom, separate: bool, accumulates: bool) -> None
 
 def check_block(op: Operation, atom: MmaAtom, executions: int, held: int) -> None:
     """Checks that the block around `op` has whole warpgroups (E0321), and that the registers of a thread hold the
-    accumulators of so many executions and `held` ones of A (E0325). Raises `LayoutError`.
+    accumulators of all executions and `held` ones of A (E0325). Raises `LayoutError`.
     """
     kernel, most = kernel_of(op), MAX_REGISTERS
     if kernel is not None:

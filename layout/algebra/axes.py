@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Layouts with basis strides, axis by axis: along one axis the strides are integers.
 
-An axis is what a basis's path names: `2@1` is a step of 2 along axis 1, `3@0@1` one of 3 along axis 0 of axis 1.
+A basis's path names an axis: `2@1` is a step of 2 along axis 1, `3@0@1` one of 3 along axis 0 of axis 1.
 """
 
 from collections.abc import Callable

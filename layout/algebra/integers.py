@@ -11,7 +11,8 @@ A leaf of a shape, stride or coordinate is one of
 The helpers here fold 0 and 1, so that nothing dynamic appears where everything is static. Dynamic shapes
 and strides are taken to be positive; division rounds down. A dynamic type may define `minimum(other)` and
 `maximum(other)`; otherwise they are computed from comparison and multiplication. It may define `ceil_div(a, b)` and
-`shape_div(a, b)`, which divide where it is `a` or `b`, and `abs`; what its comparisons yield may define `choose(a, b)`.
+`shape_div(a, b)`, which divide where it is `a` or `b`, and `abs`; the results of its comparisons may define `choose(a,
+b)`.
 """
 
 from dataclasses import dataclass

@@ -66,7 +66,7 @@ for _name in ("__lt__", "__le__", "__gt__", "__ge__"):
 def check_promises(extents: Sequence[Unknown], strides: Sequence[Unknown], see: Callable[[list[Any]], Any]) -> None:
     """Raises the `LayoutError` that `see` raises for some values of these `?` that their divisors allow.
 
-    `see` does with values for all `?`, those of the extents first, what is to be done with the `?`.
+    `see` takes values for all `?`, those of the extents first, and does the work that needs them.
     """
     error = _failure(extents, strides, see)
     if error is None:

@@ -75,7 +75,7 @@ def downcast(layout: LayoutLike, n: int) -> Any:
 def recast_layout(layout: LayoutLike, old_bits: int, new_bits: int) -> Any:
     """`layout` of elements of `old_bits` bits, seen as elements of `new_bits` bits.
 
-    Raises `LayoutError` where `upcast` or `downcast` would.
+    Raises `LayoutError` if `upcast` or `downcast` would.
     """
     if old_bits < 1 or new_bits < 1:
         raise LayoutError(

@@ -48,7 +48,7 @@ def _integers(layout: Layout) -> list[Any]:
 
 
 def _nested_alike(parameter: Layout, given: Layout) -> str:
-    """The hint to nest `given` as the parameter is, where both have as many extents."""
+    """The hint to nest `given` as the parameter is, if both have the same number of extents."""
     shape, stride = [*leaves(given.shape)], [*leaves(given.stride)]
     if len(shape) != len([*leaves(parameter.shape)]):
         return "give the tensor as many modes as the parameter, nested alike"

@@ -46,7 +46,7 @@ def slice_as_cute(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]:
 
     As `slice_and_offset`, but of a swizzled layout the part of the start that the swizzle does not touch is
     returned, and the result is a plain layout where CuTe C++ has one. Integers of `coord` may be dynamic; where
-    shape or stride are not static, the swizzle is kept. Raises `LayoutError` where `coord` does not fit the shape.
+    shape or stride are not static, the swizzle is kept. Raises `LayoutError` if `coord` does not fit the shape.
     """
     if not isinstance(layout, ComposedLayout) or not isinstance(layout.inner, Swizzle):
         return slice_and_offset(coord, layout)

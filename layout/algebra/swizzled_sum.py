@@ -2,8 +2,8 @@
 """Swizzled indices as sums of parts, and which parts the swizzle leaves alone.
 
 A swizzle is applied to the sum of a tensor's offset and an element's index. A part of that sum whose bits are neither
-read nor changed by the swizzle, and which no carry reaches, can be added afterwards; so can whole periods. What a
-loop adds is mostly of this kind, so that only what depends on the thread is swizzled, once.
+read nor changed by the swizzle, and which no carry reaches, can be added afterwards; so can whole periods. A loop
+mostly adds such parts, so that only the part that depends on the thread is swizzled, once.
 """
 
 from collections.abc import Sequence

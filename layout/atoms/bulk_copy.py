@@ -15,7 +15,7 @@ from .copy_atom import CopyAtom
 from .instructions import BulkCopy
 
 BULK_UNIT = 16
-"""Addresses and sizes of bulk copies are multiples of so many bytes."""
+"""Addresses and sizes of bulk copies are multiples of it, in bytes."""
 _MOST_BITS = 1 << 21
 """More bits than the shared memory of any block has."""
 

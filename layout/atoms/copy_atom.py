@@ -31,11 +31,11 @@ class CopyAtom(Displayed):
     """A copy instruction of one or more threads, as CuTe's Copy_Atom<Copy_Traits<Op>, ValueType>.
 
     The three layouts map (thread, bit) to a bit of the data that the instruction moves: `src_bits` where a
-    thread reads it, `dst_bits` where a thread puts it, `ref_bits` the one of them by which tiled copies
-    assign threads. With `val_bits`, the width of the values, `src`, `dst` and `ref` are the same in values.
-    Threads are numbered by `thr_id`, which maps them to lanes.
+    thread reads it, `dst_bits` where a thread puts it, and `ref_bits` is that by which tiled copies assign threads.
+    With `val_bits`, the width of the values, `src`, `dst` and `ref` are the same in values. Threads are numbered by
+    `thr_id`, which maps them to lanes.
 
-    `instruction` is None where PTX has none: such an atom has layouts but cannot copy. `targets` are those that have
+    `instruction` is None if PTX has none: such an atom has layouts but cannot copy. `targets` are those that have
     it. The layouts of an instruction that unpacks elements to bytes are those of the bytes. `load_hint` and
     `store_hint` say how global memory is cached (see `cache`). Raises `LayoutError` (E0301) if the layouts contradict
     each other, (E0303) if values of `val_bits` bits would be split among threads.

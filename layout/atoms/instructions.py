@@ -127,8 +127,8 @@ class TensorCopy:
 class BulkCopy:
     """A thread has contiguous bytes copied between global and shared memory (PTX ISA, cp.async.bulk).
 
-    `to_shared` tells loads from stores; None leaves it to the operands. `bits` is the size of a copy; None takes as
-    many bits as are contiguous on both sides.
+    `to_shared` tells loads from stores; None leaves it to the operands. `bits` is the size of a copy; None copies all
+    bits that are contiguous on both sides.
     """
 
     to_shared: bool | None = None

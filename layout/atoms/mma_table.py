@@ -74,7 +74,7 @@ _REFUSED = (
         "use SM61_DP4A or UniversalFMA<int32_t,int16_t>",
     ),
 )
-"""Names that one would expect, and their substitutes."""
+"""Names that users may expect, and their substitutes."""
 
 
 def _types(text: str) -> tuple[str, ...]:

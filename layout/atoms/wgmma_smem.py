@@ -24,9 +24,9 @@ S<bits,4,3>.
 _LAYOUT_TYPE = {0: 0, 1: 3, 2: 2, 3: 1}  # of the descriptor, by swizzle bits
 
 UNIT = 16
-"""Descriptors count bytes in units of so many."""
+"""The unit of the fields of descriptors, in bytes."""
 START_MASK = (1 << 14) - 1
-"""The bits of a descriptor that hold the address; its offsets have as many."""
+"""The width of a descriptor's address field, and of its offset fields, in bits."""
 
 
 def wgmma_smem_atom(major: str, mode: str, val_bits: int) -> Any:

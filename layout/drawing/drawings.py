@@ -91,7 +91,7 @@ def _rgb(hue: float, step: int) -> str:
 def make_index_table(layout: LayoutLike) -> Table:
     """The index of each coordinate of a static layout: a row for each of mode 0, the further modes across.
 
-    Cells of one index share a colour. LayoutError where the layout is not static (E0207) or too large to draw
+    Cells of one index share a colour. LayoutError if the layout is not static (E0207) or too large to draw
     (E0209).
     """
     rows, columns = _grid(layout.shape, str(layout))
@@ -122,7 +122,7 @@ def tables(x: Drawn) -> tuple[Table, ...]:
 
 
 def make_atom_tables(atom: CopyAtom) -> tuple[Table, Table]:
-    """Who reads each value that a copy atom moves, and who writes it: a row for what a thread reads.
+    """Who reads each value that a copy atom moves, and who writes it: a row for the values that a thread reads.
 
     LayoutError as `make_thread_value_table` says.
     """

@@ -59,7 +59,7 @@ def _repetition(tables: Sequence[Lines], extent: int) -> Repetition | None:
 
 
 def _step(lines: Lines, extent: int, period: int) -> tuple[int, ...] | None:
-    """By how much each number is greater `period` lines further on; None where it differs."""
+    """By how much each number is greater `period` lines further on; None if it differs."""
     step: tuple[int, ...] | None = None
     for first, second in zip(lines[: extent - period], lines[period:extent], strict=True):
         for before, after in zip(first, second, strict=True):

@@ -34,7 +34,7 @@ from .parser import MAX_DEPTH, size_fits
 from .printing import lines, plain_style
 
 _MAX_WORK = 1 << 24
-"""The most squares of numbers of leaves that one evaluator takes on: operations take at most that long."""
+"""The bound of the squared numbers of leaves that one evaluator works on: an operation's time is at most quadratic."""
 _LIMIT = 1 << 63
 
 

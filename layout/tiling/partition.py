@@ -3,7 +3,7 @@
 
 All functions take the tensor's layout and return the layout of the part together with the index at which it
 starts; for composed layouts that index is inside the layout, and 0 is returned. Coordinates may be dynamic.
-They raise `LayoutError` where `zipped_divide` does, and if a coordinate has more modes than it selects from
+They raise `LayoutError` if `zipped_divide` does, and if a coordinate has more modes than it selects from
 (E0202).
 """
 

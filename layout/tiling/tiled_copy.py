@@ -101,7 +101,7 @@ class TiledCopy(Displayed):
         (Thr,(FrgV,FrgX),(RestM,RestN,...)) (CuTe's tile2thrfrg).
 
         `ref2trg` maps (thread, value) of an atom, as the result has them, to (thread, value) as the atom's ValLayoutRef
-        has them, counted first mode fastest. Raises `LayoutError` where the layouts do not compose.
+        has them, counted first mode fastest. Raises `LayoutError` if the layouts do not compose.
         """
         return slice_(((None, None), None), composition(tiles, (self._to_tile(ref2trg), None)))
 

@@ -14,17 +14,17 @@ from .tiled_mma import TiledMma
 
 
 def make_tiled_copy_A(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
-    """The tiled copy of operand A. Raises `LayoutError` where `TiledCopy` does."""
+    """The tiled copy of operand A. Raises `LayoutError` if `TiledCopy` does."""
     return TiledCopy(atom, mma.layout_tv("A"), (mma.tile_size(0), mma.tile_size(2)))
 
 
 def make_tiled_copy_B(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
-    """The tiled copy of operand B. Raises `LayoutError` where `TiledCopy` does."""
+    """The tiled copy of operand B. Raises `LayoutError` if `TiledCopy` does."""
     return TiledCopy(atom, mma.layout_tv("B"), (mma.tile_size(1), mma.tile_size(2)))
 
 
 def make_tiled_copy_C(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
-    """The tiled copy of the accumulator. Raises `LayoutError` where `TiledCopy` does."""
+    """The tiled copy of the accumulator. Raises `LayoutError` if `TiledCopy` does."""
     return TiledCopy(atom, mma.layout_tv("C"), (mma.tile_size(0), mma.tile_size(1)))
 
 

@@ -124,7 +124,7 @@ class TiledMma(Displayed):
         """An operand's tensor as (Thr,(FrgV,(RestX,RestY,...))), where Thr is indexed by the thread's number.
 
         It is `thrfrg` with the threads in one mode, all of which along the axis that the operand lacks hold the same:
-        `partition` without arithmetic on the thread's number. Raises `LayoutError` where `thrfrg` does.
+        `partition` without arithmetic on the thread's number. Raises `LayoutError` if `thrfrg` does.
         """
         whole = self.thrfrg(operand, layout)
         outer = plain_layout(whole)

@@ -15,7 +15,8 @@ from ...base.target import BANK_BYTES, BANKS, SECTOR_BYTES, WARP
 
 
 def wavefronts(addresses: Sequence[int], lanes: Sequence[int], width: int) -> tuple[int, int]:
-    """Wavefronts of an access of `width` bytes by `lanes` at byte `addresses`, and the least possible for that many."""
+    """Wavefronts of an access of `width` bytes by `lanes` at byte `addresses`, and the least possible for their
+    number."""
     together = lanes_together(width)
     served: dict[int, set[int]] = {}
     for lane, address in zip(lanes, addresses, strict=True):
@@ -50,7 +51,7 @@ def lanes_together(width: int) -> int:
 
 
 def sectors(addresses: Sequence[int], width: int) -> tuple[int, int]:
-    """Sectors that an access of `width` bytes at byte `addresses` touches, and the least that hold as many bytes.
+    """Sectors that an access of `width` bytes at byte `addresses` touches, and the least that could hold the bytes.
 
     Addresses are multiples of `width`, and bytes that several lanes access count once.
     """

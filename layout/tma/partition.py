@@ -40,7 +40,7 @@ def tma_partition(
 def by_instructions(copy: TmaCopy, tile: Layout, tensor: LayoutLike) -> LayoutLike:
     """A tensor of tiles by instructions: ((TMA,TMA_Iter),Rest...).
 
-    Its first mode is a tile, and `tile` the layout of that in shared memory. Raises `LayoutError` where an instruction
+    Its first mode is a tile, and `tile` the layout of that in shared memory. Raises `LayoutError` if an instruction
     does not move a part of the tile.
     """
     order = tile_to_shape(join([right_inverse(tile)]), tile.size)

@@ -12,7 +12,7 @@ from .launch_int import LaunchValue, names_of, renamed, value_for
 from .tensor_map import UNIT, TensorMap, check_stored_rows
 
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
-"""What a copy can do with elements in global memory (PTX ISA, cp.reduce.async.bulk.tensor)."""
+"""The ways in which a copy combines elements in global memory (PTX ISA, cp.reduce.async.bulk.tensor)."""
 _BITWISE = REDUCTIONS[5:]
 _ORDERED = REDUCTIONS[:3]
 
@@ -58,8 +58,8 @@ def promotion_for(strides: Iterable[int], most: int = PROMOTIONS[-1]) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class PlacedMap:
-    """A tensor map with all that it is encoded of: the tensor's `address`, its elements, what elements outside of the
-    tensor read as, and the bytes that the L2 cache fetches at a time.
+    """A tensor map with all that it is encoded of: the tensor's `address`, its elements, the value of elements outside
+    of the tensor, and the bytes that the L2 cache fetches at a time.
     """
 
     map: TensorMap
@@ -74,7 +74,7 @@ class PlacedMap:
 class MapRecipe:
     """The tensor map of the tensor parameter `tensor`, or of a part that begins `offset` bytes after it.
 
-    `dims` and `strides` are those of `TensorMap`, integers or what becomes of integer parameters. Elements outside of
+    `dims` and `strides` are those of `TensorMap`, integers or the values of integer parameters. Elements outside of
     the tensor are zero, or NaN with `nan_fill`. A map by which copies write the tensor is `stored`. The L2 cache
     fetches up to `promotion` bytes at a time (`promotion_for`).
 

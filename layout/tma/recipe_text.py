@@ -24,7 +24,7 @@ _MAX_LIST = 16
 
 
 def parse_recipe(text: str) -> MapRecipe:
-    """Reads a recipe. LayoutSyntaxError (E02xx) for other text and for what no map has."""
+    """Reads a recipe. LayoutSyntaxError (E02xx) for other text and for values that no map has."""
     return _RecipeParser(text).whole(_RecipeParser.recipe)
 
 

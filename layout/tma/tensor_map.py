@@ -14,7 +14,7 @@ MAX_BOX = 256
 _MAX_EXTENT = 1 << 32
 _MAX_STRIDE = 1 << 40
 UNIT = 16
-"""Addresses, strides and the rows of a box are multiples of so many bytes."""
+"""Addresses, strides and the rows of a box are multiples of it, in bytes."""
 SHARED_ALIGNMENT = 128
 """The bytes to which the address in shared memory of a tensor copy is aligned (PTX ISA, cp.async.bulk.tensor)."""
 
@@ -91,7 +91,7 @@ def check_stored_rows(elements: int, bits: int) -> None:
 
 
 def check_stride(mode: int, stride: int) -> None:
-    """Raises `LayoutError` (E0322) unless a dimension beyond the innermost can have a stride of so many bytes."""
+    """Raises `LayoutError` (E0322) unless a dimension beyond the innermost can have this stride in bytes."""
     if stride % UNIT:
         hint = f"strides are multiples of {UNIT} bytes: pad the rows of the tensor"
         raise _no_map(f"dimension {mode} has a stride of {stride} bytes", hint)

@@ -34,7 +34,7 @@ from .lane_values import LaneValue
 from .ranges import Ranges
 
 MATRIX_ROWS, ROW_BYTES = 8, 16
-"""For each register of matrices, so many lanes give the address of a row."""
+"""The lanes that give the address of a row, for each register of matrices."""
 ADDRESS_BITS: Mapping[StateSpace, int] = MappingProxyType({StateSpace.Shared: 18, StateSpace.Global: 64})
 """The bits of an address that can be set: in shared memory, no block has more than 256 KiB."""
 _LANES_UNKNOWN = "which threads take part is known only when the kernel runs"
@@ -145,7 +145,7 @@ def _find_active(op: Operation, where: _Addressed, warp: WarpValues) -> tuple[in
 def _count_transactions(
     space: StateSpace, address: LaneValue, lanes: tuple[int, ...], width: int
 ) -> tuple[int, int, int] | None:
-    """The fewest and the most transactions that an access can need, and the least for so many bytes; None where that is
+    """The fewest and the most transactions that an access can need, and the least for its bytes; None if that is
     not known.
     """
     step = 0
@@ -156,10 +156,10 @@ def _count_transactions(
         address, step = shifted, shifted.step
     places = [address.known[lane] % (1 << address.bits) for lane in lanes]
     if space is StateSpace.Shared:
-        # what all lanes add or xor permutes the banks, and changes no conflict
+        # a term that all lanes add or xor permutes the banks, and changes no conflict
         now, best = wavefronts(places, lanes, width)
         return now, now, best
-    # what all lanes xor permutes the sectors; so does what they add, in steps of a sector
+    # a term that all lanes xor permutes the sectors; so does a sum, in steps of a sector
     moves = range(0, SECTOR_BYTES, gcd(step, SECTOR_BYTES)) if step else range(1)
     counts = [sectors([place + move for place in places], width) for move in moves]
     numbers = [count for count, _ in counts]

@@ -112,7 +112,7 @@ class Sums(Memoised[Sum]):
 
 
 class _Divisors(Memoised[int]):
-    """Powers of two known to divide values that are not sums: what remains after masking or dividing a multiple, and
+    """Powers of two known to divide values that are not sums: multiples that were masked or divided, and
     multiples in a wider type, which may have wrapped before.
     """
 

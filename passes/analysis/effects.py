@@ -13,7 +13,7 @@ _PURE = (arith.RemUIOp, arith.ExtSIOp)
 
 
 def get_effects(op: Operation) -> Set[EffectInstance] | None:
-    """The effects of an operation; None where they are not known."""
+    """The effects of an operation; None if they are not known."""
     return frozenset() if isinstance(op, _PURE) else traits.get_effects(op)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How many bits an index needs: what the extents, strides and coordinates of a place prove."""
+"""The bits that an index needs, as the extents, strides and coordinates of a place prove."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Integers of the IR: the widths of their types, the values of constants, and what is known of those in layouts."""
+"""Integers of the IR: the widths of their types, the values of constants, and the known facts of those in layouts."""
 
 from typing import Any
 
@@ -26,5 +26,5 @@ def constant_of(value: SSAValue) -> int | None:
 
 
 def typed(layout: Any) -> Any:
-    """A layout as a type or an attribute holds it: of integers that are SSA values, what is known of them."""
+    """A layout as a type or an attribute holds it: of integers that are SSA values, the known facts."""
     return map_integers(lambda x: getattr(x, "known", x), layout)

@@ -128,8 +128,8 @@ class WarpValues(Memoised[LaneValue | None]):
                 return self._computed(owner, [operand for operand in operands if operand is not None])
 
     def _computed(self, op: Operation, operands: Sequence[LaneValue]) -> LaneValue | None:
-        """The result of arithmetic on integers of a warp. Unless ranges prove that it does not wrap, only as many low
-        bits of it are known as its type has.
+        """The result of arithmetic on integers of a warp. Unless ranges prove that it does not wrap, only the low bits
+        of its type's width are known.
         """
         match op:
             case arith.SelectOp():

@@ -16,7 +16,7 @@ EXACT = 1 << 10
 def _modular(
     function: "Callable[[LaneValue, LaneValue], LaneValue | None]",
 ) -> "Callable[[LaneValue, LaneValue], LaneValue | None]":
-    """A function of which as many low bits are known as of both operands."""
+    """A function whose low bits are known as far as those of both operands."""
 
     @wraps(function)
     def of(a: "LaneValue", b: "LaneValue") -> "LaneValue | None":
@@ -31,7 +31,7 @@ class LaneValue:
     """`(known[lane] ^ t) + s`, modulo `2**bits` unless that is EXACT: `t` is any integer with bits of `mask` only, `s`
     any multiple of `step` (0 if that is 0). Both are unknown, and the same in all lanes of the warp.
 
-    Operators and functions are those of integers of any size, which do not wrap. One returns None where its result is
+    Operators and functions are those of integers of any size, which do not wrap. One returns None if its result is
     not of this form.
     """
 
@@ -81,7 +81,7 @@ class LaneValue:
         if left is not None and right is not None:
             known = tuple(x + y for x, y in zip(left.known, right.known, strict=True))
             return LaneValue(known, 0, gcd(left.step, right.step))
-        for one, rest in ((self, right), (other, left)):  # an unknown that is xored stays; what is added is uniform
+        for one, rest in ((self, right), (other, left)):  # an unknown that is xored stays; an added one is uniform
             if rest is not None and rest.is_uniform:
                 return LaneValue(one.known, one.mask, gcd(one.step, rest.step, rest.known[0]))
         return None

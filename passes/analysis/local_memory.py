@@ -47,7 +47,7 @@ class _Constants(Memoised[bool]):
     """Which values are constant in each copy of a loop's body once loops are unrolled."""
 
     def _find(self, value: SSAValue) -> None:
-        """Notes whether a value is one. What a loop carries is taken to be until its body says otherwise."""
+        """Notes whether a value is one. Loop-carried values count as such until the body proves otherwise."""
         size = len(self._known)
         self._known[value] = True
         if not self._compute(value):  # then nothing that was found meanwhile to be one may rest on it

@@ -18,7 +18,7 @@ MAX_COPIES = 1 << 14
 
 
 def unroll_count(loop: Operation) -> int | None:
-    """How many iterations a loop is to do in one: 0 for all, None where it has no hint and the assembler decides."""
+    """How many iterations a loop is to do in one: 0 for all, None if it has no hint and the assembler decides."""
     hint = loop.attributes.get(UNROLL)
     if isinstance(hint, IntegerAttr):
         return cast("IntegerAttr", hint).value.data

@@ -17,7 +17,7 @@ from .integer_values import constant_of, int_width
 from .ranges import Ranges
 
 MOST_PRODUCTS, MOST_FACTORS, MOST_DEPTH = 16, 4, 64
-"""Sums of more products, products of more factors and what lies deeper are not looked into."""
+"""Sums of more products, products of more factors and deeper operands are not analysed."""
 
 
 class Digit(NamedTuple):
@@ -37,7 +37,7 @@ Product: TypeAlias = tuple[Digit, ...]
 
 
 class Sum(dict[Product, int]):
-    """The coefficients of products, none of them 0."""
+    """The coefficients of products, all different from 0."""
 
     def __add__(self, other: "Sum") -> "Sum":
         total = dict(self)
@@ -139,7 +139,7 @@ class Quotients:
         return self._within(digit if digit is not None else self._taken(Digit(self._number(part.value)), part))
 
     def _taken(self, inner: Digit, part: _Part) -> Digit | None:
-        """The quotient or remainder of a digit; None where it is not a digit of the same number."""
+        """The quotient or remainder of a digit; None if it is not a digit of the same number."""
         number, mod = part.number, inner.mod
         if inner.mod_by >= 0 or (mod and part.by is not None):
             return None

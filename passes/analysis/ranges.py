@@ -26,7 +26,8 @@ RANGE = "range"
 
 
 MOST_ATTEMPTS = 4096
-"""How often a range is tried for what loops of one kernel carry; loops within loops are tried again with each."""
+"""How often a range is tried for the values that the loops of one kernel carry; loops within loops are tried again with
+each."""
 
 
 def set_range(op: Operation, low: int, high: int) -> None:
@@ -177,7 +178,7 @@ def register_ranges(block: Sequence[int], cluster: Sequence[int] | None) -> dict
 
 
 def _exact(op: arith.SignlessIntegerBinaryOperation, a: Range, b: Range) -> Range | None:
-    """The range of a result before it is reduced to its type; None where nothing is known."""
+    """The range of a result before it is reduced to its type; None if nothing is known."""
     return INTEGER_OPERATIONS[type(op)].exact_range(a, b, int_width(op.result.type) or 64)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How wide a copy of two tensors can be: how many elements stay adjacent in both, and what their alignment allows."""
+"""How wide a copy of two tensors can be: by the elements that stay adjacent in both, and by their alignment."""
 
 from dataclasses import dataclass
 from math import gcd
@@ -44,9 +44,9 @@ def choose_vector(
     """The widest access for copying `src` to `dst`, two tensors of one size and element type, up to `max_bits` wide.
 
     The elements that an access moves are adjacent in both tensors, at the same coordinates; its bytes divide every
-    address; and they have the same predicate of `pred`, a layout of the same size. The remark says what the width is
-    and what kept it from being wider. `computed` are the layouts of source and destination with integers of the algebra
-    for the `?` of their types.
+    address; and they have the same predicate of `pred`, a layout of the same size. The remark gives the width and the
+    reason that it is not wider. `computed` are the layouts of source and destination with integers of the algebra for
+    the `?` of their types.
     """
     layouts = (src.layout.data, dst.layout.data) if computed is None else computed
     like = (*layouts, *(() if pred is None else (pred,)))
@@ -97,7 +97,7 @@ def _find_adjacent_order(src: Layout, dst: Layout) -> Layout:
             common = coalesce(composition(dst, prefix))
             run = next(leaves(common.shape)) if next(leaves(common.stride)) == 1 else 1
             return composition(prefix, Layout(run, 1))
-        except LayoutError:  # no layout walks the destination in the order of so much of the source
+        except LayoutError:  # no layout walks the destination in the order of this part of the source
             continue
     return Layout(1, 0)
 

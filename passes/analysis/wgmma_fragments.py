@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The fragments of a kernel at stage `instr` that the fences and waits of warpgroups are for.
-
-A `ptx.wgmma.fence` is for the accumulators, and registers of A, of the multiplications that follow up to the next
-fence; a `ptx.wgmma.wait_group` is for those of the groups that end there. LLVM knows neither, so that it could move
-accesses of these registers across.
+"""The fragments of a kernel at stage `instr` that the fences and waits of warpgroups protect. A `ptx.wgmma.fence`
+protects the accumulators, and registers of A, of the multiplications that follow up to the next fence; a
+`ptx.wgmma.wait_group` protects those of the groups that end there. LLVM knows neither, so that it could move accesses
+of these registers across.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,8 +42,8 @@ Fragments: TypeAlias = frozenset[Fragment]
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What may have been executed: the fences with no other behind them, the fragments of the open group, and those of
-    the groups that run, the latest one first. A group beyond the last that a wait can name is part of that.
+    """The operations that may have been executed: the fences without a later one, the fragments of the open group, and
+    those of the groups that run, the latest one first. A group beyond the last that a wait can name is part of that.
     """
 
     fences: frozenset[WgmmaFenceOp] = frozenset()
@@ -52,7 +51,7 @@ class _State:
     groups: tuple[Fragments, ...] = ()
 
     def joined(self, other: "_State") -> "_State":
-        """What may have been executed on one of two ways."""
+        """The operations that may have been executed on one of two paths."""
         length = max(len(self.groups), len(other.groups))
         ours, theirs = (groups + (frozenset(),) * (length - len(groups)) for groups in (self.groups, other.groups))
         groups = tuple([a | b for a, b in zip(ours, theirs, strict=True)])
@@ -113,7 +112,7 @@ class _Walk:
 
 @dataclass(frozen=True, slots=True)
 class WarpgroupFragments:
-    """For each fence and wait of warpgroups the fragments that it is for, in the order of their allocations, and for
+    """For each fence and wait of warpgroups the fragments that it protects, in the order of their allocations, and for
     each multiplication those in use when it has begun.
     """
 

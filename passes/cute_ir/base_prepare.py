@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`base-prepare`: what the public CuTe IR runs between its own passes and the conversion to LLVM."""
+"""`base-prepare`: the step of the public CuTe IR between its own passes and the conversion to LLVM."""
 
 from dataclasses import dataclass
 

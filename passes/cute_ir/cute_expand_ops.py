@@ -48,7 +48,7 @@ from ..errors import LoweringError
 from ..writing.emitter import Emitter
 from .writing.signed_int import SignedInt
 
-_KEPT = (MakeLayoutOp, MakeComposedLayoutOp, GetScalarsOp)  # beside `static`, `print` and what gathers integers
+_KEPT = (MakeLayoutOp, MakeComposedLayoutOp, GetScalarsOp)  # beside `static`, `print` and those that gather integers
 _GATHERS: Mapping[type[CuteType], type[GatherOp]] = MappingProxyType({
     IntTupleType: MakeIntTupleOp,
     CoordType: MakeCoordOp,

@@ -36,7 +36,7 @@ class CuteFoldStaticPass(ModulePass):
     name = "cute-fold-static"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for inner in reversed(list(op.walk())):  # users before what they use
+        for inner in reversed(list(op.walk())):  # users before their operands
             if not isinstance(inner, StaticOp) and is_pure(inner):
                 fold(inner)
 

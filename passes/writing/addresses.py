@@ -233,8 +233,8 @@ class Addresses:
     def _parts(
         self, emitter: Emitter, swizzle: Swizzle, layout: Layout, coord: Any, values: list[SSAValue]
     ) -> list[Part[SSAValue]]:
-        """The index of a coordinate as a part for each mode, or as two where some of it is whole periods. What a loop
-        moves is cut at the period, so that most of it is added to the swizzled pointer.
+        """The index of a coordinate as a part for each mode, or as two where some of it is whole periods. A part that a
+        loop moves is cut at the period, so that most of it is added to the swizzled pointer.
         """
         coords, modes = (coord, list(layout)) if isinstance(coord, tuple) else ((coord,), [layout])  # pyright: ignore[reportUnknownVariableType]
         parts: list[Part[SSAValue]] = []
@@ -298,7 +298,8 @@ def place_of(op: Crd2IdxOp) -> Place:
 
 
 def bytes_of(elements: SsaInt, bits: int) -> SsaInt:
-    """The bytes of so many elements of `bits` each; of elements narrower than a byte, a multiple of those in a byte."""
+    """The bytes of a number of elements of `bits` each; of elements narrower than a byte, a multiple of those in a
+    byte."""
     return elements * (bits // 8) if bits >= 8 else elements >> (8 // bits).bit_length() - 1
 
 

@@ -11,7 +11,7 @@ from .emitter import Emitter
 
 
 def fold_constants(module: ModuleOp) -> bool:
-    """Replaces integer operations whose operands are constants by constants, and what selects among constants.
+    """Replaces integer operations whose operands are constants by constants, and selections among constants.
 
     A value less itself is 0. Division by zero and other operations without a result stay. Returns whether anything
     was replaced.
@@ -68,7 +68,7 @@ def _fold_extraction(op: Operation) -> SSAValue | None:
         if where == position:
             return insertion.value
         if where == position[: len(where)]:
-            container, position = insertion.value, position[len(where) :]  # a part of what was inserted
+            container, position = insertion.value, position[len(where) :]  # a part of the inserted value
         elif position == where[: len(position)]:
             return None  # only a part of it was inserted
         else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What one execution of an instruction moves of a copy's operand, at the indices of the loops around it."""
+"""The part of a copy's operand that one execution of an instruction moves, at the indices of the loops around it."""
 
 from xdsl.ir import SSAValue
 

@@ -68,7 +68,7 @@ def _conversion(type: TensorType) -> str:
 
 
 def _element(emitter: Emitter, type: TensorType, tensor: Address, addresses: Addresses, coord: Any) -> SSAValue:
-    """The element at a static coordinate, widened to what printf takes."""
+    """The element at a static coordinate, widened to a type that printf takes."""
     pointer = addresses.element(emitter, tensor, type, coord, [])
     value = emitter.element(pointer, type)
     if type.element_bits >= 32:

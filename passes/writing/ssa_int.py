@@ -80,8 +80,8 @@ class SsaOperators(ABC):
 class SsaInt(SsaOperators):
     """A run-time integer that is not negative, held by an SSA value of type i32, i64 or index.
 
-    Division and remainder are those of unsigned integers: coordinates and offsets are never negative. `known` is what a
-    type can say of it; it follows the arithmetic, so that types need not be inferred a second time.
+    Division and remainder are those of unsigned integers: coordinates and offsets are never negative. `known` holds the
+    facts that a type can express; it follows the arithmetic, so that types need not be inferred a second time.
     """
 
     __slots__ = ("emitter", "known", "value")

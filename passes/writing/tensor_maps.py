@@ -110,7 +110,7 @@ class TensorMaps:
             return layout(unwrapped(fill_coordinate(owner.coord.data, [self._value(op, c) for c in owner.coords])))
         raise LoweringError(
             Code.TENSOR_MAP,
-            "the launch makes a tensor map of the kernel's arguments, but this one depends on what the kernel computes",
+            "the launch makes a tensor map of the kernel's arguments, but this one depends on values of the kernel",
             op,
             "make the map of the whole argument, and take tiles of tile.tma_tensor at run-time coordinates",
         )

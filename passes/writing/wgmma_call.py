@@ -20,7 +20,7 @@ from .ssa_int import SsaInt
 
 
 class WarpgroupCalls:
-    """Writes the instructions of one kernel. What the descriptors of a warp have in common is computed once."""
+    """Writes the instructions of one kernel. The common parts of a warp's descriptors are computed once."""
 
     def __init__(self, addresses: Addresses) -> None:
         self._addresses = addresses

@@ -19,12 +19,12 @@ _META_ADDRESS = 1 << 8
 
 
 def is_numpy_scalar(x: object) -> bool:
-    """Whether an object is a scalar of NumPy, not an array without modes, nor a tensor."""
+    """Whether an object is a NumPy scalar, not an array without modes, nor a tensor."""
     return getattr(x, "shape", None) == () and hasattr(x, "dtype") and not hasattr(x, "__dlpack__")
 
 
 def is_torch(x: object) -> bool:
-    """Whether an object is a tensor of torch."""
+    """Whether an object is a torch tensor."""
     return any(cls.__module__ == "torch" and cls.__name__ == "Tensor" for cls in type(x).__mro__)
 
 

@@ -25,7 +25,7 @@ def is_exact(value: object) -> bool:
 
 
 def constant_key(name: str, value: Any) -> object:
-    """A key that is equal for constants of the same meaning: class and value; of containers, arrays of NumPy and
+    """A key that is equal for constants of the same meaning: class and value; of containers, NumPy arrays and
     dataclasses their present contents. An object that is hashed by its identity stands for itself, and the key keeps it
     alive.
 

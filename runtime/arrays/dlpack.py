@@ -31,7 +31,7 @@ def read_dlpack(array: Any) -> Array:
     Of the host's arrays it is known whether they are read-only; those whose library does not say so count as read-only,
     as for NumPy, since those of JAX are. On a GPU it is not asked, where a kernel has no other way to give results.
 
-    ArrayError where the array is neither in the host's memory nor in that of a CUDA device, or of a type that kernels
+    ArrayError if the array is neither in the host's memory nor in that of a CUDA device, or of a type that kernels
     do not have.
     """
     kind, device = array.__dlpack_device__()

@@ -19,7 +19,7 @@ BY_DLPACK: Mapping[tuple[int | None, int], ElementType] = MappingProxyType(
 BY_TYPESTR: Mapping[str, ElementType] = MappingProxyType(
     {f"{element.numpy_kind}{element.bytes}": element for element in _OF_ARRAYS if element.in_numpy}
 )
-"""By the `typestr` of an array interface, without its byte order; those that are not here have none."""
+"""By the `typestr` of an array interface, without its byte order; other types have none."""
 
 ELEMENTS_HINT = "use floats and integers of 8 to 64 bits, or bool"
 """The hint for arrays of other elements."""

@@ -2,7 +2,7 @@
 """Arrays in the host's memory that kernels may reach by their addresses, without being given them as arguments.
 
 A GPU reaches any memory by a number. The simulator, which works on copies, must know where memory begins and ends: it
-has copies of the arrays that were told here and that still exist.
+has copies of the arrays that were registered here and that still exist.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ class Reachable:
     _owners: "dict[int, tuple[weakref.ref[Any], int]]" = field(default_factory=lambda: {})
 
     def add(self, array: Any) -> None:
-        """Tells of all memory of which an array of NumPy, or a tensor of torch, shows some. Other objects are left
+        """Tells of all memory of which a NumPy array, or a tensor of torch, shows some. Other objects are left
         out.
         """
         if is_torch(array):
@@ -60,5 +60,5 @@ class Reachable:
 
 @cache
 def reachable() -> Reachable:
-    """The memory that was told of in this process, as addresses are numbers of a process."""
+    """The memory that was registered in this process, as addresses are numbers of a process."""
     return Reachable()

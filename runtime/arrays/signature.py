@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The signature of a kernel: the part of each argument that its type fixes, and promises about the rest.
 
-Equal types serve the same kernel, so they are the key of the cache of specialisations. What a type promises of an
-argument (divisors, widths, alignment) is a property of that argument, found out or declared, and found again in each
-launch.
+Equal types serve the same kernel, so they are the key of the cache of specialisations. The promises of a type
+(divisors, widths, alignment) are properties of that argument, found out or declared, and found again in each launch.
 """
 
 from collections.abc import Mapping, Sequence

@@ -19,10 +19,11 @@ Extents = Sequence[int | None]
 def tensor_check(
     tensors: Sequence[Any], sizes: Sequence[Extents], strides: Sequence[Extents]
 ) -> Callable[..., bool] | None:
-    """A function that takes as many tensors and says whether they are like these, but for the sizes and strides, which
-    must be those given here. The tensors must be distinct objects, here and in each call, or it says False.
+    """A function that takes tensors in the same number and says whether they are like these, but for the sizes and
+    strides, which must be those given here. The tensors must be distinct objects, here and in each call, or it says
+    False.
 
-    None where torch does not offer this, or not for such tensors.
+    None if torch does not offer this, or not for such tensors.
     """
     if not _works(sys.modules["torch"]):
         return None
@@ -58,5 +59,5 @@ def _works(torch: Any) -> bool:
             and free(torch.zeros(5, 6)[:, ::2]) is False
             and free(torch.zeros(5, 4)) is False
         )
-    except Exception:  # whatever became of what is not promised
+    except Exception:  # whatever became of the private interface
         return False

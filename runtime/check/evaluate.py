@@ -164,7 +164,7 @@ class Evaluator:
 
 
 def refusal(error: Exception) -> UnfitError:
-    """An error of Python or NumPy, in words for the user."""
+    """An Python error or NumPy, in words for the user."""
     match error:
         case UnfitError():
             return error

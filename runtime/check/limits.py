@@ -28,8 +28,8 @@ def check_elements(shape: tuple[int, ...]) -> None:
 
 
 def infer_common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that operands of these shapes have together, by NumPy's rule. UnfitError where they do not fit,
-    CostError where it has more than MAX_ELEMENTS elements.
+    """The shape that operands of these shapes have together, by NumPy's rule. UnfitError if they do not fit,
+    CostError if it has more than MAX_ELEMENTS elements.
     """
     try:
         shape = np.broadcast_shapes(*shapes)

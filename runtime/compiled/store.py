@@ -54,7 +54,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An entry: its bytes on disk, when it was used last (seconds since 1970), and its data, None where damaged."""
+    """An entry: its bytes on disk, when it was used last (seconds since 1970), and its data, None if damaged."""
 
     size: int
     used: float
@@ -77,8 +77,8 @@ class Store:
         self._entries = folder / _FORMAT
 
     def get(self, key: str) -> bytes | None:
-        """The bytes of an entry, which counts as used now; None where the store has none, or where others can have
-        written it. One that is damaged is removed.
+        """The bytes of an entry, which counts as used now; None if the store has none, or others can have written it.
+        One that is damaged is removed.
         """
         path = self._path(key)
         try:
@@ -156,7 +156,7 @@ class Store:
         return Usage(len(removed), sum(entry.size for entry in removed))
 
     def _make_private(self, folder: Path) -> None:
-        """Makes the folder of all entries and, in it, `folder`, for this user alone. OSError where it is another's."""
+        """Makes the folder of all entries and, in it, `folder`, for this user alone. OSError if it is another's."""
         for path in dict.fromkeys((self._entries, folder)):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             status = path.lstat()
@@ -203,17 +203,17 @@ class Store:
 
 
 def default_store() -> Store | None:
-    """The store of this user, as the environment says; None where it is off. TilefoldError (E4003) for bad settings."""
+    """The store of this user, as the environment says; None if it is off. TilefoldError (E4003) for bad settings."""
     return store_of(read_cache_settings())
 
 
 def store_of(settings: CacheSettings) -> Store | None:
-    """The store of some settings; None where it is off."""
+    """The store of some settings; None if it is off."""
     return Store(settings.folder, settings.limit) if settings.limit else None
 
 
 def _data(path: Path) -> bytes | None:
-    """The data of an entry, whose key is the name of the file; None where it is damaged. OSError where it is not
+    """The data of an entry, whose key is the name of the file; None if it is damaged. OSError if it is not
     there, cannot be read, or may be from another user.
     """
     with open(path, "rb", opener=_open_file) as file:

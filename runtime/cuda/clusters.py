@@ -22,7 +22,7 @@ _INVALID_CLUSTER_SIZE = 912
 def query_max_active_clusters(kernel: Kernel, library: Library, cluster: Dim3) -> int:
     """The clusters of this size, in blocks, that the kernel's device holds at a time; 0 where it can hold none.
 
-    From then on the kernel may be launched in clusters that not every GPU has. CudaError where the driver fails.
+    From then on the kernel may be launched in clusters that not every GPU has. CudaError if the driver fails.
     """
     known = kernel.clusters.get(cluster)
     if known is None:

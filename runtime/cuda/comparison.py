@@ -119,12 +119,12 @@ class Comparison:
 
     @property
     def has_torch(self) -> bool:
-        """Whether a tensor of torch is an argument, whose current stream is then launched in."""
+        """Whether a torch tensor is an argument, whose current stream is then launched in."""
         return any(is_torch(tensor.given) for tensor in self._tensors)
 
     def finish(self) -> None:
         """Compares the tensors, which are left."""
-        self._flush()  # what is passed by a wrapper is unwrapped before it is compared
+        self._flush()  # an argument in a wrapper is unwrapped before it is compared
         self._compare_torch([tensor for tensor in self._tensors if is_torch(tensor.given)])
         for tensor in self._tensors:
             self._read(tensor)
@@ -178,7 +178,7 @@ class Comparison:
         return is_exact(value)
 
     def _compare_torch(self, tensors: list[_Tensor]) -> None:
-        """Compares the types of tensors of torch: in one call, where torch has it."""
+        """Compares the types of torch tensors: in one call, where torch has it."""
         first: dict[int, int] = {}
         distinct: list[_Tensor] = []
         for tensor in tensors:

@@ -75,7 +75,7 @@ class CudaEngine:
         return Timing(tuple(self._measured(run, 0, kernel) for _ in range(repeat)))
 
     def load(self, program: Artifact) -> Prepared:
-        """The launches of a kernel on this device, loaded at its first use. CudaError where it cannot be."""
+        """The launches of a kernel on this device, loaded at its first use. CudaError if it cannot be."""
         prepared = self._kernels.get(program)
         if prepared is None:
             prepared = self._kernels[program] = Prepared(Kernel(self.driver, program), self._library)

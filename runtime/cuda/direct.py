@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A launch as one function, written for one prepared kernel and arguments of the types that it is for.
+"""A launch as one function, written for one prepared kernel and the types of its arguments.
 
 The function reads from each argument all that the kernel's type depends on and compares it with its earlier value. If
 all is equal, it writes the addresses and numbers into the memory of a frame and calls the driver; else it has done
@@ -42,7 +42,7 @@ class Step:
 
 
 def write(rules: Rules, args: Args, block: Any, prepared: Prepared) -> Launch | None:
-    """The launch of a prepared kernel for arguments like these. None where they have what cannot be compared at a
+    """The launch of a prepared kernel for arguments like these. None if they have what cannot be compared at a
     launch.
     """
     if len(args) != len(rules.names):

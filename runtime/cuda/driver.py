@@ -86,8 +86,8 @@ class Driver:
 
     @contextmanager
     def current(self) -> Generator[None, None, None]:
-        """Within it the device's context is current in the calling thread; then the one of before is again. Where there
-        was none, this one stays.
+        """Within it the device's context is current in the calling thread; then the previous one is again. If there was
+        none, this one stays.
         """
         before: Any = self.call("cuCtxGetCurrent")
         self.activate()

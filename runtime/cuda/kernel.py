@@ -17,7 +17,7 @@ class Kernel:
     """An artifact loaded on a device and ready to launch. It is unloaded when the object is collected."""
 
     def __init__(self, driver: Driver, artifact: Artifact) -> None:
-        """Loads the code. CudaError where it is for another architecture, LaunchError where it needs more shared memory
+        """Loads the code. CudaError if it is for another architecture, LaunchError if it needs more shared memory
         than the device has; raises what `load_module` raises.
         """
         self.artifact = artifact
@@ -59,7 +59,7 @@ class Kernel:
 
     @property
     def local_bytes(self) -> int:
-        """The bytes of local memory of a thread: its stack and what is spilled."""
+        """The bytes of local memory of a thread: its stack and the spilled registers."""
         return self._attribute("CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES")
 
     @property

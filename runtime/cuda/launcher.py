@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which of a kernel's launches serves the arguments at hand: the last one most likely, else one of those before.
 
-Each launch itself finds out whether it is for the arguments ([direct](direct.py)); what is kept here only says which
-ones to ask. Arguments for which none is there go to `resolve`, which checks everything and prepares.
+Each launch itself checks whether the arguments have its types ([direct](direct.py)); the tables here only say which
+launches to ask. Arguments without a prepared launch go to `resolve`, which checks everything and prepares.
 """
 
 from collections.abc import Callable, Hashable
@@ -51,7 +51,7 @@ class Launcher:
         """Launches on arguments in the order of the parameters. None, or what `resolve` returns.
 
         `stream` is a handle, an object of torch, CuPy or cuda.core, one of `runtime.streams`, or None: torch's
-        current stream where a tensor of torch is an argument, else the default stream. Raises what `resolve` and the
+        current stream where a torch tensor is an argument, else the default stream. Raises what `resolve` and the
         driver raise.
         """
         result = self.fast(args, block, grid, stream, attributes)

@@ -70,7 +70,7 @@ class Library:
     """The functions that a launch calls. Each returns the driver's status as an integer, 0 for success."""
 
     def __init__(self) -> None:
-        """Loads the driver's library. OSError where there is none."""
+        """Loads the driver's library. OSError if there is none."""
         loaded: Any = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
         self.launch: Callable[..., int] = loaded.cuLaunchKernelEx
         self.encode_tensor_map: Callable[..., int] | None = getattr(loaded, "cuTensorMapEncodeTiled", None)
@@ -79,5 +79,5 @@ class Library:
 
 @cache
 def load_library() -> Library:
-    """The driver's library, loaded once in a process. OSError where there is none."""
+    """The driver's library, loaded once in a process. OSError if there is none."""
     return Library()

@@ -20,9 +20,9 @@ _LOG_BYTES = 65536
 def load_module(driver: Driver, artifact: Artifact) -> Any:
     """Loads an artifact's code in the current context.
 
-    CudaError where the driver refuses it, with the words of its assembler. TilefoldError (E2303) where the assembler
-    makes a kernel slower than it is written, unless the settings allow that; then a RuntimeWarning, but none for
-    what costs next to nothing.
+    CudaError if the driver refuses it, with the words of its assembler. TilefoldError (E2303) where the assembler
+    makes a kernel slower than it is written, unless the settings allow that; then a RuntimeWarning, except for those
+    that cost next to nothing.
     """
     option, code = driver.api.CUjit_option, artifact.code
     errors, messages = bytearray(_LOG_BYTES), bytearray(_LOG_BYTES)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tensor maps of a kernel's launches, as the driver encodes them (CUDA Driver API, Tensor Map Object Management).
 
-What a map is encoded of, apart from the address, is checked and laid out once; each address then takes one call of the
+The inputs of a map apart from the address are checked and laid out once; each address then takes one call of the
 driver. The maps of the latest launches are kept, so that most launches call nothing.
 """
 
@@ -29,8 +29,8 @@ copy_traits_sm90_tma.hpp).
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """A map but for its address: the place of the tensor among the values, the bytes after its address, and what the
-    driver takes before and after the address.
+    """A map but for its address: the place of the tensor among the values, the bytes after its address, and the
+    driver's arguments before and after the address.
     """
 
     recipe: MapRecipe
@@ -60,7 +60,7 @@ class MapEncoder:
     def encoded(self, values: tuple[int, ...]) -> bytes:
         """The bytes of all maps, one after the other, for the values at `places`, integers as without a sign.
 
-        LaunchError (E0322) for a tensor that no map describes; CudaError where the driver refuses it.
+        LaunchError (E0322) for a tensor that no map describes; CudaError if the driver refuses it.
         """
         maps = self._known.get(values)
         if maps is None:

@@ -34,7 +34,7 @@ class DeviceBuffer:
     """Device memory of its own for one array, freed when the object is."""
 
     def __init__(self, driver: Driver, size: int) -> None:
-        """Allocates `size` bytes. CudaError where there is no such amount."""
+        """Allocates `size` bytes. CudaError if there is no such amount."""
         self._driver = driver
         self._pointer: Any = driver.call("cuMemAlloc", max(size, 1), doing=f"allocating {size} bytes")
         self.address = int(self._pointer)

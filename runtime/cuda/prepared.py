@@ -112,7 +112,7 @@ class Prepared:
     """The launches of a kernel that is loaded on a device.
 
     `pack(frame.memory, 0, *values)` writes all values of a launch; `take` and `give` are those of the pool of frames,
-    of which `take` raises IndexError where it is empty.
+    of which `take` raises IndexError if it is empty.
     """
 
     __slots__ = ("_grid_of", "encoder", "give", "kernel", "library", "ordinal", "pack", "take")
@@ -160,7 +160,7 @@ class Prepared:
         return frame
 
     def run(self, frame: Frame) -> None:
-        """Queues the launch of a frame. CudaError where the driver refuses it."""
+        """Queues the launch of a frame. CudaError if the driver refuses it."""
         status = frame.call()
         if status:
             self.recover(frame, status)

@@ -32,7 +32,7 @@ class HostEngine:
     """Interprets host functions.
 
     `launcher` runs the kernels that they launch. `environment` has the variables that the program may read (None: it
-    may ask, and is told that there is none). Its output goes to `sink`, standard output if that is None.
+    may ask, and finds none set). Its output goes to `sink`, standard output if that is None.
     """
 
     launcher: Launcher

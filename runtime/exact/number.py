@@ -52,7 +52,7 @@ class Exact:
 
     @classmethod
     def of(cls, number: Any) -> "Exact":
-        """A number of Python or NumPy, or the only one of an array. TypeError or ValueError for anything else."""
+        """A Python number or NumPy, or the only one of an array. TypeError or ValueError for anything else."""
         if isinstance(number, np.ndarray):
             number = cast(Any, number.item())
         if isinstance(number, cls):
@@ -64,7 +64,7 @@ class Exact:
         return cls(element_of(near), near)
 
     def _made(self, near: float, element: Callable[[], int], *operands: "Exact") -> "Exact":
-        """The result of an operation: what floats give where one is not finite."""
+        """The result of an operation: that of floats where one is not finite."""
         known = all(math.isfinite(operand.near) for operand in (self, *operands))
         return Exact(element() % ring.MODULUS, near) if known and math.isfinite(near) else Exact.of(near)
 
@@ -172,7 +172,7 @@ class Exact:
 
 
 def _function(name: str, near: Callable[[Any], Any], element: Callable[[int], int] | None = None) -> Any:
-    """A method for a function of NumPy of this name; a symbol without a rule for `element`."""
+    """A method for a NumPy function of this name; a symbol without a rule for `element`."""
 
     def method(self: Exact) -> Exact:
         with np.errstate(all="ignore"):
@@ -305,7 +305,7 @@ def _product(a: NDArray[Any], b: NDArray[Any]) -> ExactArray | None:
 
 
 def _wrapped(result: Any) -> Any:
-    """The result of a function of NumPy, its numbers exact."""
+    """The result of a NumPy function, its numbers exact."""
     if isinstance(result, tuple):
         return tuple(map(_wrapped, cast("tuple[Any, ...]", result)))
     exact = isinstance(result, Exact) or getattr(result, "dtype", None) == np.dtype(object)

@@ -6,7 +6,7 @@ of floating-point numbers are exact, in whatever order. An element takes 31 byte
 fraction would grow with each sum. Two different numbers are equal in the ring with a probability of 2**-124.
 
 Powers of the prime are small, as in the p-adic numbers, so that the series of exp, log, sin and cos end after a few
-terms. exp(x) is the series at x times the prime. What holds of the functions holds here: exp(x + y) = exp(x) * exp(y),
+terms. exp(x) is the series at x times the prime. The laws of the functions hold here: exp(x + y) = exp(x) * exp(y),
 log(exp(x)) = x, log(x * y) = log(x) + log(y), sin(x)**2 + cos(x)**2 = 1. So a softmax that rescales its sums equals one
 that does not. Equations that tie a function to numbers do not hold: exp2(3) is not 8. A square root is that of x or, if
 x has none, of -x times a symbol. Other functions are symbols: equal for equal operands.

@@ -23,7 +23,7 @@ MOST = 20
 """The most faults of one launch that are looked for."""
 
 FORGIVABLE = frozenset({Code.SIM_RACE, Code.SIM_UNINITIALISED, Code.SIM_CONSTANT}) | FAULTS
-"""Faults after which a launch can go on: the access takes place, what is undefined reads as 0, and numbers stay."""
+"""Faults after which a launch can go on: the access takes place, undefined bytes read as 0, and numbers stay."""
 
 
 _LOST = "several threads read this element and write it again, so that updates are lost: use ptx.atom or ptx.red"
@@ -44,7 +44,7 @@ class Finding:
     role: str = ""
     note: str = ""
     is_remark: bool = False
-    """Whether it is no fault, and yet worth to be said."""
+    """Whether it is a remark and not a fault."""
     parameter: str = ""
     """The parameter of the kernel that it concerns, if `site` is the kernel."""
 
@@ -81,7 +81,7 @@ class Launch:
 
 
 def diagnose(launch: Launch, most: int = MOST) -> Diagnosis:
-    """The faults of a launch in the order in which they occur, at most so many; without any, the arguments of which the
+    """The faults of a launch in the order in which they occur, up to a limit; without any, the arguments of which the
     kernel has left elements unwritten.
     """
     forgiven: frozenset[tuple[Code, Site]] = frozenset()
@@ -138,7 +138,7 @@ def _explained(launch: Launch, fault: SimulationError) -> Finding:
     if fault.at is None or fault.origin is None:
         return finding
     journal = Journal(fault.at)
-    with suppress(SimulationError):  # what was seen before another fault counts
+    with suppress(SimulationError):  # records made before another fault count
         launch.run(None, journal)
     seen = sightings_of(journal, fault)
     if fault.code != Code.SIM_UNINITIALISED:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The numbers that a function of the host computes from its arguments: the simulator's rules, for a single thread."""
+"""The numbers that a host function computes from its arguments: the simulator's rules, for a single thread."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -40,7 +40,7 @@ class HostValues:
         self._translator.constant(value, given if is_number else TensorValue(0, 0, given))
 
     def number(self, value: SSAValue) -> Any:
-        """A value as a number of Python. Raises SimulationError for one that has none, as after a division by 0."""
+        """A value as a Python number. Raises SimulationError for an undefined value, as after a division by 0."""
         self._run(value.owner)
         found: Any = self._warp.registers[self._translator.slot(value)]
         return found.item() if hasattr(found, "item") else found

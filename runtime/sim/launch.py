@@ -82,8 +82,8 @@ class Launch:
     repeats: bool = False
     """Whether the launch is run again after a read of undefined bytes."""
     in_step: int = 0
-    """How many blocks run in step, for speed, with all of their warps: faults are then found but cannot be told, since
-    they depend on the order of the warps. 0 where warps run one after the other.
+    """How many blocks run in step, for speed, with all of their warps: faults are then found but cannot be reported,
+    since they depend on the order of the warps. 0 where warps run one after the other.
     """
     shares: bool = False
     """Whether several processes may share out its clusters."""
@@ -98,7 +98,7 @@ class Launch:
     """The bit patterns of exact numbers, where the kernel runs in exact arithmetic."""
     outside: Outside = field(default_factory=Outside)
     reached: "Reached | None" = None
-    """The memory of the host that the kernel may reach by addresses, if it makes pointers of numbers."""
+    """The host memory that the kernel may reach by addresses, if it makes pointers of numbers."""
     maps: list[PlacedMap] = field(default_factory=list[PlacedMap])
     """The tensor maps among the kernel's parameters, each at a multiple of their size after `MAP_BASE`."""
     forgiven: Forgiven = frozenset()
@@ -120,7 +120,7 @@ class Launch:
     printed: int = 0
 
     def apart(self) -> None:
-        """OutOfStepError where warps run in step: what follows is only for one after the other."""
+        """OutOfStepError if warps run in step: the caller's next step needs them one after the other."""
         if self.in_step:
             raise OutOfStepError(always=not self.steps)
 

@@ -2,7 +2,8 @@
 """Numbers that go wrong, on request: where the first NaN or infinity comes from, where an integer that addresses memory
 wraps, a conversion loses what it converts, and a difference cancels almost all digits of its operands.
 
-Each operation is looked at after it was executed. A NaN or infinity is that of the operation whose operands have none.
+Each operation is looked at after it was executed. A NaN or infinity is charged to the operation whose operands have
+none.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,13 +29,13 @@ from .values.values import Kind, Value, as_unsigned, kind_of
 from .warp import Warp
 
 FAULTS = frozenset({Code.SIM_NAN, Code.SIM_INFINITY, Code.SIM_INDEX, Code.SIM_LOSSY, Code.SIM_CANCELLATION})
-"""The codes of what is found here."""
+"""The codes of the faults that are found here."""
 LOST = 3, 4
 """A difference cancels too much that loses at least this part of the digits of its type."""
 Bad = tuple[NDArray[np.bool_], Code, str, str]
 """In which lanes something is wrong, as which fault, in words, and a hint."""
 Look = Callable[[Warp, Sequence[Value], Value], Iterator[Bad]]
-"""What is wrong with the result of an operation, from its operands."""
+"""Finds the fault of an operation's result, from its operands."""
 
 
 def is_floating(dtype: np.dtype[Any]) -> bool:
@@ -94,8 +95,8 @@ def _not_finite(x: NDArray[Any]) -> NDArray[np.bool_]:
 
 @dataclass
 class Indices:
-    """Which integers of a program address memory: their sums and products reach an address or a coordinate. What an
-    operation on bits or an unsigned division makes of them is no index: a hash may wrap.
+    """Which integers of a program address memory: their sums and products reach an address or a coordinate. The results
+    of operations on bits or unsigned divisions are not indices: a hash may wrap.
     """
 
     known: dict[SSAValue, bool] = field(default_factory=dict[SSAValue, bool])
@@ -138,7 +139,7 @@ _RANGE = "keep the operands in range, for example by a scale, a maximum that is 
 
 
 def _looks(op: Operation, indices: Indices) -> list[Look]:
-    """What is to be looked at in an operation."""
+    """The values to check in an operation."""
     kind = kind_of(op.results[0].type)
     if kind is None:
         return []
@@ -212,7 +213,7 @@ def _finite(kind: Kind) -> Look:
         for one in floats:
             no_nan = no_nan & ~_by_lane(np.isnan(one))
             all_finite = all_finite & ~_by_lane(~np.isfinite(one))
-        yield _by_lane(np.isnan(made)) & no_nan, Code.SIM_NAN, "makes NaN of operands that are none", _RANGE
+        yield _by_lane(np.isnan(made)) & no_nan, Code.SIM_NAN, "makes NaN of operands that are not NaN", _RANGE
         yield _by_lane(np.isinf(made)) & all_finite, Code.SIM_INFINITY, "makes infinity of finite operands", _RANGE
 
     return look

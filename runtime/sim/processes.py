@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Clusters of a launch on several processes: each is a copy of this one, simulates some of them, and hands back what
-they wrote and what they cost.
+"""Clusters of a launch on several processes: each is a copy of this one, simulates some of them, and returns their
+writes and costs.
 
 The outcome is that of one process, where none accesses bytes that the clusters of another write. Where one does, and
 where a process does not come to its end, OutOfStepError says that nothing may be used.
@@ -41,7 +41,7 @@ def can_share() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The work of a process: its steps, executions and costs of accesses, the granules of global memory, of so many
+    """The work of a process: its steps, executions and costs of accesses, the granules of global memory, of `granule`
     bytes each, that it has written and read, with the bytes of the former, and its remarks.
     """
 
@@ -68,7 +68,7 @@ class Ledger:
         self._before, self._began = self._counts(), self.launch.tick()
 
     def share(self) -> Share:
-        """What this process has done since."""
+        """The work of this process since then."""
         assert self.space.shadow is not None
         granule, written, read = self.space.shadow.since(self._began)
         data = self.space.arena.data[1].reshape(-1, granule)[written]
@@ -114,7 +114,7 @@ class _Process:
     ended: bool = False
 
     def share(self) -> Share:
-        """What it has done, once it has ended. OutOfStepError where it has failed."""
+        """Its work, once it has ended. OutOfStepError if it has failed."""
         with os.fdopen(os.dup(self.pipe), "rb") as stream:
             content = stream.read()
         status = os.waitpid(self.number, 0)[1]
@@ -134,8 +134,8 @@ class _Process:
 
 
 def run_by_processes(clusters: Clusters, count: int | None, run: Callable[[Clusters], None], ledger: Ledger) -> None:
-    """Runs clusters: the first one here, the others in so many processes, or as many as there are cores where these are
-    worth it. All of them run here where the first one prints.
+    """Runs clusters: the first one here, the others in `count` processes, or in one per core where these are worth
+    it. All of them run here where the first one prints.
     """
     began = time.perf_counter()
     run(clusters[:1])
@@ -149,8 +149,8 @@ def run_by_processes(clusters: Clusters, count: int | None, run: Callable[[Clust
 
 
 def share_out(clusters: Clusters, count: int, run: Callable[[Clusters], None], ledger: Ledger) -> None:
-    """Runs clusters in so many processes, this one among them: each has some that follow each other. Where this process
-    may not be copied, it runs all of them.
+    """Runs clusters in `count` processes, this one among them: each has some that follow each other. Where this
+    process may not be copied, it runs all of them.
     """
     count = min(count, len(clusters)) if can_share() else 1
     borders = [len(clusters) * number // count for number in range(count + 1)]
@@ -188,7 +188,7 @@ def _begin(part: Clusters, run: Callable[[Clusters], None], ledger: Ledger) -> _
 
 
 def _refuse_conflicts(shares: Sequence[Share], size: int) -> None:
-    """OutOfStepError where a process has accessed a byte that another one has written."""
+    """OutOfStepError if a process has accessed a byte that another one has written."""
     granule = min(share.granule for share in shares)
     written, read = np.zeros(size // granule, bool), np.zeros(size // granule, bool)
     for share in shares:

@@ -24,7 +24,7 @@ class Seats:
     """The seat of the cluster that goes on."""
 
     def build(self, count: int, cluster: int, threads: int, warps: int) -> None:
-        """Creates the memory of so many clusters, each of so many blocks, threads and warps of a block."""
+        """Creates the memory of a number of clusters, each with its numbers of blocks, threads and warps of a block."""
         for _ in range(count):
             self.spaces.shared.build(cluster, warps)
             self.spaces.local.build(threads)

@@ -78,7 +78,7 @@ class SimProgram:
         return {} if self.written is None else fragments_of(SimProgram(self.written, self.kernel).find())
 
     def find(self) -> KernelOp:
-        """The kernel's operation. LaunchError (E3107) where the module has none, or several, of the name."""
+        """The kernel's operation. LaunchError (E3107) unless the module has exactly one of the name."""
         *modules, name = self.kernel.removeprefix("@").replace("::@", "::").split("::")
         kernels = [op for op in self.module.walk() if isinstance(op, KernelOp)]
         matches = [op for op in kernels if op.sym_name.data == name and modules in ([], [_module_of(op)])]
@@ -115,7 +115,7 @@ class SimEngine:
     `texts` has the functions for PTX as text. `journal` sees accesses. `forgiven` are faults of operations
     that do not end a launch. So many `resident` blocks run at the same time, in whole clusters, or all blocks of a
     cooperative launch. With `exact` floating-point numbers are exact ones; `numbers` looks for those that go wrong.
-    Clusters that do not order themselves are shared out to as many `processes`; None is one for each core, where it
+    Clusters that do not order themselves are shared out to `processes` processes; None is one for each core, where it
     is worth it.
     Kernels that make pointers of numbers reach what `memory` returns of the host, by its addresses. `fragments` are the
     types of the kernel's fragments, for messages.
@@ -211,7 +211,7 @@ class SimEngine:
             fault.hint = late[1]
 
     def _run_in_step(self, kernel: KernelOp, config: LaunchConfig, args: Mapping[str, Argument]) -> "_Run | None":
-        """A run with the warps of some blocks in step: the same, if there is no fault. None where the order of warps
+        """A run with the warps of some blocks in step: the same, if there is no fault. None if the order of warps
         shows, and after anything that a run in order has to tell.
         """
         if self._is_observed or self._is_together(config) or prod(config.cluster) > 1 or config.threads % WARP:
@@ -338,7 +338,7 @@ class SimEngine:
             spaces.global_.arena.fill(bound.offset, bound.argument.storage, bound.argument.initialised)
 
     def _run(self, launch: Launch, seats: Seats, code: Code, translator: Translator, watch: Watch) -> None:
-        """Runs the clusters, as many at the same time as there are seats; those that may be shared out on several
+        """Runs the clusters, one in each seat at the same time; those that may be shared out on several
         processes, where that takes less time.
         """
         config = launch.config

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """When the warps of a launch run, wait and copy, in a simple model of time.
 
-A warp executes an operation a cycle, and waits as many cycles more as its accesses take wavefronts, or pairs of
-sectors, beyond the least. A barrier ends when the last warp has arrived, a wait for an mbarrier when the warp that ran
-last had come so far and its copies have landed, `LATENCY` cycles after they began. Loads and other warps on the
-multiprocessor cost nothing in the model, so it shows who waits for whom, and not how long a kernel takes.
+A warp executes an operation a cycle, and waits one more cycle for each wavefront, or pair of sectors, of its accesses
+beyond the least. A barrier ends when the last warp has arrived, a wait for an mbarrier when the warp that ran last had
+come so far and its copies have landed, `LATENCY` cycles after they began. Loads and other warps on the multiprocessor
+cost nothing in the model, so it shows who waits for whom, and not how long a kernel takes.
 """
 
 from collections.abc import Iterable
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 LATENCY = 400
 """The cycles that an asynchronous copy takes."""
 MAX_EVENTS = 200_000
-"""The most events that a timeline keeps, unless it is told otherwise."""
+"""The default limit of a timeline's events."""
 _BULK = "ptx.cp.async.bulk"
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What a warp of a block does from one cycle to another: `runs`, `waits`, `stalls` or `copies`."""
+    """The activity of a warp of a block from one cycle to another: `runs`, `waits`, `stalls` or `copies`."""
 
     kind: str
     text: str
@@ -45,7 +45,7 @@ class Event:
 
 @dataclass(slots=True)
 class _State:
-    """A warp's time, and what it has begun: its copies in flight, each with its begin."""
+    """A warp's time, and its pending work: its copies in flight, each with its begin."""
 
     time: int = 0
     waits_since: int = 0
@@ -55,7 +55,7 @@ class _State:
 
 @dataclass(slots=True)
 class Timeline(Journal):
-    """An observer of a launch that keeps when its warps run and wait: so many events at most, of the first blocks.
+    """An observer of a launch that keeps when its warps run and wait: a limited number of events, of the first blocks.
     Another observer may see the accesses, too.
     """
 
@@ -108,7 +108,7 @@ class Timeline(Journal):
         self._states.setdefault(warp, _State())
 
     def pauses(self, warp: "Warp", event: Barrier | Pause | Until | None) -> None:
-        """The warp has come to an operation where it gives way to others, or to its end."""
+        """Records that the warp has reached an operation where it yields to others, or its end."""
         state, now, site = self._states[warp], self._now(warp), None if event is None else event.site
         if isinstance(event, Until):
             state.awaits = event.site.op if event.holds() else event.describe()[0]

@@ -74,7 +74,7 @@ class Pause:
 @dataclass(frozen=True, slots=True)
 class Until:
     """A warp that waits until a condition holds yields this; `describe` names the mbarrier and its missing arrivals, or
-    something else and its state. `code` and `hint` are for a wait without end.
+    something else and its state. `code` and `hint` describe a wait without end.
     """
 
     holds: Callable[[], bool]
@@ -100,7 +100,7 @@ class Suspending:
 
 
 Rule: TypeAlias = Callable[[Any, "Translator"], Step | Suspending | None]
-"""Translates one class of operations; None where there is nothing to do at run time (a constant)."""
+"""Translates one class of operations; None if there is nothing to do at run time (a constant)."""
 Rules: TypeAlias = Mapping[type[Operation], Rule]
 RuleOf: TypeAlias = Callable[[type[Operation]], Rule | None]
 """The rule of a class of operations."""

@@ -278,7 +278,7 @@ class Warp:
             self.warps = int(np.count_nonzero(lanes.reshape(-1, WARP).any(axis=1)))
 
     def spread(self, lane: int, count: int) -> None:
-        """Makes only `lane` active, as if it were so many lanes: each of its rows of memory is one of an access."""
+        """Makes only `lane` active, as `count` lanes: each of its rows of memory is that of one access."""
         self.mask = np.arange(self.lanes) == lane
         self.active, self.active_lanes = count, np.full(count, lane)
 
@@ -318,7 +318,7 @@ class Warp:
     def undefined(self, site: Site, first: int, where: str, at: At = None) -> int:
         """The contents of undefined bytes that the active lane number `first` and others read at `where`.
 
-        Where the run cannot be compared with others, the fault of that lane; UndefinedReadError where it can be.
+        Where the run cannot be compared with others, the fault of that lane; UndefinedReadError if it can be.
         """
         self.apart()
         if self.launch.forgives(Code.SIM_UNINITIALISED, site):

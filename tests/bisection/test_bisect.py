@@ -293,9 +293,9 @@ def compared(text: str, written: str, executed: Set[str] | None = None) -> list[
             "cp.async.wait_group 1 may not follow cp.async",
         ),
         ([*TURN[:2], "bar.sync 1", "fence.acq_rel.gpu"], "bar.sync 1 may not follow cp.async.wait_group 0 in line 5"),
-        (["ld.shared.b32 %r1, [%r2]", *TURN, "fence.acq_rel.gpu"], "the PTX has ld.shared.b32, which is none of the"),
+        (["ld.shared.b32 %r1, [%r2]", *TURN, "fence.acq_rel.gpu"], "the PTX has ld.shared.b32, which no operation"),
         (["ld.param.b32 %r1, [%r2]", "ld.local.b32 %r1, [%r2]", *TURN, "fence.acq_rel.gpu"], None),
-        ([*TURN, "membar.gl", "fence.acq_rel.gpu"], "the PTX has membar.gl, which is none of the kernel's operations"),
+        ([*TURN, "membar.gl", "fence.acq_rel.gpu"], "the PTX has membar.gl, which no operation of the kernel has"),
     ],
 )
 def test_the_text_follows_the_operations(lines: list[str], message: str | None) -> None:

@@ -34,7 +34,7 @@ TOOLS: Mapping[str, tuple[str, ...]] = {
 """The tools of compute-sanitizer, memcheck first, with their options."""
 
 ENDLESS = frozenset({"E3207", "E3231"})
-"""Faults by which warps wait for ever."""
+"""Faults by which warps wait forever."""
 
 SECONDS = 30
 """How long a tool may take for its share of the kernels: three times as long as it does."""

@@ -15,7 +15,7 @@ from tilefold import cute
 
 @cute.kernel
 def stuck(F: cute.Tensor, case: cute.Constexpr):
-    """Waits or loops for ever, in one of several ways. F is zero."""
+    """Waits or loops forever, in one of several ways. F is zero."""
     t, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
     warp = t // 32

@@ -244,7 +244,7 @@ def test_a_map_of_a_tile_of_the_block_is_refused() -> None:
         _block(A)
         cpasync.prefetch_descriptor(_made(cute.local_tile(A, SHAPE, (cute.arch.block_idx()[0], 0)))[0])
 
-    with pytest.raises(TilefoldError, match="depends on what the kernel computes") as caught:
+    with pytest.raises(TilefoldError, match="depends on values of the kernel") as caught:
         wrong(np.zeros((128, 128), np.float16)).build(32).ptx("sm_90")
     assert caught.value.code == "E0322"
 

@@ -23,7 +23,7 @@ def content(key: str) -> bytes:
 
 
 def main() -> int:
-    """Hammers, for ever or for some rounds."""
+    """Hammers, forever or for some rounds."""
     folder, limit, seed, *rounds = sys.argv[1:]
     store, random = Store(Path(folder), int(limit)), Random(int(seed))
     for _ in range(int(rounds[0])) if rounds else count():

@@ -306,4 +306,4 @@ def test_a_reducing_barrier_in_a_branch() -> None:
 
 def test_a_barrier_that_too_few_reach() -> None:
     error = fault(text("ptx.bar.sync 1 threads 96", 64), "E3207", block=(64, 1, 1), A=np.zeros(1), B=np.zeros(64))
-    assert "waits at barrier 1 for ever" in error.message
+    assert "waits at barrier 1 forever" in error.message

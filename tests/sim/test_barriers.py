@@ -34,7 +34,7 @@ def test_in_one_of_two_warps() -> None:
     launch(entry(branch(32, "", "ptx.bar.sync 0"), "", "64"), block=(64, 1, 1))
     text = entry(branch(32, "ptx.bar.sync 0 threads 64"), "", "64")
     message = fault(text, "E3207", block=(64, 1, 1)).message
-    assert "warp 0 waits at barrier 0 for ever; barrier 0, phase 0: 32 of 64 threads, warp 0 waits; warp 1" in message
+    assert "warp 0 waits at barrier 0 forever; barrier 0, phase 0: 32 of 64 threads, warp 0 waits; warp 1" in message
 
 
 @pytest.mark.parametrize("returns", [False, True])

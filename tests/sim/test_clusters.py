@@ -193,7 +193,7 @@ scf.if %low {
     options = {"grid": (2, 1, 1), "block": (64, 1, 1), "cluster": (2, 1, 1)}
     error = fault(entry(body, POINTERS, "64"), "E3207", **options, **arrays)
     assert error.message.endswith(
-        "warp 0 waits at barrier 1 for ever; "
+        "warp 0 waits at barrier 1 forever; "
         "barrier 1 of block (0,0,0), phase 0: 32 of 64 threads, warp 0 of block (0,0,0) waits; "
         "barrier 1 of block (1,0,0), phase 0: 32 of 64 threads, warp 0 of block (1,0,0) waits; "
         "warps 1 of block (0,0,0) and 1 of block (1,0,0) have ended"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Mbarriers: phases and their parity, arrivals of threads and copies, what they order, and who waits for ever."""
+"""Mbarriers: phases and their parity, arrivals of threads and copies, what they order, and who waits forever."""
 
 import numpy as np
 import pytest
@@ -220,7 +220,7 @@ BAR = "the mbarrier at 0x1000 (byte 2048 of the block's shared memory (4096 byte
 
 @pytest.mark.parametrize("seed", [None, 0])
 @pytest.mark.parametrize(("body", "said"), [
-    (INIT + "scf.if %first {\n" + ARRIVE + WAIT + "}", f"warp 0 waits at {BAR} for ever; {BAR}, phase 0: 32 of 64 "
+    (INIT + "scf.if %first {\n" + ARRIVE + WAIT + "}", f"warp 0 waits at {BAR} forever; {BAR}, phase 0: 32 of 64 "
      "arrivals, the last by thread (31,0,0), warp 0 waits; warp 1 has ended"),
     (INIT + ARRIVE + WAIT + WAIT_ODD, f"{BAR}, phase 1: 0 of 64 arrivals, warps 0, 1 wait"),
     (INIT + COPY + "scf.if %first {\n" + COPIES_ARRIVE + WAIT + "}", "32 of 64 arrivals, the last by a copy of thread"),

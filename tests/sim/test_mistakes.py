@@ -152,7 +152,7 @@ MISTAKES = {
     23: Mistake(
         "more registers than the block has", partial(wgmma.run, threads=384),
         wgmma.FILL + "%seven = arith.constant 7 : i32\n" + wgmma.POOL.replace("232", "240"), "E3227",
-        "waits at 240 registers a thread for ever", ("240", "232"),
+        "waits at 240 registers a thread forever", ("240", "232"),
     ),
     24: _in_cluster(
         "two arrivals at the cluster barrier without a wait", body=cluster.ARRIVE + cluster.SYNC, code="E3221",

@@ -303,7 +303,7 @@ def test_registers_move_between_warpgroups(seed: int | None) -> None:
     pool = "%seven = arith.constant 7 : i32\n" + POOL
     run(FILL + pool, 384, seed)
     error = refused(FILL + pool.replace("232", "240"), "E3227", 384, seed)
-    assert "waits at 240 registers a thread for ever" in str(error)
+    assert "waits at 240 registers a thread forever" in str(error)
     assert "warp 0 has 40 a thread" in str(error)
     refused(FILL + pool.replace("dec 40", "dec 48"), "E3227", 384, seed)
     run(FILL + pool.replace("dec 40", "dec 24").replace("232", "240"), 384, seed)

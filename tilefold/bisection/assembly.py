@@ -33,7 +33,7 @@ _OPERATION = re.compile(r"^\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([A-Z]\w*)", re
 
 
 def assembler_changes(program: Program, kernel: str, target: Target) -> tuple[str, ...]:
-    """What the assembler does to a kernel that its text does not ask for, a line each; or why that is not known."""
+    """The changes that the assembler makes to a kernel unasked, a line for each; or why that is not known."""
     name = kernel.rpartition("::")[2]
     entries = [entry for entry in program.entries(target) if entry.sym_name.data == name]
     try:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tilefold.runtime.compiled.artifact import Artifact
 
 Observer = Callable[[Step, Outcome | None, Difference | None], None]
-"""Sees each step, with its outcome, or None where the pass has changed nothing or the simulator cannot run the step."""
+"""Sees each step, with its outcome, or None if the pass has changed nothing or the simulator cannot run the step."""
 
 
 def passes_to_instr(program: Program, target: Target) -> list[ModulePass]:
@@ -47,7 +47,7 @@ def bisect(
     is given, where floats may differ within the tolerance of their type. Forms of the program that the simulator cannot
     run are passed over, also that in which it was written.
 
-    Raises ProgramError where a pass refuses the program, InternalError where one fails, and TilefoldError for a launch
+    Raises ProgramError if a pass refuses the program, InternalError if one fails, and TilefoldError for a launch
     that cannot begin.
     """
     sequence = steps(program, passes)

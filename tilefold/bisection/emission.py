@@ -183,7 +183,7 @@ def _kinds(
         yield Discrepancy(name, f"the PTX has no {wanted[missing].name}, which the kernel executes")
     for extra in sorted(have.keys() - wanted.keys()):
         written, line = have[extra]
-        yield Discrepancy(name, f"the PTX has {written}, which is none of the kernel's operations", line)
+        yield Discrepancy(name, f"the PTX has {written}, which no operation of the kernel has", line)
 
 
 @dataclass

@@ -44,7 +44,7 @@ class RefusedError(ProgramError):
 
 
 def steps(program: Program, passes: Sequence[ModulePass]) -> Iterator[Step]:
-    """The program as it was written, and after each pass. RefusedError where a pass refuses it, InternalError where one
+    """The program as it was written, and after each pass. RefusedError if a pass refuses it, InternalError if one
     fails.
     """
     stage, module, lister = _stage(program), program.module, Lister()

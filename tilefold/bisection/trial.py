@@ -23,8 +23,8 @@ History = tuple[NDArray[np.int64], NDArray[np.uint8]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a launch does: the arguments afterwards, the text that it prints, every value that it writes, if that was
-    asked for, or the fault that ends it.
+    """The outcome of a launch: the arguments afterwards, the text that it prints, every value that it writes, if that
+    was asked for, or the fault that ends it.
     """
 
     arguments: Mapping[str, Argument]
@@ -86,7 +86,7 @@ class Trial:
 
 
 def difference(first: Outcome, second: Outcome, *, exact: bool = True) -> Difference | None:
-    """How the second outcome differs from the first; None where both are the same, or unless `exact` where floats
+    """How the second outcome differs from the first; None if both are the same, or unless `exact` where floats
     differ by no more than the tolerance of their type.
     """
     if first.fault is not None or second.fault is not None:

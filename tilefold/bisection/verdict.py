@@ -46,9 +46,9 @@ class Culprit:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a program does as it was written, the stage up to which it does the same, and the pass that changes that,
-    None where no pass does. `emission` says how the PTX differs from stage `instr`, and `notes` what the assembler does
-    to it, which is no fault of the kernel.
+    """The outcome of a program as it was written, the stage up to which it stays the same, and the pass that changes
+    that, None if no pass does. `emission` says how the PTX differs from stage `instr`, and `notes` what the assembler
+    does to it, which is no fault of the kernel.
     """
 
     reference: Outcome
@@ -79,7 +79,7 @@ class Verdict:
 
 
 def step_line(step: Step, outcome: Outcome | None, found: Difference | None) -> str:
-    """A line about a step: what the launch does there, compared with the program as it was written."""
+    """A line about a step: the outcome of the launch there, compared with the program as it was written."""
     name = (
         f"{step.number:>3} {step.name}"
         if step.name

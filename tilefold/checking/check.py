@@ -16,7 +16,7 @@ from tilefold.runtime.sim.faults import Site
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 STAGES = ("cute", "instr")
-"""The stages that a check runs unless it is told others: as it was written, where tensors have their shapes, and the
+"""The default stages of a check: as it was written, where tensors have their shapes, and the
 instructions.
 """
 

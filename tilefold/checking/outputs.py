@@ -20,8 +20,8 @@ _OF_LANES = (ptx.ShflSyncOp, ptx.VoteSyncOp, ptx.ReduxSyncOp, ptx.ElectSyncOp, p
 
 def outputs_of(kernel: EntryOp) -> frozenset[str]:
     """The names of the tensors that a kernel at stage `instr` writes at places and under conditions that depend on no
-    memory, and that nothing in it reads: each of their elements is to be written. A scatter, or what is written where
-    data say so, may leave elements as they were; atomic operations and reductions read what they change.
+    memory, and that nothing in it reads: each of their elements is to be written. A scatter, or a write that
+    data decide, may leave elements as they were; atomic operations and reductions read what they change.
     """
     names = {parameter.arguments[0]: parameter.name for parameter in kernel.parameters()}
     tensors = {name: argument for argument, name in names.items()}
@@ -67,7 +67,7 @@ def _deciding(op: Operation) -> Iterator[SSAValue]:
 
 
 def _depends_on_memory(values: Iterable[SSAValue]) -> bool:
-    """Whether one of the values is computed from what memory holds."""
+    """Whether one of the values is computed from memory."""
     open, seen = list(values), set[SSAValue]()
     while open:
         value = open.pop()

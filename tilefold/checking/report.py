@@ -29,7 +29,7 @@ class Fault:
     role: str = ""
     note: str = ""
     is_remark: bool = False
-    """Whether it is no fault, and yet worth to be said."""
+    """Whether it is a remark and not a fault."""
 
     def render(self) -> str:
         """The fault as the compiler's messages are, with a note for the other place."""
@@ -63,7 +63,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a check: what was run, and the faults and remarks in the order in which they were found."""
+    """The result of a check: its runs, and the faults and remarks in the order in which they were found."""
 
     launches: tuple[str, ...]
     stages: tuple[str, ...]
@@ -76,7 +76,7 @@ class Report:
 
     @property
     def remarks(self) -> tuple[Fault, ...]:
-        """What is no fault and yet worth to be said, such as that all threads store the same value."""
+        """The remarks, which are not faults, such as that all threads store the same value."""
         return tuple(fault for fault in self.found if fault.is_remark)
 
     @property

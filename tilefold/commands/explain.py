@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Prints the page of each code, a list of all codes, or what there is to say of a file."""
+    """Prints the page of each code, a list of all codes, or the analysis of a file."""
     known = {code.id: code for code in Code}
     if len(args.what) == 1 and not _CODE.fullmatch(args.what[0]):
         args.file = args.what[0]

@@ -128,7 +128,7 @@ def run_options(args: argparse.Namespace) -> "RunOptions":
 
 
 def changes(args: argparse.Namespace, checks: tuple[str, ...] = ()) -> "Changes":
-    """The launches to run, and what is changed in them. TilefoldError (E4003) for sizes and fills that are none."""
+    """The launches to run, with their changes. TilefoldError (E4003) for malformed sizes and fills."""
     from tilefold.running.launches import Changes
 
     return Changes(
@@ -166,7 +166,7 @@ def simulation(args: argparse.Namespace, launch: "Launch") -> "tuple[Arguments, 
 
 
 def simulated_costs(args: argparse.Namespace, program: "Program") -> "Iterator[Costs]":
-    """What the lines of the launches cost that the command line chooses."""
+    """The costs of the lines of the launches that the command line chooses."""
     from tilefold.bisection.trial import Trial
     from tilefold.profiling.costs import costs_of
 

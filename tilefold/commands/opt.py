@@ -115,7 +115,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass
 class _Printing:
-    """How programs are printed, and which ones on the way, and what passes remark; an observer of the passes."""
+    """How programs are printed, which intermediate ones, and the remarks of passes; an observer of the passes."""
 
     args: argparse.Namespace
     remarks: "Remarks"

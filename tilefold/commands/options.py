@@ -56,7 +56,7 @@ def add_pictures(parser: Options, subject: str) -> None:
 
 
 def write_pictures(args: argparse.Namespace, picture: "Callable[[], Picture]") -> None:
-    """Writes the picture to the requested files. Raises TilefoldError where it cannot."""
+    """Writes the picture to the requested files. Raises TilefoldError if it cannot."""
     for path, is_png in ((args.svg, False), (args.png, True)):
         if path is not None:
             write_picture(picture(), path, png=is_png)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`tilefold profile`: what a GPU spends on each line of a kernel, beside what the simulator counts."""
+"""`tilefold profile`: the time of a GPU on each line of a kernel, beside the counters of the simulator."""
 
 import argparse
 from pathlib import Path
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Prints a table for each launch. TilefoldError where there is no GPU, or no ncu."""
+    """Prints a table for each launch. TilefoldError if there is no GPU, or no ncu."""
     from tilefold.lowering import load
     from tilefold.profiling.comparison import comparison
     from tilefold.profiling.measured import measure

@@ -341,7 +341,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.kind == "file":
         return _execute_program(args)
     for name, value in vars(args).items():
-        if value == []:  # what argparse makes of the text "--"
+        if value == []:  # argparse's value for the text "--"
             setattr(args, name, "--")
     if args.kind == "tiled-mma":
         return _execute_mma(args)

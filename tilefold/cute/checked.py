@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, whose errors of Python about its arguments are TilefoldError: E5009 for a name that it does not
+    """The function, whose Python errors about its arguments are TilefoldError: E5009 for a name that it does not
     take or an argument that is missing, E5002 for a value that it cannot use.
     """
 

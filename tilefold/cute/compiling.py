@@ -3,7 +3,7 @@
 of a cluster.
 
 A job is the kernel's program as text. So where it is compiled neither the module of the kernel nor what its closure
-holds is needed, only tilefold; and what is made there is handed back, since a cache on disk may not be shared.
+holds is needed, only tilefold; and the results are sent back, since a cache on disk may not be shared.
 """
 
 import signal
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 def compile_all(
     kernels: Sequence["CompiledKernel"], target: Target, executor: "Executor | None"
 ) -> list[Build | Exception]:
-    """The machine code of kernels, or why there is none: a TilefoldError of the compiler, or what went wrong with the
-    process that compiled. The kernels have it, too, from now on. `None` compiles in processes of this machine.
+    """The machine code of kernels, or why there is none: a TilefoldError of the compiler, or the fault of the process
+    that compiled. The kernels keep it from now on. `None` compiles in processes of this machine.
 
-    What is kept on disk is not compiled. On a terminal a bar shows how far it is.
+    Kernels in the disk cache are not compiled. On a terminal a bar shows how far it is.
     """
     from concurrent.futures import as_completed
 
@@ -57,7 +57,7 @@ def compile_all(
 
 
 def compile_text(text: str, name: str, arch: str) -> bytes | TilefoldError:
-    """Compiles a program of this text, whose file has this name; what `Build.to_bytes` makes, or what is wrong with it.
+    """Compiles a program of this text, whose file has this name; the result of `Build.to_bytes`, or an error.
 
     Runs in another process, perhaps on another machine.
     """
@@ -75,7 +75,7 @@ def compile_text(text: str, name: str, arch: str) -> bytes | TilefoldError:
 
 @contextmanager
 def progress(title: str, total: int) -> Generator[Callable[[], object], None, None]:
-    """Within it, a bar on the terminal, if there is one; each call of what it gives is one step of `total`."""
+    """Within it, a bar on the terminal, if there is one; each call of its value is one step of `total`."""
     from rich.console import Console
     from rich.progress import Progress
 

@@ -49,7 +49,7 @@ class DebuggableCall(ABC):
 
     @abstractmethod
     def build(self, block: Size) -> "CompiledKernel":
-        """The kernel for these arguments and a block of so many threads. Raises ProgramError."""
+        """The kernel for these arguments and a block of this size. Raises ProgramError."""
 
     @untraced
     def bisect(
@@ -129,7 +129,7 @@ class DebuggableCall(ABC):
         max_memory: int | None = None,
         seed: int = 0,
     ) -> "Costs":
-        """What the lines of the kernel cost, as a launch on the simulator finds it, on copies of the arguments: bank
+        """The costs of the kernel's lines, as a launch on the simulator finds them, on copies of the arguments: bank
         conflicts and the layouts that remove them, sectors of global memory, barriers that the launch does not need.
 
         The result is a table when it is printed; `lines` has its rows (docs/profiling.md). Raises what `launch` raises.

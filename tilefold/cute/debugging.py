@@ -49,7 +49,7 @@ class Rehearsal:
 
     @property
     def config(self) -> LaunchConfig:
-        """The sizes and attributes of the launch. LaunchError (E3105) for sizes that are none."""
+        """The sizes and attributes of the launch. LaunchError (E3105) for sizes that are not positive integers."""
         return LaunchConfig(dim3("grid", self.grid), dim3("block", self.block), attributes=self.attributes)
 
     def bisect(self, *, stores: bool, gpu: bool) -> Verdict:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Divisors that many numbers are divided by."""
+"""Divisors of many numbers."""
 
 from typing import Any
 

@@ -32,8 +32,9 @@ def print_latex_tv(layout_tv: Layout, tile: Any = None) -> None:
 def save_picture(x: Displayed | MmaAtomAttr, path: str | PathLike[str]) -> None:
     """Writes the picture of a static layout, a tiled copy, a tiled MMA or an atom: SVG or PNG, as `path` ends.
 
-    TilefoldError for what has no picture (E5002), for a path that ends otherwise (E4003) or cannot be written (E4002),
-    for PNG where Pillow is not installed (E4004), and where `tilefold.layout.drawing.drawings.tables` raises it.
+    TilefoldError for a value without a picture (E5002), for a path that ends otherwise (E4003) or cannot be written
+    (E4002), for PNG where Pillow is not installed (E4004), and where `tilefold.layout.drawing.drawings.tables` raises
+    it.
     """
     from tilefold.layout.drawing.pictures import picture
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What grids of persistent blocks depend on: the sizes of a GPU."""
+"""The sizes of a GPU, on which grids of persistent blocks depend."""
 
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,10 @@ class HardwareInfo:
         self.device_id = device_id
 
     def get_max_active_clusters(self, cluster_size: int) -> int:
-        """How many clusters of so many blocks run at a time, of blocks that fill a multiprocessor. LaunchError (E3105)
-        for a size that no cluster has, and for a GPU without clusters.
+        """The number of clusters of this size that run at a time, of blocks that fill a multiprocessor. LaunchError
+        (E3105) for a size that no cluster has, and for a GPU without clusters.
 
-        A grid of persistent blocks has as many clusters, or fewer where there are fewer tiles.
+        A grid of persistent blocks has this number of clusters, or fewer if there are fewer tiles.
         """
         from tilefold.runtime.compiled.artifact import Artifact
         from tilefold.runtime.cuda.clusters import query_max_active_clusters

@@ -78,7 +78,7 @@ class JitFunction(Generic[P, R]):
         return call
 
     def set_name_prefix(self, prefix: str) -> None:
-        """Nothing: functions of the host have no names in machine code."""
+        """Nothing: host functions have no names in machine code."""
 
     def __get__(self, owner: object, kind: type | None = None) -> Any:
         return self if owner is None else MethodType(self, owner)

@@ -65,7 +65,7 @@ class KernelFunction(ABC):
     def _in_order(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """The arguments of any call in the order of the parameters; None for a function that is not called so.
 
-        TypeError where they do not fit.
+        TypeError if they do not fit.
         """
         signature = self.signature
         if not signature.is_plain:
@@ -162,7 +162,7 @@ class Kernel(KernelFunction):
         return call
 
     def _within(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """A call within a function of the host. Raises TilefoldError (E5004) for one within a kernel."""
+        """A call within a host function. Raises TilefoldError (E5004) for one within a kernel."""
         if host() is None:
             hint = "launch it from the host, or move the shared part into a function decorated with @cute.jit"
             message = f"the kernel '{self.function.__name__}' is launched within another kernel"
@@ -172,7 +172,7 @@ class Kernel(KernelFunction):
         return HostKernelCall(self, args, kwargs)
 
     def built_for_host(self, traced: Traced, how: Compilation) -> CompiledKernel:
-        """The kernel that a function of the host launches, one for each text and way to compile it."""
+        """The kernel that a host function launches, one for each text and way to compile it."""
         compiled = CompiledKernel(traced, how)
         key = compiled.to_cute(), how
         self._last = self._for_host.setdefault(key, compiled)
@@ -254,7 +254,7 @@ class KernelCall(DebuggableCall):
 
     @untraced
     def build(self, block: Size) -> CompiledKernel:
-        """The kernel for these arguments and a block of so many threads, without launching it. Raises ProgramError."""
+        """The kernel for these arguments and a block of this size, without launching it. Raises ProgramError."""
         try:
             return self.kernel.build(self.bound, dim3("block", block))
         except TilefoldError as error:
@@ -286,18 +286,18 @@ class KernelCall(DebuggableCall):
 
         `device` is "cuda", "cuda:1", "sim" (the simulator, at `stage`) or "auto": the GPU if there is one. Arrays of
         the host are copied to the GPU and back, and the launch is waited for. `stream` is one of torch, CuPy, cuda.core
-        or cuda-python, or a handle; by default torch's current one where a tensor of torch is an argument. `cluster`
+        or cuda-python, or a handle; by default torch's current one where a torch tensor is an argument. `cluster`
         is the size of a cluster in blocks, where the kernel does not say it. `use_pdl` lets the kernel begin before
-        what is in the stream has ended. `more` are those of `LaunchOptions`: blocks that all run at the same time, and
-        events. The shared memory that a kernel needs is known; `smem` may say more. The
-        simulator looks for data races unless `races` is False, and ends a run after `max_steps` operations of warps, or
-        where it needs more than `max_memory` MiB; `seed` chooses the order of its warps, and so many `resident` blocks
-        run at the same time, or all of a cooperative launch. So many `processes` may share out the blocks, by default
-        one for each core. With `exact` the kernel computes with exact numbers, which the result has as arrays (see
-        `cute.testing.exact`); `numbers` looks for those that go wrong, such as NaN.
+        earlier work in the stream has ended. `more` are those of `LaunchOptions`: blocks that all run at the same time,
+        and events. The shared memory that a kernel needs is known; `smem` may say more. The simulator looks for data
+        races unless `races` is False, and ends a run after `max_steps` operations of warps, or where it needs more than
+        `max_memory` MiB; `seed` chooses the order of its warps, and so many `resident` blocks run at the same time, or
+        all of a cooperative launch. So many `processes` may share out the blocks, by default one for each core. With
+        `exact` the kernel computes with exact numbers, which the result has as arrays (see `cute.testing.exact`);
+        `numbers` looks for those that go wrong, such as NaN.
 
         The result is that of a launch that was waited for, else None. Raises ProgramError for a fault of the kernel,
-        LaunchError for arguments that do not fit, SimulationError and CudaError for what goes wrong while it runs.
+        LaunchError for arguments that do not fit, SimulationError and CudaError for faults while it runs.
         """
         try:
             attributes = ()

@@ -95,7 +95,7 @@ class Signature:
 
     @cached_property
     def annotations(self) -> Mapping[str, object]:
-        """What the annotations mean, by parameter."""
+        """The meaning of the annotations, by parameter."""
         parameters = self.signature.parameters.values()
         # of `*name: annotation` the annotation is that of each argument, not of the tuple
         variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

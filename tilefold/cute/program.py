@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _reachable() -> "list[NDArray[np.uint8]]":
-    """The memory of the host that kernels may reach by addresses."""
+    """The host memory that kernels may reach by addresses."""
     from tilefold.runtime.arrays.reachable import reachable
 
     return reachable().memory()

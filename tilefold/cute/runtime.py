@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Arguments of functions of the host, `cute.runtime`: arrays with promises, descriptions of tensors, pointers."""
+"""Arguments of host functions, `cute.runtime`: arrays with promises, descriptions of tensors, pointers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -154,7 +154,7 @@ def from_dlpack(
     tensor: Any, assumed_align: int | None = None, *, use_32bit_stride: bool = False, enable_tvm_ffi: bool = False
 ) -> RuntimeTensor:
     """An array of torch, NumPy, CuPy or JAX as an argument, without copying it. `assumed_align` promises an alignment
-    of its address in bytes. A fake tensor of torch describes an array to compile for. The other options change nothing:
+    of its address in bytes. A fake torch tensor describes an array to compile for. The other options change nothing:
     strides have as many bits as they need, and calls take arrays as they are. LaunchError (E3106) for an array that no
     kernel can be given.
     """
@@ -257,7 +257,7 @@ class RuntimePointer:
 
 def make_ptr(dtype: DType, value: Any, mem_space: Any = None, assumed_align: int | None = None, **unused: Any) -> Any:
     """An address as an argument: an integer, or an object whose `value` is one (as ctypes has them). In a kernel, or a
-    function of the host, a pointer of it: the integer may be a value, and `mem_space` is `cute.AddressSpace.gmem`, the
+    host function, a pointer of it: the integer may be a value, and `mem_space` is `cute.AddressSpace.gmem`, the
     default, or `smem`.
 
     `assumed_align` promises an alignment in bytes, by default that of an element. The simulator knows the memory of the

@@ -53,7 +53,7 @@ class BoundArguments:
         if isinstance(value, tuple | list):
             kind: Any = type(cast("object", value))
             given = cast("Sequence[object]", value)
-            self.key.append((kind, len(given)))  # before what is in it, as for all containers
+            self.key.append((kind, len(given)))  # before its elements, as for all containers
             parts = [self.add(f"{name}{i}", element, None) for i, element in enumerate(given)]
             if not isinstance(value, tuple):
                 return parts
@@ -202,7 +202,7 @@ def element_of_name(dtype: str) -> DType:
 
 
 def unmarked(array: Any) -> Any:
-    """The array itself of one that is marked as dynamic, or that a function of the host has."""
+    """The array itself of one that is marked as dynamic, or that a host function has."""
     while isinstance(array, Marked) or hasattr(array, "__tilefold_array__"):
         array = array.array if isinstance(array, Marked) else array.__tilefold_array__
     return array

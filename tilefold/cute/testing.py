@@ -98,11 +98,11 @@ def benchmark(
 
 
 def exact(expectation: Callable[..., Any], *arrays: Any) -> Any:
-    """What a function of NumPy gives for exact numbers: it gets the arrays, as they were before a launch, as arrays of
+    """The result of a NumPy function for exact numbers: it gets the arrays, as they were before a launch, as arrays of
     exact numbers, and computes with these. `launch(..., exact=True).exact["C"] == exact(lambda a, b: a @ b, A, B)` says
     for each element of C whether it is right, in whatever order the kernel adds.
 
-    Conversions to other floating-point types change nothing in them. Raises LaunchError for what is no array.
+    Conversions to other floating-point types change nothing in them. Raises LaunchError for anything but arrays.
     """
     from tilefold.runtime.exact.number import exact_array
 
@@ -111,7 +111,7 @@ def exact(expectation: Callable[..., Any], *arrays: Any) -> Any:
 
 @checked
 def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:
-    """How many workspaces a benchmark needs so that none of them is left in the L2 cache when it is used again."""
+    """How many workspaces a benchmark needs so that the L2 cache has lost each one when it is used again."""
     from tilefold.runtime.cuda import is_available
 
     size = _NO_GPU_L2
@@ -175,7 +175,7 @@ def tune(
     """The fastest combination of parameters: `func(*args, **parameters)` returns a function to be timed, or raises
     ValueError or TilefoldError for parameters that it cannot have, which are left out.
 
-    LaunchError (E3105) where none is left.
+    LaunchError (E3105) if no combination is left.
     """
     given = kernel_arguments or JitArguments()
     best: tuple[float, dict[str, Any]] | None = None

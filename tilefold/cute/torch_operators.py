@@ -32,7 +32,7 @@ def torch_op(
     options: Mapping[str, Any] = MappingProxyType({}),
     **constants: Any,
 ) -> Any:
-    """An operator of torch that launches a kernel: `op(A, B)`, also as `torch.ops.<name>`, and under `torch.compile`.
+    """A torch operator that launches a kernel: `op(A, B)`, also as `torch.ops.<name>`, and under `torch.compile`.
 
     `name` is "namespace::operator". Its arguments are the kernel's parameters but for `constants` and for those that
     are `Constexpr` and have a default, in their order: tensors, or numbers where the annotation is a type such as
@@ -41,8 +41,8 @@ def torch_op(
     arguments. A tuned kernel has its own; `grid` may give another, also as a function of the configuration, which a
     function of the arguments returns. On tensors of the CPU it runs as a launch on the host's arrays does: by the GPU,
     or the simulator where there is none. `options` are further arguments of each `launch`, such as `{"races": False}`.
-    There is no gradient; `op.register_autograd` takes one only for operators
-    that write none of their arguments, so it is one of a `torch.autograd.Function` around the call.
+    There is no gradient; `op.register_autograd` takes one only for operators that write no arguments, so it is one of a
+    `torch.autograd.Function` around the call.
 
     Raises LaunchError for names that are not parameters of the kernel, for constants without a value, and for a missing
     block or grid, ImportError without torch.

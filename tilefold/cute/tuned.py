@@ -34,7 +34,7 @@ class Tuned(KernelFunction):
     """A kernel with configurations; see `autotune`. A call binds the arguments that no configuration names:
     `k(a, b).launch()`.
 
-    `signature` has those parameters. A prepared launch is for arguments like those for which its configuration was
+    `signature` has those parameters. A prepared launch takes arguments like those for which its configuration was
     chosen; so it is found as that of a kernel is, and `launchers` has them by device.
     """
 
@@ -76,7 +76,7 @@ class Tuned(KernelFunction):
         """Compiles and times the configurations on these arguments, whose contents the runs change; or finds what was
         measured for their types before, also by another process.
 
-        Raises CudaUnavailable without a GPU, TilefoldError where no configuration works.
+        Raises CudaUnavailable without a GPU, TilefoldError if no configuration works.
         """
         call = self(*args, **kwargs)
         ordinal = call.place("cuda")

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 Config: TypeAlias = Mapping[str, Any]
 """Values of constants by the names of their parameters."""
 Sized: TypeAlias = Size | Callable[[Config], Size]
-"""A size of a grid or a block, or what it is for a configuration."""
+"""A size of a grid or a block, or a function of the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A configuration that was tried: what it uses, and its time in milliseconds; or why there is none of these."""
+    """A configuration that was tried: its resources, and its time in milliseconds; or why it has neither."""
 
     config: Config
     resources: "KernelResources | None" = None
@@ -111,7 +111,7 @@ class Tuner:
         """The measurements on a GPU: those on disk, else new ones. The calls are those of the
         configurations, whose arguments the runs change.
 
-        Raises CudaUnavailable without the GPU, TilefoldError where no configuration works.
+        Raises CudaUnavailable without the GPU, TilefoldError if no configuration works.
         """
         from tilefold.running import devices
 
@@ -168,7 +168,8 @@ class Tuner:
         return [self._candidate(*pair, engine) for pair in zip(self.configs, results, strict=True)], lasting
 
     def _built(self, bound: BoundArguments, config: Config) -> CompiledKernel | Exception:
-        """The kernel for a configuration, or what was raised while it was built, as by an `assert` of constants."""
+        """The kernel for a configuration, or the exception raised while it was built, as by an `assert` of
+        constants."""
         block = dim3("block", sized(self.block, config))
         try:
             return self.kernel.build(bound, block)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Launches within functions that torch compiles: the compiled graph ends before them, and another begins afterwards.
 
-Without torch's being told so, it traces what a launch does, down to the compiler. It is told by an attribute that it
-reads of functions, that of `torch.compiler.disable`, and by a strategy for their code, which it takes up while they
-run. The decorator itself imports torch's compiler, which takes a second, and cannot be used before torch is there.
+Without a mark, torch traces into a launch, down to the compiler. The mark is an attribute of functions, that of
+`torch.compiler.disable`, and by a strategy for their code, which it takes up while they run. The decorator itself
+imports torch's compiler, which takes a second, and cannot be used before torch is there.
 """
 
 import sys

@@ -45,7 +45,7 @@ class TimingJob:
 
 
 def time_all(executor: Executor, jobs: Sequence[TimingJob | None]) -> list[float | Exception | None]:
-    """The milliseconds of jobs, or why there are none; None for none."""
+    """The milliseconds of jobs, or why they were not timed; None for no job."""
     waiting: dict[Future[float | TilefoldError], int] = {}
     times: list[float | Exception | None] = [None] * len(jobs)
     try:
@@ -66,7 +66,7 @@ def time_all(executor: Executor, jobs: Sequence[TimingJob | None]) -> list[float
 
 
 def time_job(job: TimingJob) -> float | TilefoldError:
-    """The milliseconds of a launch on the first GPU that the process sees, or what is wrong. Runs in a worker, perhaps
+    """The milliseconds of a launch on the first GPU that the process sees, or an error. Runs in a worker, perhaps
     on another machine.
     """
     from tilefold.running import devices

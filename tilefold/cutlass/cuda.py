@@ -16,7 +16,7 @@ def default_stream() -> int:
 
 
 def stream_sync(stream: Any = 0) -> None:
-    """Waits for the work in a stream. Raises CudaError for what went wrong in it. Without a GPU there is none."""
+    """Waits for the work in a stream. Raises CudaError for a fault in it. Without a GPU it does nothing."""
     if devices.chosen_device("auto") == "cuda":
         devices.gpu_engine(0).driver.call("cuStreamSynchronize", stream, doing="waiting for a stream")
 

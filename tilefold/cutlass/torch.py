@@ -78,7 +78,7 @@ def create_and_permute_torch_tensor(
     init_config: Any = None,
     device: Any = None,
 ) -> Any:
-    """A new tensor of torch with its modes in another order: the compact tensor of `shape`, filled as `init_type` and
+    """A new torch tensor with its modes in another order: the compact tensor of `shape`, filled as `init_type` and
     its configuration say, then permuted. TilefoldError (E0212) for a configuration of another kind.
     """
     torch = torch_module()
@@ -114,7 +114,7 @@ def matrix(
     init_config: Any = None,
     device: Any = None,
 ) -> Any:
-    """A batch of matrices, (mode0,mode1,l), as a tensor of torch whose fast mode is mode0, or else mode1. Elements that
+    """A batch of matrices, (mode0,mode1,l), as a torch tensor whose fast mode is mode0, or else mode1. Elements that
     torch cannot compute with are float32 there, with numbers that they can hold.
     """
     torch = torch_module()
@@ -134,7 +134,7 @@ def cute_tensor_like(
     is_dynamic_layout: bool,
     assumed_align: int | None = None,
 ) -> tuple[RuntimeTensor, Any]:
-    """A copy of a tensor of torch on the GPU, in elements of a type: as an argument, and as a tensor of torch, of bytes
+    """A copy of a torch tensor on the GPU, in elements of a type: as an argument, and as a tensor of torch, of bytes
     where torch cannot compute with the elements.
     """
     torch = torch_module()
@@ -156,7 +156,7 @@ def cute_tensor_like(
 def convert_cute_tensor(
     f32_torch_tensor: Any, cute_tensor: RuntimeTensor, dtype: DType, is_dynamic_layout: bool = True
 ) -> RuntimeTensor:
-    """Writes the numbers of a float32 tensor of torch to an argument, rounded to its elements, and returns it."""
+    """Writes the numbers of a float32 torch tensor to an argument, rounded to its elements, and returns it."""
     source = from_dlpack(f32_torch_tensor.to("cuda"))
     if is_dynamic_layout:
         source.mark_layout_dynamic(_leading(f32_torch_tensor))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""CuTe programs on a machine without a GPU: what they ask of torch's GPU is done in the host's memory.
+"""CuTe programs on a machine without a GPU: host memory takes the place of torch's GPU.
 
 Only `python -m tilefold.cutlass` and `make programs` do this, in the process of the program. `device="cuda"` means the
 host then, `tensor.cuda()` is the tensor, streams and events do nothing, and torch says that there is a GPU.
@@ -57,7 +57,7 @@ def _is_gpu(device: Any) -> bool:
 
 
 def _on_host(function: Callable[..., Any], host: Any) -> Callable[..., Any]:
-    """A function of torch with the host in place of a GPU among its arguments."""
+    """A torch function with the host in place of a GPU among its arguments."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -75,7 +75,7 @@ _MAKERS = (
     "empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like", "linspace", "eye",
     "randperm", "scalar_tensor", "normal",
 )  # fmt: skip
-"""The functions of torch that make tensors on a device."""
+"""The torch functions that make tensors on a device."""
 
 
 def _always(value: Any) -> Callable[..., Any]:
@@ -103,7 +103,7 @@ def _told(data_ptr: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _MULTIPROCESSORS = 4
-"""Those of the GPU that there is not: persistent kernels have as many blocks."""
+"""The multiprocessors of the missing GPU: persistent kernels have this number of blocks."""
 
 
 class _Hardware(hardware.HardwareInfo):

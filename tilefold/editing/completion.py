@@ -23,8 +23,8 @@ _OPERATION = re.compile(r"(?:^|=)[ \t]*([a-z_][\w.]*)?$")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that fits, its kind (`value`, `symbol`, `type`, `parameter`, `atom`, `operation` or `dialect`), what it
-    is in a few words, and the text after which the cursor stands, which it replaces.
+    """A word that fits, its kind (`value`, `symbol`, `type`, `parameter`, `atom`, `operation` or `dialect`), a
+    description in a few words, and the text after which the cursor stands, which it replaces.
     """
 
     text: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A `.cute` file that is being edited: its faults, its names and their places, and what they stand for.
+"""A `.cute` file that is being edited: its faults, its names, their places and meanings.
 
 Names are found in the text, so that they are known while it is faulty; types and operations come from the program, if
 it can be read. All offsets are those of characters in the text as written.
@@ -134,7 +134,7 @@ class Document:
         return seen[0] if seen and of.name[0] != "%" else None
 
     def uses(self, of: Occurrence) -> list[Occurrence]:
-        """Every occurrence of what a name stands for, its definition among them."""
+        """Every occurrence of the object of a name, its definition among them."""
         home = self.definition(of)
         return [found for found in self.occurrences if found.name == of.name and self.definition(found) == home]
 
@@ -153,7 +153,7 @@ class Document:
         return self._operations.get(self.source.position(offset))
 
     def type_of(self, definition: Occurrence) -> Attribute | None:
-        """The type of the value that is defined there; None where the program cannot be read."""
+        """The type of the value that is defined there; None if the program cannot be read."""
         line_start = self.text.rfind("\n", 0, definition.start) + 1
         results = _RESULTS.match(self.text, line_start)
         if results is not None and definition.start < results.end(1):
@@ -171,7 +171,7 @@ class Document:
         return None
 
     def value_of(self, parameter: str) -> str | None:
-        """The text that a parameter stands for; None where it has none yet."""
+        """The text that a parameter stands for; None if it has none yet."""
         if parameter not in self.parameters:
             return None
         try:

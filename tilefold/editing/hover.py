@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a name of a `.cute` file stands for, as Markdown, with a picture where it is a layout."""
+"""The meaning of a name of a `.cute` file, as Markdown, with a picture where it is a layout."""
 
 import re
 from base64 import b64encode
@@ -28,7 +28,7 @@ _OPERATION = re.compile(rf"\b(?:builtin|{'|'.join(DIALECTS)})\.[a-z_]\w*(?:\.\w+
 
 
 def hover(document: Document, offset: int) -> str | None:
-    """What stands at an offset; None where there is nothing to say."""
+    """A description of the name at an offset; None if there is none."""
     if (name := document.at(offset)) is not None:
         return _name(document, name)
     line_start = document.text.rfind("\n", 0, offset) + 1
@@ -67,7 +67,7 @@ def _line(document: Document, offset: int) -> str:
 
 
 def _expanded(document: Document, text: str) -> str:
-    """A text in which parameters are replaced by what they stand for, where that is known."""
+    """A text in which parameters are replaced by their values, where these are known."""
 
     def value(match: re.Match[str]) -> str:
         found = document.value_of(match[0][2:-1].strip())
@@ -108,7 +108,7 @@ def _image(x: Drawn) -> str:
 
 
 def atom_help(name: str) -> str | None:
-    """What an atom is; None where no atom has this name."""
+    """The description of an atom; None if no atom has this name."""
     atom = _atom_of(name)
     if atom is None:
         return None
@@ -130,7 +130,7 @@ def _atom_of(name: str) -> CopyAtom | MmaAtom | None:
 
 
 def operation_help(name: str) -> str | None:
-    """What an operation does: its operands, results and properties, and its documentation."""
+    """The description of an operation: its operands, results and properties, and its documentation."""
     kind = operations(name.partition(".")[0]).get(name)
     if kind is None:
         return None

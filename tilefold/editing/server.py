@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The language server: what editors ask by the Language Server Protocol, answered from a `Document`."""
+"""The language server: requests of editors by the Language Server Protocol, answered from a `Document`."""
 
 from bisect import bisect_right
 from functools import lru_cache

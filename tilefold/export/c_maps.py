@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tensor maps of an exported kernel in C: what its launch encodes of the arguments."""
+"""The tensor maps of an exported kernel in C: its launch encodes them from the arguments."""
 
 from collections.abc import Mapping, Sequence
 

@@ -10,7 +10,7 @@ from tilefold.profiling.line_costs import Costs, LineCost, joined
 from tilefold.profiling.measured import Measured, MeasuredLaunch
 
 FAR = 20
-"""Shares of samples and of cycles, in percent, are told when they are so far apart."""
+"""The difference between shares of samples and of cycles, in percent, above which it is reported."""
 
 _HEAD = ("samples", "cycles", "line", "transactions", "measured", "warps wait for")
 _LEFT = (2, 5)

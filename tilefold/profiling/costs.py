@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the lines of a kernel cost, as a launch on the simulator finds it, and what would cost less."""
+"""The costs of a kernel's lines, as a launch on the simulator finds them, and cheaper alternatives."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,7 +29,7 @@ def costs_of(program: Program, label: str, trial: Trial, *, tries: bool = True, 
     """Launches a program at stage `instr` and counts by lines. With `tries` the launch runs again with other layouts of
     shared memory, and without each of its barriers. So many events of its timeline are kept.
 
-    Raises SimulationError for a kernel that does something wrong, ProgramError where a pass refuses the program.
+    Raises SimulationError for a kernel that does something wrong, ProgramError if a pass refuses the program.
     """
     target = program.simulated_target("instr")
     module = program.reached("instr", target)

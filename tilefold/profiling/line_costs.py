@@ -74,7 +74,7 @@ class LineCost:
 
 @dataclass(frozen=True)
 class Costs:
-    """The lines of a launch, the most costly first, and what its warps did when, as far as that was asked for."""
+    """The lines of a launch, the most costly first, and the timeline of its warps, if requested."""
 
     label: str
     target: Target

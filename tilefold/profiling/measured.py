@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What Nsight Compute measures of a launch, by lines of the source.
+"""The measurements of a launch by Nsight Compute, by lines of the source.
 
 `ncu` collects its section SourceCounters while the launch runs, and then prints its page of the source as CSV: for each
 function a row for each line, followed by rows for the instructions of the line.

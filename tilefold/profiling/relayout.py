@@ -21,7 +21,7 @@ from tilefold.runtime.sim.memory import costs
 from tilefold.runtime.sim.memory.sampler import Sampled
 
 MOST_BITS = 5
-"""The bits of a swizzle: the 32 banks of 4 bytes have so many."""
+"""The bits of a swizzle: those of the 32 banks of 4 bytes."""
 
 _Move = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 """Where bytes go, by their offsets from the begin of a tensor."""
@@ -118,7 +118,7 @@ def allocation_at(module: ModuleOp, location: str) -> AllocOp | None:
 
 def with_layout(module: ModuleOp, location: str, layout: LayoutLike) -> ModuleOp:
     """A copy of a program at stage `cute` in which the allocation at a place has another layout, and the tensors that
-    are made of it follow. Raises TilefoldError or VerifyException where one of them cannot.
+    are made of it follow. Raises TilefoldError or VerifyException if one of them cannot.
     """
     changed = module.clone()
     op = allocation_at(changed, location)

@@ -51,7 +51,7 @@ class Reference:
     seconds: float
 
     def run(self, module: ModuleOp) -> RunResult | None:
-        """The launch of another program; None where it has a fault or other results."""
+        """The launch of another program; None if it has a fault or other results."""
         trial, arguments = self.trial, self.trial.arguments()
         engine = replace(trial.engine, sink=discard, races=True)
         try:
@@ -126,7 +126,7 @@ def _at(counters: Counters, site: Site) -> list[AccessCount]:
 def _try(
     program: Program, target: Target, location: str, candidate: Candidate, reference: Reference, now: int
 ) -> str | None:
-    """What a layout gains, in words; None where the kernel cannot have it, or does something else with it."""
+    """The gain of a layout, in words; None if the kernel cannot have it, or does something else with it."""
     try:
         module = with_layout(program.reached("cute"), location, candidate.layout)
         changed = Program(program.source, module, program.context, target)

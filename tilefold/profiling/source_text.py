@@ -20,7 +20,7 @@ FORMS = ("ir", "ptx", "sass")
 def source_map(program: Program, target: Target) -> SourceMap:
     """The operations of stage `instr`, the PTX and the machine code of a program, by the lines of its source.
 
-    Machine code is left out where there is no assembler for the kernel or no nvdisasm. Raises ProgramError where a pass
+    Machine code is left out where there is no assembler for the kernel or no nvdisasm. Raises ProgramError if a pass
     refuses the program.
     """
     module = program.reached("instr", target)

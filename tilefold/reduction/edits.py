@@ -54,7 +54,7 @@ def remove(ops: Sequence[Operation]) -> None:
 
 
 def _erase(op: Operation) -> None:
-    """Takes an operation out. What used a result uses a value of its type instead, or goes too."""
+    """Takes an operation out. Users of a result take a value of its type instead, or go too."""
     for result in op.results:
         if result.first_use is None:
             continue

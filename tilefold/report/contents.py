@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a report shows, gathered from a program and its launches."""
+"""The contents of a report, gathered from a program and its launches."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -120,7 +120,7 @@ def _passes(program: Program, target: Target, lister: Lister, written: Listing) 
 
 
 def contents_of(program: Program, launches: Sequence[Checked], target: Target | None = None) -> Contents:
-    """Gathers a report. Raises ProgramError where a pass refuses the program, LaunchError for a launch that cannot
+    """Gathers a report. Raises ProgramError if a pass refuses the program, LaunchError for a launch that cannot
     begin.
     """
     target = target or program.simulated_target("instr")

@@ -30,7 +30,7 @@ def report_page(program: Program, launches: Sequence[Checked]) -> Page:
 
 
 def page_of(found: Contents) -> str:
-    """The page for what was gathered."""
+    """The page for the contents."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,

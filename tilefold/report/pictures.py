@@ -40,7 +40,7 @@ class Pictures:
         return Markup("").join([*parts, escape(text[end:])])
 
     def _number(self, text: str) -> int | None:
-        """The number of a layout's picture; None where it has none."""
+        """The number of a layout's picture; None if it has none."""
         if text not in self._numbers:
             svg = self._svg(text)
             self._numbers[text] = None if svg is None else len(self.drawn)

@@ -23,7 +23,7 @@ Warp: TypeAlias = tuple[Dim3, int]
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What a warp does, in words, and at which line."""
+    """The activity of a warp, in words, and its line."""
 
     kind: str
     text: str
@@ -42,7 +42,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A warp: what it does, its copies in flight, and the percentages of its time until the last warp's end."""
+    """A warp: its activities, its copies in flight, and the percentages of its time until the last warp's end."""
 
     name: str
     slices: tuple[Slice, ...]
@@ -51,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What warps wait or stall for at a line, for so many cycles together."""
+    """A cause of waits or stalls at a line, with the cycles of all warps."""
 
     act: Act
     cycles: int
@@ -103,7 +103,7 @@ def _row(warp: Warp, events: Sequence[Event], cycles: int, acts: dict[Act, int])
 
 
 def _slices(events: Sequence[Event], cycles: int, acts: dict[Act, int]) -> Iterator[Slice]:
-    """What takes the most cycles of each column, equal neighbours together."""
+    """The activity with the most cycles in each column, equal neighbours together."""
     columns: list[dict[Act, float]] = [{} for _ in range(COLUMNS)]
     for event in events:
         if event.kind != "copies":
@@ -151,7 +151,7 @@ def _act(event: Event) -> Act:
 
 
 def _losses(warps: Iterable[Sequence[Event]]) -> tuple[Loss, ...]:
-    """What the warps wait and stall for, the longest first."""
+    """The causes of waits and stalls, the longest first."""
     lost: dict[Act, dict[int, int]] = {}
     for number, events in enumerate(warps):
         for event in events:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A folder that repeats a command: the program, the first values of its arguments, a script, and what it said."""
+"""A folder that repeats a command: the program, the first values of its arguments, a script, and its output."""
 
 import json
 import platform
@@ -54,8 +54,8 @@ class Values:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A program, and the words of the command on it, without those for the launch and its values. `said` is what the
-    command printed; `passed_to` are programs by their names that a pass was given when it failed.
+    """A program, and the words of the command on it, without those for the launch and its values. `said` is the output
+    of the command; `passed_to` are programs by their names that a pass was given when it failed.
     """
 
     text: str

@@ -43,7 +43,7 @@ class Executable(Generic[CodeT]):
 def executable(program: Program, kernel: str, device: str, stage: str | None, options: RunOptions) -> Executable[Any]:
     """A kernel for `device` (auto, sim or cuda). Where a stage is given, that is the simulator.
 
-    Raises TilefoldError where the program cannot be lowered or compiled, CudaUnavailable without a GPU.
+    Raises TilefoldError if the program cannot be lowered or compiled, CudaUnavailable without a GPU.
     """
     if stage is None and chosen_device(device) == "cuda":
         return on_gpu(program, kernel)
@@ -53,7 +53,7 @@ def executable(program: Program, kernel: str, device: str, stage: str | None, op
 
 
 def simulated(program: Program, kernel: str, stage: str, engine: "SimEngine") -> "Executable[SimProgram]":
-    """A kernel for the simulator. Raises TilefoldError where the program was written at a later stage, or a pass
+    """A kernel for the simulator. Raises TilefoldError if the program was written at a later stage, or a pass
     refuses it.
     """
     from tilefold.runtime.sim.sim_engine import SimProgram
@@ -66,7 +66,7 @@ def simulated(program: Program, kernel: str, stage: str, engine: "SimEngine") ->
 def on_gpu(program: Program, kernel: str) -> "Executable[Artifact]":
     """A kernel for the first GPU, as machine code for the program's target or that of the GPU.
 
-    Raises TilefoldError where the compiler refuses the program, CudaUnavailable without a GPU.
+    Raises TilefoldError if the compiler refuses the program, CudaUnavailable without a GPU.
     """
     engine = gpu_engine(0)
     target = program.target or engine.driver.target

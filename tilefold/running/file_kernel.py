@@ -88,7 +88,7 @@ class FileKernelCall:
         is passed as it is. `device` is "auto", "sim" or "cuda"; `stage` where the simulator runs; `stream` the handle
         of a CUDA stream; `cluster` the size of a cluster in blocks. `seed`, `races`, `max_steps`, `max_memory`
         (MiB), `resident`, `exact`, `numbers` and `processes` are options of the simulator. Raises
-        LaunchError for arguments that do not fit, SimulationError and CudaError for what goes wrong while it runs.
+        LaunchError for arguments that do not fit, SimulationError and CudaError for faults while it runs.
         """
         program, operation = self.kernel.program, self.kernel.operation
         config = LaunchConfig(dim3("grid", grid), operation.block, stream, launch_attributes(cluster))

@@ -93,7 +93,7 @@ def prepare(launch: Launch, files: Mapping[str, str], *, seed: int, max_bytes: i
 
 
 def infer_shape_and_dtype(argument: Argument) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """The logical shape and the element type of an argument. Raises TilefoldError where the type does not say."""
+    """The logical shape and the element type of an argument. Raises TilefoldError if the type does not say."""
     if isinstance(argument.type, TensorType) and not unknowns(argument.type.layout.data):
         kind = element_kind(argument.type.element_type)
         shape = mode_sizes(argument.type.layout.data)

@@ -49,7 +49,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Check:
-    """A condition on the arguments after the launch; tolerances are None where those of the types hold."""
+    """A condition on the arguments after the launch; tolerances are None if those of the types hold."""
 
     condition: Expression
     rtol: float | None = None

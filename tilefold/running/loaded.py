@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`tilefold.load`: a `.cute` program as an object of Python, which is lowered, compiled, run and launched."""
+"""`tilefold.load`: a `.cute` program as a Python object, which is lowered, compiled, run and launched."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -61,9 +61,8 @@ class LoadedProgram(Inspection):
         return tuple(self._program.kernels)
 
     def kernel(self, name: str | None = None) -> FileKernel:
-        """A kernel by its symbol, with or without its module; without a name the only one.
-
-        Raises TilefoldError (E3107) where there is none, or several.
+        """A kernel by its symbol, with or without its module; without a name the only one. Raises TilefoldError (E3107)
+        unless there is exactly one.
         """
         matching = [kernel for kernel in self.kernels if name in (None, kernel, kernel.rpartition("::")[2])]
         if len(matching) != 1:
@@ -93,7 +92,7 @@ class LoadedProgram(Inspection):
         `device` is "auto", "sim" or "cuda"; `stage` where the simulator runs; `launch` the label or the kernel of the
         only launch to run; `seed` that of fills and of the order of warps. `races`, `max_steps`, `max_memory` (MiB),
         `resident`, `exact`, `numbers` and `processes` are options of the simulator. Raises TilefoldError for a launch
-        that cannot run, and for what a kernel does wrong; a check that fails is an outcome.
+        that cannot run, and for faults of a kernel; a check that fails is an outcome.
         """
         if entry_point(self._program.module) is not None:
             raise TilefoldError(

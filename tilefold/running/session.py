@@ -27,7 +27,7 @@ from tilefold.runtime.sim.faults import SimulationError
 ALL = "all"
 
 Run = tuple[str, Mapping[str, Any], RunResult]
-"""A run of a launch: where it was, its arguments afterwards, and what the engine reports."""
+"""A run of a launch: its place, its arguments afterwards, and the report of the engine."""
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Session:
     def run(self, launch: Launch, *, files: Mapping[str, str], saves: Mapping[str, str]) -> bool:
         """Fills, launches, checks and saves; whether every check holds, and every stage gives the same results.
 
-        Raises TilefoldError for a launch that cannot run and for what the kernel does wrong.
+        Raises TilefoldError for a launch that cannot run and for faults of the kernel.
         """
         runs = self.runs(launch, files)
         block, grid = _dim3(launch.block), _dim3(launch.grid)

@@ -46,7 +46,7 @@ class CAtomRequest:
 
 
 def read_c_atom(args: argparse.Namespace) -> CAtomRequest:
-    """The request that the options make. TilefoldError for what they get wrong, with the value at fault marked."""
+    """The request that the options make. TilefoldError for a wrong option, with the value at fault marked."""
     mma = read_tiled_mma(args)
     counts = OptionText("--copy-V", args.copy_V).read(lambda given: _values(given, mma))
     return CAtomRequest(mma, counts, plain_style if args.plain else cxx_style)

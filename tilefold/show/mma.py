@@ -60,7 +60,7 @@ class MmaRequest:
 def read_tiled_mma(args: argparse.Namespace, option: str = "--atom") -> TiledMma:
     """The tiled MMA of an atom, given by `option`, and the options --atoms and --permute.
 
-    TilefoldError for what they get wrong, with the value at fault marked.
+    TilefoldError for a wrong option, with the value at fault marked.
     """
     named = OptionText(option, getattr(args, option.removeprefix("--")))
     atom = named.read(lambda text: mma_atom("".join(text.split()).replace("cute::", "")))
@@ -77,7 +77,7 @@ def read_tiled_mma(args: argparse.Namespace, option: str = "--atom") -> TiledMma
 
 
 def read_mma(args: argparse.Namespace) -> MmaRequest:
-    """The request that the options make. TilefoldError for what they get wrong, with the value at fault marked."""
+    """The request that the options make. TilefoldError for a wrong option, with the value at fault marked."""
     mma = read_tiled_mma(args)
     tensors: dict[str, LayoutLike] = {}
     for operand in OPERANDS:

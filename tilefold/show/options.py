@@ -21,7 +21,7 @@ _SRC_ADDRESS, _DST_ADDRESS = 0x7F00_0000_0000, 0x7E00_0000_0000
 
 
 def read_request(args: argparse.Namespace) -> Request:
-    """The request that the options make. TilefoldError for what they get wrong, with the value at fault marked."""
+    """The request that the options make. TilefoldError for a wrong option, with the value at fault marked."""
     bits = OptionText("--type", args.type).read(element_bits)
     copy, layouts = read_tiled_copy(args, OptionText("--atom", args.atom), bits)
     src = _tensor(args.src, "--src", args.src_space, f"{_named(args.src_space, 'gmem')}_tensor_{args.name}", bits)

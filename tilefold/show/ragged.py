@@ -44,7 +44,7 @@ def ragged_lines(name: str, layout: LayoutLike, tiler: Tiler) -> Iterator[str]:
 
 
 def within(layout: LayoutLike, cut: Cut) -> tuple[int, int] | None:
-    """How many elements of a part of a tensor are within the tensor, and how many it has; None where that depends on
+    """How many elements of a part of a tensor are within the tensor, and how many it has; None if that depends on
     integers of run time, or the part is large.
     """
     shape = plain_layout(layout).shape

@@ -59,7 +59,7 @@ class CtaTile:
 class Request:
     """A tiled copy, the tensors it moves between, and the thread to look at.
 
-    `layouts` are those that the tiled copy was made of, by what they lay out; `tile` is the block's part of the
+    `layouts` are those that the tiled copy was made of, by their roles; `tile` is the block's part of the
     source; `spaces` are the memory spaces of source and destination; `style` writes layouts and integers;
     with `tv_layouts` the layouts of source and destination by thread and value are shown, too.
     """

@@ -161,7 +161,7 @@ class Apart:
 
     @classmethod
     def of(cls, value: Any, way: Way = "coordinates") -> "Apart | None":
-        """A value taken apart in a way; None for one that has no parts."""
+        """The parts of a value; None for a value without parts."""
         if isinstance(value, HOLDERS):
             names = tuple([field.name for field in fields(value)])
             return cls(value, names, tuple([getattr(value, name) for name in names]))
@@ -230,7 +230,7 @@ def _view(tensor: AnyTensor, way: Way) -> Apart | None:
 
 
 def _moved(tensor: AnyTensor) -> Apart | None:
-    """A plain tensor in memory as one that begins so many elements after another one."""
+    """A plain tensor in memory as one that begins a number of elements after another."""
     type, ssa, distance = tensor.ir_type, tensor.ssa, 0
     if not isinstance(type, TensorType) or type.is_swizzled:
         return None

@@ -21,7 +21,7 @@ from .loop_variables import LoopVariables
 from .variables import Box, Variable
 
 Watcher = Callable[[str, Sequence[Variable]], object]
-"""Is told of each loop when it has been built: `for` or `while`, and the variables that it may change."""
+"""Observes each loop after it is built: `for` or `while`, and the variables that it may change."""
 
 WATCHER: ContextVar[Watcher | None] = ContextVar("tilefold_loops", default=None)
 
@@ -68,7 +68,7 @@ def counted_loop(range: Range, body: Callable[[Any], object], variables: Sequenc
 
 def _indexes_fragments(block: Block) -> bool:
     """Whether a loop's body accesses elements of fragments, or views of them, at coordinates that differ by iteration:
-    those that depend on the counter or on what is carried, not those of a loop within.
+    those that depend on the counter or on carried values, not those of a loop within.
     """
     varying: set[SSAValue] = set(block.args)
     for op in block.walk():

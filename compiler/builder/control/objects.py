@@ -57,7 +57,7 @@ def _names(kind: type) -> tuple[str, ...]:
 
 def is_made_anew(a: object, b: object) -> bool:
     """Whether two objects are of one class that says that its objects are made anew from their values, as control flow
-    then does: none of them is more than its attributes.
+    then does: no object is more than its attributes.
     """
     return type(a) is type(b) and hasattr(type(a), "__new_from_mlir_values__")
 

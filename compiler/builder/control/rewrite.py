@@ -69,7 +69,7 @@ def rewritten(function: Callable[..., Any], read: Sequence[str]) -> FunctionType
     closure = tuple(cells[name] for name in code.co_freevars)
     new = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
     new.__kwdefaults__ = function.__kwdefaults__
-    new.__dict__.update(function.__dict__)  # with what it wraps, whose parameters it has
+    new.__dict__.update(function.__dict__)  # with the function that it wraps, whose parameters it has
     new.__qualname__, new.__module__, new.__doc__ = function.__qualname__, function.__module__, function.__doc__
     return new
 

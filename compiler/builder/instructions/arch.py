@@ -237,15 +237,15 @@ def fence_view_async_shared() -> None:
 
 
 def setmaxregister_increase(registers: int) -> None:
-    """Waits until the block has enough registers for each thread of the warpgroup to have so many, a multiple of 8 from
-    24 to 256 (sm_90a). Where the kernel has no `max_registers`, it begins with no more than that.
+    """Waits until the block has enough registers for each thread of the warpgroup to have `registers`, a multiple
+    of 8 from 24 to 256 (sm_90a). Where the kernel has no `max_registers`, it begins with no more than that.
     """
     emit(ptx.SetMaxNRegOp(_static(registers, "the number of registers"), inc=True))
 
 
 def setmaxregister_decrease(registers: int) -> None:
-    """Leaves each thread of the warpgroup so many registers, a multiple of 8 from 24 to 256, and gives the others back
-    to the block (sm_90a).
+    """Leaves each thread of the warpgroup `registers` registers, a multiple of 8 from 24 to 256, and gives the
+    others back to the block (sm_90a).
     """
     emit(ptx.SetMaxNRegOp(_static(registers, "the number of registers"), inc=False))
 

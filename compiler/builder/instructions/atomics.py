@@ -83,12 +83,14 @@ def atomic_cas(ptr: Place, cmp: Scalar, val: Scalar, sem: str | None = None, sco
 
 
 def atomic_fmax(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Any:
-    """Writes the larger of a Float32 in memory and a value atomically, and returns the old value; none is NaN."""
+    """Writes the larger of a Float32 in memory and a value atomically, and returns the old value; neither number is
+    NaN."""
     return _float_extreme("max", "umin", ptr, val, sem, scope)
 
 
 def atomic_fmin(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Any:
-    """Writes the smaller of a Float32 in memory and a value atomically, and returns the old value; none is NaN."""
+    """Writes the smaller of a Float32 in memory and a value atomically, and returns the old value; neither number is
+    NaN."""
     return _float_extreme("min", "umax", ptr, val, sem, scope)
 
 

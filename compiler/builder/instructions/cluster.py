@@ -53,14 +53,14 @@ def _register(name: str, low: int, high: int) -> Int:
 
 
 def cluster_arrive(*, aligned: bool = True) -> None:
-    """Arrives at the barrier of the cluster and does not wait. What the thread did before happens before what follows
-    the waits of others. With `aligned`, all threads of the warp must execute it together.
+    """Arrives at the barrier of the cluster and does not wait. The thread's earlier accesses happen before those that
+    follow the waits of others. With `aligned`, all threads of the warp must execute it together.
     """
     emit(ptx.ClusterArriveOp(aligned=aligned))
 
 
 def cluster_arrive_relaxed(*, aligned: bool = True) -> None:
-    """As `cluster_arrive`, but only what lies before a fence happens before what follows."""
+    """As `cluster_arrive`, but only accesses before a fence happen before those that follow."""
     emit(ptx.ClusterArriveOp(relaxed=True, aligned=aligned))
 
 
@@ -85,7 +85,7 @@ def mapa(ptr: Address | Pointer, cta_rank_in_cluster: "Int | int" = 0) -> Addres
 
 
 def mapa(ptr: "Address | Pointer | Tensor", cta_rank_in_cluster: "Int | int" = 0) -> "Address | Tensor":
-    """What is in the shared memory of the block of a rank in the cluster where `ptr` is in the own block's: a tensor,
+    """The place in the shared memory of the block of a rank in the cluster that `ptr` is in the own block's: a tensor,
     or an address, which atomic operations, `load_acquire`, `store_release`, `store_async` and `red_async` take.
     """
     rank = convert(cta_rank_in_cluster, Int32).ssa

@@ -75,7 +75,7 @@ def rcp(x: Any, approx: bool = True, ftz: bool = False) -> Any:
 
 
 def of_number(name: str, function: Callable[..., float], *given: float) -> float:
-    """A function of numbers of Python. TilefoldError (E5002) where it has no result."""
+    """A function of Python numbers. TilefoldError (E5002) where it has no result."""
     try:
         return function(*given)
     except (ArithmeticError, ValueError) as error:

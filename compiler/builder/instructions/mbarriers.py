@@ -67,7 +67,7 @@ def mbarrier_complete_tx(
 
 def mbarrier_wait(mbar_ptr: Place, phase: "Int | int", scope: str | None = None) -> None:
     """Waits until the phase of this parity, 0 for the first, of a barrier in shared memory has ended. With the scope
-    `cluster` (sm_90), what threads of other blocks did before they arrived is visible then.
+    `cluster` (sm_90), the writes of threads of other blocks before their arrivals are visible then.
     """
     emit(ptx.MbarrierWaitOp(_own(mbar_ptr), convert(phase, Int32).ssa, scope))
 

@@ -14,7 +14,7 @@ from .math import cos, log, sqrt
 _ROUNDS = 10
 _MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 _WEYL = 0x9E3779B9, 0xBB67AE85
-"""What the two words of the key grow by in each round: the golden ratio and the square root of 3 minus 1."""
+"""The increments of the two words of the key in each round: the golden ratio and the square root of 3 minus 1."""
 
 
 def philox(seed: Any, counter: Any, *more: Any) -> tuple[Any, Any, Any, Any]:

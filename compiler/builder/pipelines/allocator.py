@@ -41,7 +41,7 @@ class SmemAllocator:
 
 
 def alloc_smem(element_type: Any, size_in_elems: int, alignment: int | None = None) -> Pointer:
-    """Shared memory for so many elements: where it begins."""
+    """Shared memory for a number of elements: where it begins."""
     return SmemAllocator().allocate_array(element_type, size_in_elems, alignment or 128)
 
 

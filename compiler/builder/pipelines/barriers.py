@@ -53,12 +53,12 @@ def sync(barrier_id: Any = 0) -> None:
 
 
 def arrive_and_wait(barrier_id: Any, num_threads: int) -> None:
-    """Waits until so many threads are at a barrier."""
+    """Waits until `num_threads` threads are at a barrier."""
     NamedBarrier(barrier_id, num_threads).arrive_and_wait()
 
 
 def arrive(barrier_id: Any, num_threads: int) -> None:
-    """Counts as being at a barrier where so many threads meet, and does not wait."""
+    """Arrives at a barrier where `num_threads` threads meet, and does not wait."""
     NamedBarrier(barrier_id, num_threads).arrive()
 
 
@@ -155,8 +155,8 @@ def mbarriers(storage: Pointer | Tensor | None, count: int) -> Tensor:
 
 
 def init(counts: list[tuple[Address, int]], is_synchronised: bool, blocks: int = 1, counts_bytes: bool = False) -> None:
-    """Makes mbarriers of so many arrivals, which may count the bytes of copies; one thread does. Then all threads of
-    the block wait, or of a cluster of several blocks, if asked to.
+    """Makes mbarriers, each for a number of arrivals, which may count the bytes of copies; one thread does. Then all
+    threads of the block wait, or of a cluster of several blocks, if asked to.
     """
 
     def all_of_them() -> None:
@@ -172,7 +172,7 @@ def init(counts: list[tuple[Address, int]], is_synchronised: bool, blocks: int =
 
 
 def once_a_warp(action: Callable[[], object]) -> None:
-    """One thread of each warp does something for the warp, after what all its threads did before."""
+    """One thread of each warp acts for the warp, after all earlier accesses of its threads."""
     arch.sync_warp()  # orders the other threads' accesses before an arrival of the one
     if_(elect_one(), action)
 

@@ -151,7 +151,7 @@ class StaticPersistentGroupTileScheduler(Stateful):
         self.tiles.advance_to_next_work(advance_count)
 
     def get_current_work(self) -> GroupWorkTileInfo:
-        """The tile that is next. Where there is none, the search has not gone on."""
+        """The next tile. If there is none, the search has not gone on."""
         coord, is_valid = self.tiles.get_current_work()
         number = where(is_valid, convert(coord[2], Int32), 0)
         result = self.helper.delinearize_z((coord[0], coord[1], number), self.problem_shape_mnkl)

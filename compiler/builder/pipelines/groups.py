@@ -10,7 +10,7 @@ from ..tracing.state import current
 
 
 class Agent(Enum):
-    """What takes part: single threads, warps, a block, or a cluster of blocks."""
+    """The participants: single threads, warps, a block, or a cluster of blocks."""
 
     Thread = auto()
     Warp = auto()

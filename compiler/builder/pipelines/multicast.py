@@ -35,7 +35,7 @@ class Peers:
     def arrive(self, at: Address) -> None:
         """Arrives for the warp at the mbarrier of each block that copies into the stages of this one.
 
-        What the block has read, the warp's multiplications and loads, is complete; the peers need to know no more.
+        The block's reads, by the warp's multiplications and loads, are complete; the peers need to know no more.
         """
         arch.sync_warp()
         if_(self.tells, lambda: mbarrier_arrive(at, self.lane, scope="cta"))

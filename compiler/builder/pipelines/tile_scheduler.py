@@ -23,9 +23,9 @@ from .groups import refused
 class PersistentTileSchedulerParams:
     """The tiles of a problem along M, N and L (the batch), the blocks of a cluster along M, N and K, and the order.
 
-    Clusters follow each other along M, or along N; with a `swizzle_size` of more than 1, so many of the other mode are
-    taken at each step, so that those that run at the same time read fewer rows and columns. Raises TilefoldError:
-    E5002 for anything but integers, E5011 for numbers that are no sizes.
+    Clusters follow each other along M, or along N; with a `swizzle_size` of more than 1, each step takes that number of
+    the other mode, so that those that run at the same time read fewer rows and columns. Raises TilefoldError: E5002 for
+    anything but integers, E5011 for numbers that are no sizes.
     """
 
     problem_shape_ntile_mnl: tuple[Any, Any, Any]
@@ -91,7 +91,7 @@ class StaticPersistentTileScheduler(Stateful):
     @staticmethod
     def get_grid_shape(params: PersistentTileSchedulerParams, max_active_clusters: int) -> tuple[int, int, int]:
         """The grid for a launch: as many clusters as the GPU holds at a time, but not more than there are. Raises
-        TilefoldError (E5003) unless the tiles are numbers of Python.
+        TilefoldError (E5003) unless the tiles are Python numbers.
         """
         m, n, layers = params.clusters
         total = m * n * layers

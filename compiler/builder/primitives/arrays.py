@@ -18,8 +18,8 @@ from ..tensors.tensor_base import allocate, sliced
 from ..tensors.tensors import Tensor
 
 LARGE = 1024
-"""Arrays of so many bytes of shared memory or more begin at a multiple of it, where swizzles of addresses begin, too:
-programs write tiles there that tensor copies swizzle.
+"""Arrays in shared memory of at least this size in bytes begin at a multiple of it, where swizzles of addresses begin,
+too: programs write tiles there that tensor copies swizzle.
 """
 VECTOR = 16
 """The least alignment of an array in bytes."""
@@ -130,7 +130,7 @@ class Array:
         self.data_ptr(index).masked_store(value, _vector(mask))
 
     def print_runtime(self, max_elements: int | None = None) -> None:
-        """Each thread that gets here prints the elements, one a line, at most so many of each mode."""
+        """Each thread that gets here prints the elements, one per line, at most `max_elements` of each mode."""
         extents = [extent if max_elements is None else min(extent, max_elements) for extent in self.shape]
         strides = [prod(extents[mode + 1 :]) for mode in range(len(extents))]
 

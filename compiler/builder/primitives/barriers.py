@@ -46,7 +46,7 @@ def elect_sync(membermask: Any = warp.FULL_MASK) -> Any:
 
 
 def barrier_cta_sync(barrier_id: int = 0, thread_count: int | None = None) -> None:
-    """Waits until all threads of the block, or so many of them, are at a barrier. Whole warps execute it."""
+    """Waits until all threads of the block, or the given number of them, are at a barrier. Whole warps execute it."""
     arch.barrier(barrier_id=barrier_id, number_of_threads=thread_count)
 
 
@@ -54,7 +54,7 @@ barrier_cta_sync_aligned = barrier_cta_sync
 
 
 def barrier_cta_arrive(barrier_id: int, thread_count: int) -> None:
-    """Arrives at a barrier where so many threads meet, and does not wait."""
+    """Arrives at a barrier where the given number of threads meet, and does not wait."""
     arch.barrier_arrive(barrier_id=barrier_id, number_of_threads=thread_count)
 
 
@@ -72,7 +72,7 @@ def bar_warp_sync(mask: int = warp.FULL_MASK) -> None:
 
 
 def mapa(pointer: Any, cta_rank: Any) -> RawPointer:
-    """What the block of a rank in the cluster has where `pointer` points to in the own block's shared memory."""
+    """The place in the block of a rank in the cluster that `pointer` points to in the own block's shared memory."""
     first = raw_pointer(pointer).view(1)
     return RawPointer(cluster.mapa(Tensor(first.ssa, first.element_type), cta_rank))
 
@@ -99,12 +99,12 @@ def mbarrier_arrive(bar: Any, scope: MemScope = MemScope.CTA) -> Any:
 
 
 def mbarrier_arrive_expect_tx(bar: Any, tx_count: Any) -> None:
-    """Has the phase expect so many more bytes of asynchronous copies, then arrives."""
+    """Has the phase expect more bytes of asynchronous copies, then arrives."""
     mbarriers.mbarrier_arrive_and_expect_tx(address(bar), tx_count)
 
 
 def mbarrier_expect_tx(bar: Any, tx_count: Any) -> None:
-    """Has the phase expect so many more bytes of asynchronous copies."""
+    """Has the phase expect more bytes of asynchronous copies."""
     mbarriers.mbarrier_expect_tx(address(bar), tx_count)
 
 
@@ -128,7 +128,7 @@ def cp_async_mbarrier_arrive(bar: Any, noinc: bool = False) -> None:
 
 
 def fence_proxy(kind: Proxy, space: SharedSpace | None = None) -> None:
-    """A fence between the proxies: what is done through the other one after it sees what was written before it."""
+    """A fence between the proxies: accesses through the other one after it see the writes before it."""
     arch.fence_proxy(kind.value, None if space is None else space.value)
 
 

@@ -62,7 +62,7 @@ class MapPointer:
 
     ssa: SSAValue
     order: tuple[int, ...] | None = None
-    """The dimensions of the program's coordinates in the order of the map's; None where they are the same."""
+    """The dimensions of the program's coordinates in the order of the map's; None if they are the same."""
 
     def recast(self, dtype: Any) -> "MapWords":
         """The map as words, which a kernel copies. Raises TilefoldError (E5002) for elements of other than 64 bits."""
@@ -182,7 +182,7 @@ def create_tensor_map_tiled(
     tma_format: TensorMapDataFormat = TensorMapDataFormat.DEFAULT,
 ) -> TensorMap:
     """The map of the elements from where a tensor begins, `global_address=t.iterator.toint()`. The strides, of all
-    dimensions but the first, are in units of 16 bytes. Raises TilefoldError where no map describes it (E0322), or no
+    dimensions but the first, are in units of 16 bytes. Raises TilefoldError if no map describes it (E0322), or no
     copy moves the box (E0323).
     """
     pointer = _pointed(global_address)
@@ -199,7 +199,7 @@ def create_tensor_map_tiled(
 
 
 def _pointed(x: Any) -> Any:
-    """The pointer whose address a number is, or what was given."""
+    """The pointer whose address a number is; any other value as it is."""
     if isinstance(x, PointerNumber):
         return x.pointer
     made = x.ssa.owner if isinstance(x, Int) else None

@@ -22,8 +22,8 @@ cp_async_bulk_wait_group = arch.cp_async_bulk_wait_group
 
 
 def cp_async_shared_global(dst: Any, src: Any, size: int, modifier: str = "ca", src_size: Any = None) -> None:
-    """Starts a copy of 4, 8 or 16 bytes from global to shared memory, by `cg` only through L2. With `src_size`, so many
-    bytes are read, and the others become zero.
+    """Starts a copy of 4, 8 or 16 bytes from global to shared memory, by `cg` only through L2. With `src_size`, only
+    that number of bytes is read, and the others become zero.
     """
     read = None if src_size is None else convert(src_size, Int32).ssa
     emit(ptx.CpAsyncOp(modifier, size, address(dst).ssa, address(src).ssa, read))

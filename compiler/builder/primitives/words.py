@@ -35,7 +35,7 @@ class MemOrder(Enum):
 
 
 class VoteSync(Enum):
-    """What lanes decide by a vote."""
+    """The kinds of votes of lanes."""
 
     ANY = "any"
     ALL = "all"

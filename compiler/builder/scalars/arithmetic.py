@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arithmetic and comparisons: the operations of `arith` and `math` for those of Python, and the types of their results.
 
-Integers come with what is known of them, their divisors and their range, and so do the results.
+Integers carry known facts, their divisors and their range, and so do the results.
 """
 
 from collections.abc import Callable, Mapping

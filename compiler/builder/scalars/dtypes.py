@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The types of elements and values, as objects of Python: `Float16`, `Int32`, ..., and their promotion."""
+"""The types of elements and values, as Python objects: `Float16`, `Int32`, ..., and their promotion."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class DType:
     `ir` is the type in the IR, `bits` its width, `kind` what can be computed with it: floats, integers, predicates, or
     nothing (elements of less than a byte, which are only moved and multiplied). Integers of the IR have no sign, so
     that it is the operations that are `unsigned`. `TFloat32` is `Float32` in memory and in the IR; a conversion to it
-    rounds to what tensor cores take.
+    rounds to the precision of tensor cores.
     """
 
     name: str
@@ -98,7 +98,7 @@ class DType:
 
     @property
     def zero(self) -> float:
-        """Zero, as a number of Python."""
+        """Zero, as a Python number."""
         return 0.0 if self.is_float else 0
 
     @property

@@ -14,12 +14,12 @@ Number: TypeAlias = "int | float | bool"
 
 
 def is_number(x: object) -> TypeGuard[Number]:
-    """Whether `x` is a number of Python, or a scalar of NumPy, which counts as the number that it is."""
+    """Whether `x` is a Python number, or a NumPy scalar, which counts as the number that it is."""
     return isinstance(number_of(x), int | float)
 
 
 def number_of(x: Any) -> Any:
-    """A scalar of NumPy as a number of Python; anything else as it is."""
+    """A NumPy scalar as a Python number; anything else as it is."""
     if isinstance(x, int | float | Compared) or not hasattr(x, "__array_interface__"):
         return x
     return x.item() if x.shape == () else x

@@ -10,7 +10,7 @@ STANDS_FOR_PYTHON = True
 
 
 def not_combined(*operands: object) -> Any:
-    """`NotImplemented`, so that Python asks the other operand. Raises TilefoldError (E5002) for an array of NumPy, to
+    """`NotImplemented`, so that Python asks the other operand. Raises TilefoldError (E5002) for a NumPy array, to
     which a value of the kernel is a sequence.
     """
     if any(hasattr(type(operand), "__array_interface__") for operand in operands):
@@ -23,7 +23,7 @@ class Compared:
     """Comparison of two values of the kernel; the result is a predicate, or a fragment of predicates."""
 
     __slots__ = ()
-    __array_ufunc__ = None  # a scalar of NumPy on the left leaves the operation to what is here
+    __array_ufunc__ = None  # a NumPy scalar on the left leaves the operation to this class
 
     def _binary(self, name: str, a: Any, b: Any) -> Any:
         raise NotImplementedError
@@ -35,7 +35,8 @@ class Compared:
         raise NotImplementedError
 
     def _stored(self, name: str, other: Any) -> Any:
-        """What `self op= other` stores: as in C++, an integer that is computed with in a wider type keeps its own."""
+        """The value that `self op= other` stores: as in C++, an integer that is computed with in a wider type keeps its
+        own."""
         result = self._binary(name, self, other)
         own, made = getattr(self, "dtype", None), getattr(result, "dtype", None)
         if own is None or made is None or getattr(other, "dtype", own).bits >= 32:

@@ -17,7 +17,7 @@ Filled = Callable[[Any, int], Any]
 
 
 def power(base: Any, exponent: Any, function: Function, filled: Filled) -> Any:
-    """`base ** exponent`, not both numbers of Python.
+    """`base ** exponent`, not both Python numbers.
 
     A static integer multiplies, ±0.5 is a root. Any other power is `exp2(exponent * log2(base))`, in Float32 at least:
     NaN of a negative base. Raises TilefoldError (E5002) for powers of integers that are not integers, or not static.

@@ -33,7 +33,7 @@ from .power import power
 from .remainders import divided
 
 Scalar: TypeAlias = "Value | int | float | bool"
-"""An operand of arithmetic: a value of the kernel, or a number of Python."""
+"""An operand of arithmetic: a value of the kernel, or a Python number."""
 
 
 class Value(Compared):

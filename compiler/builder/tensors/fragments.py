@@ -37,7 +37,7 @@ class Vec(Ordered, Bits):
 
     Arithmetic, comparisons and the functions of `cute` work element by element; shapes are broadcast as NumPy does:
     modes are aligned at the last one, and those of size 1 are repeated. A number takes the type of the elements. It
-    never changes: it is what a tensor held when `load` was called.
+    never changes: it has the tensor's elements at the time of `load`.
     """
 
     __slots__ = ("__weakref__", "expression")
@@ -114,8 +114,8 @@ class Vec(Ordered, Bits):
     ) -> Any:
         """The elements combined: a value, or a fragment of the modes that the profile keeps.
 
-        `reduction_profile` has None for what is kept and a number for what is reduced, in a profile of the shape: 0
-        reduces every mode, `(None, 1)` the second one of two, `((None, 1), None)` a part of the first one.
+        `reduction_profile` has None for a mode that is kept and a number for one that is reduced, in a profile of the
+        shape: 0 reduces every mode, `(None, 1)` the second one of two, `((None, 1), None)` a part of the first one.
 
         `op` is one of `ReductionOp`, its name in small letters, or a function of two
         values. It begins with `init_val`, by default the neutral element, which a function does not have, and takes

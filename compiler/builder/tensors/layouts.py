@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Layouts in kernels: those of `layout/`, whose integers may be values, by the names of CuTe.
 
-Functions that take a layout or a tensor are in `views.py`. Everything raises `LayoutError` where the algebra does.
+Functions that take a layout or a tensor are in `views.py`. Everything raises `LayoutError` if the algebra does.
 """
 
 from collections.abc import Callable

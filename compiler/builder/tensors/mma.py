@@ -259,7 +259,7 @@ def static_or_unknown(index: Any) -> Any:
 
 
 def partitioned(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any) -> Any:
-    """A thread's part of a tensor under a tiled copy or a tiled MMA. Raises `LayoutError` where it does not divide."""
+    """A thread's part of a tensor under a tiled copy or a tiled MMA. Raises `LayoutError` if it does not divide."""
     return as_tensor(tensor).view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], {})
 
 
@@ -281,8 +281,8 @@ def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = None, permutation_mnk
     """A tiled MMA: `make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", (2, 2, 1), (32, 32, 16))`.
 
     `atom_layout_mnk` maps the place of an atom in (M,N,K) to who executes it: a layout, or a shape, which stands for
-    its compact layout. `permutation_mnk` says for each of M, N and K which tile all threads multiply at once: a size,
-    a layout, or None for what the atoms cover. Raises `LayoutError` where they do not fit together.
+    its compact layout. `permutation_mnk` says for each of M, N and K which tile all threads multiply at once: a size, a
+    layout, or None for the extent that the atoms cover. Raises `LayoutError` if they do not fit together.
     """
     properties: dict[str, Any] = {"atom": make_mma_atom(op_or_atom)}
     if atom_layout_mnk is not None:

@@ -26,7 +26,7 @@ class CopyOp:
 
 @dataclass(frozen=True, slots=True)
 class CopyUniversalOp(CopyOp):
-    """Loads and stores between any two memory spaces: of as many bits as are asked for, else as wide as layouts and
+    """Loads and stores between any two memory spaces: of the requested width in bits, else as wide as layouts and
     alignment allow.
     """
 

@@ -90,7 +90,7 @@ class RawPointer:
         name = getattr(space, "name", str(space))
         if name not in (self.memspace, "generic") and (self.memspace, name) != ("smem", "dsmem"):
             message = f"an address in {self.memspace} is none in {name}"
-            raise TilefoldError(Code.BUILD_VALUE, message, "use the pointer as it is")
+            raise TilefoldError(Code.BUILD_VALUE, message, "use the pointer itself")
         return self
 
     def toint(self, dtype: DType = Int64) -> Any:

@@ -110,7 +110,7 @@ class AnyTensor:
     @property
     def leading_dim(self) -> "int | tuple[int, ...] | None":
         """The contiguous mode, whose stride is 1: that of more than one element, if there are several; the path to it
-        where modes are nested, None where there is none.
+        where modes are nested, None if there is none.
         """
         layout = plain_layout(self.ir_type.layout.data)
         paths: list[tuple[int, ...]] = []

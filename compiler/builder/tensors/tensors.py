@@ -25,7 +25,7 @@ from .tensor_base import AnyTensor, Elements, inside, replaced_leaves, sliced
 
 
 def aligned_after(type: TensorType, distance: Int) -> int:
-    """The alignment in bytes that is known so many elements after the beginning of a tensor. Raises TilefoldError
+    """The known alignment in bytes of the element at a distance from a tensor's beginning. Raises TilefoldError
     (E5002) for a place within a byte.
     """
     bits = gcd(distance.known.div * type.element_bits, 8 * type.align.data)
@@ -62,7 +62,7 @@ class Pointer:
         return self.tensor.ir_type.align.data
 
     def align(self, min_align: int) -> "Pointer":
-        """The pointer, of which the program promises that its address is a multiple of so many bytes. Raises
+        """The pointer, of which the program promises that its address is a multiple of `min_align` bytes. Raises
         TilefoldError (E5002) for registers, and for anything but a power of two.
         """
         if not is_alignment(min_align):
@@ -144,7 +144,7 @@ class Tensor(Elements):
 
     `t[i, j]` is an element, `t[i, j] = v` writes it; one number counts colexicographically. With `None` for a mode,
     `t[None, k]` is the tensor of the modes that are kept, and `t[None, k] = u` writes `u` there: a value, or a fragment
-    in the shape of what is kept.
+    in the shape of the kept modes.
     """
 
     __slots__ = ()

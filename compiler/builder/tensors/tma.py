@@ -67,7 +67,7 @@ def make_tiled_tma_atom(
     The tensor is an argument of the kernel, or a view of one that does not depend on the block or the thread: each
     launch makes the map. `cta_tiler` cuts a tile, `smem_layout` is the tile's layout in shared memory; `num_multicast`
     blocks of a cluster load a part of it each. The map has elements of the `internal_type`, of as many bits as the
-    tensor's: a load as TFloat32 rounds those of Float32. Raises TilefoldError where no map describes the tensor
+    tensor's: a load as TFloat32 rounds those of Float32. Raises TilefoldError if no map describes the tensor
     (E0322), or no instruction moves the tile (E0323).
     """
     if not isinstance(op, nvgpu.TensorCopyOp):  # pyright: ignore[reportUnnecessaryIsInstance]

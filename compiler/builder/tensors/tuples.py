@@ -40,7 +40,7 @@ def front(a: Any) -> Any:
 
 def find_if(t: Any, pred_fn: Callable[[Any, int], Any]) -> Any:
     """Where the first leaf is for which `pred_fn(leaf, position in its tuple)` holds: a number, within a nested tuple a
-    tuple of numbers; None where there is none.
+    tuple of numbers; None if there is none.
     """
     for position, part in enumerate(as_tuple(tuples(t))):
         if isinstance(part, tuple):
@@ -68,7 +68,7 @@ def is_major(mode: int, stride: Any) -> bool:
 
 
 def leading_dim(shape: Any, stride: Any) -> Any:
-    """Where the first mode is that has a stride of 1 and no extent of 1, as `find_if`; None where there is none."""
+    """Where the first mode is that has a stride of 1 and no extent of 1, as `find_if`; None if there is none."""
     extents = iter(flatten_to_tuple(shape))
     return find_if(stride, lambda step, _: not _is_one(next(extents)) and _is_one(step))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Views of tensors, by the functions of CuTe. Those that are defined for layouts too take either.
 
-A view touches no element. Where tiles do not cover a tensor exactly, the last ones reach beyond it, and what lies there
-must not be accessed. Everything raises `LayoutError` where the algebra does.
+A view touches no element. Where tiles do not cover a tensor exactly, the last ones reach beyond it, and a kernel must
+not access elements there. Everything raises `LayoutError` if the algebra does.
 """
 
 from typing import Any, TypeVar

@@ -30,7 +30,7 @@ class OperandSource(Enum):
 
 
 class Field(Enum):
-    """What `tiled_mma.set` sets: whether a multiplication adds C, or its product takes the place of C."""
+    """The fields of `tiled_mma.set`: whether a multiplication adds C, or its product takes the place of C."""
 
     ACCUMULATE = "accumulate"
 
@@ -142,8 +142,8 @@ def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: Any) -> Layout
 
 
 def fence() -> None:
-    """What the threads did to accumulators, and registers of A, is before the multiplications that follow (PTX ISA,
-    wgmma.fence): before the first of these, and wherever the threads have changed such registers in between.
+    """Orders the threads' accesses to accumulators, and to registers of A, before the multiplications that follow (PTX
+    ISA, wgmma.fence): before the first of these, and wherever the threads have changed such registers in between.
     """
     emit(WgmmaFenceOp())
 

@@ -15,7 +15,7 @@ _SAFE = (
     ast.keyword, ast.Starred, ast.UnaryOp, ast.BinOp, ast.Compare, ast.operator, ast.unaryop, ast.cmpop,
     ast.expr_context,
 )  # fmt: skip
-"""What may be evaluated again: it assigns no variable and runs no statement."""
+"""Expressions that may be evaluated again: they assign no variable and run no statement."""
 _ITERATING = (ast.For, ast.comprehension, ast.Starred)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -57,7 +57,7 @@ class Fault:
 
     def arguments(self, call: ast.Call) -> tuple[list[Any], dict[str, Any]]:
         """The arguments of a call by position and by name; expressions stand for those that are not unpacked. Raises
-        TypeError where an argument that is unpacked is not known.
+        TypeError if an argument that is unpacked is not known.
         """
         given: list[Any] = []
         named: dict[str, Any] = {}
@@ -113,7 +113,7 @@ class Fault:
 
 
 def fault_at(traceback: TracebackType) -> Fault | None:
-    """The expression at which an error was raised; None where the source is not at hand, or not what was compiled."""
+    """The expression at which an error was raised; None if the source is missing, or differs from the compiled one."""
     frame = traceback.tb_frame
     line, last, start, end = next(islice(frame.f_code.co_positions(), traceback.tb_lasti // 2, None), (None,) * 4)
     try:

@@ -37,7 +37,7 @@ def _is_users(file: str, name: str, module: str) -> bool:
 
 
 def user_frame() -> FrameType | None:
-    """The innermost frame of the user's code; None where all frames are tilefold's."""
+    """The innermost frame of the user's code; None if all frames are tilefold's."""
     frame: FrameType | None = _getframe(1)
     while frame is not None and not is_users(frame):
         frame = frame.f_back
@@ -45,7 +45,7 @@ def user_frame() -> FrameType | None:
 
 
 def user_place() -> Place | None:
-    """The place of the user's code that is being executed; None where all frames are tilefold's."""
+    """The place of the user's code that is being executed; None if all frames are tilefold's."""
     frame = user_frame()
     return None if frame is None else place_of_code(frame.f_code, frame.f_lasti, frame.f_globals)
 

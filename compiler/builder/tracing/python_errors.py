@@ -29,7 +29,7 @@ _OPERANDS = {
 }  # fmt: skip
 """Hints by the type of an operand, the first match in this order."""
 _ITERATING = (sum, list, tuple, set, sorted, enumerate, iter, map, zip)
-"""Functions of Python that take elements, which an integer has none of."""
+"""Python functions that take elements, which integers lack."""
 _LISTED = 24
 """The most names that a message lists."""
 
@@ -62,7 +62,7 @@ def explained(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> Tilef
 
 
 def of_host(error: Exception) -> TilefoldError | None:
-    """A mistake in a function of the host, which Python found at a line of the user's, as an error of ours; None for
+    """A mistake in a host function, which Python found at a line of the user's, as an error of ours; None for
     an exception that the program raises itself, or that comes from another library.
     """
     traceback = error.__traceback__
@@ -152,7 +152,7 @@ def _refused(error: Exception, fault: Fault) -> TilefoldError | None:
 
 
 def _fits(fault: Fault, call: ast.Call, function: Any) -> bool:
-    """Whether a function takes as many arguments, and of such names, as a call gives it; true where nobody knows."""
+    """Whether a function takes the number and the names of a call's arguments; true if its signature is unknown."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # what is made in C
@@ -178,7 +178,7 @@ def wrong_arguments(error: Exception, given: Iterable[str], function: Any) -> Ti
 
 
 def _is_ufunc(value: object) -> bool:
-    """Whether a value is a function of NumPy for elements; NumPy need not be loaded."""
+    """Whether a value is a NumPy function for elements; NumPy need not be loaded."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, numpy.ufunc)
 

@@ -39,7 +39,7 @@ def spelled(message: str) -> str:
 class PythonSource(Source):
     """Shows lines of Python files for the locations of a module.
 
-    Its text is the module's as it was built, with locations: what reads a program from text reads that.
+    Its text is the module's as it was built, with locations, for readers of program text.
     """
 
     def __init__(self, file: str, module: ModuleOp) -> None:  # the text is made when it is needed

@@ -36,7 +36,7 @@ class Builder:
     place of rewritten code, for lines that no frame of the user's executes; None looks at the frames.
     `unbound` has the reason and a hint for each variable that control flow left without a value; `texts` has the
     functions that the simulator executes in place of PTX texts. `threads` is the number of threads of a block, None
-    where it is unknown. `contract` says whether sums of products are rounded once. `host` is the function of the host
+    where it is unknown. `contract` says whether sums of products are rounded once. `host` is the host function
     that launches the kernel, or that is executed itself.
     """
 
@@ -210,7 +210,7 @@ _CURRENT: ContextVar[Builder | None] = ContextVar("tilefold_builder", default=No
 
 
 class HostSide(Protocol):
-    """A function of the host that is being executed."""
+    """A host function that is being executed."""
 
     @property
     def block(self) -> Block:
@@ -218,15 +218,15 @@ class HostSide(Protocol):
         ...
 
     def number(self, value: SSAValue) -> int | float | bool:
-        """The number that a value of the host has in this call."""
+        """The number that a host value has in this call."""
         ...
 
     def present(self, value: SSAValue) -> int | float | bool | None:
-        """The number that a value of the host has at present, on which nothing will depend; None where it has none."""
+        """The number that a host value has at present, on which nothing will depend; None if it has none."""
         ...
 
     def effect(self, op: Operation) -> None:
-        """Has the host execute an operation that does more than to compute. Raises TilefoldError where it cannot."""
+        """Has the host execute an operation that does more than to compute. Raises TilefoldError if it cannot."""
         ...
 
 
@@ -271,7 +271,7 @@ def current() -> Builder:
 
 @contextmanager
 def suspended() -> Generator[None, None, None]:
-    """Within it, nothing is being built: for kernels that a function of the host launches at once."""
+    """Within it, nothing is being built: for kernels that a host function launches at once."""
     token = _CURRENT.set(None)
     try:
         yield
@@ -311,7 +311,7 @@ def building(
 
 
 def _is_of_line(fault: Exception) -> bool:
-    """Whether an error in a function of the host is about the line: the function's own, or the sizes and arguments of a
+    """Whether an error in a host function is about the line: the function's own, or the sizes and arguments of a
     launch.
     """
     of_call = (Code.RUN_LAUNCH, Code.RUN_ARGUMENT, Code.BUILD_NAME)
@@ -336,7 +336,7 @@ class Fragment(Protocol):
 
 
 def emit(op: Operation, is_settled: bool = False) -> Operation:
-    """Verifies an operation and adds it to the kernel that is being built. Raises TilefoldError where it breaks a rule.
+    """Verifies an operation and adds it to the kernel that is being built. Raises TilefoldError if it breaks a rule.
 
     Before one that may write memory, or waits for others that do, fragments that read memory are computed, unless
     `is_settled` says that it changes nothing that they read.
@@ -354,7 +354,7 @@ def emit(op: Operation, is_settled: bool = False) -> Operation:
 
 
 def _verify(op: Operation) -> None:
-    """Raises TilefoldError where an operation, which is in no kernel yet, breaks a rule, and erases it then."""
+    """Raises TilefoldError if an operation, which is in no kernel yet, breaks a rule, and erases it then."""
     try:
         op.verify(verify_nested_ops=False)
     except VerifyException as error:

@@ -18,7 +18,7 @@ def scf_to_cf(module: ModuleOp) -> None:
 
 
 def lower_while(op: scf.WhileOp) -> None:
-    """Replaces a loop by the blocks that decide, the body, and what comes after, whose arguments are the results.
+    """Replaces a loop by the blocks that decide, the body, and the code after it, whose arguments are the results.
 
     Its regions may hold other loops, and more than one block where such loops have been replaced.
     """

@@ -25,7 +25,7 @@ WORDS = {width: np.dtype("c16" if width == 16 else f"u{width}") for width in WID
 
 
 def unnamed(byte: int) -> str | None:
-    """The name of a byte of an allocation whose elements have none."""
+    """The name of a byte of an allocation whose elements have no names."""
     return None
 
 

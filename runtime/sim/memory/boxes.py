@@ -77,8 +77,8 @@ def swizzle_text(bits: int) -> str:
 
 
 def elsewhere(addresses: NDArray[np.int64], bits: int, written: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Which shared addresses hold other bytes than those that a swizzle of so many bits puts there: a tensor copy has
-    `written` them by another one, 1 more than its bits; 0 is of none.
+    """Which shared addresses hold other bytes than a swizzle of `bits` bits puts there: a tensor copy has
+    `written` them by another one, 1 more than its bits; 0 for none.
     """
     rows, mask = addresses >> 7, (1 << written.astype(np.int64)) // 2 - 1
     return (written != 0) & ((rows & mask) != (rows & ((1 << bits) - 1)))

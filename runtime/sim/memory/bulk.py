@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Accesses of bulk copies: bytes that the async proxy reads or writes, contiguous ones as rows of 16 bytes.
 
-While a lane's access is checked, the warp is spread: the lane is active as if it were as many lanes as the access has
-rows.
+While a lane's access is checked, the warp is spread: the lane stands for one lane per row of the access.
 """
 
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ _PASS = BANKS * BANK_BYTES
 
 
 def rows_of(space: Space, warp: Warp, access: Access, lane: int, address: int, size: int, reads: bool) -> NDArray[Any]:
-    """The rows of `size` bytes at `address`, an access of a lane; it is counted. SimulationError where address or size
+    """The rows of `size` bytes at `address`, an access of a lane; it is counted. SimulationError if address or size
     is not a multiple of 16 (E3203), and for bytes beyond the memory (E3202).
     """
     if address % BULK_UNIT:
@@ -55,7 +54,7 @@ def rows_at(
 
 
 def count(space: Space, access: Access, offsets: NDArray[np.int64], width: int) -> None:
-    """Counts the access of a lane to so many bytes at each of some offsets."""
+    """Counts the access of a lane to `width` bytes at each of some offsets."""
     granule, size = _PASS if space.name == "shared" else SECTOR_BYTES, len(offsets) * width
     access.requests += 1
     access.threads += -(-size // BULK_UNIT)
@@ -71,8 +70,8 @@ def read(space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any]
 
 
 def check_read(space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any]) -> int | None:
-    """Checks that the async proxy may read rows for the lane; what stands for their undefined bytes, if there are any.
-    The faults of `read`.
+    """Checks that the async proxy may read rows for the lane; returns the values of their undefined bytes, if there are
+    any. The faults of `read`.
     """
     before = warp.mask_state()
     warp.spread(lane, len(rows))

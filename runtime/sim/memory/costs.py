@@ -15,9 +15,7 @@ from ....layout.tiling import warp_accesses
 
 
 def wavefronts(addresses: NDArray[Any], lanes: NDArray[Any], width: int) -> tuple[int, int]:
-    """Wavefronts of an access of `width` bytes by `lanes` at byte `addresses`, and the least possible for
-    that many.
-    """
+    """Wavefronts of an access of `width` bytes by `lanes` at byte `addresses`, and the least possible."""
     period = BANKS * BANK_BYTES  # moving all addresses by it changes no bank
     start = int(addresses[0]) // period * period
     return _wavefronts((addresses - start).tobytes(), lanes.astype(np.int64).tobytes(), width)
@@ -33,8 +31,8 @@ def _wavefronts(addresses: bytes, lanes: bytes, width: int) -> tuple[int, int]:
 
 
 def sectors(addresses: NDArray[Any], width: int, lanes: NDArray[Any] | None = None) -> tuple[int, int]:
-    """Sectors that an access of `width` bytes by `lanes` at byte `addresses` touches, and the least that as many bytes
-    can occupy; the sum over the warps of the `lanes`, where those are of several.
+    """Sectors that an access of `width` bytes by `lanes` at byte `addresses` touches, and the least that the bytes can
+    occupy; the sum over the warps of the `lanes`, where those are of several.
     """
     start = int(addresses[0]) // SECTOR_BYTES * SECTOR_BYTES
     return _sectors((addresses - start).tobytes(), b"" if lanes is None else lanes.tobytes(), width)

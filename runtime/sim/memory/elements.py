@@ -36,7 +36,7 @@ class Elements:
 
     @cached_property
     def group(self) -> int:
-        """How many elements lie together, from each multiple of that many on."""
+        """The number of elements that lie together, from each of its multiples on."""
         count = WIDEST * 8 // self.port.element_bits
         while count > 1 and not self._in_runs(count):
             count //= 2

@@ -14,12 +14,12 @@ from ....layout.algebra.inttuple import show
 from ..faults import site_of
 
 MAX_NAMED = 4096
-"""The most elements among which the one of a byte is looked for."""
+"""The most elements that are searched for that of a byte."""
 
 Key: TypeAlias = tuple[str, str | None, int]
 """A fragment by its place in the source, its name and its bytes."""
 Fragments: TypeAlias = Callable[[], Mapping[Key, TensorType]]
-"""The types of the fragments that can be told apart, worked out where a message needs them."""
+"""The types of the fragments that can be distinguished, computed when a message needs them."""
 
 
 def key_of(op: Operation, result: OpResult, bytes: int) -> Key:
@@ -44,7 +44,7 @@ def fragment_name(hint: str | None) -> str:
 
 
 def element_at(type: TensorType, byte: int) -> str | None:
-    """The element of a fragment that a byte is in, by its coordinate; None where it has none that is known."""
+    """The element of a fragment that a byte is in, by its coordinate; None if it has no known coordinate."""
     if isinstance(type.layout.data, ComposedLayout) or size(type.plain_layout) > MAX_NAMED:
         return None
     layout, index = type.plain_layout, byte * 8 // type.element_bits

@@ -65,7 +65,7 @@ def _goes_on(op: LayoutViewOp, layout: Layout) -> bool:
 
 
 def viewed(op: LayoutViewOp, relayout: Relayout, guard: Guard, coords: Sequence[Value]) -> Guard | None:
-    """The guard of a view with the `relayout` of `op`; None where its coordinates cannot be followed."""
+    """The guard of a view with the `relayout` of `op`; None if its coordinates cannot be followed."""
     try:
         whole = relayout(guard.layout)
         coord = op.coordinate(whole, coords)

@@ -49,7 +49,7 @@ class Journal:
     keeps_values: bool = False
     sightings: list[Sighting] = field(default_factory=list[Sighting])
     remarks: dict[Site, str] = field(default_factory=dict[Site, str])
-    """What is no fault and yet worth to be said of an operation."""
+    """The remarks about an operation."""
     wider: set[Site] = field(default_factory=set[Site])
     """Operations with forgiven races with threads of other warps."""
     _space: str = ""
@@ -62,7 +62,7 @@ class Journal:
 
     @property
     def is_watching(self) -> bool:
-        """Whether the order of what it sees counts."""
+        """Whether the order of the accesses counts."""
         return self.watched is not None or self.keeps_values
 
     @property

@@ -22,8 +22,8 @@ TOUCHED = 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Words:
-    """Registers in all lanes of a warp, as bytes (lanes, bytes) that can be changed: contents, states, and marks of
-    what was done to them since the last fence of warpgroups.
+    """Registers in all lanes of a warp, as bytes (lanes, bytes) that can be changed: contents, states, and marks of the
+    accesses since the last fence of warpgroups.
     """
 
     data: Bytes
@@ -52,7 +52,7 @@ class LocalSpace:
     """
 
     def build(self, threads: int) -> None:
-        """Creates the frames of so many threads."""
+        """Creates the frames of a number of threads."""
         size = -(-self.frame.size // 16) * 16
         self._data = np.zeros((threads, size), np.uint8)
         self._state = np.full((threads, size), ABSENT, np.uint8)
@@ -170,7 +170,7 @@ class LocalSpace:
         return Words(self._data[threads, span], self._state[threads, span], self._touched[threads, span])
 
     def fence(self, warp: Warp) -> None:
-        """A fence of a warpgroup's threads: what they accessed so far is before what follows."""
+        """A fence of a warpgroup's threads: orders their earlier accesses before later ones."""
         assert self._touched is not None
         self._touched[self._threads(warp)] = 0
 

@@ -29,7 +29,7 @@ class Matrix:
     swizzle: int
     """The bits that are exchanged."""
     problem: str = ""
-    """What is wrong with the descriptor."""
+    """The fault of the descriptor, in words."""
 
 
 def matrix_of(instruction: WgMma, operand: str, descriptor: int) -> Matrix:

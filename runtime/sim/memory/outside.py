@@ -2,8 +2,8 @@
 """Views at coordinates that their tensor does not have: addresses at which no memory is.
 
 A kernel may take such a view, for an access that a predicate leaves out, and other views of it. So the view itself is
-no fault. Its address is one of a range that belongs to the coordinate and lies beyond all memory; whoever accesses it
-is told of the coordinate.
+no fault. Its address is one of a range that belongs to the coordinate and lies beyond all memory; the fault of an
+access names the coordinate.
 """
 
 from collections.abc import Sequence

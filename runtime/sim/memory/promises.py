@@ -20,7 +20,7 @@ _HINT = "load them without nc, which no barrier and no fence orders, or write th
 
 @dataclass(slots=True)
 class Promises:
-    """What a launch has loaded so: the bytes, by the widths of the loads."""
+    """The bytes that a launch has loaded so, by the widths of the loads."""
 
     rows: dict[int, NDArray[np.bool_]] = field(default_factory=dict[int, NDArray[np.bool_]])
 

@@ -27,7 +27,7 @@ class Reached:
         return cls(starts, starts + sizes, np.array(copies, np.int64))
 
     def copy_of(self, memory: NDArray[Any]) -> int | None:
-        """The address of the copy of an array; None where it is not within a piece."""
+        """The address of the copy of an array; None if it is not within a piece."""
         address, end = memory.ctypes.data, memory.ctypes.data + memory.nbytes
         inside = (self.starts <= address) & (end <= self.ends)
         return int((self.copies + (address - self.starts))[inside][0]) if inside.any() else None

@@ -90,8 +90,8 @@ def leave(space: "Space", warp: Warp, access: "Access", index: int, offsets: NDA
 def is_repeated(
     space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], conflict: Conflict, content: NDArray[Any] | None
 ) -> bool:
-    """Whether a store is of one value by all its threads, and conflicts with stores of the same one, so that none of
-    them changes anything. The observer is told. The store counts as made then.
+    """Whether all threads of a store write one value, and it conflicts with stores of the same one, so that no store
+    changes anything. It notifies the observer. The store counts as made then.
     """
     if content is None or not conflict.with_write or space.shadow is None or (content != content[0]).any():
         return False

@@ -62,7 +62,7 @@ class Sampler(Journal):
 
     @property
     def is_watching(self) -> bool:
-        """Accesses are told warp by warp."""
+        """Accesses are recorded warp by warp."""
         return True
 
     def begin(self, arena: Arena, places: list[tuple[NDArray[Any], int]], shared: Arena) -> None:

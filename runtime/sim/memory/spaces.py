@@ -30,7 +30,7 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(slots=True)
 class Access:
-    """A memory operation of the program with what its executions have cost so far."""
+    """A memory operation of the program with the costs of its executions so far."""
 
     site: Site
     space: str
@@ -63,7 +63,7 @@ class Atomic:
     acquires: bool
     releases: bool
     is_seen: bool = True
-    """Whether the kernel uses the value from before, so that what it does next may depend on earlier writes."""
+    """Whether the kernel uses the old value, so that its next operations may depend on earlier writes."""
 
 
 @dataclass(slots=True)
@@ -85,12 +85,12 @@ class Space:
     swizzles: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
     """Of each 16 bytes of shared memory the swizzle of the last tensor copy there, 1 more than its bits; 0 of none."""
     journal: "Journal | None" = None
-    """The observer of what is written, if there is one."""
+    """The observer of writes, if there is one."""
     promises: Promises = field(default_factory=Promises)
 
     def build(self, windows: int = 1, readers: int = 1) -> None:
-        """Creates the bytes of the allocations in `arena`, in each of some windows. The race check keeps the reads
-        of so many `readers` apart: of the warps of a block in shared memory, else of the blocks of a cluster.
+        """Creates the bytes of the allocations in `arena`, in each of some windows. The race check keeps the reads of
+        `readers` readers apart: of the warps of a block in shared memory, else of the blocks of a cluster.
         """
         self.arena.build(windows)
         if self.name == "shared":
@@ -388,7 +388,7 @@ class Space:
         access.minimum += minimum
 
     def show_row(self, row: int, width: int, byte: int = 0) -> str:
-        """The address of a byte in a row of so many bytes, in words."""
+        """The address of a byte in a row of `width` bytes, in words."""
         rank, offset = divmod(row * width + byte, self.arena.span)
         where = f" in the block of rank {rank}" if self.arena.data[1].size > self.arena.span else ""
         return f"{self.show(self.base + offset)}{where}"

@@ -33,7 +33,7 @@ assert RECORD.itemsize <= MAP_BYTES
 _MODEL: Mapping[str, str] = MappingProxyType({
     "interleave_layout": "interleaves its elements", "element_stride": "skips elements of the tensor",
 })  # fmt: skip
-"""The fields that the simulator models with their first value alone, and what a map with another does."""
+"""The fields that the simulator models with their first value alone, and the effect of other values."""
 
 
 def encoded(placed: PlacedMap) -> NDArray[np.uint8]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Unwritten bytes that a thread reads: a fault where the kernel does anything that depends on them.
 
-A matrix instruction reads whole tiles, of which a kernel may have written and may use only some rows. What depends on a
-byte is found by running the launch once for each of some contents of all such bytes. The runs agree in all that is seen
+A matrix instruction reads whole tiles, of which a kernel may have written and may use only some rows. The launch runs
+again to find the uses of a byte, once for each of some contents of all such bytes. The runs agree in all that is seen
 from outside and in every decision: stores to global memory, addresses, conditions, printed text, other faults. Where
 two runs differ, something undefined was used. A launch that reads no such byte runs once.
 """

@@ -4,7 +4,7 @@
 Bulk copies complete otherwise than the copies of cp.async: see bulk.py.
 
 The bytes that an operation writes are in flight until it is complete: any access to them is an error. The event that
-completes it decides who may see them. A wait for its group is of the issuing thread alone, so that the writes count as
+completes it decides who may see them. Only the issuing thread waits for its group, so that the writes count as
 that thread's own, made at the wait. An mbarrier tells whoever waits there, and not the thread: the writes are those of
 an agent of their own, in the order in which the operations of a thread complete (PTX ISA, cp.async, its groups and
 waits, and cp.async.mbarrier.arrive).
@@ -62,7 +62,7 @@ class InFlight(Protocol):
 
     @property
     def cure(self) -> str:
-        """What a thread does before it uses the registers that the work writes, as a hint."""
+        """The hint for a thread that uses the registers that the work writes."""
         ...
 
     def describe(self, lane: int) -> str: ...
@@ -138,7 +138,7 @@ class Operation:
 
     @property
     def cure(self) -> str:
-        """What a thread does before it uses the registers that the operation writes, as a hint."""
+        """The hint for a thread that uses the registers that the operation writes."""
         return "wait for the operation first"
 
     def describe(self, lane: int) -> str:
@@ -153,7 +153,7 @@ class Operation:
 
     def reads(self, memory: object, rows: NDArray[Any], width: int) -> tuple[int, int] | None:
         """The first of some rows of the memory of which the operation is reading bytes, and the lane for which it does;
-        None if it reads none of them.
+        None if it reads other bytes.
         """
         source = self.source
         if source is None or source.memory is not memory:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The order of bulk copies: what completes them, and as whose accesses theirs count (PTX ISA, cp.async.bulk).
+"""The order of bulk copies: the events that complete them, and the agents of their accesses (PTX ISA, cp.async.bulk).
 
 A copy to shared memory takes its bytes off the count of an mbarrier when it is complete. Its accesses are those of an
 agent of that mbarrier, whose completions its phases order: who waits for the phase knows them. A copy to global memory
@@ -44,7 +44,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """What reductions of a `kind` do: the bytes that they write to rows, of these and of the bytes that they copy."""
+    """Reductions of a `kind`: the bytes that they write to rows, of these and of the bytes that they copy."""
 
     kind: str
     combine: Callable[[NDArray[Any], NDArray[np.uint8]], NDArray[np.uint8]]

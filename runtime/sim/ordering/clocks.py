@@ -84,7 +84,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Own:
-    """What a lane knows beyond its warp, and a time before which it knows all accesses of its cluster."""
+    """The knowledge of a lane beyond its warp's, and a time before which it knows all accesses of its cluster."""
 
     clock: Clock
     horizon: int
@@ -156,7 +156,8 @@ def snapshot(warp: "Warp", lanes: NDArray[np.int64]) -> Clock:
 
 
 def for_overwriting(clock: Clock) -> Clock:
-    """What a clock tells threads beyond the scope of its release: that reads, and writes of bulk copies, are over."""
+    """The part of a clock that threads beyond the scope of its release learn: that reads, and writes of bulk copies,
+    are over."""
     over = replace(clock, proxies=MappingProxyType({})).joined(clock.proxies.get(OVER))
     return Clock(clock.cluster, np.zeros(0, np.int64), proxies={OVER: over})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What holds among the blocks of a cluster: their barrier, and when they may reach into the shared memory of a peer
+"""The rules among the blocks of a cluster: their barrier, and when they may reach into the shared memory of a peer
 (PTX ISA, barrier.cluster; CUDA C++ Programming Guide, Distributed Shared Memory).
 
 A block's shared memory exists from its begin to its end. So a thread that reaches into it must know some access of the

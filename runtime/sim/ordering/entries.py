@@ -35,7 +35,7 @@ BEYOND_WARP = SEVERAL_WARPS | SEVERAL_BLOCKS
 SEVERAL = SEVERAL_LANES | BEYOND_WARP
 
 MAX_THREADS = ASYNC - 1
-"""The most threads of a launch that can be told apart."""
+"""The most threads of a launch that can be distinguished."""
 
 Entries = NDArray[np.int64]
 

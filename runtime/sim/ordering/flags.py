@@ -71,8 +71,8 @@ def has_seen(warp: "Warp", place: tuple[int, int], conflict: "Conflict") -> bool
 
 
 def missing_edge(warp: "Warp", lane: int, agent: int, time: int) -> str:
-    """What keeps the flags that this lane's block has read from ordering an access of a thread of another block before
-    the lane's; empty if it has read none that was written since.
+    """The reason that the flags which this lane's block has read do not order an access of a thread of another block
+    before the lane's; empty if it has read none that was written since.
     """
     there = block_of(warp, agent)
     for look in reversed(warp.block.looks.values()):

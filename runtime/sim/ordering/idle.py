@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 def idle_slots(op: Operation, t: "Translator") -> frozenset[int]:
     """The registers of values of the loop without a bound around an operation, or that it is, on which neither the
-    loop's condition nor anything that others see depends. None of a loop within another one: what it leaves behind may
-    count there.
+    loop's condition nor anything that others see depends. A loop within another one has none: its values may count
+    there.
     """
     loops: list[Operation] = []
     parent: Operation | None = op

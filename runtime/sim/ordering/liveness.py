@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Warps that go on for ever: loops that wait for memory that nobody changes, and loops that repeat their state.
+"""Warps that go on forever: loops that wait for memory that nobody changes, and loops that repeat their state.
 
 A warp is deterministic: with equal registers, equal active lanes and equal memory it does the same again. So a launch
 is stuck once every warp that could go on has come back to a state that it was in before, and memory is as it was. The
 watch compares states at the events at which warps give way to others: a window after 32 such events, then after twice
-as many each time, as in Brent's search for cycles. What it costs a kernel that ends is a few comparisons. Values of a
+as many each time, as in Brent's search for cycles. A kernel that ends pays a few comparisons. Values of a
 loop on which nothing in it depends do not count (see idle.py). A loop whose condition depends on a counter is in
 another state each time; the budget of steps ends it.
 """
@@ -60,7 +60,8 @@ class Watch:
     _looks: dict[Warp, dict[str, Pause]] = field(default_factory=dict[Warp, dict[str, Pause]])
 
     def note(self, warp: Warp, event: Event) -> None:
-        """A warp has come to an event. SimulationError (E3231) if no warp that can go on will ever do anything new."""
+        """Records that a warp has reached an event. SimulationError (E3231) if no warp that can go on will ever do
+        anything new."""
         self._count += 1
         if self._count < self._due:
             return
@@ -123,7 +124,7 @@ class Watch:
         return f"{who} was in {self.launch.site}, after {self.launch.steps} steps"
 
     def _refuse(self, stuck: Sequence[Warp]) -> None:
-        """Raises the fault of warps that go round for ever, of those that wait for memory first."""
+        """Raises the fault of warps that go round forever, of those that wait for memory first."""
         stuck = sorted(stuck, key=lambda warp: warp.agents[0])
         waiting = [warp for warp in stuck if warp in self._looks]
         first = waiting[0] if waiting else stuck[0]
@@ -146,7 +147,7 @@ class Watch:
                 )
         raise SimulationError(
             Code.SIM_STUCK,
-            f"warp {first.index} {does}, for ever: {'; '.join(parts)}",
+            f"warp {first.index} {does}, forever: {'; '.join(parts)}",
             hint,
             site=event.site,
             block=first.block.coordinate,
@@ -154,7 +155,7 @@ class Watch:
         )
 
     def _parts(self, stuck: Sequence[Warp]) -> list[str]:
-        """Each warp with its operation and what it looks at, in words: warps that do the same together."""
+        """Each warp with its operation and the memory that it looks at, in words: equal warps together."""
         groups: dict[str, list[Warp]] = {}
         for warp in stuck:
             looks = self._looks.get(warp)

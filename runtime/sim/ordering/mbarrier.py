@@ -48,7 +48,7 @@ class Mbarrier:
     offered: Clock | None = None
     """The knowledge of those that have arrived."""
     near: Clock | None = None
-    """The part of it that a wait learns whose scope has only the threads of the block: of peers, what is over."""
+    """The part of it for waits whose scope has only the threads of the block: of peers, the completed reads."""
     released: deque[tuple[Clock | None, Clock | None]] = field(
         default_factory=lambda: deque[tuple[Clock | None, Clock | None]](maxlen=PHASES)
     )
@@ -150,7 +150,7 @@ class Mbarrier:
         return ", ".join(parts)
 
     def passed(self, warp: Warp, parity: int) -> str:
-        """What to add where a warp waits for a phase, and the phase behind it has ended before the warp looked."""
+        """An addition where a warp waits for a phase, and the phase behind it has ended before the warp looked."""
         last = int(self.observed[warp].max()) if warp in self.observed else -1
         phase = last + (last % 2 != parity)
         if phase < 0 or phase + 1 >= self.phase:
@@ -192,8 +192,8 @@ class Mbarrier:
 
 
 def misled(cluster: Cluster) -> str:
-    """What to add to a hint where threads wait for ever and an mbarrier that is known to the cluster lacks arrivals of
-    other blocks, none of which have come, while that of another block at the same place has more.
+    """An addition to the hint where threads wait forever and an mbarrier that is known to the cluster lacks all
+    arrivals of other blocks, while that of another block at the same place has more.
     """
     for barrier in cluster.mbarriers.values():
         for other in cluster.mbarriers.values():

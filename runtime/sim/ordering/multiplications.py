@@ -2,7 +2,7 @@
 """Multiplications by warpgroups in flight (PTX ISA, Asynchronous warpgroup-level matrix instructions).
 
 A multiplication begins when the four warps have executed it. It reads shared memory, and owns the accumulators of each
-warp, until that has waited for the group; the first such wait is the one that computes the result, of the bytes that
+warp, until that has waited for the group; the first such wait computes the result, of the bytes that
 are in shared memory then. The reads are those of an agent of the warpgroup: whoever waits for the multiplication, or
 synchronises with a thread that has, knows them.
 """
@@ -31,8 +31,8 @@ _AGAIN = "let all four warps execute the same instructions"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What the four warps must agree on: the operation of the program, its descriptors, whether it accumulates, and the
-    number of the group.
+    """The properties that the four warps must agree on: the operation of the program, its descriptors, whether it
+    accumulates, and the number of the group.
     """
 
     product: Product
@@ -80,8 +80,8 @@ class Multiplication:
         self._end_reads()
 
     def _accumulators(self, parts: "list[Part]") -> Numbers | None:
-        """What it accumulates to: the result of the multiplication before, or what the warps that have waited for that
-        have in registers. None where it does not.
+        """The accumulators to add to: the result of the multiplication before, or the registers of the warps that have
+        waited for that. None if it does not accumulate.
         """
         before = parts[0].before
         if not self.kind.accumulates:
@@ -119,7 +119,7 @@ class Multiplication:
 @dataclass(slots=True, eq=False)
 class Part:
     """A warp's part of a multiplication for which it has not waited: where its accumulators and its registers of A are,
-    address and size in bytes, and what these held.
+    address and size in bytes, and their contents.
     """
 
     whole: Multiplication

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class RaceShadow:
-    """The last write and the last reads of each granule of an arena: as many bytes as the narrowest access so far.
+    """The last write and the last reads of each granule of an arena: its size is that of the narrowest access so far.
 
     Accesses are aligned to their width, so that the bytes of a granule have the same history. An entry is
     `time << 32 | flags | agent`; the agents are the threads of a launch, numbered from 1, and those of asynchronous
@@ -312,7 +312,7 @@ class RaceShadow:
         """The first conflict of an access of the async proxy that the active lanes start, for each row one; with True
         if the earlier access is ordered before it, but is a write by the generic proxy behind which no fence lies.
 
-        What the operation overwrites may have been read by the generic proxy, without a fence.
+        The generic proxy may have read the overwritten bytes, without a fence.
         """
         conflict = (self._first_access if writes else self._first_write)(warp, rows, width, atomic)
         if conflict is not None:

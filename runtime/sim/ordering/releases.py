@@ -36,7 +36,8 @@ def home(warp: "Warp") -> Home:
 
 @dataclass(slots=True, eq=False)
 class Fence:
-    """The last fence of a scope of some `lanes`: what their warp knew, their accesses up to the time included."""
+    """The last fence of a scope of some `lanes`: the knowledge of their warp, their accesses up to the time
+    included."""
 
     scope: str
     lanes: Bools
@@ -90,7 +91,7 @@ def fence(warp: "Warp", scope: str) -> None:
 
 
 def fenced(warp: "Warp") -> Clock | None:
-    """What the active lanes knew at their last fences."""
+    """The knowledge of the active lanes at their last fences."""
     lanes = warp.lane_numbers().tolist()
     return joined(fence.of(warp, lane) for fence in warp.fences for lane in lanes if fence.lanes[lane])
 
@@ -138,7 +139,7 @@ class Releases:
 
     def read(self, warp: "Warp", address: int, acquires: bool, scope: str, is_seen: bool = True) -> None:
         """An atomic read: it joins the clocks that were left at the address, at once or at the next fence. Where its
-        value `is_seen`, what the lanes do next may depend on it.
+        value `is_seen`, later operations of the lanes may depend on it.
         """
         flags = self._flags.get(address) if is_seen else None
         if flags is not None:

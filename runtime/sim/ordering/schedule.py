@@ -81,8 +81,8 @@ def run_cluster(cluster: Cluster, code: Code, order: Random | None, watch: Watch
     """Runs all warps of a cluster to their end: in their order, or picked by `order` wherever several could go on.
     Yields where each has given way to others, so that other clusters may go on.
 
-    SimulationError (E3207) where some warps wait at a barrier or an mbarrier for ever, (E3231) where they go round
-    for ever as the `watch` sees, (E3217) for bulk copies that outlast their shared memory, and the errors of the
+    SimulationError (E3207) where some warps wait at a barrier or an mbarrier forever, (E3231) where they go round
+    forever as the `watch` sees, (E3217) for bulk copies that outlast their shared memory, and the errors of the
     kernel's steps.
     """
     ready: list[tuple[Warp, Suspension]] = [(warp, code.run(warp)) for warp in cluster.warps]
@@ -159,7 +159,7 @@ def _wake(held: Held, ready: list[tuple[Warp, Suspension]]) -> bool:
 
 
 def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> None:
-    """Raises the fault of warps that wait for ever: it names each barrier and mbarrier and its missing arrivals."""
+    """Raises the fault of warps that wait forever: it names each barrier and mbarrier and its missing arrivals."""
     stuck = [(warp, barrier.site, f"barrier {m.number}", None) for m in meetings for warp, _, barrier, _ in m.arrived
              if barrier.waits]  # fmt: skip
     stuck += [(warp, until.site, until.describe()[0], until) for warp, _, until in held]
@@ -181,7 +181,7 @@ def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> N
         hint = until.hint + misled(first.block.cluster)
     raise SimulationError(
         ErrorCode.SIM_BARRIER if until is None else until.code,
-        f"warp {first.index} waits at {place} for ever; {'; '.join(parts)}",
+        f"warp {first.index} waits at {place} forever; {'; '.join(parts)}",
         hint,
         site=site,
         block=first.block.coordinate,
@@ -190,7 +190,7 @@ def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> N
 
 
 def _culprit(entry: tuple[Warp, Site, str, Until | None]) -> tuple[bool, int]:
-    """The order of warps that wait for ever: those first that wait for something that others may wait for in turn."""
+    """The order of warps that wait forever: those first that wait for something that others may wait for in turn."""
     warp, _, _, until = entry
     return until is None or until.code is ErrorCode.SIM_BARRIER, warp.first_index
 

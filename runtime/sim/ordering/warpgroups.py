@@ -96,7 +96,7 @@ class RegisterPool:
 
 
 def pool_of(block: Block, bounds: LaunchBounds) -> RegisterPool:
-    """The registers with which a block begins: as many for each thread as the kernel says, or as fit."""
+    """The registers with which a block begins: the kernel's number for each thread, or all that fit."""
     given = bounds.max_registers
     if given is None:
         fitting = REGISTERS // (block.launch.config.threads * (bounds.min_blocks or 1))

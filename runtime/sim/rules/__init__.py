@@ -58,7 +58,7 @@ _ORDERING = frozenset(("ptx_atomic", "ptx_tensor_map"))
 
 @cache
 def rule_of(kind: type[Operation]) -> Rule | None:
-    """The rule of a class of operations, or of the nearest base that has one; None where it cannot run in a kernel."""
+    """The rule of a class of operations, or of the nearest base that has one; None if it cannot run in a kernel."""
     for base in kind.__mro__:
         for name in MODULES.get(base.__module__.partition("dialects.")[2], ()):
             rule = getattr(import_module(f".{name}", __package__), name.upper()).get(base)

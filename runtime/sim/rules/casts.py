@@ -110,7 +110,7 @@ def _to_float(value: Value, before: Kind, after: Kind) -> Value:
     number = np.asarray(value)
     if after.dtype.kind == "f":
         return number.astype(after.dtype)[()]
-    if before.bits == 64:  # what f64 may not hold, to odd multiples of 2**11, which it holds
+    if before.bits == 64:  # rounds numbers that f64 may not hold to odd multiples of 2**11, which it holds
         odd = (number | 0x800) - (number & 0x7FF)
         number = np.where((np.abs(number) >> 53 != 0) & (number & 0x7FF != 0), odd, number)
     return narrow(number.astype(np.float64), after.dtype)

@@ -140,7 +140,7 @@ def _store(op: ptx.BulkStoreOp | ptx.BulkReduceOp, t: Translator) -> Step:
 
 
 def change_of(kind: str, element: MapElement, data: NDArray[np.uint8], exact: "Table | None") -> Change:
-    """What a reduction of elements does with rows of memory."""
+    """A reduction of elements in rows of memory."""
     combine = changes(kind, Kind(numpy_type(element.type), element.type.bits), exact)
     return Change(f"{kind} {element.name}", lambda rows, given: combine(data[rows], given))
 

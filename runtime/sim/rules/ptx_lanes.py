@@ -33,7 +33,7 @@ class Group:
         self._slot = None if mask is None else t.slot(mask)
 
     def rows(self, warp: Warp) -> Bools | None:
-        """The group of each lane, an array (lanes, lanes): row i is the mask that lane i gives. None where it is all
+        """The group of each lane, an array (lanes, lanes): row i is the mask that lane i gives. None if it is all
         of its warp.
 
         SimulationError (E3208) where the lanes that execute the instruction are not those that they name, or do not

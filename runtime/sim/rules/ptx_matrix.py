@@ -44,7 +44,7 @@ def _ldmatrix(op: ptx.LdMatrixOp, t: Translator) -> Step:
 
 
 def _unpacked(content: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
-    """Rows of 16 bytes, from the 16 elements of so many bits that their first bytes hold, the lowest bits first."""
+    """Rows of 16 bytes, from the 16 elements of `bits` bits that their first bytes hold, the lowest bits first."""
     elements = np.unpackbits(content[:, : 2 * bits], axis=1, bitorder="little").reshape(-1, 16, bits)
     return np.packbits(elements, axis=2, bitorder="little")[:, :, 0]
 

@@ -57,7 +57,7 @@ def _wait_all(op: ptx.CpAsyncWaitAllOp, t: Translator) -> Step:
 
 
 def block_barrier(site: Site, number: int, t: Translator, threads: int | None = None, waits: bool = True) -> Suspending:
-    """A step that waits for all threads of the block, or for so many, or that only counts there."""
+    """A step that waits for all threads of the block, or for a number of them, or that only arrives there."""
     if threads is not None:
         t.launch.apart()
         t.launch.pairs = True

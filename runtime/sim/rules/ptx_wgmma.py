@@ -36,7 +36,7 @@ _FENCE = "execute ptx.wgmma.fence between the access of the registers and the mu
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """What a warp multiplies: the descriptors of the operands in shared memory by their names, the address of its
+    """The operands of a warp: the descriptors of the operands in shared memory by their names, the address of its
     accumulators, that of its registers of A, if they are there, and whether it accumulates.
     """
 
@@ -90,7 +90,7 @@ class Multiply:
         return whole
 
     def _rows(self, warp: Warp, name: str, descriptor: int, matrix: Matrix) -> NDArray[Any]:
-        """The rows of shared memory that hold a matrix; they are counted. A fault for a descriptor that is none."""
+        """The rows of shared memory that hold a matrix; they are counted. A fault for an invalid descriptor."""
         what = f"the descriptor {descriptor & (1 << 64) - 1:#018x} of {name} of {self.product.atom.name}"
         if matrix.problem:
             hint = "make it by ptx.wgmma.descriptor of an address that is aligned to the pattern of the swizzle"

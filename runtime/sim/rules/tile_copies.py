@@ -165,9 +165,7 @@ def _elementwise(
 
 
 def _run(first: Indices, second: Indices, limit: int) -> int:
-    """The largest power of two, up to `limit`, such that both index lists fall into runs of that many
-    neighbours.
-    """
+    """The largest power of two, up to `limit`, such that both index lists fall into runs of that length."""
     count = limit
     while count > 1:
         if len(first) % count == 0 and all(

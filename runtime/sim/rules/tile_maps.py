@@ -47,7 +47,7 @@ def _places(op: Operation, type: tile.TensorType) -> Places:
 
 
 def _checked(op: Operation, warp: Warp, value: Value) -> TensorValue:
-    """A tensor, none of whose elements is beyond the end of what a ragged view divides."""
+    """A tensor without elements beyond the end of the tensor that a ragged view divides."""
     tensor = tensor_value(value)
     if tensor.guard is not None:
         check_all(warp, op, tensor.guard, None)

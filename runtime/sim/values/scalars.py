@@ -27,7 +27,7 @@ def lane_layout(layout: LayoutLike, scalars: Sequence[Value]) -> Any:
 
 
 def numbers(x: Any) -> Any:
-    """The numbers behind the integers of a coordinate. OverflowError where one exceeds 64 bits."""
+    """The numbers behind the integers of a coordinate. OverflowError if one exceeds 64 bits."""
     return transform_leaves(_narrowed, x)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The arguments of a function of the host: tensors, pointers, numbers and streams, and everything else as it is."""
+"""The arguments of a host function: tensors, pointers, numbers and streams, and everything else as it is."""
 
 import copy
 import dataclasses
@@ -30,7 +30,7 @@ from .streams import StreamSlot, is_stream
 
 @dataclass
 class HostArguments(BoundArguments):
-    """The arguments of a call of a function of the host; see `BoundArguments`.
+    """The arguments of a call of a host function; see `BoundArguments`.
 
     `fixed` leaves numbers as they are, as a call does that executes the function at once; else they are arguments of
     the compiled function. `types` are those of the tensors that the function is compiled for: an array that fits its
@@ -95,7 +95,7 @@ class HostArguments(BoundArguments):
         return made
 
     def _argument(self, part: object) -> Any:
-        """What the function sees of a parameter; anything else as it is."""
+        """The form in which the function sees a parameter; anything else as it is."""
         if not isinstance(part, Parameter):
             return part
         ssa = self.slots[part.name] = self.block.insert_arg(part.type, len(self.block.args))
@@ -112,7 +112,7 @@ class HostArguments(BoundArguments):
 
 
 class KernelArguments(BoundArguments):
-    """The arguments of a call of a function of the host that is executed as a kernel: its numbers are known, as they
+    """The arguments of a call of a host function that is executed as a kernel: its numbers are known, as they
     are to the host, but for those of an annotated type.
     """
 

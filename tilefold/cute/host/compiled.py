@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiled functions of the host: for arguments of certain types, and without executing the function again."""
+"""Compiled host functions: for arguments of certain types, and without executing the function again."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -32,7 +32,8 @@ from .tracing import ElementsError, HostTrace, NoNumberError, values_of
 
 @dataclass(frozen=True)
 class _Variant:
-    """What a function did for certain arguments: its launches and prints, and the numbers on which that depends."""
+    """The record of a function for certain arguments: its launches and prints, and the numbers on which that
+    depends."""
 
     steps: tuple[HostLaunch | Operation, ...]
     guards: Mapping[SSAValue, int | float | bool]
@@ -67,7 +68,7 @@ class _Variant:
 
 @dataclass
 class CompiledFunction:
-    """A compiled function of the host. A call takes the arguments that are not `cute.Constexpr`.
+    """A compiled host function. A call takes the arguments that are not `cute.Constexpr`.
 
     For arguments of other types than it was compiled for, or other numbers where it had asked for one, the function is
     compiled again; so it is where a global or outer variable that it, its kernels or their helpers read was assigned.
@@ -148,7 +149,7 @@ class CompiledFunction:
 
     @property
     def _arch(self) -> str | None:
-        """The target of what is kept: that of the options or of the GPU at hand; None for the default."""
+        """The target of the kept code: that of the options or of the current GPU; None for the default."""
         from tilefold.runtime.cuda import is_available
 
         if self.options.gpu_arch or not is_available():

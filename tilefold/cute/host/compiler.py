@@ -26,11 +26,11 @@ class Compiler:
         return Compiler(options_of(options))
 
     def __call__(self, function: Any, *args: Any, options: Any = None, **kwargs: Any) -> "CompiledFunction":
-        """Compiles a function of the host, decorated with `cute.jit`, a bound method of such, or an object whose
+        """Compiles a host function, decorated with `cute.jit`, a bound method of such, or an object whose
         `__call__` is one, for arguments: arrays, numbers, or descriptions of tensors.
 
-        The result is called with the arguments that are not `cute.Constexpr`. Raises ProgramError for what is wrong
-        with the function or its kernels, TilefoldError (E5004) for anything else than a function.
+        The result is called with the arguments that are not `cute.Constexpr`. Raises ProgramError for a fault of the
+        function or its kernels, TilefoldError (E5004) for anything else than a function.
         """
         from .compiled import CompiledFunction
 
@@ -75,4 +75,4 @@ def _jit(function: Any) -> JitFunction[..., Any]:
 
 
 compile = Compiler(CompileOptions())
-"""Compiles functions of the host; see `Compiler.__call__`."""
+"""Compiles host functions; see `Compiler.__call__`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensors that functions of the host are compiled for, without memory."""
+"""Tensors that host functions are compiled for, without memory."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Launches within functions of the host."""
+"""Launches within host functions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HostLaunch:
-    """A launch: the kernel, the values of the host by its parameters, the grid, and the rest of what was asked for."""
+    """A launch: the kernel, the host values by its parameters, the grid, and the other options of the launch."""
 
     built: CompiledKernel
     values: Mapping[str, SSAValue]
@@ -94,7 +94,7 @@ def _reached(name: str, pointer: SSAValue, array: ArrayRecord, values: "HostValu
 
 
 class HostKernelCall:
-    """A call of a kernel within a function of the host."""
+    """A call of a kernel within a host function."""
 
     def __init__(self, kernel: "Kernel", args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         self.kernel = kernel
@@ -159,7 +159,7 @@ class HostKernelCall:
             return step.run(trace.bound, slots, trace.values)[0]
 
     def _plain(self, trace: HostTrace) -> list[Any] | None:
-        """The arguments of the function's caller that the kernel is given; None where it is given anything else of the
+        """The arguments of the function's caller that the kernel is given; None if it is given anything else of the
         host, for which it is built anew.
         """
         if any(op.name.startswith("tile.") for op in trace.block.ops):
@@ -199,7 +199,7 @@ def _is_of_host(leaf: object) -> bool:
 
 
 def _argument(host: HostTrace, value: Any, annotation: object) -> Any:
-    """What the kernel gets for an argument: numbers are values of the host."""
+    """The kernel's form of an argument: numbers are host values."""
     if is_constexpr(annotation):
         return value
     if isinstance(value, Value):
@@ -217,7 +217,7 @@ def _argument(host: HostTrace, value: Any, annotation: object) -> Any:
 
 
 def _size(n: Any) -> int | SSAValue:
-    """A size of a grid: a number, or a value of the host."""
+    """A size of a grid: a number, or a host value."""
     return n.ssa if isinstance(n, Int) else index(n)
 
 

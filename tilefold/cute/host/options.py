@@ -19,7 +19,7 @@ _LEVELS = range(4)
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """What `cute.compile` is told besides the function.
+    """The options of `cute.compile`.
 
      `opt_level` is that of ptxas, 3 where nothing else is said; `line_info` says whether compiled code names the lines
     of the source, None leaves that to the settings. `keep_ptx`, `keep_cubin` and `keep_sass` write PTX, machine code
@@ -41,7 +41,7 @@ class CompileOptions:
     dump_dir: str = "."
 
     def __post_init__(self) -> None:
-        """Raises TilefoldError (E0212) for what has no effect here, TargetError for an unknown target."""
+        """Raises TilefoldError (E0212) for an option without effect here, TargetError for an unknown target."""
         if self.opt_level not in _LEVELS:
             raise _refused(f"there is no level of optimisation {self.opt_level!r}", "the levels are 0 to 3")
         if self.assertions:
@@ -202,13 +202,13 @@ class PtxasOptions(Option):
 
 
 class LinkLibraries(Option):
-    """Libraries to link, of which there can be none."""
+    """Libraries to link; none is supported."""
 
     FIELD = "link_libraries"
 
 
 class DumpDir(Option):
-    """The folder for what is kept."""
+    """The folder for kept files."""
 
     FIELD = "dump_dir"
 

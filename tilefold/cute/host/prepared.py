@@ -25,7 +25,7 @@ from .streams import StreamSlot
 
 @dataclass(frozen=True, slots=True)
 class PreparedStep:
-    """A launch that a call has made: the values of the kernel's parameters, and as which values of the host it has
+    """A launch that a call has made: the values of the kernel's parameters, and as which host values it has
     them.
     """
 
@@ -49,7 +49,7 @@ class PreparedCall:
 
     def written(self, rules: Rules, args: Args, block: Any) -> Launch | None:
         """The same launches for arguments of the same types, extents and strides; numbers that are not fixed may
-        differ. None where an argument cannot be compared.
+        differ. None if an argument cannot be compared.
         """
         bound = self.bound
         passed = {name: self._parameter(name, ssa) for name, ssa in self.slots.items()}

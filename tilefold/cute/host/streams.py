@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Streams among the arguments of functions of the host."""
+"""Streams among the arguments of host functions."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,7 +12,7 @@ is compiled for."""
 
 @dataclass(frozen=True, slots=True)
 class StreamSlot:
-    """The stream that a function of the host is given as the argument `name`: in this call, `stream`."""
+    """The stream that a host function is given as the argument `name`: in this call, `stream`."""
 
     name: str
     stream: Any

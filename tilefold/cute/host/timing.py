@@ -24,7 +24,8 @@ def milliseconds(run: Callable[[], object], stream: int) -> float:
 
 
 def graph_of(run: Callable[[], object], stream: int) -> Callable[[], object]:
-    """What `run` puts into a stream, other than the default one, as a graph: a function that launches it there."""
+    """The work that `run` puts into a stream, other than the default one, as a graph: a function that launches it
+    there."""
     driver = gpu_engine(0).driver
     with driver.current():
         mode = driver.api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL

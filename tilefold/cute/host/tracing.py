@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A call of a function of the host: what it computes from its arguments, and the kernels that it launches."""
+"""A call of a host function: its values, computed from its arguments, and the kernels that it launches."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -38,16 +38,16 @@ class ElementsError(Exception):
 
 
 class NoNumberError(Exception):
-    """The function asks for the number of a value, but is compiled for descriptions of tensors, which have none."""
+    """The function asks for the number of a value, but is compiled for descriptions of tensors, which lack numbers."""
 
 
 @dataclass(eq=False)
 class HostTrace:
-    """One call of a function of the host.
+    """One call of a host function.
 
     `steps` are the launches, and the operations that print, in order; where it is `eager` they are executed at once.
     `functions` are those of the kernels, `compilation` says how these are compiled. `guards` are the values whose
-    numbers the function has asked for: what it did holds for these numbers. `waiting` are the calls of kernels that
+    numbers the function has asked for: its record holds for these numbers. `waiting` are the calls of kernels that
     have not been launched, with their lines.
     """
 
@@ -78,7 +78,7 @@ class HostTrace:
         return number
 
     def present(self, value: SSAValue) -> int | float | bool | None:
-        """The number of a value; None where it depends on a tensor that is described only."""
+        """The number of a value; None if it depends on a tensor that is described only."""
         return None if self._is_open(value) else self.values.number(value)
 
     def _is_open(self, value: SSAValue) -> bool:
@@ -98,7 +98,7 @@ class HostTrace:
         return False
 
     def effect(self, op: Operation) -> None:
-        """Prints, now or in each call. TilefoldError (E5001) for anything that a function of the host cannot do."""
+        """Prints, now or in each call. TilefoldError (E5001) for anything that a host function cannot do."""
         if op.name not in ("ptx.printf", "tile.print"):
             op.detach()
             message = "this is an operation of a kernel, but a function of the host is executed"
@@ -112,7 +112,7 @@ class HostTrace:
             self.values.execute(op)
 
     def constant(self, number: float, dtype: DType) -> Any:
-        """A number of Python as a value of the host: as such it becomes an argument of kernels."""
+        """A Python number as a host value: as such it becomes an argument of kernels."""
         ssa = self.block.insert_arg(dtype.ir, len(self.block.args))
         self.constants[ssa] = number
         if "values" in self.__dict__:
@@ -120,7 +120,7 @@ class HostTrace:
         return wrap(ssa, dtype)
 
     def run(self, function: Callable[..., Any]) -> Any:
-        """Calls a function on the arguments. Raises ProgramError, at the user's line, for what it does wrong."""
+        """Calls a function on the arguments. Raises ProgramError, at the user's line, for its faults."""
         arguments = self.bound.arguments
         with building(self.block, convert, self) as builder:
             try:

@@ -17,7 +17,7 @@ def is_fp8_dtype(dtype: DType) -> bool:
 def create_cute_tensor_for_fp8(
     storage_tensor: Any, dtype: DType, leading_dim: int, source_f32_tensor: Any = None
 ) -> RuntimeTensor:
-    """A tensor of torch as an argument with a dynamic layout, aligned to 16 bytes; one of bytes as elements of `dtype`,
+    """A torch tensor as an argument with a dynamic layout, aligned to 16 bytes; one of bytes as elements of `dtype`,
     with the numbers of a float32 tensor, if there is one.
     """
     made = from_dlpack(storage_tensor, assumed_align=16)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor maps that functions of the host make, of extents and strides, for kernels that copy boxes by coordinates."""
+"""Tensor maps that host functions make, of extents and strides, for kernels that copy boxes by coordinates."""
 
 from tilefold.compiler.builder.primitives.tensor_maps import (
     TensorMap,

@@ -13,5 +13,5 @@ class IntegerType:
 
     @staticmethod
     def get_signless(width: int) -> Type:
-        """The type of integers of so many bits."""
+        """The type of integers of a width in bits."""
         return builtin.IntegerType(width)

@@ -27,7 +27,7 @@ RUNTIME = "__tilefold__"
 """The name by which rewritten code reaches `dispatch`."""
 
 BUILTINS = ("range", "min", "max", "any", "all", "bool", "int", "float", "isclass")
-"""The functions of Python that decide by their arguments, for which rewritten code takes its own."""
+"""The Python functions that decide by their arguments, for which rewritten code takes its own."""
 
 Refuse = Callable[[ast.AST, str, str], Exception]
 """Makes the error for a node that cannot be rewritten, from the form and a hint."""

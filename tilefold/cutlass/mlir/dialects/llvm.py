@@ -45,8 +45,8 @@ def addrspacecast(res: PointerType, arg: Any) -> RawPointer:
 
 def inline_asm(res: Any, operands_: Sequence[Any], asm_string: str, constraints: str, **flags: Any) -> Any:
     """Instructions as text; see `cute.arch.inline_ptx`. `res` is the type of the result, None for none; a predicate is
-    an integer of 32 bits to the text, 0 where it does not hold, and what the constraint `i` calls a constant is in a
-    register of 32 bits.
+    an integer of 32 bits to the text, 0 where it does not hold, and a constant by the constraint `i` is in a register
+    of 32 bits.
     """
     given = [convert(x, Int32) if isinstance(x, Bool) else x for x in operands_]
     letters = ",".join("r" if letter.strip() in ("i", "n") else letter for letter in constraints.split(","))
