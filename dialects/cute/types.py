@@ -28,7 +28,7 @@ from ...layout.text.layouts import (
 )
 from ..errors import refuse
 from .attributes import parse_quoted
-from .rules import check_composed, check_layout, check_leaves, check_strides, check_tile
+from .value_rules import check_composed, check_layout, check_leaves, check_strides, check_tile
 from .values import is_static_value, public
 
 

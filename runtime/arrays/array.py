@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from ...layout.algebra.core import Layout
-from .elements import ELEMENTS
+from .library_types import ELEMENTS
 
 HOST = None
 """The device of an array in the host's memory."""

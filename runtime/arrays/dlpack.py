@@ -6,7 +6,7 @@ from struct import Struct, unpack
 from typing import Any
 
 from .array import HOST, Array, ArrayError, row_major
-from .elements import BY_DLPACK, ELEMENTS_HINT
+from .library_types import BY_DLPACK, ELEMENTS_HINT
 
 _HOST_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost
 _CUDA_DEVICES = (2, 13)  # kDLCUDA, kDLCUDAManaged

@@ -20,7 +20,7 @@ from ...base.errors import Code
 from ..engine import TensorArgument
 from ..errors import LaunchError
 from .array import Array
-from .elements import ELEMENTS
+from .library_types import ELEMENTS
 
 
 class HostTensors:

@@ -14,7 +14,7 @@ from ...layout.algebra.core import Layout
 from ...layout.algebra.unknown import Unknown
 from ..errors import LaunchError
 from .array import Array
-from .arrays import is_array
+from .readers import is_array
 
 ALIGN = 16
 """The greatest alignment that is looked for, in bytes: that of the widest access of most GPUs."""

@@ -15,7 +15,7 @@ from .faults import SimulationError, Site, site_of
 from .lateness import late_write, sightings_of
 from .memory.journal import Journal, Sighting
 from .memory.refusals import ATOMIC, BLOCK_BARRIER, PAIR, WARP_SYNC
-from .numbers import FAULTS
+from .number_faults import FAULTS
 from .sim_engine import SimEngine, SimProgram
 from .unwritten import COVER, Elements, Stores, least_store
 

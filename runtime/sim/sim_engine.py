@@ -26,8 +26,8 @@ from ..errors import LaunchError
 from ..options import Cooperative, RunOptions
 from ..settings import simulator_processes
 from .bound_arguments import Binding, bind
+from .called_functions import deep_stack
 from .faults import SimulationError, Site, site_of
-from .functions import deep_stack
 from .launch import Budget, Completion, Forgiven, Launch, OutOfStepError, unheard
 from .launch_rules import rules_for
 from .memory.arena import Arena

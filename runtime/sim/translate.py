@@ -33,7 +33,7 @@ from .values.values import Kind, Value, kind_of
 from .warp import Warp
 
 if TYPE_CHECKING:
-    from .functions import Function
+    from .called_functions import Function
 
 
 @dataclass(slots=True)

@@ -12,9 +12,9 @@ from tilefold.compiler.machine.assemble import AssembleError
 from tilefold.compiler.machine.nvdisasm import disassemble
 from tilefold.dialects.ptx import EntryOp
 
-import tilefold.bisection.assembly as module
+import tilefold.bisection.dropped_instructions as module
 from tests.project.tree import ROOT
-from tilefold.bisection.assembly import assembler_changes, dropped
+from tilefold.bisection.dropped_instructions import assembler_changes, dropped
 from tilefold.cli import main
 from tilefold.lowering import Program, load
 

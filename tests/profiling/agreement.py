@@ -12,8 +12,8 @@ from tilefold.commands.launching import simulated_costs
 from tilefold.commands.options import read_source
 from tilefold.commands.profile import add_arguments
 from tilefold.lowering import load
-from tilefold.profiling.comparison import compared
 from tilefold.profiling.measured import measure
+from tilefold.profiling.measured_costs import compared
 
 EXAMPLES = ("transpose", "ldmatrix", "softmax", "reduce", "hgemm", "rmsnorm", "tma_copy")
 _HEAD = "| kernel | wavefronts simulated | measured | sectors simulated | measured |\n|---|---|---|---|---|"

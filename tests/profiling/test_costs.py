@@ -17,8 +17,8 @@ from tilefold import cute
 from tilefold.bisection.trial import Trial
 from tilefold.cli import main
 from tilefold.lowering import load
-from tilefold.profiling.costs import costs_of
 from tilefold.profiling.line_costs import Costs
+from tilefold.profiling.simulated_costs import costs_of
 from tilefold.running.filled_arguments import prepare
 from tilefold.running.launches import Changes, read_launches
 

@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 
 from tilefold.base.errors import Code
 from tilefold.base.target import Target
-from tilefold.bisection.assembly import assembler_changes
+from tilefold.bisection.dropped_instructions import assembler_changes
 from tilefold.bisection.emission import Discrepancy, discrepancies
 from tilefold.bisection.steps import RefusedError, Step, steps
 from tilefold.bisection.trial import Difference, Outcome, Trial, difference

@@ -168,7 +168,7 @@ def simulation(args: argparse.Namespace, launch: "Launch") -> "tuple[Arguments, 
 def simulated_costs(args: argparse.Namespace, program: "Program") -> "Iterator[Costs]":
     """The costs of the lines of the launches that the command line chooses."""
     from tilefold.bisection.trial import Trial
-    from tilefold.profiling.costs import costs_of
+    from tilefold.profiling.simulated_costs import costs_of
 
     for launch in choose_launches(args, program, "launch its kernels by run.launch"):
         arguments, config, engine = simulation(args, launch)

@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Prints a table for each launch. TilefoldError if there is no GPU, or no ncu."""
     from tilefold.lowering import load
-    from tilefold.profiling.comparison import comparison
     from tilefold.profiling.measured import measure
+    from tilefold.profiling.measured_costs import comparison
     from tilefold.runtime.cuda import CudaEngine
 
     if args.file == "-":

@@ -193,6 +193,7 @@ from tilefold.runtime.arrays.signature import Dynamic, dynamic
 
 from . import arch, math, nvgpu, typing
 from .annotations import Constexpr
+from .compiled_kernel import CompiledKernel
 from .dtypes import (
     BFloat16,
     Boolean,
@@ -213,7 +214,6 @@ from .dtypes import (
 )
 from .jit import JitFunction, jit
 from .kernel import Kernel, KernelCall, kernel
-from .program import CompiledKernel
 from .typing import Coord, IntTuple, Numeric, Shape, Stride, Tile, Tiler
 
 if TYPE_CHECKING:

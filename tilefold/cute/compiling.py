@@ -18,7 +18,7 @@ from tilefold.runtime.compiled.build import Build
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
-    from .program import CompiledKernel
+    from .compiled_kernel import CompiledKernel
 
 
 def compile_all(

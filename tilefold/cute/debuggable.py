@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tilefold.profiling.line_costs import Costs
     from tilefold.report.page import Page
 
+    from .compiled_kernel import CompiledKernel
     from .debugging import Rehearsal
-    from .program import CompiledKernel
     from .specialise import BoundArguments
 
 Size = SupportsIndex | Sequence[SupportsIndex]

@@ -17,8 +17,8 @@ from tilefold.checking.outputs import outputs_of
 from tilefold.checking.report import Report, merged
 from tilefold.dialects.ptx import EntryOp
 from tilefold.lowering import Program
-from tilefold.profiling.costs import costs_of
 from tilefold.profiling.line_costs import Costs
+from tilefold.profiling.simulated_costs import costs_of
 from tilefold.report.page import Page, report_page
 from tilefold.running.devices import on_gpu
 from tilefold.runtime.arrays.host_tensors import HostTensors

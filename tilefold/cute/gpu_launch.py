@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilefold.running import devices
-from tilefold.runtime.arrays.arrays import is_torch
+from tilefold.runtime.arrays.readers import is_torch
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.direct import Args
@@ -23,8 +23,8 @@ from .parameters import Signature
 from .specialise import BoundArguments
 
 if TYPE_CHECKING:
+    from .compiled_kernel import CompiledKernel
     from .kernel import Kernel
-    from .program import CompiledKernel
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from tilefold.dialects.kernel import LaunchBounds
 from tilefold.runtime.errors import Dim3, dim3
 from tilefold.runtime.options import LaunchOptions, RunOptions, check_smem, launch_attributes
 
+from .compiled_kernel import Compilation, CompiledKernel
 from .debuggable import DebuggableCall, Size, shown
 from .outer_names import OuterNames
 from .parameters import Signature
-from .program import Compilation, CompiledKernel
 from .specialise import BoundArguments
 from .untraced import skip_frames, untraced
 

@@ -18,8 +18,8 @@ from tilefold.runtime.settings import looks_for_races
 from .specialise import BoundArguments
 
 if TYPE_CHECKING:
+    from .compiled_kernel import CompiledKernel
     from .kernel import KernelCall
-    from .program import CompiledKernel
 
 _DEVICES = "auto, sim, cuda, or cuda:1 and so on"
 

@@ -3,7 +3,6 @@
 approximates a function, where there is one.
 """
 
-from tilefold.compiler.builder.instructions.inverse import acos, asin, atan, atan2, tan
 from tilefold.compiler.builder.instructions.math import absolute as absf
 from tilefold.compiler.builder.instructions.math import (
     ceil,
@@ -26,6 +25,7 @@ from tilefold.compiler.builder.instructions.math import (
 )
 from tilefold.compiler.builder.instructions.math import maximum as max
 from tilefold.compiler.builder.instructions.math import minimum as min
+from tilefold.compiler.builder.instructions.trigonometry import acos, asin, atan, atan2, tan
 
 __all__ = [
     "absf", "acos", "asin", "atan", "atan2", "ceil", "cos", "erf", "exp", "exp2", "floor", "fma", "log", "log10",

@@ -22,7 +22,7 @@ from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.options import RunOptions
 
 if TYPE_CHECKING:
-    from .program import CompiledKernel
+    from .compiled_kernel import CompiledKernel
 
 
 def reproduction(

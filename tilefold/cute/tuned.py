@@ -12,10 +12,10 @@ from tilefold.runtime.arrays.array import NOWHERE
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.options import LaunchAttributes, launch_attributes
 
+from .compiled_kernel import CompiledKernel
 from .debuggable import Size, shown
 from .kernel import Kernel, KernelCall, KernelFunction
 from .parameters import Signature
-from .program import CompiledKernel
 from .tuning import Candidate, Config, Sized, Tuner, Tuning, sized, without_spills
 from .untraced import skip_frames, untraced
 

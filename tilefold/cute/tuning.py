@@ -16,10 +16,10 @@ from tilefold.runtime.compiled.build import Build
 from tilefold.runtime.compiled.store import default_store, digest
 from tilefold.runtime.errors import dim3
 
+from .compiled_kernel import CompiledKernel
 from .compiling import compile_all, progress
 from .debuggable import Size
 from .kernel import Kernel, KernelCall
-from .program import CompiledKernel
 from .specialise import BoundArguments
 from .worker_timing import TimingJob, time_all
 

@@ -20,7 +20,7 @@ from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError, Sev
 from tilefold.compiler.frontend.params import expand
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import Source, plain_source
-from tilefold.editing.words import NAME
+from tilefold.editing.highlighting import NAME
 from tilefold.lowering import Program
 
 MAX_DEPTH = 256

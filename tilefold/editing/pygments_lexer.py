@@ -7,7 +7,7 @@ from typing import Any, cast
 from pygments import lexer as pygments
 from pygments.token import Token, string_to_tokentype
 
-from tilefold.editing.words import WORDS, Word
+from tilefold.editing.highlighting import WORDS, Word
 
 
 def _rules(words: Sequence[Word], rest: Any) -> list[Any]:

@@ -4,7 +4,7 @@
 import json
 from typing import Any
 
-from tilefold.editing.words import WORDS, Word
+from tilefold.editing.highlighting import WORDS, Word
 
 
 def grammar() -> str:

@@ -18,8 +18,8 @@ from tilefold.compiler.reports.listing import Hunk, Lister, Listing, changed_lin
 from tilefold.compiler.reports.source_map import CodeLine, SourceMap, Spot
 from tilefold.lowering import Program
 from tilefold.passes.check_stage import CheckStagePass
-from tilefold.profiling.costs import costs_of
 from tilefold.profiling.line_costs import Costs
+from tilefold.profiling.simulated_costs import costs_of
 from tilefold.profiling.source_text import source_map
 from tilefold.runtime.sim.faults import SimulationError
 

@@ -10,7 +10,7 @@ from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.core import Layout, LayoutLike, plain_layout, size
 from tilefold.layout.algebra.divide import zipped_divide
 from tilefold.layout.algebra.inttuple import leaves, wrap
-from tilefold.layout.algebra.run_time import run_time
+from tilefold.layout.algebra.run_time_int import run_time
 from tilefold.layout.algebra.swizzled_slice import slice_as_cute
 from tilefold.layout.algebra.unknown import Unknown
 from tilefold.layout.text.layouts import parse_coord, parse_tiler

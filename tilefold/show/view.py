@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Self
 
 from tilefold.layout.algebra.core import Layout, LayoutLike, Tiler
-from tilefold.layout.algebra.run_time import RunTimeInt, value_of
+from tilefold.layout.algebra.run_time_int import RunTimeInt, value_of
 from tilefold.layout.algebra.swizzled_slice import slice_as_cute
 from tilefold.layout.text.printing import Style, tensor_text, thr_copy_lines, tiled_copy_lines
 from tilefold.layout.tiling.tiled_copy import TiledCopy

@@ -18,7 +18,7 @@ from ..values.values import Value
 from ..warp import Warp
 from . import costs
 from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN, Allocation, Arena
-from .promises import Promises
+from .read_only_loads import Promises
 from .refusals import is_repeated, leave, out_of_bounds, race, refuse
 from .windows import windows_of
 

@@ -5,8 +5,8 @@ from xdsl.dialects import cf, func
 from xdsl.ir import Operation
 
 from ....base.errors import Code as ErrorCode
+from ..called_functions import callee, function
 from ..faults import site_of
-from ..functions import callee, function
 from ..translate import Rules, Step, Suspending, Suspension, Translator
 from ..values.values import varies
 from ..warp import Warp

@@ -21,7 +21,7 @@ from ..atoms.mma import executor, from_bytes, to_bytes
 from ..faults import site_of
 from ..memory.elements import elements
 from ..memory.tensors import tensor_value
-from ..numbers import check_product
+from ..number_faults import check_product
 from ..translate import Rules, Step, Translator
 from ..values.values import Kind, Value, kind_of
 from ..warp import Warp

@@ -19,7 +19,7 @@ from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.inttuple import leaves
 from tilefold.layout.algebra.unknown import Unknown
 from tilefold.runtime.arrays.array import Array
-from tilefold.runtime.arrays.arrays import array_of, is_array
+from tilefold.runtime.arrays.readers import array_of, is_array
 from tilefold.runtime.arrays.signature import Marked
 
 from ..annotations import Constexpr

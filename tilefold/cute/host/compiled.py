@@ -18,11 +18,11 @@ from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.direct import Args, Launch
 from tilefold.runtime.cuda.launcher import Launcher
 
+from ..compiled_kernel import CompiledKernel
 from ..debuggable import shown
 from ..jit import JitFunction
 from ..outer_names import OuterNames
 from ..parameters import Signature
-from ..program import CompiledKernel
 from .arguments import HostArguments
 from .launching import HostLaunch
 from .options import CompileOptions

@@ -28,8 +28,8 @@ from tilefold.runtime.errors import Dim3, LaunchError, argument_error, dim3
 from tilefold.runtime.options import LaunchOptions, RunOptions, check_smem, launch_attributes
 
 from ..annotations import is_constexpr
+from ..compiled_kernel import CompiledKernel
 from ..launch import Asked
-from ..program import CompiledKernel
 from ..specialise import BoundArguments
 from .arguments import HostArguments
 from .streams import StreamSlot

@@ -12,7 +12,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import Target
 from tilefold.compiler.builder.tensors.coordinates import as_tuple
 
-from ..program import Compilation
+from ..compiled_kernel import Compilation
 
 _LEVELS = range(4)
 

@@ -17,7 +17,7 @@ from tilefold.compiler.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError, Severity
 from tilefold.dialects.tile import TensorType
 
-from ..program import USUAL, Compilation
+from ..compiled_kernel import USUAL, Compilation
 from .arguments import HostArguments, open_integers
 
 if TYPE_CHECKING:

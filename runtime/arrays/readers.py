@@ -12,7 +12,7 @@ from ...base.element_types import ElementType
 from ..errors import argument_error
 from .array import HOST, NOWHERE, Array, ArrayError, row_major
 from .dlpack import read_dlpack
-from .elements import BY_LIBRARY_NAME, BY_TYPESTR, ELEMENTS_HINT
+from .library_types import BY_LIBRARY_NAME, BY_TYPESTR, ELEMENTS_HINT
 
 _META_ADDRESS = 1 << 8
 """The address of torch's tensors without memory, as far as it matters: they are aligned as those with memory are."""
