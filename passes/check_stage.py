@@ -39,7 +39,7 @@ At `folded` so are those that passes put in place of others on the way to `atoms
 of the stage before.
 """
 
-_STRUCTURES = frozenset({"llvm.insertvalue", "llvm.extractvalue", "ub.poison"})
+_OTHERS = frozenset({"cf.assert", "llvm.insertvalue", "llvm.extractvalue", "ub.poison"})
 _NOT_AT_INSTR = frozenset({"ptx.smem.alloc", "arith.index_cast", "arith.index_castui"})
 _ONLY_BEFORE_INSTR = frozenset(op.name for op in COORDINATES)
 
@@ -48,7 +48,8 @@ _ONLY_BEFORE_INSTR = frozenset(op.name for op in COORDINATES)
 class CheckStagePass(ModulePass):
     """Refuses operations that a stage does not allow. Changes nothing.
 
-    Every stage allows builtin, gpu, run, arith, scf, math, vector and ptx, structures of llvm, and part of tile. Stage
+    Every stage allows builtin, gpu, run, arith, scf, math, vector and ptx, assertions of cf, structures of llvm, and
+    part of tile. Stage
     `instr` allows no type `index`, no `gpu` coordinates (they are special registers) and no shared memory without an
     address. A loop's hint, `{unroll}` or `{unroll = 4 : i64}`, must be well formed. At `instr` it must not produce more
     code than LLVM can handle.
@@ -94,7 +95,7 @@ def _reason(op: Operation, stage: str, legal: frozenset[str] | None) -> str | No
     dialect = op.name.split(".", 1)[0]
     if dialect == "tile":
         return None if legal is None or op.name in legal else "an earlier pass should have replaced it"
-    if dialect not in COMMON and op.name not in _STRUCTURES:
+    if dialect not in COMMON and op.name not in _OTHERS:
         return f"no stage allows the dialect '{dialect}'"
     if stage == "instr":
         if op.name in _NOT_AT_INSTR or op.name in _ONLY_BEFORE_INSTR:

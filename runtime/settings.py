@@ -19,6 +19,7 @@ ASSEMBLER = "TILEFOLD_ASSEMBLER"
 ALLOW_SLOWER = "TILEFOLD_ALLOW_SLOWER"
 """Whether kernels are accepted that the assembler makes slower than they are written: 1 or 0."""
 LINE_INFO = "TILEFOLD_LINE_INFO"
+ASSERTIONS = "TILEFOLD_ASSERTIONS"
 """Whether compiled kernels name the lines of their source, for profilers and debuggers: 1 or 0."""
 SIM_PROCESSES = "TILEFOLD_SIM_PROCESSES"
 """How many processes the simulator may use for the blocks of a launch; by default as many as there are cores."""
@@ -64,6 +65,11 @@ def allows_slower() -> bool:
 def writes_lines() -> bool:
     """Whether compiled kernels name the lines of their source. TilefoldError (E4003) for a value other than 0 or 1."""
     return _switch(LINE_INFO, "1", "0 writes kernels without their lines")
+
+
+def keeps_assertions() -> bool:
+    """Whether kernels on a GPU check their assertions. TilefoldError (E4003) for what is not 0 or 1."""
+    return _switch(ASSERTIONS, "0", "1 has kernels on a GPU check their assertions")
 
 
 def looks_for_races() -> bool:

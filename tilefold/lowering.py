@@ -25,7 +25,7 @@ from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.ptx import EntryOp
 from tilefold.passes.check_stage import CheckStagePass, fulfils
 from tilefold.passes.errors import LoweringError
-from tilefold.runtime.settings import writes_lines
+from tilefold.runtime.settings import keeps_assertions, writes_lines
 
 if TYPE_CHECKING:
     from tilefold.compiler.machine.assemble import Cubin
@@ -66,7 +66,8 @@ class Program:
     `target` is None until one is needed: then the default, or that of the GPU at hand. `cache` keeps machine
     code; None compiles in each process. `text` is the text that the module was read from, if it is complete. `lines`
     says whether compiled code names the lines of the source; None leaves that to the settings. `assembler` are options
-    of ptxas, which assembles it unless they only choose a level of optimisation.
+    of ptxas, which assembles it unless they only choose a level of optimisation. `assertions` says whether compiled
+    code checks the program's assertions; None leaves that to the settings.
     """
 
     source: Source
@@ -77,6 +78,7 @@ class Program:
     text: str | None = None
     lines: bool | None = None
     assembler: tuple[str, ...] = ()
+    assertions: bool | None = None
     _stages: "dict[tuple[str, str], _Lowered]" = field(default_factory=lambda: {})
     _devices: "dict[tuple[str, str], Program]" = field(default_factory=lambda: {})
     _builds: "dict[str, Build]" = field(default_factory=lambda: {})
@@ -152,12 +154,17 @@ class Program:
         """Whether compiled code names the lines of the source. TilefoldError (E4003) for a bad setting."""
         return writes_lines() if self.lines is None else self.lines
 
+    def keeps_assertions(self) -> bool:
+        """Whether compiled code checks the program's assertions. TilefoldError (E4003) for a bad setting."""
+        return keeps_assertions() if self.assertions is None else self.assertions
+
     def llvm(self, target: Target, *, lines: bool | None = None) -> str:
         """The program as LLVM IR text, with the lines of the source if `lines` says so, by default as compiled code."""
         from tilefold.compiler.emit import emit_llvm
 
         lineinfo = self.writes_lines() if lines is None else lines
-        return emit_llvm(self.reached("instr", target), target, lineinfo=lineinfo)
+        module = self.reached("instr", target)
+        return emit_llvm(module, target, lineinfo=lineinfo, assertions=self.keeps_assertions())
 
     def ptx(self, target: Target, *, lines: bool | None = None) -> str:
         """The program as PTX, with `.loc` directives if `lines` says so, by default as compiled code."""
@@ -295,7 +302,15 @@ class Program:
             run_pipeline(self.context, module, chosen, source=self.source)
             text = None if self.text is None else f"{','.join(chosen)}\n{self.text}"
             self._devices[key] = Program(
-                self.source, module, self.context, self.target, self.cache, text, self.lines, self.assembler
+                self.source,
+                module,
+                self.context,
+                self.target,
+                self.cache,
+                text,
+                self.lines,
+                self.assembler,
+                self.assertions,
             )
         return self._devices[key]
 

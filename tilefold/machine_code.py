@@ -123,7 +123,8 @@ def _key_of_build(program: "Program", target: "Target") -> str:
 
 def _key(program: "Program", target: "Target", ptxas: "Ptxas | None") -> str:
     lines = "" if program.writes_lines() else "without lines"
-    key = digest(program.identity, target.arch, toolchain(), lines, *program.assembler)
+    checks = ["with assertions"] if program.keeps_assertions() else []
+    key = digest(program.identity, target.arch, toolchain(), lines, *checks, *program.assembler)
     return key if ptxas is None else digest(key, "ptxas", ptxas.version)
 
 

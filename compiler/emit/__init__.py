@@ -12,14 +12,15 @@ from .writer import DATA_LAYOUT, ModuleWriter
 __all__ = ["DATA_LAYOUT", "emit_llvm"]
 
 
-def emit_llvm(module: Operation, target: Target, *, lineinfo: bool = False) -> str:
+def emit_llvm(module: Operation, target: Target, *, lineinfo: bool = False, assertions: bool = False) -> str:
     """The LLVM IR text of all kernels (`ptx.entry`) under `module`, in their order there.
 
-    `lineinfo` adds the source lines as debug metadata, from which LLVM makes `.loc` directives. The same input gives
-    the same text. Raises LoweringError for an operation, a type or a name without translation and for an instruction
-    that is newer than the target, TargetError for more shared memory than the target has.
+    `lineinfo` adds the source lines as debug metadata, from which LLVM makes `.loc` directives. `assertions` keeps the
+    assertions of kernels, of which nothing is left otherwise. The same input gives the same text. Raises LoweringError
+    for an operation, a type or a name without translation and for an instruction that is newer than the target,
+    TargetError for more shared memory than the target has.
     """
-    w = ModuleWriter(target, rule_of, lineinfo)
+    w = ModuleWriter(target, rule_of, lineinfo, assertions)
     for op in module.walk():
         if isinstance(op, EntryOp):
             write_kernel(w, op)

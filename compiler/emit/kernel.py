@@ -22,8 +22,8 @@ from .types import llvm_type
 from .warpgroups import check_warpgroups
 from .writer import FunctionWriter, ModuleWriter
 
-_RESERVED = frozenset({"_", "WARP_SZ", "vprintf"})
-"""Names that a kernel cannot have: two of PTX itself, and the function that printf calls."""
+_RESERVED = frozenset({"_", "WARP_SZ", "vprintf", "__assertfail"})
+"""Names that a kernel cannot have: two of PTX itself, and the functions that printf and assertions call."""
 
 
 def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:

@@ -10,7 +10,6 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code
-from ...base.target import CONSTANT
 from ...dialects import ptx
 from ...dialects.ptx.types import PtrType, float_bits, integer_bits
 from ...passes.errors import LoweringError
@@ -48,9 +47,8 @@ def _printf(w: FunctionWriter, op: ptx.PrintfOp) -> None:
         for index, (type, name) in enumerate(values):
             field = w.temp(f"getelementptr {struct}, ptr {buffer}, i32 0, i32 {index}")
             w.emit(f"store {type} {name}, ptr {field}")
-    symbol = w.module.string(w.kernel, op.format.data)
-    text = f"ptr addrspacecast ({CONSTANT.llvm_pointer} @{symbol} to ptr)"
-    w.temp(f"call i32 @vprintf({text}, ptr {buffer})")
+    w.module.declarations["vprintf"] = "declare i32 @vprintf(ptr, ptr)"
+    w.temp(f"call i32 @vprintf({w.module.string(w.kernel, op.format.data)}, ptr {buffer})")
 
 
 PRINTF: tuple[tuple[type[Operation], Rule], ...] = (rule(ptx.PrintfOp, _printf),)

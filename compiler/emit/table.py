@@ -7,6 +7,7 @@ from types import MappingProxyType
 from xdsl.ir import Operation
 
 from .arith import ARITH
+from .assertions import ASSERTIONS
 from .control import CONTROL
 from .convert import CONVERT
 from .math import MATH
@@ -30,7 +31,7 @@ from .vector import VECTOR
 from .writer import Rule
 
 RULES: Mapping[type[Operation], Rule] = MappingProxyType(dict((
-    *ARITH, *CONVERT, *MATH, *VECTOR, *CONTROL, *PRINTF,
+    *ARITH, *CONVERT, *MATH, *VECTOR, *CONTROL, *PRINTF, *ASSERTIONS,
     *PTX_SREG, *PTX_MEMORY, *PTX_MATRIX, *PTX_MMA, *PTX_WARP, *PTX_LANES, *PTX_COMPUTE, *PTX_ATOMIC,
     *PTX_MBARRIER, *PTX_BULK, *PTX_TENSOR_COPY, *PTX_TENSOR_MAP, *PTX_CLUSTER, *PTX_INLINE, *PTX_WGMMA,
 )))  # fmt: skip

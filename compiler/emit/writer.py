@@ -39,10 +39,15 @@ class ModuleWriter:
     """The parts of the text that belong to no single function: globals and metadata."""
 
     def __init__(
-        self, target: Target, rule_of: Callable[[type[Operation]], Rule | None], lineinfo: bool = False
+        self,
+        target: Target,
+        rule_of: Callable[[type[Operation]], Rule | None],
+        lineinfo: bool = False,
+        assertions: bool = False,
     ) -> None:
         self.target = target
         self.rule_of = rule_of
+        self.assertions = assertions
         self.declarations: dict[str, str] = {}  # of functions, by their names
         self.globals: list[str] = []
         self.functions: list[str] = []
@@ -67,15 +72,16 @@ class ModuleWriter:
         return self.add_metadata(f"distinct !{{!{len(self.metadata)}, {self._hints[unroll]}}}")
 
     def string(self, kernel: str, text: str) -> str:
-        """Adds a constant character array for a kernel and returns its symbol, for the device's vprintf to print."""
-        self.declarations["vprintf"] = "declare i32 @vprintf(ptr, ptr)"
+        """Adds a constant character array for a kernel and returns its address, for a function of the device's
+        library to print.
+        """
         symbol = f"{kernel}$text{self._strings}"
         self._strings += 1
         array, size = c_string(text)
         self.globals.append(
             f"@{symbol} = private unnamed_addr addrspace({CONSTANT.llvm}) constant [{size} x i8] {array}, align 1"
         )
-        return symbol
+        return f"ptr addrspacecast ({CONSTANT.llvm_pointer} @{symbol} to ptr)"
 
     def add_function(self, head: str, body: "FunctionWriter") -> None:
         """Adds a function; its body begins in the block `entry`."""

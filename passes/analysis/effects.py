@@ -4,7 +4,7 @@
 from collections.abc import Set
 
 from xdsl import traits
-from xdsl.dialects import arith
+from xdsl.dialects import arith, cf
 from xdsl.ir import Operation
 from xdsl.traits import EffectInstance
 
@@ -19,4 +19,4 @@ def get_effects(op: Operation) -> Set[EffectInstance] | None:
 
 def is_side_effect_free(op: Operation) -> bool:
     """Whether an operation is known to do nothing to memory."""
-    return isinstance(op, _PURE) or traits.is_side_effect_free(op)
+    return isinstance(op, (*_PURE, cf.AssertOp)) or traits.is_side_effect_free(op)

@@ -36,6 +36,7 @@ _ON_SIM = f"{_SIM} names the operation"
 _HINTS = {
     "CUDA_ERROR_ILLEGAL_ADDRESS": f"the kernel accessed memory outside its arguments; {_ON_SIM}",
     "CUDA_ERROR_MISALIGNED_ADDRESS": f"an address is not a multiple of the access size; {_ON_SIM}",
+    "CUDA_ERROR_ASSERT": f"an assertion of the kernel, which the GPU has printed, does not hold; {_ON_SIM}",
     "CUDA_ERROR_LAUNCH_TIMEOUT": f"the kernel did not end; {_SIM} ends it after a number of steps",
     "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES": "the block needs too many registers or too much shared memory",
     "CUDA_ERROR_OUT_OF_MEMORY": "the arguments do not fit into the GPU's memory",

@@ -245,6 +245,44 @@ def test_ptx_that_the_driver_refuses(engine: CudaEngine) -> None:
         engine.launch(bad, ONE, {})
 
 
+_ASSERTION = """
+import numpy as np
+from tilefold import cute
+from tilefold.cute import testing
+from tilefold.runtime.cuda import CudaError
+
+@cute.kernel
+def kernel(A: cute.Tensor, n: cute.Int32):
+    t = cute.arch.thread_idx()[0]
+    testing.assert_(t < n, "t is beyond n")
+    A[t] = A[t] + 1.0
+
+@cute.jit
+def main(A: cute.Tensor, n: cute.Int32):
+    kernel(A, n).launch(grid=1, block=32)
+
+A = np.zeros(32, np.float32)
+cute.compile(main, A, 32)(A, 20)
+print(A.sum())
+checking = cute.compile[cute.EnableAssertions](main, A, 32)
+checking(A, 32)
+print(A.sum())
+try:
+    checking(A, 20)
+except CudaError as error:
+    print(error.status)
+"""
+
+
+def test_assertions_of_kernels_are_checked_where_they_are_enabled() -> None:
+    """In a process of its own, since the assertion that fails ends the use of the device."""
+    done = subprocess.run(
+        [sys.executable, "-c", _ASSERTION], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stdout.split() == ["32.0", "64.0", "CUDA_ERROR_ASSERT"], done.stderr
+    assert "thread: [20,0,0] Assertion `t is beyond n` failed." in done.stderr
+
+
 _FAULT = """
 import numpy as np
 from tests.cuda.test_gpu import COPY, POINTERS, artifact, kernel

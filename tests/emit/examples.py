@@ -502,6 +502,7 @@ PTX: tuple[tuple[str, str], ...] = (
 """The operations of the `ptx` dialect, but for loads and stores. `name@90` needs sm_90, `name@10x` sm_100 to sm_109."""
 
 _CONTROL: tuple[tuple[str, str], ...] = (
+    ("cf.assert", 'cf.assert %i1, "no room"'),
     ("scf.if", "scf.if %i1 {\nptx.bar.warp.sync -1\n} else {\n"
      "ptx.st %i32, %B align 4 : i32, !ptx.ptr<global>\n}"),
     ("scf.for", "%z = arith.constant 0 : i32\n%o = arith.constant 1 : i32\n"

@@ -32,11 +32,11 @@ def parse(text: str) -> ModuleOp:
     return module
 
 
-def llvm_of(text: str, target: Target = SM80) -> str:
+def llvm_of(text: str, target: Target = SM80, *, assertions: bool = True) -> str:
     """The LLVM IR of a program's text."""
-    return emit_llvm(parse(text), target)
+    return emit_llvm(parse(text), target, assertions=assertions)
 
 
-def ptx_of(text: str, target: Target = SM80) -> str:
+def ptx_of(text: str, target: Target = SM80, *, assertions: bool = True) -> str:
     """The PTX of a program's text."""
-    return compile_llvm(llvm_of(text, target), target)
+    return compile_llvm(llvm_of(text, target, assertions=assertions), target)

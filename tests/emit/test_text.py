@@ -169,6 +169,33 @@ def test_printf_cannot_break_out_of_its_string(format: str) -> None:
     assert "@x" not in ptx
 
 
+def test_an_assertion_prints_its_place_where_assertions_are_kept() -> None:
+    text = kernel('cf.assert %holds, "i is \\22beyond\\22"\nptx.bar.sync 0', "%holds: i1")
+    check(
+        llvm_of(text),
+        r"""
+        CHECK: declare void @__assertfail(ptr, ptr, i32, ptr, i64)
+        CHECK: c"i is \22beyond\22\00"
+        CHECK: c"k.cute\00"
+        CHECK: br i1 %a0, label %[[HOLDS:[a-z0-9]+]], label %[[FAILS:[a-z0-9]+]]
+        CHECK: [[FAILS]]:
+        CHECK-NEXT: call void @__assertfail({{.*}}, i32 3, ptr {{.*}}, i64 1)
+        CHECK-NEXT: br label %[[HOLDS]]
+        """,
+    )
+    check(
+        ptx_of(text),
+        r"""
+        CHECK: @%p{{[0-9]+}} bra [[HOLDS:[^;]+]];
+        CHECK: call.uni __assertfail
+        CHECK: [[HOLDS]]:
+        CHECK: bar.sync 0;
+        """,
+    )
+    without = kernel("ptx.bar.sync 0", "%holds: i1").replace("bar.sync 0", "bar.sync 0 ")
+    assert llvm_of(text, assertions=False) == llvm_of(without, assertions=False)
+
+
 def test_loops_are_unrolled_only_where_they_are_marked() -> None:
     text = kernel(
         """

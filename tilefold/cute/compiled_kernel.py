@@ -35,12 +35,13 @@ def _reachable() -> "list[NDArray[np.uint8]]":
 @dataclass(frozen=True, slots=True)
 class Compilation:
     """How a kernel is compiled: for a target, by default that of the GPU at hand; with or without the lines of the
-    source, by default as the settings say; and with options of ptxas.
+    source and its assertions, by default as the settings say; and with options of ptxas.
     """
 
     target: Target | None = None
     lines: bool | None = None
     assembler: tuple[str, ...] = ()
+    assertions: bool | None = None
 
 
 USUAL = Compilation()
@@ -78,6 +79,7 @@ class CompiledKernel(Inspection):
             default_store(),
             lines=how.lines,
             assembler=how.assembler,
+            assertions=how.assertions,
         )
 
     def _lowered(self) -> Program:

@@ -21,11 +21,12 @@ _LEVELS = range(4)
 class CompileOptions:
     """The options of `cute.compile`.
 
-     `opt_level` is that of ptxas, 3 where nothing else is said; `line_info` says whether compiled code names the lines
-    of the source, None leaves that to the settings. `keep_ptx`, `keep_cubin` and `keep_sass` write PTX, machine code
-    and that as text into `dump_dir`, which nvdisasm prints by `nvdisasm_options`. `gpu_arch` is the target, by default
-    that of the GPU at hand, and `ptxas_options` are more options of ptxas. Calls take the arrays of other libraries as
-    they are, with or without `--enable-tvm-ffi`.
+    `opt_level` is that of ptxas, 3 where nothing else is said; `line_info` says whether compiled code names the lines
+    of the source, and `assertions` whether a GPU checks the assertions of kernels, as the simulator does: None leaves
+    that to the settings. `keep_ptx`, `keep_cubin` and `keep_sass` write PTX, machine code and that as text into
+    `dump_dir`, which nvdisasm prints by `nvdisasm_options`. `gpu_arch` is the target, by default that of the GPU at
+    hand, and `ptxas_options` are more options of ptxas. Calls take the arrays of other libraries as they are, with or
+    without `--enable-tvm-ffi`.
     """
 
     opt_level: int = 3
@@ -34,7 +35,7 @@ class CompileOptions:
     keep_cubin: bool = False
     keep_sass: bool = False
     nvdisasm_options: str = "-g -c"
-    assertions: bool = False
+    assertions: bool | None = None
     gpu_arch: str = ""
     ptxas_options: str = ""
     link_libraries: str = ""
@@ -44,8 +45,6 @@ class CompileOptions:
         """Raises TilefoldError (E0212) for an option without effect here, TargetError for an unknown target."""
         if self.opt_level not in _LEVELS:
             raise _refused(f"there is no level of optimisation {self.opt_level!r}", "the levels are 0 to 3")
-        if self.assertions:
-            raise _refused("kernels check no assertions", "leave the option out; the simulator checks every access")
         if self.link_libraries:
             raise _refused("no libraries are linked to kernels", "leave the option out")
         if self.gpu_arch:
@@ -56,7 +55,8 @@ class CompileOptions:
         """How the kernels are compiled."""
         level = () if self.opt_level == _LEVELS[-1] else (f"-O{self.opt_level}",)
         target = Target(self.gpu_arch) if self.gpu_arch else None
-        return Compilation(target, self.line_info, (*level, *shlex.split(self.ptxas_options)))
+        assembler = (*level, *shlex.split(self.ptxas_options))
+        return Compilation(target, self.line_info, assembler, self.assertions)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -184,7 +184,7 @@ class NvdisasmOptions(Option):
 
 
 class EnableAssertions(Option):
-    """Whether the kernel checks assertions, which none does: True is refused."""
+    """Whether kernels check their assertions on a GPU."""
 
     FIELD = "assertions"
 

@@ -98,8 +98,8 @@ class HostTrace:
         return False
 
     def effect(self, op: Operation) -> None:
-        """Prints, now or in each call. TilefoldError (E5001) for anything that a host function cannot do."""
-        if op.name not in ("ptx.printf", "tile.print"):
+        """Prints or checks, now or in each call. TilefoldError (E5001) for what a host function cannot do."""
+        if op.name not in ("ptx.printf", "tile.print", "cf.assert"):
             op.detach()
             message = "this is an operation of a kernel, but a function of the host is executed"
             hint = "move it into a function that is decorated with @cute.kernel"
