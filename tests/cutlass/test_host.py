@@ -136,6 +136,7 @@ MISTAKES: Sequence[tuple[Callable[[Any], object], str]] = (
         "is not a multiple of 3",
     ),
     (lambda a: from_dlpack(a).mark_compact_shape_dynamic(1, (1, 0)), "is not that of strides"),
+    (lambda a: cute.compile(Scaled(3), a[0], 0)(a[0], "s"), "a str is not a stream"),
     (lambda a: cute.compile(3, a), "a int cannot be compiled"),
     (lambda a: cute.compile(add, a, a, 1, options="--fast"), "unrecognized arguments: --fast"),
     (lambda a: cutlass.dtype("Float17"), "there is no type of elements named 'Float17'"),
@@ -190,7 +191,6 @@ def test_options_of_ptxas_reach_it() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--enable-assertions", "kernels check no assertions"),
         ("--link-libraries a.bc", "no libraries are linked"),
         ("--opt-level 4", "no level of optimisation 4"),
         ("--opt-level x", "invalid int value: 'x'"),

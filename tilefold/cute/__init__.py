@@ -10,6 +10,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from tilefold.compiler.builder.control.conditions import const_expr
 from tilefold.compiler.builder.control.counted import Range, range_constexpr
 from tilefold.compiler.builder.control.counted import make_range as range
 from tilefold.compiler.builder.control.explicit import for_, if_, while_
@@ -264,11 +265,6 @@ tenth of `import tilefold.cute`.
 """
 
 Int4, Uint4, Uint1 = DTYPES["Int4"], DTYPES["Uint4"], DTYPES["Uint1"]
-
-
-def const_expr(x: Any) -> Any:
-    """A condition that Python decides while the kernel is built, as it is."""
-    return x
 
 
 __all__ = [

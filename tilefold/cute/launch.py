@@ -47,11 +47,13 @@ def launch(call: "KernelCall", grid: Any, block: Any, asked: Asked, options: Run
 
 
 def simulate(built: "CompiledKernel", bound: BoundArguments, grid: Any, asked: Asked, options: RunOptions) -> RunResult:
-    """Runs a kernel on the simulator. LaunchError for arrays in the memory of a GPU."""
+    """Runs a kernel on the simulator. LaunchError for arrays in the memory of a GPU, and for what is no stream."""
     for name, array in bound.arrays.items():
         if array.device is not None:
             problem = f"is in the memory of GPU {array.device}, which the simulator cannot reach"
             raise argument_error(name, problem, "pass an array in the host's memory")
+    if asked.stream is not None:
+        check_stream(asked.stream)
     block = dim3("block", built.traced.bounds.threads)
     config = LaunchConfig(dim3("grid", grid), block, attributes=asked.attributes)
     values, tensors = on_host(bound)
@@ -59,6 +61,16 @@ def simulate(built: "CompiledKernel", bound: BoundArguments, grid: Any, asked: A
     result = built.simulate(config, values, asked.stage or DEFAULT_STAGE, options)
     tensors.finish()
     return replace(result, exact=read_logical_numbers(result.exact, tensors.arguments)) if options.exact else result
+
+
+def check_stream(stream: Any) -> None:
+    """LaunchError (E3106) for what is no stream."""
+    from tilefold.runtime.streams import handle_of
+
+    from .host.streams import is_stream
+
+    if not is_stream(stream):
+        handle_of(stream)
 
 
 def check_device(device: str) -> None:

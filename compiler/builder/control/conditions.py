@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from ....base.errors import Code, TilefoldError
 from ..scalars.values import Bool, Value
+from ..tracing.state import host_number
 from .branches import branch
 from .building import truth
 from .carry import result_of
@@ -79,11 +80,15 @@ def not_(operand: Any) -> Any:
 _UNDECIDED: Mapping[str, tuple[str, str]] = MappingProxyType({
     "assert": (
         "an assertion is checked while the kernel is built, but this {} is known only when the kernel runs",
-        "assert static facts, such as shapes; for others call cute.printf in an `if`",
+        "assert static facts, such as shapes; for others call cute.testing.assert_",
     ),
     "comprehension": (
         "Python decides which elements a comprehension has, but this {} is known only when the kernel runs",
         "write `for` and `if` as statements, or `A if C else B` as the element",
+    ),
+    "const_expr": (
+        "const_expr is for a condition that is known while the kernel is built, but this {} is known only when it runs",
+        "leave const_expr out, and the kernel decides; or pass the number as a cute.Constexpr",
     ),
     "guard": (
         "Python decides which pattern matches, but this {} is known only when the kernel runs",
@@ -100,6 +105,15 @@ def decided(test: Any, kind: str) -> Any:
         message, hint = _UNDECIDED[kind]
         raise TilefoldError(Code.BUILD_RUN_TIME, message.format(test.dtype), hint)
     return test
+
+
+def const_expr(x: Any) -> Any:
+    """A condition that Python decides while the kernel is built: `if const_expr(x):`. TilefoldError (E5003) for a value
+    of the kernel.
+    """
+    if isinstance(x, Value) and host_number(x.ssa) is not None:
+        return bool(x)
+    return decided(x, "const_expr")
 
 
 def choose(test: Any, then: Thunk, otherwise: Thunk) -> Any:

@@ -137,7 +137,7 @@ class HostKernelCall:
         trace.waiting.pop(self, None)
         check_smem(_number(smem))
         attributes = launch_attributes(None if cluster is None else _numbers(cluster), use_pdl, **more)
-        asked = Asked(device, stage, stream, attributes)
+        asked = Asked(device, stage, _number(stream), attributes)
         options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes)
         block = dim3("block", _numbers(block))
         plain = self._plain(trace) if min_blocks_per_mp is None else None
