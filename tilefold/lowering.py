@@ -82,6 +82,7 @@ class Program:
     _stages: "dict[tuple[str, str], _Lowered]" = field(default_factory=lambda: {})
     _devices: "dict[tuple[str, str], Program]" = field(default_factory=lambda: {})
     _builds: "dict[str, Build]" = field(default_factory=lambda: {})
+    _ptx: dict[tuple[str, bool], str] = field(default_factory=dict[tuple[str, bool], str])
 
     @cached_property
     def stage(self) -> str:
@@ -170,7 +171,10 @@ class Program:
         """The program as PTX, with `.loc` directives if `lines` says so, by default as compiled code."""
         from tilefold.compiler.machine.nvptx import compile_llvm
 
-        return compile_llvm(self.llvm(target, lines=lines), target)
+        key = target.arch, self.writes_lines() if lines is None else lines
+        if key not in self._ptx:
+            self._ptx[key] = compile_llvm(self.llvm(target, lines=key[1]), target)
+        return self._ptx[key]
 
     def build(self, target: Target) -> "Build":
         """The program as machine code, or as PTX that the driver must assemble, ready to be loaded; from the cache, if

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from io import StringIO
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
@@ -89,9 +90,18 @@ class Lister:
     _names: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     _operands: dict[Operation, tuple[SSAValue, ...]] = field(default_factory=dict[Operation, tuple[SSAValue, ...]])
     _numbers: dict[str, int] = field(default_factory=dict[str, int])
+    _last: "tuple[_Content, Listing] | None" = None
 
     def list(self, module: Operation, *, generic: bool = False, locations: bool = False) -> Listing:
-        """The lines of a module as it is now, as `print_program` writes them; the first time with the same names."""
+        """The lines of a module as it is now, as `print_program` writes them; the first time with the same names. If
+        the module is as it was the last time, the same listing.
+        """
+        content = generic, locations, [_content_of(op) for op in module.walk()]
+        if self._last is None or self._last[0] != content:
+            self._last = content, self._listed(module, generic, locations)
+        return self._last[1]
+
+    def _listed(self, module: Operation, generic: bool, locations: bool) -> Listing:
         self.name(module)
         stream = StringIO()
         printer = _ListingPrinter(stream=stream, print_generic_format=generic, print_debuginfo=locations)
@@ -172,6 +182,18 @@ class Lister:
             taken.setdefault(name, 1)
             self._names[value] = name
         return number
+
+
+_Content: TypeAlias = tuple[bool, bool, Sequence[tuple[object, ...]]]
+"""All that the text of a module depends on, but for the names of values, which stay; and how it is printed."""
+
+
+def _content_of(op: Operation) -> tuple[object, ...]:
+    """All that the text of an operation depends on, without those in its regions."""
+    blocks = [(block, [arg.type for arg in block.args]) for region in op.regions for block in region.blocks]
+    kept = dict(op.properties), dict(op.attributes)  # passes change them in place
+    types = [result.type for result in op.results]
+    return op, op.parent, tuple(op.operands), types, *kept, tuple(op.successors), blocks, op.location
 
 
 def _unused(hint: str, taken: dict[str, int]) -> str:

@@ -55,12 +55,13 @@ class Completion(Enum):
 
 class OutOfStepError(Exception):
     """A launch whose warps run in step has come to something that they must do one after the other; `always` where that
-    is sure before it begins.
+    is sure before it begins. `is_fault` where it is a fault, which is to be told of the first thread.
     """
 
-    def __init__(self, always: bool) -> None:
+    def __init__(self, always: bool, is_fault: bool = False) -> None:
         super().__init__()
         self.always = always
+        self.is_fault = is_fault
 
 
 def unheard(text: str) -> None:
@@ -119,10 +120,12 @@ class Launch:
     """The operation whose body ran last."""
     printed: int = 0
 
-    def apart(self) -> None:
-        """OutOfStepError if warps run in step: the caller's next step needs them one after the other."""
+    def apart(self, *, is_fault: bool = False) -> None:
+        """OutOfStepError if warps run in step: the caller's next step, maybe the words for a fault, needs them one
+        after the other.
+        """
         if self.in_step:
-            raise OutOfStepError(always=not self.steps)
+            raise OutOfStepError(always=not self.steps, is_fault=is_fault)
 
     def forgives(self, code: Code, site: Site) -> bool:
         """Whether a fault of an operation does not end the launch."""

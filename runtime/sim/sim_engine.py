@@ -118,7 +118,8 @@ class SimEngine:
     Clusters that do not order themselves are shared out to `processes` processes; None is one for each core, where it
     is worth it.
     Kernels that make pointers of numbers reach what `memory` returns of the host, by its addresses. `fragments` are the
-    types of the kernel's fragments, for messages.
+    types of the kernel's fragments, for messages. With `any_fault`, the first fault of warps in step ends a launch by
+    an OutOfStepError, and is not looked for again to be told.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -136,6 +137,7 @@ class SimEngine:
     processes: int | None = field(default_factory=simulator_processes)
     memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple
     fragments: Fragments = dict
+    any_fault: bool = False
 
     @classmethod
     def of(
@@ -194,6 +196,13 @@ class SimEngine:
         exact = {} if run.table is None else run.table.tensors(args)
         return RunResult(seconds, "".join(printed), run.counters, exact)
 
+    def attempt(self, program: SimProgram, config: LaunchConfig, args: Mapping[str, Argument]) -> RunResult | None:
+        """As `launch`, but None for a launch with a fault, which takes less time than to tell the fault."""
+        try:
+            return replace(self, any_fault=True).launch(program, config, args)
+        except (SimulationError, OutOfStepError):
+            return None
+
     def _explain(
         self, fault: SimulationError, kernel: KernelOp, config: LaunchConfig, args: Mapping[str, Argument]
     ) -> None:
@@ -221,6 +230,8 @@ class SimEngine:
             try:
                 return self._run_once(kernel, config, args, unheard, in_step=count)
             except OutOfStepError as out:
+                if out.is_fault and self.any_fault:
+                    raise
                 if out.always:
                     break
             except (UndefinedReadError, SimulationError):

@@ -263,9 +263,9 @@ class Warp:
         lanes = self.active_lanes
         return lanes is not None and self.active > 1 and bool(lanes[0] == lanes[-1])
 
-    def apart(self) -> None:
+    def apart(self, *, is_fault: bool = False) -> None:
         """As `Launch.apart`."""
-        self.launch.apart()
+        self.launch.apart(is_fault=is_fault)
 
     def narrow(self, lanes: Bools) -> None:
         """Makes exactly `lanes` (at least one) active."""
@@ -367,7 +367,7 @@ class Warp:
         """Raises a SimulationError of the thread in `lane`, or of the block where that is None; of a byte `at`, of an
         `other` operation, and of a `rival`, the thread of an access that nothing orders.
         """
-        self.apart()
+        self.apart(is_fault=True)
         thread = None if lane is None else self.block.thread(self.first_thread + lane)
         block = self.block.coordinate
         raise SimulationError(

@@ -12,7 +12,7 @@ from tilefold.compiler.pass_runner import parse_passes
 from tilefold.compiler.pipeline import PASSES, pipeline_to
 from tilefold.compiler.reports.listing import Lister, Listing, changed_lines, hunks
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -123,3 +123,26 @@ def test_lines_know_their_operations() -> None:
     defined: list[SSAValue] = [line.op.results[0] for line in listing.lines if line.op is not None and line.op.results]
     assert [type(value.owner) for value in defined] == [arith.ConstantOp, arith.AddiOp, arith.MuliOp, arith.SubiOp]
     assert listing.lines[-1].op is None
+
+
+def test_a_module_that_stays_is_listed_once() -> None:
+    """Whatever changes in place counts: operands, properties, and places of operations."""
+    module, lister = parsed(SUM), Lister()
+    listing = lister.list(module)
+    assert lister.list(module) is listing
+    assert lister.list(module, generic=True) is not listing
+    one, total, product, _ = [op for op in module.walk() if op.name.startswith("arith.")]
+
+    def now() -> str:
+        return lister.list(module).text
+
+    before = now()
+    product.operands[1] = total.operands[0]
+    assert now() == (before := before.replace("muli %x, %x", "muli %x, %a"))
+    one.properties["value"] = IntegerAttr(2, i32)
+    assert now() == (before := before.replace("constant 1", "constant 2"))
+    block = one.parent_block()
+    assert block is not None
+    one.detach()
+    block.insert_op_after(one, total)
+    assert now() != before

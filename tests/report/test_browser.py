@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tilefold.compiler.frontend.params import expand
 
+from benchmarks.compiler import SLACK
 from tests.profiling.kernels import CONFLICT, NAIVE
 from tests.report.browser import Tab, browser, find
 from tilefold.cli import main
@@ -122,8 +123,10 @@ def test_it_prints_with_all_passes_open(tab: Tab, naive: Path) -> None:
 
 
 def large(operations: int) -> str:
-    """A kernel of so many operations, each of a line of its own."""
-    steps = "\n".join(f"    %x{n + 1} = arith.mulf %x{n}, %x{n // 2} : f32" for n in range(operations))
+    """A kernel of so many operations, each of a line of its own. Few values live at a time: for thousands of them the
+    assembler alone takes ten seconds.
+    """
+    steps = "\n".join(f"    %x{n + 1} = arith.mulf %x{n}, %x{max(0, n - 3)} : f32" for n in range(operations))
     g = '!tile.tensor<f32, gmem, align<16>, "64:1">'
     return (
         f"gpu.module @kernels {{\n  tile.kernel @large(%A: {g}, %B: {g}) threads(64) {{\n    %t = gpu.thread_id x\n"
@@ -137,7 +140,7 @@ def test_pages_of_five_thousand_operations_stay_quick(tab: Tab, tmp_path: Path) 
     began = time.process_time()
     path = tmp_path / "large.html"
     path.write_text(page_of(contents_of(program, ())))
-    assert time.process_time() - began < 20
+    assert time.process_time() - began < 5 * SLACK
     tab.open(path)
     load_time = tab.run("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
     assert load_time < 5000

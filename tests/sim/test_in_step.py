@@ -12,7 +12,7 @@ from tilefold.runtime.sim.memory.journal import Journal
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 from benchmarks.workloads import Workload
-from tests.sim.harness import entry, launch
+from tests.sim.harness import entry, launch, module_of
 from tilefold.lowering import load
 from tilefold.running.filled_arguments import prepare
 from tilefold.running.launches import Changes, read_launches
@@ -236,6 +236,25 @@ def test_a_fault_is_that_of_warps_in_order(runs: list[int], monkeypatch: pytest.
     launch(text.replace("%r = ptx.ld", "ptx.bar.sync 0\n%r = ptx.ld"), block=(THREADS, 1, 1), B=b)
     assert np.array_equal(b, np.roll(np.arange(THREADS), -32))
     assert runs[-1] == 1
+
+
+def test_an_attempt_ends_at_the_first_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[int] = []
+    once = vars(SimEngine)["_run_once"]
+
+    def counted(*args: Any, in_step: int = 0, **options: Any) -> Any:
+        begun.append(in_step)
+        return once(*args, in_step=in_step, **options)
+
+    monkeypatch.setattr(SimEngine, "_run_once", counted)
+    b = np.zeros(THREADS, np.int32)
+    faulty = entry(SHARED, "%B: !ptx.ptr<global> align 16", "96", shared=384)
+    for text in (faulty, faulty.replace("%r = ptx.ld", "ptx.bar.sync 0\n%r = ptx.ld")):
+        program, config = SimProgram(module_of(text), "k"), LaunchConfig((1, 1, 1), (THREADS, 1, 1))
+        result = SimEngine().attempt(program, config, {"B": TensorArgument(b)})
+        assert (result is None) is (text == faulty)
+    assert begun == [1, 1], "no run tells the fault"
+    assert np.array_equal(b, np.roll(np.arange(THREADS), -32))
 
 
 CROSS = """

@@ -74,7 +74,7 @@ def add_remarks(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_cache(parser: argparse.ArgumentParser) -> None:
+def add_cache(parser: Options) -> None:
     """Declares `--no-cache`."""
     parser.add_argument(
         "--no-cache",

@@ -22,7 +22,7 @@ from tilefold.lowering import Program
 from tilefold.profiling.relayout import Candidate, allocation_at, candidates, with_layout
 from tilefold.runtime.counters import AccessCount, Counters
 from tilefold.runtime.engine import RunResult
-from tilefold.runtime.sim.faults import SimulationError, Site, site_of
+from tilefold.runtime.sim.faults import Site, site_of
 from tilefold.runtime.sim.memory.sampler import Sampled, Sampler
 from tilefold.runtime.sim.sim_engine import SimProgram, discard
 
@@ -54,11 +54,10 @@ class Reference:
         """The launch of another program; None if it has a fault or other results."""
         trial, arguments = self.trial, self.trial.arguments()
         engine = replace(trial.engine, sink=discard, races=True)
-        try:
-            result = engine.launch(SimProgram(module, trial.kernel), trial.config, arguments)
-        except SimulationError:
+        result = engine.attempt(SimProgram(module, trial.kernel), trial.config, arguments)
+        if result is None or difference(self.outcome, Outcome(arguments, result.output)) is not None:
             return None
-        return result if difference(self.outcome, Outcome(arguments, result.output)) is None else None
+        return result
 
 
 def layouts(

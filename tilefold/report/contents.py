@@ -114,7 +114,7 @@ def _passes(program: Program, target: Target, lister: Lister, written: Listing) 
         applied.apply(program.context, module)
         took = time.perf_counter() - began
         before, last = last, lister.list(module)
-        changes = hunks(before.lines, last.lines) if before.text != last.text else []
+        changes = hunks(before.lines, last.lines) if before is not last and before.text != last.text else []
         stage = applied.stage if isinstance(applied, CheckStagePass) else ""
         yield PassStep(number, str(applied), took, changes, stage, last if stage else None)
 

@@ -123,8 +123,9 @@ def _copies(events: Sequence[Event], cycles: int, acts: dict[Act, int]) -> Itera
     flying: list[list[Act]] = [[] for _ in range(COLUMNS)]
     for event in events:
         if event.kind == "copies":
+            act = _act(event)
             for column, _ in _parts(event, cycles):
-                flying[column].append(_act(event))
+                flying[column].append(act)
     counted = [Act("copies", f"{len(all)} in flight, the last by {all[-1].text}", all[-1].spot) if all else None
                for all in flying]  # fmt: skip
     yield from _merged(counted, acts)

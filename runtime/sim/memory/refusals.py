@@ -32,7 +32,7 @@ PAIR = (
 
 def refuse(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], *, loading: bool) -> None:
     """Raises the fault of the first lane whose bytes are not in a state for the access."""
-    warp.apart()
+    warp.apart(is_fault=True)
     for index, row in enumerate(rows.tolist()):
         states = space.arena.state[access.width][row]
         if (states == READY).all() or not (loading or TAKEN[states].any()):
@@ -61,7 +61,7 @@ def refuse(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], *, 
 
 def out_of_bounds(space: "Space", warp: Warp, access: "Access", index: int, address: int, loading: bool) -> NoReturn:
     """Raises the fault of an active lane whose access is outside of every allocation."""
-    warp.apart()
+    warp.apart(is_fault=True)
     view = warp.launch.outside.describe(address)
     beyond, hint = f"through {view}", HINT
     if view is None:
@@ -76,7 +76,7 @@ def out_of_bounds(space: "Space", warp: Warp, access: "Access", index: int, addr
 
 def leave(space: "Space", warp: Warp, access: "Access", index: int, offsets: NDArray[Any]) -> NoReturn:
     """Raises the fault of an active lane whose access leaves the allocation that its address was computed from."""
-    warp.apart()
+    warp.apart(is_fault=True)
     assert access.home is not None
     verb = "reads" if access.kind in ("load", "matrix") else "writes"
     text = (
