@@ -130,16 +130,20 @@ class Program:
             )
         return module
 
-    def simulated_target(self, stage: str) -> Target:
+    def simulated_target(self, stage: str, *, by_stages: bool = False) -> Target:
         """The target that the simulator runs a stage for: that of the program, else the first one that has all of it.
+        With `by_stages` the stages on the way are kept too, which `remarks` needs.
 
         Raises ProgramError if none has, in the words for the default target.
         """
         if self.target is not None:
             return self.target
         refused: TilefoldError | None = None
+        passed = STAGE_NAMES[STAGE_NAMES.index(self.stage) + 1 : STAGE_NAMES.index(stage)] if by_stages else ()
         for arch in SIMULATED:
             try:
+                for name in passed:
+                    self.at(name, Target(arch))
                 if self.at(stage, Target(arch)) is self.module:  # no pass on the way has checked it
                     run_pipeline(self.context, self.module, [f"check-target{{target={arch}}}"], source=self.source)
             except TilefoldError as error:
@@ -277,14 +281,15 @@ class Program:
 
     def _assembler_remarks(self, target: Target) -> "tuple[Remark, ...]":
         """The assembler's remarks, which it has on kernels for warpgroups alone."""
-        from tilefold.compiler.machine.assemble import AssembleError
-        from tilefold.compiler.reports.assembler_remarks import assembler_remarks, is_for_warpgroups
-        from tilefold.compiler.reports.remarks import Remark
-        from tilefold.machine_code import with_lines
+        from tilefold.compiler.reports.remarks import Remark, is_for_warpgroups
 
         entries = self.entries(target)
         if not any(map(is_for_warpgroups, entries)):
             return ()
+        from tilefold.compiler.machine.assemble import AssembleError
+        from tilefold.compiler.reports.assembler_remarks import assembler_remarks
+        from tilefold.machine_code import with_lines
+
         try:
             return assembler_remarks(*with_lines(self, target), entries, self.source)
         except AssembleError as error:

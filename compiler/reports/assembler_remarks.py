@@ -12,8 +12,7 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 
 from ...base.errors import Code
 from ...base.lost_speed import LostSpeed, lost_speed
-from ...dialects.ptx import EntryOp, InlineOp
-from ...dialects.ptx.base import PtxOp
+from ...dialects.ptx import EntryOp
 from ..emit.lineinfo import source_files
 from ..frontend.diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
 from ..frontend.source import Source
@@ -21,16 +20,6 @@ from .remarks import Remark
 
 _FILE = re.compile(r'^\s*\.file\s+(\d+) "([^"]*)"', re.MULTILINE)
 _LOCATION = re.compile(r"^\s*\.loc\s+(\d+) (\d+) (\d+)")
-
-
-def is_for_warpgroups(entry: EntryOp) -> bool:
-    """Whether a kernel has instructions that the assembler may slow down."""
-    texts = (
-        op.text.data if isinstance(op, InlineOp) else op.mnemonic() or ""
-        for op in entry.walk()
-        if isinstance(op, PtxOp)
-    )
-    return any("wgmma" in text or "setmaxnreg" in text for text in texts)
 
 
 def assembler_remarks(log: str, ptx: str, entries: Sequence[EntryOp], source: Source) -> tuple[Remark, ...]:

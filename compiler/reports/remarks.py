@@ -15,7 +15,8 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ...dialects.ptx import EntryOp, LoadOp, PrintfOp, StoreOp, WgmmaMmaAsyncOp
+from ...dialects.ptx import EntryOp, InlineOp, LoadOp, PrintfOp, StoreOp, WgmmaMmaAsyncOp
+from ...dialects.ptx.base import PtxOp
 from ...dialects.tile import LoadOp as TileLoadOp
 from ...dialects.tile import StoreOp as TileStoreOp
 from ...dialects.tile import TileKernelOp
@@ -160,3 +161,13 @@ def _unrolling(loop: scf.ForOp) -> str:
     if count == 1:
         return f"stays a loop, in machine code too{known}"
     return f"unrolled, {count} iterations at a time{known}" if count else f"unrolled completely{known}"
+
+
+def is_for_warpgroups(entry: EntryOp) -> bool:
+    """Whether a kernel has instructions that the assembler may slow down."""
+    texts = (
+        op.text.data if isinstance(op, InlineOp) else op.mnemonic() or ""
+        for op in entry.walk()
+        if isinstance(op, PtxOp)
+    )
+    return any("wgmma" in text or "setmaxnreg" in text for text in texts)

@@ -30,6 +30,7 @@ LAZY: Mapping[str, str] = {
     "tilefold.inspection": "a program on a GPU is not printed",
     "tilefold.running": "an engine is imported when it runs: CUDA needs cuda-python, the simulator NumPy",
     "tilefold.cute": "kernels are built without NumPy and cuda-python, which launches and simulations need",
+    "tilefold.compiler.builder.scalars.casts": "few kernels make vectors of values, and xDSL's dialect takes long",
     "tilefold.passes.lower_tensors": "few kernels print, multiply matrices or copy by tensor maps",
     "tilefold.runtime.sim.sim_engine": "few launches fail, or run on several processes",
     "tilefold.runtime.sim.bound_arguments": "few kernels make pointers of numbers",

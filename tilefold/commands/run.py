@@ -137,7 +137,7 @@ def _print_remarks(args: argparse.Namespace, program: "Program") -> None:
 
     with program.explaining():
         compiled = program.device_program(TO_INDEX) if program.gpu_kernels else program
-        print_remarks(compiled.remarks(compiled.simulated_target("instr")), args.remarks)
+        print_remarks(compiled.remarks(compiled.simulated_target("instr", by_stages=True)), args.remarks)
 
 
 def _run_host(args: argparse.Namespace, program: "Program") -> int:

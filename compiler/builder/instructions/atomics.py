@@ -8,12 +8,13 @@ An element is named by its address, `t.ptr(i, j)`, or by a pointer, `t.iterator 
 from functools import partial
 from typing import Any
 
-from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import VectorType, i32, i64
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i32, i64
 
 from ....base.errors import Code, TilefoldError
 from ....dialects import ptx
 from ..control.explicit import if_
+from ..scalars.casts import in_vector
 from ..scalars.dtypes import Float32, of_sign
 from ..scalars.values import Scalar, convert, wrap
 from ..tensors.fragments import Vec
@@ -118,10 +119,7 @@ def red(kind: str, ptr: Place, val: "Scalar | Vec", sem: str | None = None, scop
     at = address_of(ptr)
     if isinstance(val, Vec):
         parts = [convert(val[index], at.dtype).ssa for index in range(val.size)]
-        whole = insert_value(vector.BroadcastOp(parts[0], VectorType(at.dtype.ir, [len(parts)])))
-        for index, part in enumerate(parts[1:], 1):
-            whole = insert_value(vector.InsertOp(part, whole, [index]))
-        emit(ptx.RedOp(kind, at.ssa, whole, sem, scope))
+        emit(ptx.RedOp(kind, at.ssa, in_vector(parts), sem, scope))
         return
     emit(ptx.RedOp(of_sign(kind, at.dtype), at.ssa, convert(val, at.dtype).ssa, sem, scope))
 

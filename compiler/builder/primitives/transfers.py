@@ -4,14 +4,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import VectorType, i32
-from xdsl.dialects.vector import BroadcastOp, ExtractOp, InsertOp
-
 from ....dialects import ptx
 from ..instructions import arch
+from ..scalars.casts import from_vector, in_vector
 from ..scalars.dtypes import Int32, Uint32
 from ..scalars.values import convert, wrap
-from ..tracing.state import emit, insert_value
+from ..tracing.state import emit
 from .barriers import address
 from .words import LoadShape, LoadSrcFormat, MMALayout, StoreShape
 
@@ -59,7 +57,7 @@ def ldmatrix(
     registers_of_one = ptx.LdMatrixOp.SHAPES.get(name, (1,))[0]
     op = ptx.LdMatrixOp(max(1, num // registers_of_one), layout is MMALayout.COL, address(ptr).ssa, name)
     registers = emit(op).results[0]
-    return [wrap(insert_value(ExtractOp(registers, [place], i32)), Int32) for place in range(op.registers)]
+    return [wrap(register, Int32) for register in from_vector(registers, op.registers)]
 
 
 def stmatrix(
@@ -69,11 +67,8 @@ def stmatrix(
     stmatrix; sm_90).
     """
     words = [convert(register, Uint32).ssa for register in registers]
-    vector = insert_value(BroadcastOp(words[0], VectorType(i32, [len(words)])))
-    for place, word in enumerate(words[1:], 1):
-        vector = insert_value(InsertOp(word, vector, [place]))
     name = {StoreShape.M8N8: "m8n8.b16", StoreShape.M16N8: "m16n8.b8"}[shape]
-    emit(ptx.StMatrixOp(len(words), layout is MMALayout.COL, vector, address(ptr).ssa, name))
+    emit(ptx.StMatrixOp(len(words), layout is MMALayout.COL, in_vector(words), address(ptr).ssa, name))
 
 
 __all__ = [

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Conversions between types, as operations."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 from typing import cast as cast_type
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, i32, i64
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, VectorType, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....base.errors import Code, TilefoldError
@@ -38,6 +38,24 @@ def check_cast(source: DType, target: DType) -> None:
     if "packed" in (source.kind, target.kind):
         hint = "elements of less than a byte can only be copied and multiplied"
         raise TilefoldError(Code.BUILD_VALUE, f"a kernel cannot convert {source} to {target}", hint)
+
+
+def in_vector(values: Sequence[SSAValue]) -> SSAValue:
+    """A vector of values of one type."""
+    from xdsl.dialects.vector import BroadcastOp, InsertOp
+
+    made = insert_value(BroadcastOp(values[0], VectorType(values[0].type, [len(values)])))
+    for index, value in enumerate(values[1:], 1):
+        made = insert_value(InsertOp(value, made, [index]))
+    return made
+
+
+def from_vector(vector: SSAValue, count: int) -> list[SSAValue]:
+    """The `count` elements of a vector."""
+    from xdsl.dialects.vector import ExtractOp
+
+    element = cast_type("VectorType[Any]", vector.type).element_type
+    return [insert_value(ExtractOp(vector, [index], element)) for index in range(count)]
 
 
 def _to(operation: Callable[..., Operation], ssa: SSAValue, target: DType) -> SSAValue:

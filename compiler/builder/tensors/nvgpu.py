@@ -17,14 +17,15 @@ from .fragments import ReductionOp
 
 @dataclass(frozen=True, slots=True)
 class CopyOp:
-    """The base of copy instructions."""
+    """The base of copy instructions. Those without fields of their own are dataclasses by their base: each decorator
+    would take half a millisecond of `import tilefold.cute`.
+    """
 
     def atom_name(self, bits: int | None) -> str:
         """CuTe's name of the atom that moves `bits` bits by one execution; None leaves it to the instruction."""
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
 class CopyUniversalOp(CopyOp):
     """Loads and stores between any two memory spaces: of the requested width in bits, else as wide as layouts and
     alignment allow.
@@ -69,7 +70,6 @@ class _MatricesOp(CopyOp):
         return f"U16x{2 * self.num_matrices}" if self.transpose else f"U32x{self.num_matrices}"
 
 
-@dataclass(frozen=True, slots=True)
 class LdMatrix8x8x16bOp(_MatricesOp):
     """Loads matrices of 8 x 8 elements of 16 bits from shared memory into the registers of a warp (ldmatrix)."""
 
@@ -77,7 +77,6 @@ class LdMatrix8x8x16bOp(_MatricesOp):
         return f"SM75_{self._suffix()}_LDSM_{'T' if self.transpose else 'N'}"
 
 
-@dataclass(frozen=True, slots=True)
 class LdMatrix8x16x8bOp(LdMatrix8x8x16bOp):
     """Loads matrices of 8 x 16 elements of 8 bits from shared memory into the registers of a warp (ldmatrix). They
     cannot be transposed.
@@ -90,7 +89,6 @@ class LdMatrix8x16x8bOp(LdMatrix8x8x16bOp):
         return LdMatrix8x8x16bOp.atom_name(self, bits)
 
 
-@dataclass(frozen=True, slots=True)
 class StMatrix8x8x16bOp(_MatricesOp):
     """Stores matrices of 8 x 8 elements of 16 bits from the registers of a warp to shared memory (stmatrix, sm_90)."""
 
@@ -98,7 +96,6 @@ class StMatrix8x8x16bOp(_MatricesOp):
         return f"SM90_{self._suffix()}_STSM_{'T' if self.transpose else 'N'}"
 
 
-@dataclass(frozen=True, slots=True)
 class MovMatrixOp(CopyOp):
     """Transposes a matrix of 8 x 8 elements of 16 bits in the registers of a warp (movmatrix)."""
 
@@ -106,7 +103,6 @@ class MovMatrixOp(CopyOp):
         return "SM75_U32x1_MOVM_T"
 
 
-@dataclass(frozen=True, slots=True)
 class TensorCopyOp(CopyOp):
     """The base of tensor copies (TMA, sm_90): one thread has a tile copied by a tensor map."""
 
@@ -116,21 +112,18 @@ class TensorCopyOp(CopyOp):
         return f"SM90_TMA_{self.KIND}"
 
 
-@dataclass(frozen=True, slots=True)
 class CopyBulkTensorTileG2SOp(TensorCopyOp):
     """Loads tiles of global memory to shared memory (cp.async.bulk.tensor); an mbarrier counts the bytes."""
 
     KIND: ClassVar[str] = "LOAD"
 
 
-@dataclass(frozen=True, slots=True)
 class CopyBulkTensorTileG2SMulticastOp(TensorCopyOp):
     """As `CopyBulkTensorTileG2SOp`, to several blocks of a cluster at once."""
 
     KIND: ClassVar[str] = "LOAD_MULTICAST"
 
 
-@dataclass(frozen=True, slots=True)
 class CopyBulkTensorTileS2GOp(TensorCopyOp):
     """Stores tiles of shared memory to global memory (cp.async.bulk.tensor), as part of the thread's bulk group."""
 
@@ -147,7 +140,6 @@ class CopyReduceBulkTensorTileS2GOp(TensorCopyOp):
         return f"SM90_TMA_REDUCE_{self.reduction_kind.name.upper()}"
 
 
-@dataclass(frozen=True, slots=True)
 class BulkCopyOp(CopyOp):
     """The base of bulk copies without a tensor map (sm_90): each thread has runs of elements copied."""
 
@@ -157,14 +149,12 @@ class BulkCopyOp(CopyOp):
         return f"SM90_BULK_COPY_{self.DIRECTION}{'' if bits is None else f'<{bits}>'}"
 
 
-@dataclass(frozen=True, slots=True)
 class CopyBulkG2SOp(BulkCopyOp):
     """Loads contiguous elements from global to shared memory (cp.async.bulk), which an mbarrier counts."""
 
     DIRECTION: ClassVar[str] = "G2S"
 
 
-@dataclass(frozen=True, slots=True)
 class CopyBulkS2GOp(BulkCopyOp):
     """Stores contiguous elements from shared to global memory (cp.async.bulk), as part of the thread's bulk group."""
 
@@ -211,14 +201,12 @@ class MmaOp(MatrixOp):
         return match
 
 
-@dataclass(frozen=True, slots=True)
 class MmaF16BF16Op(MmaOp):
     """Multiplies Float16 or BFloat16 by a warp: `MmaF16BF16Op(Float16, Float32, (16, 8, 16))`."""
 
     BITS: ClassVar[int | None] = 16
 
 
-@dataclass(frozen=True, slots=True)
 class MmaFP8Op(MmaOp):
     """Multiplies Float8E4M3FN or Float8E5M2 by a warp (sm_89): `MmaFP8Op(Float8E4M3FN, Float32, (16, 8, 32))`."""
 

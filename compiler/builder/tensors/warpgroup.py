@@ -125,12 +125,10 @@ class _BytesOp(WarpgroupOp):
         return self._name(types, self.instruction_shape, self.a_src, (self.a_major_mode, self.b_major_mode))
 
 
-@dataclass(frozen=True, slots=True)
 class MmaF8Op(_BytesOp):
     """Multiplies Float8E4M3FN or Float8E5M2, which may be mixed, into Float32 or Float16."""
 
 
-@dataclass(frozen=True, slots=True)
 class MmaI8Op(_BytesOp):
     """Multiplies Int8 or Uint8, which may be mixed, into Int32."""
 

@@ -4,7 +4,6 @@
 import linecache
 import os
 import re
-import sysconfig
 from functools import lru_cache
 from itertools import islice
 from sys import _getframe  # pyright: ignore[reportPrivateUsage]
@@ -15,7 +14,7 @@ from ...frontend.diagnostics import Place
 
 _INTERNAL = ("tilefold", "xdsl")
 """The packages whose frames are not the user's code; neither are those of Python's library."""
-_LIBRARY = sysconfig.get_paths()["stdlib"] + os.sep
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
 _PACKAGES = os.sep + "site-packages" + os.sep
 RESULT = "__result__"
 """The variable in which the code of a rewritten function keeps its result."""
