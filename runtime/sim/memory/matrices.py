@@ -31,6 +31,12 @@ class Matrix:
     problem: str = ""
     """The fault of the descriptor, in words."""
 
+    @property
+    def core_matrices(self) -> NDArray[np.int64]:
+        """The addresses by core matrices, each of eight rows: (core matrices, 8)."""
+        groups = self.addresses.reshape(-1, 8, self.addresses.shape[1])
+        return groups.transpose(0, 2, 1).reshape(-1, 8)
+
 
 def matrix_of(instruction: WgMma, operand: str, descriptor: int) -> Matrix:
     """Operand "A" or "B" of an instruction by its descriptor."""

@@ -21,6 +21,7 @@ from ..faults import site_of
 from ..memory import bulk
 from ..memory.arena import IN_FLIGHT, UNWRITTEN
 from ..memory.boxes import swizzle_text
+from ..memory.costs import wavefronts
 from ..memory.descriptors import descriptor_at
 from ..memory.local import TOUCHED
 from ..memory.matrices import ROW, Matrix, matrix_of
@@ -104,8 +105,17 @@ class Multiply:
             text = f"{what} leads to {where}, outside of the block's shared memory"
             hint = "check its address, its strides, and the major of the atom"
             warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, text, hint)
-        bulk.count(space, self.access, offsets, ROW)
+        self._count(matrix)
         return (offsets + warp.block.rank * space.arena.span) // ROW
+
+    def _count(self, matrix: Matrix) -> None:
+        """Counts the access to a matrix. The four warps share it; a wavefront serves a core matrix of eight rows."""
+        rows = matrix.core_matrices.ravel()
+        total, least = wavefronts(rows, np.arange(len(rows)), ROW)
+        self.access.requests += 1
+        self.access.threads += len(rows)
+        self.access.transactions += total
+        self.access.minimum += least
 
     def _check_swizzle(self, warp: Warp, name: str, matrix: Matrix, rows: NDArray[Any]) -> None:
         """A fault for a matrix that a tensor copy has written by another swizzle."""
