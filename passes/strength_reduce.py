@@ -12,7 +12,6 @@ from xdsl.rewriter import Rewriter
 
 from ..dialects.ptx import PtrAddOp
 from .analysis.integer_values import constant_of
-from .writing.constant_folding import folded
 from .writing.emitter import Emitter
 
 
@@ -47,6 +46,8 @@ def _reduce(op: arith.SignlessIntegerBinaryOperation, type: IntegerType) -> None
     emitter = Emitter(op)
     result = None
     if left is not None and right is not None:
+        from .writing.constant_folding import folded
+
         value = folded(op)
         result = emitter.constant_like(value, op.result) if isinstance(value, int) else None
     elif right is not None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from xdsl.dialects import arith
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.cute.values import with_scalars
 from ...dialects.ptx import PtrAddOp
@@ -25,7 +24,7 @@ from ...layout.text.layouts import to_text
 from ..analysis.index_width import Place, greatest_index
 from ..analysis.integer_values import constant_of, int_width
 from ..analysis.ranges import Ranges
-from .emitter import Emitter, erase_unused, int_type
+from .emitter import Emitter, erase_unused, insert_behind, int_type
 from .remarks import remark
 from .ssa_int import SsaInt
 
@@ -58,15 +57,7 @@ class Addresses:
         key = (value, width)
         if key not in self._converted:
             cast = arith.IndexCastOp(value, int_type(width))
-            owner = value.owner
-            if isinstance(owner, Block):
-                first = owner.first_op
-                assert first is not None
-                cast.location = first.location
-                Rewriter.insert_op(cast, InsertPoint.before(first))
-            else:
-                cast.location = owner.location
-                Rewriter.insert_op(cast, InsertPoint.after(owner))
+            insert_behind(value, cast)
             self._converted[key] = cast.result
         return self._converted[key]
 

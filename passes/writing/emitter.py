@@ -93,6 +93,19 @@ class Emitter:
         Rewriter.erase_op(self.op)
 
 
+def insert_behind(value: SSAValue, op: Operation) -> None:
+    """Inserts `op` behind the definition of a value, with its location: of an argument, where its block begins."""
+    owner = value.owner
+    if isinstance(owner, Block):
+        first = owner.first_op
+        assert first is not None
+        op.location = first.location
+        Rewriter.insert_op(op, InsertPoint.before(first))
+    else:
+        op.location = owner.location
+        Rewriter.insert_op(op, InsertPoint.after(owner))
+
+
 @lru_cache(maxsize=4096, typed=True)
 def _integer(value: int, type: IntegerType | IndexType) -> IntegerAttr[Any]:
     """The attribute of an integer; kept, since verifying one takes longer than the rest of making a constant."""

@@ -3,14 +3,13 @@
 
 from collections.abc import Sequence
 
-from xdsl.ir import Block, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.ir import SSAValue
 
 from ...dialects.cute.values import integers, unknowns, with_scalars
 from ...dialects.tile import CoordTensorType, GetScalarsOp, TensorType, ViewOp
 from ...layout.algebra.core import LayoutLike, plain_layout
 from ...layout.algebra.unknown import Unknown
-from .emitter import Emitter
+from .emitter import Emitter, insert_behind
 from .ssa_int import SsaInt
 
 
@@ -39,15 +38,7 @@ class Scalars:
 
     def _asked(self, tensor: SSAValue) -> list[SSAValue]:
         question = GetScalarsOp(tensor)
-        owner = tensor.owner
-        if isinstance(owner, Block):
-            first = owner.first_op
-            assert first is not None
-            question.location = first.location
-            Rewriter.insert_op(question, InsertPoint.before(first))
-        else:
-            question.location = owner.location
-            Rewriter.insert_op(question, InsertPoint.after(owner))
+        insert_behind(tensor, question)
         for result, kind in zip(question.scalars, _names(layout_of(tensor)), strict=True):
             result.name_hint = None if tensor.name_hint is None else f"{tensor.name_hint}_{kind}"
         return list(question.scalars)

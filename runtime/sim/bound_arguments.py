@@ -18,12 +18,9 @@ from ...dialects.parameters import passed_as
 from ...dialects.ptx import EntryOp, IntToPtrOp, TensorMapReplaceOp
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
-from ...layout.algebra.scalars import scalars_of
-from ..arrays.storage import storage_size
 from ..engine import Argument, TensorArgument, pack_argument
 from ..errors import LaunchError, argument_error
 from ..numpy_types import numpy_type
-from ..tensor_maps import place_map, value_words
 from .launch import MAP_BASE
 from .memory.arena import Allocation
 from .translate import Translator
@@ -99,7 +96,7 @@ def bind(
                 t.constant(argument, scalar)
         else:
             t.constant(parameter.arguments[0], _read(name, kind, given, type))
-    if isinstance(kernel, EntryOp):
+    if isinstance(kernel, EntryOp) and kernel.maps:
         _bind_maps(kernel, t)
     return bindings
 
@@ -116,6 +113,8 @@ def _place(name: str, storage: NDArray[Any], t: Translator) -> int:
 
 def _bind_maps(kernel: EntryOp, t: Translator) -> None:
     """Makes the kernel's tensor maps of its other arguments. LaunchError (E0322) for a tensor that has none."""
+    from ..tensor_maps import place_map, value_words
+
     arguments = kernel.body.block.args
     names = [name.data for name in kernel.arg_names]
     values = {name: t.initial[t.slot(argument)] for name, argument in zip(names, arguments, strict=True)}
@@ -129,6 +128,8 @@ def _scalars(name: str, layout: Layout, given: TensorArgument) -> list[int]:
     """The values of the `?` of a parameter's layout."""
     if given.layout is None:
         raise argument_error(name, "needs the layout of the tensor", "pass a TensorArgument with its layout")
+    from ...layout.algebra.scalars import scalars_of
+
     try:
         return scalars_of(layout, given.layout)
     except LayoutError as error:
@@ -157,6 +158,8 @@ def _check_tensor(name: str, type: Attribute, scalars: Sequence[int], given: Ten
                 f"has elements of {type.element_type}, but the array has {storage.dtype}",
                 "convert the array",
             )
+        from ..arrays.storage import storage_size
+
         layout = with_scalars(type.layout.data, scalars)
         if size(layout) > MAX_TENSOR:
             raise argument_error(name, f"has {size(layout)} elements", f"the simulator allows {MAX_TENSOR}")

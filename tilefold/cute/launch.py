@@ -9,7 +9,6 @@ from tilefold.base.errors import Code
 from tilefold.running.devices import DEFAULT_STAGE, chosen_device
 from tilefold.runtime.arrays.array import NOWHERE, Array
 from tilefold.runtime.arrays.host_tensors import HostTensors
-from tilefold.runtime.arrays.storage import read_logical_numbers
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.errors import LaunchError, argument_error, dim3
 from tilefold.runtime.options import LaunchAttributes, RunOptions
@@ -60,7 +59,11 @@ def simulate(built: "CompiledKernel", bound: BoundArguments, grid: Any, asked: A
     options = options if looks_for_races() else replace(options, races=False)
     result = built.simulate(config, values, asked.stage or DEFAULT_STAGE, options)
     tensors.finish()
-    return replace(result, exact=read_logical_numbers(result.exact, tensors.arguments)) if options.exact else result
+    if not options.exact:
+        return result
+    from tilefold.runtime.arrays.storage import read_logical_numbers
+
+    return replace(result, exact=read_logical_numbers(result.exact, tensors.arguments))
 
 
 def check_stream(stream: Any) -> None:

@@ -182,11 +182,6 @@ def _tensor_type(spec: ArraySpec, align: int) -> TensorType:
     return TensorType.new([element, SpaceAttr(Space.Gmem), IntAttr(align), LayoutAttr(spec.layout)])
 
 
-def element_type_of(name: str, array: Any) -> DType:
-    """The type of an array's elements. LaunchError (E3106) for one that kernels do not have."""
-    return element_of_name(array_of(name, array).dtype)
-
-
 def name_of_elements(dtype: DType) -> str:
     """The name of a type in `Array.dtype`. LaunchError (E3106) for one that the elements of no argument have."""
     element = BY_NAME.get(dtype.name)
