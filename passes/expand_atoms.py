@@ -6,7 +6,7 @@ from typing import assert_never
 
 from xdsl.context import Context
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, VectorType, i8, i16, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, VectorType, i8, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
@@ -24,13 +24,13 @@ from ..dialects.ptx import (
     StMatrixOp,
     StoreOp,
 )
-from ..dialects.ptx.types import LOCAL, float_bits
+from ..dialects.ptx.types import LOCAL, float_bits, scalar_bits
 from ..dialects.tile import AtomCallOp
 from ..layout.atoms.cache_hints import split_policy
 from ..layout.atoms.copy_atom import CopyAtom
 from ..layout.atoms.instructions import AutoMove, BulkCopy, CpAsync, LdMatrix, Move, MovMatrix, StMatrix, TensorCopy
 from .errors import LoweringError
-from .writing.emitter import Emitter
+from .writing.emitter import Emitter, int_type
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,15 @@ def _expand(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
 
 def _move(emitter: Emitter, op: AtomCallOp, atom: CopyAtom, bits: int) -> None:
     """A load and a store of raw bits; one of them of registers where a side is a fragment."""
-    element = op.atom.value_type
-    pairs = op.src.type == LOCAL and bits >= 32 and float_bits(element) == 16
-    # halves of a fragment are loaded as such, so that LLVM converts and packs two of them at once
-    type = VectorType(element, [bits // 16]) if pairs else _raw(bits)
+    element, from_registers, to_registers = op.atom.value_type, op.src.type == LOCAL, op.dst.type == LOCAL
+    if from_registers and bits >= 32 and float_bits(element) == 16:
+        # halves of a fragment are loaded as such, so that LLVM converts and packs two of them at once
+        type = VectorType(element, [bits // 16])
+    elif from_registers != to_registers:
+        # as wide as those of the fragment: LLVM joins them to wider ones, and splits wider ones, by shifts
+        type = _raw(bits, max(scalar_bits(element) or 0, 32))
+    else:
+        type = _raw(bits, 64 if bits == 64 else 32)
     value = emitter.value(LoadOp(op.src, type, bits // 8, *_write_cached(op, atom.load_hint)))
     emitter.insert(StoreOp(value, op.dst, bits // 8, *_write_cached(op, atom.store_hint)))
 
@@ -115,9 +120,9 @@ def _write_cached(op: AtomCallOp, hint: str) -> tuple[str, SSAValue | None]:
     return modifiers, start.value(CreatePolicyOp(priority))
 
 
-def _raw(bits: int) -> Attribute:
-    """The type of `bits` bits without meaning, in registers of at most 32 bits where there are several."""
-    return {8: i8, 16: i16, 32: i32, 64: i64}.get(bits) or VectorType(i32, [bits // 32])
+def _raw(bits: int, register: int) -> Attribute:
+    """The type of `bits` bits without meaning, in registers of at most `register` bits."""
+    return int_type(bits) if bits <= register else VectorType(int_type(register), [bits // register])
 
 
 def _cp_async(emitter: Emitter, op: AtomCallOp, atom: CopyAtom, copy: CpAsync) -> None:

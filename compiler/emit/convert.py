@@ -2,8 +2,8 @@
 """`arith`: conversions between types, and those of the dialect `llvm`, which must not be narrowed by LLVM either."""
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, f32
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...base.errors import Code
 from ...dialects.ptx.types import float_bits, scalar_bits, split_vector
@@ -18,6 +18,10 @@ _CASTS: dict[type[Operation], str] = {
     arith.TruncIOp: "trunc",
     arith.BitcastOp: "bitcast",
 }
+
+
+_TO_FLOAT = frozenset(("arith.extf", "arith.sitofp", "arith.uitofp", "llvm.fpext", "llvm.sitofp", "llvm.uitofp"))
+"""Exact conversions to wider floats, and those of integers, which LLVM joins with a rounding that follows."""
 
 
 def cast(name: str) -> Rule:
@@ -130,12 +134,23 @@ def find_fenced_roundings(root: Operation) -> frozenset[type[Attribute]]:
     return frozenset(types)
 
 
+def _is_rounded_in_pairs(source: SSAValue, result: SSAValue) -> bool:
+    """Whether one `cvt` rounds two such numbers, which LLVM writes where both roundings stand in one block. A fence
+    keeps them there. Without it LLVM moves each into the paths that join before it, where all but one bring a constant:
+    the sum of a loop that may not have begun. A number that LLVM may compute in a narrower type needs no fence.
+    """
+    if source.type != f32 or not isinstance(result.type, Float16Type | BFloat16Type):
+        return False
+    beside = source.owner.operands if isinstance(source.owner, Operation) else ()
+    return not any(isinstance(x.owner, Operation) and x.owner.name in _TO_FLOAT for x in (source, *beside))
+
+
 def round_to_even(w: FunctionWriter, op: Operation) -> None:
     """The rule of a rounding to the nearest number, ties to even."""
     _check_resize(op, grows=False)
     source, result = op.operands[0], op.results[0]
     type, value = w.type(source), w.ref(source)
-    if split_vector(result.type)[0].__class__ in w.fenced_roundings:
+    if split_vector(result.type)[0].__class__ in w.fenced_roundings or _is_rounded_in_pairs(source, result):
         value = w.temp(f"call {type} @llvm.arithmetic.fence.{overload(type)}({type} {value})")  # no instruction
     w.define(result, f"fptrunc {type} {value} to {w.type(result)}")
 

@@ -297,7 +297,8 @@ def test_unroll_loops_carries_values() -> None:
         ("UniversalCopy<uint8_t>", "%A, %l", "ptx.ld %A align 1 : !ptx.ptr<global> -> i8"),
         ("UniversalCopy<uint16_t>", "%s, %A", "ptx.ld %s align 2 : !ptx.ptr<shared> -> i16"),
         ("UniversalCopy<uint32_t>", "%A, %l", "ptx.ld %A align 4 : !ptx.ptr<global> -> i32"),
-        ("UniversalCopy<uint64_t>", "%A, %l", "ptx.ld %A align 8 : !ptx.ptr<global> -> i64"),
+        ("UniversalCopy<uint64_t>", "%s, %A", "ptx.ld %s align 8 : !ptx.ptr<shared> -> i64"),
+        ("UniversalCopy<uint64_t>", "%A, %l", "ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xi32>"),
         ("UniversalCopy<uint128_t>", "%A, %l", "ptx.ld %A align 16 : !ptx.ptr<global> -> vector<4xi32>"),
         ("SM80_CP_ASYNC_CACHEALWAYS<uint32_t>", "%A, %s", 'ptx.cp.async "ca" 4 %s, %A'),
         ("SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", "%A, %s", 'ptx.cp.async "ca" 16 %s, %A'),
@@ -315,6 +316,15 @@ def test_expand_atoms(atom: str, operands: str, patterns: str) -> None:
         f'tile.atom_call #tile.copy_atom<"{atom}", i8> {operands}'
     )
     check_pass("expand-atoms", entry(body, PTX_ARGS), f"// CHECK{{LITERAL}}: {patterns}\n// CHECK-NOT: tile.atom_call")
+
+
+def test_a_fragment_of_wide_elements_is_moved_by_these() -> None:
+    body = '%l = ptx.local.alloc 16 align 16\ntile.atom_call #tile.copy_atom<"UniversalCopy<uint128_t>", f64> %l, %A'
+    check_pass(
+        "expand-atoms",
+        entry(body, PTX_ARGS),
+        "// CHECK{LITERAL}: ptx.ld %l align 16 : !ptx.ptr<local> -> vector<2xi64>",
+    )
 
 
 def test_a_matrix_of_registers_is_transposed() -> None:
