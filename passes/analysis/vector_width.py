@@ -6,7 +6,7 @@ from math import gcd
 
 from ...base.errors import LayoutError
 from ...dialects.tile.copy_rules import access_align
-from ...dialects.tile.types import TensorType
+from ...dialects.tile.types import Space, TensorType
 from ...layout.algebra.adjacency import contiguous_values, steps
 from ...layout.algebra.coalesce import coalesce
 from ...layout.algebra.compose import composition
@@ -17,6 +17,7 @@ from ...layout.algebra.inverse import right_inverse
 from ...layout.tiling.copy_loops import Repeat, is_constant, repeats, with_outer
 from .integer_values import typed
 
+_ROLES = ("source", "destination")
 MAX_BITS = 128
 """The widest access of one instruction (PTX ISA, ld and st: vectors of at most 128 bits)."""
 
@@ -44,18 +45,20 @@ def choose_vector(
     """The widest access for copying `src` to `dst`, two tensors of one size and element type, up to `max_bits` wide.
 
     The elements that an access moves are adjacent in both tensors, at the same coordinates; its bytes divide every
-    address; and they have the same predicate of `pred`, a layout of the same size. The remark gives the width and the
-    reason that it is not wider. `computed` are the layouts of source and destination with integers of the algebra for
-    the `?` of their types.
+    address; and they have the same predicate of `pred`, a layout of the same size. Where one tensor is a fragment this
+    is asked of the other alone: an instruction names each of its registers (see `adjacent_registers`). The remark gives
+    the width and the reason that it is not wider. `computed` are the layouts of source and destination with integers of
+    the algebra for the `?` of their types.
     """
     layouts = (src.layout.data, dst.layout.data) if computed is None else computed
     like = (*layouts, *(() if pred is None else (pred,)))
-    order = _find_adjacent_order(plain_layout(layouts[0]), plain_layout(layouts[1]))
+    sides = _adjacent_sides(src, dst)
+    order = _find_adjacent_order(plain_layout(layouts[sides[0]]), plain_layout(layouts[sides[-1]]))
     refusals: list[_RefusedError] = []
     count = min(max_bits, MAX_BITS) // src.element_bits
     while count > 1:
         try:
-            parts = _divided((src, dst), layouts, pred, order, count)
+            parts = _divided((src, dst), sides, layouts, pred, order, count)
             break
         except _RefusedError as refusal:
             refusals.append(refusal)
@@ -87,6 +90,16 @@ def _reasons(refusals: list[_RefusedError]) -> str:
     return "".join(f"; {refusal}" for refusal in chosen)
 
 
+def _adjacent_sides(src: TensorType, dst: TensorType) -> tuple[int, ...]:
+    """The operands whose elements must be adjacent, 0 for the source, 1 for the destination: not a fragment, unless the
+    other is one, too, or its elements are narrower than a byte and cannot be moved alone.
+    """
+    in_registers = [tensor.space.data is Space.Rmem for tensor in (src, dst)]
+    if src.element_bits < 8 or in_registers[0] == in_registers[1]:
+        return (0, 1)
+    return (1,) if in_registers[0] else (0,)
+
+
 def _find_adjacent_order(src: Layout, dst: Layout) -> Layout:
     """The coordinates that are adjacent in both layouts, in memory order, as a layout into the common domain."""
     inverse = coalesce(right_inverse(src))
@@ -104,6 +117,7 @@ def _find_adjacent_order(src: Layout, dst: Layout) -> Layout:
 
 def _divided(
     tensors: tuple[TensorType, TensorType],
+    sides: tuple[int, ...],
     layouts: tuple[LayoutLike, LayoutLike],
     pred: Layout | None,
     order: Layout,
@@ -113,14 +127,16 @@ def _divided(
     available, bits = order.size, count * tensors[0].element_bits
     if available % count:
         elements = f"{available} element{'s are' if available > 1 else ' is'}"
-        raise _RefusedError(bits, "neighbours", f"{elements} adjacent in source and destination")
+        where = " and ".join([_ROLES[side] for side in sides])
+        raise _RefusedError(bits, "neighbours", f"{elements} adjacent in {where}")
     try:
         vector = composition(order, Layout(count, 1))
         parts = [logical_divide(plain_layout(layout), vector) for layout in layouts]
     except LayoutError:  # they begin at places that no layout describes, such as at 0, 2, 4 of rows of 3
         raise _RefusedError(bits, "neighbours", f"the layouts do not divide into runs of {count} elements") from None
     width = bits // 8
-    for role, tensor, part in zip(("source", "destination"), tensors, parts, strict=True):
+    for side in sides:
+        role, tensor, part = _ROLES[side], tensors[side], parts[side]
         run = contiguous_values(with_outer(tensor.layout.data, typed(part[0])))
         if run % count:
             raise _RefusedError(bits, "swizzle", f"the swizzle keeps {run} elements of the {role} together")

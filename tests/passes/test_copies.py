@@ -236,6 +236,15 @@ def test_a_predicate_for_several_elements_keeps_an_access_wide() -> None:
     )
 
 
+def test_a_fragment_asks_nothing_of_the_other_side() -> None:
+    """Its registers are in another order, and those of one access lie apart."""
+    memory = tensor(parse_layout("(4,4):(16,1)"), 8)
+    fragment = TensorType(f16, SpaceAttr(Space.Rmem), IntAttr(16), LayoutAttr(Layout((4, 4), (1, 4))))
+    for sides, role in (((memory, fragment), "source"), ((fragment, memory), "destination")):
+        choice = choose_vector(*sides, 128)
+        assert choice.remark == f"64 bits: 4 elements at a time; 128 bits refused: 4 elements are adjacent in {role}"
+
+
 def test_both_reasons_are_given_where_they_differ() -> None:
     type = tensor(parse_layout("(2,4):(1,8)"), 16)
     assert choose_vector(type, type, 128, Layout((2, 4), (1, 2))).remark == (

@@ -20,8 +20,17 @@ def _columns(count: int) -> Any:
     return (16, cute.make_layout((2, 4, count), stride=(1, 2 * count, 2)), K)
 
 
+def _store(part: Any, fragment: Any, mma: Any, t: Any, C: Any) -> None:
+    part.store(fragment.load())
+
+
 def _autovec(part: Any, fragment: Any, mma: Any, t: Any, C: Any) -> None:
     cute.autovec_copy(fragment, part)
+
+
+def _retiled(part: Any, fragment: Any, mma: Any, t: Any, C: Any) -> None:
+    copy = cute.make_tiled_copy_C(cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), C.element_type), mma).get_slice(t)
+    cute.copy(copy, copy.retile(fragment), copy.partition_D(C))
 
 
 @cute.kernel
@@ -82,3 +91,46 @@ def test_pairs_of_f32_are_stored_without_shifts() -> None:
 def test_the_sums_of_a_loop_are_rounded_in_pairs(function: Any) -> None:
     """LLVM rounds each alone, on the path of the loop, where it can: the other path brings zeros."""
     assert _instructions(np.float16, 1, _autovec, function) == {"cvt.rn.f16x2.f32": 2, "st.global.b32": 2}
+
+
+@pytest.mark.parametrize("write", [_store, _autovec, _retiled])
+@pytest.mark.parametrize(
+    ("dtype", "count", "stores"),
+    [
+        (np.float32, 2, {"st.global.v4.b32": 2}),
+        (np.float32, 4, {"st.global.v4.b32": 4}),
+        (np.float16, 2, {"st.global.v2.b32": 2, "cvt.rn.f16x2.f32": 4}),
+        (np.float16, 4, {"st.global.v4.b32": 2, "cvt.rn.f16x2.f32": 8}),
+    ],
+)
+def test_columns_of_several_multiplications_are_stored_at_once(
+    write: Callable[..., None], dtype: Any, count: int, stores: dict[str, int]
+) -> None:
+    assert _instructions(dtype, count, write) == stores
+
+
+@cute.kernel
+def turn(A: cute.Tensor, B: cute.Tensor, by_columns: cute.Constexpr[bool]):
+    t, _, _ = cute.arch.thread_idx()
+    fragment = cute.make_rmem_tensor(cute.make_layout((4, 4), stride=(1, 4) if by_columns else (4, 1)), A.element_type)
+    cute.autovec_copy(cute.local_tile(A, (4, 4), (t, 0)), fragment)
+    fragment.store(fragment.load() + fragment.load())
+    cute.autovec_copy(fragment, cute.local_tile(B, (4, 4), (t, 0)))
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+@pytest.mark.parametrize(("dtype", "width"), [
+    (np.int8, "b32"), (np.int16, "v2.b32"), (np.float16, "v2.b32"), (np.int32, "v4.b32"), (np.float64, "v2.b64")
+])  # fmt: skip
+def test_the_order_of_registers_narrows_no_access(dtype: Any, width: str, by_columns: bool) -> None:
+    a = np.arange(32 * 4 * 8).reshape(-1, 8).astype(np.int8).astype(dtype)
+    a[:, 4:] = 0  # a thread turns a tile of 4 x 4, the left half of its rows
+    for stage in STAGES:
+        b = np.zeros_like(a)
+        turn(a, b, by_columns).launch(grid=1, block=32, device="sim", stage=stage)
+        assert np.array_equal(b, a + a), stage
+    ptx = turn.ptx("sm_80")
+    count = 8 if dtype is np.float64 else 4
+    accesses = Counter(re.findall(r"^\s+((?:ld|st)\.global\S*)", ptx, re.MULTILINE))
+    assert accesses == {f"ld.global.{width}": count, f"st.global.{width}": count}
+    assert not re.search(r"(?:shl|or)\.b64", ptx)
