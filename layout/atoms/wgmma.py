@@ -7,6 +7,8 @@ as in mma.sync. Operands in shared memory belong to the whole group: their layou
 the matrix.
 """
 
+from functools import lru_cache
+
 from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
 from ...base.target import TargetFamily
@@ -32,6 +34,7 @@ def _registers(k: int, bits: int) -> Layout:
     return Layout((threads, (width, 2, groups)), (steps, (64, 8, 256 * width)))
 
 
+@lru_cache(maxsize=256)
 def wgmma(
     name: str, n: int, types: Types, a_space: str, majors: tuple[str, str] = ("K", "K"), saturates: bool = False
 ) -> MmaAtom:
@@ -39,6 +42,8 @@ def wgmma(
 
     `majors` says of A and B in shared memory which mode is contiguous, "K" or "MN"; only 16-bit elements may
     be "MN". Raises `LayoutError` (E0304) for an `n` or majors that PTX does not have.
+
+    Atoms are kept: an atom checks itself, which takes longer than to look it up, and each operation on it asks for it.
     """
     d, a, _, _ = types
     bits = BY_PTX[a].bits
