@@ -63,6 +63,7 @@ from tilefold.compiler.builder.tensors.copies import (
     make_tiled_copy_tv,
     prefetch,
 )
+from tilefold.compiler.builder.tensors.copies import copy as copy_atom_call
 from tilefold.compiler.builder.tensors.fragments import (
     ReductionOp,
     full,
@@ -126,9 +127,13 @@ from tilefold.compiler.builder.tensors.layouts import (
     zipped_product,
 )
 from tilefold.compiler.builder.tensors.layouts import (
+    congruent as is_congruent,
+)
+from tilefold.compiler.builder.tensors.layouts import (
     weakly_congruent as is_weakly_congruent,
 )
 from tilefold.compiler.builder.tensors.memory import (
+    basic_copy_if,
     clear,
     fill,
     make_fragment_like,
@@ -138,6 +143,8 @@ from tilefold.compiler.builder.tensors.memory import (
 )
 from tilefold.compiler.builder.tensors.memory import make_rmem_tensor as make_fragment
 from tilefold.compiler.builder.tensors.mma import ThrMma, TiledMma, gemm, make_mma_atom, make_tiled_mma
+from tilefold.compiler.builder.tensors.mma import TiledMma as MmaAtom
+from tilefold.compiler.builder.tensors.mma import gemm as mma_atom_call
 from tilefold.compiler.builder.tensors.modes import (
     append,
     coalesce,
@@ -159,6 +166,7 @@ from tilefold.compiler.builder.tensors.structs import struct
 from tilefold.compiler.builder.tensors.tensors import CoordTensor, Pointer, Tensor
 from tilefold.compiler.builder.tensors.tma import TmaAtom, make_layout_image_mask
 from tilefold.compiler.builder.tensors.tuples import (
+    E,
     append_ones,
     find,
     find_if,
@@ -170,8 +178,10 @@ from tilefold.compiler.builder.tensors.tuples import (
     is_major,
     leading_dim,
     prepend_ones,
+    transform_apply,
     transform_leaf,
     tuple_cat,
+    unwrap,
 )
 from tilefold.compiler.builder.tensors.views import (
     bounds,
@@ -215,7 +225,7 @@ from .dtypes import (
 )
 from .jit import JitFunction, jit
 from .kernel import Kernel, KernelCall, kernel
-from .typing import Coord, IntTuple, Numeric, Shape, Stride, Tile, Tiler
+from .typing import Coord, Integer, IntTuple, Numeric, Shape, Stride, Tile, Tiler
 
 if TYPE_CHECKING:
     from . import pipeline, runtime, testing, utils
@@ -237,7 +247,7 @@ if TYPE_CHECKING:
         PtxasOptions,
     )
     from .native_struct import native_struct
-    from .runtime import make_ptr, sym_int, sym_int32, sym_int64
+    from .runtime import SymInt, from_dlpack, make_ptr, sym_int, sym_int32, sym_int64
     from .tensor_spec import TensorSpec
     from .torch_operators import torch_op
     from .tuned import Tuned, TunedCall, autotune
@@ -255,7 +265,7 @@ _FIRST_USED = MappingProxyType({
         ),
         "host.options",
     ),
-    **dict.fromkeys(("make_ptr", "sym_int", "sym_int32", "sym_int64"), "runtime"),
+    **dict.fromkeys(("SymInt", "from_dlpack", "make_ptr", "sym_int", "sym_int32", "sym_int64"), "runtime"),
     **dict.fromkeys(("Tuned", "TunedCall", "autotune"), "tuned"),
     **dict.fromkeys(("Candidate", "Tuning"), "tuning"),
     **dict.fromkeys(("FastDivmodDivisor", "fast_divmod_create_divisor"), "divisors"),
@@ -269,38 +279,38 @@ Int4, Uint4, Uint1 = DTYPES["Int4"], DTYPES["Uint4"], DTYPES["Uint1"]
 
 __all__ = [
     "Address", "AddressSpace", "BFloat16", "Bool", "Boolean", "Candidate", "CompiledKernel", "Compiler",
-    "ComposedLayout", "Constexpr", "Coord", "CoordTensor", "CopyAtom", "DType", "DumpDir", "Dynamic",
-    "EnableAssertions", "EnableTVMFFI", "FastDivmodDivisor", "Float", "Float16", "Float32", "Float64",
-    "Float8E4M3FN", "Float8E5M2", "GPUArch", "GenerateLineInfo", "Int", "Int16", "Int32", "Int4", "Int64", "Int8",
-    "IntTuple", "JitFunction", "KeepCUBIN", "KeepPTX", "KeepSASS", "Kernel", "KernelCall", "Layout",
-    "LinkLibraries", "Numeric", "NvdisasmOptions", "OptLevel", "Pointer", "PtxasOptions", "Range", "ReductionOp",
-    "Shape", "Stride", "Swizzle", "TFloat32", "Tensor", "TensorSSA", "TensorSpec", "ThrCopy", "ThrMma", "Tile",
-    "TiledCopy", "TiledMma", "Tiler", "TmaAtom", "Tuned", "TunedCall", "Tuning", "Uint1", "Uint16", "Uint32",
-    "Uint4", "Uint64", "Uint8", "Value", "absolute", "alias", "all_", "any_", "append", "append_ones", "arch",
-    "argmax", "argmin", "assume", "autotune", "autovec_copy", "basic_copy", "blocked_product", "bounds", "ceil",
-    "ceil_div", "clear", "coalesce", "compatible", "compile", "complement", "composition", "congruent",
-    "const_expr", "copy", "cos", "coshape", "cosize", "crd2crd", "crd2idx", "depth", "dice", "domain_offset",
-    "downcast", "dynamic", "elem_less", "erf", "exp", "exp2", "fast_divmod_create_divisor", "fill", "filter",
-    "filter_zeros", "find", "find_if", "flat_divide", "flat_product", "flatten", "flatten_to_tuple", "floor", "fma",
-    "for_", "front", "full", "full_like", "gemm", "get", "get_nonswizzle_portion", "get_swizzle_portion",
-    "group_modes", "has_underscore", "idx2crd", "if_", "inner_partition", "is_major", "is_static",
-    "is_weakly_congruent", "jit", "kernel", "leading_dim", "left_inverse", "local_partition", "local_tile", "log",
-    "log10", "log2", "logical_divide", "logical_product", "make_composed_layout", "make_copy_atom",
-    "make_cotiled_copy", "make_fragment", "make_fragment_like", "make_identity_layout", "make_identity_tensor",
-    "make_layout", "make_layout_image_mask", "make_layout_like", "make_layout_tv", "make_mma_atom",
-    "make_ordered_layout", "make_ptr", "make_rmem_tensor", "make_rmem_tensor_like", "make_smem_tensor",
-    "make_swizzle", "make_tensor", "make_tiled_copy", "make_tiled_copy_A", "make_tiled_copy_B", "make_tiled_copy_C",
-    "make_tiled_copy_C_atom", "make_tiled_copy_D", "make_tiled_copy_S", "make_tiled_copy_tv", "make_tiled_mma",
-    "math", "max_alignment", "max_common_layout", "max_common_vector", "native_struct", "nullspace", "nvgpu",
-    "ones_like", "outer_partition", "pipeline", "prefetch", "prepend", "prepend_ones", "print_layout",
-    "print_tensor", "printf", "product", "product_each", "product_like", "raked_product", "range",
-    "range_constexpr", "rank", "rasterize", "recast_layout", "recast_ptr", "recast_tensor", "repeat",
-    "repeat_as_tuple", "repeat_like", "replace", "right_inverse", "round_even", "round_up", "rsqrt", "runtime",
-    "save_picture", "select", "shape", "shape_div", "sin", "size", "size_in_bytes", "slice_", "sqrt", "stride",
-    "struct", "sym_int", "sym_int32", "sym_int64", "take", "tanh", "testing", "tile_to_shape", "tiled_divide",
-    "tiled_product", "torch_op", "transform_leaf", "trunc", "tuple_cat", "typing", "unflatten", "upcast", "utils",
-    "weakly_congruent", "where", "while_", "with_shape", "zeros_like", "zip_layout", "zip_layouts", "zipped_divide",
-    "zipped_product",
+    "ComposedLayout", "Constexpr", "Coord", "CoordTensor", "CopyAtom", "DType", "DumpDir", "Dynamic", "E",
+    "EnableAssertions", "EnableTVMFFI", "FastDivmodDivisor", "Float", "Float16", "Float32", "Float64", "Float8E4M3FN",
+    "Float8E5M2", "GPUArch", "GenerateLineInfo", "Int", "Int16", "Int32", "Int4", "Int64", "Int8", "IntTuple",
+    "Integer", "JitFunction", "KeepCUBIN", "KeepPTX", "KeepSASS", "Kernel", "KernelCall", "Layout", "LinkLibraries",
+    "MmaAtom", "Numeric", "NvdisasmOptions", "OptLevel", "Pointer", "PtxasOptions", "Range", "ReductionOp", "Shape",
+    "Stride", "Swizzle", "SymInt", "TFloat32", "Tensor", "TensorSSA", "TensorSpec", "ThrCopy", "ThrMma", "Tile",
+    "TiledCopy", "TiledMma", "Tiler", "TmaAtom", "Tuned", "TunedCall", "Tuning", "Uint1", "Uint16", "Uint32", "Uint4",
+    "Uint64", "Uint8", "Value", "absolute", "alias", "all_", "any_", "append", "append_ones", "arch", "argmax",
+    "argmin", "assume", "autotune", "autovec_copy", "basic_copy", "basic_copy_if", "blocked_product", "bounds",
+    "ceil", "ceil_div", "clear", "coalesce", "compatible", "compile", "complement", "composition", "congruent",
+    "const_expr", "copy", "copy_atom_call", "cos", "coshape", "cosize", "crd2crd", "crd2idx", "depth", "dice",
+    "domain_offset", "downcast", "dynamic", "elem_less", "erf", "exp", "exp2", "fast_divmod_create_divisor", "fill",
+    "filter", "filter_zeros", "find", "find_if", "flat_divide", "flat_product", "flatten", "flatten_to_tuple",
+    "floor", "fma", "for_", "from_dlpack", "front", "full", "full_like", "gemm", "get", "get_nonswizzle_portion",
+    "get_swizzle_portion", "group_modes", "has_underscore", "idx2crd", "if_", "inner_partition", "is_congruent",
+    "is_major", "is_static", "is_weakly_congruent", "jit", "kernel", "leading_dim", "left_inverse", "local_partition",
+    "local_tile", "log", "log10", "log2", "logical_divide", "logical_product", "make_composed_layout",
+    "make_copy_atom", "make_cotiled_copy", "make_fragment", "make_fragment_like", "make_identity_layout",
+    "make_identity_tensor", "make_layout", "make_layout_image_mask", "make_layout_like", "make_layout_tv",
+    "make_mma_atom", "make_ordered_layout", "make_ptr", "make_rmem_tensor", "make_rmem_tensor_like",
+    "make_smem_tensor", "make_swizzle", "make_tensor", "make_tiled_copy", "make_tiled_copy_A", "make_tiled_copy_B",
+    "make_tiled_copy_C", "make_tiled_copy_C_atom", "make_tiled_copy_D", "make_tiled_copy_S", "make_tiled_copy_tv",
+    "make_tiled_mma", "math", "max_alignment", "max_common_layout", "max_common_vector", "mma_atom_call",
+    "native_struct", "nullspace", "nvgpu", "ones_like", "outer_partition", "pipeline", "prefetch", "prepend",
+    "prepend_ones", "print_layout", "print_tensor", "printf", "product", "product_each", "product_like",
+    "raked_product", "range", "range_constexpr", "rank", "rasterize", "recast_layout", "recast_ptr", "recast_tensor",
+    "repeat", "repeat_as_tuple", "repeat_like", "replace", "right_inverse", "round_even", "round_up", "rsqrt",
+    "runtime", "save_picture", "select", "shape", "shape_div", "sin", "size", "size_in_bytes", "slice_", "sqrt",
+    "stride", "struct", "sym_int", "sym_int32", "sym_int64", "take", "tanh", "testing", "tile_to_shape",
+    "tiled_divide", "tiled_product", "torch_op", "transform_apply", "transform_leaf", "trunc", "tuple_cat", "typing",
+    "unflatten", "unwrap", "upcast", "utils", "weakly_congruent", "where", "while_", "with_shape", "zeros_like",
+    "zip_layout", "zip_layouts", "zipped_divide", "zipped_product",
 ]  # fmt: skip
 
 

@@ -55,8 +55,10 @@ from tilefold.compiler.builder.instructions.atomics import (
     atomic_min,
     atomic_or,
     atomic_xor,
+    load,
     load_acquire,
     red,
+    store,
     store_release,
 )
 from tilefold.compiler.builder.instructions.bits import (
@@ -89,7 +91,7 @@ from tilefold.compiler.builder.instructions.cluster import (
 )
 from tilefold.compiler.builder.instructions.inline import dynamic_smem_size, inline_ptx
 from tilefold.compiler.builder.instructions.inline import dynamic_smem_size as get_dyn_smem_size
-from tilefold.compiler.builder.instructions.math import exp, exp2, log2
+from tilefold.compiler.builder.instructions.math import exp, exp2, fma, log, log2
 from tilefold.compiler.builder.instructions.mbarriers import (
     cp_async_mbarrier_arrive_noinc,
     mbarrier_arrive,
@@ -127,6 +129,7 @@ from tilefold.compiler.builder.instructions.warp import (
     warp_reduction,
     warp_reduction_max,
     warp_reduction_sum,
+    warp_redux_sync,
 )
 from tilefold.compiler.builder.pipelines.allocator import alloc_smem
 
@@ -139,18 +142,18 @@ __all__ = [
     "cp_async_bulk_commit_group", "cp_async_bulk_load", "cp_async_bulk_prefetch", "cp_async_bulk_store",
     "cp_async_bulk_wait_group", "cp_async_commit_group", "cp_async_mbarrier_arrive_noinc", "cp_async_wait_all",
     "cp_async_wait_group", "dp4a", "dynamic_smem_size", "elect_one", "exp", "exp2", "fence", "fence_acq_rel_cluster",
-    "fence_acq_rel_cta", "fence_acq_rel_gpu", "fence_acq_rel_sys", "fence_proxy", "fence_view_async_shared",
+    "fence_acq_rel_cta", "fence_acq_rel_gpu", "fence_acq_rel_sys", "fence_proxy", "fence_view_async_shared", "fma",
     "fma_packed_f32x2", "fmax", "fmin", "get_dyn_smem_size", "grid_dim", "griddepcontrol_launch_dependents",
-    "griddepcontrol_wait", "inline_ptx", "isfinite", "isinf", "isnan", "lane_idx", "linear_thread_idx",
-    "load_acquire", "log2", "make_warp_uniform", "mapa", "match_any", "mbarrier_arrive",
+    "griddepcontrol_wait", "inline_ptx", "isfinite", "isinf", "isnan", "lane_idx", "linear_thread_idx", "load",
+    "load_acquire", "log", "log2", "make_warp_uniform", "mapa", "match_any", "mbarrier_arrive",
     "mbarrier_arrive_and_expect_tx", "mbarrier_complete_tx", "mbarrier_conditional_try_wait", "mbarrier_expect_tx",
     "mbarrier_init", "mbarrier_init_fence", "mbarrier_test_wait", "mbarrier_try_wait", "mbarrier_wait",
     "mul_packed_f32x2", "mulhi", "nanosleep", "normal", "philox", "popc", "prmt", "rcp_approx", "red", "red_async",
     "redux_sync", "setmaxregister_decrease", "setmaxregister_increase", "shuffle_sync", "shuffle_sync_bfly",
-    "shuffle_sync_down", "shuffle_sync_op", "shuffle_sync_up", "store_async", "store_release", "sub_packed_f32x2",
-    "sync_threads", "sync_warp", "thread_idx", "uniform", "vote_all_sync", "vote_any_sync", "vote_ballot_sync",
-    "vote_uni_sync", "warp_idx", "warp_reduction", "warp_reduction_max", "warp_reduction_sum", "warpgroup_reg_alloc",
-    "warpgroup_reg_dealloc",
+    "shuffle_sync_down", "shuffle_sync_op", "shuffle_sync_up", "store", "store_async", "store_release",
+    "sub_packed_f32x2", "sync_threads", "sync_warp", "thread_idx", "uniform", "vote_all_sync", "vote_any_sync",
+    "vote_ballot_sync", "vote_uni_sync", "warp_idx", "warp_reduction", "warp_reduction_max", "warp_reduction_sum",
+    "warp_redux_sync", "warpgroup_reg_alloc", "warpgroup_reg_dealloc",
 ]  # fmt: skip
 
 

@@ -35,6 +35,10 @@ _CACHES = 3
 _NO_GPU_L2 = 1 << 20
 
 
+class CantImplementError(Exception):
+    """What a program raises where its kernel does not take a configuration."""
+
+
 class JitArguments:
     """The arguments of one call of a compiled function."""
 

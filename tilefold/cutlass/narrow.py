@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elements of 4 and 6 bits as storage: they have a width, and are moved by the byte, but not computed with."""
+"""Elements of 4, 6 and 8 bits as storage: they have a width, and are moved by the byte, but not computed with."""
 
 from xdsl.dialects.builtin import IntegerType
 
@@ -15,3 +15,9 @@ Float6E2M3FNx4, Float6E3M2FNx4 = (
     DType(f"Float6{name}FNx4", IntegerType(24), "packed", 24, unsigned=True) for name in ("E2M3", "E3M2")
 )
 """Three bytes of four floats of 6 bits; no tensor has such elements, but programs ask for the width."""
+
+Float8E8M0FNU, Float8E4M3B11FNUZ, Float8E4M3 = (
+    DType(name, IntegerType(8), "packed", 8, unsigned=True)
+    for name in ("Float8E8M0FNU", "Float8E4M3B11FNUZ", "Float8E4M3")
+)
+"""Scale factors, which are powers of 2; and floats of 8 bits that no instruction takes."""

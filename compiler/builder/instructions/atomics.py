@@ -5,6 +5,7 @@ An element is named by its address, `t.ptr(i, j)`, or by a pointer, `t.iterator 
 `scope` names the threads that it is ordered for: `cta`, `cluster`, `gpu` or `sys`.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -15,9 +16,10 @@ from ....base.errors import Code, TilefoldError
 from ....dialects import ptx
 from ..control.explicit import if_
 from ..scalars.casts import in_vector
-from ..scalars.dtypes import Float32, of_sign
+from ..scalars.dtypes import DType, Float32, of_sign
 from ..scalars.values import Scalar, convert, wrap
 from ..tensors.fragments import Vec
+from ..tensors.pointers import recast_ptr
 from ..tensors.tensors import Address, Pointer, address_of
 from ..tracing.state import emit, insert_value
 
@@ -134,3 +136,31 @@ def store_release(ptr: Place, val: Scalar, scope: str | None = None) -> None:
     """Writes an element; the thread's earlier writes come before it."""
     at = address_of(ptr)
     emit(ptx.StoreReleaseOp(convert(val, at.dtype).ssa, at.ssa, scope))
+
+
+_ACQUIRING, _RELEASING = (None, "relaxed", "acquire"), (None, "relaxed", "release")
+
+
+def load(ptr: Pointer, dtype: DType | None = None, *, sem: str | None = None, scope: str | None = None) -> Any:
+    """The element at a pointer, as one of `dtype` if that is given. Where `sem` is "acquire", or "relaxed", which is
+    weaker, the access is `load_acquire`. TilefoldError (E5002) for another order.
+    """
+    _check_order(sem, _ACQUIRING)
+    at = ptr if dtype is None else recast_ptr(ptr, dtype=dtype)
+    return at.load() if sem is None else load_acquire(at, scope)
+
+
+def store(ptr: Pointer, val: Scalar, *, sem: str | None = None, scope: str | None = None) -> None:
+    """Writes the element at a pointer. Where `sem` is "release", or "relaxed", which is weaker, the access is
+    `store_release`. TilefoldError (E5002) for another order.
+    """
+    _check_order(sem, _RELEASING)
+    if sem is None:
+        ptr.store(val)
+    else:
+        store_release(ptr, val, scope)
+
+
+def _check_order(sem: str | None, orders: Sequence[str | None]) -> None:
+    if sem not in orders:
+        raise TilefoldError(Code.BUILD_VALUE, f"there is no order {sem!r} of this access", f"one of {orders}")

@@ -3,6 +3,7 @@
 of all threads of a cluster.
 """
 
+from dataclasses import replace
 from typing import Any, overload
 
 from ....base.errors import Code, TilefoldError
@@ -81,13 +82,20 @@ def mapa(ptr: Tensor, cta_rank_in_cluster: "Int | int" = 0) -> Tensor: ...
 
 
 @overload
-def mapa(ptr: Address | Pointer, cta_rank_in_cluster: "Int | int" = 0) -> Address: ...
+def mapa(ptr: Pointer, cta_rank_in_cluster: "Int | int" = 0) -> Pointer: ...
 
 
-def mapa(ptr: "Address | Pointer | Tensor", cta_rank_in_cluster: "Int | int" = 0) -> "Address | Tensor":
+@overload
+def mapa(ptr: Address, cta_rank_in_cluster: "Int | int" = 0) -> Address: ...
+
+
+def mapa(ptr: "Address | Pointer | Tensor", cta_rank_in_cluster: "Int | int" = 0) -> "Address | Pointer | Tensor":
     """The place in the shared memory of the block of a rank in the cluster that `ptr` is in the own block's: a tensor,
-    or an address, which atomic operations, `load_acquire`, `store_release`, `store_async` and `red_async` take.
+    a pointer, or an address. Atomic operations, `load_acquire`, `store_release`, `store_async` and `red_async` take the
+    latter two.
     """
+    if isinstance(ptr, Pointer):
+        return replace(ptr, tensor=mapa(ptr.tensor, cta_rank_in_cluster))
     rank = convert(cta_rank_in_cluster, Int32).ssa
     if isinstance(ptr, Tensor):
         return Tensor(emit(PeerOp.inferred([ptr.ssa, rank])).results[0], ptr.element_type)
@@ -95,29 +103,31 @@ def mapa(ptr: "Address | Pointer | Tensor", cta_rank_in_cluster: "Int | int" = 0
     return Address(emit(ptx.MapaOp(at.ssa, rank)).results[0], at.dtype)
 
 
-def store_async(at: Address, value: Scalar, mbarrier: Address) -> None:
+def store_async(at: Address | Pointer, value: Scalar, mbarrier: Address | Pointer) -> None:
     """Starts a store to an element of a block of the cluster; the mbarrier, in the same block, counts its bytes when it
     is there. Both addresses are results of `mapa`.
     """
-    operand = convert(value, remote(at).dtype).ssa
-    emit(ptx.StAsyncOp(operand, at.ssa, remote(mbarrier).ssa))
+    place = remote(at)
+    emit(ptx.StAsyncOp(convert(value, place.dtype).ssa, place.ssa, remote(mbarrier).ssa))
 
 
-def red_async(kind: str, at: Address, value: Scalar, mbarrier: Address) -> None:
+def red_async(kind: str, at: Address | Pointer, value: Scalar, mbarrier: Address | Pointer) -> None:
     """Starts an atomic change of an element of a block of the cluster; the mbarrier, in the same block, counts its
     bytes when it is done. `add` of integers of 32 and 64 bits; `min`, `max`, `umin`, `umax`, `and`, `or`, `xor`, `inc`
     and `dec` of those of 32 bits.
     """
-    operand = convert(value, remote(at).dtype).ssa
-    emit(ptx.RedAsyncOp(of_sign(kind, at.dtype), operand, at.ssa, remote(mbarrier).ssa))
+    place = remote(at)
+    operand = convert(value, place.dtype).ssa
+    emit(ptx.RedAsyncOp(of_sign(kind, place.dtype), operand, place.ssa, remote(mbarrier).ssa))
 
 
 def remote(at: Any) -> Address:
-    """An address of a block of the cluster. Raises TilefoldError (E5002) for another."""
-    if address_of(at).ssa.type != ptx.SHARED_CLUSTER:
+    """The address of a pointer or an address of a block of the cluster. Raises TilefoldError (E5002) for another."""
+    address = address_of(at)
+    if address.ssa.type != ptx.SHARED_CLUSTER:
         hint = "write cute.arch.mapa(tensor.ptr(i, j), rank)"
         raise TilefoldError(Code.BUILD_VALUE, "the address is not in the shared memory of a block of the cluster", hint)
-    return at
+    return address
 
 
 def make_warp_uniform(value: Any) -> Any:

@@ -126,6 +126,18 @@ def redux_sync(value: Any, kind: str, mask: Any = FULL_MASK) -> Any:
     return wrap(emit(ptx.ReduxSyncOp(kind, operand.ssa, lane_mask(mask))).results[0], operand.dtype)
 
 
+def warp_redux_sync(value: Any, kind: str, mask_and_clamp: Any = FULL_MASK) -> Any:
+    """The values of all lanes combined: of integers as `redux_sync`; `fmax` and `fmin` of floats by a butterfly of the
+    whole warp. TilefoldError (E5002) for these of some lanes.
+    """
+    floats = {"fmax": ReductionOp.MAX, "fmin": ReductionOp.MIN}
+    if kind not in floats:
+        return redux_sync(value, kind, mask_and_clamp)
+    if mask_and_clamp not in (FULL_MASK, -1):
+        raise TilefoldError(Code.BUILD_VALUE, f"'{kind}' takes all lanes of a warp", "use warp_reduction")
+    return warp_reduction(value, floats[kind])
+
+
 class Elected(Bool):
     """The result of `elect_one`. In rewritten functions, `with` on it is a branch of the kernel."""
 

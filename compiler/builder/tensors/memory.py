@@ -3,11 +3,12 @@
 
 from typing import Any
 
-from ....dialects.tile import MakeFragmentLikeOp, Space
+from ....dialects.tile import CopyOp, MakeFragmentLikeOp, Space
 from ....dialects.tile.fragments import FRAGMENT_ALIGN
 from ....layout.algebra.core import Layout, make_layout
 from ....layout.algebra.product import make_fragment_like as layout_like
 from ..scalars.dtypes import as_dtype
+from ..tracing.state import emit
 from .coordinates import as_layout
 from .fragments import Vec
 from .tensor_base import allocate, emit_inferred, tensor_type
@@ -63,3 +64,10 @@ def fill(tensor: Tensor, value: Any) -> None:
 def clear(tensor: Tensor) -> None:
     """Writes zero to every element."""
     fill(tensor, 0)
+
+
+def basic_copy_if(pred: Tensor, src: Tensor, dst: Tensor) -> None:
+    """Copies the elements of `src` to `dst` for which the predicates in `pred` hold."""
+    for tensor in (pred, src, dst):
+        tensor_type(tensor)
+    emit(CopyOp(src.ssa, dst.ssa, pred=pred.ssa))

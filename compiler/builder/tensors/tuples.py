@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tuples of integers and their leaves, by the functions of CuTe (int_tuple.hpp, util/tuple.hpp)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
 from ....layout.algebra.core import ComposedLayout, plain_layout
+from ....layout.algebra.integers import ScaledBasis
 from ....layout.algebra.inttuple import flatten, zip_modes
 from ..scalars.values import Value
 from .coordinates import as_tuple, tuples
@@ -21,6 +22,23 @@ def transform_leaf(f: Callable[..., Any], *terms: Any) -> Any:
     modes = as_tuple(first)
     pairs = [[y for _, y in zip_modes(modes, other)] for other in others]
     return tuple([transform_leaf(f, *parts) for parts in zip(modes, *pairs, strict=True)])
+
+
+def transform_apply(*terms: Any, f: Callable[..., Any], g: Callable[..., Any]) -> Any:
+    """`g` of the results of `f` of the modes of tuples, one after the other."""
+    return g(*[f(*parts) for parts in zip(*[as_tuple(tuples(term)) for term in terms], strict=True)])
+
+
+def unwrap(a: Any) -> Any:
+    """A tuple without the tuples around it that have one mode."""
+    inner: Any = tuples(a)
+    modes = as_tuple(inner)
+    return unwrap(modes[0]) if len(modes) == 1 and modes[0] is not inner else inner
+
+
+def E(mode: int | Sequence[int]) -> ScaledBasis:
+    """The unit vector of a mode of coordinates, by its position or positions: a stride of `make_identity_layout`."""
+    return ScaledBasis(1, (mode,) if isinstance(mode, int) else tuple(mode))
 
 
 def flatten_to_tuple(a: Any) -> tuple[Any, ...]:

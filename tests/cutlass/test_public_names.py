@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Names of the public vocabulary that few programs use."""
+
+from importlib import import_module
+from operator import add, mul
+
+import numpy as np
+import pytest
+from tilefold.base.errors import TilefoldError
+
+import tilefold.cutlass as cutlass
+from tilefold import cute
+from tilefold.cute.nvgpu import CopyUniversalOp
+from tilefold.cute.testing import CantImplementError
+
+
+@cute.kernel
+def exchanging(x: cute.Tensor, y: cute.Tensor, f: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    own = cute.make_rmem_tensor(4, cute.Int32)
+    even = cute.make_rmem_tensor(4, cute.Boolean)
+    for i in cute.range_constexpr(4):
+        own[i] = t + i
+        even[i] = (t + i) % 2 == 0
+    cute.basic_copy_if(even, own, cute.local_tile(x, (4,), (t,)))
+    atom = cute.make_copy_atom(CopyUniversalOp(), cute.Int32, num_bits_per_copy=128)
+    cute.copy_atom_call(atom, own, cute.local_tile(x, (4,), (t + 32,)))
+    y[t] = cute.arch.warp_redux_sync(t, "add")
+    largest = cute.arch.warp_redux_sync(f[t], kind="fmax", mask_and_clamp=0xFFFFFFFF)
+    f[t + 32] = cute.arch.fma(2.0, largest, cute.arch.log(cute.Float32(1.0)))
+    read = cute.arch.load(y.iterator + t, cute.Int32, sem="acquire", scope="gpu")
+    cute.arch.store(y.iterator + t + 32, read + 1, sem="release", scope="gpu")
+    cute.arch.store(y.iterator + t + 64, cute.arch.load(y.iterator + t))
+
+
+def test_instructions() -> None:
+    x, y = np.full(256, -1, np.int32), np.zeros(96, np.int32)
+    f = np.random.default_rng(0).standard_normal(64).astype(np.float32)
+    exchanging(x, y, f).launch(grid=1, block=32, device="sim")
+    numbers = np.arange(32)[:, None] + np.arange(4)
+    assert (x[:128].reshape(32, 4) == np.where(numbers % 2 == 0, numbers, -1)).all()
+    assert (x[128:].reshape(32, 4) == numbers).all()
+    assert y.reshape(3, 32).tolist() == [[496] * 32, [497] * 32, [496] * 32]
+    assert (f[32:] == 2 * f[:32].max()).all()
+
+
+@cute.kernel
+def refusing(x: cute.Tensor, case: cute.Constexpr) -> None:
+    if case == "order":
+        cute.arch.load(x.iterator, sem="release")
+    elif case == "lanes":
+        cute.arch.warp_redux_sync(x[0], "fmin", 3)
+
+
+@pytest.mark.parametrize(("case", "words"), [("order", "no order 'release'"), ("lanes", "takes all lanes")])
+def test_refusals(case: str, words: str) -> None:
+    with pytest.raises(TilefoldError, match=words):
+        refusing(np.zeros(4, np.float32), case).launch(grid=1, block=32, device="sim")
+
+
+@cute.kernel
+def summed_over_the_cluster(out: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    rank = cute.arch.block_idx_in_cluster()
+    own = cute.make_smem_tensor(32, cute.Float32)
+    own[t] = 100.0 * rank + t
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    other = cute.make_tensor(cute.arch.mapa(own.iterator, 1 - rank), own.layout)
+    out[rank, t] = other[31 - t]
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+
+
+def test_a_pointer_to_the_memory_of_a_peer_makes_tensors() -> None:
+    out = np.zeros((2, 32), np.float32)
+    summed_over_the_cluster(out).launch(grid=2, block=32, cluster=2, device="sim")
+    assert out.tolist() == [list(np.arange(131.0, 99.0, -1)), list(np.arange(31.0, -1.0, -1))]
+
+
+def test_tuples() -> None:
+    assert str(cute.make_layout((4, 8), stride=(cute.E(0), cute.E([1, 0])))) == "(4,8):(1@0,1@0@1)"
+    assert cute.unwrap((((1, 2),),)) == (1, 2)
+    assert cute.unwrap(3) == 3
+    assert cute.transform_apply((1, 2), (3, 4), f=mul, g=add) == 11
+    assert cute.is_congruent((1, (2, 3)), (4, (5, 6)))
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("cute.nvgpu.common", "CopyUniversalOp"),
+        ("utils.sm90", "make_smem_layout_a"),
+        ("utils.static_persistent_tile_scheduler", "StaticPersistentTileScheduler"),
+        ("base_dsl.common", "DSLRuntimeError"),
+        ("cute", "SymInt"),
+        ("cute", "from_dlpack"),
+        ("cute", "MmaAtom"),
+        ("cute", "mma_atom_call"),
+    ],
+)
+def test_modules_and_names_that_programs_import(module: str, name: str) -> None:
+    assert hasattr(import_module(f"tilefold.cutlass.{module}"), name)
+
+
+def test_types_and_errors() -> None:
+    assert (cutlass.Float8E8M0FNU.width, cutlass.Float8E4M3B11FNUZ.width) == (8, 8)
+    assert issubclass(CantImplementError, Exception)
