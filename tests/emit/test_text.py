@@ -285,6 +285,21 @@ def test_operations_of_another_file_than_their_kernel_have_its_lines() -> None:
     )
 
 
+@pytest.mark.parametrize(("product", "total", "instructions"), [
+    ("", "", ["mul.rn.f32", "add.rn.f32"]),
+    (" fastmath<contract>", "", ["mul.f32", "add.rn.f32"]),
+    (" fastmath<contract>", " fastmath<contract>", ["fma.rn.f32"]),
+])  # fmt: skip
+def test_sums_of_products_are_contracted_where_both_allow_it(product: str, total: str, instructions: list[str]) -> None:
+    body = f"""
+        %p = arith.mulf %a, %b{product} : f32
+        %s = arith.addf %p, %b{total} : f32
+        ptx.st %s, %A align 4 : f32, !ptx.ptr<global>
+        """
+    ptx = ptx_of(kernel(body, "%A: !ptx.ptr<global> align 4, %a: f32, %b: f32"))
+    assert re.findall(r"(?:mul|add|fma)\.\S*f32", ptx) == instructions
+
+
 def test_data_layout_is_that_of_the_back_end() -> None:
     assert ptx_of(kernel("ptx.bar.sync 0"))  # making the target machine compares them
     assert "p3:32:32" in DATA_LAYOUT
