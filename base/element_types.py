@@ -109,7 +109,7 @@ def _integer(bits: int, unsigned: bool) -> ElementType:
     )  # fmt: skip
 
 
-def _packed(bits: int, unsigned: bool) -> ElementType:
+def _make_packed(bits: int, unsigned: bool) -> ElementType:
     sign = "u" if unsigned else ""
     return ElementType(
         name=f"{sign}int{bits}".capitalize(), kind="packed", bits=bits, mlir=f"{sign or 's'}i{bits}",
@@ -154,9 +154,9 @@ ELEMENT_TYPES = (
         name="Boolean", kind="bool", bits=1, mlir="i1", ptx="", library="bool", llvm="i1", unsigned=True,
         dlpack=_BOOL, c="uint8_t", packing="?",
     ),
-    _packed(4, unsigned=False),
-    _packed(4, unsigned=True),
-    _packed(1, unsigned=True),
+    _make_packed(4, unsigned=False),
+    _make_packed(4, unsigned=True),
+    _make_packed(1, unsigned=True),
 )  # fmt: skip
 """Every element type; of those with one type in the IR, the one that stands for it comes first. The tolerances of 8-bit
 floats are the distance to the next number, the others those of `torch.testing.assert_close`."""

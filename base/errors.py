@@ -230,10 +230,10 @@ class TilefoldError(Exception):
         return f"{text}\n  hint: {self.hint}" if self.hint else text
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _unpickled, (type(self), self.args), self.__dict__  # without __init__, whose parameters differ
+        return _unpickle, (type(self), self.args), self.__dict__  # without __init__, whose parameters differ
 
 
-def _unpickled(kind: type[TilefoldError], args: tuple[object, ...]) -> TilefoldError:
+def _unpickle(kind: type[TilefoldError], args: tuple[object, ...]) -> TilefoldError:
     """An error from another process, before it gets its attributes."""
     return kind.__new__(kind, *args)
 

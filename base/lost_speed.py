@@ -99,7 +99,7 @@ class LostSpeed:
 
 def lost_speed(log: str) -> tuple[LostSpeed, ...]:
     """The messages in a log of an assembler, each once. One that is not known is given in the assembler's words."""
-    return tuple(dict.fromkeys(_parsed(*match.groups()) for match in _MESSAGE.finditer(log)))
+    return tuple(dict.fromkeys(_parse(*match.groups()) for match in _MESSAGE.finditer(log)))
 
 
 def first_refused(log: str, allowed: bool) -> LostSpeed | None:
@@ -113,7 +113,7 @@ def check_speed(log: str, allowed: bool) -> None:
         raise TilefoldError(Code.ASSEMBLE_SLOWER, str(first), first.hint)
 
 
-def _parsed(code: str, words: str) -> LostSpeed:
+def _parse(code: str, words: str) -> LostSpeed:
     kernel, line = _KERNEL.search(words), _LINE.search(words)
     cause, cure = _KNOWN.get(_ALIKE.get(code, code), (words, ""))
     refused = code not in _ALLOWED and (code in _KNOWN or code in _ALIKE or _WORDS.search(words) is not None)

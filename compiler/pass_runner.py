@@ -102,14 +102,14 @@ def run_passes(
         except ProgramError as error:
             message = f"pass '{applied}' leaves an invalid program: {error.message}"
             raise InternalError(
-                message, str(applied), _given(context, source, [*done, *passes[: index - 1]])
+                message, str(applied), _rebuild_input(context, source, [*done, *passes[: index - 1]])
             ) from error
         except (TilefoldError, DiagnosticException) as error:
             raise ProgramError([_refusal(error, applied, source)]) from error
         except Exception as error:  # a bug of a pass: name the pass and keep its program
             message = f"pass '{applied}' failed: {type(error).__name__}: {error}"
             raise InternalError(
-                message, str(applied), _given(context, source, [*done, *passes[: index - 1]])
+                message, str(applied), _rebuild_input(context, source, [*done, *passes[: index - 1]])
             ) from error
         if observer is not None:
             observer.after(index, applied, module)
@@ -157,7 +157,7 @@ def _run_again(context: Context, passes: Sequence[ModulePass], done: Sequence[Mo
     run_passes(context, module, passes, source=source, done=done)
 
 
-def _given(context: Context, source: Source, passes: Sequence[ModulePass]) -> str:
+def _rebuild_input(context: Context, source: Source, passes: Sequence[ModulePass]) -> str:
     """The program before the pass that follows `passes`, as text; built again, since the pass has changed it."""
     module = parse_program(source, context)
     for applied in passes:

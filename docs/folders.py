@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilefold.layout.drawing.scene import Box, Group, Label, Line, Part, Picture, Shape, text_width, wrapped
+from tilefold.layout.drawing.scene import Box, Group, Label, Line, Part, Picture, Shape, text_width, wrap_text
 
 from tests.project.tree import PRODUCT, ROOT, docstring_of, imported_modules, module_name, product_files
 
@@ -132,13 +132,13 @@ def _layer_parts(layer: str, known: Mapping[str, Folder]) -> tuple[list[Part], f
     """What stands in a layer's box, from its corner, and the height that it takes."""
     width = _across(_COLUMNS[layer])[1]
     name = f"{layer}/"
-    lines = wrapped(known[layer].purpose, _SIZE, width - 3 * _PAD - text_width(name, 15))
+    lines = wrap_text(known[layer].purpose, _SIZE, width - 3 * _PAD - text_width(name, 15))
     indent = 2 * _PAD + text_width(name, 15)
     parts: list[Part] = [Label(_PAD, 24, name, 15, anchor="start", bold=True)]
     parts += _text(lines, indent, 24, _GREY)
     y = 24 + (len(lines) - 1) * _LINE + 8
     if own := known[layer].modules:
-        lines = wrapped(", ".join(own), _SIZE, width - 2 * _PAD)
+        lines = wrap_text(", ".join(own), _SIZE, width - 2 * _PAD)
         parts += _text(lines, _PAD, y + _LINE, "#1f2430")
         y += len(lines) * _LINE + 8
     inside = [path for path in known if path.count("/") == 1 and _layer(path) == layer]
@@ -167,11 +167,11 @@ def _folder_lines(path: str, known: Mapping[str, Folder], width: float) -> list[
     reached = {other for name in known if (name + "/").startswith(f"{path}/") for other in known[name].imports}
     neighbours = sorted({other.split("/")[1] for other in reached if other.startswith(f"{_layer(path)}/")})
     neighbours = [name for name in neighbours if f"{_layer(path)}/{name}" != path]
-    texts = [(wrapped(known[path].purpose, _SIZE, room), _GREY)]
+    texts = [(wrap_text(known[path].purpose, _SIZE, room), _GREY)]
     if inner:
-        texts.append((wrapped(" ".join(f"{name.rpartition('/')[2]}/" for name in inner), _SIZE, room), "#1f2430"))
+        texts.append((wrap_text(" ".join(f"{name.rpartition('/')[2]}/" for name in inner), _SIZE, room), "#1f2430"))
     if neighbours:
-        texts.append((wrapped("\N{RIGHTWARDS ARROW} " + ", ".join(neighbours), _SIZE, room), _BLUE))
+        texts.append((wrap_text("\N{RIGHTWARDS ARROW} " + ", ".join(neighbours), _SIZE, room), _BLUE))
     return texts
 
 

@@ -17,7 +17,7 @@ from ..dialects.ptx.types import integer_bits
 from .analysis.integer_values import int_width
 from .analysis.quotients import Digit, Product, Quotients, Sum, write_in_digits, write_in_quotients
 from .analysis.ranges import Ranges
-from .convert_index import resized
+from .convert_index import resize
 from .writing.emitter import Emitter
 
 _REMAINDERS = (arith.RemUIOp, arith.RemSIOp, arith.AndIOp)
@@ -145,7 +145,7 @@ def _resized(emitter: Emitter, value: SSAValue, type: IntegerType | IndexType) -
         return value
     if isinstance(type, IndexType) or isinstance(value.type, IndexType):
         return emitter.value(arith.IndexCastOp(value, type))
-    return resized(emitter, value, type.width.data)
+    return resize(emitter, value, type.width.data)
 
 
 def _above(remainders: Iterable[Operation]) -> set[Operation]:

@@ -81,7 +81,7 @@ class _Conversion:
         if (constant := constant_of(value)) is not None:
             return emitter.constant(constant, int_type(width))
         now = self.became[value]
-        return resized(emitter, now, width)
+        return resize(emitter, now, width)
 
     def _convert(self, op: Operation, emitter: Emitter) -> None:
         match op:
@@ -96,7 +96,7 @@ class _Conversion:
                     op.result.replace_all_uses_with(self._as(emitter, inner, width))
                 else:
                     width = 32 if self.ranges.fits(op.result) else 64
-                    self._bind(op.result, resized(emitter, inner, width))
+                    self._bind(op.result, resize(emitter, inner, width))
             case scf.ForOp():
                 self._loop(op, emitter)
             case scf.YieldOp():
@@ -188,10 +188,10 @@ class _Conversion:
         inside.point = InsertPoint.before(first)
         counter = body.insert_arg(i64, 1)
         low, high, step = (
-            self._as(emitter, v, 64) if _is_index(v) else resized(emitter, v, 64) for v in (op.lb, op.ub, op.step)
+            self._as(emitter, v, 64) if _is_index(v) else resize(emitter, v, 64) for v in (op.lb, op.ub, op.step)
         )
         if (int_width(type) or 64) < 64:
-            number, bounds = resized(inside, counter, int_width(type) or 64), [low, high, step]
+            number, bounds = resize(inside, counter, int_width(type) or 64), [low, high, step]
         else:
             bounds = [emitter.constant(0, i64), self._trips(op, emitter, low, high, step), emitter.constant(1, i64)]
             number = inside.value(arith.AddiOp(low, inside.value(arith.MuliOp(counter, step))))
@@ -240,7 +240,7 @@ def _sized(type: Attribute, width: int) -> Attribute:
     return int_type(width) if isinstance(type, IndexType) else type
 
 
-def resized(emitter: Emitter, value: SSAValue, width: int) -> SSAValue:
+def resize(emitter: Emitter, value: SSAValue, width: int) -> SSAValue:
     """An integer sign-extended or truncated to a width in bits."""
     now = int_width(value.type)
     assert now is not None

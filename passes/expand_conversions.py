@@ -90,7 +90,7 @@ def _narrow(op: arith.TruncFOp) -> None:
         return
     _check_even(op, count)
     pairs = [emitter.value(CvtOp(form, [high, low])) for low, high in zip(numbers[::2], numbers[1::2], strict=True)]
-    emitter.replace([emitter.value(vector.BitcastOp(_joined(emitter, pairs, i16), op.result.type))])
+    emitter.replace([emitter.value(vector.BitcastOp(_join_vector(emitter, pairs, i16), op.result.type))])
 
 
 def _widen(op: arith.ExtFOp) -> None:
@@ -111,7 +111,7 @@ def _widen(op: arith.ExtFOp) -> None:
         both = emitter.value(CvtOp(form, [emitter.value(vector.ExtractOp(words, [index], i16))]))
         assert both.type == pair
         numbers += [emitter.value(vector.ExtractOp(both, [half], f16)) for half in (0, 1)]
-    emitter.replace([_joined(emitter, [_from_f16(emitter, number, element) for number in numbers], element)])
+    emitter.replace([_join_vector(emitter, [_from_f16(emitter, number, element) for number in numbers], element)])
 
 
 def _elements(emitter: Emitter, value: SSAValue, element: Attribute, count: int) -> list[SSAValue]:
@@ -134,7 +134,7 @@ def _from_f16(emitter: Emitter, value: SSAValue, type: Attribute) -> SSAValue:
     return emitter.value(arith.ExtFOp(value, type))
 
 
-def _joined(emitter: Emitter, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+def _join_vector(emitter: Emitter, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
     """A vector of the values."""
     whole = emitter.value(vector.BroadcastOp(values[0], VectorType(element, [len(values)])))
     for index, value in enumerate(values[1:], 1):

@@ -24,7 +24,7 @@ from ..dialects.tile import (
     TensorType,
     ViewOp,
 )
-from ..dialects.tile.bulk_rules import runs_of, sized
+from ..dialects.tile.bulk_rules import runs_of, size_atom
 from ..dialects.tile.copy_rules import atom_values, split_atom_mode
 from ..layout.algebra.compose import composition
 from ..layout.algebra.core import Layout, LayoutLike, plain_layout, size
@@ -107,7 +107,7 @@ def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
         sides = (src_layout, dst_layout)
         values = tuple([with_outer(side, composition(plain_layout(side), run)) for side in sides])
         rest = repeats(*([composition(plain_layout(side), starts)] for side in sides))
-        atom = sized(atom, run.size, op.dst.type)
+        atom = size_atom(atom, run.size, op.dst.type)
         why = f"{atom.atom_name.data}: {run.size} elements at a time are adjacent in source and destination"
     else:
         values, rest = _split_by_atom(atom, src_layout, dst_layout, pred)

@@ -188,14 +188,14 @@ class _Expansion:
         bits = [size(x.layout[0]) * x.type.element_bits for x in (self.a, self.b)]
         if bits in ([64, 64], [64, 32]):
             outer = _loop(emitter, m)
-            return outer, _turning(emitter, outer, m, n)
+            return outer, _open_serpentine_loop(emitter, outer, m, n)
         if bits == [32, 32] and m % 2 == 0:  # two rows of M at a time
             outer = _loop(emitter, m // 2)
-            column = _turning(emitter, outer, m // 2, n)
+            column = _open_serpentine_loop(emitter, outer, m // 2, n)
             first = emitter.value(arith.MuliOp(outer, emitter.index(2)))
             return emitter.value(arith.AddiOp(first, emitter.loop(2))), column
         outer = _loop(emitter, n)
-        return _turning(emitter, outer, n, m), outer
+        return _open_serpentine_loop(emitter, outer, n, m), outer
 
 
 def _loop(emitter: Emitter, extent: int) -> SSAValue:
@@ -203,7 +203,7 @@ def _loop(emitter: Emitter, extent: int) -> SSAValue:
     return emitter.loop(extent) if extent > 1 else emitter.index(0)
 
 
-def _turning(emitter: Emitter, outer: SSAValue, times: int, extent: int) -> SSAValue:
+def _open_serpentine_loop(emitter: Emitter, outer: SSAValue, times: int, extent: int) -> SSAValue:
     """Opens a loop that runs back where `outer`, of `times` values, is odd; its place."""
     if times == 1 or extent == 1:
         return _loop(emitter, extent)

@@ -30,7 +30,7 @@ from ..layout.algebra.core import plain_layout
 from .analysis.integer_values import constant_of
 from .writing.coordinate_folding import CoordinateFolding
 from .writing.emitter import INDEX_ARITHMETIC, Emitter, erase_unused
-from .writing.slice_index import added, slice_index, sliced
+from .writing.slice_index import add_index, slice_index, sliced_layout
 from .writing.ssa_int import SsaInt
 from .writing.tensor_scalars import Scalars, scalars_for
 
@@ -113,9 +113,9 @@ def _fold_view(op: LayoutViewOp, scalars: Scalars) -> None:
     kept = plain_layout(whole)
     offset = None
     if coord is not None:
-        distance = added(emitter, *slice_index(emitter, coord, kept))
+        distance = add_index(emitter, *slice_index(emitter, coord, kept))
         offset = emitter.index(distance) if isinstance(distance, int) and distance else distance or None
-        kept = sliced(coord, kept)
+        kept = sliced_layout(coord, kept)
     own = scalars_for(emitter, op.result.type.layout.data, kept)
     if offset is None and op.result.type == op.source.type and own == scalars.of(op.source):
         emitter.replace([op.source])

@@ -46,9 +46,9 @@ def _reduce(op: arith.SignlessIntegerBinaryOperation, type: IntegerType) -> None
     emitter = Emitter(op)
     result = None
     if left is not None and right is not None:
-        from .writing.constant_folding import folded
+        from .writing.constant_folding import fold
 
-        value = folded(op)
+        value = fold(op)
         result = emitter.constant_like(value, op.result) if isinstance(value, int) else None
     elif right is not None:
         result = _reduce_by_constant(emitter, op, op.lhs, right, type)

@@ -38,7 +38,7 @@ def build(program: "Program", target: "Target") -> Build:
     the assembler makes a kernel slower than it is written, unless the settings allow that.
     """
     ptxas = _ptxas() if _needs_ptxas(program) else None
-    return _build_from_cache(program, target, ptxas, lambda: _compiled(program, program.ptx(target), target, ptxas))
+    return _build_from_cache(program, target, ptxas, lambda: _assemble(program, program.ptx(target), target, ptxas))
 
 
 def machine_build(program: "Program", target: "Target", loaded: Build) -> Build:
@@ -49,7 +49,7 @@ def machine_build(program: "Program", target: "Target", loaded: Build) -> Build:
     if loaded.cubin:
         return loaded
     ptxas = _ptxas()
-    return _build_from_cache(program, target, ptxas, lambda: _compiled(program, loaded.ptx, target, ptxas))
+    return _build_from_cache(program, target, ptxas, lambda: _assemble(program, loaded.ptx, target, ptxas))
 
 
 def _build_from_cache(program: "Program", target: "Target", ptxas: "Ptxas | None", make: Callable[[], Build]) -> Build:
@@ -61,10 +61,10 @@ def _build_from_cache(program: "Program", target: "Target", ptxas: "Ptxas | None
     store, key = program.cache, _key(program, target, ptxas)
     if store is None:
         return checked()
-    kept = _kept(store.get(key))
+    kept = _read_kept(store.get(key))
     if kept is None:
         with store.making(key):
-            kept = _kept(store.get(key))
+            kept = _read_kept(store.get(key))
             if kept is None:
                 kept = checked()
                 store.put(key, kept.to_bytes())
@@ -107,7 +107,7 @@ def _ptxas() -> "Ptxas":
 
 def kept(program: "Program", target: "Target") -> Build | None:
     """The result of `build` for a program and a target, if the program's cache has it and the settings allow it."""
-    made = None if program.cache is None else _kept(program.cache.get(_key_of_build(program, target)))
+    made = None if program.cache is None else _read_kept(program.cache.get(_key_of_build(program, target)))
     return None if made is None or first_refused(made.log, allows_slower()) is not None else made
 
 
@@ -137,14 +137,14 @@ def toolchain() -> str:
     return "\n".join([f"tilefold {VERSION}", *versions, *sorted({*_files()}), *sorted(_extensions())])
 
 
-def _kept(data: bytes | None) -> Build | None:
+def _read_kept(data: bytes | None) -> Build | None:
     try:
         return None if data is None else Build.from_bytes(data)
     except ValueError:
         return None  # intact, but written by another version
 
 
-def _compiled(program: "Program", ptx: str, target: "Target", ptxas: "Ptxas | None") -> Build:
+def _assemble(program: "Program", ptx: str, target: "Target", ptxas: "Ptxas | None") -> Build:
     """The PTX of a program, assembled by ptxas, else by nvJitLink, else left to the driver."""
     from tilefold.compiler.machine.assemble import assemble
     from tilefold.compiler.machine.ptxas import needs_whole_program

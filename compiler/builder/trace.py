@@ -31,7 +31,7 @@ from .scalars.dtypes import DType
 from .scalars.values import convert, wrap
 from .tensors.tensors import Tensor
 from .tracing.places import place_of_line
-from .tracing.python_errors import explained
+from .tracing.python_errors import explain_error
 from .tracing.source import PythonSource
 from .tracing.state import HostSide, building, host, is_building
 
@@ -106,14 +106,14 @@ def _trace(
     call = inspect.BoundArguments(inspect.signature(function), OrderedDict(given))
     code: Any = getattr(function, "__code__", None)
     place = FileLineColLoc(StringAttr(code.co_filename), IntAttr(code.co_firstlineno), IntAttr(1))
-    with building(block, convert, launching) as builder, _restored(arguments.values()):
+    with building(block, convert, launching) as builder, _restore_attributes(arguments.values()):
         builder.threads, builder.contract = prod(bounds.threads), contract
         try:
             result = function(*call.args, **call.kwargs)
         except TilefoldError:
             raise
         except Exception as error:
-            if (ours := explained(error, builder.unbound)) is not None:
+            if (ours := explain_error(error, builder.unbound)) is not None:
                 raise ours.with_traceback(error.__traceback__) from error
             error.add_note(f"while the kernel '{kernel}' was built")
             raise
@@ -125,7 +125,7 @@ def _trace(
     end = ReturnOp()
     block.add_op(end)
     names = [parameter.name for parameter in parameters]
-    shared = {} if launching is None else _captured(block, launching, names)
+    shared = {} if launching is None else _capture_host_values(block, launching, names)
     drop_unused_coordinates(block)
     bounds = bounds_of(block, bounds)
     op = TileKernelOp(kernel, names, bounds, Region(block))
@@ -140,7 +140,7 @@ def _trace(
     return Traced(module, kernel, bounds, source, builder.texts, shared)
 
 
-def _captured(block: Block, launching: HostSide, names: list[str]) -> dict[str, SSAValue]:
+def _capture_host_values(block: Block, launching: HostSide, names: list[str]) -> dict[str, SSAValue]:
     """The values of the host that become the last parameters of a kernel, by the names that are added to `names`."""
     shared: dict[str, SSAValue] = {}
     for parameter in captured(block, launching):
@@ -155,7 +155,7 @@ def _captured(block: Block, launching: HostSide, names: list[str]) -> dict[str, 
 
 
 @contextmanager
-def _restored(arguments: Iterable[object]) -> Generator[None, None, None]:
+def _restore_attributes(arguments: Iterable[object]) -> Generator[None, None, None]:
     """After it, no attribute of an object among the arguments holds a value of this kernel."""
     before = [(argument, tree_of(argument)) for argument in arguments]
     try:
@@ -199,7 +199,7 @@ def _check_scopes(kernel: Operation, source: PythonSource) -> None:
         for op in block.ops:
             for operand in op.operands:
                 if operand not in visible:
-                    problems.append(_escaped(op, operand, source))
+                    problems.append(_escape_error(op, operand, source))
             for region in op.regions:
                 for inner in region.blocks:
                     visit(inner)
@@ -212,7 +212,7 @@ def _check_scopes(kernel: Operation, source: PythonSource) -> None:
         raise ProgramError(problems[:1])
 
 
-def _escaped(op: Operation, operand: SSAValue, source: PythonSource) -> Diagnostic:
+def _escape_error(op: Operation, operand: SSAValue, source: PythonSource) -> Diagnostic:
     owner = operand.owner
     around = owner if isinstance(owner, Block) else owner.parent_block()
     outer = around.parent_op() if around is not None else None

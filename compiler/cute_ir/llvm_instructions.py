@@ -70,12 +70,12 @@ def _not_in_ptx(w: FunctionWriter, op: Operation) -> None:
     raise LoweringError(Code.EMIT_UNSUPPORTED, f"'{op.name}' has no instruction in PTX", op, hint)
 
 
-def _aligned(op: llvm.AllocaOp | llvm.LoadOp | llvm.StoreOp) -> str:
+def _alignment_suffix(op: llvm.AllocaOp | llvm.LoadOp | llvm.StoreOp) -> str:
     return f", align {op.alignment.value.data}" if op.alignment is not None else ""
 
 
 def _alloca(w: FunctionWriter, op: llvm.AllocaOp) -> None:
-    w.define(op.res, f"alloca {memory_type(op.elem_type, op)}, {w.typed(op.size)}{_aligned(op)}")
+    w.define(op.res, f"alloca {memory_type(op.elem_type, op)}, {w.typed(op.size)}{_alignment_suffix(op)}")
 
 
 def _not_atomic(op: llvm.LoadOp | llvm.StoreOp) -> None:
@@ -86,13 +86,13 @@ def _not_atomic(op: llvm.LoadOp | llvm.StoreOp) -> None:
 def _load(w: FunctionWriter, op: llvm.LoadOp) -> None:
     _not_atomic(op)
     (result,) = op.results
-    w.define(result, f"load {w.type(result)}, {w.typed(op.ptr)}{_aligned(op)}")
+    w.define(result, f"load {w.type(result)}, {w.typed(op.ptr)}{_alignment_suffix(op)}")
 
 
 def _store(w: FunctionWriter, op: llvm.StoreOp) -> None:
     _not_atomic(op)
     volatile = "volatile " if op.volatile_ is not None else ""
-    w.emit(f"store {volatile}{w.typed(op.value)}, {w.typed(op.ptr)}{_aligned(op)}")
+    w.emit(f"store {volatile}{w.typed(op.value)}, {w.typed(op.ptr)}{_alignment_suffix(op)}")
 
 
 def _gep(w: FunctionWriter, op: llvm.GEPOp) -> None:
@@ -114,7 +114,7 @@ def _call(w: FunctionWriter, op: llvm.CallOp) -> None:
     w.call(op, symbol(op.callee.string_value(), op))
 
 
-def _declared(w: FunctionWriter, op: Operation, name: str) -> None:
+def _call_declared(w: FunctionWriter, op: Operation, name: str) -> None:
     """A call of an intrinsic with a declaration: LLVM renames those of older versions by it."""
     result = w.type(op.results[0]) if op.results else "void"
     w.module.declarations[name] = f"declare {result} @{name}({', '.join(w.type(value) for value in op.operands)})"
@@ -125,17 +125,17 @@ def _call_intrinsic(w: FunctionWriter, op: llvm.CallIntrinsicOp) -> None:
     name = op.intrin.data
     if _NAME_OF_INTRINSIC.fullmatch(name) is None or op.op_bundle_operands:
         raise LoweringError(Code.EMIT_UNSUPPORTED, f"this call of '{name[:80]}' has no translation to PTX", op)
-    _declared(w, op, name)
+    _call_declared(w, op, name)
 
 
-def _overloaded(w: FunctionWriter, op: Operation) -> None:
+def _call_overloaded(w: FunctionWriter, op: Operation) -> None:
     """A call of an intrinsic with any suffix of the types: LLVM puts the right one in its place."""
     types = "_".join(w.type(value) for value in (*op.results, *op.operands))
-    _declared(w, op, f"llvm.{op.name.removeprefix('llvm.intr.')}.{_NOT_IN_NAMES.sub('_', types)}")
+    _call_declared(w, op, f"llvm.{op.name.removeprefix('llvm.intr.')}.{_NOT_IN_NAMES.sub('_', types)}")
 
 
 def _nvvm(w: FunctionWriter, op: Operation) -> None:
-    _declared(w, op, f"llvm.{op.name}")
+    _call_declared(w, op, f"llvm.{op.name}")
 
 
 def _return(w: FunctionWriter, op: llvm.ReturnOp) -> None:
@@ -163,7 +163,7 @@ def _rules() -> Iterator[tuple[type[Operation], Rule]]:
         elif kind in _CASTS:
             yield kind, cast(name)
         elif name.startswith("intr."):
-            yield kind, _not_in_ptx if kind in _NOT_IN_PTX else _overloaded
+            yield kind, _not_in_ptx if kind in _NOT_IN_PTX else _call_overloaded
     for kind in (llvm.ConstantOp, llvm.AddressOfOp, llvm.ZeroOp, llvm.UndefOp, PoisonOp):
         yield kind, nothing
     for kind in NVVM.operations:

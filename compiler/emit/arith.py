@@ -124,7 +124,7 @@ def _make_rounded_div(up: bool) -> Rule:
         beyond = w.temp(f"icmp {sign} {type} {signs}, zeroinitializer")
         inexact = w.temp(f"icmp ne {type} {rest}, zeroinitializer")
         moves = w.temp(f"and {_condition(type)} {beyond}, {inexact}")
-        w.define(op.results[0], f"{step} {type} {quotient}, {_extended(w, moves, type)}")
+        w.define(op.results[0], f"{step} {type} {quotient}, {_extend_condition(w, moves, type)}")
 
     return write
 
@@ -134,10 +134,10 @@ def _ceil_div_unsigned(w: FunctionWriter, op: arith.CeilDivUIOp) -> None:
     quotient = w.temp(f"udiv {type} {a}, {b}")
     rest = w.temp(f"urem {type} {a}, {b}")
     inexact = w.temp(f"icmp ne {type} {rest}, zeroinitializer")
-    w.define(op.result, f"add {type} {quotient}, {_extended(w, inexact, type)}")
+    w.define(op.result, f"add {type} {quotient}, {_extend_condition(w, inexact, type)}")
 
 
-def _extended(w: FunctionWriter, condition: str, type: str) -> str:
+def _extend_condition(w: FunctionWriter, condition: str, type: str) -> str:
     """A condition as the number 0 or 1 of an integer type."""
     narrow = _condition(type)
     return condition if narrow == type else w.temp(f"zext {narrow} {condition} to {type}")

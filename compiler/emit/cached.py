@@ -15,7 +15,7 @@ def load_by_assembly(w: FunctionWriter, op: ptx.LoadOp) -> str:
     count, bits = ptx.access_registers(op.result.type)
     register = f"i{max(bits, 16)}"
     returned = register if count == 1 else f"{{ {', '.join([register] * count)} }}"
-    loaded = _braced(count, 0)
+    loaded = _brace(count, 0)
     place, given, letters = _policy(w, op, count + 1)
     text = f"{op.mnemonic()} {loaded}, [${count}]{place};"
     constraints = [*[f"={_letter(bits)}"] * count, "l", *letters]
@@ -38,7 +38,7 @@ def store_by_assembly(w: FunctionWriter, op: ptx.StoreOp, value: str) -> None:
     else:
         parts = [value if bits == max(bits, 16) else f"{register} {w.temp(f'zext {value} to {register}')}"]
     place, given, letters = _policy(w, op, count + 1)
-    text = f"{op.mnemonic()} [$0], {_braced(count, 1)}{place};"
+    text = f"{op.mnemonic()} [$0], {_brace(count, 1)}{place};"
     w.emit(effect(text, ["l", *[_letter(bits)] * count, *letters], [w.typed(op.ptr), *parts, *given]))
 
 
@@ -73,7 +73,7 @@ def _letter(bits: int) -> str:
     return REGISTER_LETTERS[max(bits, 16)]
 
 
-def _braced(count: int, first: int) -> str:
+def _brace(count: int, first: int) -> str:
     """The operands of a vector's registers, `{$1, $2}`, or of a single one."""
     names = ", ".join(f"${first + index}" for index in range(count))
     return names if count == 1 else f"{{{names}}}"

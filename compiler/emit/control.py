@@ -20,7 +20,7 @@ def _last(block: Block, parent: Operation, kind: type[Operation]) -> Operation:
     return last
 
 
-def _yielded(w: FunctionWriter, block: Block, parent: Operation, count: int) -> list[str]:
+def _yielded_values(w: FunctionWriter, block: Block, parent: Operation, count: int) -> list[str]:
     """The values that the block hands on, as LLVM names, once its operations are written."""
     values = _last(block, parent, scf.YieldOp).operands
     if len(values) != count:
@@ -52,7 +52,7 @@ def _if(w: FunctionWriter, op: scf.IfOp) -> None:
     for label, block in arms:
         w.start_block(label)
         w.write_block(block)
-        paths.append((w.label, _yielded(w, block, op, len(op.output))))
+        paths.append((w.label, _yielded_values(w, block, op, len(op.output))))
         w.emit(f"br label %{end}")
     w.start_block(end)
     join_paths(w, op.output, paths)
@@ -94,7 +94,7 @@ def _for(w: FunctionWriter, op: scf.ForOp) -> None:
     w.emit(f"br i1 {more}, label %{body}, label %{end}")
     w.start_block(body)
     w.write_block(block)
-    values = _yielded(w, block, op, len(op.iter_args))
+    values = _yielded_values(w, block, op, len(op.iter_args))
     following = w.temp(f"add {w.typed(counter)}, {w.ref(op.step)}")
     header.close([following, *values], unroll_count(op))
     w.start_block(end)
@@ -123,7 +123,7 @@ def _while(w: FunctionWriter, op: scf.WhileOp) -> None:
         w.bind(argument, text)
         w.bind(result, text)
     w.write_block(after)
-    header.close(_yielded(w, after, op, len(op.arguments)), None)
+    header.close(_yielded_values(w, after, op, len(op.arguments)), None)
     w.start_block(end)
 
 

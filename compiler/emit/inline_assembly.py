@@ -46,7 +46,7 @@ def from_register(w: FunctionWriter, result: SSAValue, text: str, op: Operation)
     w.bind(result, text if type == w.type(result) else w.temp(f"bitcast {type} {text} to {w.type(result)}"))
 
 
-def ordered(
+def call_ordered(
     w: FunctionWriter, lines: str | Sequence[str], letters: str, operands: Sequence[SSAValue], result: str = "void"
 ) -> str:
     """A call of instructions with registers of these letters, across which LLVM moves no access to memory."""

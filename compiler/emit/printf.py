@@ -16,7 +16,7 @@ from ...passes.errors import LoweringError
 from .writer import FunctionWriter, Rule, rule
 
 
-def _promoted(w: FunctionWriter, value: SSAValue, conversion: str) -> tuple[str, str]:
+def _promote(w: FunctionWriter, value: SSAValue, conversion: str) -> tuple[str, str]:
     """The type and name of an argument after C's promotions."""
     type, name = w.type(value), w.ref(value)
     if isinstance(value.type, PtrType):
@@ -41,7 +41,7 @@ def _printf(w: FunctionWriter, op: ptx.PrintfOp) -> None:
     buffer = "null"
     if conversions:
         pairs = zip(op.args, conversions, strict=True)
-        values = [_promoted(w, value, conversion) for value, conversion in pairs]
+        values = [_promote(w, value, conversion) for value, conversion in pairs]
         struct = f"{{ {', '.join(type for type, _ in values)} }}"
         buffer = w.alloca(struct, 8)
         for index, (type, name) in enumerate(values):

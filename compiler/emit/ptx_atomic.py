@@ -6,7 +6,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import ptx
 from ...dialects.ptx.types import split_vector
 from .inline_assembly import effect, from_register, in_register, register
-from .writer import FunctionWriter, Rule, calling, rule
+from .writer import FunctionWriter, Rule, call_rule, rule
 
 
 def _changing(w: FunctionWriter, op: ptx.AtomOp | ptx.AtomCasOp) -> None:
@@ -56,5 +56,5 @@ PTX_ATOMIC: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.LoadAcquireOp, _load),
     rule(ptx.StoreReleaseOp, _store),
     rule(ptx.FenceOp, _fence),
-    (ptx.NanosleepOp, calling("@llvm.nvvm.nanosleep")),
+    (ptx.NanosleepOp, call_rule("@llvm.nvvm.nanosleep")),
 )

@@ -4,27 +4,27 @@
 from xdsl.ir import Operation
 
 from ...dialects import ptx
-from .inline_assembly import ordered
+from .inline_assembly import call_ordered
 from .writer import FunctionWriter, Rule, rule
 
 
 def _load(w: FunctionWriter, op: ptx.BulkLoadOp) -> None:
     policy, letter = _policy(op, 4)
-    w.emit(ordered(w, f"{op.mnemonic()} [$0], [$1], $2, [$3]{policy};", f"r,l,r,r{letter}", op.operands))
+    w.emit(call_ordered(w, f"{op.mnemonic()} [$0], [$1], $2, [$3]{policy};", f"r,l,r,r{letter}", op.operands))
 
 
 def _send(w: FunctionWriter, op: ptx.BulkSendOp) -> None:
-    w.emit(ordered(w, f"{op.mnemonic()} [$0], [$1], $2, [$3];", "r,r,r,r", op.operands))
+    w.emit(call_ordered(w, f"{op.mnemonic()} [$0], [$1], $2, [$3];", "r,r,r,r", op.operands))
 
 
 def _store(w: FunctionWriter, op: ptx.BulkStoreOp | ptx.BulkReduceOp) -> None:
     policy, letter = _policy(op, 3)
-    w.emit(ordered(w, f"{op.mnemonic()} [$0], [$1], $2{policy};", f"l,r,r{letter}", op.operands))
+    w.emit(call_ordered(w, f"{op.mnemonic()} [$0], [$1], $2{policy};", f"l,r,r{letter}", op.operands))
 
 
 def _prefetch(w: FunctionWriter, op: ptx.BulkPrefetchOp) -> None:
     policy, letter = _policy(op, 2)
-    w.emit(ordered(w, f"{op.mnemonic()} [$0], $1{policy};", f"l,r{letter}", op.operands))
+    w.emit(call_ordered(w, f"{op.mnemonic()} [$0], $1{policy};", f"l,r{letter}", op.operands))
 
 
 def _policy(
@@ -35,11 +35,11 @@ def _policy(
 
 
 def _alone(w: FunctionWriter, op: ptx.BulkCommitGroupOp | ptx.FenceProxyAsyncOp) -> None:
-    w.emit(ordered(w, f"{op.mnemonic()};", "", ()))
+    w.emit(call_ordered(w, f"{op.mnemonic()};", "", ()))
 
 
 def _wait_group(w: FunctionWriter, op: ptx.BulkWaitGroupOp) -> None:
-    w.emit(ordered(w, f"{op.mnemonic()} {op.n.value.data};", "", ()))
+    w.emit(call_ordered(w, f"{op.mnemonic()} {op.n.value.data};", "", ()))
 
 
 PTX_BULK: tuple[tuple[type[Operation], Rule], ...] = (

@@ -5,8 +5,8 @@ from xdsl.ir import Operation
 
 from ...dialects import ptx
 from ...dialects.ptx.types import REGISTER_LETTERS
-from .inline_assembly import effect, in_register, ordered, register
-from .writer import FunctionWriter, Rule, calling, rule
+from .inline_assembly import call_ordered, effect, in_register, register
+from .writer import FunctionWriter, Rule, call_rule, rule
 
 
 def _getctarank(w: FunctionWriter, op: ptx.GetCtaRankOp) -> None:
@@ -29,11 +29,11 @@ def _async(w: FunctionWriter, op: ptx.StAsyncOp | ptx.RedAsyncOp) -> None:
 
 
 def _alone(w: FunctionWriter, op: ptx.ClusterArriveOp | ptx.ClusterWaitOp | ptx.FenceMbarrierInitOp) -> None:
-    w.emit(f"{ordered(w, f'{op.mnemonic()};', '', ())} convergent nounwind")
+    w.emit(f"{call_ordered(w, f'{op.mnemonic()};', '', ())} convergent nounwind")
 
 
 PTX_CLUSTER: tuple[tuple[type[Operation], Rule], ...] = (
-    (ptx.MapaOp, calling("@llvm.nvvm.mapa.shared.cluster")),
+    (ptx.MapaOp, call_rule("@llvm.nvvm.mapa.shared.cluster")),
     rule(ptx.GetCtaRankOp, _getctarank),
     rule(ptx.StAsyncOp, _async),
     rule(ptx.RedAsyncOp, _async),

@@ -7,41 +7,41 @@ Registers and labels of its own stand in braces, which make their names local, s
 from xdsl.ir import Operation
 
 from ...dialects import ptx
-from .inline_assembly import ordered
+from .inline_assembly import call_ordered
 from .writer import FunctionWriter, Rule, rule
 
 
 def _with_count(w: FunctionWriter, op: ptx.MbarrierInitOp | ptx.MbarrierExpectTxOp | ptx.MbarrierCompleteTxOp) -> None:
-    w.emit(ordered(w, f"{op.mnemonic()} [$0], $1;", "r,r", op.operands))
+    w.emit(call_ordered(w, f"{op.mnemonic()} [$0], $1;", "r,r", op.operands))
 
 
 def _on_address(w: FunctionWriter, op: ptx.MbarrierInvalOp | ptx.CpAsyncMbarrierArriveOp) -> None:
-    w.emit(ordered(w, f"{op.mnemonic()} [$0];", "r", op.operands))
+    w.emit(call_ordered(w, f"{op.mnemonic()} [$0];", "r", op.operands))
 
 
 def _arrive(w: FunctionWriter, op: ptx.MbarrierArriveOp | ptx.MbarrierArriveExpectTxOp) -> None:
     counted, letters = ("", "r") if len(op.operands) == 1 else (", $1", "r,r")
     if op.is_remote:  # returns no state
-        w.emit(ordered(w, f"{op.mnemonic()} _, [$0]{counted};", letters, op.operands))
+        w.emit(call_ordered(w, f"{op.mnemonic()} _, [$0]{counted};", letters, op.operands))
         return
     lines = ("{", ".reg .b64 state;", f"{op.mnemonic()} state, [$0]{counted};", "}")
-    w.emit(ordered(w, lines, letters, op.operands))
+    w.emit(call_ordered(w, lines, letters, op.operands))
 
 
 def _arrive_state(w: FunctionWriter, op: ptx.MbarrierArriveStateOp) -> None:
-    w.define(op.state, ordered(w, f"{op.mnemonic()} $0, [$1];", "=l,r", op.operands, "i64"))
+    w.define(op.state, call_ordered(w, f"{op.mnemonic()} $0, [$1];", "=l,r", op.operands, "i64"))
 
 
 def _test(w: FunctionWriter, op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierTryWaitStateOp) -> None:
     letters = "=r,r,l" if isinstance(op, ptx.MbarrierTryWaitStateOp) else "=r,r,r"
     lines = ("{", ".reg .pred done;", f"{op.mnemonic()} done, [$1], $2;", "selp.b32 $0, 1, 0, done;", "}")
-    w.define(op.done, f"icmp ne i32 {w.temp(ordered(w, lines, letters, op.operands, 'i32'))}, 0")
+    w.define(op.done, f"icmp ne i32 {w.temp(call_ordered(w, lines, letters, op.operands, 'i32'))}, 0")
 
 
 def _wait(w: FunctionWriter, op: ptx.MbarrierWaitOp) -> None:
     test = op.test_on(w.module.target)
     lines = ("{", ".reg .pred done;", "AGAIN:", f"{test} done, [$0], $1;", "@!done bra AGAIN;", "}")
-    w.emit(ordered(w, lines, "r,r", op.operands))
+    w.emit(call_ordered(w, lines, "r,r", op.operands))
 
 
 PTX_MBARRIER: tuple[tuple[type[Operation], Rule], ...] = (

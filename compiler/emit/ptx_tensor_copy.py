@@ -5,7 +5,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import ptx
 from ...dialects.ptx.types import make_constraint
-from .inline_assembly import ordered
+from .inline_assembly import call_ordered
 from .writer import FunctionWriter, Rule, rule
 
 
@@ -22,7 +22,7 @@ def _prefetch(w: FunctionWriter, op: ptx.TensorPrefetchOp) -> None:
 
 
 def _prefetch_map(w: FunctionWriter, op: ptx.PrefetchTensorMapOp) -> None:
-    w.emit(ordered(w, f"{op.mnemonic()} [$0];", "l", op.operands))
+    w.emit(call_ordered(w, f"{op.mnemonic()} [$0];", "l", op.operands))
 
 
 def _places(op: ptx.TensorCopyOp, first: int) -> str:
@@ -38,7 +38,7 @@ def _write(
             text += f", ${len(operands)}"
             operands.append(optional)
     letters = ",".join(make_constraint(operand.type) or "" for operand in operands)
-    w.emit(ordered(w, f"{op.mnemonic()} {text};", letters, operands))
+    w.emit(call_ordered(w, f"{op.mnemonic()} {text};", letters, operands))
 
 
 PTX_TENSOR_COPY: tuple[tuple[type[Operation], Rule], ...] = (

@@ -6,7 +6,7 @@ from xdsl.ir import Operation
 
 from ...dialects import ptx
 from ...dialects.ptx.types import make_constraint
-from .inline_assembly import ordered
+from .inline_assembly import call_ordered
 from .writer import FunctionWriter, Rule, rule
 
 
@@ -23,7 +23,7 @@ def _copy(w: FunctionWriter, op: ptx.CopyTensorMapOp) -> None:
     loads = (f"ld.v2.b64 {{{pair}}}, [$0+{offset}];" for pair, offset in zip(pairs, offsets, strict=True))
     stores = (f"st.{space}.v2.b64 [$1+{offset}], {{{pair}}};" for pair, offset in zip(pairs, offsets, strict=True))
     lines = ("{", f".reg .b64 {', '.join(names)};", *loads, *stores, "}")
-    w.emit(ordered(w, lines, f"l,{letter}", op.operands))
+    w.emit(call_ordered(w, lines, f"l,{letter}", op.operands))
 
 
 def _load(w: FunctionWriter, op: ptx.LoadTensorMapOp) -> None:
@@ -35,22 +35,24 @@ def _replace(w: FunctionWriter, op: ptx.TensorMapReplaceOp) -> None:
     field, letter = ptx.MAP_FIELDS[op.field.data], make_constraint(op.ptr.type)
     ordinal = "" if op.ordinal is None else f" {op.dimension},"
     if op.word is not None:
-        w.emit(ordered(w, f"{op.mnemonic()} [$0], {field.words.index(op.word.data)};", f"{letter}", op.operands))
+        w.emit(call_ordered(w, f"{op.mnemonic()} [$0], {field.words.index(op.word.data)};", f"{letter}", op.operands))
         return
     letters = f"{letter},{'l' if field.bits == 64 else 'r'}"
-    w.emit(ordered(w, f"{op.mnemonic()} [$0],{ordinal} $1;", letters, op.operands))
+    w.emit(call_ordered(w, f"{op.mnemonic()} [$0],{ordinal} $1;", letters, op.operands))
 
 
 def _release(w: FunctionWriter, op: ptx.FenceTensorMapReleaseOp) -> None:
-    w.emit(ordered(w, f"{op.mnemonic()};", "", ()))
+    w.emit(call_ordered(w, f"{op.mnemonic()};", "", ()))
 
 
 def _acquire(w: FunctionWriter, op: ptx.FenceTensorMapAcquireOp) -> None:
-    w.emit(ordered(w, f"{op.mnemonic()} [$0], {ptx.MAP_BYTES};", "l", op.operands))
+    w.emit(call_ordered(w, f"{op.mnemonic()} [$0], {ptx.MAP_BYTES};", "l", op.operands))
 
 
 def _cp_fence(w: FunctionWriter, op: ptx.TensorMapCpFenceOp) -> None:
-    w.emit(f"{ordered(w, f'{op.mnemonic()} [$0], [$1], {ptx.MAP_BYTES};', 'l,r', op.operands)} convergent nounwind")
+    w.emit(
+        f"{call_ordered(w, f'{op.mnemonic()} [$0], [$1], {ptx.MAP_BYTES};', 'l,r', op.operands)} convergent nounwind"
+    )
 
 
 PTX_TENSOR_MAP: tuple[tuple[type[Operation], Rule], ...] = (

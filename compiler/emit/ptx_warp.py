@@ -6,7 +6,7 @@ from xdsl.ir import Operation
 from ...dialects import ptx
 from .cached import copy_by_assembly
 from .inline_assembly import effect
-from .writer import FunctionWriter, Rule, calling, rule
+from .writer import FunctionWriter, Rule, call_rule, rule
 
 
 def _cp_async(w: FunctionWriter, op: ptx.CpAsyncOp) -> None:
@@ -67,9 +67,9 @@ def _ret(w: FunctionWriter, op: ptx.RetOp) -> None:
 
 PTX_WARP: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.CpAsyncOp, _cp_async),
-    (ptx.CpAsyncCommitGroupOp, calling("@llvm.nvvm.cp.async.commit.group")),
+    (ptx.CpAsyncCommitGroupOp, call_rule("@llvm.nvvm.cp.async.commit.group")),
     rule(ptx.CpAsyncWaitGroupOp, _wait_group),
-    (ptx.CpAsyncWaitAllOp, calling("@llvm.nvvm.cp.async.wait.all")),
+    (ptx.CpAsyncWaitAllOp, call_rule("@llvm.nvvm.cp.async.wait.all")),
     rule(ptx.BarSyncOp, _bar_sync),
     rule(ptx.BarArriveOp, _bar_arrive),
     rule(ptx.BarRedOp, _bar_red),

@@ -14,7 +14,7 @@ from ...base.element_types import BY_PTX, ElementType
 from ...dialects import ptx
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.ptx_text import write_wgmma
-from .inline_assembly import effect, ordered
+from .inline_assembly import call_ordered, effect
 from .writer import FunctionWriter, Rule, rule
 
 
@@ -73,7 +73,7 @@ def _mma_async(w: FunctionWriter, op: ptx.WgmmaMmaAsyncOp) -> None:
     d.tie("\n\t".join(lines), [*a.letters, "l", "r"], [*a.values, w.typed(op.b), scale])
 
 
-def _tied(w: FunctionWriter, op: Operation, text: str) -> None:
+def _call_tied(w: FunctionWriter, op: Operation, text: str) -> None:
     words = _Words(w)
     for fragment in w.tied.get(op, ()):
         if w.has(fragment.alloc.result):  # a fragment that a loop allocates behind this is not in use here
@@ -86,11 +86,11 @@ def _tied(w: FunctionWriter, op: Operation, text: str) -> None:
 
 
 def _fence(w: FunctionWriter, op: ptx.WgmmaFenceOp) -> None:
-    _tied(w, op, f"{op.mnemonic()};")
+    _call_tied(w, op, f"{op.mnemonic()};")
 
 
 def _wait_group(w: FunctionWriter, op: ptx.WgmmaWaitGroupOp) -> None:
-    _tied(w, op, f"{op.mnemonic()} {op.n.value.data};")
+    _call_tied(w, op, f"{op.mnemonic()} {op.n.value.data};")
 
 
 def _commit_group(w: FunctionWriter, op: ptx.WgmmaCommitGroupOp) -> None:
@@ -102,7 +102,7 @@ def _setmaxnreg(w: FunctionWriter, op: ptx.SetMaxNRegOp) -> None:
 
 
 def _alone(w: FunctionWriter, text: str) -> None:
-    w.emit(f"{ordered(w, text, '', ())} convergent nounwind")
+    w.emit(f"{call_ordered(w, text, '', ())} convergent nounwind")
 
 
 PTX_WGMMA: tuple[tuple[type[Operation], Rule], ...] = (

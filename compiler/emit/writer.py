@@ -30,7 +30,7 @@ def rule(kind: type[OpT], write: Callable[["FunctionWriter", OpT], None]) -> tup
     return kind, cast(Rule, write)
 
 
-def calling(function: str) -> Rule:
+def call_rule(function: str) -> Rule:
     """The rule of an operation that is the call of a function, such as `@llvm.nvvm.nanosleep`."""
     return lambda w, op: w.call(op, function)
 

@@ -76,7 +76,7 @@ def substituted(text: str, at: int, names: Mapping[str, Value]) -> Text:
         start = at + match.start()
         if match["open"]:
             raise ExpressionError(Code.PARAM_SYNTAX, "'${' without a '}' in its text", start, start + 2)
-        new = "${" if match["literal"] else inserted(match["inner"], start + 2, names, in_text=True)
+        new = "${" if match["literal"] else insert(match["inner"], start + 2, names, in_text=True)
         parts += text[copied : match.start()], new
         size += match.start() - copied + len(new)
         copied = match.end()
@@ -90,7 +90,7 @@ def substituted(text: str, at: int, names: Mapping[str, Value]) -> Text:
     return Text("".join(parts))
 
 
-def inserted(inner: str, at: int, names: Mapping[str, Value], *, in_text: bool) -> str:
+def insert(inner: str, at: int, names: Mapping[str, Value], *, in_text: bool) -> str:
     """The replacement of `${inner}`: a text keeps its quotes unless it is inserted into another one."""
     value = evaluate_at(inner, at, names)
     if not isinstance(value, Text):

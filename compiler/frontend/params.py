@@ -45,7 +45,7 @@ from .param_values import (
     Value,
     evaluate_at,
     holds_at,
-    inserted,
+    insert,
     is_text,
     substituted,
 )
@@ -173,7 +173,7 @@ class _Expansion:
         if match is None:
             raise self.fault(Code.PARAM_SYNTAX, "'${' without a '}' on its line", start, start + 2)
         try:
-            new = inserted(match["inner"], start + 2, self.values, in_text=in_text)
+            new = insert(match["inner"], start + 2, self.values, in_text=in_text)
         except ExpressionError as error:
             raise self.fault_in(error) from error
         self.emit(new, start, substituted=True)

@@ -23,7 +23,7 @@ from ...base.errors import Code, TilefoldError
 from .diagnostics import Diagnostic, Place, ProgramError, Severity
 from .file_format import HEADER, check_format
 from .source import Source
-from .syntax_errors import close_names, did_you_mean, explained, missing_operand
+from .syntax_errors import close_names, did_you_mean, explain, missing_operand
 from .verify import MAX_REPORTED, verify_program
 
 MAX_OPERATIONS = 100_000
@@ -220,7 +220,7 @@ def _syntax_errors(error: ParseError, source: Source) -> list[Diagnostic]:
     for name in undefined[1].split(", ")[:MAX_REPORTED]:
         use = re.search(re.escape(name) + r"(?![\w$.-])", source.expanded)
         at = use.span() if use else (error.span.start, error.span.end)
-        problems.append(_undefined(name, at, source))
+        problems.append(_undefined_error(name, at, source))
     return problems
 
 
@@ -230,15 +230,15 @@ def _make_syntax_error(error: ParseError, source: Source) -> Diagnostic:
     if (name := _EARLY.fullmatch(error.msg)) is not None:
         said = missing_operand(error.span.start, source)
         if said is None:
-            return _undefined(name[1], (error.span.start, error.span.end), source, error.msg)
+            return _undefined_error(name[1], (error.span.start, error.span.end), source, error.msg)
     else:
-        said = explained(error.msg, error.span.start, error.span.end, source)
+        said = explain(error.msg, error.span.start, error.span.end, source)
     at = ParseError(Span(said.start, said.end, Input(source.expanded, source.name)), said.message)
     at.__cause__ = error.__cause__
     return _at(at, source, said.message, said.code, said.hint)
 
 
-def _undefined(name: str, at: tuple[int, int], source: Source, message: str = "") -> Diagnostic:
+def _undefined_error(name: str, at: tuple[int, int], source: Source, message: str = "") -> Diagnostic:
     close = close_names(name, _NAMES.findall(source.expanded))
     message = message or f"{name} is used but never defined"
     span = Span(*at, Input(source.expanded, source.name))

@@ -164,7 +164,7 @@ class Explained:
     hint: str
 
 
-def explained(message: str, start: int, end: int, source: Source) -> Explained:
+def explain(message: str, start: int, end: int, source: Source) -> Explained:
     """A message of the parser about a stretch of the source's expanded text, in words for a user."""
     text = source.expanded
     if len(message) > _LONGEST:
@@ -172,7 +172,7 @@ def explained(message: str, start: int, end: int, source: Source) -> Explained:
     if (match := first_match(_WANTED, message)) is not None:
         groups, (wanted,) = match
         missing = wanted.format(**groups).replace("`", "'") + groups.get("rest", "").rstrip("!. ")
-        return _missing(missing, start, end, source)
+        return _missing_error(missing, start, end, source)
     if (match := first_match(_SAID, message)) is not None:
         groups, (said, hint) = match
         groups = {"found": text[start : start + 1], **groups}
@@ -197,10 +197,10 @@ def missing_operand(start: int, source: Source) -> Explained | None:
     text = source.expanded
     begins_line = not text[text.rfind("\n", 0, start) + 1 : start].strip()
     defines = re.compile(r"%[\w$.-]+(?:\s*,\s*%[\w$.-]+)*\s*=(?!=)").match(text, start)
-    return _missing("a value such as %a", start, start + 1, source) if begins_line and defines else None
+    return _missing_error("a value such as %a", start, start + 1, source) if begins_line and defines else None
 
 
-def unclosed(source: Source) -> str:
+def hint_unclosed(source: Source) -> str:
     """A hint about braces that do not pair, by the columns of the lines that they are on; empty where all do."""
     text = source.expanded
     if text.count("{") + text.count("}") > _LONGEST:
@@ -223,18 +223,18 @@ def unclosed(source: Source) -> str:
     return "" if balanced or not wrong else wrong[0]
 
 
-def _missing(missing: str, start: int, end: int, source: Source) -> Explained:
+def _missing_error(missing: str, start: int, end: int, source: Source) -> Explained:
     """The error for `missing`, expected before the token at `start`, or at the end of a line before that token's."""
     text = source.expanded
     last = _find_end_of_previous(text, start)
     if "\n" in text[last:start] and missing != "an operation" and not missing.startswith("an operation or"):
         return Explained(
-            f"expected {missing}, found the end of the line", last, last + 1, Code.IR_SYNTAX, unclosed(source)
+            f"expected {missing}, found the end of the line", last, last + 1, Code.IR_SYNTAX, hint_unclosed(source)
         )
     token = _TOKEN.match(text, start)
     if token is None:
         return Explained(
-            f"expected {missing}, found the end of the text", last, last + 1, Code.IR_SYNTAX, unclosed(source)
+            f"expected {missing}, found the end of the text", last, last + 1, Code.IR_SYNTAX, hint_unclosed(source)
         )
     message = f"expected {missing}, found '{token[0][:40]}'"
     return Explained(message, start, end, Code.IR_SYNTAX, _hint(source, start, missing))
@@ -255,7 +255,7 @@ def _hint(source: Source, start: int, missing: str = "") -> str:
         return did_you_mean(names[:1]) or ("values begin with %" if mark == "%" else "")
     if word.isdecimal() and missing.startswith(("a value", "an operation")):
         return f"a number becomes a value by %c = arith.constant {word[:20]} : index"
-    return unclosed(source)
+    return hint_unclosed(source)
 
 
 def _unknown_alias(words: str, name: str, hint: str, start: int, text: str) -> Explained:

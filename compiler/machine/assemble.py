@@ -74,7 +74,7 @@ def assemble(ptx: str, target: Target, options: Sequence[str] = ()) -> Cubin:
             link.add_data(handle, link.InputType.PTX, data, len(data), "kernel.ptx")
             link.complete(handle)
         except link.nvJitLinkError as error:
-            raise refused(target, _log(handle, link.get_error_log_size, link.get_error_log)) from error
+            raise refusal(target, _log(handle, link.get_error_log_size, link.get_error_log)) from error
         code = bytearray(link.get_linked_cubin_size(handle))
         link.get_linked_cubin(handle, code)
         log = _log(handle, link.get_info_log_size, link.get_info_log)
@@ -83,7 +83,7 @@ def assemble(ptx: str, target: Target, options: Sequence[str] = ()) -> Cubin:
     return cubin_of(bytes(code), log)
 
 
-def refused(target: Target, log: str, hint: str = "") -> AssembleError:
+def refusal(target: Target, log: str, hint: str = "") -> AssembleError:
     """The error for PTX that an assembler refuses, from its log."""
     first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), "it does not say why")
     hint = hint or "please report this, with the text that --emit=ptx prints"

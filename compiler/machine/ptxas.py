@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from ...base.errors import Code
 from ...base.target import Target
-from .assemble import AssembleError, Cubin, cubin_of, refused
+from .assemble import AssembleError, Cubin, cubin_of, refusal
 
 PACKAGE = "nvidia-cuda-nvcc"
 """The package that brings ptxas."""
@@ -59,7 +59,7 @@ class Ptxas:
                 hint = "install a newer ptxas" if "Unsupported .version" in done.stderr else ""
                 if "ption" in done.stderr and options:  # an option that it does not know, or a wrong value of one
                     hint = f"the options {' '.join(options)} must be among those that `{_NAME} --help` lists"
-                raise refused(target, done.stderr, hint)
+                raise refusal(target, done.stderr, hint)
             return cubin_of(Path(folder, "kernel.cubin").read_bytes(), done.stderr)
 
 

@@ -29,25 +29,25 @@ def wrap_integers(ptx: str) -> str:
         return ptx
     extreme = {operand for both in _EXTREME.findall(ptx) for operand in both}
     parts = _INLINE.split(ptx)
-    parts[::2] = [_INSTRUCTION.sub(partial(_replaced, extreme), part) for part in parts[::2]]
+    parts[::2] = [_INSTRUCTION.sub(partial(_replace, extreme), part) for part in parts[::2]]
     return "".join(parts)
 
 
-def _replaced(extreme: Collection[str], match: re.Match[str]) -> str:
+def _replace(extreme: Collection[str], match: re.Match[str]) -> str:
     """The text for an instruction; `extreme` are the operands of `max.s32` and `min.s32`."""
     name, result, operand = match.groups()
     operation, bits = name.split(".s")
     if operation == "neg":
-        return match[0] if name == "neg.s32" and result not in extreme else "\n".join(_negated(result, operand, bits))
+        return match[0] if name == "neg.s32" and result not in extreme else "\n".join(_negate(result, operand, bits))
     lines = (
         "\t{",
         f"\t.reg .b{bits} \t%negated;",
-        *_negated("%negated", operand, bits),
+        *_negate("%negated", operand, bits),
         f"\tmax.s{bits} \t{result}, {operand}, %negated;",
         "\t}",
     )
     return "\n".join(lines)
 
 
-def _negated(result: str, operand: str, bits: str) -> tuple[str, str]:
+def _negate(result: str, operand: str, bits: str) -> tuple[str, str]:
     return f"\tnot.b{bits} \t{result}, {operand};", f"\tadd.s{bits} \t{result}, {result}, 1;"

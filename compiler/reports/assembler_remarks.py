@@ -25,7 +25,8 @@ _LOCATION = re.compile(r"^\s*\.loc\s+(\d+) (\d+) (\d+)")
 def assembler_remarks(log: str, ptx: str, entries: Sequence[EntryOp], source: Source) -> tuple[Remark, ...]:
     """The messages of a log as remarks, with their cures. `entries` are the kernels of stage `instr`."""
     return tuple(
-        Remark(place, "cubin", "assembler", message.remark) for message, place in _placed(log, ptx, entries, source)
+        Remark(place, "cubin", "assembler", message.remark)
+        for message, place in _place_messages(log, ptx, entries, source)
     )
 
 
@@ -34,13 +35,15 @@ def refuse_slower(log: str, ptx: str, entries: Sequence[EntryOp], source: Source
     raise ProgramError(
         [
             Diagnostic(Severity.ERROR, str(message), place, Code.ASSEMBLE_SLOWER, message.hint)
-            for message, place in _placed(log, ptx, entries, source)
+            for message, place in _place_messages(log, ptx, entries, source)
             if message.refused
         ]
     )
 
 
-def _placed(log: str, ptx: str, entries: Sequence[EntryOp], source: Source) -> Iterator[tuple[LostSpeed, Place | None]]:
+def _place_messages(
+    log: str, ptx: str, entries: Sequence[EntryOp], source: Source
+) -> Iterator[tuple[LostSpeed, Place | None]]:
     """Each message with its place: of the line of PTX that it names, else of its kernel or the only one."""
     files = source_files(entries)
     for message in lost_speed(log):

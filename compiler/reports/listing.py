@@ -57,7 +57,7 @@ def hunks(before: Sequence[Line], after: Sequence[Line], context: int = 2) -> li
     """
     matcher = SequenceMatcher(None, [line.text for line in before], [line.text for line in after], autojunk=False)
     return [
-        Hunk(group[0][1] + 1, group[0][3] + 1, tuple(_marked(before, after, group)))
+        Hunk(group[0][1] + 1, group[0][3] + 1, tuple(_mark(before, after, group)))
         for group in matcher.get_grouped_opcodes(context)
     ]
 
@@ -68,7 +68,7 @@ def changed_lines(differences: Iterable[Hunk]) -> tuple[int, int]:
     return marks.count("-"), marks.count("+")
 
 
-def _marked(
+def _mark(
     before: Sequence[Line], after: Sequence[Line], group: Iterable[tuple[str, int, int, int, int]]
 ) -> Iterable[tuple[str, Line]]:
     for kind, old, old_end, new, new_end in group:
@@ -113,7 +113,7 @@ class Lister:
     def name(self, module: Operation) -> None:
         """Gives a name to each value of a module that has none."""
         ops = list(module.walk())
-        alive = {value for op in ops for value in _defined(op)}
+        alive = {value for op in ops for value in _named_values(op)}
         replaced: dict[SSAValue, str] = {}
         for op in ops:
             for old, new in zip(self._operands.get(op, ()), op.operands, strict=False):
@@ -127,7 +127,7 @@ class Lister:
         """Gives the values of a copy of a module the names that they have in the module."""
         for op, copy in zip(module.walk(), clone.walk(), strict=True):
             self._operands[copy] = tuple(copy.operands)
-            for value, copied in zip(_defined(op), _defined(copy), strict=True):
+            for value, copied in zip(_named_values(op), _named_values(copy), strict=True):
                 self._names[copied] = self._names[value]
 
     def _scope(self, op: Operation, replaced: dict[SSAValue, str], taken: dict[str, int], number: int, key: str) -> int:
@@ -165,7 +165,7 @@ class Lister:
         """Names the parameters of a kernel as its text does."""
         for arg, name in zip(kernel.body.block.args, kernel.arg_names, strict=True):
             arg.name_hint = name.data
-            self._names[arg] = _unused(arg.name_hint or "", taken)
+            self._names[arg] = _unused_name(arg.name_hint or "", taken)
 
     def _give(
         self, values: Sequence[SSAValue], replaced: dict[SSAValue, str], taken: dict[str, int], number: int
@@ -176,7 +176,7 @@ class Lister:
             name = replaced.get(value)
             if name is None or name in taken:
                 if value.name_hint:
-                    name = _unused(value.name_hint, taken)
+                    name = _unused_name(value.name_hint, taken)
                 else:
                     name, number = str(number), number + 1
             taken.setdefault(name, 1)
@@ -196,7 +196,7 @@ def _content_of(op: Operation) -> tuple[object, ...]:
     return op, op.parent, tuple(op.operands), types, *kept, tuple(op.successors), blocks, op.location
 
 
-def _unused(hint: str, taken: dict[str, int]) -> str:
+def _unused_name(hint: str, taken: dict[str, int]) -> str:
     """A name that no value has: the hint, or the hint with the next number."""
     count = taken.get(hint, 0)
     while (name := hint if not count else f"{hint}_{count}") in taken and count:
@@ -205,7 +205,7 @@ def _unused(hint: str, taken: dict[str, int]) -> str:
     return name
 
 
-def _defined(op: Operation) -> list[SSAValue]:
+def _named_values(op: Operation) -> list[SSAValue]:
     """The values of an operation that have names, those of the blocks in its regions too: several results share one."""
     return [*op.results[:1], *(arg for region in op.regions for block in region.blocks for arg in block.args)]
 

@@ -13,7 +13,7 @@ Shifts are by less than these bits. None if nothing is known, or there is no res
 """
 
 
-def signed(value: int, bits: int) -> int:
+def wrap_signed(value: int, bits: int) -> int:
     """`value` modulo 2**bits, as a signed integer."""
     half = 1 << (bits - 1)
     return ((value + half) & ((1 << bits) - 1)) - half
@@ -34,7 +34,7 @@ def either(a: Range, b: Range) -> Range:
     return min(a[0], b[0]), max(a[1], b[1])
 
 
-def reduced(exact: Range, within: Range) -> Range:
+def reduce_range(exact: Range, within: Range) -> Range:
     """The range of integers modulo the number of integers in `within`, as integers in it: wrapping, truncation, or the
     same bits read with another sign.
     """
@@ -44,7 +44,7 @@ def reduced(exact: Range, within: Range) -> Range:
     return (low, high) if high <= within[1] else within
 
 
-def clipped(exact: Range, within: Range) -> Range:
+def clip_range(exact: Range, within: Range) -> Range:
     """The range of integers that are promised to be in `within`."""
     low, high = max(exact[0], within[0]), min(exact[1], within[1])
     return (low, high) if low <= high else within

@@ -16,7 +16,7 @@ from xdsl.ir import Operation
 
 from ...layout.algebra.integers import maximum, minimum
 from . import integer_range as ranges
-from .integer_range import Range, RangeOf, limits, reduced, signed
+from .integer_range import Range, RangeOf, limits, reduce_range, wrap_signed
 
 Function: TypeAlias = Callable[[Any, Any], Any]
 """Of two integers of one kind: Python's, NumPy arrays, or those of an algebra or an analysis."""
@@ -55,12 +55,12 @@ class IntegerOperation:
             return None
         if self.unsigned:
             a, b = a & ((1 << bits) - 1), b & ((1 << bits) - 1)
-        return signed(self.value(a, b), bits)
+        return wrap_signed(self.value(a, b), bits)
 
     def exact_range(self, a: Range, b: Range, bits: int) -> Range | None:
         """The range of the value for ranges of signed integers; None if nothing is known."""
         if self.unsigned:
-            a, b = (reduced(operand, limits(bits, unsigned=True)) for operand in (a, b))
+            a, b = (reduce_range(operand, limits(bits, unsigned=True)) for operand in (a, b))
         return self.range(a, b, bits)
 
 
@@ -76,14 +76,14 @@ TOO_FAR = Undefined(
 )
 
 
-def truncated(a: Any, b: Any) -> Any:
+def truncate_quotient(a: Any, b: Any) -> Any:
     """The quotient, rounded towards zero: one more than the one that is rounded down, where they differ."""
     return a // b + ((a % b != 0) & ((a < 0) != (b < 0)))
 
 
 def remainder(a: Any, b: Any) -> Any:
     """The remainder of the quotient that is rounded towards zero, with the sign of the dividend."""
-    return a - truncated(a, b) * b
+    return a - truncate_quotient(a, b) * b
 
 
 def _rounded_up(a: Any, b: Any) -> Any:
@@ -116,7 +116,7 @@ INTEGER_OPERATIONS: Mapping[type[Operation], IntegerOperation] = MappingProxyTyp
         arith.AddiOp: IntegerOperation(lambda a, b: a + b, lambda a, b, _: (a[0] + b[0], a[1] + b[1])),
         arith.SubiOp: IntegerOperation(lambda a, b: a - b, lambda a, b, _: (a[0] - b[1], a[1] - b[0])),
         arith.MuliOp: _corners(lambda a, b: a * b),
-        arith.DivSIOp: _signed_division(truncated),
+        arith.DivSIOp: _signed_division(truncate_quotient),
         arith.DivUIOp: _unsigned_division(lambda a, b: a // b),
         arith.FloorDivSIOp: _signed_division(lambda a, b: a // b),
         arith.CeilDivSIOp: _signed_division(_rounded_up),

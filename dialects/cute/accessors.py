@@ -36,7 +36,7 @@ from .types import (
     TileType,
     type_of,
 )
-from .values import integers, refused
+from .values import integers, undefined_error
 
 Indexable = ShapeType | IntTupleType | CoordType | StrideType | TileType | LayoutType | ComposedLayoutType
 
@@ -59,7 +59,7 @@ class GetShapeOp(PureOp):
         if isinstance(value, Layout | ComposedLayout):
             return value.shape
         if has_underscore(value):
-            raise refused(
+            raise undefined_error(
                 "a tile with an underscore has no shape", hint="take its layouts by cute.get_layouts_from_tile"
             )
         return transform_leaves(lambda layout: layout.shape, value)
@@ -244,7 +244,7 @@ class ToIntTupleOp(CastOp):
     @classmethod
     def evaluate(cls, value: Any) -> Any:
         if has_underscore(value) or has_basis(value):
-            raise refused(f"{show(value)} is not made of integers alone")
+            raise undefined_error(f"{show(value)} is not made of integers alone")
         return value
 
 
@@ -295,7 +295,7 @@ class GetLayoutsFromTileOp(PureOp):
     def evaluate(cls, tile: Any) -> list[Layout]:
         layouts = [leaf for leaf in leaves(tile) if leaf is not None]
         if not layouts:
-            raise refused("a tile of underscores alone holds no layout")
+            raise undefined_error("a tile of underscores alone holds no layout")
         return layouts
 
     @classmethod

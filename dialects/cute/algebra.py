@@ -41,7 +41,7 @@ from .types import (
     StrideType,
     TileType,
 )
-from .values import is_static_value, refused
+from .values import is_static_value, undefined_error
 
 AnyLayout = LayoutType | ComposedLayoutType
 Sliceable = ShapeType | StrideType | CoordType | IntTupleType | LayoutType | ComposedLayoutType
@@ -114,12 +114,12 @@ class ComplementOp(PureOp):
     def evaluate(cls, layout: Layout, cotarget: Any = None) -> Layout:
         if cotarget is None:
             if not is_static_value(layout):
-                raise refused(f"without a cotarget {layout} must be static", Code.DYNAMIC_UNSUPPORTED)
+                raise undefined_error(f"without a cotarget {layout} must be static", Code.DYNAMIC_UNSUPPORTED)
             return open_complement(layout)
         if has_basis(layout.stride):
-            raise refused(f"the complement of {layout} needs integer strides")
+            raise undefined_error(f"the complement of {layout} needs integer strides")
         if not is_static_value(layout.stride) and rank(layout.shape) > 1:
-            raise refused(f"the complement of {layout} needs static strides", Code.DYNAMIC_UNSUPPORTED)
+            raise undefined_error(f"the complement of {layout} needs static strides", Code.DYNAMIC_UNSUPPORTED)
         return complement(layout, cotarget.shape if isinstance(cotarget, Layout) else cotarget)
 
 
@@ -157,14 +157,14 @@ class RecastLayoutOp(PureOp):
     @classmethod
     def evaluate(cls, layout: LayoutLike, new_type_bits: int, old_type_bits: int) -> Any:
         if has_basis(plain_layout(layout).stride):
-            raise refused(f"the elements of {layout} have no width: its strides are bases")
+            raise undefined_error(f"the elements of {layout} have no width: its strides are bases")
         return recast_layout(layout, old_type_bits, new_type_bits)
 
 
 def _check_coord(coord: Any, value: Any) -> None:
     shape = value.shape if isinstance(value, Layout | ComposedLayout) else value
     if not weakly_congruent(coord, shape):
-        raise refused(f"the coordinate {show(coord)} does not fit {show(shape)}", Code.PROFILE_MISMATCH)
+        raise undefined_error(f"the coordinate {show(coord)} does not fit {show(shape)}", Code.PROFILE_MISMATCH)
 
 
 @irdl_op_definition
@@ -187,9 +187,11 @@ class SliceOp(PureOp):
         _check_coord(coord, value)
         if isinstance(value, ComposedLayout) and isinstance(value.inner, Swizzle):
             if not is_static_value(value.outer):
-                raise refused(f"a slice of {value} needs a static outer layout", Code.DYNAMIC_UNSUPPORTED)
+                raise undefined_error(f"a slice of {value} needs a static outer layout", Code.DYNAMIC_UNSUPPORTED)
             if not has_underscore(coord):
-                raise refused(f"the coordinate {show(coord)} keeps no mode of {value}", hint="use cute.layout_eval")
+                raise undefined_error(
+                    f"the coordinate {show(coord)} keeps no mode of {value}", hint="use cute.layout_eval"
+                )
             sliced = slice_as_cute(coord, value)[0]
             offset: Any = sliced.offset if isinstance(sliced, ComposedLayout) else None
             if isinstance(sliced, ComposedLayout) and isinstance(offset, MixedBits):
@@ -214,7 +216,7 @@ class DiceOp(PureOp):
     @classmethod
     def evaluate(cls, value: Any, coord: Any) -> Any:
         if not is_static_value(coord):
-            raise refused(f"the coordinate {show(coord)} must be static", Code.DYNAMIC_UNSUPPORTED)
+            raise undefined_error(f"the coordinate {show(coord)} must be static", Code.DYNAMIC_UNSUPPORTED)
         _check_coord(coord, value)
         if isinstance(value, ComposedLayout):
             return on_outer(value, lambda outer: _dice(coord, outer))
@@ -239,7 +241,7 @@ class RightInverseOp(PureOp):
     @classmethod
     def evaluate(cls, layout: Layout) -> Layout:
         if not is_static_value(layout.shape):
-            raise refused(f"the right inverse of {layout} needs a static shape", Code.DYNAMIC_UNSUPPORTED)
+            raise undefined_error(f"the right inverse of {layout} needs a static shape", Code.DYNAMIC_UNSUPPORTED)
         return right_inverse(layout)
 
 
@@ -257,7 +259,7 @@ class LeftInverseOp(PureOp):
     @classmethod
     def evaluate(cls, layout: Layout) -> Layout:
         if not is_static_value(layout):
-            raise refused(f"the left inverse of {layout} needs it to be static", Code.DYNAMIC_UNSUPPORTED)
+            raise undefined_error(f"the left inverse of {layout} needs it to be static", Code.DYNAMIC_UNSUPPORTED)
         if all(type(d) is int and d == 0 for d in leaves(layout.stride)):
             return Layout(1, 0)
         return left_inverse(layout)

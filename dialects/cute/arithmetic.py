@@ -34,7 +34,7 @@ from .types import (
     StrideType,
     TileType,
 )
-from .values import refused
+from .values import undefined_error
 
 IntTupleOrShape = IntTupleType | ShapeType
 
@@ -42,7 +42,7 @@ IntTupleOrShape = IntTupleType | ShapeType
 def _check_nesting(a: Tree, b: Tree) -> None:
     """Raises `LayoutError` if an integer meets a tuple within the modes that both have."""
     if isinstance(a, tuple) != isinstance(b, tuple):
-        raise refused(f"{show(a)} and {show(b)} differ in nesting", Code.PROFILE_MISMATCH)
+        raise undefined_error(f"{show(a)} and {show(b)} differ in nesting", Code.PROFILE_MISMATCH)
     if isinstance(a, tuple) and isinstance(b, tuple):
         for x, y in zip(a, b, strict=False):
             _check_nesting(x, y)
@@ -58,7 +58,7 @@ class SumOp(PureOp):
     @classmethod
     def infer(cls, operand_types: Any, properties: Any) -> Any:
         if type(operand_types[0]) is not type(operand_types[1]):
-            raise refused(f"{operand_types[0]} and {operand_types[1]} are of different kinds")
+            raise undefined_error(f"{operand_types[0]} and {operand_types[1]} are of different kinds")
         return super().infer(operand_types, properties)
 
 
@@ -153,7 +153,7 @@ class CeilDivOp(AlgebraOp):
         if any(type(leaf) is Layout or leaf is None for leaf in leaves(tiler)):
             return _ceil_div_tile(value, tiler)
         if any(_is_zero(leaf) for leaf in leaves(tiler)):
-            raise refused(f"{show(value)} is divided by the tiler {show(tiler)}, which holds a 0")
+            raise undefined_error(f"{show(value)} is divided by the tiler {show(tiler)}, which holds a 0")
         return ceil_div(value, tiler)
 
 
@@ -162,10 +162,10 @@ def _ceil_div_tile(value: Tree, tile: Tree) -> Any:
     if isinstance(tile, tuple):
         modes = wrap(value)
         if len(tile) > len(modes):
-            raise refused(f"the tile has {len(tile)} modes, {show(value)} has {len(modes)}", Code.RANK_MISMATCH)
+            raise undefined_error(f"the tile has {len(tile)} modes, {show(value)} has {len(modes)}", Code.RANK_MISMATCH)
         return (*(_ceil_div_tile(x, y) for x, y in zip(modes, tile, strict=False)), *modes[len(tile) :])
     if tile is None:
-        raise refused(f"an underscore cannot divide {show(value)}")
+        raise undefined_error(f"an underscore cannot divide {show(value)}")
     return ceil_div_int(product(value), size(tile))
 
 
@@ -209,9 +209,9 @@ class ElemLessOp(CompareOp):
         assert isinstance(lhs, CuteType)
         assert isinstance(rhs, CuteType)
         if not congruent(lhs.data, rhs.data):
-            refuse(refused(f"{lhs} and {rhs} differ in profile", Code.PROFILE_MISMATCH))
+            refuse(undefined_error(f"{lhs} and {rhs} differ in profile", Code.PROFILE_MISMATCH))
         if has_underscore(lhs.data) or has_underscore(rhs.data):
-            refuse(refused(f"{lhs} and {rhs} cannot be compared: an underscore is not an integer"))
+            refuse(undefined_error(f"{lhs} and {rhs} cannot be compared: an underscore is not an integer"))
 
 
 @irdl_op_definition
@@ -232,4 +232,4 @@ class EqualOp(CompareOp):
 
     def verify_(self) -> None:
         if type(self.lhs.type) is not type(self.rhs.type):
-            refuse(refused(f"{self.lhs.type} and {self.rhs.type} are of different kinds"))
+            refuse(undefined_error(f"{self.lhs.type} and {self.rhs.type} are of different kinds"))

@@ -38,7 +38,7 @@ from .types import (
     SwizzleType,
     TileType,
 )
-from .values import integers, is_static_value, refused
+from .values import integers, is_static_value, undefined_error
 
 SCALARS: Mapping[int, IntegerType] = MappingProxyType({32: i32, 64: i64})
 """The scalar types of dynamic integers, by width."""
@@ -68,7 +68,7 @@ class StaticOp(CuteOp):
 
     def verify_(self) -> None:
         if not self.result.type.is_static:
-            refuse(refused(f"a constant must be static, not {self.result.type}", Code.DYNAMIC_UNSUPPORTED))
+            refuse(undefined_error(f"a constant must be static, not {self.result.type}", Code.DYNAMIC_UNSUPPORTED))
 
 
 @irdl_op_definition
@@ -110,10 +110,10 @@ class GatherOp(CuteOp):
         assert isinstance(kind, CuteType)
         wanted = [x for x in integers(kind.data) if isinstance(x, Unknown)]
         if len(wanted) != len(self.operands):
-            refuse(refused(f"{kind} takes {len(wanted)} operands, not {len(self.operands)}"))
+            refuse(undefined_error(f"{kind} takes {len(wanted)} operands, not {len(self.operands)}"))
         for index, (operand, leaf) in enumerate(zip(self.operands, wanted, strict=True)):
             if not _fits(operand.type, leaf.width):
-                refuse(refused(f"operand {index} of type {operand.type} is not an i{leaf.width}"))
+                refuse(undefined_error(f"operand {index} of type {operand.type} is not an i{leaf.width}"))
 
 
 def _fits(type: Attribute, width: int) -> bool:
@@ -219,10 +219,10 @@ class MakeLayoutLikeOp(PureOp):
     def evaluate(cls, source: Layout | ComposedLayout) -> Layout:
         if isinstance(source, ComposedLayout):
             if not isinstance(source.inner, Swizzle):
-                raise refused(f"a layout like {source} is defined only where a swizzle is applied last")
+                raise undefined_error(f"a layout like {source} is defined only where a swizzle is applied last")
             source = source.outer
         if has_basis(source.stride):
-            raise refused(f"the strides of {source} are bases, which have no order")
+            raise undefined_error(f"the strides of {source} are bases, which have no order")
         return make_layout_like(source)
 
 
@@ -245,9 +245,11 @@ class MakeOrderedLayoutOp(PureOp):
     @classmethod
     def evaluate(cls, shape: Any, order: Any) -> Layout:
         if not is_static_value(order):
-            raise refused(f"the order {show(order)} must be static", Code.DYNAMIC_UNSUPPORTED)
+            raise undefined_error(f"the order {show(order)} must be static", Code.DYNAMIC_UNSUPPORTED)
         if not weakly_congruent(order, shape):
-            raise refused(f"the order {show(order)} does not fit the shape {show(shape)}", Code.PROFILE_MISMATCH)
+            raise undefined_error(
+                f"the order {show(order)} does not fit the shape {show(shape)}", Code.PROFILE_MISMATCH
+            )
         return make_ordered_layout(shape, order)
 
 

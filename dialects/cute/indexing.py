@@ -33,7 +33,7 @@ from .types import (
     ShapeType,
     StrideType,
 )
-from .values import refused
+from .values import undefined_error
 
 IntTupleOrShape = IntTupleType | ShapeType
 TupleOrLayout = IntTupleType | CoordType | StrideType | ShapeType | LayoutType | ComposedLayoutType
@@ -75,7 +75,7 @@ class CosizeOp(PureOp):
     @classmethod
     def evaluate(cls, layout: LayoutLike, mode: Sequence[int] = ()) -> Any:
         if isinstance(layout, ComposedLayout) and isinstance(layout.inner, Layout):
-            raise refused(f"the cosize of {layout} is not defined", Code.COMPOSED_UNSUPPORTED)
+            raise undefined_error(f"the cosize of {layout} is not defined", Code.COMPOSED_UNSUPPORTED)
         return cosize(modes.get(layout, mode))
 
 
@@ -118,7 +118,9 @@ class LayoutEvalOp(PureOp):
     @classmethod
     def evaluate(cls, coord: Coord, layout: LayoutLike) -> Any:
         if isinstance(coord, tuple) and len(coord) != len(plain_layout(layout)):
-            raise refused(f"the coordinate {show(coord)} and the layout {layout} differ in rank", Code.RANK_MISMATCH)
+            raise undefined_error(
+                f"the coordinate {show(coord)} and the layout {layout} differ in rank", Code.RANK_MISMATCH
+            )
         index = as_coordinate(crd2idx(coord, plain_layout(layout).shape, plain_layout(layout).stride))
         if isinstance(layout, Layout):
             return index
@@ -144,7 +146,9 @@ class Crd2IdxOp(PureOp):
     @classmethod
     def evaluate(cls, coord: Any, shape: Any) -> Any:
         if not weakly_congruent(coord, shape) or has_underscore(coord):
-            raise refused(f"{show(coord)} is not a coordinate of the shape {show(shape)}", Code.PROFILE_MISMATCH)
+            raise undefined_error(
+                f"{show(coord)} is not a coordinate of the shape {show(shape)}", Code.PROFILE_MISMATCH
+            )
         return crd2idx(coord, shape, compact_major(shape))
 
 
@@ -164,7 +168,9 @@ class Idx2CrdOp(PureOp):
     @classmethod
     def evaluate(cls, index: Any, shape: Any) -> Any:
         if rank(index) > 1 and rank(index) != rank(shape):
-            raise refused(f"the index {show(index)} and the shape {show(shape)} differ in rank", Code.RANK_MISMATCH)
+            raise undefined_error(
+                f"the index {show(index)} and the shape {show(shape)} differ in rank", Code.RANK_MISMATCH
+            )
         return idx2crd(index, shape)
 
 
@@ -184,9 +190,9 @@ class IncrementCoordOp(PureOp):
     @classmethod
     def evaluate(cls, coord: Any, shape: Any) -> Any:
         if not congruent(coord, shape):
-            raise refused(f"{show(coord)} and {show(shape)} differ in profile", Code.PROFILE_MISMATCH)
+            raise undefined_error(f"{show(coord)} and {show(shape)} differ in profile", Code.PROFILE_MISMATCH)
         if has_underscore(coord):
-            raise refused(f"the coordinate {show(coord)} has no successor: it keeps modes whole")
+            raise undefined_error(f"the coordinate {show(coord)} has no successor: it keeps modes whole")
         return increment(coord, shape)
 
 
@@ -204,14 +210,14 @@ class PadOp(PureOp):
     @classmethod
     def evaluate(cls, value: Any, element: Any, rank: int) -> Any:
         if rank < 1:
-            raise refused(f"the rank must be positive, not {rank}")
+            raise undefined_error(f"the rank must be positive, not {rank}")
         return modes.pad(value, rank, element, cls.AT_END)
 
     @classmethod
     def infer(cls, operand_types: Any, properties: Any) -> Any:
         value, element = operand_types
         if type(element) is not (LayoutType if isinstance(value, ComposedLayoutType) else type(value)):
-            raise refused(f"{element} cannot be a mode of {value}")
+            raise undefined_error(f"{element} cannot be a mode of {value}")
         return super().infer(operand_types, properties)
 
 

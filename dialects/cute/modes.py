@@ -9,7 +9,7 @@ from ...layout.algebra import modes
 from ...layout.algebra.core import ComposedLayout, Layout, rank
 from ...layout.algebra.integers import Tree
 from ...layout.algebra.inttuple import depth, wrap
-from .values import refused
+from .values import undefined_error
 
 Moded: TypeAlias = "Tree | ComposedLayout"
 """A value that has modes: any but a swizzle."""
@@ -22,9 +22,9 @@ def get(value: Moded, mode: Sequence[int] = ()) -> Any:
     """
     for level, index in enumerate(mode):
         if level and _is_leaf(value):
-            raise refused(f"the indices {list(mode)} go on after a leaf", Code.MODE_OUT_OF_RANGE)
+            raise undefined_error(f"the indices {list(mode)} go on after a leaf", Code.MODE_OUT_OF_RANGE)
         if not 0 <= index < rank(value):
-            raise refused(f"a value of {rank(value)} modes has no mode {index}", Code.MODE_OUT_OF_RANGE)
+            raise undefined_error(f"a value of {rank(value)} modes has no mode {index}", Code.MODE_OUT_OF_RANGE)
         value = value[index] if isinstance(value, tuple | Layout | ComposedLayout) else value
     return value
 

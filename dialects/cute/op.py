@@ -25,7 +25,7 @@ from ..errors import refuse
 from .attributes import parse_quoted
 from .brackets import Bracket, Nothing, parameter
 from .types import ComposedLayoutType, CuteType, LayoutType, type_of
-from .values import refused
+from .values import undefined_error
 
 
 class Signature(Enum):
@@ -110,12 +110,12 @@ class CuteOp(IRDLOperation, ABC):
     def _check_operands(cls, types: Sequence[Attribute]) -> None:
         definitions = cls.get_irdl_definition().operands
         if len(types) != len(definitions):
-            raise refused(f"expected {len(definitions)} operands, not {len(types)}")
+            raise undefined_error(f"expected {len(definitions)} operands, not {len(types)}")
         for (name, definition), type in zip(definitions, types, strict=True):
             try:
                 definition.constr.verify((type,), VerificationContext())
             except VerifyException as error:
-                raise refused(f"operand '{name}' cannot be of type {type}") from error
+                raise undefined_error(f"operand '{name}' cannot be of type {type}") from error
 
     def print(self, printer: Printer) -> None:
         self.BRACKET.print(printer, self.properties)
@@ -193,9 +193,9 @@ class AlgebraOp(CuteOp):
             expected = self.infer(self.operand_types, self.properties)
         except LayoutError as error:
             refuse(error)
-        if list(map(_settled, self.result_types)) != list(map(_settled, expected)):
+        if list(map(_settle_strides, self.result_types)) != list(map(_settle_strides, expected)):
             should, written = (", ".join(map(str, types)) for types in (expected, self.result_types))
-            refuse(refused(f"the result is of type {should}, but {written} is written"))
+            refuse(undefined_error(f"the result is of type {should}, but {written} is written"))
 
 
 class PureOp(AlgebraOp):
@@ -204,7 +204,7 @@ class PureOp(AlgebraOp):
     traits = traits_def(Pure())
 
 
-def _settled(kind: Attribute) -> Attribute:
+def _settle_strides(kind: Attribute) -> Attribute:
     """A type with stride 0 for static extents of 1, whose strides no coordinate ever meets.
 
     Types that differ in these alone are taken for equal: implementations of CuTe disagree on them.

@@ -17,7 +17,7 @@ from ..definitions import irdl_op_definition
 from .algebra import AnyLayout
 from .op import PureOp
 from .types import IntTupleType, LayoutType, ShapeType, TileType
-from .values import is_static_value, refused
+from .values import is_static_value, undefined_error
 
 
 class ProductOp(PureOp):
@@ -31,11 +31,13 @@ class ProductOp(PureOp):
     @classmethod
     def evaluate(cls, lhs: LayoutLike, rhs: Layout) -> Any:
         if not is_static_value(plain_layout(lhs)):
-            raise refused(f"the product of {lhs} needs it to be static", Code.DYNAMIC_UNSUPPORTED)
+            raise undefined_error(f"the product of {lhs} needs it to be static", Code.DYNAMIC_UNSUPPORTED)
         if has_basis(rhs.stride):
-            raise refused(f"the product with {rhs} needs integer strides")
+            raise undefined_error(f"the product with {rhs} needs integer strides")
         if has_basis(plain_layout(lhs).stride) and not is_static_value(rhs):
-            raise refused(f"the product of {lhs} needs a static right layout, not {rhs}", Code.DYNAMIC_UNSUPPORTED)
+            raise undefined_error(
+                f"the product of {lhs} needs a static right layout, not {rhs}", Code.DYNAMIC_UNSUPPORTED
+            )
         return cls.FUNCTION(lhs, rhs)
 
 
@@ -125,7 +127,7 @@ class DivideOp(PureOp):
     def evaluate(cls, layout: LayoutLike, tiler: Tiler) -> Any:
         if not isinstance(tiler, Layout) and rank(tiler) > len(plain_layout(layout)):
             modes = len(plain_layout(layout))
-            raise refused(f"the tiler has {rank(tiler)} modes, {layout} has {modes}", Code.RANK_MISMATCH)
+            raise undefined_error(f"the tiler has {rank(tiler)} modes, {layout} has {modes}", Code.RANK_MISMATCH)
         for tile in leaves(tiler):
             if isinstance(tile, Layout):
                 _check_tile(tile, nested=not isinstance(tiler, Layout))
@@ -134,9 +136,9 @@ class DivideOp(PureOp):
 
 def _check_tile(tile: Layout, nested: bool) -> None:
     if nested and has_basis(tile.stride):
-        raise refused(f"the layout {tile} in a tile needs integer strides")
+        raise undefined_error(f"the layout {tile} in a tile needs integer strides")
     if len(tile) > 1 and not is_static_value(tile.stride):
-        raise refused(f"the tiler {tile} needs static strides, or a single mode", Code.DYNAMIC_UNSUPPORTED)
+        raise undefined_error(f"the tiler {tile} needs static strides, or a single mode", Code.DYNAMIC_UNSUPPORTED)
 
 
 @irdl_op_definition
@@ -208,5 +210,5 @@ class TileToShapeOp(PureOp):
         if order is not None:
             numbers = [x for x in wrap(order) if type(x) is int]
             if len(numbers) != rank(order) or sorted(numbers) != list(range(rank(shape))):
-                raise refused(f"the order {show(order)} is not a permutation of the modes of {show(shape)}")
+                raise undefined_error(f"the order {show(order)} is not a permutation of the modes of {show(shape)}")
         return product.tile_to_shape(layout, shape, order, round_up=True)

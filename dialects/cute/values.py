@@ -89,6 +89,6 @@ def public(value: Value) -> Any:
     return map_integers(lambda x: Unknown(64 if x.width > 32 else 32) if type(x) is Unknown else x, value)
 
 
-def refused(message: str, code: Code = Code.BAD_ARGUMENT, hint: str = "") -> LayoutError:
+def undefined_error(message: str, code: Code = Code.BAD_ARGUMENT, hint: str = "") -> LayoutError:
     """The error of an operation whose operands it is not defined for."""
     return LayoutError(code, message, hint)

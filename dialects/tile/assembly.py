@@ -86,7 +86,7 @@ def fill_coordinate(coord: Coord, values: Sequence[Any]) -> Any:
     return one(coord)
 
 
-def unwrapped(coord: Any) -> Any:
+def unwrap(coord: Any) -> Any:
     """The only integer of a coordinate, which indexes a whole layout; any other coordinate itself."""
     return coord[0] if isinstance(coord, tuple) and len(coord) == 1 and not isinstance(coord[0], tuple) else coord  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 

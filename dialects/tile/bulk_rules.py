@@ -60,7 +60,7 @@ def runs_of(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> tuple[Layou
     return bulk_runs(atom.atom_name.data, instruction.bits, src, dst)
 
 
-def sized(atom: CopyAtomAttr, count: int, dst: TensorType) -> CopyAtomAttr:
+def size_atom(atom: CopyAtomAttr, count: int, dst: TensorType) -> CopyAtomAttr:
     """The atom that copies a number of elements at a time to a destination."""
     name = "SM90_BULK_COPY_G2S" if dst.space.data is Space.Smem else "SM90_BULK_COPY_S2G"
     return CopyAtomAttr(StringAttr(f"{name}<{count * dst.element_bits}>"), atom.value_type)

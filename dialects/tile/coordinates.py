@@ -34,7 +34,7 @@ from ...layout.text.parser import size_fits
 from ..cute import CoordAttr, LayoutAttr, ShapeAttr
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
-from .assembly import check_operands, fill_coordinate, unwrapped
+from .assembly import check_operands, fill_coordinate, unwrap
 from .coord_type import CoordTensorType
 from .results import InferringOp
 from .types import Space, SpaceAttr, TensorType
@@ -122,7 +122,7 @@ class CoordinateOp(_OfCoordinates):
 
     def value(self, start: Any, layout: Layout, values: Sequence[Any]) -> Any:
         """The coordinate, for `values` of the operands and the start and layout of the tensor."""
-        return add(start, layout(unwrapped(fill_coordinate(self.coord.data, values))))
+        return add(start, layout(unwrap(fill_coordinate(self.coord.data, values))))
 
     def verify_(self) -> None:
         check_operands(self.coord.data, self.coords)
@@ -132,7 +132,7 @@ class CoordinateOp(_OfCoordinates):
         with refusing():
             values = [Unknown() for _ in self.coords]
             self.value(type.start.data, type.plain_layout, values)
-            coord = unwrapped(fill_coordinate(self.coord.data, values))
+            coord = unwrap(fill_coordinate(self.coord.data, values))
             check_within(coord, type.plain_layout.shape, "the tensor")
         count = len(list(leaves(type.start.data)))
         if len(self.integers) != count:

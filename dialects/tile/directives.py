@@ -33,7 +33,7 @@ from ..cute.attributes import QuotedAttr
 from ..cute.brackets import parameter
 from ..errors import raise_at
 from ..operands import Defined, Operand, begin, parse_operand
-from .assembly import parse_coordinate, print_coordinate, unwrapped
+from .assembly import parse_coordinate, print_coordinate, unwrap
 from .coord_type import CoordTensorType
 from .copy_types import TiledCopyType, parse_copy_atom
 from .mma_types import TiledMmaType, parse_mma_atom
@@ -135,7 +135,7 @@ class Limits(Coordinate):
         assert isinstance(tensor, CoordTensorType)
         assert isinstance(coord, CoordAttr)
         if not isinstance(tensor.start.data, tuple):
-            state.properties[self.coord.name] = CoordAttr(unwrapped(coord.data))
+            state.properties[self.coord.name] = CoordAttr(unwrap(coord.data))
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         coord = op.properties[self.coord.name]

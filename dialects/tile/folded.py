@@ -24,7 +24,7 @@ from ..cute import CoordAttr, LayoutAttr
 from ..cute.values import unknowns, with_scalars
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
-from .assembly import check_operands, fill_coordinate, unwrapped
+from .assembly import check_operands, fill_coordinate, unwrap
 from .directives import TileOp
 from .types import TensorType
 
@@ -65,7 +65,7 @@ class Crd2IdxOp(TileOp):
     def fixed(self, values: Sequence[Any], scalars: Sequence[Any]) -> list[tuple[Any, Any]]:
         """The integers of the coordinate, each with the extent of its mode, for values of the operands."""
         shape = with_scalars(self.plain_layout, scalars).shape
-        return list(fixed_modes(unwrapped(fill_coordinate(self.coord.data, values)), shape))
+        return list(fixed_modes(unwrap(fill_coordinate(self.coord.data, values)), shape))
 
     def verify_(self) -> None:
         if not isinstance(self.layout.data, Layout):
@@ -73,7 +73,7 @@ class Crd2IdxOp(TileOp):
         check_operands(self.coord.data, self.coords)
         _check_scalars(self.layout.data, self.scalars)
         with refusing():
-            self.layout.data(unwrapped(fill_coordinate(self.coord.data, [Unknown() for _ in self.coords])))
+            self.layout.data(unwrap(fill_coordinate(self.coord.data, [Unknown() for _ in self.coords])))
 
 
 @irdl_op_definition

@@ -96,7 +96,7 @@ class _OperandFragmentOp(FragmentOp):
         assert isinstance(mma, TiledMmaType)
         atom = mma.atom.atom
         if cls.OPERAND in "AB" and atom.spaces["AB".index(cls.OPERAND)] == "smem":
-            return [_described(atom, cls.OPERAND, part)]
+            return [_infer_described(atom, cls.OPERAND, part)]
         allowed = mma.atom.element_types(cls.OPERAND)
         if isinstance(part, CoordTensorType):
             return _fragment(allowed[0], mma.tiled_mma.make_fragment(cls.OPERAND, make_layout(part.plain_layout.shape)))
@@ -105,7 +105,7 @@ class _OperandFragmentOp(FragmentOp):
         return _fragment(element, mma.tiled_mma.make_fragment(cls.OPERAND, part.layout.data))
 
 
-def _described(atom: MmaAtom, operand: str, part: Attribute) -> TensorType:
+def _infer_described(atom: MmaAtom, operand: str, part: Attribute) -> TensorType:
     """The type of a thread's part of an operand in shared memory. Raises `LayoutError` if it cannot be one."""
     space = part.space.data if isinstance(part, TensorType) else None
     if not isinstance(part, TensorType) or space is not Space.Smem:

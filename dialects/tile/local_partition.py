@@ -40,7 +40,7 @@ class LocalPartitionOp(ThreadViewOp):
 
     @classmethod
     def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
-        threads = _projected(given)
+        threads = _project(given)
         check_tiler(threads, "the layout of threads")
         sizes = product_each(threads.shape)
         cls.check_tiles(given, layout, sizes)
@@ -49,7 +49,7 @@ class LocalPartitionOp(ThreadViewOp):
     @classmethod
     def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
         (thread,) = values
-        return padded(thread_coordinate(_projected(given), thread), layout[0].shape), everything(layout[1].shape)
+        return padded(thread_coordinate(_project(given), thread), layout[0].shape), everything(layout[1].shape)
 
     def verify_(self) -> None:
         if not isinstance(self.threads.data, Layout):
@@ -57,6 +57,6 @@ class LocalPartitionOp(ThreadViewOp):
         super().verify_()
 
 
-def _projected(given: Any) -> Layout:
+def _project(given: Any) -> Layout:
     """The threads' layout, as projected."""
     return given.threads if given.proj is None else dice(given.proj, given.threads)

@@ -17,7 +17,7 @@ from ..cute.values import unknowns
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
 from ..ptx.types import PtrType, StateSpaceAttr
-from .assembly import check_operands, fill_coordinate, unwrapped
+from .assembly import check_operands, fill_coordinate, unwrap
 from .directives import TileOp
 from .results import InferringOp
 from .types import Space, TensorType
@@ -102,8 +102,8 @@ class _ElementOp(TileOp):
             raise VerifyException("an element's coordinate has no '_'; use tile.slice for part of a tensor")
         with refusing():
             layout = self.tensor.type.layout.data
-            slice_and_offset(unwrapped(coord), layout)
-            check_within(unwrapped(coord), layout.shape, "the tensor")
+            slice_and_offset(unwrap(coord), layout)
+            check_within(unwrap(coord), layout.shape, "the tensor")
 
 
 def _has_wildcard(coord: object) -> bool:

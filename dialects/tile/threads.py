@@ -57,7 +57,7 @@ def _check_part(op: ThreadViewOp) -> None:
         return
     threads = kernel.launch_bounds.threads[0]
     made = accesses(op.result) if threads != op.sharing else iter(())
-    if threads < op.sharing and not _others(op) and any(True for _ in made):
+    if threads < op.sharing and not _has_other_index(op) and any(True for _ in made):
         raise LayoutError(
             Code.BLOCK_THREADS,
             f"{op.sharing} threads share the tensor, but the block has {threads}: "
@@ -73,7 +73,7 @@ def _check_part(op: ThreadViewOp) -> None:
         )
 
 
-def _others(op: ThreadViewOp) -> bool:
+def _has_other_index(op: ThreadViewOp) -> bool:
     """Whether the tiled copy or MMA of a part gives parts at other indices than x."""
     uses = (use.operation for use in op.operands[0].uses)
     return any(isinstance(other, ThreadViewOp) and not is_thread_x(other.coords[0]) for other in uses)

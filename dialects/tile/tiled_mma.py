@@ -76,7 +76,7 @@ class _PartitionOp(ThreadViewOp):
         """Raises `LayoutError` (E0314) also where instructions of warpgroups would read beyond shared memory."""
         mma, tensor = operand_types[:2]
         assert isinstance(mma, TiledMmaType)
-        if isinstance(tensor, TensorType) and tensor.space.data is Space.Smem and cls.OPERAND in _shared(mma):
+        if isinstance(tensor, TensorType) and tensor.space.data is Space.Smem and cls.OPERAND in _smem_operands(mma):
             whole = Remedies(ragged="take a tile of whole instructions, which read all of their operands")
             check_tiles(tensor.layout.data, mma.tiled_mma.tiler(cls.OPERAND), whole)
         return super().infer(operand_types, properties)
@@ -92,7 +92,7 @@ class _PartitionOp(ThreadViewOp):
         return (thread, (None, (None,) * rank(layout[1][1].shape)))
 
 
-def _shared(mma: TiledMmaType) -> str:
+def _smem_operands(mma: TiledMmaType) -> str:
     """The operands that instructions of warpgroups read in shared memory."""
     instruction = mma.atom.atom.instruction
     if not isinstance(instruction, WgMma):

@@ -34,7 +34,7 @@ from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refuse, refusing
 from ..ptx.tensor_copy import TensorCopyOp, TensorLoadOp, TensorPrefetchOp, TensorReduceOp, TensorStoreOp
 from ..ptx.types import GLOBAL, SHARED
-from .assembly import check_operands, fill_coordinate, unwrapped
+from .assembly import check_operands, fill_coordinate, unwrap
 from .coord_type import CoordTensorType
 from .directives import TileOp
 from .results import InferringOp
@@ -206,7 +206,7 @@ class TmaPartitionOp(SlicedViewOp):
 
     @classmethod
     def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
-        return (unwrapped(fill_coordinate(given.coord, values)), (None,) * given.modes_of_source)
+        return (unwrap(fill_coordinate(given.coord, values)), (None,) * given.modes_of_source)
 
     def verify_(self) -> None:
         check_operands(self.coord.data, self.coords)

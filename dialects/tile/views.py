@@ -47,7 +47,7 @@ class _TileView(_CoordinateView, TilingViewOp):
 
     @classmethod
     def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
-        tiler = _projected(given, given.tiler)
+        tiler = _project(given, given.tiler)
         check_tiler(tiler, "the tiler")
         cls.check_tiles(given, layout, tiler)
         return zipped_divide(layout, tiler)
@@ -55,10 +55,10 @@ class _TileView(_CoordinateView, TilingViewOp):
     @staticmethod
     def chosen(given: Any, values: Sequence[Any]) -> Coord:
         """The coordinate with values for its operands."""
-        return _projected(given, fill_coordinate(given.coord, values))
+        return _project(given, fill_coordinate(given.coord, values))
 
 
-def _projected(given: Any, t: Any) -> Any:
+def _project(given: Any, t: Any) -> Any:
     return t if given.proj is None else project(given.proj, t)
 
 

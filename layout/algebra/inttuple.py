@@ -237,21 +237,21 @@ def slice_tuple(coord: Tree, t: Tree) -> Any:
     """The modes of `t` that the underscores of `coord` keep, as a tuple (`t` itself if `coord` is an underscore)."""
     if coord is None:
         return t
-    return tuple(_kept(coord, t, keep_underscored=True)) if isinstance(coord, tuple) else ()
+    return tuple(_keep_modes(coord, t, keep_underscored=True)) if isinstance(coord, tuple) else ()
 
 
 def dice_tuple(coord: Tree, t: Tree) -> Any:
     """The modes of `t` that the integers of `coord` keep, as a tuple (`t` itself if `coord` is an integer)."""
     if coord is None:
         return ()
-    return tuple(_kept(coord, t, keep_underscored=False)) if isinstance(coord, tuple) else t
+    return tuple(_keep_modes(coord, t, keep_underscored=False)) if isinstance(coord, tuple) else t
 
 
-def _kept(coord: Tree, t: Tree, keep_underscored: bool) -> list[Any]:
+def _keep_modes(coord: Tree, t: Tree, keep_underscored: bool) -> list[Any]:
     if isinstance(coord, tuple):
         result: list[Any] = []
         for c, x in zip_modes(coord, t):
-            result += _kept(c, x, keep_underscored)
+            result += _keep_modes(c, x, keep_underscored)
         return result
     return [t] if (coord is None) == keep_underscored else []
 

@@ -53,7 +53,7 @@ def right_inverse(layout: LayoutLike) -> Any:
     is composed as well; other composed layouts raise `LayoutError` (E0211).
     """
     if type(layout) is ComposedLayout:
-        outer, swizzle = _swizzled(layout)
+        outer, swizzle = _invert_swizzled(layout)
         return composition(right_inverse(outer), swizzle)
     assert type(layout) is Layout
     if has_basis(layout.stride):
@@ -82,7 +82,7 @@ def left_inverse(layout: LayoutLike) -> Any:
     (E0213).
     """
     if type(layout) is ComposedLayout:
-        outer, swizzle = _swizzled(layout)
+        outer, swizzle = _invert_swizzled(layout)
         return composition(left_inverse(outer), swizzle)
     assert type(layout) is Layout
     if has_basis(layout.stride):
@@ -117,7 +117,7 @@ def _left_inverse(shape: Sequence[Any], stride: Sequence[Any], steps: Sequence[A
     return coalesce(Layout((*result_shape, shape[order[-1]]), tuple(result_stride)))
 
 
-def _swizzled(layout: ComposedLayout) -> tuple[Layout, Swizzle]:
+def _invert_swizzled(layout: ComposedLayout) -> tuple[Layout, Swizzle]:
     if type(layout.inner) is not Swizzle or not is_static(layout.offset) or layout.offset != 0:
         raise LayoutError(
             Code.COMPOSED_UNSUPPORTED,

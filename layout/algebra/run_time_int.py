@@ -42,13 +42,13 @@ def _operator(name: str) -> Callable[[RunTimeInt, Any], RunTimeInt]:
     return lambda self, other: RunTimeInt(apply(self.value, value_of(other)))
 
 
-def _reflected(name: str) -> Callable[[RunTimeInt, Any], RunTimeInt]:
+def _make_reflected(name: str) -> Callable[[RunTimeInt, Any], RunTimeInt]:
     apply: Callable[[Any, Any], Any] = getattr(operator, name)
     return lambda self, other: RunTimeInt(apply(value_of(other), self.value))
 
 
 for _name in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"):
     setattr(RunTimeInt, f"__{_name}__", _operator(f"__{_name}__"))
-    setattr(RunTimeInt, f"__r{_name}__", _reflected(f"__{_name}__"))
+    setattr(RunTimeInt, f"__r{_name}__", _make_reflected(f"__{_name}__"))
 for _name in ("__lt__", "__le__", "__gt__", "__ge__"):
     setattr(RunTimeInt, _name, _operator(_name))

@@ -24,7 +24,7 @@ def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:
     """
     make = COPY_ATOMS.get(name)
     if make is None and (known := _by_width(name)) is not None:
-        return _renamed(known, val_bits, name)
+        return _rename(known, val_bits, name)
     if make is None and (sized := bulk_copy_of_size(name)) is not None:
         return sized.with_value_bits(val_bits)
     if make is None and (installed := installed_atom(name, CopyAtom)) is not None:
@@ -36,7 +36,7 @@ def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:
             f"there is no copy atom {name[:80]!r}",
             f"similar names: {', '.join(near)}" if near else "",
         )
-    return _made(name, val_bits)
+    return _make_cached(name, val_bits)
 
 
 _OF_TYPE = re.compile(r"([A-Za-z0-9_]{1,80})<([a-z0-9_]{1,40})(?:,\2)?>")
@@ -53,12 +53,12 @@ def _by_width(name: str) -> str | None:
 
 
 @lru_cache(maxsize=256)
-def _renamed(known: str, val_bits: int, name: str) -> CopyAtom:
+def _rename(known: str, val_bits: int, name: str) -> CopyAtom:
     """An atom of tilefold's under the name that it was given, which is one of `_OF_TYPE`."""
-    return replace(_made(known, val_bits), name=name)
+    return replace(_make_cached(known, val_bits), name=name)
 
 
 @cache
-def _made(name: str, val_bits: int) -> CopyAtom:
+def _make_cached(name: str, val_bits: int) -> CopyAtom:
     """An atom of tilefold's, made once: an atom checks itself, which takes longer than to look it up."""
     return COPY_ATOMS[name]().with_value_bits(val_bits)

@@ -117,12 +117,12 @@ def mma_atom(name: str) -> MmaAtom:
     Raises `LayoutError` if there is none (E0302).
     """
     if name in MMA_ATOMS:
-        return _made(name)
+        return _make_cached(name)
     return _mixed_fma(name[:MAX_FMA_NAME]) if name.startswith("UniversalFMA<") else _warpgroup_atom(name)
 
 
 @cache
-def _made(name: str) -> MmaAtom:
+def _make_cached(name: str) -> MmaAtom:
     """An atom of a thread or a warp, made once: an atom checks itself, which takes longer than to look it up."""
     return MMA_ATOMS[name]()
 
@@ -133,7 +133,7 @@ def _mixed_fma(name: str) -> MmaAtom:
     return universal_fma(name)
 
 
-def _installed(name: str) -> MmaAtom:
+def _find_installed(name: str) -> MmaAtom:
     """The atom of an installed package."""
     atom = installed_atom(name, MmaAtom)
     if atom is None:
@@ -153,7 +153,7 @@ def _warpgroup_atom(name: str) -> MmaAtom:
     match = _WGMMA.fullmatch(name.replace("GMMA::", "").replace(" ", ""))
     types = _types(match[3]) if match else ()
     if match is None or len(types) != 3 or not _warpgroup_has(types, match):
-        return _installed(name)
+        return _find_installed(name)
     d, a, b = types
     space = "smem" if match[4] == "SS" else "rmem"
     majors = match[5] or "K", match[6] or "K"

@@ -19,7 +19,7 @@ from .mma_atom import MmaAtom
 _INTEGER_N = (8, 16, 24, *range(32, 257, 16))
 
 
-def _shared(rows: int, k: int) -> Layout:
+def _smem_operand_layout(rows: int, k: int) -> Layout:
     """(thread, value) to a place in an operand in shared memory."""
     return Layout((128, (rows, k)), (0, (1, rows)))
 
@@ -62,8 +62,8 @@ def wgmma(
         name=name,
         thr_id=Layout(128, 1),
         instruction=WgMma((64, n, k), types, a_space, majors, saturates),
-        layout_a=_shared(64, k) if a_space == "smem" else _registers(k, bits),
-        layout_b=_shared(n, k),
+        layout_a=_smem_operand_layout(64, k) if a_space == "smem" else _registers(k, bits),
+        layout_b=_smem_operand_layout(n, k),
         layout_c=Layout(((4, 8, 4), (2, 2, n // 8)), ((128, 1, 16), (64, 8, 512))),
         targets=TargetFamily(90, 80, "a"),
         source="PTX ISA, Asynchronous warpgroup-level matrix instructions: wgmma.mma_async",

@@ -194,12 +194,12 @@ def make_thread_value_table(
             holders.setdefault(place, []).append((thread, value))
     warps = -(-layout_tv[0].size // WARP)
     colour = _colour if warps == 1 else partial(_colour_in_warp, warps=warps)
-    by_place = {place: _held(held, colour) for place, held in holders.items()}
+    by_place = {place: _holder_cell(held, colour) for place, held in holders.items()}
     cells = tuple(tuple(by_place.get(m + rows * n, EMPTY) for n in range(columns)) for m in range(rows))
     return Table(title, cells, by_thread=True, one_mode=len(wrap(shape)) == 1)
 
 
-def _held(holders: Sequence[tuple[int, int]], colour: Callable[[int], str]) -> Cell:
+def _holder_cell(holders: Sequence[tuple[int, int]], colour: Callable[[int], str]) -> Cell:
     """The cell of a place that these threads and values have, the first before the others."""
     thread, value = holders[0]
     also = tuple((t - thread, v - value) for t, v in holders[1:])
@@ -249,12 +249,12 @@ def make_text_table(table: Table, *, colour: bool = False) -> str:
         rule,
     ]
     for m, row in enumerate(table.rows):
-        cells = [_painted(cell, f" {cell.text:>{width}} ") if colour else f" {cell.text:>{width}} " for cell in row]
+        cells = [_paint(cell, f" {cell.text:>{width}} ") if colour else f" {cell.text:>{width}} " for cell in row]
         lines += [f"{m:>{edge}} |" + "|".join(cells) + "|", rule]
     return "\n".join(lines) + "\n"
 
 
-def _painted(cell: Cell, text: str) -> str:
+def _paint(cell: Cell, text: str) -> str:
     if cell.numbers is None:
         return text
     red, green, blue = (int(cell.colour[at : at + 2], 16) for at in (1, 3, 5))

@@ -28,9 +28,9 @@ from .scene import (
     Part,
     Picture,
     Shape,
-    escaped,
+    escape_xml,
     text_width,
-    wrapped,
+    wrap_text,
 )
 
 _MAX_NOTEBOOK_CELLS = 1 << 14
@@ -63,13 +63,13 @@ def picture(x: Drawn) -> Picture:
 
 def draw_tables(tables: Sequence[Table], heading: str = "") -> Picture:
     """Tables side by side, each below its title and above its captions, and all of them below a heading."""
-    grids = [_grid_of(_turned(table)) for table in tables]
+    grids = [_grid_of(_turn_to_row(table)) for table in tables]
     widths = [_block_width(grid) for grid in grids]
     width = max(sum(widths) + _BETWEEN * (len(grids) - 1), _LEAST_TITLE if heading else 0)
     parts: list[Part] = []
     top = float(_MARGIN)
     if heading:
-        top = 8 + _write(parts, wrapped(heading, _TITLE, width), _MARGIN, top, _TITLE, INK, bold=True)
+        top = 8 + _write(parts, wrap_text(heading, _TITLE, width), _MARGIN, top, _TITLE, INK, bold=True)
     left, bottom = float(_MARGIN), top
     for grid, block_width in zip(grids, widths, strict=True):
         bottom = max(bottom, _block(parts, grid, left, top, block_width))
@@ -84,10 +84,10 @@ def draw_mma(mma: TiledMma) -> Picture:
     LayoutError as `drawings.make_thread_value_table` says.
     """
     a, b, c = operand_tables(mma)
-    b = replace(b, rows=_transposed(b.rows))
+    b = replace(b, rows=_transpose(b.rows))
     m = excerpt([_numbers(a.rows), _numbers(c.rows)])
-    n = excerpt([_numbers(_transposed(b.rows)), _numbers(_transposed(c.rows))])
-    k = excerpt([_numbers(_transposed(a.rows)), _numbers(b.rows)])
+    n = excerpt([_numbers(_transpose(b.rows)), _numbers(_transpose(c.rows))])
+    k = excerpt([_numbers(_transpose(a.rows)), _numbers(b.rows)])
     side = max(_cell_size(table)[0] for table in (a, b, c))
     size = side, side
     at, bt, ct = _Grid(a, m, k, size), _Grid(b, k, n, size), _Grid(c, m, n, size)
@@ -95,7 +95,7 @@ def draw_mma(mma: TiledMma) -> Picture:
     title = f"{mma.atom.name}: {'x'.join(map(str, mma.tile_shape))}, {_crew(mma.threads)}"
     captions = [*_repeats(m, "along M", (a, c)), *_repeats(n, "along N", (b, c)), *_repeats(k, "along K", (a, b))]
     captions += _warps((a, b, c))
-    captions += [f"{grid.table.title}: {text}" for grid in (at, bt, ct) for text in _shared(grid.table)]
+    captions += [f"{grid.table.title}: {text}" for grid in (at, bt, ct) for text in _shared_caption(grid.table)]
     axes = zip((at, bt, ct), ("MK", "KN", "MN"), strict=True)
     names = {grid: f"{x} x {y} = {extents[x]} x {extents[y]}" for grid, (x, y) in axes}
     scale = min(2.2, max(1.0, (at.width + bt.width) / 900))  # of the words about cells, which large pictures make small
@@ -108,7 +108,7 @@ def draw_mma(mma: TiledMma) -> Picture:
     parts: list[Part] = []
     beside = corner >= _LEAST_CORNER
     width = corner if beside else max(whole - _MARGIN, _LEAST_TITLE)
-    end = _write(parts, wrapped(title, large, width), _MARGIN, _MARGIN, large, INK, bold=True)
+    end = _write(parts, wrap_text(title, large, width), _MARGIN, _MARGIN, large, INK, bold=True)
     head = _EDGE + 16 + letter  # an operand's name, and the numbers of columns
     top = _MARGIN if beside else end + 20
     below = max(top + head + bt.height + _BETWEEN / 2, end)
@@ -197,7 +197,7 @@ def _block_width(grid: _Grid) -> float:
 
 def _block(parts: list[Part], grid: _Grid, left: float, top: float, width: float) -> float:
     """Adds a table with its title and captions; where it ends."""
-    top = _write(parts, wrapped(grid.table.title, _TITLE, width), left, top, _TITLE, INK, bold=True)
+    top = _write(parts, wrap_text(grid.table.title, _TITLE, width), left, top, _TITLE, INK, bold=True)
     top += _EDGE + 14
     grid.draw(parts, left + grid.edge, top)
     return _captions(parts, _about(grid), left, top + grid.height, width)
@@ -208,14 +208,14 @@ def _about(grid: _Grid) -> list[str]:
     across = "values" if grid.table.one_mode else "columns"
     tables = (grid.table,)
     repeats = [*_repeats(grid.rows, "rows", tables), *_repeats(grid.columns, across, tables)]
-    return [*repeats, *_shared(grid.table), *_warps(tables)]
+    return [*repeats, *_shared_caption(grid.table), *_warps(tables)]
 
 
 def _captions(
     parts: list[Part], captions: Sequence[str], x: float, y: float, width: float, size: float = _CAPTION
 ) -> float:
     """Adds captions below `y`; where they end."""
-    texts = [line for text in captions for line in wrapped(text, size, width)]
+    texts = [line for text in captions for line in wrap_text(text, size, width)]
     return _write(parts, texts, x, y + 8, size, _FAINT) if texts else y
 
 
@@ -252,9 +252,7 @@ def _texts(cell: Cell) -> list[str]:
 
 
 def _grid_of(table: Table) -> _Grid:
-    return _Grid(
-        table, excerpt([_numbers(table.rows)]), excerpt([_numbers(_transposed(table.rows))]), _cell_size(table)
-    )
+    return _Grid(table, excerpt([_numbers(table.rows)]), excerpt([_numbers(_transpose(table.rows))]), _cell_size(table))
 
 
 def _cell_size(table: Table) -> tuple[float, float]:
@@ -266,14 +264,14 @@ def _cell_size(table: Table) -> tuple[float, float]:
     return width, _LEAST_CELL
 
 
-def _turned(table: Table) -> Table:
+def _turn_to_row(table: Table) -> Table:
     """A table of one mode as a row, which fits a page better than a column."""
     if not table.one_mode:
         return table
-    return replace(table, rows=_transposed(table.rows))
+    return replace(table, rows=_transpose(table.rows))
 
 
-def _transposed(rows: Sequence[tuple[Cell, ...]]) -> tuple[tuple[Cell, ...], ...]:
+def _transpose(rows: Sequence[tuple[Cell, ...]]) -> tuple[tuple[Cell, ...], ...]:
     return tuple(zip(*rows, strict=True))
 
 
@@ -305,7 +303,7 @@ def _step(step: tuple[int, ...], by_thread: bool) -> str:
     return f"{step[0]:+}" if len(step) == 1 else f"+({','.join(map(str, step))})"
 
 
-def _shared(table: Table) -> list[str]:
+def _shared_caption(table: Table) -> list[str]:
     """The caption of places that several threads or values have."""
     others = {cell.also for row in table.rows for cell in row if cell.numbers is not None}
     most = 1 + max(map(len, others))
@@ -367,4 +365,4 @@ def notebook_svg(x: Drawn) -> str | None:
 def notebook_html(x: Drawn) -> str:
     """The notation of a notebook's cell and, below it, the picture if there is one."""
     text = "\n".join(lines(x, plain_style))
-    return f"<pre>{escaped(text)}</pre>{notebook_svg(x) or ''}"
+    return f"<pre>{escape_xml(text)}</pre>{notebook_svg(x) or ''}"

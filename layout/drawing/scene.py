@@ -100,7 +100,7 @@ class Picture:
         style = f'font-family="{FONT}" style="max-width:100%;height:auto"'
         text = f'font-size="{TEXT_SIZE}" text-anchor="middle" fill="{INK}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {box} role="img" {style} {text}>'
-        title = f"<title>{escaped(self.title)}</title>"
+        title = f"<title>{escape_xml(self.title)}</title>"
         ground = f'<rect width="{_number(self.width)}" height="{_number(self.height)}" fill="#ffffff"/>'
         return "\n".join([head, title, ground, *map(_element, self.parts), "</svg>"]) + "\n"
 
@@ -122,7 +122,7 @@ def text_width(text: str, size: float) -> float:
     return _ADVANCE * size * sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def wrapped(text: str, size: float, width: float) -> list[str]:
+def wrap_text(text: str, size: float, width: float) -> list[str]:
     """The lines of a text that is no wider than `width`, broken after spaces and punctuation where it can be."""
     lines, line = [""], ""
     for word in _words(text):
@@ -138,7 +138,7 @@ def wrapped(text: str, size: float, width: float) -> list[str]:
     return lines
 
 
-def escaped(text: str) -> str:
+def escape_xml(text: str) -> str:
     """A text as XML has it: its special characters as entities, and those that XML does not have as U+FFFD."""
     return escape("".join(c if _in_xml(ord(c)) else "\N{REPLACEMENT CHARACTER}" for c in text), quote=False)
 
@@ -180,7 +180,7 @@ def _element(part: Part) -> str:
             place += "" if colour == INK else f' fill="{colour}"'
             place += "" if anchor == "middle" else f' text-anchor="{anchor}"'
             place += ' font-weight="bold"' if bold else ""
-            return f"<text {place}>{escaped(text)}</text>"
+            return f"<text {place}>{escape_xml(text)}</text>"
         case Group(right, down, parts):
             inner = "\n".join(map(_element, parts))
             return f'<g transform="translate({n(right)},{n(down)})">\n{inner}\n</g>'

@@ -7,7 +7,7 @@ from math import gcd
 from xdsl.dialects import arith
 from xdsl.ir import Block, SSAValue
 
-from ...dialects.arith.integer_range import signed
+from ...dialects.arith.integer_range import wrap_signed
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS
 from ...dialects.ptx import EntryOp, IntToPtrOp, LocalAllocOp, MapaOp, PtrAddOp, SmemAllocOp
 from .integer_values import constant_of, int_width
@@ -96,8 +96,8 @@ class Sums(Memoised[Sum]):
     def _compute(self, value: SSAValue) -> Sum:
         result = self._sum(value)
         bits = int_width(value.type) or 64
-        terms = ((term, signed(factor, bits)) for term, factor in result.terms)
-        result = Sum(signed(result.constant, bits), frozenset((term, factor) for term, factor in terms if factor))
+        terms = ((term, wrap_signed(factor, bits)) for term, factor in result.terms)
+        result = Sum(wrap_signed(result.constant, bits), frozenset((term, factor) for term, factor in terms if factor))
         return result if len(result.terms) <= MOST_TERMS else Sum(0, frozenset({(value, 1)}))
 
     def _sum(self, value: SSAValue) -> Sum:

@@ -8,7 +8,7 @@ from typing import Any, cast
 from xdsl.ir import SSAValue
 
 from ...dialects.cute.values import with_scalars
-from ...dialects.tile.assembly import fill_coordinate, unwrapped
+from ...dialects.tile.assembly import fill_coordinate, unwrap
 from ...layout.algebra.core import Layout
 from ...layout.algebra.inttuple import leaves
 from .ranges import Ranges
@@ -27,7 +27,7 @@ class Place:
 def greatest_index(place: Place, ranges: Ranges) -> int:
     """The greatest index that a coordinate within the layout's shape can have."""
     layout = with_scalars(place.layout, place.scalars)
-    coord = unwrapped(fill_coordinate(place.coord, place.values))
+    coord = unwrap(fill_coordinate(place.coord, place.values))
     return _reach(coord, layout.shape, layout.stride, ranges)
 
 

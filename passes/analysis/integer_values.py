@@ -7,7 +7,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.arith.integer_range import signed
+from ...dialects.arith.integer_range import wrap_signed
 from ...dialects.cute.values import map_integers
 from ...dialects.ptx.types import integer_bits
 
@@ -21,7 +21,7 @@ def constant_of(value: SSAValue) -> int | None:
     """The value of an integer constant, as a signed integer of its type; None for anything else."""
     owner = value.owner
     if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return signed(owner.value.value.data, integer_bits(value.type) or 64)
+        return wrap_signed(owner.value.value.data, integer_bits(value.type) or 64)
     return None
 
 

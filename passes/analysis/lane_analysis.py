@@ -8,7 +8,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...base.parameters import TENSOR_MAP
 from ...base.target import SECTOR_BYTES, WARP
-from ...dialects.arith.integer_range import signed
+from ...dialects.arith.integer_range import wrap_signed
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, compare
 from ...dialects.cute.values import unknowns
 from ...dialects.parameters import Parameter
@@ -160,7 +160,7 @@ class WarpValues(Memoised[LaneValue | None]):
         bits, width = int_width(inner.type) or 64, int_width(result.type) or 64
         is_unsigned = isinstance(op, arith.ExtUIOp)
         if a.is_exact:
-            return lv.exact([x & ((1 << bits) - 1) if is_unsigned else signed(x, width) for x in a.known])
+            return lv.exact([x & ((1 << bits) - 1) if is_unsigned else wrap_signed(x, width) for x in a.known])
         same = self._ranges.of(inner)[0] >= 0 if is_unsigned else self._ranges.fits(inner, width)
         return a if same else a.wrapped(min(bits, width))
 

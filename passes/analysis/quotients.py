@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from ...dialects.arith.integer_range import signed
+from ...dialects.arith.integer_range import wrap_signed
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS
 from .integer_values import constant_of, int_width
 from .ranges import Ranges
@@ -62,7 +62,7 @@ class Sum(dict[Product, int]):
 
     def reduced(self, bits: int) -> "Sum":
         """The same modulo `2**bits`, with coefficients that are signed integers of `bits` bits."""
-        reduced = {product: signed(coefficient, bits) for product, coefficient in self.items()}
+        reduced = {product: wrap_signed(coefficient, bits) for product, coefficient in self.items()}
         return Sum({product: coefficient for product, coefficient in reduced.items() if coefficient})
 
 

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...base.target import MAX_CLUSTER, MAX_GRID
 from ...dialects import gpu
-from ...dialects.arith.integer_range import Range, absolute, clipped, contains, either, limits, reduced
+from ...dialects.arith.integer_range import Range, absolute, clip_range, contains, either, limits, reduce_range
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS
 from ...dialects.kernel import KernelOp
 from ...dialects.ptx import SregOp
@@ -80,11 +80,11 @@ class Ranges(Memoised[Range]):
             case SregOp() if owner.register.data in self._registers:
                 return self._registers[owner.register.data]
             case arith.IndexCastOp(input=inner) | arith.ExtSIOp(input=inner) | arith.TruncIOp(input=inner):
-                return reduced(self.of(inner), _limits(value))
+                return reduce_range(self.of(inner), _limits(value))
             case arith.ExtUIOp(input=inner):
-                return reduced(self.of(inner), limits(int_width(inner.type) or 64, unsigned=True))
+                return reduce_range(self.of(inner), limits(int_width(inner.type) or 64, unsigned=True))
             case math.AbsIOp(operand=inner):
-                return reduced(absolute(self.of(inner)), _limits(value))
+                return reduce_range(absolute(self.of(inner)), _limits(value))
             case arith.SelectOp(cond=condition, lhs=left, rhs=right):
                 return either(self._where(left, condition, True), self._where(right, condition, False))
             case scf.IfOp() if owner.false_region.blocks:
@@ -95,7 +95,7 @@ class Ranges(Memoised[Range]):
                 exact, whole = _exact(owner, self.of(left), self.of(right)), _limits(value)
                 if exact is None:
                     return whole
-                return clipped(exact, whole) if _promised(owner) else reduced(exact, whole)
+                return clip_range(exact, whole) if _promised(owner) else reduce_range(exact, whole)
             case _:
                 return FULL
 

@@ -9,7 +9,7 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...base.target import WARP
-from ...dialects.arith.integer_range import signed
+from ...dialects.arith.integer_range import wrap_signed
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, compare
 from ...dialects.gpu import BlockDimOp, ThreadIdOp
 from ...dialects.ptx import ElectSyncOp, ReduxSyncOp, ShflSyncOp, VoteSyncOp
@@ -161,7 +161,7 @@ class ThreadValues:
         elif isinstance(op, arith.ExtUIOp):
             values = [a & ((1 << width) - 1) for a in known[0]]
         elif isinstance(op, _RESIZED):
-            values = [signed(a, int_width(op.results[0].type) or 64) for a in known[0]]
+            values = [wrap_signed(a, int_width(op.results[0].type) or 64) for a in known[0]]
         elif type(op) in INTEGER_OPERATIONS:
             operation = INTEGER_OPERATIONS[type(op)]
             values = [operation.result(a, b, width) for a, b in zip(*known, strict=True)]

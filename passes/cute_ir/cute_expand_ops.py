@@ -160,18 +160,18 @@ def _part(emitter: Emitter, kind: CuteType, value: Any) -> SSAValue:
             assert isinstance(value, Layout)
             shape = _part(emitter, ShapeType(kind.data.shape), value.shape)
             stride = _part(emitter, StrideType(kind.data.stride), value.stride)
-            return _made(emitter, MakeLayoutOp, kind, [shape, stride])
+            return _make_value(emitter, MakeLayoutOp, kind, [shape, stride])
         case ComposedLayoutType():
             assert isinstance(value, ComposedLayout)
             inner = SwizzleType if isinstance(value.inner, Swizzle) else LayoutType
             outer = gather(emitter, LayoutType(kind.data.outer), value.outer)
             offset = _part(emitter, IntTupleType(kind.data.offset), value.offset)
             last = gather(emitter, inner(kind.data.inner), value.inner)
-            return _made(emitter, MakeComposedLayoutOp, kind, [last, offset, outer])
+            return _make_value(emitter, MakeComposedLayoutOp, kind, [last, offset, outer])
         case _:
             pairs = zip(integers(kind.data), integers(value), strict=True)
             elements = [_element(emitter, leaf.width, x) for leaf, x in pairs if isinstance(leaf, Unknown)]
-            return _made(emitter, _GATHERS[type(kind)], kind, elements)
+            return _make_value(emitter, _GATHERS[type(kind)], kind, elements)
 
 
 def _element(emitter: Emitter, width: int, integer: int | SignedInt) -> SSAValue:
@@ -180,5 +180,5 @@ def _element(emitter: Emitter, width: int, integer: int | SignedInt) -> SSAValue
     return emitter.constant(integer, SCALARS[width])
 
 
-def _made(emitter: Emitter, op: type[Operation], kind: CuteType, operands: list[SSAValue]) -> SSAValue:
+def _make_value(emitter: Emitter, op: type[Operation], kind: CuteType, operands: list[SSAValue]) -> SSAValue:
     return emitter.value(op.create(operands=operands, result_types=[kind]))

@@ -74,7 +74,7 @@ class CuteToBasePass(ModulePass):
             lower(cute_op, operand_types, result_types)
 
 
-def lowered(type: Attribute) -> Attribute:
+def lower_type(type: Attribute) -> Attribute:
     """The type of the same value in the base dialects; other types unchanged."""
     return _struct(type.data) if isinstance(type, CuteType) else type
 
@@ -133,13 +133,13 @@ def convert_types(op: Operation) -> None:
         for name, attribute in attributes.items():
             if isinstance(attribute, FunctionType):
                 attributes[name] = FunctionType.from_lists(
-                    [lowered(type) for type in attribute.inputs], [lowered(type) for type in attribute.outputs]
+                    [lower_type(type) for type in attribute.inputs], [lower_type(type) for type in attribute.outputs]
                 )
 
 
 def _retype(value: SSAValue) -> None:
     if isinstance(value.type, CuteType):
-        Rewriter.replace_value_with_new_type(value, lowered(value.type))
+        Rewriter.replace_value_with_new_type(value, lower_type(value.type))
 
 
 def lower(op: CuteOp, operand_types: Sequence[Attribute], result_types: Sequence[Attribute]) -> None:
@@ -147,26 +147,26 @@ def lower(op: CuteOp, operand_types: Sequence[Attribute], result_types: Sequence
     emitter = Emitter(op)
     match op:
         case StaticOp():
-            emitter.replace([_poison(emitter, lowered(result_types[0]))])
+            emitter.replace([_poison(emitter, lower_type(result_types[0]))])
         case GatherOp():
             kind = result_types[0]
             assert isinstance(kind, CuteType)
             wanted = [x.width for x in integers(kind.data) if isinstance(x, Unknown)]
             given = zip(op.operands, operand_types, wanted, strict=True)
             elements = [_element(emitter, value, type, width) for value, type, width in given]
-            emitter.replace([_build(emitter, lowered(kind), list(zip(paths(kind.data), elements, strict=True)))])
+            emitter.replace([_build(emitter, lower_type(kind), list(zip(paths(kind.data), elements, strict=True)))])
         case MakeLayoutOp():
             parts = [((index,), operand) for index, operand in enumerate(op.operands)]
-            emitter.replace([_build(emitter, lowered(result_types[0]), parts)])
+            emitter.replace([_build(emitter, lower_type(result_types[0]), parts)])
         case MakeComposedLayoutOp():
             parts = [((index,), operand) for index, operand in enumerate(reversed(op.operands))]
-            emitter.replace([_build(emitter, lowered(result_types[0]), parts)])
+            emitter.replace([_build(emitter, lower_type(result_types[0]), parts)])
         case GetScalarsOp():
             emitter.replace(_scalars(emitter, op, operand_types[0], result_types))
         case PrintOp():
             kind = operand_types[0]
             assert isinstance(kind, CuteType)
-            print_value(emitter, format_of(kind), _printed(emitter, op.value, kind))
+            print_value(emitter, format_of(kind), _printed_integers(emitter, op.value, kind))
             emitter.replace()
         case _:
             raise LoweringError(Code.PASS_FAILED, f"'{op.name}' has no lowering", op, "run cute-expand-ops first")
@@ -216,7 +216,7 @@ def _extract(emitter: Emitter, value: SSAValue, path: Path, type: Attribute) -> 
     return emitter.value(llvm.ExtractValueOp(_position(path), value, type)) if path else value
 
 
-def _printed(emitter: Emitter, value: SSAValue, kind: CuteType) -> list[SSAValue]:
+def _printed_integers(emitter: Emitter, value: SSAValue, kind: CuteType) -> list[SSAValue]:
     """The dynamic integers of a value in the order of its text: of a composed layout, the inner function's first."""
     if not isinstance(kind, ComposedLayoutType):
         return _fields(emitter, value, kind.data)

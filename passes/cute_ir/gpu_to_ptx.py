@@ -80,7 +80,7 @@ class GpuToPtxPass(ModulePass):
         elif known is not None:
             sizes = {parameter(known)}
         else:
-            sizes = set(_launched(kernel, module))
+            sizes = set(_launched_block_sizes(kernel, module))
         if len(sizes) != 1:
             problem = "its block size is unknown" if not sizes else f"its launches differ: {sizes}"
             hint = "give gpu-to-ptx{block=128,1,1}, or the kernel attributes {known_block_size = array<i32: 128, 1, 1>}"
@@ -93,7 +93,7 @@ def _is_kernel(op: Operation) -> bool:
     return isinstance(op, FuncOp) and op.kernel is not None
 
 
-def _launched(kernel: FuncOp, module: ModuleOp) -> Iterator[tuple[int, ...]]:
+def _launched_block_sizes(kernel: FuncOp, module: ModuleOp) -> Iterator[tuple[int, ...]]:
     """The constant block sizes with which a kernel is launched."""
     for op in module.walk():
         if isinstance(op, LaunchFuncOp) and op.kernel.string_value().rpartition(".")[2] == kernel.name_of():

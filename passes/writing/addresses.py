@@ -13,7 +13,7 @@ from ...dialects.ptx import PtrAddOp
 from ...dialects.ptx.address import Fixed
 from ...dialects.ptx.types import GLOBAL
 from ...dialects.tile import Crd2IdxOp, TensorType
-from ...dialects.tile.assembly import count_operands, fill_coordinate, unwrapped
+from ...dialects.tile.assembly import count_operands, fill_coordinate, unwrap
 from ...layout.algebra.coalesce import coalesce_under
 from ...layout.algebra.core import ComposedLayout, Layout, flat_modes, plain_layout
 from ...layout.algebra.inttuple import transform_leaves
@@ -78,7 +78,7 @@ class Addresses:
             return SsaInt(emitter, value)
 
         shape = with_scalars(place.layout, [integer(value) for value in place.scalars]).shape
-        coord = unwrapped(fill_coordinate(place.coord, [integer(value) for value in place.values]))
+        coord = unwrap(fill_coordinate(place.coord, [integer(value) for value in place.values]))
         pairs = [(_plain(given), _plain(extent)) for given, extent in fixed_modes(coord, shape)]
         return () if all(self._inside(*pair) for pair in pairs) else pairs
 
@@ -143,7 +143,7 @@ class Addresses:
             return SsaInt(emitter, self.converted(value, width))
 
         scaled, rest = _in_bytes(with_scalars(place.layout, [integer(value) for value in place.scalars]), bits)
-        result = scaled(unwrapped(fill_coordinate(place.coord, [integer(value) for value in place.values])))
+        result = scaled(unwrap(fill_coordinate(place.coord, [integer(value) for value in place.values])))
         if rest:
             result = result >> rest
         return result.value if isinstance(result, SsaInt) else emitter.constant(result, int_type(width))
@@ -246,7 +246,7 @@ class Addresses:
         layout = type.layout.data
         outer = plain_layout(layout)
         assert isinstance(outer, Layout)
-        coord = unwrapped(coord)
+        coord = unwrap(coord)
         fixed = self._fixed(emitter, Place(outer, coord, values, tensor.scalars))
         if tensor.offset is None:
             place = Place(coalesce_under(coord, outer), coord, values, tensor.scalars)

@@ -18,7 +18,7 @@ def fold_constants(module: ModuleOp) -> bool:
     """
     changed = False
     for op in list(module.walk()):
-        result = folded(op)
+        result = fold(op)
         if result is None:
             continue
         changed = True
@@ -27,7 +27,7 @@ def fold_constants(module: ModuleOp) -> bool:
     return changed
 
 
-def folded(op: Operation) -> int | SSAValue | None:
+def fold(op: Operation) -> int | SSAValue | None:
     """The constant (of any width), or the other value, that `op` always yields; None where that is not known."""
     match op:
         case arith.SelectOp(cond=condition, lhs=left, rhs=right):

@@ -23,7 +23,7 @@ from ...dialects.tile import (
     TmaTensorOp,
     TmaType,
 )
-from ...dialects.tile.assembly import fill_coordinate, unwrapped
+from ...dialects.tile.assembly import fill_coordinate, unwrap
 from ...dialects.tile.view_base import LayoutViewOp
 from ...layout.algebra.axes import along
 from ...layout.algebra.core import Layout, plain_layout
@@ -31,7 +31,7 @@ from ...layout.algebra.inttuple import leaves, transform_leaves, wrap
 from ...layout.algebra.unknown import Unknown
 from ..errors import LoweringError
 from .emitter import Emitter
-from .slice_index import added, slice_index, sliced
+from .slice_index import add_index, slice_index, sliced_layout
 from .ssa_int import SsaInt
 from .tensor_scalars import Scalars, scalars_for
 
@@ -103,7 +103,7 @@ class CoordinateFolding:
         whole = plain_layout(op.relayout(self._scalars.layout(emitter, op.source)))
         start = self._starts[op.source]
         coord = op.coordinate(whole, [SsaInt(emitter, value) for value in op.coords])
-        kept = whole if coord is None else sliced(coord, whole)
+        kept = whole if coord is None else sliced_layout(coord, whole)
         self._scalars.note(op.result, scalars_for(emitter, op.result.type.layout.data, kept))
         if coord is None:
             return start
@@ -112,7 +112,7 @@ class CoordinateFolding:
     def _moved(self, emitter: Emitter, value: SSAValue | int, coord: Any, layout: Layout) -> SSAValue | int:
         """`value` plus the index at which the slice of `layout` at `coord` begins."""
         distance, constant = slice_index(emitter, coord, layout)
-        return added(emitter, added(emitter, value, distance), constant)
+        return add_index(emitter, add_index(emitter, value, distance), constant)
 
     def _begun(self, emitter: Emitter, tensor: SSAValue) -> SSAValue:
         """A coordinate tensor as an operation that begins at its start, for tensor copies."""
@@ -122,7 +122,7 @@ class CoordinateFolding:
 
     def _coordinate(self, op: CoordinateOp, emitter: Emitter) -> None:
         layout = plain_layout(self._scalars.layout(emitter, op.tensor))
-        coord = unwrapped(fill_coordinate(op.coord.data, [SsaInt(emitter, value) for value in op.coords]))
+        coord = unwrap(fill_coordinate(op.coord.data, [SsaInt(emitter, value) for value in op.coords]))
         integers = [
             self._moved(emitter, value, coord, along(layout, path)) for path, value in self._starts[op.tensor].items()
         ]

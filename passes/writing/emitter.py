@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, UnitAttr,
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.arith.integer_range import signed
+from ...dialects.arith.integer_range import wrap_signed
 from ...dialects.ptx import LoadOp, PtrAddOp
 from ...dialects.ptx.types import integer_bits
 from ...dialects.tile import TensorType
@@ -39,7 +39,7 @@ class Emitter:
 
     def constant(self, value: int, type: IntegerType | IndexType) -> SSAValue:
         """An integer constant: `value` modulo the width of its type, as a signed integer."""
-        attribute = _integer(signed(value, integer_bits(type) or 64), type)
+        attribute = _integer(wrap_signed(value, integer_bits(type) or 64), type)
         return self.value(arith.ConstantOp.create(properties={"value": attribute}, result_types=[type]))
 
     def constant_like(self, value: int, like: SSAValue) -> SSAValue:

@@ -50,7 +50,7 @@ def lower_mma_call(emitter: Emitter, op: MmaCallOp, pointers: list[SSAValue]) ->
     `pointers` are those to the first value of D, A, B and C.
     """
     atom = op.atom.atom
-    d, *others = [_held(emitter, atom, *o) for o in zip(OPERANDS, op.types, pointers, strict=True)]
+    d, *others = [_load_registers(emitter, atom, *o) for o in zip(OPERANDS, op.types, pointers, strict=True)]
     a, b, c = [held.load(emitter) for held in others]
     match atom.instruction:
         case Fma():
@@ -71,13 +71,13 @@ def lower_mma_call(emitter: Emitter, op: MmaCallOp, pointers: list[SSAValue]) ->
 def _multiply_add(emitter: Emitter, atom: MmaAtom, values: Sequence[SSAValue]) -> SSAValue:
     """a * b + c, all converted to the type of D, which holds their values."""
     to = ir_type(BY_PTX[atom.types[0]])
-    a, b, c = [_widened(emitter, value, to, name) for value, name in zip(values, atom.types[1:], strict=True)]
+    a, b, c = [_widen(emitter, value, to, name) for value, name in zip(values, atom.types[1:], strict=True)]
     if isinstance(to, IntegerType):
         return emitter.value(arith.AddiOp(emitter.value(arith.MuliOp(a, b)), c))
     return emitter.value(math.FmaOp(a, b, c))
 
 
-def _widened(emitter: Emitter, value: SSAValue, to: Attribute, name: str) -> SSAValue:
+def _widen(emitter: Emitter, value: SSAValue, to: Attribute, name: str) -> SSAValue:
     """A number of PTX type `name` in the wider type `to`."""
     if value.type == to:
         return value
@@ -87,7 +87,7 @@ def _widened(emitter: Emitter, value: SSAValue, to: Attribute, name: str) -> SSA
     return emitter.value(extend(value, cast("IntegerType", to)))
 
 
-def _held(emitter: Emitter, atom: MmaAtom, operand: str, tensor: TensorType, pointer: SSAValue) -> _Held:
+def _load_registers(emitter: Emitter, atom: MmaAtom, operand: str, tensor: TensorType, pointer: SSAValue) -> _Held:
     """The registers of an operand, the first of whose values is at `pointer`."""
     layout = tensor.layout.data
     count = size(layout)

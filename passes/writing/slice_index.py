@@ -38,12 +38,12 @@ def slice_index(emitter: Emitter, coord: Any, layout: Layout) -> tuple[SSAValue 
     return emitter.value(Crd2IdxOp(where, values, LayoutAttr(typed(modes)), scalars)), constant
 
 
-def sliced(coord: Any, layout: Layout) -> Layout:
+def sliced_layout(coord: Any, layout: Layout) -> Layout:
     """The layout of the modes that `coord` keeps."""
     return Layout(slice_tuple(coord, layout.shape), slice_tuple(coord, layout.stride))
 
 
-def added(emitter: Emitter, value: SSAValue | int | None, more: SSAValue | int | None) -> SSAValue | int:
+def add_index(emitter: Emitter, value: SSAValue | int | None, more: SSAValue | int | None) -> SSAValue | int:
     """A sum of type `index`, of which constants fold; None counts as 0."""
     a, b = value or 0, more or 0
     if isinstance(a, int) and isinstance(b, int):

@@ -95,7 +95,7 @@ class SsaInt(SsaOperators):
 
     def binary(self, op: Binary, left: Any, right: Any) -> Self:
         result = self.emitter.value(op(self._ssa(left), self._ssa(right)))
-        return type(self)(self.emitter, result, INTEGER_OPERATIONS[op].value(known_of(left), known_of(right)))
+        return type(self)(self.emitter, result, INTEGER_OPERATIONS[op].value(facts_of(left), facts_of(right)))
 
     def _ssa(self, operand: Operand) -> SSAValue:
         if isinstance(operand, SsaInt):
@@ -107,6 +107,6 @@ class SsaInt(SsaOperators):
         return self.binary(arith.MaxSIOp, self, other)
 
 
-def known_of(x: Operand) -> int | Unknown:
+def facts_of(x: Operand) -> int | Unknown:
     """An integer of the algebra as a type has it: its value, or the facts about it."""
     return x.known if isinstance(x, SsaInt) else x

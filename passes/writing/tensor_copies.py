@@ -16,7 +16,7 @@ from ...layout.tma.tensor_map import MAX_BOX
 from .copy_parts import make_part
 from .emitter import Emitter
 from .remarks import remark
-from .slice_index import added, slice_index
+from .slice_index import add_index, slice_index
 from .ssa_int import SsaInt
 
 
@@ -45,7 +45,7 @@ def expand_tensor_copy(op: CopyOp | PrefetchOp) -> None:
     for axis, start in zip(axes, coords.owner.start, strict=True):
         layout = join([loop.modes[axis] for loop in loops])
         distance, constant = slice_index(emitter, tuple([SsaInt(emitter, index) for index in indices]), layout)
-        moved = added(emitter, added(emitter, start, distance), constant)
+        moved = add_index(emitter, add_index(emitter, start, distance), constant)
         where.append(emitter.index(moved) if isinstance(moved, int) else moved)
     if isinstance(op, PrefetchOp):
         call = TmaCallOp(tma, where, policy=op.policy)

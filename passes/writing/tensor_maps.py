@@ -12,7 +12,7 @@ from ...base.errors import Code, LayoutError
 from ...dialects.cute.values import with_scalars
 from ...dialects.ptx import MAP, MAP_FIELDS, TensorMapReplaceOp
 from ...dialects.tile import Crd2IdxOp, TensorMapOp, TmaType, UpdateTensorMapOp, ViewOp
-from ...dialects.tile.assembly import fill_coordinate, unwrapped
+from ...dialects.tile.assembly import fill_coordinate, unwrap
 from ...layout.algebra.core import Layout
 from ...layout.algebra.integers import add, mul
 from ...layout.tma.launch_int import LaunchInt, LaunchValue
@@ -107,7 +107,7 @@ class TensorMaps:
             return function(*(self._value(op, operand) for operand in owner.operands))
         if isinstance(owner, Crd2IdxOp):
             layout = with_scalars(owner.plain_layout, [self._value(op, scalar) for scalar in owner.scalars])
-            return layout(unwrapped(fill_coordinate(owner.coord.data, [self._value(op, c) for c in owner.coords])))
+            return layout(unwrap(fill_coordinate(owner.coord.data, [self._value(op, c) for c in owner.coords])))
         raise LoweringError(
             Code.TENSOR_MAP,
             "the launch makes a tensor map of the kernel's arguments, but this one depends on values of the kernel",

@@ -34,7 +34,7 @@ class Scalars:
 
     def layout(self, emitter: Emitter, tensor: SSAValue) -> LayoutLike:
         """The layout of a tensor, with integers of the algebra for its scalars."""
-        return computed(emitter, layout_of(tensor), self.of(tensor))
+        return substitute_scalars(emitter, layout_of(tensor), self.of(tensor))
 
     def _asked(self, tensor: SSAValue) -> list[SSAValue]:
         question = GetScalarsOp(tensor)
@@ -50,7 +50,7 @@ def layout_of(tensor: SSAValue) -> LayoutLike:
     return tensor.type.layout.data
 
 
-def computed(emitter: Emitter, layout: LayoutLike, scalars: Sequence[SSAValue]) -> LayoutLike:
+def substitute_scalars(emitter: Emitter, layout: LayoutLike, scalars: Sequence[SSAValue]) -> LayoutLike:
     """`layout` with integers of the algebra, which write operations, in place of its `?`."""
     known = zip(scalars, unknowns(layout), strict=True)
     return with_scalars(layout, [SsaInt(emitter, value, unknown) for value, unknown in known])

@@ -39,7 +39,7 @@ def read_dlpack(array: Any) -> Array:
         raise ArrayError(f"is on a device of another kind (DLPack's {int(kind)})", "move it to the GPU or to the host")
     is_host = kind in _HOST_DEVICES
     # The capsule is not renamed to one that is used, so its own destructor releases it.
-    capsule = _versioned(array) if is_host else array.__dlpack__()
+    capsule = _versioned_capsule(array) if is_host else array.__dlpack__()
     flags, address = _contents(capsule)
     header = ctypes.string_at(address, _TENSOR.size)
     data, _, _, modes, code, bits, lanes, extents, steps, offset = _TENSOR.unpack(header)
@@ -54,7 +54,7 @@ def read_dlpack(array: Any) -> Array:
     return Array(data + offset, element.signed_name, shape, strides, place, not (is_host and flags & _READ_ONLY))
 
 
-def _versioned(array: Any) -> Any:
+def _versioned_capsule(array: Any) -> Any:
     """An array's capsule with flags, where its library knows of them."""
     try:
         return array.__dlpack__(max_version=(1, 0))

@@ -49,11 +49,13 @@ class Dynamic:
         one = not isinstance(divisibility, Mapping)
         by_mode: dict[int | None, int] = {None: divisibility} if one else {**divisibility}
         if any(type(n) is not int or n < 1 for n in by_mode.values()):
-            raise _refused(f"divisibility={divisibility} is not positive integers", "give numbers of at least 1")
+            raise _declaration_error(
+                f"divisibility={divisibility} is not positive integers", "give numbers of at least 1"
+            )
         if align is not None and (align < 1 or align & (align - 1)):
-            raise _refused(f"an alignment of {align} bytes is not a power of two", "give 1, 2, 4, 8, ...")
+            raise _declaration_error(f"an alignment of {align} bytes is not a power of two", "give 1, 2, 4, 8, ...")
         if width not in (32, 64):
-            raise _refused(f"width={width} is not a width of extents", "give 32 or 64")
+            raise _declaration_error(f"width={width} is not a width of extents", "give 32 or 64")
         set = object.__setattr__
         set(self, "modes", (modes,) if isinstance(modes, int) else None if modes is None else tuple(modes))
         set(self, "divisibility", tuple(by_mode.items()))
@@ -108,7 +110,7 @@ def dynamic(
     parameters are those of `Dynamic`. LaunchError (E3106) for an object that is not an array and for senseless numbers.
     """
     if not (is_array(array) or hasattr(array, "__tilefold_array__")):
-        raise _refused(f"a {type(array).__name__} has no extents", "make arrays dynamic, each by itself")
+        raise _declaration_error(f"a {type(array).__name__} has no extents", "make arrays dynamic, each by itself")
     return Marked(array, Dynamic(modes=modes, divisibility=divisibility, align=align, width=width))
 
 
@@ -121,7 +123,7 @@ def infer_array_spec(name: str, array: Array, rule: Dynamic | None = None) -> Ar
         return ArraySpec(array.dtype, array.shape, array.strides, align)
     if rule.align is not None:
         if array.address % rule.align:
-            raise _refused(
+            raise _declaration_error(
                 f"argument '{name}' is at address {array.address:#x}, which is not a multiple of {rule.align} bytes",
                 "promise less in align=, or pass a tensor that begins at such an address",
             )
@@ -130,7 +132,7 @@ def infer_array_spec(name: str, array: Array, rule: Dynamic | None = None) -> Ar
     given = range(rank) if rule.modes is None else rule.modes
     named = {*given, *(mode for mode, _ in rule.divisibility if mode is not None)}
     if not named <= set(range(-rank, rank)):
-        raise _refused(f"argument '{name}' has {rank} modes; {sorted(named, key=str)} are declared dynamic")
+        raise _declaration_error(f"argument '{name}' has {rank} modes; {sorted(named, key=str)} are declared dynamic")
     modes = {mode % rank for mode in given}
     shape = tuple(
         _extent(name, mode, n, rule.divisor(mode, rank), rule.width) if mode in modes else n
@@ -145,7 +147,9 @@ def infer_array_spec(name: str, array: Array, rule: Dynamic | None = None) -> Ar
     return ArraySpec(array.dtype, shape, strides, align)
 
 
-def fitting(spec: ArraySpec, rule: Dynamic, itemsize: int, extents: Sequence[str], strides: Sequence[str]) -> list[str]:
+def fit_conditions(
+    spec: ArraySpec, rule: Dynamic, itemsize: int, extents: Sequence[str], strides: Sequence[str]
+) -> list[str]:
     """When an array has the type `spec`, which `infer_array_spec` has made of another: conditions in Python on its
     extents and strides, which have these names.
     """
@@ -178,12 +182,14 @@ def address_alignment(address: int) -> int:
 
 def _extent(name: str, mode: int, extent: int, divisor: int, width: int) -> Unknown:
     if extent % divisor:
-        raise _refused(
+        raise _declaration_error(
             f"argument '{name}': extent {extent} of mode {mode} is not a multiple of {divisor}",
             "promise less in divisibility=, or pad the tensor",
         )
     if extent >= 1 << (width - 1):
-        raise _refused(f"argument '{name}': extent {extent} of mode {mode} exceeds {width} bits", "give width=64")
+        raise _declaration_error(
+            f"argument '{name}': extent {extent} of mode {mode} exceeds {width} bits", "give width=64"
+        )
     return Unknown(width, divisor)
 
 
@@ -191,5 +197,5 @@ def _width(step: int, width: int) -> int:
     return 64 if step >= 1 << 31 else width
 
 
-def _refused(message: str, hint: str = "") -> LaunchError:
+def _declaration_error(message: str, hint: str = "") -> LaunchError:
     return LaunchError(Code.RUN_ARGUMENT, message, hint)

@@ -27,10 +27,10 @@ def tensor_check(
     """
     if not _works(sys.modules["torch"]):
         return None
-    return _made(tensors, [list(size) for size in sizes], [list(stride) for stride in strides])
+    return _make_guard(tensors, [list(size) for size in sizes], [list(stride) for stride in strides])
 
 
-def _made(tensors: Sequence[Any], sizes: Any, strides: Any) -> Callable[..., bool] | None:
+def _make_guard(tensors: Sequence[Any], sizes: Any, strides: Any) -> Callable[..., bool] | None:
     guards: Any = sys.modules["torch"]._C._dynamo.guards.TensorGuards(
         *tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides
     )
@@ -44,8 +44,8 @@ def _works(torch: Any) -> bool:
     try:
         tensor = torch.zeros(2, 3)
         pair = torch.zeros(2, 2, 3)  # whose parts are like the tensor
-        fixed = _made((tensor, pair[0]), [[2, 3], [2, 3]], [[3, 1], [3, 1]])
-        free = _made((tensor,), [[None, 3]], [[None, 1]])
+        fixed = _make_guard((tensor, pair[0]), [[2, 3], [2, 3]], [[3, 1], [3, 1]])
+        free = _make_guard((tensor,), [[None, 3]], [[None, 1]])
         if fixed is None or free is None:
             return False
         others = (

@@ -19,7 +19,7 @@ def is_floating(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "fO" or dtype in _FLOATS
 
 
-def widened(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def widen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The array in float64, or in int64 where it holds integers or truth values."""
     return array.astype(np.float64 if is_floating(array.dtype) else np.int64, copy=False)
 

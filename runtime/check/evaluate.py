@@ -137,7 +137,7 @@ class Evaluator:
 
     def _binary(self, op: ast.operator | ast.cmpop, a: Expression, b: Expression) -> Value:
         left, right = self._operand(a), self._operand(b)
-        left, right = _typed(left, right), _typed(right, left)
+        left, right = _type_like(left, right), _type_like(right, left)
         infer_common_shape(np.shape(left), np.shape(right))
         if isinstance(op, ast.Sub):
             left, right = _numbers(left), _numbers(right)
@@ -196,7 +196,7 @@ def _form(name: str, function: Function) -> str:
     return f"{name}({', '.join(names)})"
 
 
-def _typed(value: Any, beside: Any) -> Any:
+def _type_like(value: Any, beside: Any) -> Any:
     """A number in the floating-point type of the array beside it, also where NumPy would widen (bfloat16)."""
     dtype: np.dtype[Any] = np.asanyarray(beside).dtype
     if isinstance(value, int | float) and not isinstance(beside, int | float) and is_floating(dtype):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .casts import CASTS
-from .dtypes import widened
+from .dtypes import widen
 from .evaluate import Array, Function, Value
 from .limits import UnfitError, infer_common_shape
 from .products import product
@@ -83,12 +83,12 @@ def matmul(a: Value, b: Value) -> Value:
 
 def total(a: Value, axis: Value | None = None, keepdims: Value = 0) -> Value:
     """The sum over all or the given modes, in float64 or int64; `keepdims=1` leaves modes of extent 1 for them."""
-    return np.asanyarray(widened(_array(a)).sum(axis=_axes(axis), keepdims=bool(keepdims)))
+    return np.asanyarray(widen(_array(a)).sum(axis=_axes(axis), keepdims=bool(keepdims)))
 
 
 def mean(a: Value, axis: Value | None = None, keepdims: Value = 0) -> Value:
     """The mean over all or the given modes, in float64."""
-    return np.asanyarray(widened(_array(a)).mean(axis=_axes(axis), keepdims=bool(keepdims)))
+    return np.asanyarray(widen(_array(a)).mean(axis=_axes(axis), keepdims=bool(keepdims)))
 
 
 def largest(a: Value, axis: Value | None = None, keepdims: Value = 0) -> Value:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .dtypes import widened
+from .dtypes import widen
 from .limits import CostError, UnfitError, check_elements, infer_common_shape
 
 MAX_PRODUCTS = 2**40
@@ -37,7 +37,7 @@ def product(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]
             f"a matrix product of {'x'.join(map(str, (*batch, m, n, k)))} would take too long; at most "
             f"{MAX_PRODUCTS} products are accepted"
         )
-    left, right = widened(left), widened(right)
+    left, right = widen(left), widen(right)
     if left.dtype == right.dtype == np.int64 and k * _largest(left) * _largest(right) < _EXACT_IN_DOUBLE:
         # no sum can be rounded then, and NumPy multiplies matrices of float64 by BLAS, of integers by a plain loop
         return np.matmul(left.astype(np.float64), right.astype(np.float64)).astype(np.int64)

@@ -13,7 +13,7 @@ from ...base.parameters import POINTER, Scalar
 from ..arrays.array import HOST, Array
 from ..arrays.constants import constant_key, is_exact
 from ..arrays.readers import array_of, choose_reader, is_array, is_numpy_scalar, is_torch
-from ..arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, fitting, infer_array_spec
+from ..arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, fit_conditions, infer_array_spec
 from ..arrays.torch_guards import tensor_check
 from ..compiled.artifact import Parameter
 
@@ -230,7 +230,7 @@ class Comparison:
                 self.lines += [f"{', '.join(tensor.extents)}, = {shape}", f"{', '.join(tensor.strides)}, = {strides}"]
             else:
                 self._require(f"not {shape}")
-            self._conditions += fitting(tensor.spec, tensor.rule, array.itemsize, tensor.extents, tensor.strides)
+            self._conditions += fit_conditions(tensor.spec, tensor.rule, array.itemsize, tensor.extents, tensor.strides)
 
     def _require(self, condition: str) -> None:
         self._conditions.append(condition)

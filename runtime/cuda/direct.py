@@ -69,14 +69,14 @@ def written(text: Comparison, count: int, steps: Sequence[Step]) -> Launch:
         "        return NotImplemented",
     ]
     for number, step in enumerate(steps):
-        lines += _packed(number, step, scope)
+        lines += _write_packing(number, step, scope)
     for number, step in enumerate(steps):
-        lines += _queued(number, step)
-    exec(_compiled("\n".join(lines)), scope)
+        lines += _write_queueing(number, step)
+    exec(_compile("\n".join(lines)), scope)
     return scope["launch"]
 
 
-def _packed(n: int, step: Step, scope: dict[str, Any]) -> list[str]:
+def _write_packing(n: int, step: Step, scope: dict[str, Any]) -> list[str]:
     """The lines that take a frame and write the values into it."""
     made = step.prepared
     scope.update({
@@ -96,7 +96,7 @@ def _packed(n: int, step: Step, scope: dict[str, Any]) -> list[str]:
     ]
 
 
-def _queued(n: int, step: Step) -> list[str]:
+def _write_queueing(n: int, step: Step) -> list[str]:
     """The lines that say where a frame is launched, and launch it."""
     return [
         f"    if {step.attributes} is not frame{n}.attributes:",
@@ -131,6 +131,6 @@ def _maps(n: int, step: Step, scope: dict[str, Any]) -> list[str]:
 
 
 @cache
-def _compiled(text: str) -> CodeType:
+def _compile(text: str) -> CodeType:
     """The code of a text; many kernels have the same."""
     return compile(text, "<launch of a kernel>", "exec")

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...base.errors import Code
 from ...dialects.ptx.sync import conversions
-from ..sim.values.printf import formatted
+from ..sim.values.printf import format_values
 from .pointers import NULL, Pointer
 
 _NUMBER = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9]{1,20})")
@@ -86,7 +86,7 @@ def printf(world: World, arguments: Sequence[Argument]) -> int:
             raise CallError(Code.HOST_CALL, f"printf: conversion %{conversion} does not fit value {index}")
         is_text = conversion == "s"
         shown.append(_string("printf", arguments, index + 1).decode("utf-8", "replace") if is_text else value.value)
-    text = formatted(format, shown, [max(value.bits, 32) for value in values])
+    text = format_values(format, shown, [max(value.bits, 32) for value in values])
     world.write(text)
     return len(text.encode())
 

@@ -12,7 +12,7 @@ from xdsl.traits import SymbolTable
 
 from ...base.errors import Code
 from ...base.target import MAX_BLOCK, MAX_GRID
-from ...dialects.arith.integer_range import signed
+from ...dialects.arith.integer_range import wrap_signed
 from ...dialects.gpu.launch import FuncOp, LaunchFuncOp
 from ...dialects.ptx.types import integer_bits, scalar_bits
 from ..engine import LaunchConfig
@@ -60,7 +60,7 @@ def _constant(op: llvm.ConstantOp, t: Translator) -> None:
     match op.value:
         case IntegerAttr() if kind is not None:
             number: int = op.value.value.data
-            t.constant(op.result, bool(number & 1) if kind.bits == 1 else signed(number, kind.bits))
+            t.constant(op.result, bool(number & 1) if kind.bits == 1 else wrap_signed(number, kind.bits))
         case FloatAttr() if kind is not None:
             t.constant(op.result, kind.dtype.type(op.value.value.data))
         case _:
@@ -119,7 +119,7 @@ def _call(world: World) -> Callable[[llvm.CallOp, Translator], Step]:
             except PointerError as error:
                 raise SimulationError(Code.HOST_POINTER, f"{name} reads {error}", site=site) from None
             if result is not None:
-                warp.registers[result] = returned if bits is None else signed(returned, bits)
+                warp.registers[result] = returned if bits is None else wrap_signed(returned, bits)
 
         return step
 

@@ -187,7 +187,7 @@ def _function(name: str, near: Callable[[Any], Any], element: Callable[[int], in
     return method
 
 
-def _whole(name: str, near: Callable[[Any], Any]) -> Any:
+def _rounding_method(name: str, near: Callable[[Any], Any]) -> Any:
     """A method for a rounding to integers."""
 
     def method(self: Exact) -> Exact:
@@ -217,10 +217,10 @@ FUNCTIONS: dict[str, Any] = {
     "tan": _function("tan", np.tan, lambda x: ring.quotient(ring.sin(x), ring.cos(x))),
     "tanh": _function("tanh", np.tanh, _tanh),
     "erf": _function("erf", erf),
-    "floor": _whole("floor", np.floor),
-    "ceil": _whole("ceil", np.ceil),
-    "trunc": _whole("trunc", np.trunc),
-    "rint": _whole("rint", np.rint),
+    "floor": _rounding_method("floor", np.floor),
+    "ceil": _rounding_method("ceil", np.ceil),
+    "trunc": _rounding_method("trunc", np.trunc),
+    "rint": _rounding_method("rint", np.rint),
 }
 """The functions of a number, by NumPy's names."""
 for _name, _method in FUNCTIONS.items():
@@ -244,15 +244,15 @@ class ExactArray(np.ndarray[Any, Any]):
         if name == "matmul" and (product := _product(*plain[:2])) is not None:
             return product
         if name in FUNCTIONS and method == "__call__":
-            return _wrapped(np.frompyfunc(lambda x: FUNCTIONS[name](x), 1, 1)(*plain))
+            return _wrap(np.frompyfunc(lambda x: FUNCTIONS[name](x), 1, 1)(*plain))
         options = {key: value for key, value in options.items() if key not in ("dtype", "casting")}
         if options.get("out") is not None:
             options["out"] = tuple(np.asarray(one) for one in options["out"])
         with np.errstate(all="ignore"):
-            return _wrapped(getattr(ufunc, method)(*plain, **options))
+            return _wrap(getattr(ufunc, method)(*plain, **options))
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return _wrapped(super().__array_function__(func, types, args, kwargs))
+        return _wrap(super().__array_function__(func, types, args, kwargs))
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Itself for a floating-point type, whose rounding does not count; integers and truth values of the numbers."""
@@ -304,9 +304,9 @@ def _product(a: NDArray[Any], b: NDArray[Any]) -> ExactArray | None:
     return of_parts(left @ right % ring.MODULUS, near) if np.isfinite(near).all() else None
 
 
-def _wrapped(result: Any) -> Any:
+def _wrap(result: Any) -> Any:
     """The result of a NumPy function, its numbers exact."""
     if isinstance(result, tuple):
-        return tuple(map(_wrapped, cast("tuple[Any, ...]", result)))
+        return tuple(map(_wrap, cast("tuple[Any, ...]", result)))
     exact = isinstance(result, Exact) or getattr(result, "dtype", None) == np.dtype(object)
     return exact_array(result) if exact else result

@@ -19,7 +19,7 @@ from .memory.outside import name_of
 _AXES = "xyz"
 
 
-def uncovered(kernel: KernelOp, config: LaunchConfig) -> Iterator[tuple[Site, str, str]]:
+def find_uncovered(kernel: KernelOp, config: LaunchConfig) -> Iterator[tuple[Site, str, str]]:
     """The views of tiles of which the grid leaves some out: the site of each, the problem in words, and a hint."""
     for op in kernel.walk():
         if not isinstance(op, LocalTileOp) or not isinstance(op.source.type, TensorType):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...base.errors import Code
 from ..engine import Argument, LaunchConfig, RunResult, TensorArgument
-from .coverage import uncovered
+from .coverage import find_uncovered
 from .faults import SimulationError, Site, site_of
 from .lateness import late_write, sightings_of
 from .memory.journal import Journal, Sighting
@@ -93,7 +93,7 @@ def diagnose(launch: Launch, most: int = MOST) -> Diagnosis:
             arguments, result = launch.run(forgiven, journal)
         except SimulationError as fault:
             known = fault.origin is not None and (fault.code, fault.origin) in forgiven
-            finding = _explained(launch, fault)
+            finding = _explain(launch, fault)
             pair = frozenset((fault.origin, finding.other))
             if finding.other is None or pair not in pairs:
                 findings.append(finding)
@@ -105,32 +105,32 @@ def diagnose(launch: Launch, most: int = MOST) -> Diagnosis:
                     else one
                     for one in findings
                 ]
-            findings = [_widened(finding, journal) for finding in findings]
+            findings = [_widen(finding, journal) for finding in findings]
             if known or fault.origin is None or fault.code not in FORGIVABLE:
                 return Diagnosis(tuple(findings), None)
             forgiven |= {(fault.code, fault.origin)}
         else:
-            findings = [_widened(finding, journal) for finding in findings]
-            left = [] if findings else list(_left(launch, arguments, journal))
+            findings = [_widen(finding, journal) for finding in findings]
+            left = [] if findings else list(_find_unwritten(launch, arguments, journal))
             remarks = [
                 Finding(Code.SIM_RACE, text, site=site, is_remark=True) for site, text in journal.remarks.items()
             ]
             missed = [
                 Finding(Code.SIM_GRID, text, hint, site)
-                for site, text, hint in uncovered(launch.program.find(), launch.config)
+                for site, text, hint in find_uncovered(launch.program.find(), launch.config)
             ]
             found = *findings, *left, *missed, *remarks
             return Diagnosis(found, arguments, result.counters.steps, result.exact)
     return Diagnosis(tuple(findings), None)
 
 
-def _widened(finding: Finding, journal: Journal) -> Finding:
+def _widen(finding: Finding, journal: Journal) -> Finding:
     """A race within a warp whose operation races with other warps, too: a barrier of the warp would not do."""
     is_wider = finding.hint == WARP_SYNC and finding.site in journal.wider
     return replace(finding, hint=BLOCK_BARRIER) if is_wider else finding
 
 
-def _explained(launch: Launch, fault: SimulationError) -> Finding:
+def _explain(launch: Launch, fault: SimulationError) -> Finding:
     """A fault, with the other access to its byte: that which nothing orders, or the write that comes too late."""
     finding = Finding(fault.code, fault.fault, fault.hint, fault.site)
     if fault.other is not None:
@@ -202,7 +202,7 @@ def _thread(sighting: Sighting) -> str:
     return f"({x},{y},{z}) of block ({i},{j},{k})"
 
 
-def _left(launch: Launch, arguments: Mapping[str, Argument], journal: Journal) -> Iterator[Finding]:
+def _find_unwritten(launch: Launch, arguments: Mapping[str, Argument], journal: Journal) -> Iterator[Finding]:
     """The arguments that had no values before the launch, and have elements without one after it, each with the store
     that writes the fewest.
     """

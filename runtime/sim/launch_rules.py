@@ -25,10 +25,10 @@ def rules_for(launch: Launch, kernel: KernelOp, args: Mapping[str, Argument], *,
         given = [value.storage if isinstance(value, TensorArgument) else np.asarray(value) for value in args.values()]
         launch.exact, rules = table_for(kernel, given), exact_rule_of
     if launch.numbers:
-        from .number_faults import check_arguments, watched
+        from .number_faults import check_arguments, watch_rules
 
         check_arguments(args, site_of(kernel), launch.forgiven)
-        rules = watched(rules)
+        rules = watch_rules(rules)
 
     def rule_for(kind: type[Operation]) -> Rule | None:
         rule = rules(kind)

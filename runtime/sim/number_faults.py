@@ -43,7 +43,7 @@ def is_floating(dtype: np.dtype[Any]) -> bool:
     return dtype.kind not in "biu"
 
 
-def watched(rules: RuleOf) -> RuleOf:
+def watch_rules(rules: RuleOf) -> RuleOf:
     """The rules of operations, that look at the results."""
     indices = Indices()
 
@@ -51,7 +51,7 @@ def watched(rules: RuleOf) -> RuleOf:
         rule = rules(kind)
         if rule is None or not issubclass(kind, (*_COMPUTES, *_WRAPS, arith.TruncIOp)):
             return rule
-        return lambda op, t: _watched(op, t, rule(op, t), _looks(op, indices))
+        return lambda op, t: _watch(op, t, rule(op, t), _looks(op, indices))
 
     return rule_of
 
@@ -162,7 +162,7 @@ def _looks(op: Operation, indices: Indices) -> list[Look]:
     return looks
 
 
-def _watched(op: Operation, t: Translator, step: Step | Suspending | None, looks: Sequence[Look]) -> Any:
+def _watch(op: Operation, t: Translator, step: Step | Suspending | None, looks: Sequence[Look]) -> Any:
     """The step of an operation, which looks at its result."""
     if not looks or step is None or isinstance(step, Suspending):
         return step

@@ -35,7 +35,7 @@ from .memory.fragments import Fragments, Key, fragments_of
 from .memory.local import LocalSpace
 from .memory.provenance import pieces
 from .memory.spaces import Space
-from .memory.undefined import Trace, UndefinedReadError, agreed
+from .memory.undefined import Trace, UndefinedReadError, run_agreed
 from .ordering.entries import MAX_THREADS
 from .ordering.liveness import Watch
 from .ordering.schedule import run_cluster
@@ -185,7 +185,7 @@ class SimEngine:
                 return engine._run_once(kernel, config, args, texts.append, trace)
 
             try:
-                run = agreed(compared)
+                run = run_agreed(compared)
             except SimulationError as fault:
                 self._explain(fault, kernel, config, args)
                 raise

@@ -14,7 +14,7 @@ from tilefold.dialects.ptx import EntryOp
 
 import tilefold.bisection.dropped_instructions as module
 from tests.project.tree import ROOT
-from tilefold.bisection.dropped_instructions import assembler_changes, dropped
+from tilefold.bisection.dropped_instructions import assembler_changes, find_dropped
 from tilefold.cli import main
 from tilefold.lowering import Program, load
 
@@ -44,17 +44,17 @@ def test_what_it_drops_is_named(operation: str, mnemonic: str) -> None:
     program, target = example("hgemm.cute"), Target("sm_80")
     text = disassemble(program.cubin(target).code)
     (entry,) = program.entries(target)
-    assert not dropped(entry, text)
-    (line,) = dropped(entry, re.sub(rf"\b{operation}\b", "NOP", text))
+    assert not find_dropped(entry, text)
+    (line,) = find_dropped(entry, re.sub(rf"\b{operation}\b", "NOP", text))
     assert line.startswith(f"the machine code has nothing for {mnemonic}")
 
 
 def test_bisect_says_so(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     def without(entry: EntryOp, text: str) -> list[str]:
-        return dropped(entry, text.replace("LDGSTS", "NOP"))
+        return find_dropped(entry, text.replace("LDGSTS", "NOP"))
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "dropped", without)
+        patch.setattr(module, "find_dropped", without)
         assert main(["bisect", str(ROOT / "examples" / "tiled_copy.cute"), "--grid", "1", "--fill", "B=zeros"]) == 1
     assert (
         "note: the machine code has nothing for cp.async.ca.shared.global, which the kernel" in capsys.readouterr().out

@@ -10,7 +10,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.params import expand
 from tilefold.compiler.frontend.source import plain_source
-from tilefold.compiler.frontend.syntax_errors import explained, is_known
+from tilefold.compiler.frontend.syntax_errors import explain, is_known
 
 from tests.cli.slips import KINDS, PROGRAMS, Slip, program, slips
 from tests.words import foreign, parser_messages
@@ -77,7 +77,7 @@ def test_every_kind_of_slip_is_made() -> None:
 def test_every_message_of_the_parser_has_words_of_our_own(message: str) -> None:
     assert is_known(message)
     text = "gpu.module @m {\n  tile.kernel @k() threads(32) {\n"
-    said = explained(message, 4, 5, plain_source(text, "x.cute"))
+    said = explain(message, 4, 5, plain_source(text, "x.cute"))
     assert said.message != message
     assert not foreign(said.message)
 

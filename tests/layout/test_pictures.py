@@ -15,7 +15,7 @@ from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.drawing.drawings import Cell, Drawn, Table, make_index_table, operand_tables
 from tilefold.layout.drawing.excerpt import excerpt
 from tilefold.layout.drawing.pictures import draw_mma, draw_tables, picture
-from tilefold.layout.drawing.scene import side_by_side, wrapped
+from tilefold.layout.drawing.scene import side_by_side, wrap_text
 from tilefold.layout.text.layouts import parse_layout
 from tilefold.layout.tiling.tiled_copy import make_tiled_copy
 from tilefold.layout.tiling.tiled_mma import make_tiled_mma
@@ -84,7 +84,7 @@ def test_titles_of_any_characters() -> None:
     image = read(draw_tables((table, table)).svg())
     check(image)
     assert "".join(text.text for text in image.texts).count("\N{REPLACEMENT CHARACTER}") == 2 * 4
-    assert "".join(wrapped(title, 12, 100)).replace(" ", "") == title.replace(" ", "")
+    assert "".join(wrap_text(title, 12, 100)).replace(" ", "") == title.replace(" ", "")
 
 
 def test_a_multiplication_stands_as_in_textbooks() -> None:

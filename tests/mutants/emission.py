@@ -72,8 +72,8 @@ EMITTED: tuple[Mutant, ...] = (
     ),
     _WARP.mutant(
         "emit: group never committed",
-        '(ptx.CpAsyncCommitGroupOp, calling("@llvm.nvvm.cp.async.commit.group"))',
-        '(ptx.CpAsyncCommitGroupOp, calling("@llvm.nvvm.cp.async.wait.all"))',
+        '(ptx.CpAsyncCommitGroupOp, call_rule("@llvm.nvvm.cp.async.commit.group"))',
+        '(ptx.CpAsyncCommitGroupOp, call_rule("@llvm.nvvm.cp.async.wait.all"))',
         "examples/hgemm.cute",
     ),
     _WARP.mutant(

@@ -15,8 +15,8 @@ _MAPS = of("expand-maps", "passes/expand_maps.py", "passes/test_expand_maps")
 TO_ATOMS: tuple[Mutant, ...] = (
     _FOLD.mutant(
         "fold: constant part of a slice lost",
-        "distance = added(emitter, *slice_index(emitter, coord, kept))",
-        "distance = added(emitter, slice_index(emitter, coord, kept)[0], None)",
+        "distance = add_index(emitter, *slice_index(emitter, coord, kept))",
+        "distance = add_index(emitter, slice_index(emitter, coord, kept)[0], None)",
         "tests/mutants/programs/slices.cute",
     ),
     _FOLD.mutant(
@@ -40,7 +40,7 @@ TO_ATOMS: tuple[Mutant, ...] = (
     ),
     _COORD.mutant(
         "fold: start of a coordinate lost",
-        "return added(emitter, added(emitter, value, distance), constant)",
+        "return add_index(emitter, add_index(emitter, value, distance), constant)",
         "return added(emitter, distance, constant)",
         "examples/ragged_copy.cute",
     ),
@@ -106,8 +106,8 @@ TO_ATOMS: tuple[Mutant, ...] = (
     ),
     _TENSOR.mutant(
         "copies: tile begins at the origin",
-        "moved = added(emitter, added(emitter, start, distance), constant)",
-        "moved = added(emitter, distance, constant)",
+        "moved = add_index(emitter, add_index(emitter, start, distance), constant)",
+        "moved = add_index(emitter, distance, constant)",
         "examples/tma_copy.cute",
     ),
     _MAPS.mutant(

@@ -13,7 +13,7 @@ from tilefold.commands.options import read_source
 from tilefold.commands.profile import add_arguments
 from tilefold.lowering import load
 from tilefold.profiling.measured import measure
-from tilefold.profiling.measured_costs import compared
+from tilefold.profiling.measured_costs import compare_lines
 
 EXAMPLES = ("transpose", "ldmatrix", "softmax", "reduce", "hgemm", "rmsnorm", "tma_copy")
 _HEAD = "| kernel | wavefronts simulated | measured | sectors simulated | measured |\n|---|---|---|---|---|"
@@ -31,7 +31,7 @@ def rows(name: str) -> list[str]:
     found: list[str] = []
     for ours, theirs in zip(costs, measured, strict=True):
         totals = {"wavefronts of shared memory": (0, 0), "sectors of global memory": (0, 0)}
-        for line in compared(ours, theirs):
+        for line in compare_lines(ours, theirs):
             for unit, simulated, on_gpu in line.transactions():
                 before = totals[unit]
                 totals[unit] = before[0] + simulated, before[1] + on_gpu

@@ -9,7 +9,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 
 from tilefold.profiling.line_costs import AccessRow, Costs, LineCost
-from tilefold.profiling.measured import measure, parsed
+from tilefold.profiling.measured import measure, parse_csv
 from tilefold.profiling.measured_costs import comparison
 
 HEAD = (
@@ -28,7 +28,7 @@ PAGE = f"""\
 
 
 def test_rows_are_read_by_lines() -> None:
-    (launch,) = parsed(PAGE)
+    (launch,) = parse_csv(PAGE)
     assert (launch.kernel, launch.file, launch.samples) == ("copy", "k.cute", 10)
     line = launch.lines[9]
     assert (line.samples, line.instructions, line.sectors, line.wavefronts) == (8, 1024, 4096, 0)
@@ -36,7 +36,7 @@ def test_rows_are_read_by_lines() -> None:
 
 
 def test_comparison_tells_where_both_differ() -> None:
-    (launch,) = parsed(PAGE)
+    (launch,) = parse_csv(PAGE)
     lines = (
         LineCost("k.cute", 9, "", 1024, [AccessRow("ld.global", "global", 1024, 4096, 4096)]),
         LineCost("k.cute", 11, "", 1024, [AccessRow("st.shared", "shared", 1024, 1024, 1024)]),

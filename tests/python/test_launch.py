@@ -421,7 +421,7 @@ def test_machine_code_is_kept_for_the_next_process(monkeypatch: pytest.MonkeyPat
 
     from tilefold import machine_code
 
-    monkeypatch.setattr(machine_code, "_compiled", None)  # cannot be called
+    monkeypatch.setattr(machine_code, "_assemble", None)  # cannot be called
     again = Kernel(scaled.function)(a, b, 5.0).build(THREADS)
     assert again is not first
     assert processor_seconds(lambda: again.artifact("sm_80")) < 0.5

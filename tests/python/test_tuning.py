@@ -201,7 +201,7 @@ def test_kernels_are_sent_as_text_and_come_back_compiled(monkeypatch: pytest.Mon
     with pytest.raises(TilefoldError, match="nobody is there"):  # another kernel, of the same source
         tuned(3, Dead()).tune(*_arrays())
     _use(monkeypatch, 1.0, 2.0)
-    monkeypatch.setattr(machine_code, "_compiled", None)  # cannot be called: all machine code is here
+    monkeypatch.setattr(machine_code, "_assemble", None)  # cannot be called: all machine code is here
     assert cute.autotune(configs=CONFIGS, grid=2, block=block_of, executor=Dead())(_local(2)).tune(*_arrays())
 
 

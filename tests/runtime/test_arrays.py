@@ -16,7 +16,7 @@ from tilefold.runtime.arrays.array import NOWHERE, Array, row_major
 from tilefold.runtime.arrays.dlpack import read_dlpack
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.arrays.readers import array_of, is_array
-from tilefold.runtime.arrays.signature import ArraySpec, Dynamic, dynamic, fitting, infer_array_spec
+from tilefold.runtime.arrays.signature import ArraySpec, Dynamic, dynamic, fit_conditions, infer_array_spec
 from tilefold.runtime.errors import LaunchError
 
 from tests.runtime.fakes import Tensor
@@ -240,7 +240,7 @@ def test_arrays_fit_a_type_where_they_have_it(modes: Any, divisibility: int, wid
 
     types = [type_of(array) for array in arrays]
     for spec in {each for each in types if each is not None}:
-        condition = compile(" and ".join(["True", *fitting(spec, rule, 4, ("m", "n"), ("s", "t"))]), "", "eval")
+        condition = compile(" and ".join(["True", *fit_conditions(spec, rule, 4, ("m", "n"), ("s", "t"))]), "", "eval")
         for array, found in zip(arrays, types, strict=True):
             (m, n), (s, t) = array.shape, array.strides
             assert eval(condition, {"m": m, "n": n, "s": s, "t": t}) is (found == spec), (spec, array)

@@ -56,7 +56,7 @@ def test_kept_program_is_not_compiled_again(store: Store, monkeypatch: pytest.Mo
     first = _program(store)
     build = first.build(SM80)
     assert store.usage().entries == 1
-    monkeypatch.setattr(machine_code, "_compiled", None)  # cannot be called
+    monkeypatch.setattr(machine_code, "_assemble", None)  # cannot be called
     second = _program(store)
     assert second.build(SM80) == build
     assert second.cubin(SM80).kernels == first.cubin(SM80).kernels

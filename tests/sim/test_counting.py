@@ -4,7 +4,7 @@
 from collections.abc import Callable
 
 import pytest
-from tilefold.runtime.sim.ordering.counting import left
+from tilefold.runtime.sim.ordering.counting import iterations_left
 
 WIDTH = 6
 _SIGNED = {"slt": int.__lt__, "sle": int.__le__, "sgt": int.__gt__, "sge": int.__ge__, "ne": int.__ne__}
@@ -30,6 +30,6 @@ def test_iterations_until_a_condition_fails(name: str) -> None:
         for value in range(0, 64, 9):
             for bound in (0, 1, 2, 31, 32, 33, 62, 63):
                 counted = _counted((_SIGNED | _UNSIGNED)[name], value, bound, step, name in _SIGNED)
-                told = left(name, value, bound, step, WIDTH)
+                told = iterations_left(name, value, bound, step, WIDTH)
                 assert counted is None or (told is not None and told <= counted), "no loop that ends is refused"
                 assert told == counted or abs(step) != 1

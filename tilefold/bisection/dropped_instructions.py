@@ -44,10 +44,10 @@ def assembler_changes(program: Program, kernel: str, target: Target) -> tuple[st
             return (f"machine code is not compared: {error.message}",)
         return (error.message,)
     slower = [f"the assembler: {message.cause}" for message in lost_speed(cubin.log) if message.kernel in ("", name)]
-    return (*(missing for entry in entries for missing in dropped(entry, text)), *slower)
+    return (*(missing for entry in entries for missing in find_dropped(entry, text)), *slower)
 
 
-def dropped(entry: EntryOp, text: str) -> list[str]:
+def find_dropped(entry: EntryOp, text: str) -> list[str]:
     """The instructions of a kernel of which machine code, as nvdisasm prints it, has none of the kind."""
     parts = _FUNCTION.split(text)
     bodies = dict(zip(parts[1::2], parts[2::2], strict=True))

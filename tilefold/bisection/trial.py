@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from tilefold.runtime.arrays.storage import element_indices
-from tilefold.runtime.check.dtypes import is_floating, tolerance, widened
+from tilefold.runtime.check.dtypes import is_floating, tolerance, widen
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.memory.journal import Journal, Sighting
@@ -128,7 +128,7 @@ def _different_tensors(
         differs = np.asarray(numbers[0] != numbers[1], np.bool_)
     elif not exact and is_floating(before.storage.dtype):
         rtol, atol = tolerance(before.storage.dtype, before.storage.dtype)
-        differs &= ~np.isclose(widened(after.storage), widened(before.storage), rtol, atol, equal_nan=True)
+        differs &= ~np.isclose(widen(after.storage), widen(before.storage), rtol, atol, equal_nan=True)
     if not differs.any():
         return None
     index, place = int(differs.argmax()), f"element {int(differs.argmax())} of its storage"

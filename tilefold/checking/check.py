@@ -48,7 +48,7 @@ class Checked:
             )
             diagnosis = diagnose(launch)
             for finding in diagnosis.findings:
-                yield told(self.label, stage, finding, source)
+                yield make_report_finding(self.label, stage, finding, source)
             yield from self._failed(stage, diagnosis)
 
     def _failed(self, stage: str, diagnosis: Diagnosis) -> Iterator[Fault]:
@@ -57,7 +57,7 @@ class Checked:
                 yield Fault(self.label, (stage,), Code.CHECK_FAILED, text, place=place)
 
 
-def told(label: str, stage: str, finding: Finding, source: Source) -> Fault:
+def make_report_finding(label: str, stage: str, finding: Finding, source: Source) -> Fault:
     """A finding of a launch in a report, in the words and with the lines of the source."""
     message, hint = source.spelled(finding.message), source.spelled(finding.hint)
     place, other = _place(finding.site, source), _place(finding.other, source)

@@ -36,7 +36,7 @@ def outputs_of(kernel: EntryOp) -> frozenset[str]:
         for origin in _accessed(op, maps):
             if origin is None or origin not in names:
                 return frozenset()
-            if isinstance(op, _STORES) and not _depends_on_memory(_deciding(op)):
+            if isinstance(op, _STORES) and not _depends_on_memory(_deciding_values(op)):
                 written.add(origin)
             else:
                 others.add(names[origin])
@@ -52,7 +52,7 @@ def _accessed(op: Operation, maps: Mapping[SSAValue, SSAValue]) -> Iterator[SSAV
     yield from (maps.get(value) for value in op.operands if value.type == ptx.MAP)
 
 
-def _deciding(op: Operation) -> Iterator[SSAValue]:
+def _deciding_values(op: Operation) -> Iterator[SSAValue]:
     """The pointer or coordinates of a store, and the conditions and bounds of the loops and branches around it."""
     yield from op.coords if isinstance(op, ptx.TensorStoreOp) else ()
     yield from (value for value in op.operands if value.type == ptx.GLOBAL)

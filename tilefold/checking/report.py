@@ -132,7 +132,7 @@ def _location(place: Place) -> dict[str, Any]:
     return {"physicalLocation": {"artifactLocation": {"uri": place.file}, "region": region}}
 
 
-def merged(faults: Sequence[Fault]) -> tuple[Fault, ...]:
+def merge(faults: Sequence[Fault]) -> tuple[Fault, ...]:
     """The faults, those that differ only by their stage and their threads as one."""
     kept: dict[tuple[Any, ...], Fault] = {}
     for fault in faults:

@@ -54,9 +54,9 @@ def execute(args: argparse.Namespace) -> int:
     """Searches launch by launch; 1 if a pass changes one, or one fails as it was written."""
     if args.repro is None:
         return _execute(args)
-    from tilefold.commands.recording import recorded
+    from tilefold.commands.recording import record
 
-    return recorded(args, _execute)
+    return record(args, _execute)
 
 
 def _execute(args: argparse.Namespace) -> int:

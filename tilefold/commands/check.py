@@ -68,9 +68,9 @@ def execute(args: argparse.Namespace) -> int:
     """Checks launch by launch; 1 if a fault is found."""
     if args.repro is None:
         return _execute(args)
-    from tilefold.commands.recording import recorded
+    from tilefold.commands.recording import record
 
-    return recorded(args, _execute)
+    return record(args, _execute)
 
 
 def _execute(args: argparse.Namespace) -> int:
@@ -95,13 +95,13 @@ def _execute(args: argparse.Namespace) -> int:
 
 
 def _check_launches(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Report":
-    from tilefold.checking.report import Report, merged
+    from tilefold.checking.report import Report, merge
 
     launches = choose_launches(args, program, "`tilefold run --device sim` checks it as it runs")
     with program.explaining():
         faults = [fault for launch in launches for fault in checked_launch(args, program, launch).faults(stages)]
     seen = tuple(stage for stage in stages if program.has(stage))
-    return Report(tuple(launch.label for launch in launches), seen, merged(faults))
+    return Report(tuple(launch.label for launch in launches), seen, merge(faults))
 
 
 def _check_host(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Report":

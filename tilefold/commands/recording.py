@@ -26,7 +26,7 @@ _REPLACED = frozenset({"--repro", "--arg", "--save", "-o", "--output", "--launch
 """The options that are not repeated: the folder has their files, and commands for each launch."""
 
 
-def recorded(args: argparse.Namespace, execute: Callable[[argparse.Namespace], int]) -> int:
+def record(args: argparse.Namespace, execute: Callable[[argparse.Namespace], int]) -> int:
     """Executes a command, and writes the folder of `--repro` if it fails. TilefoldError (E4003) for the standard input
     as a program.
     """
@@ -36,7 +36,7 @@ def recorded(args: argparse.Namespace, execute: Callable[[argparse.Namespace], i
         try:
             status = execute(args)
         except Exception as error:
-            _write(args, said.getvalue() + "".join(format_exception(error)), _given(error))
+            _write(args, said.getvalue() + "".join(format_exception(error)), _failed_input(error))
             raise
     if status:
         _write(args, said.getvalue(), {})
@@ -51,7 +51,7 @@ def _write(args: argparse.Namespace, said: str, passed_to: Mapping[str, str]) ->
     print_diagnostics(f"note: python {Path(args.repro) / 'repro.py'} repeats this")
 
 
-def _given(error: Exception) -> dict[str, str]:
+def _failed_input(error: Exception) -> dict[str, str]:
     """The program that a pass was given which failed."""
     return {"before-the-pass.cute": error.program} if isinstance(error, InternalError) else {}
 

@@ -114,9 +114,9 @@ def execute(args: argparse.Namespace) -> int:
     """Runs the host function, or the launches in order; 1 if a check fails."""
     if args.repro is None:
         return _execute(args)
-    from tilefold.commands.recording import recorded
+    from tilefold.commands.recording import record
 
-    return recorded(args, _execute)
+    return record(args, _execute)
 
 
 def _execute(args: argparse.Namespace) -> int:

@@ -272,7 +272,7 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
 
 def _execute_program(args: argparse.Namespace) -> int:
     from tilefold.lowering import load
-    from tilefold.show.program_pictures import page, pictures_of, stacked
+    from tilefold.show.program_pictures import page, pictures_of, stack
 
     kind = args.output.lower().rpartition(".")[2]
     if kind not in ("svg", "png", "html"):
@@ -292,7 +292,7 @@ def _execute_program(args: argparse.Namespace) -> int:
     if kind == "html":
         write_output(page(args.file, pictures), args.output)
     else:
-        write_picture(stacked(pictures), args.output, png=kind == "png")
+        write_picture(stack(pictures), args.output, png=kind == "png")
     return 0
 
 

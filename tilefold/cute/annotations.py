@@ -28,7 +28,7 @@ def is_constexpr(annotation: object) -> bool:
     return annotation is Constexpr
 
 
-def meaning(annotation: object) -> object:
+def read_annotation(annotation: object) -> object:
     """The meaning of an annotation for a parameter that is not None: `Annotated[cute.Tensor, cute.Dynamic()]` and
     `cute.Dynamic` are a rule, `cute.Tensor | None` is `cute.Tensor`.
     """
@@ -36,8 +36,10 @@ def meaning(annotation: object) -> object:
         return Dynamic()
     if hasattr(annotation, "__metadata__"):
         kind, *others = get_args(annotation)
-        return next((marker for marker in map(meaning, others) if isinstance(marker, Dynamic)), meaning(kind))
+        return next(
+            (marker for marker in map(read_annotation, others) if isinstance(marker, Dynamic)), read_annotation(kind)
+        )
     given = get_args(annotation)
     if NoneType in given and len(given) == 2:
-        return meaning(given[given[0] is NoneType])
+        return read_annotation(given[given[0] is NoneType])
     return annotation

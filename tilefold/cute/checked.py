@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from tilefold.base.errors import TilefoldError
 from tilefold.compiler.builder.tracing.places import is_users
-from tilefold.compiler.builder.tracing.python_errors import BY_ARGUMENTS, misused, wrong_arguments
+from tilefold.compiler.builder.tracing.python_errors import BY_ARGUMENTS, misuse_error, wrong_arguments
 
 from .debuggable import shown
 
@@ -53,4 +53,4 @@ def _mistake(
         return wrong_arguments(error, kwargs, function)
     takes = [name for name in signature.parameters if name != "self"]
     given = args[1:] if len(takes) < len(signature.parameters) else args
-    return misused(function.__name__, [*given, *kwargs.values()], takes, error)
+    return misuse_error(function.__name__, [*given, *kwargs.values()], takes, error)

@@ -14,7 +14,7 @@ from tilefold.bisection.trial import Trial
 from tilefold.bisection.verdict import Verdict
 from tilefold.checking.check import Checked
 from tilefold.checking.outputs import outputs_of
-from tilefold.checking.report import Report, merged
+from tilefold.checking.report import Report, merge
 from tilefold.dialects.ptx import EntryOp
 from tilefold.lowering import Program
 from tilefold.profiling.line_costs import Costs
@@ -90,7 +90,7 @@ class Rehearsal:
         _keep, arguments = self._copies(outputs)
         checked = Checked(built.name, built.program, built.symbol, self.config, arguments, engine, _no_conditions)
         with built.program.explaining():
-            faults = merged(list(checked.faults(stages)))
+            faults = merge(list(checked.faults(stages)))
         return Report((built.name,), tuple(stages), faults)
 
     def _outputs(self, program: Program, symbol: str) -> Collection[str]:

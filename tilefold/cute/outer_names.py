@@ -34,9 +34,9 @@ class OuterNames:
             self._collect(function)
         # each name twice, since the getter of one name alone gives no tuple, whose comparison begins with identity
         self._getters = [(itemgetter(*names, *names), space) for space, names in self._spaces.values() if names]
-        keep: Callable[[Any], Any] = _kept if in_place else lambda value: value
+        keep: Callable[[Any], Any] = _snapshot if in_place else lambda value: value
         self._kept = [keep(get(space)) for get, space in self._getters]
-        self._contents = tuple(keep(_held(cell)) for cell in self._cells)
+        self._contents = tuple(keep(_cell_contents(cell)) for cell in self._cells)
 
     @property
     def have_changed(self) -> bool:
@@ -45,7 +45,7 @@ class OuterNames:
             for (get, space), kept in zip(self._getters, self._kept, strict=True):
                 if get(space) != kept:
                     return True
-            return tuple(map(_held, self._cells)) != self._contents
+            return tuple(map(_cell_contents, self._cells)) != self._contents
         except Exception:  # a name that is gone, or values that do not compare any more
             return True
 
@@ -58,7 +58,7 @@ class OuterNames:
         for cell in function.__closure__ or ():
             if cell not in self._cells:
                 self._cells.append(cell)
-                self._follow(_held(cell), used)
+                self._follow(_cell_contents(cell), used)
 
     def _read(self, space: Mapping[str, Any], used: set[str]) -> None:
         """Notes those of the names that a module or a class has."""
@@ -88,7 +88,7 @@ def _is_library(value: Any) -> bool:
     return (name or "").partition(".")[0] in _LIBRARIES
 
 
-def _held(cell: CellType) -> Any:
+def _cell_contents(cell: CellType) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # it has no value yet
@@ -109,15 +109,15 @@ class _Contents:
         return (given.dtype, given.shape, given.tobytes()) == (self.type, self.shape, self.bytes)
 
 
-def _kept(value: Any) -> Any:
+def _snapshot(value: Any) -> Any:
     """A value such that a later comparison tells whether it has changed, in place too."""
     kind = type(value)  # pyright: ignore[reportUnknownVariableType]
     if kind is tuple:
-        return tuple([_kept(part) for part in value])
+        return tuple([_snapshot(part) for part in value])
     if kind is list:
-        return [_kept(part) for part in value]
+        return [_snapshot(part) for part in value]
     if kind is dict:
-        return {key: _kept(part) for key, part in value.items()}
+        return {key: _snapshot(part) for key, part in value.items()}
     if kind.__module__ == "numpy" and hasattr(value, "tobytes") and value.nbytes <= MAX_BYTES:
         return _Contents(value)
     if kind is set or (dataclasses.is_dataclass(value) and not isinstance(value, type)):

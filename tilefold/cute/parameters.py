@@ -10,7 +10,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.runtime.arrays.signature import Dynamic
 
-from .annotations import is_constexpr, meaning
+from .annotations import is_constexpr, read_annotation
 from .specialise import BoundArguments
 
 BoundArgumentsT = TypeVar("BoundArgumentsT", bound=BoundArguments)
@@ -100,7 +100,7 @@ class Signature:
         # of `*name: annotation` the annotation is that of each argument, not of the tuple
         variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         return {
-            p.name: None if p.kind in variadic and not is_constexpr(p.annotation) else meaning(p.annotation)
+            p.name: None if p.kind in variadic and not is_constexpr(p.annotation) else read_annotation(p.annotation)
             for p in parameters
         }
 

@@ -37,10 +37,12 @@ class RuntimeTensor:
         self._rule: Dynamic | None = None
         self.__tilefold_array__: Array | Marked = self._array
         if align is not None and (align < 1 or align & (align - 1)):
-            raise _refused(f"assumed_align is {align}", "it is a power of two, in bytes")
+            raise _argument_error(f"assumed_align is {align}", "it is a power of two, in bytes")
         if align is not None and self._array.address % align and self._array.device is not None:
             at = f"{self._array.address:#x}"
-            raise _refused(f"the tensor is at address {at}, which is not a multiple of {align} bytes", "promise less")
+            raise _argument_error(
+                f"the tensor is at address {at}, which is not a multiple of {align} bytes", "promise less"
+            )
         self._align = align
 
     @property
@@ -66,7 +68,9 @@ class RuntimeTensor:
     @element_type.setter
     def element_type(self, dtype: DType) -> None:
         if dtype.bits != self.element_type.bits and not (dtype.bits == 1 and self.element_type.bits == 8):
-            raise _refused(f"elements of {self.element_type} cannot be taken for {dtype}", "choose one of their size")
+            raise _argument_error(
+                f"elements of {self.element_type} cannot be taken for {dtype}", "choose one of their size"
+            )
         self._array = replace(self._array, dtype=name_of_elements(dtype))
         self._wrap()
 
@@ -89,7 +93,7 @@ class RuntimeTensor:
     @property
     def leading_dim(self) -> int | None:
         """The mode whose stride is 1: the one of more than one element, if there is any."""
-        return _leading(self._array)
+        return _leading_mode(self._array)
 
     @checked
     def mark_layout_dynamic(self, leading_dim: int | None = None) -> "RuntimeTensor":
@@ -99,10 +103,10 @@ class RuntimeTensor:
         if leading_dim is not None:
             rank = len(self.shape)
             if not -rank <= leading_dim < rank:
-                raise _refused(f"leading_dim={leading_dim} of a tensor of {rank} modes", "count from 0")
+                raise _argument_error(f"leading_dim={leading_dim} of a tensor of {rank} modes", "count from 0")
             if self.stride[leading_dim] != 1 and self.shape[leading_dim] != 1:
                 step = self.stride[leading_dim]
-                raise _refused(f"mode {leading_dim} has stride {step}, not 1", "name the mode whose stride is 1")
+                raise _argument_error(f"mode {leading_dim} has stride {step}, not 1", "name the mode whose stride is 1")
         return self._marked(None, {})
 
     @checked
@@ -115,17 +119,19 @@ class RuntimeTensor:
         """
         rank = len(self.shape)
         if not -rank <= mode < rank:
-            raise _refused(f"mode {mode} of a tensor of {rank} modes is marked as dynamic", "count from 0")
+            raise _argument_error(f"mode {mode} of a tensor of {rank} modes is marked as dynamic", "count from 0")
         if stride_order is not None:
             steps = [self.stride[m] for m in stride_order if self.shape[m] != 1]
             if sorted(stride_order) != list(range(rank)) or steps != sorted(steps, reverse=True):
                 given = tuple(stride_order)
-                raise _refused(f"stride_order {given} is not that of strides {self.stride}", "slowest mode first")
+                raise _argument_error(
+                    f"stride_order {given} is not that of strides {self.stride}", "slowest mode first"
+                )
         if divisibility < 1:
-            raise _refused(f"divisibility is {divisibility}", "it is at least 1")
+            raise _argument_error(f"divisibility is {divisibility}", "it is at least 1")
         if self.shape[mode] % divisibility:
             problem = f"extent {self.shape[mode]} of mode {mode} is not a multiple of {divisibility}"
-            raise _refused(problem, "promise less, or pad the tensor")
+            raise _argument_error(problem, "promise less, or pad the tensor")
         return self._marked(mode % rank, {mode % rank: divisibility})
 
     def _marked(self, mode: int | None, divisors: Mapping[int, int]) -> "RuntimeTensor":
@@ -144,7 +150,7 @@ class RuntimeTensor:
         return f"Tensor<{self.element_type}, {self.layout}>"
 
 
-def _leading(array: Array) -> int | None:
+def _leading_mode(array: Array) -> int | None:
     ones = [mode for mode, step in enumerate(array.strides) if step == 1]
     return next((mode for mode in ones if array.shape[mode] != 1), ones[0] if ones else None)
 
@@ -165,7 +171,7 @@ def from_dlpack(
 def sym_int(width: int = 32, divisibility: int = 1) -> SymInt:
     """An integer that each call decides. LaunchError (E3106) for another width than 32 or 64."""
     if width not in (32, 64) or divisibility < 1:
-        raise _refused(f"sym_int({width}, {divisibility})", "the width is 32 or 64, the divisor at least 1")
+        raise _argument_error(f"sym_int({width}, {divisibility})", "the width is 32 or 64, the divisor at least 1")
     return SymInt(width, divisibility)
 
 
@@ -186,7 +192,9 @@ def make_fake_tensor(
     """A description of a tensor by its shape and strides. LaunchError (E3106) for different numbers of both."""
     shape, stride = _integers(shape), _integers(stride)
     if len(shape) != len(stride):
-        raise _refused(f"shape {shape} and stride {stride} have different ranks", "give a stride for each extent")
+        raise _argument_error(
+            f"shape {shape} and stride {stride} have different ranks", "give a stride for each extent"
+        )
     return FakeTensor(dtype, Layout(shape, stride), _align(dtype, assumed_align))
 
 
@@ -205,7 +213,9 @@ def make_fake_compact_tensor(
     """
     extents = _integers(shape)
     if stride_order is not None and sorted(stride_order) != list(range(len(extents))):
-        raise _refused(f"stride_order is {tuple(stride_order)}", f"give each of {len(extents)} modes another number")
+        raise _argument_error(
+            f"stride_order is {tuple(stride_order)}", f"give each of {len(extents)} modes another number"
+        )
     layout = make_layout(extents) if stride_order is None else make_ordered_layout(extents, tuple(stride_order))
     return FakeTensor(dtype, Layout(extents, layout.stride), _align(dtype, assumed_align))
 
@@ -221,7 +231,7 @@ def _integers(given: Any) -> tuple[Any, ...]:
 
 def _align(dtype: DType, align: int | None) -> int:
     if not isinstance(dtype, DType):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise _refused(f"{dtype!r} is not a type of elements", "write cute.Float32, cute.Int32 and so on")
+        raise _argument_error(f"{dtype!r} is not a type of elements", "write cute.Float32, cute.Int32 and so on")
     return max(dtype.bits // 8, 1) if align is None else align
 
 
@@ -230,7 +240,7 @@ class RuntimePointer:
 
     def __init__(self, dtype: DType, address: int, align: int) -> None:
         if address % align:
-            raise _refused(f"the address {address:#x} is not a multiple of {align} bytes", "promise less")
+            raise _argument_error(f"the address {address:#x} is not a multiple of {align} bytes", "promise less")
         self.dtype, self.address, self.align = dtype, address, align
 
     @property
@@ -273,7 +283,7 @@ def make_ptr(dtype: DType, value: Any, mem_space: Any = None, assumed_align: int
 def _argument(dtype: DType, value: Any, assumed_align: int | None) -> RuntimePointer:
     address = getattr(value, "value", value)
     if not isinstance(address, int | None):
-        raise _refused(f"an address is an integer, not {address!r}", "pass tensor.data_ptr()")
+        raise _argument_error(f"an address is an integer, not {address!r}", "pass tensor.data_ptr()")
     return RuntimePointer(dtype, address or 0, _align(dtype, assumed_align))
 
 
@@ -283,5 +293,5 @@ def nullptr(dtype: DType, mem_space: Any = None, assumed_align: int | None = Non
     return _argument(dtype, 0, assumed_align)
 
 
-def _refused(message: str, hint: str) -> LaunchError:
+def _argument_error(message: str, hint: str) -> LaunchError:
     return LaunchError(Code.RUN_ARGUMENT, message, hint)

@@ -29,7 +29,7 @@ from tilefold.runtime.arrays.readers import array_of, is_array, is_numpy_scalar
 from tilefold.runtime.arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, infer_array_spec
 from tilefold.runtime.errors import LaunchError, argument_error
 
-from .annotations import is_constexpr, meaning
+from .annotations import is_constexpr, read_annotation
 
 
 @dataclass
@@ -77,7 +77,7 @@ class BoundArguments:
         else:
             rule = annotation if isinstance(annotation, Dynamic) else None
             if isinstance(value, Marked):
-                value, rule = unmarked(value), value.rule
+                value, rule = unmark(value), value.rule
             if not is_array(value):
                 return self._constant(name, value)
             array = self.arrays[name] = array_of(name, value)
@@ -131,7 +131,7 @@ def _fields(kind: type[Any]) -> tuple[tuple[str, object], ...]:
         hints = get_type_hints(kind, include_extras=True)
     except Exception:  # an annotation that names something undefined is ignored
         hints = {}
-    return tuple((f.name, meaning(hints.get(f.name, f.type))) for f in dataclasses.fields(kind))
+    return tuple((f.name, read_annotation(hints.get(f.name, f.type))) for f in dataclasses.fields(kind))
 
 
 def _scalar_dtype(name: str, value: Any, annotation: object) -> DType | None:
@@ -196,7 +196,7 @@ def element_of_name(dtype: str) -> DType:
     return DTYPES[ELEMENTS[dtype].name]
 
 
-def unmarked(array: Any) -> Any:
+def unmark(array: Any) -> Any:
     """The array itself of one that is marked as dynamic, or that a host function has."""
     while isinstance(array, Marked) or hasattr(array, "__tilefold_array__"):
         array = array.array if isinstance(array, Marked) else array.__tilefold_array__

@@ -22,7 +22,7 @@ from .dtypes import Int32
 from .host.compiler import compile
 from .jit import JitFunction
 from .kernel import kernel
-from .specialise import unmarked
+from .specialise import unmark
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -142,7 +142,7 @@ def convert(source: Any, target: Any) -> None:
     """Writes the elements of a tensor to one of the same shape, rounded to its elements. LaunchError (E3106) for
     different shapes.
     """
-    arrays = [array_of(name, unmarked(x)) for name, x in (("source", source), ("target", target))]
+    arrays = [array_of(name, unmark(x)) for name, x in (("source", source), ("target", target))]
     if arrays[0].shape != arrays[1].shape:
         message = f"shapes {arrays[0].shape} and {arrays[1].shape} differ"
         raise LaunchError(Code.RUN_ARGUMENT, message, "convert between tensors of one shape")

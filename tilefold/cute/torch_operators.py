@@ -58,7 +58,7 @@ def torch_op(
     if isinstance(kernel, Kernel) and len(sizes) < 2:
         raise LaunchError(Code.RUN_LAUNCH, f"operator '{name}' lacks a grid or a block", "give grid= and block=")
     signature = kernel.signature
-    passed = _passed(signature, constants)
+    passed = _operator_parameters(signature, constants)
     schema = operator_schema(signature, (mutates,) if isinstance(mutates, str) else mutates, scalars, constants)
     defaults = {parameter: signature.defaults[parameter] for parameter in passed if parameter in signature.defaults}
 
@@ -91,7 +91,7 @@ def operator_schema(
                     f"its parameters: {', '.join(names) or 'none'}",
                 )  # fmt: skip
     words: list[str] = []
-    for name in _passed(signature, constants):
+    for name in _operator_parameters(signature, constants):
         type = _scalar(signature, scalars, name)
         has_default = name in signature.defaults
         default = signature.defaults.get(name)
@@ -107,7 +107,7 @@ def operator_schema(
     return f"({', '.join(words)}) -> ()"
 
 
-def _passed(signature: Signature, constants: Mapping[str, Any]) -> list[str]:
+def _operator_parameters(signature: Signature, constants: Mapping[str, Any]) -> list[str]:
     """The parameters that are arguments of the operator."""
     chosen = signature.constants & signature.defaults.keys() | constants.keys()
     return [name for name in signature.names if name not in chosen]

@@ -16,7 +16,7 @@ from .compiled_kernel import CompiledKernel
 from .debuggable import Size, shown
 from .kernel import Kernel, KernelCall, KernelFunction
 from .parameters import Signature
-from .tuning import Candidate, Config, Sized, Tuner, Tuning, sized, without_spills
+from .tuning import Candidate, Config, Sized, Tuner, Tuning, evaluate_size, without_spills
 from .untraced import skip_frames, untraced
 
 if TYPE_CHECKING:
@@ -126,10 +126,10 @@ class Tuned(KernelFunction):
         config = self.tuning(call, ordinal, grid).best.config
 
         def grid_of(given: Any) -> Any:
-            return sized(tuner.grid if given is None else given, config)
+            return evaluate_size(tuner.grid if given is None else given, config)
 
         result, prepared = self.kernel.on_gpus.resolve(
-            ordinal, call.of(config).bound, sized(tuner.block, config), grid_of(grid), stream, attributes
+            ordinal, call.of(config).bound, evaluate_size(tuner.block, config), grid_of(grid), stream, attributes
         )
         return result, None if prepared is None else Prepared(prepared.kernel, prepared.library, grid_of)
 
@@ -174,7 +174,7 @@ class TunedCall:
                 first = self.tuned.configs[0]
                 arrays = self.of(first).bound.arrays.values()
                 config = first if any(array.device == NOWHERE for array in arrays) else self.config(self.place("auto"))
-            return self.of(config).build(sized(self.tuned.tuner.block, config))
+            return self.of(config).build(evaluate_size(self.tuned.tuner.block, config))
         except TilefoldError as error:
             raise shown(error) from error.__cause__
 
@@ -224,7 +224,7 @@ class TunedCall:
                 if not prepared or ordinal is None:
                     config, tuner = self.config(ordinal, grid), self.tuned.tuner
                     return self.of(config).launch(
-                        sized(tuner.grid if grid is None else grid, config), sized(tuner.block, config),
+                        evaluate_size(tuner.grid if grid is None else grid, config), evaluate_size(tuner.block, config),
                         stream=stream, device=device, stage=stage, smem=smem, cluster=cluster,
                         use_pdl=use_pdl, races=races, max_steps=max_steps, max_memory=max_memory, seed=seed,
                         resident=resident, exact=exact, numbers=numbers, processes=processes,

@@ -151,7 +151,7 @@ class Tuner:
         first = self._built(bounds[0], self.configs[0])
         identity = first.program.identity if isinstance(first, CompiledKernel) else repr(first)
         keys = [f"{bound.key}" for bound in bounds]
-        sizes = [f"{sized(self.grid, config)} {sized(self.block, config)}" for config in self.configs]
+        sizes = [f"{evaluate_size(self.grid, config)} {evaluate_size(self.block, config)}" for config in self.configs]
         driver = engine.driver
         return digest(
             "tuning", identity, prune, *keys, *sizes, repr(self.configs), driver.name, driver.target.arch, toolchain()
@@ -170,7 +170,7 @@ class Tuner:
     def _built(self, bound: BoundArguments, config: Config) -> CompiledKernel | Exception:
         """The kernel for a configuration, or the exception raised while it was built, as by an `assert` of
         constants."""
-        block = dim3("block", sized(self.block, config))
+        block = dim3("block", evaluate_size(self.block, config))
         try:
             return self.kernel.build(bound, block)
         except Exception as error:
@@ -223,8 +223,8 @@ class Tuner:
         if candidate.problem:
             return None
         config, bound, driver = candidate.config, call.bound, engine.driver
-        build = call.build(sized(self.block, config)).program.build(driver.target)
-        grid = dim3("grid", sized(self.grid, config))
+        build = call.build(evaluate_size(self.block, config)).program.build(driver.target)
+        grid = dim3("grid", evaluate_size(self.grid, config))
         return TimingJob.of(build, grid, bound.values, bound.arrays, driver.name, self.repeat)
 
     def _timed(self, candidate: Candidate, call: KernelCall, engine: "CudaEngine") -> Candidate:
@@ -233,7 +233,7 @@ class Tuner:
         from .launch import on_host
 
         config, bound = candidate.config, call.bound
-        grid, block = sized(self.grid, config), sized(self.block, config)
+        grid, block = evaluate_size(self.grid, config), evaluate_size(self.block, config)
         try:
             if any(array.device is None for array in bound.arrays.values()):  # which is copied once, and not timed
                 artifact = call.build(block).artifact(engine.driver.target.arch)
@@ -250,7 +250,7 @@ class Tuner:
         return Candidate(config, candidate.resources, timing.median_ms)
 
 
-def sized(size: Sized, config: Config) -> Size:
+def evaluate_size(size: Sized, config: Config) -> Size:
     """A size for a configuration."""
     return size(config) if callable(size) else size
 

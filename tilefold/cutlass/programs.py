@@ -25,7 +25,7 @@ class _WithoutPlaces(ast.NodeTransformer):
         return node
 
 
-def compiled(source: bytes, file: str) -> CodeType:
+def compile_file(source: bytes, file: str) -> CodeType:
     """The code of a file of a program. Raises SyntaxError."""
     tree: Any = source
     if b"cutlass" in source and b"ip=ip" in source:
@@ -38,7 +38,7 @@ class _Loader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
-        return compiled(self.get_data(path), path)
+        return compile_file(self.get_data(path), path)
 
 
 class ProgramFinder(MetaPathFinder):
@@ -64,4 +64,4 @@ def run_as_main(file: str) -> None:
     module.__file__ = file
     sys.modules["__main__"] = module
     with open(file, "rb") as stream:
-        exec(compiled(stream.read(), file), vars(module))
+        exec(compile_file(stream.read(), file), vars(module))

@@ -91,7 +91,7 @@ def _itself(tensor: Any, *_: Any, **__: Any) -> Any:
     return tensor
 
 
-def _told(data_ptr: Callable[..., Any]) -> Callable[..., Any]:
+def _register_address(data_ptr: Callable[..., Any]) -> Callable[..., Any]:
     """The method that gives a tensor's address, by which kernels may reach its memory."""
 
     @wraps(data_ptr)
@@ -133,7 +133,7 @@ def stay_on_host() -> None:
     for name in ("to", "new_empty", "new_zeros", "new_ones", "new_full", "new_tensor"):
         setattr(torch.Tensor, name, _on_host(getattr(torch.Tensor, name), host))
     torch.Tensor.cuda = torch.Tensor.pin_memory = _itself
-    torch.Tensor.data_ptr = _told(torch.Tensor.data_ptr)
+    torch.Tensor.data_ptr = _register_address(torch.Tensor.data_ptr)
     properties = SimpleNamespace(
         name="the simulator",
         multi_processor_count=_MULTIPROCESSORS,

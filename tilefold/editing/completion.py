@@ -51,7 +51,7 @@ def _words(document: Document, offset: int, line: str) -> Iterator[Word]:
         for name in (*COPY_ATOMS, *MMA_ATOMS):
             yield Word(name, "atom", "", match[1])
     elif (match := _SIGIL.search(line)) is not None:
-        yield from _named(document, offset, match[1])
+        yield from _complete_names(document, offset, match[1])
     elif (match := _OPERATION.search(line)) is not None:
         typed = match[1] or ""
         dialect, dot, _ = typed.partition(".")
@@ -63,7 +63,7 @@ def _words(document: Document, offset: int, line: str) -> Iterator[Word]:
             yield Word(name, "operation", said.partition("\n")[0], typed, said)
 
 
-def _named(document: Document, offset: int, typed: str) -> Iterator[Word]:
+def _complete_names(document: Document, offset: int, typed: str) -> Iterator[Word]:
     kinds = {"%": "value", "@": "symbol", "!": "type", "#": "type", "^": "symbol"}
     seen: set[str] = set()
     for found in reversed(document.visible(offset)):

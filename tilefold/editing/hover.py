@@ -39,7 +39,7 @@ def hover(document: Document, offset: int) -> str | None:
     column = offset - line_start
     for match in _TEXT.finditer(line):
         if match.start() <= column <= match.end():
-            return _quoted(document, match[1])
+            return _describe_quoted(document, match[1])
     for match in _OPERATION.finditer(line):
         if match.start() <= column <= match.end():
             return operation_help(match[0])
@@ -53,7 +53,7 @@ def _name(document: Document, name: Occurrence) -> str | None:
             type = None if definition is None else document.type_of(definition)
             return None if type is None else _code(f"{name.name} : {type}") + _picture_of_type(type)
         case "!" | "#" | "@":
-            return None if definition is None else _code(_expanded(document, _line(document, definition.start)))
+            return None if definition is None else _code(_expand(document, _line(document, definition.start)))
         case "^":
             return None
         case _:
@@ -66,7 +66,7 @@ def _line(document: Document, offset: int) -> str:
     return document.source.line(line).strip()
 
 
-def _expanded(document: Document, text: str) -> str:
+def _expand(document: Document, text: str) -> str:
     """A text in which parameters are replaced by their values, where these are known."""
 
     def value(match: re.Match[str]) -> str:
@@ -76,8 +76,8 @@ def _expanded(document: Document, text: str) -> str:
     return _USE.sub(value, text)
 
 
-def _quoted(document: Document, text: str) -> str | None:
-    text = _expanded(document, text)
+def _describe_quoted(document: Document, text: str) -> str | None:
+    text = _expand(document, text)
     return atom_help(text) or _picture_of_text(text) or None
 
 

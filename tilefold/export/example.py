@@ -108,7 +108,7 @@ def example(name: str, code: str, passed: tuple[Argument, ...]) -> str:
         helpers += _REAL
     if tensors:
         helpers += _TENSOR
-    declared = "".join(f"    {_declared(argument, _FIRST + at)}\n" for at, argument in enumerate(passed))
+    declared = "".join(f"    {_declare(argument, _FIRST + at)}\n" for at, argument in enumerate(passed))
     given = "".join(f",\n              {arg.name}{'.address' if arg.kind.is_tensor else ''}" for arg in passed)
     written = "".join(f"    write_tensor(&{argument.name});\n" for argument in tensors)
     return f"""{LICENCE}
@@ -155,7 +155,7 @@ int main(int argc, char **argv)
 """
 
 
-def _declared(argument: Argument, word: int) -> str:
+def _declare(argument: Argument, word: int) -> str:
     """The declaration of an argument's value, which a word of the command line gives."""
     if argument.kind.is_tensor:
         return f"tensor {argument.name} = read_tensor(argv[{word}]);"

@@ -107,9 +107,12 @@ def _table(costs: Costs) -> str:
         total, issued = sum(line.cycles for line in others), sum(line.issued for line in others)
         rows.append(((f"{total:.0f}", f"{len(others)} others", str(issued), *[""] * 7), []))
     widths = [max(len(cells[n]) for cells in (_HEAD, *(cells for cells, _ in rows))) for n in range(len(_HEAD))]
-    lines = [f"{costs.label}: grid {grid}, block {block}, simulated for {costs.target}", joined(_HEAD, widths, _LEFT)]
+    lines = [
+        f"{costs.label}: grid {grid}, block {block}, simulated for {costs.target}",
+        join_cells(_HEAD, widths, _LEFT),
+    ]
     for cells, notes in rows:
-        lines.append(joined(cells, widths, _LEFT))
+        lines.append(join_cells(cells, widths, _LEFT))
         lines += [f"{' ' * (widths[0] + 2)}{note}" for note in notes]
     return "\n".join(lines) + "\n"
 
@@ -132,7 +135,7 @@ def _access(access: AccessRow) -> tuple[str, ...]:
     return (access.mnemonic, str(access.requests), str(access.transactions), str(access.minimum), unit, *bytes)
 
 
-def joined(cells: Sequence[str], widths: Sequence[int], left: Container[int]) -> str:
+def join_cells(cells: Sequence[str], widths: Sequence[int], left: Container[int]) -> str:
     """A row of a table: the columns of the numbers `left` begin at the left, the others end at the right."""
     return "  ".join(
         cell.ljust(width) if n in left else cell.rjust(width)

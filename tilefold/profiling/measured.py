@@ -79,7 +79,7 @@ def measure(command: Sequence[str], folder: Path) -> list[MeasuredLaunch]:
         options = ["--clock-control", "none", "--section", "SourceCounters"]
         sources = ["--import-source", "yes", "--source-folders", str(folder)]
         _run([ncu, *options, *sources, "-o", report, sys.executable, "-m", "tilefold", *command])
-        return parsed(_run([ncu, "--import", report, "--page", "source", "--print-source", "cuda,sass", "--csv"]))
+        return parse_csv(_run([ncu, "--import", report, "--page", "source", "--print-source", "cuda,sass", "--csv"]))
 
 
 def _run(command: list[str]) -> str:
@@ -90,7 +90,7 @@ def _run(command: list[str]) -> str:
     return ran.stdout
 
 
-def parsed(text: str) -> list[MeasuredLaunch]:
+def parse_csv(text: str) -> list[MeasuredLaunch]:
     """The launches in ncu's CSV. It does not escape quotes within source text, so that rows are read from the end."""
     launches: list[MeasuredLaunch] = []
     columns: list[str] = []
@@ -107,11 +107,11 @@ def parsed(text: str) -> list[MeasuredLaunch]:
             columns = cells[4:]
         elif columns and (number := _LINE.match(row)) is not None:
             values = row.strip().strip('"').rsplit('","', len(columns))[1:]
-            lines[int(number[1])] = _measured(dict(zip(columns, values, strict=True)))
+            lines[int(number[1])] = _read_measured(dict(zip(columns, values, strict=True)))
     return launches
 
 
-def _measured(values: Mapping[str, str]) -> Measured:
+def _read_measured(values: Mapping[str, str]) -> Measured:
     def number(column: str) -> int:
         value = values.get(column, "").replace(",", "")
         return int(value) if value.isdigit() else 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from tilefold.profiling.line_costs import Costs, LineCost, joined
+from tilefold.profiling.line_costs import Costs, LineCost, join_cells
 from tilefold.profiling.measured import Measured, MeasuredLaunch
 
 FAR = 20
@@ -57,7 +57,7 @@ class Compared:
         return self.measured.waits if self.measured is not None and self.samples else ""
 
 
-def compared(costs: Costs, launch: MeasuredLaunch) -> list[Compared]:
+def compare_lines(costs: Costs, launch: MeasuredLaunch) -> list[Compared]:
     """The lines that have samples or access memory; those with the most samples first."""
     file = Path(launch.file).name
     simulated = {(Path(line.file).name, line.line): line for line in costs.lines}
@@ -78,7 +78,7 @@ def comparison(costs: Costs, launch: MeasuredLaunch, device: str) -> str:
     """A table of the lines: the share of the samples, the share of the cycles of the simulator's model, transactions
     there and on the GPU, and that which warps wait for. Under it, where both differ.
     """
-    lines = compared(costs, launch)
+    lines = compare_lines(costs, launch)
     rows = [_HEAD, *map(_row, lines)]
     widths = [max(len(row[n]) for row in rows) for n in range(len(_HEAD))]
     grid, block = ("x".join(map(str, size)) for size in (costs.grid, costs.block))
@@ -86,7 +86,7 @@ def comparison(costs: Costs, launch: MeasuredLaunch, device: str) -> str:
     notes = [f"  {difference}" for line in lines for difference in line.differences()]
     told = ["the model and the GPU differ:", *notes] if notes else ["the model and the GPU agree"]
     head = f"{costs.label}: grid {grid}, block {block}, {where}"
-    return "\n".join([head, *(joined(row, widths, _LEFT) for row in rows), *told]) + "\n"
+    return "\n".join([head, *(join_cells(row, widths, _LEFT) for row in rows), *told]) + "\n"
 
 
 def _row(line: Compared) -> tuple[str, ...]:

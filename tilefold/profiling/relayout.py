@@ -46,7 +46,7 @@ def candidates(type: TensorType, start: int, accesses: Sequence[Sampled]) -> lis
     now = _wavefronts(accesses, start, lambda offsets: offsets)
     size, widest = type.element_bytes, max(sampled.width for sampled in accesses)
     found: list[Candidate] = []
-    for other in (*_swizzled(layout, size, widest), *_padded(layout, size, widest)):
+    for other in (*_swizzle_candidates(layout, size, widest), *_padding_candidates(layout, size, widest)):
         move = _swizzle(other, size) if isinstance(other, ComposedLayout) else _pad(layout, other, size)
         total = _wavefronts(accesses, start, move)
         if total < now:
@@ -54,7 +54,7 @@ def candidates(type: TensorType, start: int, accesses: Sequence[Sampled]) -> lis
     return sorted(found, key=lambda candidate: (candidate.wavefronts, candidate.bytes))
 
 
-def _swizzled(layout: Layout, size: int, widest: int) -> Iterator[ComposedLayout]:
+def _swizzle_candidates(layout: Layout, size: int, widest: int) -> Iterator[ComposedLayout]:
     """Swizzles that keep the bytes of the widest access adjacent."""
     base = max(0, (widest // size).bit_length() - 1)
     highest = (cosize(layout) - 1).bit_length()
@@ -63,7 +63,7 @@ def _swizzled(layout: Layout, size: int, widest: int) -> Iterator[ComposedLayout
             yield ComposedLayout(Swizzle(bits, base, shift), 0, layout)
 
 
-def _padded(layout: Layout, size: int, widest: int) -> Iterator[Layout]:
+def _padding_candidates(layout: Layout, size: int, widest: int) -> Iterator[Layout]:
     """The layout with each of its strides lengthened, and those that are multiples of it."""
     least = max(1, widest // size)
     strides = [stride for stride in leaves(layout.stride) if isinstance(stride, int)]

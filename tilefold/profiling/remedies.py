@@ -80,7 +80,7 @@ def layouts(
         site = max((site for site, _ in accesses), key=lambda site: _excess(reference.counters, site))
         found = candidates(allocation.result.type, begin, [sampled for _, sampled in accesses])
         if reference.seconds > MAX_SECONDS:
-            yield Remedy(site.file, site.line, _untried(found, reference.seconds))
+            yield Remedy(site.file, site.line, _untried_note(found, reference.seconds))
             continue
         texts: list[str] = []
         for swizzled in (True, False):
@@ -91,7 +91,7 @@ def layouts(
             yield Remedy(site.file, site.line, f"{about}: {text}")
 
 
-def _untried(found: list[Candidate], seconds: float) -> str:
+def _untried_note(found: list[Candidate], seconds: float) -> str:
     hint = f"not simulated, since a launch takes {seconds:.0f} s; launch fewer blocks by --grid"
     return f"{to_text(found[0].layout)} would take {found[0].wavefronts} wavefronts ({hint})" if found else hint
 

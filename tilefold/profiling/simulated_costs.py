@@ -109,10 +109,10 @@ def _waste(row: AccessRow, sampler: Sampler, site: Site) -> str:
         return f"{ways}-way bank conflict: lanes {_ranges(lanes)} want different words of bank {bank}"
     each, least = row.transactions / row.requests, row.minimum / row.requests
     text = f"{each:.3g} sectors a request where {least:.3g} would do, an efficiency of {100 * row.efficiency:.0f} %"
-    return text if worst is None else text + _scattered(worst.offsets, sampled.width)
+    return text if worst is None else text + _why_scattered(worst.offsets, sampled.width)
 
 
-def _scattered(offsets: NDArray[np.int64], width: int) -> str:
+def _why_scattered(offsets: NDArray[np.int64], width: int) -> str:
     """Why an access touches more sectors than its bytes fill, where that is plain."""
     steps, begin = np.unique(np.diff(offsets)), int(offsets[0]) % SECTOR_BYTES
     if len(steps) == 1 and abs(steps[0]) > width:

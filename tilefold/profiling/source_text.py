@@ -60,11 +60,11 @@ def by_code(found: SourceMap, form: str, source: Source) -> str:
         if line.spot is not None and line.spot != last:
             parts.append(f"{_name(line.spot):{width}}  // {source.line_of(*line.spot).strip()}")
             last = line.spot
-        parts.append(_coded(line, width))
+        parts.append(_show_code_line(line, width))
     return _text(parts, found)
 
 
-def _coded(line: CodeLine, width: int) -> str:
+def _show_code_line(line: CodeLine, width: int) -> str:
     return f"{_name(line.spot) if line.spot else '':{width}}  {line.text.expandtabs(8)}".rstrip()
 
 

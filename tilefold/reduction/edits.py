@@ -173,13 +173,13 @@ def smaller_numbers(text: str, parts: re.Pattern[str] = NUMBERED) -> Iterator[st
         same = [place for place in places if int(text[slice(*place)]) == value]
         for smaller in sorted({1, 2, value // 2} - {0}):
             if smaller < value:
-                yield _replaced(text, same, smaller)
+                yield _replace(text, same, smaller)
     for start, end in places:
         if int(text[start:end]) > 1:
-            yield _replaced(text, [(start, end)], 1)
+            yield _replace(text, [(start, end)], 1)
 
 
-def _replaced(text: str, places: Sequence[tuple[int, int]], value: int) -> str:
+def _replace(text: str, places: Sequence[tuple[int, int]], value: int) -> str:
     for start, end in reversed(places):
         text = f"{text[:start]}{value}{text[end:]}"
     return text

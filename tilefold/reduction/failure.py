@@ -141,7 +141,7 @@ class Conditions:
             elif like.kind is Kind.PASS:
                 yield _by_pass(program, passes, trial, like.detail)
             else:
-                yield _emitted(program, trial)
+                yield _check_emission(program, trial)
 
     def _any(
         self, program: Program, passes: Sequence[ModulePass], trial: Trial, launch: Launch, arguments: Arguments
@@ -182,7 +182,7 @@ def _by_pass(program: Program, passes: Sequence[ModulePass], trial: Trial, name:
     return None
 
 
-def _emitted(program: Program, trial: Trial) -> Failure | None:
+def _check_emission(program: Program, trial: Trial) -> Failure | None:
     target = program.simulated_target("instr")
     module = program.reached("instr", target)
     found = wrong_emission(module, trial.kernel, target, trial.run(module).executed)

@@ -117,7 +117,7 @@ class Reducer:
         while size:
             end = len(removable(self._module()))
             while end > 0:
-                if self._edited(_removing(max(end - size, 0), end)):
+                if self._edited(_make_removal(max(end - size, 0), end)):
                     end = min(end, len(removable(self._module())))
                 else:
                     end -= size
@@ -146,7 +146,7 @@ def reduced(
     return Reducer(text, context, is_interesting, seconds, progress).run()
 
 
-def _removing(start: int, end: int) -> Edit:
+def _make_removal(start: int, end: int) -> Edit:
     return lambda module: remove(removable(module)[start:end])
 
 

@@ -10,7 +10,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 from tilefold.bisection.trial import Trial
 from tilefold.checking.check import STAGES, Checked
-from tilefold.checking.report import Fault, merged
+from tilefold.checking.report import Fault, merge
 from tilefold.compiler.pass_runner import parse_passes
 from tilefold.compiler.pipeline import PASSES, pipeline_to
 from tilefold.compiler.reports.kernel_report import KernelReport, make_report
@@ -173,7 +173,7 @@ def _run(found: Contents, launches: Sequence[Checked]) -> None:
             texts = [access.waste for access in line.accesses if access.waste] + line.notes
             for text in texts:
                 _note(found, (line.file, line.line), "cost", text)
-    found.faults, found.checked = merged(faults), tuple(checked.label for checked in launches)
+    found.faults, found.checked = merge(faults), tuple(checked.label for checked in launches)
     for fault in found.faults:
         hint = f"; {fault.hint}" if fault.hint else ""
         if fault.place is not None:

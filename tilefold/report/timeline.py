@@ -115,7 +115,7 @@ def _slices(events: Sequence[Event], cycles: int, acts: dict[Act, int]) -> Itera
         for act in column:
             column[act] -= stalled if act.kind == "runs" else 0
     most = [max(column, key=column.__getitem__) if column else None for column in columns]
-    yield from _merged(most, acts)
+    yield from _merge(most, acts)
 
 
 def _copies(events: Sequence[Event], cycles: int, acts: dict[Act, int]) -> Iterator[Slice]:
@@ -128,7 +128,7 @@ def _copies(events: Sequence[Event], cycles: int, acts: dict[Act, int]) -> Itera
                 flying[column].append(act)
     counted = [Act("copies", f"{len(all)} in flight, the last by {all[-1].text}", all[-1].spot) if all else None
                for all in flying]  # fmt: skip
-    yield from _merged(counted, acts)
+    yield from _merge(counted, acts)
 
 
 def _parts(event: Event, cycles: int) -> Iterator[tuple[int, float]]:
@@ -138,7 +138,7 @@ def _parts(event: Event, cycles: int) -> Iterator[tuple[int, float]]:
         yield column, (min(end, (column + 1) * cycles) - max(begin, column * cycles)) / COLUMNS
 
 
-def _merged(columns: Iterable[Act | None], acts: dict[Act, int]) -> Iterator[Slice]:
+def _merge(columns: Iterable[Act | None], acts: dict[Act, int]) -> Iterator[Slice]:
     at = 0
     for act, group in groupby(columns):
         begin, at = at, at + len(list(group))

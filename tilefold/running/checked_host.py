@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.checking.check import told
-from tilefold.checking.report import Fault, Report, merged
+from tilefold.checking.check import make_report_finding
+from tilefold.checking.report import Fault, Report, merge
 from tilefold.runtime.cute_ir.host_engine import HostEngine
 from tilefold.runtime.cute_ir.rules import Launch as HostLaunch
 from tilefold.runtime.sim.diagnosis import Launch, diagnose
@@ -37,8 +37,11 @@ def check_host(host: Host, entry: str, stages: Sequence[str]) -> Report:
             values = values_of(ready, arguments)
             diagnosis = diagnose(Launch(ready.code, launch.config, lambda values=values: values, engine))
             warp.launch.spend(diagnosis.steps, launch.site)
-            faults.extend(told(launch.kernel, stage, finding, host.program.source) for finding in diagnosis.findings)
+            faults.extend(
+                make_report_finding(launch.kernel, stage, finding, host.program.source)
+                for finding in diagnosis.findings
+            )
 
     with host.program.explaining():
         HostEngine(launcher, host.environment, host.simulator.budget, discard).run(host.program.module, entry)
-    return Report(tuple(dict.fromkeys(labels)), tuple(stages), merged(faults))
+    return Report(tuple(dict.fromkeys(labels)), tuple(stages), merge(faults))

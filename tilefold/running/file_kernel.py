@@ -121,7 +121,7 @@ class _Arguments:
             return
         same = next((kept for other, held, kept in self._copied if other is value and held == type), None)
         if same is None:
-            same = _stored(name, np.asarray(value), type)
+            same = _store(name, np.asarray(value), type)
             self._copied.append((value, type, same))
         self.passed[name] = same
 
@@ -134,7 +134,7 @@ class _Arguments:
                 array[...] = read_logical_array(unpacked(argument.storage, type), argument.layout)
 
 
-def _stored(name: str, array: Any, type: TensorType) -> TensorArgument:
+def _store(name: str, array: Any, type: TensorType) -> TensorArgument:
     """The elements of an array where a tensor's layout has them."""
     kind = element_kind(type.element_type)
     if kind is None or (array.dtype != kind.dtype and (kind.is_float or array.dtype.itemsize != kind.dtype.itemsize)):

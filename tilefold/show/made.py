@@ -28,19 +28,19 @@ def read_tiled_copy(args: argparse.Namespace, atom: OptionText, bits: int) -> tu
             by_thread, by_value = OptionText("--thr", thr), OptionText("--val", "1:0" if val is None else val)
             threads = by_thread.read(lambda text: numbering(unswizzled_layout(text), "thread"))
             values = by_value.read(lambda text: numbering(unswizzled_layout(text), "value"))
-            copy = _made(lambda: make_tiled_copy(copy_atom, threads, values), atom, by_thread, by_value)
+            copy = _make(lambda: make_tiled_copy(copy_atom, threads, values), atom, by_thread, by_value)
             return copy, {"thread": threads, "vector": values}
         case ["tv", "tiler"]:
             text = OptionText("--tv", args.tv)
             layout_tv, tile = text.read(_layout_tv), OptionText("--tiler", args.tiler).read(_static_tiler)
-            return _made(lambda: make_tiled_copy_tv(copy_atom, layout_tv, tile), atom, text, text), {}
+            return _make(lambda: make_tiled_copy_tv(copy_atom, layout_tv, tile), atom, text, text), {}
         case ["cotiled", "data"]:
             text = OptionText("--cotiled", args.cotiled)
             atom_tv, data = text.read(_layout_tv), OptionText("--data", args.data).read(unswizzled_layout)
-            return _made(lambda: make_cotiled_copy(copy_atom, atom_tv, data), atom, text, text), {}
+            return _make(lambda: make_cotiled_copy(copy_atom, atom_tv, data), atom, text, text), {}
         case ["mma"]:
             mma, make = read_tiled_mma(args, "--mma"), BY_MMA[args.operand]
-            return _made(lambda: make(copy_atom, mma), atom, atom, atom), {}
+            return _make(lambda: make(copy_atom, mma), atom, atom, atom), {}
         case _:
             raise TilefoldError(
                 Code.CLI_VALUE,
@@ -64,7 +64,7 @@ def _static_tiler(text: str) -> Any:
     return tiler
 
 
-def _made(make: Callable[[], TiledCopy], atom: OptionText, threads: OptionText, values: OptionText) -> TiledCopy:
+def _make(make: Callable[[], TiledCopy], atom: OptionText, threads: OptionText, values: OptionText) -> TiledCopy:
     """The tiled copy, or its mistake at the value that it comes from."""
     try:
         return make()

@@ -24,8 +24,8 @@ def read_request(args: argparse.Namespace) -> Request:
     """The request that the options make. TilefoldError for a wrong option, with the value at fault marked."""
     bits = OptionText("--type", args.type).read(element_bits)
     copy, layouts = read_tiled_copy(args, OptionText("--atom", args.atom), bits)
-    src = _tensor(args.src, "--src", args.src_space, f"{_named(args.src_space, 'gmem')}_tensor_{args.name}", bits)
-    dst = _tensor(args.dst, "--dst", args.dst_space, f"{_named(args.dst_space, 'smem')}_tensor_{args.name}", bits)
+    src = _tensor(args.src, "--src", args.src_space, f"{_name_space(args.src_space, 'gmem')}_tensor_{args.name}", bits)
+    dst = _tensor(args.dst, "--dst", args.dst_space, f"{_name_space(args.dst_space, 'smem')}_tensor_{args.name}", bits)
     tile = read_cta_tile(args, src)
     request = Request(
         name=args.name,
@@ -48,7 +48,7 @@ def read_request(args: argparse.Namespace) -> Request:
     return request
 
 
-def _named(space: str, otherwise: str) -> str:
+def _name_space(space: str, otherwise: str) -> str:
     """The space in a tensor's name: untagged memory has the name of the space it stands for."""
     return otherwise if space == "ptr" else space
 

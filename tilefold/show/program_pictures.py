@@ -95,7 +95,7 @@ def _lanes(lanes: Sequence[int], colours: Sequence[str]) -> Cell:
     return Cell(text, (lanes[0],), colour=colours[lanes[0] % len(colours)])
 
 
-def stacked(pictures: Sequence[Picture]) -> Picture:
+def stack(pictures: Sequence[Picture]) -> Picture:
     """Pictures as one, below each other."""
     parts, top = list[Part](), 0.0
     for shown in pictures:

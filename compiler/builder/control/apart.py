@@ -113,7 +113,7 @@ class Roots:
             numbers = [self.number_of(source) for source in op.sources]
             index = Int(op.index, Index, range=(0, len(numbers) - 1))
             return None if None in numbers else _look_up(numbers, index)
-        others = self._lists.setdefault(_unaligned(root), [])
+        others = self._lists.setdefault(_drop_alignment(root), [])
         if root not in others:
             if (root.owner if isinstance(root.owner, Block) else root.owner.parent) not in self.outside:
                 return None
@@ -138,7 +138,7 @@ def _look_up(numbers: Sequence[int], index: Int) -> Int:
     return Int(first, Index, range=(0, max(numbers)))
 
 
-def _unaligned(tensor: SSAValue) -> TensorType:
+def _drop_alignment(tensor: SSAValue) -> TensorType:
     """The type of a tensor but for its alignment."""
     type = tensor.type
     assert isinstance(type, TensorType)
@@ -167,7 +167,7 @@ class Apart:
             return cls(value, names, tuple([getattr(value, name) for name in names]))
         if not isinstance(value, AnyTensor):
             return None
-        return _moved(value) if way == "distance" else _view(value, way)
+        return _move(value) if way == "distance" else _view(value, way)
 
     def rebuilt(self, parts: Sequence[Any]) -> object:
         """The value with other parts: itself if they are the same and it can be used here."""
@@ -224,12 +224,12 @@ def _view(tensor: AnyTensor, way: Way) -> Apart | None:
         ssa = getattr(op, _SOURCE, None)
     if isinstance(way, Roots) and isinstance(tensor, Elements) and ssa is not None:
         number = way.number_of(ssa)
-        choice = _Choice(way, _unaligned(ssa), tensor.element_type)
+        choice = _Choice(way, _drop_alignment(ssa), tensor.element_type)
         return None if number is None else Apart(tensor, (choice, *steps), (number, *leaves))
     return Apart(tensor, (ssa, *steps), tuple(leaves)) if steps else None
 
 
-def _moved(tensor: AnyTensor) -> Apart | None:
+def _move(tensor: AnyTensor) -> Apart | None:
     """A plain tensor in memory as one that begins a number of elements after another."""
     type, ssa, distance = tensor.ir_type, tensor.ssa, 0
     if not isinstance(type, TensorType) or type.is_swizzled:

@@ -13,16 +13,16 @@ from ..scalars.values import Bool, is_scalar
 from ..tensors.fragments import Home, Vec
 from ..tracing.state import current
 from .apart import Roots, Way
-from .building import built, name_value, noted
+from .building import annotate_errors, built, name_value
 from .carry import (
     CONTAINERS_DIFFER,
     SAME_LENGTH,
     Kind,
     common_dtype,
+    current_line,
     difference,
-    filled,
+    fill,
     forget,
-    here,
     is_pending,
     kind_of,
     put_back,
@@ -30,7 +30,7 @@ from .carry import (
     taken,
 )
 from .objects import is_made_anew
-from .variables import MISSING, Tree, Variable, same
+from .variables import MISSING, Tree, Variable, is_same
 
 
 def branch(
@@ -44,7 +44,7 @@ def branch(
     blocks = Block(), Block()
     ends: list[list[Tree | None]] = []
     for block, function in zip(blocks, (then, otherwise), strict=True):
-        with noted("each branch of an 'if' on a value of the kernel"):
+        with annotate_errors("each branch of an 'if' on a value of the kernel"):
             built(function, block)
         ends.append([taken(variable) for variable in variables])
         for variable, tree in zip(variables, before, strict=True):
@@ -61,7 +61,7 @@ def branch(
             current().insert(scf.YieldOp(*(ssa for merge in merges for ssa in merge.yielded(side))))
     costs = [op for block in blocks for op in _body(block)]
     if results and len(costs) <= _MOST_CHEAP and all(map(_is_speculatable, costs)):
-        values = _selected(condition, blocks)
+        values = _select(condition, blocks)
     elif results or any(map(_body, blocks)):
         values = _if(condition, results, blocks)
     else:
@@ -101,7 +101,7 @@ def _is_speculatable(op: Operation) -> bool:
     return isinstance(op, _CHEAP) and op.has_trait(Pure)
 
 
-def _selected(condition: Bool, blocks: tuple[Block, Block]) -> list[SSAValue]:
+def _select(condition: Bool, blocks: tuple[Block, Block]) -> list[SSAValue]:
     """The operations of both paths, and a selection of the results."""
     pairs: list[list[SSAValue]] = []
     for block in blocks:
@@ -140,9 +140,9 @@ class _Merge:
         self.before = before
         self.problem = ""
         if is_pending(then) and other is not None and not is_pending(other):
-            then = filled(other)
+            then = fill(other)
         elif is_pending(other) and then is not None and not is_pending(then):
-            other = filled(then)
+            other = fill(then)
         self.paths: tuple[Tree | None, Tree | None] = then, other
         self.whole = self.paths
         self.merged: list[_Merged] = []
@@ -178,7 +178,7 @@ class _Merge:
 
     def _leaf(self, a: object, b: object) -> _Merged:
         """The kind as which a leaf is carried; None if it is the same on both paths, True if it is made anew."""
-        if same(a, b):
+        if is_same(a, b):
             return None
         if is_made_anew(a, b):
             return True
@@ -212,7 +212,7 @@ class _Merge:
         if self.problem:
             forget(
                 self.variable,
-                f"{shown(self.variable)} has no value here: it {self.problem} of the 'if' at {here()}",
+                f"{shown(self.variable)} has no value here: it {self.problem} of the 'if' at {current_line()}",
                 SAME_LENGTH
                 if CONTAINERS_DIFFER in self.problem
                 else "give it a value of one type before the 'if' or on both paths; .to(...) converts",
@@ -222,12 +222,12 @@ class _Merge:
         else:
             rest = iter(values)
             pairs = zip(then.leaves, self.merged, strict=True)
-            leaves = [_merged(leaf, kind, rest) for leaf, kind in pairs]
+            leaves = [_merge(leaf, kind, rest) for leaf, kind in pairs]
             mine = self.before is not None and then.container is other.container is self.before.container
             self.variable.set(then.rebuilt(leaves, fresh=not mine))
 
 
-def _merged(leaf: object, kind: _Merged, values: Iterator[SSAValue]) -> object:
+def _merge(leaf: object, kind: _Merged, values: Iterator[SSAValue]) -> object:
     if kind is None or isinstance(kind, bool):
         return copy.copy(leaf) if kind else leaf
     return kind.left() if isinstance(kind, Home) else kind.value(next(values))

@@ -22,7 +22,7 @@ def truth(x: Scalar) -> Bool:
 
 
 @contextmanager
-def noted(part: str) -> Generator[None, None, None]:
+def annotate_errors(part: str) -> Generator[None, None, None]:
     """An exception of the user's code says that it was raised while a path was built, not while it ran."""
     try:
         yield

@@ -54,7 +54,7 @@ def _quantifier(function: Callable[[Iterable[Any]], bool], join: Callable[..., A
     return quantifier
 
 
-def _converted(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
+def _convert(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
     def converted(*arguments: Any, **options: Any) -> Any:
         given: list[Any] = list(arguments)
         if len(given) == 1 and isinstance(given[0], Vec) and kind != "bool":
@@ -80,8 +80,8 @@ _BUILTINS: Mapping[Any, Callable[..., Any]] = MappingProxyType({
     max: _extreme("max", max),
     any: _quantifier(any, or_),
     all: _quantifier(all, and_),
-    bool: _converted(bool, "bool"),
-    int: _converted(int, "int"),
-    float: _converted(float, "float"),
+    bool: _convert(bool, "bool"),
+    int: _convert(int, "int"),
+    float: _convert(float, "float"),
     isclass: _is_class,
 })  # fmt: skip

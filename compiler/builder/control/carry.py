@@ -139,13 +139,13 @@ def shown(variable: Variable) -> str:
     return f"'{variable.name}'" if variable.name.isidentifier() else variable.name
 
 
-def here() -> str:
+def current_line() -> str:
     """The line of the user's code that is being executed, in messages."""
     place = user_place()
     return f"line {place.line}" if place is not None else "an unknown line"
 
 
-def filled(tree: Tree) -> Tree:
+def fill(tree: Tree) -> Tree:
     """A tree for a path on which nothing reads it: zeros for values and fragments, which would be those of another
     path.
     """

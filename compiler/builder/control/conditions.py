@@ -16,7 +16,7 @@ from .branches import branch
 from .building import truth
 from .carry import result_of
 from .counted import Range, make_range
-from .variables import Box, Variable, reached
+from .variables import Box, Variable, reachable_variables
 
 STANDS_FOR_PYTHON = True
 """Functions of this module stand for Python's own: errors in them count as Python's."""
@@ -27,22 +27,22 @@ Thunk = Callable[[], Any]
 
 def and_(first: Any, *rest: Thunk) -> Any:
     """`first and ...` where only its truth matters: operands after a false one are not evaluated."""
-    return _joined(first, rest, False, _true)
+    return _join(first, rest, False, _true)
 
 
 def or_(first: Any, *rest: Thunk) -> Any:
     """`first or ...` where only its truth matters: operands after a true one are not evaluated."""
-    return _joined(first, rest, True, _true)
+    return _join(first, rest, True, _true)
 
 
 def and_value(first: Any, *rest: Thunk) -> Any:
     """`first and ...`: the first operand that is false, or the last one."""
-    return _joined(first, rest, False, _itself)
+    return _join(first, rest, False, _itself)
 
 
 def or_value(first: Any, *rest: Thunk) -> Any:
     """`first or ...`: the first operand that is true, or the last one."""
-    return _joined(first, rest, True, _itself)
+    return _join(first, rest, True, _itself)
 
 
 def _true(value: Any) -> Any:
@@ -53,11 +53,11 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _joined(value: Any, rest: Sequence[Thunk], stop_at: bool, result_from: Callable[[Any], Any]) -> Any:
+def _join(value: Any, rest: Sequence[Thunk], stop_at: bool, result_from: Callable[[Any], Any]) -> Any:
     if not rest:
         return value
     if not isinstance(value, Value):
-        return value if bool(value) == stop_at else _joined(rest[0](), rest[1:], stop_at, result_from)
+        return value if bool(value) == stop_at else _join(rest[0](), rest[1:], stop_at, result_from)
     result = Box("the value of 'or'" if stop_at else "the value of 'and'")
     is_known = isinstance(value, Bool) or result_from is _true  # a predicate decides by itself
 
@@ -65,10 +65,10 @@ def _joined(value: Any, rest: Sequence[Thunk], stop_at: bool, result_from: Calla
         result.set(stop_at if is_known else value)
 
     def proceed() -> None:
-        result.set(result_from(_joined(rest[0](), rest[1:], stop_at, result_from)))
+        result.set(result_from(_join(rest[0](), rest[1:], stop_at, result_from)))
 
     paths = (stay, proceed) if stop_at else (proceed, stay)
-    branch(truth(value), *paths, [result, *reached((), *rest)])
+    branch(truth(value), *paths, [result, *reachable_variables((), *rest)])
     return result_of(result)
 
 
@@ -97,7 +97,7 @@ _UNDECIDED: Mapping[str, tuple[str, str]] = MappingProxyType({
 })  # fmt: skip
 
 
-def decided(test: Any, kind: str) -> Any:
+def decide(test: Any, kind: str) -> Any:
     """A condition that Python decides: of an `assert`, a comprehension, a guard of `match`. Raises TilefoldError
     (E5003) for a value of the kernel.
     """
@@ -121,7 +121,7 @@ def choose(test: Any, then: Thunk, otherwise: Thunk) -> Any:
     if not isinstance(test, Value):
         return then() if test else otherwise()
     result = Box("the value of 'A if C else B'")
-    variables: list[Variable] = [result, *reached((), then, otherwise)]
+    variables: list[Variable] = [result, *reachable_variables((), then, otherwise)]
     branch(truth(test), lambda: result.set(then()), lambda: result.set(otherwise()), variables)
     return result_of(result)
 

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.arith.integer_range import Range as Span
-from ....dialects.arith.integer_range import clipped, either
+from ....dialects.arith.integer_range import clip_range, either
 from ....layout.algebra.unknown import Unknown
 from ....passes.analysis.loop_hints import MAX_UNROLL
 from ..scalars.dtypes import Index
@@ -112,7 +112,7 @@ class Range:
         (least, last), (first, most) = ((x, x) if isinstance(x, int) else x.range for x in (self.start, self.stop))
         spans = [(least, max(least, most - 1))] if self._sign >= 0 else []
         spans += [(min(first + 1, last), last)] if self._sign <= 0 else []
-        return clipped(reduce(either, spans), Index.limits)
+        return clip_range(reduce(either, spans), Index.limits)
 
 
 def range_constexpr(*bounds: Any) -> tuple[int, ...]:

@@ -26,20 +26,20 @@ from .conditions import (
     chain,
     choose,
     contains,
-    decided,
+    decide,
     not_,
     or_,
     or_value,
 )
 from .counted import Range, make_range
-from .loops import bounded, conditional_loop, counted_loop
-from .variables import MISSING, PENDING, Cell, Variable, cells_of, reached
+from .loops import conditional_loop, counted_loop, write_bounded_loop
+from .variables import MISSING, PENDING, Cell, Variable, cells_of, reachable_variables
 
 STANDS_FOR_PYTHON = True
 """Functions of this module stand for Python's own: errors in them count as Python's."""
 
 __all__ = [
-    "PENDING", "and_", "and_value", "builtin", "chain", "choose", "contains", "decided", "elected", "for_statement",
+    "PENDING", "and_", "and_value", "builtin", "chain", "choose", "contains", "decide", "elected", "for_statement",
     "if_statement", "named", "not_", "or_", "or_value", "while_statement",
 ]  # fmt: skip
 
@@ -69,7 +69,7 @@ def _name(value: object, name: str) -> None:
 def if_statement(test: Any, then: Thunk, otherwise: Thunk, names: Sequence[str]) -> None:
     """`if test: then else: otherwise`, which assign the variables `names`."""
     if isinstance(test, Value):
-        branch(truth(test), then, otherwise, reached(names, then, otherwise))
+        branch(truth(test), then, otherwise, reachable_variables(names, then, otherwise))
     elif test:
         then()
     else:
@@ -86,7 +86,7 @@ def elected(test: Any) -> Bool:
 
 def while_statement(test: Thunk, body: Thunk, names: Sequence[str]) -> None:
     """`while test: body`. A loop that Python begins and the kernel decides about later is one of the kernel."""
-    variables = reached(names, test, body)
+    variables = reachable_variables(names, test, body)
     with discarded(variables) as attempt:
         condition = test()
         while not isinstance(condition, Value) and condition:
@@ -106,7 +106,9 @@ def for_statement(
     own = cells_of(targets, body)
     cells = {id(cell.cell) for cell in own}
     changed = [
-        variable for variable in reached(names, body) if not (isinstance(variable, Cell) and id(variable.cell) in cells)
+        variable
+        for variable in reachable_variables(names, body)
+        if not (isinstance(variable, Cell) and id(variable.cell) in cells)
     ]
     flag = next((variable for variable in changed if variable.name == stop), None)
     if type(iterable) is range and host() is None:
@@ -134,4 +136,4 @@ def _kernel_loop(
     if flag is None:
         counted_loop(range, body, variables)
     else:
-        bounded(range, flag, body, variables)
+        write_bounded_loop(range, flag, body, variables)

@@ -40,8 +40,8 @@ def for_(counts: "Range | Int | int", body: Callable[..., Any], *carried: Any) -
     """
     _check_functions(body)
     range = counts if isinstance(counts, Range) else make_range(counts)
-    state = Box("the state of for_", _one(carried))
-    counted_loop(range, lambda i: state.set(_returned(body(i, *_many(state, carried)), carried)), [state])
+    state = Box("the state of for_", _as_single(carried))
+    counted_loop(range, lambda i: state.set(_drop_unless_carried(body(i, *_many(state, carried)), carried)), [state])
     return result_of(state)
 
 
@@ -50,10 +50,10 @@ def while_(condition: Callable[..., Any], body: Callable[..., Any], *carried: An
     as that of `for_` does.
     """
     _check_functions(condition, body)
-    state = Box("the state of while_", _one(carried))
+    state = Box("the state of while_", _as_single(carried))
     conditional_loop(
         lambda: condition(*_many(state, carried)),
-        lambda: state.set(_returned(body(*_many(state, carried)), carried)),
+        lambda: state.set(_drop_unless_carried(body(*_many(state, carried)), carried)),
         [state],
     )
     return result_of(state)
@@ -67,7 +67,7 @@ def _check_functions(*functions: object) -> None:
             raise TilefoldError(Code.BUILD_VALUE, message, "such as lambda: x + 1")
 
 
-def _one(carried: tuple[Any, ...]) -> Any:
+def _as_single(carried: tuple[Any, ...]) -> Any:
     return carried[0] if len(carried) == 1 else carried or None
 
 
@@ -76,5 +76,5 @@ def _many(state: Box, carried: tuple[Any, ...]) -> tuple[Any, ...]:
     return (value,) if len(carried) == 1 else tuple(value or ())
 
 
-def _returned(value: Any, carried: tuple[Any, ...]) -> Any:
+def _drop_unless_carried(value: Any, carried: tuple[Any, ...]) -> Any:
     return None if not carried else value

@@ -20,10 +20,10 @@ from .carry import (
     SAME_LENGTH,
     Kind,
     common_dtype,
+    current_line,
     difference,
-    filled,
+    fill,
     forget,
-    here,
     is_pending,
     joined_dtype,
     kind_of,
@@ -32,7 +32,7 @@ from .carry import (
     taken,
 )
 from .objects import is_made_anew
-from .variables import MISSING, Tree, Variable, same
+from .variables import MISSING, Tree, Variable, is_same
 
 _CHANGES = 5
 """How often the type of a leaf may turn out to be another."""
@@ -114,7 +114,7 @@ class _Carried:
             self.lost = current().unbound.get(self.variable.name) or _only_in_loop(self.variable)
             return False
         if is_pending(self.tree) and not is_pending(now):
-            self.tree = filled(now)
+            self.tree = fill(now)
             self.slots = [
                 _Slot(start, kind_of(leaf, leaf.dtype).in_loop if isinstance(leaf, Value) else None)
                 for start, leaf in zip(self.tree.leaves, now.leaves, strict=True)
@@ -131,7 +131,7 @@ class _Carried:
         return right
 
     def _learn_leaf(self, slot: _Slot, leaf: object) -> bool:
-        if slot.kind is None and same(slot.start, leaf):
+        if slot.kind is None and is_same(slot.start, leaf):
             return True
         if is_made_anew(slot.start, leaf):
             known, slot.anew = slot.anew, True
@@ -178,7 +178,7 @@ class _Carried:
                 self.tree = apart
                 self.slots = self._slots()
                 return False
-        self.lost = f"{shown(self.variable)} has no value here: it {problem} of the loop at {here()}", hint
+        self.lost = f"{shown(self.variable)} has no value here: it {problem} of the loop at {current_line()}", hint
         return False
 
     def ends(self) -> list[SSAValue]:
@@ -211,7 +211,7 @@ class _Carried:
 
 def _only_in_loop(variable: Variable) -> tuple[str, str]:
     return (
-        f"{shown(variable)} has no value here: only the loop at {here()} gives it one, in an iteration",
+        f"{shown(variable)} has no value here: only the loop at {current_line()} gives it one, in an iteration",
         "give it a value before the loop",
     )
 

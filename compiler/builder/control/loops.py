@@ -15,7 +15,7 @@ from ....passes.analysis.loop_hints import UNROLL
 from ..scalars.dtypes import Index
 from ..scalars.values import MOST, Bool, Int, Scalar, compare, convert, is_scalar
 from ..tracing.state import current
-from .building import built, drop, name_value, noted, truth
+from .building import annotate_errors, built, drop, name_value, truth
 from .counted import Range
 from .loop_variables import LoopVariables
 from .variables import Box, Variable
@@ -44,7 +44,7 @@ def counted_loop(range: Range, body: Callable[[Any], object], variables: Sequenc
         def iteration(counter: SSAValue = counter) -> None:
             body(range.value_of(counter))
 
-        with noted("the body of a loop"):
+        with annotate_errors("the body of a loop"):
             built(iteration, block)
         if carried.learn():
             break
@@ -100,7 +100,7 @@ def conditional_loop(test: Callable[[], Scalar], body: Callable[[], object], var
         before, after = Block(arg_types=types), Block(arg_types=types)
         carried.enter(before, before.args)
         box = Box("the condition")
-        with noted("the condition of a loop"):
+        with annotate_errors("the condition of a loop"):
             built(lambda box=box: box.set(truth(test())), before)
         right = carried.learn()
         if right:
@@ -111,7 +111,7 @@ def conditional_loop(test: Callable[[], Scalar], body: Callable[[], object], var
             with builder.inside(before):
                 builder.insert(scf.ConditionOp(condition.ssa, *passed))
             carried.enter(after, after.args)
-            with noted("the body of a loop"):
+            with annotate_errors("the body of a loop"):
                 built(body, after)
             right = carried.learn()
         if right:
@@ -130,7 +130,9 @@ def conditional_loop(test: Callable[[], Scalar], body: Callable[[], object], var
     _tell("while", variables)
 
 
-def bounded(range: Range, stopped: Variable, body: Callable[[Any], object], variables: Sequence[Variable]) -> None:
+def write_bounded_loop(
+    range: Range, stopped: Variable, body: Callable[[Any], object], variables: Sequence[Variable]
+) -> None:
     """A counted loop that `stopped` ends early, as an `scf.while`. Raises TilefoldError (E2007) for a loop that is to
     be unrolled.
     """

@@ -133,7 +133,7 @@ def cells_of(names: Sequence[str], *functions: Callable[..., object]) -> list[Ce
     return [Cell(name, cells[name]) for name in names if name in cells]
 
 
-def reached(names: Sequence[str], *functions: Callable[..., object]) -> list[Variable]:
+def reachable_variables(names: Sequence[str], *functions: Callable[..., object]) -> list[Variable]:
     """The variables of these names, and those that calls in the functions may change all the same: lists, dictionaries
     and dataclasses that the functions see, and the variables of functions that they see.
     """
@@ -215,7 +215,7 @@ class Tree:
     def apart(self, way: Way = "coordinates") -> "Tree":
         """The same with views, layouts and parts of threads taken apart too (`Apart.of`)."""
         leaves: list[object] = []
-        return Tree(_apart(self.node, list(reversed(self.leaves)), leaves, way), tuple(leaves))
+        return Tree(_take_apart(self.node, list(reversed(self.leaves)), leaves, way), tuple(leaves))
 
 
 def _named(node: _Node | None, leaves: list[object]) -> object:
@@ -228,13 +228,13 @@ def _named(node: _Node | None, leaves: list[object]) -> object:
     return dict(zip(node.keys, parts, strict=True)) if has_keys else parts
 
 
-def _apart(node: _Node | None, given: list[object], leaves: list[object], way: Way) -> _Node | None:
+def _take_apart(node: _Node | None, given: list[object], leaves: list[object], way: Way) -> _Node | None:
     if node is None or _is_object(node.container):
         leaf = given.pop()
         if node is None:
             return _split(leaf, leaves, way)
         leaves.append(leaf)
-    return replace(node, parts=tuple([_apart(part, given, leaves, way) for part in node.parts]))
+    return replace(node, parts=tuple([_take_apart(part, given, leaves, way) for part in node.parts]))
 
 
 def _split(value: object, leaves: list[object], way: Way) -> _Node | None:
@@ -328,7 +328,7 @@ def _rebuilt(node: _Node | None, leaves: list[object], fresh: bool) -> object:
     return made
 
 
-def same(a: object, b: object) -> bool:
+def is_same(a: object, b: object) -> bool:
     """Whether two leaves are the same, so that nothing need be carried."""
     if a is b:
         return True
@@ -340,9 +340,9 @@ def same(a: object, b: object) -> bool:
         return a.ssa is b.ssa
     if isinstance(a, tuple) and isinstance(b, tuple):
         first, second = cast("tuple[object, ...]", a), cast("tuple[object, ...]", b)
-        return len(first) == len(second) and all(map(same, first, second))
+        return len(first) == len(second) and all(map(is_same, first, second))
     if isinstance(a, HOLDERS) and (left := Apart.of(a)) and (right := Apart.of(b)):
-        return same(left.parts, right.parts)
+        return is_same(left.parts, right.parts)
     try:
         return bool(a == b)
     except (TilefoldError, ValueError, TypeError):  # things that have no such comparison, or hold values

@@ -268,8 +268,8 @@ def approx(function: str, x: Any, ftz: bool = False) -> Any:
         listed = ", ".join(APPROXIMATIONS)
         raise TilefoldError(Code.BUILD_VALUE, f"unknown approximation '{function}'", f"write one of {listed}")
     if isinstance(x, Vec):
-        return elementwise(partial(_approximated, op, ftz), x.dtype, x)
-    return _approximated(op, ftz, x)
+        return elementwise(partial(_approximate, op, ftz), x.dtype, x)
+    return _approximate(op, ftz, x)
 
 
 def rcp_approx(a: Any) -> Any:
@@ -287,6 +287,6 @@ def fmin(a: Any, b: Any) -> Any:
     return combined("min", *(convert(x, Float32) if is_scalar(x) else x for x in (a, b)))
 
 
-def _approximated(op: type[ApproximateOp], ftz: bool, x: Scalar) -> Any:
+def _approximate(op: type[ApproximateOp], ftz: bool, x: Scalar) -> Any:
     value = x if isinstance(x, Value) else convert(x, Float32)
     return wrap(emit(op(value.ssa, ftz)).results[0], value.dtype)

@@ -25,17 +25,17 @@ from .inline import inline_ptx
 
 def popc(x: Any) -> Any:
     """How many bits of an integer are 1: an Int32."""
-    return _counted(ops.CtPopOp, x)
+    return _count_bits(ops.CtPopOp, x)
 
 
 def clz(x: Any) -> Any:
     """How many bits of an integer are 0 above its highest 1, all of them for 0: an Int32."""
-    return _counted(ops.CountLeadingZerosOp, x)
+    return _count_bits(ops.CountLeadingZerosOp, x)
 
 
-def _counted(op: Callable[[Any], Any], x: Any) -> Any:
+def _count_bits(op: Callable[[Any], Any], x: Any) -> Any:
     if isinstance(x, Vec):
-        return elementwise(partial(_counted, op), Int32, x)
+        return elementwise(partial(_count_bits, op), Int32, x)
     return convert(wrap(insert_value(op(_integer(x).ssa))), Int32)
 
 
@@ -45,10 +45,10 @@ def brev(x: Any) -> Any:
     bits, letter = value.dtype.bits, {32: "r", 64: "l"}.get(value.dtype.bits)
     if letter is None:
         raise TilefoldError(Code.BUILD_VALUE, f"brev is of 32 or 64 bits, not of {value.dtype}", "convert it by .to")
-    return inline_ptx(f"brev.b{bits} $0, $1;", f"={letter},{letter}", value, results=value.dtype, sim=_reversed)
+    return inline_ptx(f"brev.b{bits} $0, $1;", f"={letter},{letter}", value, results=value.dtype, sim=_reverse_bits)
 
 
-def _reversed(x: Any) -> Any:
+def _reverse_bits(x: Any) -> Any:
     """NumPy's arrays of integers with their bits in the other order."""
     bits = 8 * x.dtype.itemsize
     unsigned = x.astype(f"u{x.dtype.itemsize}")

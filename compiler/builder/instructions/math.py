@@ -10,7 +10,7 @@ from xdsl.dialects import arith, math
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.arith.integer_range import either
-from ..scalars.arithmetic import check_computed, contracted, unary_type
+from ..scalars.arithmetic import check_computed, contract_sum, unary_type
 from ..scalars.dtypes import Boolean, Float32, Int32
 from ..scalars.numbers import check_numbers, check_operand, common_type, is_number, shown_number
 from ..scalars.values import Float, Value, compare, convert, wrap
@@ -43,7 +43,7 @@ def _function(name: str, description: str, of_numbers: Callable[[float], float])
             return of_number(name, of_numbers, x)
         check_operand(x)
         fast = (fastmath or approx) and name in _FAST and unary_type(name, x.dtype).bits <= Float32.bits
-        return _approximated(name, x, fastmath or ftz) if fast else unary_of(name, x)
+        return _approximate(name, x, fastmath or ftz) if fast else unary_of(name, x)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
@@ -54,17 +54,17 @@ def _function(name: str, description: str, of_numbers: Callable[[float], float])
     return function
 
 
-def _approximated(name: str, x: Any, ftz: bool) -> Any:
+def _approximate(name: str, x: Any, ftz: bool) -> Any:
     """A function of a value or a fragment by the instruction that approximates it for Float32."""
     op, before, after = _FAST[name]
-    given = _contracted(x.to(Float32))
+    given = _contract(x.to(Float32))
     made = arch.approx(op, given if before == 1.0 else given * before, ftz=ftz and op != "tanh")
     return (made if after == 1.0 else made * after).to(unary_type(name, x.dtype))
 
 
-def _contracted(x: Any) -> Any:
+def _contract(x: Any) -> Any:
     """A Float32, or a fragment of them, whose sums of products are rounded once."""
-    return elementwise(_contracted, x.dtype, x) if isinstance(x, Vec) else Float(contracted(x.ssa), x.dtype)
+    return elementwise(_contract, x.dtype, x) if isinstance(x, Vec) else Float(contract_sum(x.ssa), x.dtype)
 
 
 def rcp(x: Any, approx: bool = True, ftz: bool = False) -> Any:

@@ -65,7 +65,7 @@ def printf(format: Any, *values: Any) -> None:
                 Code.BUILD_VALUE, f"the format has {len(parts) - 1} {{}}, but {len(given)} values follow"
             )
         printed: list[Any] = []
-        texts = [_spelled(value, printed) for value in given]
+        texts = [_format_part(value, printed) for value in given]
         format = "".join(part + text for part, text in zip(parts, [*texts, "\n"], strict=True))
         given = printed
     given = [as_value(value) if is_scalar(value) else value for value in given]
@@ -73,23 +73,23 @@ def printf(format: Any, *values: Any) -> None:
         specifiers = conversions(format)
     except ValueError as error:
         raise TilefoldError(Code.BUILD_VALUE, str(error)) from None
-    args = [_printed(value, specifier) for value, specifier in zip(given, specifiers, strict=False)]
+    args = [_widen_for_print(value, specifier) for value, specifier in zip(given, specifiers, strict=False)]
     emit(PrintfOp(format, [*args, *(as_value(value).ssa for value in given[len(args) :])]))
 
 
-def _spelled(x: Any, printed: list[Any], nested: bool = False) -> str:
+def _format_part(x: Any, printed: list[Any], nested: bool = False) -> str:
     """A thing in a format: its text, with conversions for its values, which go to `printed`."""
     if isinstance(x, Value) or (is_scalar(x) and not nested):
         value = as_value(x)
         printed.append(value)
         return _conversion(value.dtype)
     if isinstance(x, tuple | list):
-        parts: list[str] = [_spelled(part, printed, True) for part in cast("Sequence[Any]", x)]
+        parts: list[str] = [_format_part(part, printed, True) for part in cast("Sequence[Any]", x)]
         return f"({','.join(parts)})"
     if isinstance(x, Layout):
-        return f"{_spelled(x.shape, printed, True)}:{_spelled(x.stride, printed, True)}"
+        return f"{_format_part(x.shape, printed, True)}:{_format_part(x.stride, printed, True)}"
     if isinstance(x, Tensor):
-        return f"{_spelled(x.iterator, printed)} o {_spelled(x.layout, printed, True)}"
+        return f"{_format_part(x.iterator, printed)} o {_format_part(x.layout, printed, True)}"
     if isinstance(x, Pointer) and x.memspace != "rmem" and host() is None:
         printed.append(address_of(x))
         return f"{x!r}".replace("%", "%%") + "(%p)"
@@ -104,7 +104,7 @@ def _conversion(dtype: DType) -> str:
     return f"%ll{letter}" if dtype.bits == 64 and dtype.name != "Index" else f"%{letter}"
 
 
-def _printed(value: Any, conversion: str) -> SSAValue:
+def _widen_for_print(value: Any, conversion: str) -> SSAValue:
     """A value in the width that a conversion takes."""
     if isinstance(value, Address):
         return value.ssa

@@ -47,7 +47,7 @@ def _odd(coefficients: Sequence[float], x: Any, z: Any) -> Any:
     return fma(x * z, value, x)
 
 
-def _signed(size: Any, x: Any) -> Any:
+def _copy_sign(size: Any, x: Any) -> Any:
     """A size with the sign of x."""
     return where(bitcast(x, Int32) < 0, -size, size)
 
@@ -63,7 +63,7 @@ def _of_size(a: Any) -> Any:
 
 
 def _atan(x: Any) -> Any:
-    return _signed(_of_size(absolute(x)), x)
+    return _copy_sign(_of_size(absolute(x)), x)
 
 
 def _atan2(y: Any, x: Any) -> Any:
@@ -72,7 +72,7 @@ def _atan2(y: Any, x: Any) -> Any:
     angle = _of_size(where(most == least, where(most == 0.0, 0.0, 1.0), least / most))
     angle = where(first > second, _HALF_PI[0] - (angle - _HALF_PI[1]), angle)
     angle = where(bitcast(x, Int32) < 0, 2 * _HALF_PI[0] - (angle - 2 * _HALF_PI[1]), angle)
-    return where((x != x) | (y != y), x + y, _signed(angle, y))
+    return where((x != x) | (y != y), x + y, _copy_sign(angle, y))
 
 
 def _half(x: Any) -> tuple[Any, Any]:
@@ -85,13 +85,13 @@ def _half(x: Any) -> tuple[Any, Any]:
 
 def _asin(x: Any) -> Any:
     above, angle = _half(x)
-    return _signed(where(above, _HALF_PI[0] - (2.0 * angle - _HALF_PI[1]), angle), x)
+    return _copy_sign(where(above, _HALF_PI[0] - (2.0 * angle - _HALF_PI[1]), angle), x)
 
 
 def _acos(x: Any) -> Any:
     above, angle = _half(x)
     far = where(x < 0.0, 2 * _HALF_PI[0] - (2.0 * angle - 2 * _HALF_PI[1]), 2.0 * angle)
-    return where(above, far, _HALF_PI[0] - (_signed(angle, x) - _HALF_PI[1]))
+    return where(above, far, _HALF_PI[0] - (_copy_sign(angle, x) - _HALF_PI[1]))
 
 
 def _tan(x: Any) -> Any:

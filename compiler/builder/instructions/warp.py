@@ -44,7 +44,7 @@ def shuffle_sync_op(
     if width not in (1, 2, 4, 8, 16, 32) or mask_and_clamp & 0xFF not in clamp:
         hint = f"write 32 - width << 8{'' if kind == 'up' else ' | 31'}, for segments of 1, 2, 4, 8, 16 or 32 lanes"
         raise TilefoldError(Code.BUILD_VALUE, f"{mask_and_clamp!r} is not a mask of segments of lanes", hint)
-    return _shuffled(kind, value, offset, width, mask)
+    return _shuffle(kind, value, offset, width, mask)
 
 
 def shuffle_sync(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
@@ -169,7 +169,7 @@ def lane_mask(mask: Any) -> SSAValue | None:
     return None if type(mask) is int and mask in (-1, FULL_MASK) else convert(mask, Int32).ssa
 
 
-def _shuffled(mode: str, value: Any, lane: Any, width: int, mask: Any) -> Any:
+def _shuffle(mode: str, value: Any, lane: Any, width: int, mask: Any) -> Any:
     where, lanes = convert(lane, Int32).ssa, lane_mask(mask)
 
     def word(ssa: SSAValue) -> SSAValue:

@@ -18,7 +18,7 @@ from ..tensors.memory import make_smem_tensor
 from ..tensors.pointers import make_tensor
 from ..tensors.tensors import Address, Pointer, Tensor
 from ..tracing.stateful import Stateful
-from .groups import Agent, CooperativeGroup, refused
+from .groups import Agent, CooperativeGroup, pipeline_error
 from .states import PipelineState
 
 
@@ -33,7 +33,9 @@ class NamedBarrier:
 
     def __post_init__(self) -> None:
         if type(self.num_threads) is not int or self.num_threads < WARP or self.num_threads % WARP:
-            raise refused(f"{self.num_threads!r} threads meet at a barrier", "whole warps meet: a multiple of 32")
+            raise pipeline_error(
+                f"{self.num_threads!r} threads meet at a barrier", "whole warps meet: a multiple of 32"
+            )
 
     def arrive_and_wait(self) -> None:
         """Waits until all the threads are here; their earlier writes are visible then."""
@@ -70,7 +72,7 @@ def agent_sync(agent: Agent) -> None:
     elif agent is Agent.ThreadBlock:
         arch.sync_threads()
     else:
-        raise refused("a single thread waits for itself", "write pipeline.Agent.ThreadBlock")
+        raise pipeline_error("a single thread waits for itself", "write pipeline.Agent.ThreadBlock")
 
 
 def pipeline_init_arrive(cluster_shape_mn: Any = (1, 1), is_relaxed: bool = False) -> None:
@@ -115,7 +117,7 @@ class PipelineOrder(Stateful):
         """
         producer_group.check_threads("producer")
         if type(length) is not int or length < 1:
-            raise refused(f"turns of {length!r} groups", "there is at least one group")
+            raise pipeline_error(f"turns of {length!r} groups", "there is at least one group")
         state = PipelineState(depth, phase=where(group_id == 0, 1, 0))
         bars = mbarriers(barrier_storage, depth * length)
         init([(bars.ptr(i), producer_group.size) for i in range(depth * length)], not defer_sync)
@@ -147,10 +149,10 @@ def mbarriers(storage: Pointer | Tensor | None, count: int) -> Tensor:
     if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"mbarriers lie in a {type(storage).__name__}", hint)
     if tensor.memspace != "smem" or tensor.element_type.bits != 64:
-        raise refused(f"mbarriers lie in {tensor.memspace}, in elements of {tensor.element_type}", hint)
+        raise pipeline_error(f"mbarriers lie in {tensor.memspace}, in elements of {tensor.element_type}", hint)
     held = size(tensor)
     if isinstance(storage, Tensor) and isinstance(held, int) and held < count:
-        raise refused(f"{count} mbarriers lie in a tensor of {held} elements", hint)
+        raise pipeline_error(f"{count} mbarriers lie in a tensor of {held} elements", hint)
     return make_tensor(tensor.iterator, count)
 
 

@@ -50,18 +50,18 @@ class CooperativeGroup:
 
     def __post_init__(self) -> None:
         if self.agent is not Agent.Thread:
-            raise refused(f"a group of agents of the kind {self.agent!r}", "write pipeline.Agent.Thread")
+            raise pipeline_error(f"a group of agents of the kind {self.agent!r}", "write pipeline.Agent.Thread")
         if isinstance(self.size, float) and self.size.is_integer():  # a quotient, such as threads / 32
             object.__setattr__(self, "size", int(self.size))
         if type(self.size) is not int or not 0 < self.size < 1 << 20:
-            raise refused(f"a group of {self.size!r} arrivals", "an mbarrier counts 1 to 2^20 - 1 arrivals")
+            raise pipeline_error(f"a group of {self.size!r} arrivals", "an mbarrier counts 1 to 2^20 - 1 arrivals")
 
     def check_threads(self, side: str) -> None:
         """Raises TilefoldError (E5011) where each thread arrives once, but the block has fewer threads."""
         threads = current().threads
         if threads is not None and self.size > threads:
             hint = "the size of a group is the number of arrivals that hand a stage on"
-            raise refused(f"the {side} group has {self.size} threads, but the block only {threads}", hint)
+            raise pipeline_error(f"the {side} group has {self.size} threads, but the block only {threads}", hint)
 
     def check_warps(self, side: str, each: int = 1) -> None:
         """Raises TilefoldError (E5011) where each warp arrives `each` times, but the block has fewer warps, or the size
@@ -70,15 +70,15 @@ class CooperativeGroup:
         threads = current().threads
         if self.size % each:
             hint = f"each warp arrives at {each} blocks of its cluster: multiply the number of warps by it"
-            raise refused(f"the {side} group has {self.size} arrivals", hint)
+            raise pipeline_error(f"the {side} group has {self.size} arrivals", hint)
         if threads is not None and self.size > -(-threads // WARP) * each:
             hint = "one thread of each warp arrives: the size is the number of warps"
             if each > 1:
                 hint += f" times {each}, the blocks that each of them tells"
             warps = -(-threads // WARP)
-            raise refused(f"the {side} group has {self.size} arrivals, but the block only {warps} warps", hint)
+            raise pipeline_error(f"the {side} group has {self.size} arrivals, but the block only {warps} warps", hint)
 
 
-def refused(problem: str, hint: str) -> TilefoldError:
+def pipeline_error(problem: str, hint: str) -> TilefoldError:
     """The error of a pipeline (E5011)."""
     return TilefoldError(Code.BUILD_PIPELINE, problem, hint)

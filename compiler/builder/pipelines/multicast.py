@@ -12,7 +12,7 @@ from ..instructions import arch, cluster
 from ..instructions.mbarriers import mbarrier_arrive
 from ..scalars.values import Bool, Int
 from ..tensors.tensors import Address
-from .groups import refused
+from .groups import pipeline_error
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ def peers_of(layout: Layout | None, modes: tuple[int, int]) -> Peers | None:
         return None
     shape, hint = layout.shape, f"write cute.make_layout((1, m, n, 1)), of {MAX_CLUSTER} blocks at most"
     if not isinstance(shape, tuple) or len(shape) != 4 or not is_fully_static((shape, layout.stride)):
-        raise refused(f"a cluster of the layout {layout}", hint)
+        raise pipeline_error(f"a cluster of the layout {layout}", hint)
     rows: Any
     columns: Any
     _, rows, columns, _ = shape
     if layout != make_layout(shape) or shape[0] != 1 or shape[3] != 1 or rows * columns > MAX_CLUSTER:
-        raise refused(f"a cluster of the layout {layout}", hint)
+        raise pipeline_error(f"a cluster of the layout {layout}", hint)
     if rows * columns == 1:
         return None
     lane, rank = arch.lane_idx(), cluster.block_idx_in_cluster()

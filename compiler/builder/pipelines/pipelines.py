@@ -20,7 +20,7 @@ from ..instructions.warp import elect_one
 from ..scalars.values import Bool
 from ..tensors.tensors import Address, Pointer, Tensor
 from . import barriers
-from .groups import CooperativeGroup, PipelineOp, PipelineUserType, refused
+from .groups import CooperativeGroup, PipelineOp, PipelineUserType, pipeline_error
 from .multicast import Peers, peers_of
 from .participants import PipelineConsumer, PipelineProducer
 from .states import PipelineState, make_pipeline_state
@@ -62,7 +62,7 @@ class _Stages:
     def _stage(self, state: PipelineState) -> Any:
         if state.stages != self.num_stages:
             problem = f"a state of {state.stages} stages in a pipeline of {self.num_stages}"
-            raise refused(problem, f"write pipeline.make_pipeline_state(..., {self.num_stages})")
+            raise pipeline_error(problem, f"write pipeline.make_pipeline_state(..., {self.num_stages})")
         return state.index
 
     def producer_acquire(self, state: PipelineState, try_acquire_token: Any = None) -> None:

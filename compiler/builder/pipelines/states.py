@@ -7,7 +7,7 @@ from ..instructions.math import where
 from ..scalars.dtypes import Int32
 from ..scalars.values import Value, convert
 from ..tracing.stateful import Stateful
-from .groups import PipelineUserType, refused
+from .groups import PipelineUserType, pipeline_error
 
 
 class PipelineState(Stateful):
@@ -23,7 +23,7 @@ class PipelineState(Stateful):
 
     def __init__(self, stages: int, count: Any = 0, index: Any = 0, phase: Any = 0) -> None:
         if type(stages) is not int or stages < 1:
-            raise refused(f"a pipeline of {stages!r} stages", "give it a static number of stages, at least 1")
+            raise pipeline_error(f"a pipeline of {stages!r} stages", "give it a static number of stages, at least 1")
         self.stages = stages
         self.index = index
         self.phase = phase

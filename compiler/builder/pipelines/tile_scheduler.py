@@ -16,7 +16,7 @@ from ..scalars.values import Bool, Value, check_integer, convert
 from ..tensors.views import rasterize
 from ..tracing.state import host
 from ..tracing.stateful import Stateful
-from .groups import refused
+from .groups import pipeline_error
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,17 @@ class PersistentTileSchedulerParams:
     def __post_init__(self) -> None:
         for subject, sizes in (("a number of tiles", self.problem_shape_ntile_mnl), ("a cluster", self._static)):
             if len(sizes) != 3:
-                raise refused(f"{subject} has {len(sizes)} modes", "the tiles are (m, n, l), a cluster is (m, n, k)")
+                raise pipeline_error(
+                    f"{subject} has {len(sizes)} modes", "the tiles are (m, n, l), a cluster is (m, n, k)"
+                )
             for size in sizes:
                 check_integer(subject, size)
         if any(isinstance(size, Value) or size < 1 for size in self._static) or self.cluster_shape_mnk[2] != 1:
-            raise refused(f"a cluster of {self.cluster_shape_mnk} blocks", "pass static sizes (m, n, 1), at least 1")
+            raise pipeline_error(
+                f"a cluster of {self.cluster_shape_mnk} blocks", "pass static sizes (m, n, 1), at least 1"
+            )
         if type(self.swizzle_size) is not int or self.swizzle_size < 1:
-            raise refused(f"swizzle_size is {self.swizzle_size!r}", "it is a static number of at least 1")
+            raise pipeline_error(f"swizzle_size is {self.swizzle_size!r}", "it is a static number of at least 1")
 
     @property
     def _static(self) -> tuple[int, int, int]:
@@ -99,7 +103,7 @@ class StaticPersistentTileScheduler(Stateful):
             hint = "compute the grid on the host, from the shapes of the arrays"
             raise TilefoldError(Code.BUILD_RUN_TIME, "a grid is static, but the number of tiles is not", hint)
         if type(max_active_clusters) is not int or max_active_clusters < 1:
-            raise refused(f"{max_active_clusters!r} clusters are active", "there is at least one")
+            raise pipeline_error(f"{max_active_clusters!r} clusters are active", "there is at least one")
         rows, columns, _ = params.cluster_shape_mnk
         clusters: Any = total  # on the host a number that compares as others do
         return rows, columns, max(1, min(clusters, max_active_clusters, MAX_GRID[2]))

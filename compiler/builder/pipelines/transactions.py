@@ -12,7 +12,7 @@ from ....dialects.tile import CopyOp
 from ....layout.atoms.bulk_copy import BULK_UNIT
 from ..tensors.tensors import Address
 from ..tracing.state import current
-from .groups import refused
+from .groups import pipeline_error
 
 
 class Transactions:
@@ -24,7 +24,7 @@ class Transactions:
     def __init__(self, bytes: int) -> None:
         if type(bytes) is not int or not 0 < bytes <= MAX_TRANSACTION or bytes % BULK_UNIT:
             hint = f"copies have multiples of {BULK_UNIT} bytes, and a phase expects {MAX_TRANSACTION} bytes at most"
-            raise refused(f"tx_count is {bytes!r}", hint)
+            raise pipeline_error(f"tx_count is {bytes!r}", hint)
         self.bytes = bytes
         self._block: Block | None = None
         self._bars: list[SSAValue] = []
@@ -48,7 +48,7 @@ class Transactions:
         known = [size for size in sizes if size is not None]
         if copies and len(known) == len(copies) and sum(known) != self.bytes:
             listed = " + ".join(map(str, known))
-            raise refused(
+            raise pipeline_error(
                 f"the copies into a stage have {listed} bytes, but the pipeline expects {self.bytes}",
                 f"give the pipeline tx_count={sum(known)}",
             )

@@ -14,7 +14,7 @@ from ..scalars.dtypes import DType, as_dtype
 from ..tensors.coordinates import as_tuple
 from ..tensors.fragments import Vec
 from ..tensors.raw_pointers import RawPointer
-from ..tensors.tensor_base import allocate, sliced
+from ..tensors.tensor_base import allocate, slice_modes
 from ..tensors.tensors import Tensor
 
 LARGE = 1024
@@ -95,7 +95,7 @@ class Array:
             return self.load(*part)
         if _keeps_modes(index) or len(as_tuple(index)) < len(self.shape):
             rest = (None,) * (len(self.shape) - len(as_tuple(index)))
-            return Array.of(sliced(self.tensor, (*as_tuple(index), *rest)))
+            return Array.of(slice_modes(self.tensor, (*as_tuple(index), *rest)))
         return self.pointer[index] if self._is_open() else self.tensor[index]
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -103,7 +103,7 @@ class Array:
         if part is not None:
             self.store(value, *part)
         elif _keeps_modes(index):
-            sliced(self.tensor, index).store(value)
+            slice_modes(self.tensor, index).store(value)
         elif self._is_open():
             self.pointer[index] = value
         else:

@@ -185,7 +185,7 @@ def create_tensor_map_tiled(
     dimensions but the first, are in units of 16 bytes. Raises TilefoldError if no map describes it (E0322), or no
     copy moves the box (E0323).
     """
-    pointer = _pointed(global_address)
+    pointer = _pointer_to(global_address)
     if not isinstance(pointer, Pointer):
         hint = "give tensor.iterator.toint()"
         raise TilefoldError(Code.BUILD_VALUE, f"expected an address, got {type(pointer).__name__}", hint)
@@ -198,7 +198,7 @@ def create_tensor_map_tiled(
     return _map_of(make_tensor(start, make_layout(tuple(global_dims), steps)), box_dims, swizzle)
 
 
-def _pointed(x: Any) -> Any:
+def _pointer_to(x: Any) -> Any:
     """The pointer whose address a number is; any other value as it is."""
     if isinstance(x, PointerNumber):
         return x.pointer

@@ -80,7 +80,7 @@ def _result_type(name: str, dtype: DType) -> DType:
     if name == "div" and dtype.kind == "int":
         return Float32
     if name not in ("min", "max"):
-        dtype = promoted(dtype)
+        dtype = promote(dtype)
     if dtype.kind == "float":
         check_computed(dtype)
         if name not in (*_FLOATS, "floordiv", "mod"):
@@ -88,7 +88,7 @@ def _result_type(name: str, dtype: DType) -> DType:
     return dtype
 
 
-def promoted(dtype: DType) -> DType:
+def promote(dtype: DType) -> DType:
     """The type in which a value is computed with: Int32 for integers that it holds, as C++ promotes them."""
     return Int32 if dtype.kind == "int" and dtype.bits < Int32.bits else dtype
 
@@ -99,7 +99,7 @@ def unary_type(name: str, dtype: DType) -> DType:
     """
     if name == "not":
         return _result_type("xor", dtype)
-    result = Float32 if name in FUNCTIONS and dtype.kind != "float" else promoted(dtype)
+    result = Float32 if name in FUNCTIONS and dtype.kind != "float" else promote(dtype)
     check_computed(result)
     return Int32 if name == "neg" and dtype.kind == "bool" else result
 
@@ -116,19 +116,19 @@ def float_operation(name: str, x: SSAValue, y: SSAValue) -> SSAValue:
     """The operation of `arith` on two floats of one type; in a kernel that contracts, of a sum with a product that is
     computed beside it `math.fma`.
     """
-    fused = _fused(name, x, y) if current().contract else None
+    fused = _fuse(name, x, y) if current().contract else None
     return insert_value(_FLOATS[name](x, y)) if fused is None else fused
 
 
-def contracted(value: SSAValue) -> SSAValue:
+def contract_sum(value: SSAValue) -> SSAValue:
     """A float that is the sum of a product, rounded once; any other as it is."""
     op = value.owner
     name = "add" if isinstance(op, arith.AddfOp) else "sub" if isinstance(op, arith.SubfOp) else None
-    fused = None if name is None or not isinstance(op, Operation) else _fused(name, *op.operands)
+    fused = None if name is None or not isinstance(op, Operation) else _fuse(name, *op.operands)
     return value if fused is None else fused
 
 
-def _fused(name: str, x: SSAValue, y: SSAValue) -> SSAValue | None:
+def _fuse(name: str, x: SSAValue, y: SSAValue) -> SSAValue | None:
     """`x + y` or `x - y` as one operation, where one of them is a product of the same block; None otherwise."""
     if name not in ("add", "sub"):
         return None

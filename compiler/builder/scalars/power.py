@@ -25,7 +25,7 @@ def power(base: Any, exponent: Any, function: Function, filled: Filled) -> Any:
     dtype = common_type(base, exponent)
     static = bool(is_number(exponent))
     if static and (isinstance(exponent, int) or exponent.is_integer()):
-        return _repeated(base, int(exponent), filled)
+        return _multiply_repeatedly(base, int(exponent), filled)
     if dtype.kind != "float":
         raise TilefoldError(
             Code.BUILD_VALUE,
@@ -44,13 +44,13 @@ def power(base: Any, exponent: Any, function: Function, filled: Filled) -> Any:
     return function("exp2", factor * python.log2(base)).to(dtype)
 
 
-def _repeated(base: Any, exponent: int, filled: Filled) -> Any:
+def _multiply_repeatedly(base: Any, exponent: int, filled: Filled) -> Any:
     if exponent < 0:
         if base.dtype.kind != "float":
             raise TilefoldError(
                 Code.BUILD_VALUE, f"{base!r} ** {exponent} is not an integer", "convert to cute.Float32"
             )
-        return 1 / _repeated(base, -exponent, filled)
+        return 1 / _multiply_repeatedly(base, -exponent, filled)
     if exponent == 0:
         return filled(base, 1)
     square: Any = base

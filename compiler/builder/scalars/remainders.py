@@ -7,7 +7,7 @@ from typing import Any
 from .dtypes import Float32
 
 
-def divided(
+def floor_divide(
     x: Any, y: Any, unary: Callable[[str, Any], Any], fma: Callable[..., Any], where: Callable[..., Any]
 ) -> tuple[Any, Any]:
     """The quotient rounded down, and the remainder, of two floats of one type.
@@ -17,7 +17,7 @@ def divided(
     """
     dtype = x.dtype
     if dtype.bits < Float32.bits:
-        quotient, rest = divided(x.to(Float32), y.to(Float32), unary, fma, where)
+        quotient, rest = floor_divide(x.to(Float32), y.to(Float32), unary, fma, where)
         return quotient.to(dtype), rest.to(dtype)
     quotient = unary("floor", x / y)
     rest = where(quotient == 0, x, fma(-quotient, y, x))  # 0 times an infinite y were NaN

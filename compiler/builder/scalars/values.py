@@ -11,7 +11,7 @@ from xdsl.dialects import arith, math
 from xdsl.ir import SSAValue
 
 from ....base.errors import Code, TilefoldError
-from ....dialects.arith.integer_range import Range, absolute, contains, limits, reduced
+from ....dialects.arith.integer_range import Range, absolute, contains, limits, reduce_range
 from ....layout.algebra.unknown import Unknown
 from ..tracing.state import current, host_number, insert_value
 from . import casts
@@ -22,7 +22,7 @@ from .arithmetic import (
     float_operation,
     integer_facts,
     integer_operation,
-    promoted,
+    promote,
     unary_type,
 )
 from .casts import integer_attribute
@@ -30,7 +30,7 @@ from .dtypes import Boolean, DType, Index, Int32, as_dtype, dtype_of
 from .numbers import Number, check_numbers, common_type, float_attribute, is_number, number_of, shown_number, weak_type
 from .operators import Bits, Compared, Ordered, not_combined
 from .power import power
-from .remainders import divided
+from .remainders import floor_divide
 
 Scalar: TypeAlias = "Value | int | float | bool"
 """An operand of arithmetic: a value of the kernel, or a Python number."""
@@ -211,7 +211,7 @@ def constant(x: Number, dtype: DType) -> Any:
     if dtype.kind == "packed" or not dtype.least <= number < 1 << dtype.bits:
         hint = "" if dtype.kind == "packed" else f"it has {dtype.least} to {dtype.greatest}"
         raise TilefoldError(Code.BUILD_VALUE, f"{shown_number(number)} is not a number of type {dtype}", hint)
-    (held, _), (own, _) = (reduced((number, number), span) for span in (limits(dtype.bits), dtype.limits))
+    (held, _), (own, _) = (reduce_range((number, number), span) for span in (limits(dtype.bits), dtype.limits))
     ssa = current().constant(integer_attribute(held, dtype.ir))
     return Int(ssa, dtype, Unknown(dtype.bits, abs(own) or 1), (own, own))
 
@@ -223,24 +223,24 @@ def convert(x: Scalar, dtype: DType) -> Any:
             return x
         ssa = casts.cast(x.ssa, x.dtype, dtype)
         if isinstance(x, Int) and dtype.kind == "int":
-            return _resized(x, ssa, dtype)
+            return _resize(x, ssa, dtype)
         return wrap(ssa, dtype, (0, 1) if x.dtype.kind == "bool" else None)
     return constant(x, dtype)
 
 
-def _resized(x: Int, ssa: SSAValue, dtype: DType) -> Int:
+def _resize(x: Int, ssa: SSAValue, dtype: DType) -> Int:
     """`x` in another width or with another sign, held by `ssa`."""
-    return limited(ssa, dtype, x.known, x.range)
+    return limit_range(ssa, dtype, x.known, x.range)
 
 
-def limited(ssa: SSAValue, dtype: DType, known: Unknown, exact: Range | None) -> Int:
+def limit_range(ssa: SSAValue, dtype: DType, known: Unknown, exact: Range | None) -> Int:
     """The integer that `ssa` holds: one with the divisor `known` in the range `exact` (None for any), modulo the
     numbers of its type.
     """
     if exact is not None and contains(dtype.limits, exact):
         return Int(ssa, dtype, Unknown(dtype.bits, known.div), exact)
     power = min(known.div & -known.div, 1 << (dtype.bits - 1))
-    return Int(ssa, dtype, Unknown(dtype.bits, power), None if exact is None else reduced(exact, dtype.limits))
+    return Int(ssa, dtype, Unknown(dtype.bits, power), None if exact is None else reduce_range(exact, dtype.limits))
 
 
 def compare(predicate: str, a: Any, b: Any) -> Any:
@@ -248,7 +248,7 @@ def compare(predicate: str, a: Any, b: Any) -> Any:
     if not (is_scalar(a) and is_scalar(b)):
         return not_combined(a, b)
     a, b = number_of(a), number_of(b)
-    dtype = promoted(common_type(a, b))
+    dtype = promote(common_type(a, b))
     check_numbers(dtype, a, b)
     return Bool(insert_value(comparison(predicate, dtype, convert(a, dtype).ssa, convert(b, dtype).ssa)), Boolean)
 
@@ -288,7 +288,7 @@ def _neutral(name: str, a: Any, b: Any, dtype: DType) -> Any:
 
 def _float_binary(name: str, x: Float, y: Float) -> Any:
     if name in ("floordiv", "mod"):
-        return divided(x, y, unary, _fma, _select)[name == "mod"]
+        return floor_divide(x, y, unary, _fma, _select)[name == "mod"]
     return Float(float_operation(name, x.ssa, y.ssa), x.dtype)
 
 
@@ -304,7 +304,7 @@ def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
     if name in ("floordiv", "ceildiv", "mod") and type(written) is int and written == -1 and not x.dtype.unsigned:
         return constant(0, x.dtype) if name == "mod" else unary("neg", x)  # also of the least integer
     known, exact = integer_facts(name, x, y, written)
-    return limited(integer_operation(name, x, y, written), x.dtype, known, exact)
+    return limit_range(integer_operation(name, x, y, written), x.dtype, known, exact)
 
 
 def unary(name: str, x: Any) -> Any:
@@ -322,7 +322,7 @@ def unary(name: str, x: Any) -> Any:
         return Float(insert_value(arith.NegfOp(x.ssa)), dtype) if dtype.kind == "float" else binary("sub", 0, x)
     if dtype.kind == "float":
         return Float(insert_value(math.AbsFOp(x.ssa)), dtype)
-    return limited(insert_value(math.AbsIOp(x.ssa)), dtype, x.known, absolute(x.range))
+    return limit_range(insert_value(math.AbsIOp(x.ssa)), dtype, x.known, absolute(x.range))
 
 
 def constant_like(x: Value, number: Number) -> Any:

@@ -34,7 +34,7 @@ from ..tracing.state import checked, current, emit
 from . import nvgpu
 from .coordinates import as_layout, check_static, tuples
 from .fragments import Vec, load, store
-from .mma import TiledMma, partitioned, static_or_unknown
+from .mma import TiledMma, partition, static_or_unknown
 from .modes import relaid
 from .tensor_base import registers, tensor_type
 from .tensors import Tensor, address_of
@@ -161,11 +161,11 @@ class ThrCopy:
 
     def partition_S(self, tensor: Any) -> Any:
         """The thread's part of a tensor that is read: ((AtomV,RestV),RestM,RestN,...)."""
-        return partitioned(PartitionSOp, self.tiled_copy.value(), tensor, self.thread)
+        return partition(PartitionSOp, self.tiled_copy.value(), tensor, self.thread)
 
     def partition_D(self, tensor: Any) -> Any:
         """The thread's part of a tensor that is written: ((AtomV,RestV),RestM,RestN,...)."""
-        return partitioned(PartitionDOp, self.tiled_copy.value(), tensor, self.thread)
+        return partition(PartitionDOp, self.tiled_copy.value(), tensor, self.thread)
 
     def retile_S(self, fragment: Tensor) -> Tensor:
         """A fragment of another tiling of the same tile, such as an accumulator, in the profile of the source."""
@@ -199,7 +199,7 @@ def make_copy_atom(
     return CopyAtom(made, isinstance(op, nvgpu.CopyG2SOp) and op.zfill is None)
 
 
-def _filling(atom: CopyAtomAttr) -> CopyAtomAttr:
+def _zero_filling_atom(atom: CopyAtomAttr) -> CopyAtomAttr:
     """The atom of cp.async that writes zeros where predicates do not hold."""
     name = StringAttr(atom.atom_name.data.replace("<", "_ZFILL<"))
     with checked():
@@ -210,19 +210,19 @@ def make_tiled_copy(atom: CopyAtom, layout_tv: Any, tiler_mn: Any) -> TiledCopy:
     """The tiled copy by a layout that maps (thread, value) to a place of the tile, and the tile (CuTe's
     make_tiled_copy_impl): `make_tiled_copy(atom, tv_layout, (8, 128))`.
     """
-    return _tiled(algebra.make_tiled_copy_tv(_record(atom), _plain(layout_tv), _static(tuples(tiler_mn))), atom)
+    return _wrap_tiled(algebra.make_tiled_copy_tv(_record(atom), _plain(layout_tv), _static(tuples(tiler_mn))), atom)
 
 
 def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Any, val_layout: Any) -> TiledCopy:
     """The tiled copy by layouts of places of the tile to threads, and of places of a thread's part to its values
     (CuTe C++'s make_tiled_copy): `make_tiled_copy_tv(atom, make_layout((32, 8)), make_layout((4, 1)))`.
     """
-    return _tiled(algebra.make_tiled_copy(_record(atom), _plain(thr_layout), _plain(val_layout)), atom)
+    return _wrap_tiled(algebra.make_tiled_copy(_record(atom), _plain(thr_layout), _plain(val_layout)), atom)
 
 
 def make_cotiled_copy(atom: CopyAtom, atom_tv: Any, data: Any) -> TiledCopy:
     """The tiled copy by a layout that maps (thread, value) to an index that the data layout takes."""
-    return _tiled(_cotiled(_record(atom), _plain(atom_tv), _plain(data)), atom)
+    return _wrap_tiled(_cotiled(_record(atom), _plain(atom_tv), _plain(data)), atom)
 
 
 def make_tiled_copy_A(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
@@ -247,12 +247,12 @@ def make_tiled_copy_C_atom(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
 
 def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
     """The tiled copy of the parts that another tiled copy reads."""
-    return _tiled(algebra.make_tiled_copy_S(_record(atom), tiled_copy.type.tiled_copy), atom)
+    return _wrap_tiled(algebra.make_tiled_copy_S(_record(atom), tiled_copy.type.tiled_copy), atom)
 
 
 def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
     """The tiled copy of the parts that another tiled copy writes."""
-    return _tiled(algebra.make_tiled_copy_D(_record(atom), tiled_copy.type.tiled_copy), atom)
+    return _wrap_tiled(algebra.make_tiled_copy_D(_record(atom), tiled_copy.type.tiled_copy), atom)
 
 
 def copy(
@@ -298,7 +298,7 @@ def copy(
         hint = "see cute.nvgpu.cpasync.make_tiled_tma_atom and CopyBulkG2SOp; both take a cache_policy"
         raise TilefoldError(Code.BUILD_VALUE, message, hint)
     if pred is not None and getattr(tiled, "fills", False):
-        filling = _filling(tiled.attribute if isinstance(tiled, CopyAtom) else tiled.type.atom)
+        filling = _zero_filling_atom(tiled.attribute if isinstance(tiled, CopyAtom) else tiled.type.atom)
         tiled = (
             CopyAtom(filling)
             if isinstance(tiled, CopyAtom)
@@ -377,10 +377,10 @@ def _of_mma(role: str, atom: CopyAtom, mma: TiledMma) -> TiledCopy:
         raise TilefoldError(
             Code.BUILD_VALUE, f"expected a tiled MMA, got {type(mma).__name__}", "see cute.make_tiled_mma"
         )
-    return _tiled(BY_MMA[role](_record(atom), mma.type.tiled_mma), atom)
+    return _wrap_tiled(BY_MMA[role](_record(atom), mma.type.tiled_mma), atom)
 
 
-def _tiled(made: algebra.TiledCopy, atom: CopyAtom) -> TiledCopy:
+def _wrap_tiled(made: algebra.TiledCopy, atom: CopyAtom) -> TiledCopy:
     with checked():
         type = TiledCopyType(atom.attribute, LayoutAttr(made.layout_tv), TilerAttr(made.tiler))
     return TiledCopy(type, atom.fills)

@@ -207,10 +207,10 @@ def _broadcast_view(leaf: Expression, shape: Shape) -> Elements:
     for size, whole in zip(own, wanted, strict=True):
         strides.append(step if size == whole and size > 1 else 0)
         step *= size
-    return repeated(leaf.tensor, wanted, strides)
+    return repeat_modes(leaf.tensor, wanted, strides)
 
 
-def repeated(tensor: Elements, extents: Sequence[int], strides: Sequence[int]) -> Elements:
+def repeat_modes(tensor: Elements, extents: Sequence[int], strides: Sequence[int]) -> Elements:
     """A tensor in other modes, which step through its elements by `strides`; one of 0 repeats."""
     layout = Layout(tuple(extents), tuple(strides))
     return tensor.view(CompositionOp, [], {"tiler": TilerAttr(layout)})

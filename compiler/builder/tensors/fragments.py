@@ -28,7 +28,7 @@ from ..scalars.power import power
 from ..scalars.values import Scalar, binary, compare, is_scalar, unary
 from ..tracing.state import current, emit
 from .coordinates import as_tuple, tuples
-from .expressions import Expression, Shape, broadcast, repeated, sizes, write
+from .expressions import Expression, Shape, broadcast, repeat_modes, sizes, write
 from .tensor_base import AnyTensor, Elements, registers, tensor_type
 
 
@@ -98,7 +98,7 @@ class Vec(Ordered, Bits):
             raise TilefoldError(Code.BUILD_VALUE, f"{self.size} elements do not fit the shape {show(modes)}")
         wanted = sizes(modes)
         steps = [product(tuple(wanted[:mode])) if mode else 1 for mode in range(len(wanted))]
-        return Vec(Expression(tuple(wanted), self.dtype, tensor=repeated(self.settle(), wanted, steps)))
+        return Vec(Expression(tuple(wanted), self.dtype, tensor=repeat_modes(self.settle(), wanted, steps)))
 
     def broadcast_to(self, shape: Any) -> "Vec":
         """The elements repeated to a shape."""
@@ -138,7 +138,7 @@ class Vec(Ordered, Bits):
             step *= 1 if mode in over else extent
         whole = sizes(self.shape)
         self.settle()  # it is rarely needed for the reduction alone
-        write(repeated(result, whole, steps), self.expression, op.function, self.shape)
+        write(repeat_modes(result, whole, steps), self.expression, op.function, self.shape)
         if len(over) == self.rank and not keepdims:
             return result[0]
         made = Vec(Expression(kept, self.dtype, tensor=result))

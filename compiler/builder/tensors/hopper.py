@@ -75,13 +75,13 @@ def get_smem_layout_atom(layout: LayoutEnum, element_type: Any, major_mode_size:
 def make_smem_layout_a(layout: LayoutEnum, tile_shape_mnk: Any, a_dtype: Any, num_stages: int) -> LayoutLike:
     """The layout of shared memory for stages of A: (M,K,stages), in the order of `layout`."""
     m, _, k = as_tuple(tuples(tile_shape_mnk))
-    return _staged(layout, (m, k), a_dtype, num_stages)
+    return _add_stages(layout, (m, k), a_dtype, num_stages)
 
 
 def make_smem_layout_b(layout: LayoutEnum, tile_shape_mnk: Any, b_dtype: Any, num_stages: int) -> LayoutLike:
     """The layout of shared memory for stages of B: (N,K,stages), in the order of `layout`."""
     _, n, k = as_tuple(tuples(tile_shape_mnk))
-    return _staged(layout, (n, k), b_dtype, num_stages)
+    return _add_stages(layout, (n, k), b_dtype, num_stages)
 
 
 def make_smem_layout_epi(
@@ -97,10 +97,10 @@ def make_smem_layout_epi(
     """
     m, n = as_tuple(tuples(epi_tile))
     shape = None if smem_trg_shape is None else as_tuple(tuples(smem_trg_shape))
-    return _staged(layout, (m, n), epi_dtype, epi_stage, shape, smem_order)
+    return _add_stages(layout, (m, n), epi_dtype, epi_stage, shape, smem_order)
 
 
-def _staged(
+def _add_stages(
     layout: LayoutEnum,
     tile: tuple[int, int],
     dtype: Any,

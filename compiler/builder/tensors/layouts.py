@@ -30,7 +30,7 @@ from ....layout.algebra.swizzle import Swizzle
 from ....layout.algebra.unknown import Unknown
 from ..scalars.dtypes import DType, as_dtype
 from ..scalars.values import Int, check_integer
-from ..tracing.python_errors import misused
+from ..tracing.python_errors import misuse_error
 from .coordinates import as_layout, has_value, tuples
 from .modes import get, layout_of
 
@@ -263,7 +263,7 @@ def _of_mode(t: Any, mode: Any) -> Any:
     return t if mode is None else get(t, mode)
 
 
-def _checked(function: Callable[P, R]) -> Callable[P, R]:
+def _check_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """A function of the algebra with its arguments checked: the first must be a layout."""
 
     @wraps(function)
@@ -276,30 +276,30 @@ def _checked(function: Callable[P, R]) -> Callable[P, R]:
             return cast("Any", function)(first, *given, **named)
         except (TypeError, AttributeError, AssertionError) as error:
             names = list(signature(function).parameters)
-            raise misused(function.__name__, [first, *given, *named.values()], names, error) from error
+            raise misuse_error(function.__name__, [first, *given, *named.values()], names, error) from error
 
     return checked
 
 
-complement = _checked(algebra.complement)
-right_inverse = _checked(algebra.right_inverse)
-left_inverse = _checked(algebra.left_inverse)
-nullspace = _checked(algebra.nullspace)
-logical_product = _checked(algebra.logical_product)
-zipped_product = _checked(algebra.zipped_product)
-tiled_product = _checked(algebra.tiled_product)
-flat_product = _checked(algebra.flat_product)
-blocked_product = _checked(algebra.blocked_product)
-raked_product = _checked(algebra.raked_product)
-upcast = _checked(algebra.upcast)
-downcast = _checked(algebra.downcast)
-coshape = _checked(algebra.coshape)
-make_layout_like = _checked(algebra.make_layout_like)
-with_shape = _checked(algebra.with_shape)
-unflatten = _checked(algebra.unflatten)
-replace = _checked(algebra.replace)
-zip_layout = _checked(algebra.zip_layout)
-zip_layouts = _checked(algebra.zip_layouts)
-max_alignment = _checked(algebra.max_alignment)
-max_common_layout = _checked(algebra.max_common_layout)
-max_common_vector = _checked(algebra.max_common_vector)
+complement = _check_arguments(algebra.complement)
+right_inverse = _check_arguments(algebra.right_inverse)
+left_inverse = _check_arguments(algebra.left_inverse)
+nullspace = _check_arguments(algebra.nullspace)
+logical_product = _check_arguments(algebra.logical_product)
+zipped_product = _check_arguments(algebra.zipped_product)
+tiled_product = _check_arguments(algebra.tiled_product)
+flat_product = _check_arguments(algebra.flat_product)
+blocked_product = _check_arguments(algebra.blocked_product)
+raked_product = _check_arguments(algebra.raked_product)
+upcast = _check_arguments(algebra.upcast)
+downcast = _check_arguments(algebra.downcast)
+coshape = _check_arguments(algebra.coshape)
+make_layout_like = _check_arguments(algebra.make_layout_like)
+with_shape = _check_arguments(algebra.with_shape)
+unflatten = _check_arguments(algebra.unflatten)
+replace = _check_arguments(algebra.replace)
+zip_layout = _check_arguments(algebra.zip_layout)
+zip_layouts = _check_arguments(algebra.zip_layouts)
+max_alignment = _check_arguments(algebra.max_alignment)
+max_common_layout = _check_arguments(algebra.max_common_layout)
+max_common_vector = _check_arguments(algebra.max_common_vector)

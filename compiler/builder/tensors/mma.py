@@ -250,7 +250,7 @@ class ThrMma:
         return self.make_fragment_C(self.partition_C(tensor))
 
     def _part(self, op: type[Any], tensor: Any) -> Any:
-        return partitioned(op, self.tiled_mma.value(), tensor, self.thread)
+        return partition(op, self.tiled_mma.value(), tensor, self.thread)
 
 
 def static_or_unknown(index: Any) -> Any:
@@ -258,7 +258,7 @@ def static_or_unknown(index: Any) -> Any:
     return index if type(index) is int else Unknown()
 
 
-def partitioned(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any) -> Any:
+def partition(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any) -> Any:
     """A thread's part of a tensor under a tiled copy or a tiled MMA. Raises `LayoutError` if it does not divide."""
     return as_tensor(tensor).view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], {})
 

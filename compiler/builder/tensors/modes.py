@@ -109,12 +109,12 @@ def append(target: Any, mode: Any = None, rank: int | None = None) -> Any:
 
     Without `mode` it is 1:0, and 1 for a tuple. It adds modes, not elements as `numpy.append`.
     """
-    return _padded(target, mode, rank, algebra.append)
+    return _pad(target, mode, rank, algebra.append)
 
 
 def prepend(target: Any, mode: Any = None, rank: int | None = None) -> Any:
     """`mode` before the modes, once or up to `rank` modes; of a tuple an element."""
-    return _padded(target, mode, rank, algebra.prepend)
+    return _pad(target, mode, rank, algebra.prepend)
 
 
 def slice_(target: Any, coord: Any) -> Any:
@@ -177,7 +177,7 @@ def relaid(target: Any, function: Callable[[Any], Any]) -> Any:
     return function(layout_of(target))
 
 
-def _padded(target: Any, mode: Any, rank: int | None, function: Callable[[Any, int, Any], Any]) -> Any:
+def _pad(target: Any, mode: Any, rank: int | None, function: Callable[[Any, int, Any], Any]) -> Any:
     whole = rank_of(target) + 1 if rank is None else rank
     if not isinstance(target, tuple):
         added = None if mode is None else layout_of(mode)

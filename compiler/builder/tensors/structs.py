@@ -26,7 +26,7 @@ class MemRange:
     def __class_getitem__(cls, given: Any) -> "MemRange":
         dtype, size, *_ = (*as_tuple(given), None)
         if type(size) is not int or size < 0:
-            raise _refused("MemRange has a type and a number of elements", "write cute.struct.MemRange[dtype, n]")
+            raise _struct_error("MemRange has a type and a number of elements", "write cute.struct.MemRange[dtype, n]")
         return cls(as_dtype(dtype), size)
 
 
@@ -40,7 +40,7 @@ class Align:
     def __class_getitem__(cls, given: Any) -> "Align":
         member, bytes, *_ = (*as_tuple(given), 0)
         if type(bytes) is not int or bytes < 1 or bytes & (bytes - 1):
-            raise _refused("Align has a member and a power of two", "write cute.struct.Align[member, 1024]")
+            raise _struct_error("Align has a member and a power of two", "write cute.struct.Align[member, 1024]")
         return cls(member, bytes)
 
 
@@ -86,7 +86,9 @@ class StructView:
 
     def __init__(self, struct: Struct, pointer: Any, offset: int) -> None:
         if not isinstance(pointer, Pointer):
-            raise _refused(f"{struct!r} begins at a {type(pointer).__name__}", "give what allocator.allocate(n) gave")
+            raise _struct_error(
+                f"{struct!r} begins at a {type(pointer).__name__}", "give what allocator.allocate(n) gave"
+            )
         object.__setattr__(self, "_struct", struct)
         object.__setattr__(self, "_base", (pointer.tensor, offset))
 
@@ -106,7 +108,7 @@ class StructView:
     def __setattr__(self, name: str, value: Any) -> None:
         member = getattr(self, name)
         if not isinstance(member, ScalarMember):
-            raise _refused(f"'{name}' is not a scalar", "write to its elements")
+            raise _struct_error(f"'{name}' is not a scalar", "write to its elements")
         member.ptr.store(value)
 
 
@@ -145,7 +147,7 @@ class Range:
 
     def _all(self) -> Tensor:
         if not self.kind.size:
-            raise _refused("the member has no elements", "give its MemRange some")
+            raise _struct_error("the member has no elements", "give its MemRange some")
         return alias(self.memory, self.kind.size, self.kind.dtype, self.offset)
 
 
@@ -172,8 +174,8 @@ def _extent(name: str, kind: Any) -> tuple[int, int]:
         bits = 8 if dtype.kind == "bool" else dtype.bits
         return -(-bits * size // 8), max(1, bits // 8)
     hint = "write a type such as cute.Int64, cute.struct.MemRange[dtype, n], cute.struct.Align[...], or a structure"
-    raise _refused(f"member '{name}' of a structure is {kind!r}", hint)
+    raise _struct_error(f"member '{name}' of a structure is {kind!r}", hint)
 
 
-def _refused(problem: str, hint: str) -> TilefoldError:
+def _struct_error(problem: str, hint: str) -> TilefoldError:
     return TilefoldError(Code.BUILD_VALUE, problem, hint)

@@ -152,17 +152,17 @@ class AnyTensor:
 AnyTensorT = TypeVar("AnyTensorT", bound=AnyTensor)
 
 
-def sliced(tensor: AnyTensorT, coord: Any) -> AnyTensorT:
+def slice_modes(tensor: AnyTensorT, coord: Any) -> AnyTensorT:
     """The modes for which a coordinate has `None` or a slice, at the coordinate of the others; perhaps for no mode."""
     parts = as_tuple(coord)
     if any(isinstance(part, slice) and part != slice(None) for part in parts):
-        tensor = _windowed(tensor, parts)
+        tensor = _slice_windows(tensor, parts)
         coord = tuple(slice(None) if isinstance(part, slice) else part for part in parts)
     attribute, operands = split_coordinate(counted_from_end(coord, tensor))
     return tensor.view(SliceOp, [operands], {"coord": attribute})
 
 
-def _windowed(tensor: AnyTensorT, parts: tuple[Any, ...]) -> AnyTensorT:
+def _slice_windows(tensor: AnyTensorT, parts: tuple[Any, ...]) -> AnyTensorT:
     """A tensor with the slices of its modes; the others are whole."""
     layout: Any = tensor.layout
     extents: Any = modes_of(tensor.shape)
@@ -228,7 +228,7 @@ class Elements(AnyTensor):
 
     def __getitem__(self, coord: Any) -> Any:
         if has_none(coord):
-            return sliced(self, coord)
+            return slice_modes(self, coord)
         attribute, operands = self._place(coord)
         return self.element(emit(LoadOp.inferred([self.ssa, operands], {"coord": attribute})).results[0])
 

@@ -21,7 +21,7 @@ from ..tracing.state import emit, host
 from .coordinates import as_tuple, counted_from_end, has_none, show_layout, split_coordinate
 from .fragments import Vec, load, store
 from .raw_pointers import Address, RawPointer
-from .tensor_base import AnyTensor, Elements, inside, replaced_leaves, sliced
+from .tensor_base import AnyTensor, Elements, inside, replaced_leaves, slice_modes
 
 
 def aligned_after(type: TensorType, distance: Int) -> int:
@@ -156,7 +156,7 @@ class Tensor(Elements):
 
     def __setitem__(self, coord: Any, value: Any) -> None:
         if has_none(coord):
-            sliced(self, coord).store(value)
+            slice_modes(self, coord).store(value)
             return
         if not is_scalar(value):
             raise TilefoldError(
@@ -217,7 +217,7 @@ class CoordTensor(AnyTensor):
 
     def __getitem__(self, coord: Any) -> Any:
         if has_none(coord):
-            return sliced(self, coord)
+            return slice_modes(self, coord)
         attribute, operands = inside(*split_coordinate(as_tuple(counted_from_end(coord, self))), self)
         start = self.ir_type.start.data
         results = iter(emit(CoordinateOp.inferred([self.ssa, operands], {"coord": attribute})).results)

@@ -84,13 +84,13 @@ def make_tiled_tma_atom(
         "smem": LayoutAttr(as_layout(smem_layout)),
         "tiler": TilerAttr(tuples(cta_tiler)),
         "multicast": None if num_multicast == 1 else IntegerAttr(num_multicast, i64),
-        "held": _held(op, source.element_type if internal_type is None else internal_type, source.element_type),
+        "held": _map_element(op, source.element_type if internal_type is None else internal_type, source.element_type),
     }
     tma = emit(TensorMapOp.inferred([source.ssa], properties)).results[0]
     return TmaAtom(tma), CoordTensor(emit(TmaTensorOp.inferred([tma])).results[0])
 
 
-def _held(op: "nvgpu.TensorCopyOp", asked: DType, given: DType) -> StringAttr | None:
+def _map_element(op: "nvgpu.TensorCopyOp", asked: DType, given: DType) -> StringAttr | None:
     """The elements of a map by name, where they are not those that a map of the tensor has by itself."""
     kind = op.reduction_kind if isinstance(op, nvgpu.CopyReduceBulkTensorTileS2GOp) else None
     unsigned = kind in (ReductionOp.MIN, ReductionOp.MAX) and asked.unsigned

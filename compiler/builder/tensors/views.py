@@ -97,22 +97,22 @@ def local_partition(tensor: T, tiler: Any, index: Any, proj: Any = None) -> T:
 
 def logical_divide(target: Any, tiler: Any) -> Any:
     """Each mode becomes (inside the tile, the tiles): ((TileM,RestM),(TileN,RestN),...)."""
-    return _divided(LogicalDivideOp, algebra.logical_divide, target, tiler)
+    return _divide(LogicalDivideOp, algebra.logical_divide, target, tiler)
 
 
 def zipped_divide(target: Any, tiler: Any) -> Any:
     """Two modes, the tile and the tiles: ((TileM,TileN),(RestM,RestN,...))."""
-    return _divided(ZippedDivideOp, algebra.zipped_divide, target, tiler)
+    return _divide(ZippedDivideOp, algebra.zipped_divide, target, tiler)
 
 
 def tiled_divide(target: Any, tiler: Any) -> Any:
     """The tile in one mode, then the tiles: ((TileM,TileN),RestM,RestN,...)."""
-    return _divided(TiledDivideOp, algebra.tiled_divide, target, tiler)
+    return _divide(TiledDivideOp, algebra.tiled_divide, target, tiler)
 
 
 def flat_divide(target: Any, tiler: Any) -> Any:
     """All modes in a row: (TileM,TileN,RestM,RestN,...)."""
-    return _divided(FlatDivideOp, algebra.flat_divide, target, tiler)
+    return _divide(FlatDivideOp, algebra.flat_divide, target, tiler)
 
 
 def composition(target: Any, layout: Any) -> Any:
@@ -179,7 +179,7 @@ def rasterize(index: Any, rows: Any, columns: Any, group: int = 8) -> tuple[Int,
     return Int(m, Index, range=(0, MOST)), Int(n, Index, range=(0, MOST))
 
 
-def _divided(op: type[LayoutViewOp], function: Any, target: Any, tiler: Any) -> Any:
+def _divide(op: type[LayoutViewOp], function: Any, target: Any, tiler: Any) -> Any:
     if isinstance(target, AnyTensor):
         return target.view(op, [], {"tiler": _tiler(tiler)})
     return function(layout_of(target), tuples(tiler))

@@ -34,7 +34,7 @@ _LISTED = 24
 """The most names that a message lists."""
 
 
-def explained(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> TilefoldError | None:
+def explain_error(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> TilefoldError | None:
     """An exception that left a kernel's function as an error of ours; None for one that does not concern this package.
 
     `unbound` has the reason and a hint for each variable that control flow left without a value.
@@ -57,7 +57,7 @@ def explained(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> Tilef
         return _within(error, [step.tb_frame for step in steps])
     ours = _attribute(error) if isinstance(error, AttributeError) else None
     if ours is None and isinstance(error, TypeError | AttributeError) and (fault := fault_at(steps[-1])) is not None:
-        ours = _refused(error, fault)
+        ours = _call_error(error, fault)
     return ours
 
 
@@ -114,10 +114,10 @@ def _within(error: Exception, frames: Sequence[FrameType]) -> TilefoldError | No
         names = list(inspect.signature(wrapped).parameters)
     else:
         arguments = [given[parameter] for parameter in names if parameter in given and parameter != "self"]
-    return misused(name, arguments, [parameter for parameter in names if parameter != "self"], error)
+    return misuse_error(name, arguments, [parameter for parameter in names if parameter != "self"], error)
 
 
-def misused(name: str, arguments: Sequence[object], takes: Sequence[str], error: Exception) -> TilefoldError:
+def misuse_error(name: str, arguments: Sequence[object], takes: Sequence[str], error: Exception) -> TilefoldError:
     """The error for a call with arguments of other kinds than a function takes, in which Python raised `error`."""
     types = ", ".join(type(argument).__name__ for argument in arguments)
     reason = str(error) or "it takes arguments of other types"
@@ -126,7 +126,7 @@ def misused(name: str, arguments: Sequence[object], takes: Sequence[str], error:
     )
 
 
-def _refused(error: Exception, fault: Fault) -> TilefoldError | None:
+def _call_error(error: Exception, fault: Fault) -> TilefoldError | None:
     """The error for a call of a function of ours with wrong arguments, or for an operand that is an object of ours."""
     called, values = None, [*fault.values()]
     if isinstance(call := fault.node, ast.Call):

@@ -29,7 +29,7 @@ _SPELLING: Mapping[str, str] = MappingProxyType({
 """Quotations of the IR in messages, and their forms in Python."""
 
 
-def spelled(message: str) -> str:
+def spell_in_python(message: str) -> str:
     """A message in the words of Python where it quotes the IR's, such as `cute.range` for the hints of loops."""
     for written, ours in _SPELLING.items():
         message = message.replace(written, ours)
@@ -62,4 +62,4 @@ class PythonSource(Source):
 
     def spelled(self, message: str) -> str:
         """A message in the words of Python."""
-        return spelled(message)
+        return spell_in_python(message)

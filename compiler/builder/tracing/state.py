@@ -20,7 +20,7 @@ from ....base.errors import Code, LayoutError, TilefoldError
 from ...frontend.diagnostics import Diagnostic, Place, ProgramError, Severity
 from ...frontend.program import MAX_OPERATIONS
 from .places import place_of_code, places_of_traceback, user_frame
-from .source import spelled
+from .source import spell_in_python
 
 MAX_STEPS = 1 << 20
 """The most iterations that Python does of loops in a kernel's functions."""
@@ -297,7 +297,7 @@ def building(
     except (TilefoldError, VerifyException) as fault:
         if builder.block is getattr(host, "block", None) and not _is_of_line(fault):
             raise  # of what a launch does, which names the place that matters
-        error = fault if isinstance(fault, TilefoldError) else _typed(fault)
+        error = fault if isinstance(fault, TilefoldError) else _as_tilefold_error(fault)
         raise _shown(error, fault.__traceback__, builder.line) from fault
     except RecursionError as fault:
         error = TilefoldError(
@@ -323,7 +323,7 @@ def _shown(error: TilefoldError, traceback: TracebackType | None, line: Place | 
     """An error with the user's line at which it was raised, and the calls that led there."""
     place, *calls = (line,) if line is not None else places_of_traceback(traceback) or (None,)
     notes = [Diagnostic(Severity.NOTE, "called here", place) for place in calls[:_MOST_CALLS]]
-    fault = Diagnostic(Severity.ERROR, spelled(error.message), place, error.code, spelled(error.hint))
+    fault = Diagnostic(Severity.ERROR, spell_in_python(error.message), place, error.code, spell_in_python(error.hint))
     return ProgramError([fault, *notes])
 
 
@@ -359,7 +359,7 @@ def _verify(op: Operation) -> None:
         op.verify(verify_nested_ops=False)
     except VerifyException as error:
         op.erase()
-        raise _typed(error, f"'{op.name}': ") from error
+        raise _as_tilefold_error(error, f"'{op.name}': ") from error
 
 
 @contextmanager
@@ -368,10 +368,10 @@ def checked() -> Generator[None, None, None]:
     try:
         yield
     except VerifyException as error:
-        raise _typed(error) from error
+        raise _as_tilefold_error(error) from error
 
 
-def _typed(error: VerifyException, prefix: str = "") -> TilefoldError:
+def _as_tilefold_error(error: VerifyException, prefix: str = "") -> TilefoldError:
     """A verifier's refusal, as the error that caused it or one of its own."""
     cause = error.__cause__
     return cause if isinstance(cause, TilefoldError) else TilefoldError(Code.IR_VERIFY, f"{prefix}{error}")

@@ -32,7 +32,7 @@ def lower_printf(emitter: Emitter, op: PrintfOp) -> None:
     if len(wanted) != len(op.args):
         raise LoweringError(Code.PASS_FAILED, f"the format has {len(wanted)} conversions for {len(op.args)} values", op)
     start = _format(emitter, op)
-    values = [_promoted(emitter, value, conversion) for value, conversion in zip(op.args, wanted, strict=True)]
+    values = [_promote(emitter, value, conversion) for value, conversion in zip(op.args, wanted, strict=True)]
     if values:
         kind = llvm.LLVMStructType.from_type_list([value.type for value in values])
         buffer = _write_buffer(emitter, kind)
@@ -72,7 +72,7 @@ def _at_start(block: Block, op: llvm.FuncOp | llvm.GlobalOp) -> None:
     Rewriter.insert_op(op, InsertPoint.at_start(block))
 
 
-def _promoted(emitter: Emitter, value: SSAValue, conversion: str) -> SSAValue:
+def _promote(emitter: Emitter, value: SSAValue, conversion: str) -> SSAValue:
     """An argument after C's promotions of variadic ones: floats are f64, integers have 32 bits or more."""
     if isinstance(value.type, llvm.LLVMPointerType | Float64Type):
         return value

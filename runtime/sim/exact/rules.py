@@ -34,7 +34,7 @@ def table_of(t: Translator) -> Table:
     return t.launch.exact
 
 
-def _computed(function: Function) -> Rule:
+def _make_rule(function: Function) -> Rule:
     """A rule for a function of numbers: its result is placed in the result's type."""
 
     def rule(op: Operation, t: Translator) -> Step:
@@ -71,7 +71,7 @@ def _reciprocal_root(x: Any) -> Any:
     return 1 / np.sqrt(x)
 
 
-def _fused(a: ExactArray, b: ExactArray, c: ExactArray) -> Any:
+def _fma(a: ExactArray, b: ExactArray, c: ExactArray) -> Any:
     return a * b + c
 
 
@@ -148,7 +148,7 @@ _APPROXIMATE: Mapping[str, Function] = {
 
 
 def _approximate(op: ptx.ApproximateOp, t: Translator) -> Any:
-    return _computed(_APPROXIMATE[op.FUNCTION])(op, t)
+    return _make_rule(_APPROXIMATE[op.FUNCTION])(op, t)
 
 
 def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
@@ -202,7 +202,7 @@ def _plain(op: Operation, t: Translator) -> Any:
 _FUNCTIONS: Mapping[type[Operation], Function] = {
     arith.AddfOp: operator.add, arith.SubfOp: operator.sub, arith.MulfOp: operator.mul, arith.DivfOp: _quotient,
     arith.NegfOp: operator.neg, arith.ExtFOp: _same, arith.TruncFOp: _same,
-    math.FmaOp: _fused, vector.FMAOp: _fused, math.AbsFOp: np.abs, math.CopySignOp: _copied_sign,
+    math.FmaOp: _fma, vector.FMAOp: _fma, math.AbsFOp: np.abs, math.CopySignOp: _copied_sign,
     math.SqrtOp: np.sqrt, math.RsqrtOp: _reciprocal_root, math.ExpOp: np.exp, math.Exp2Op: np.exp2,
     math.ExpM1Op: np.expm1, math.LogOp: np.log, math.Log2Op: np.log2, math.Log10Op: np.log10, math.Log1pOp: np.log1p,
     math.SinOp: np.sin, math.CosOp: np.cos, math.TanOp: np.tan, math.TanhOp: np.tanh, math.ErfOp: _error_function,
@@ -210,7 +210,7 @@ _FUNCTIONS: Mapping[type[Operation], Function] = {
     math.RoundOp: _away, math.RoundEvenOp: np.rint,
 }  # fmt: skip
 _RULES: Mapping[type[Operation], Rule] = {
-    **{kind: _computed(function) for kind, function in _FUNCTIONS.items()},
+    **{kind: _make_rule(function) for kind, function in _FUNCTIONS.items()},
     arith.SIToFPOp: _from_integer, arith.UIToFPOp: _from_integer,
     arith.FPToSIOp: _to_integer, arith.FPToUIOp: _to_integer, vector.ReductionOp: _reduction,
     ptx.ApproximateOp: _approximate, ptx.CvtOp: _cvt, ptx.InlineOp: _inline,

@@ -55,7 +55,7 @@ def pattern(placed: PlacedMap) -> int:
     return 8 * BULK_UNIT << placed.map.swizzle_bits if placed.map.swizzle_bits else 1
 
 
-def filled(placed: PlacedMap, box: Box, content: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def fill_box(placed: PlacedMap, box: Box, content: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The bytes of a whole box, an array (units, width), for those of its units in the tensor."""
     unit = np.zeros(box.width, np.uint8)
     if placed.nan_fill:
@@ -76,7 +76,7 @@ def swizzle_text(bits: int) -> str:
     return f"a swizzle of {BULK_UNIT << bits} bytes" if bits else "no swizzle"
 
 
-def elsewhere(addresses: NDArray[np.int64], bits: int, written: NDArray[np.uint8]) -> NDArray[np.bool_]:
+def find_misplaced(addresses: NDArray[np.int64], bits: int, written: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Which shared addresses hold other bytes than a swizzle of `bits` bits puts there: a tensor copy has
     `written` them by another one, 1 more than its bits; 0 for none.
     """

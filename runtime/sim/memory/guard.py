@@ -64,7 +64,7 @@ def _goes_on(op: LayoutViewOp, layout: Layout) -> bool:
     return any(type(places) is int and type(extent) is int and places > extent for places, extent in sizes)
 
 
-def viewed(op: LayoutViewOp, relayout: Relayout, guard: Guard, coords: Sequence[Value]) -> Guard | None:
+def view_guard(op: LayoutViewOp, relayout: Relayout, guard: Guard, coords: Sequence[Value]) -> Guard | None:
     """The guard of a view with the `relayout` of `op`; None if its coordinates cannot be followed."""
     try:
         whole = relayout(guard.layout)

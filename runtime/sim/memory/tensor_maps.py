@@ -16,7 +16,7 @@ from ....base.errors import Code, LayoutError
 from ....dialects.ptx import BULK_UNIT, MAP_BYTES, MAP_FIELDS
 from ....layout.tma.recipe import MAP_ELEMENTS, PlacedMap
 from ....layout.tma.tensor_map import MAX_RANK, TensorMap
-from ..ordering.clocks import TENSOR_MAPS, acquired
+from ..ordering.clocks import TENSOR_MAPS, acquired_proxy
 from ..warp import Warp
 from .bulk import rows_at
 from .spaces import Access, Space
@@ -36,7 +36,7 @@ _MODEL: Mapping[str, str] = MappingProxyType({
 """The fields that the simulator models with their first value alone, and the effect of other values."""
 
 
-def encoded(placed: PlacedMap) -> NDArray[np.uint8]:
+def encode(placed: PlacedMap) -> NDArray[np.uint8]:
     """A map as it lies in memory: 128 bytes."""
     tensor, record = placed.map, np.zeros((), RECORD)
     rank = len(tensor.dims)
@@ -50,7 +50,7 @@ def encoded(placed: PlacedMap) -> NDArray[np.uint8]:
     return content
 
 
-def changed(content: NDArray[np.uint8], field: str, dimension: int, value: int) -> None:
+def change_field(content: NDArray[np.uint8], field: str, dimension: int, value: int) -> None:
     """Changes a field of maps in memory, an array (lanes, 128)."""
     content[: RECORD.itemsize].view(RECORD)[field][0, dimension] = value
 
@@ -60,7 +60,7 @@ def is_map(content: NDArray[np.uint8]) -> bool:
     return bool(content[: RECORD.itemsize].view(RECORD)["mark"][0] == _MARK)
 
 
-def decoded(content: NDArray[np.uint8]) -> PlacedMap:
+def decode(content: NDArray[np.uint8]) -> PlacedMap:
     """The map of 128 bytes. LayoutError (E0322, E0323) for one that describes no tensor or no box."""
     record = content[: RECORD.itemsize].view(RECORD)[0]
     rank, element = int(record["rank"][0]) + 1, MAP_FIELDS["elemtype"].words[int(record["elemtype"][0])]
@@ -96,7 +96,11 @@ def map_at(space: Space, warp: Warp, access: Access, lane: int, address: int) ->
     if space.shadow is not None:
         for proxy, fence, hint in (
             (TENSOR_MAPS, "release", "let the thread that wrote it execute ptx.fence.proxy.tensormap.release"),
-            (acquired(address), "acquire", "let the thread that copies execute ptx.fence.proxy.tensormap.acquire"),
+            (
+                acquired_proxy(address),
+                "acquire",
+                "let the thread that copies execute ptx.fence.proxy.tensormap.acquire",
+            ),
         ):
             if (conflict := space.shadow.unfenced(warp, rows, BULK_UNIT, proxy)) is not None:
                 where, other = space.show_row(int(rows[conflict.index]), BULK_UNIT, conflict.byte), conflict.agent
@@ -108,7 +112,7 @@ def map_at(space: Space, warp: Warp, access: Access, lane: int, address: int) ->
         text, hint = f"{space.show(address)} holds no tensor map", "copy one there first, by ptx.tensormap.copy"
         _refuse(warp, access, lane, LayoutError(Code.TENSOR_MAP, text, hint))
     try:
-        return decoded(content)
+        return decode(content)
     except LayoutError as error:
         text = f"the tensor map at {space.show(address)}: {error.message}"
         _refuse(warp, access, lane, LayoutError(error.code, text, error.hint))

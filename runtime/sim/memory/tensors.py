@@ -118,7 +118,7 @@ def check_count(op: Operation, layout: Layout) -> None:
         )
 
 
-def moved(tensor: TensorValue, distance: Value, type: TensorType) -> TensorValue:
+def move(tensor: TensorValue, distance: Value, type: TensorType) -> TensorValue:
     """A tensor that begins `distance` elements further on. OverflowError for a distance beyond 64 bits."""
     if type.is_swizzled:
         return TensorValue(tensor.address, checked_index(tensor.offset + distance))

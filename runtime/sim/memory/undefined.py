@@ -100,7 +100,7 @@ class Trace:
             raise _DifferenceError(index, event)
 
 
-def agreed(run: Callable[[Trace], T]) -> T:
+def run_agreed(run: Callable[[Trace], T]) -> T:
     """The result of `run`, if it does not depend on undefined bytes. Raises SimulationError (E3204) if it does, and
     the fault that `run` raises where that is always the same.
     """

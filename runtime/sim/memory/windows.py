@@ -24,7 +24,7 @@ _BEYOND = (MAX_CLUSTER + 2) * _WINDOW
 """Where the addresses end that have a rank in their upper bits, or stand for an impossible one."""
 
 
-def mapped(address: Value, rank: Value) -> Value:
+def map_to_rank(address: Value, rank: Value) -> Value:
     """The address in the block of a rank that a plain address has in the own one; no block's for an impossible rank."""
     if varies(rank):
         inside = np.where((rank >= 0) & (rank < MAX_CLUSTER), rank, MAX_CLUSTER)
@@ -40,7 +40,7 @@ def rank_of(warp: Warp, address: Value) -> Value:
 
 
 def _is_mapped(address: Any) -> Any:
-    """Whether `mapped` makes such addresses."""
+    """Whether `map_to_rank` makes such addresses."""
     return (address >= _WINDOW) & (address < _BEYOND)
 
 

@@ -98,7 +98,7 @@ def _later(first: Times, second: Times) -> Times:
     return times
 
 
-def joined(clocks: "Iterable[Clock | None]") -> Clock | None:
+def join_clocks(clocks: "Iterable[Clock | None]") -> Clock | None:
     """All that any of the clocks knows, of one cluster."""
     total: Clock | None = None
     for clock in clocks:
@@ -169,7 +169,7 @@ def whole_snapshot(warp: "Warp") -> Clock:
 
 def meet_warps(arrived: "Iterable[Clock]", waiting: "Iterable[Warp]") -> None:
     """A barrier of some warps: those that wait join the clocks with which all arrived."""
-    total = joined(arrived)
+    total = join_clocks(arrived)
     for warp in waiting:
         learn(warp, total)
 
@@ -183,7 +183,7 @@ def meet_block(block: "Block") -> None:
         times[gang.lane_numbers()] = now = block.launch.tick()
         gang.clock, gang.horizon = Clock(gang.clock.cluster, times), now if gang.mask is None else times
         return
-    total = joined(known(warp, np.arange(warp.lanes)) for warp in block.warps)
+    total = join_clocks(known(warp, np.arange(warp.lanes)) for warp in block.warps)
     assert total is not None, "a block has warps"
     times = total.times.copy()
     first = block.rank * block.launch.config.threads
@@ -206,7 +206,7 @@ def meet_lanes(warp: "Warp", lanes: NDArray[np.int64]) -> None:
     seen[lanes] = warp.launch.tick()
     warp.seen[lanes] = seen
     if warp.own:
-        learn(warp, joined({id(own): own.clock for lane, own in warp.own.items() if lane in lanes}.values()))
+        learn(warp, join_clocks({id(own): own.clock for lane, own in warp.own.items() if lane in lanes}.values()))
         if warp.mask is None:
             warp.own.clear()
 
@@ -224,7 +224,7 @@ def _know_proxies(warp: "Warp", proxies: "Mapping[str, Clock]") -> None:
     learn(warp, Clock(warp.clock.cluster, np.zeros(0, np.int64), proxies=proxies))
 
 
-def acquired(address: int) -> str:
+def acquired_proxy(address: int) -> str:
     """The proxy of the map at an address, behind the fence that acquires what was released."""
     return f"{TENSOR_MAPS} at {address:#x}"
 
@@ -232,4 +232,4 @@ def acquired(address: int) -> str:
 def acquire_map(warp: "Warp", address: int) -> None:
     """A fence of the active lanes: their tensor copies see the map at an address as it was released before."""
     if (released := known(warp).proxies.get(TENSOR_MAPS)) is not None:
-        _know_proxies(warp, {acquired(address): released})
+        _know_proxies(warp, {acquired_proxy(address): released})

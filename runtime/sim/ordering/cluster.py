@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ..faults import Site
-from .clocks import OVER, Clock, joined, known, learn, snapshot
-from .releases import fenced
+from .clocks import OVER, Clock, join_clocks, known, learn, snapshot
+from .releases import fenced_knowledge
 
 if TYPE_CHECKING:
     from ..warp import Block, Cluster, Warp
@@ -52,7 +52,7 @@ class ClusterBarrier:
             text = f"arrives at the cluster barrier in phase {self.phase} again, without a wait since it arrived last"
             warp.fault(Code.SIM_CLUSTER_BARRIER, site, lane, text, "let each arrival be followed by one wait")
         self.arrived[places], self.due[places] = True, self.phase
-        offered = joined((fenced(warp), warp.published)) if relaxed else snapshot(warp, lanes)
+        offered = join_clocks((fenced_knowledge(warp), warp.published)) if relaxed else snapshot(warp, lanes)
         if offered is not None:
             self.offered = offered.joined(self.offered)
         self._advance(warp.block.cluster)
@@ -115,7 +115,7 @@ class Reach:
                 text = f"reaches into the shared memory of {cluster.name(rank)}, which may not have begun"
                 warp.fault(Code.SIM_PEER_BEGIN, site, lane, text, f"{_SYNC}, before the first access to a peer")
             if rank in self.ended:
-                _outlived(warp, site, lane, f"{cluster.name(rank)}, which has ended")
+                _fail_ended_peer(warp, site, lane, f"{cluster.name(rank)}, which has ended")
             if completes_now:
                 self.sites[rank, warp.first_index] = site
         if completes_now:
@@ -124,7 +124,7 @@ class Reach:
     def end(self, block: "Block") -> None:
         """A block ends. SimulationError (E3220) if it does not know all accesses of peers to its shared memory."""
         self.ended.add(block.rank)
-        total = joined(known(warp, np.arange(warp.lanes)) for warp in block.warps)
+        total = join_clocks(known(warp, np.arange(warp.lanes)) for warp in block.warps)
         assert total is not None, "a block has warps"
         total = total.joined(total.proxies.get(OVER))
         late = self.times[block.rank] >= np.maximum(total.times[: self.times.shape[1]], 1)
@@ -132,9 +132,11 @@ class Reach:
             place = int(late.argmax())
             warp = next(w for w in block.cluster.warps if 0 <= place - w.first_index < w.lanes)
             site = self.sites[block.rank, warp.first_index]
-            _outlived(warp, site, place - warp.first_index, f"{block.cluster.name(block.rank)}, which may have ended")
+            _fail_ended_peer(
+                warp, site, place - warp.first_index, f"{block.cluster.name(block.rank)}, which may have ended"
+            )
 
 
-def _outlived(warp: "Warp", site: Site, lane: int, block: str) -> None:
+def _fail_ended_peer(warp: "Warp", site: Site, lane: int, block: str) -> None:
     text = f"reaches into the shared memory of {block}"
     warp.fault(Code.SIM_PEER_END, site, lane, text, f"{_SYNC}, after the last access to a peer")

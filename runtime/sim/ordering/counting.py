@@ -48,7 +48,7 @@ def never_ending(op: scf.WhileOp, t: "Translator") -> "Callable[[Warp, Site], No
 
     def check(warp: "Warp", site: "Site") -> None:
         now, last = (int(warp.select(warp.registers[slot])[0]) for slot in (counter, limit))
-        needed = left(name, now, last, step, width)
+        needed = iterations_left(name, now, last, step, width)
         if needed is None or (step * (last - now) <= 0 and needed > warp.launch.budget.steps):
             text = f"the loop does not end: its counter is {now} and grows by {step}, its bound is {last}"
             hint = "let the counter go towards the bound, and compare so that it cannot step over it"
@@ -81,7 +81,7 @@ def _is_within(value: SSAValue, op: scf.WhileOp) -> bool:
     return owner is op or (owner is not None and op.is_ancestor(owner) and not isinstance(owner, arith.ConstantOp))
 
 
-def left(name: str, value: int, bound: int, step: int, width: int) -> int | None:
+def iterations_left(name: str, value: int, bound: int, step: int, width: int) -> int | None:
     """In how many iterations a condition fails first, of integers that wrap; None if in none."""
     size = 1 << width
     value, bound = value % size, bound % size

@@ -78,11 +78,11 @@ def missing_edge(warp: "Warp", lane: int, agent: int, time: int) -> str:
     for look in reversed(warp.block.looks.values()):
         flag = look.flags.get(there)
         if flag is not None and time < flag.time <= look.time:
-            return _unreleased(warp, flag, agent, time) or _unacquired(warp, lane, look, flag)
+            return _why_unreleased(warp, flag, agent, time) or _why_unacquired(warp, lane, look, flag)
     return ""
 
 
-def _unreleased(warp: "Warp", flag: Flag, agent: int, time: int) -> str:
+def _why_unreleased(warp: "Warp", flag: Flag, agent: int, time: int) -> str:
     """Why a write does not release an access of a thread of its block; empty if it does."""
     if flag.left is None:
         return f"{flag.site} does not release: put {FENCE} before it, or let it be a release"
@@ -95,7 +95,7 @@ def _unreleased(warp: "Warp", flag: Flag, agent: int, time: int) -> str:
     return f"{flag.site} releases what its own thread knows: put {means} between the access and it"
 
 
-def _unacquired(warp: "Warp", lane: int, look: Look, flag: Flag) -> str:
+def _why_unacquired(warp: "Warp", lane: int, look: Look, flag: Flag) -> str:
     """Why a read that has found a release does not acquire for a lane."""
     site, scopes = flag.site, [look.scope] if look.acquires else []
     scopes += [narrower(fence.scope, look.scope) for fence in look.warp.fences if fence.time > look.time]

@@ -191,7 +191,7 @@ class Mbarrier:
         return self.released[max(phase - self.phase, -len(self.released))][is_near] if self.released else None
 
 
-def misled(cluster: Cluster) -> str:
+def hint_misdirected(cluster: Cluster) -> str:
     """An addition to the hint where threads wait forever and an mbarrier that is known to the cluster lacks all
     arrivals of other blocks, while that of another block at the same place has more.
     """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .clocks import Clock, joined, known, learn, snapshot
+from .clocks import Clock, join_clocks, known, learn, snapshot
 from .flags import WIDENING, Flag, Look, block_of, narrower
 
 if TYPE_CHECKING:
@@ -90,10 +90,10 @@ def fence(warp: "Warp", scope: str) -> None:
     warp.fences = [*kept_fences, Fence(scope, live, clock, warp.seen.copy(), warp.launch.clock)]
 
 
-def fenced(warp: "Warp") -> Clock | None:
+def fenced_knowledge(warp: "Warp") -> Clock | None:
     """The knowledge of the active lanes at their last fences."""
     lanes = warp.lane_numbers().tolist()
-    return joined(fence.of(warp, lane) for fence in warp.fences for lane in lanes if fence.lanes[lane])
+    return join_clocks(fence.of(warp, lane) for fence in warp.fences for lane in lanes if fence.lanes[lane])
 
 
 @dataclass(slots=True)
@@ -127,7 +127,7 @@ class Releases:
         widest = max(left, key=WIDENING.index, default=scope)
         knew = known(warp, np.array([lane]))
         agent = int(warp.agents[lane])
-        flag = Flag(site, agent, warp.launch.tick(), widest, joined(left.values()), knew)
+        flag = Flag(site, agent, warp.launch.tick(), widest, join_clocks(left.values()), knew)
         self._flags.setdefault(address, {})[block_of(warp, agent)] = flag
         for reach, clock in left.items():
             assert clock is not None

@@ -15,7 +15,7 @@ from ..warp import Block, Cluster, Warp
 from .bulk import drain, leave
 from .clocks import Clock, meet_block, meet_warps, whole_snapshot
 from .liveness import Watch
-from .mbarrier import misled, progress
+from .mbarrier import hint_misdirected, progress
 
 Entry: TypeAlias = tuple[Warp, Suspension, Barrier, Clock | None]
 """A warp at a barrier, and the knowledge with which it has arrived where not all threads of the block meet."""
@@ -178,7 +178,7 @@ def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> N
     until = held[0][2] if until is None and held else until
     hint = "every thread of the block must execute the same barriers"
     if until is not None:
-        hint = until.hint + misled(first.block.cluster)
+        hint = until.hint + hint_misdirected(first.block.cluster)
     raise SimulationError(
         ErrorCode.SIM_BARRIER if until is None else until.code,
         f"warp {first.index} waits at {place} forever; {'; '.join(parts)}",

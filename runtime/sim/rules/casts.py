@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAt
 from xdsl.ir import Operation
 
 from ....base.errors import Code as ErrorCode
-from ....dialects.arith.integer_range import signed
+from ....dialects.arith.integer_range import wrap_signed
 from ..faults import SimulationError, site_of
 from ..translate import Rule, Rules, Step, Translator
 from ..values.rounding import narrow
@@ -24,13 +24,13 @@ def _constant(op: arith.ConstantOp, t: Translator) -> None:
     attribute = op.value
     if isinstance(attribute, IntegerAttr):
         number = attribute.value.data
-        t.constant(op.result, bool(number & 1) if kind.bits == 1 else signed(number, kind.bits))
+        t.constant(op.result, bool(number & 1) if kind.bits == 1 else wrap_signed(number, kind.bits))
     elif isinstance(attribute, FloatAttr):
         t.constant(op.result, kind.dtype.type(attribute.value.data))
     elif isinstance(attribute, DenseIntOrFPElementsAttr) and kind.count is not None:
         numbers: list[Any] = list(attribute.get_values())
         if not kind.is_float:
-            numbers = [signed(int(n), kind.bits) for n in numbers]
+            numbers = [wrap_signed(int(n), kind.bits) for n in numbers]
         repeated = numbers * (kind.count if len(numbers) == 1 else 1)
         t.constant(op.result, np.array(repeated).astype(kind.dtype)[None, :])
     else:
@@ -78,13 +78,13 @@ def _resize(value: Value, before: Kind, after: Kind) -> Value:
             value = -value.astype(np.int8)
         return (value & 1) != 0 if after.bits == 1 else value.astype(after.dtype)
     number = -int(value) if before.bits == 1 else value
-    return bool(number & 1) if after.bits == 1 else signed(number, after.bits)
+    return bool(number & 1) if after.bits == 1 else wrap_signed(number, after.bits)
 
 
 def _zero_extend(value: Value, before: Kind, after: Kind) -> Value:
     if varies(value):
         return value.astype(after.dtype) if before.bits == 1 else as_unsigned(value, before).astype(after.dtype)
-    return signed(as_unsigned(value, before), after.bits)
+    return wrap_signed(as_unsigned(value, before), after.bits)
 
 
 def _round(value: Value, before: Kind, after: Kind) -> Value:
@@ -128,9 +128,9 @@ def _to_integer(*, is_signed: bool) -> Callable[[Value, Kind, Kind], Value]:
 
         def one(number: float) -> int:
             if number != number:
-                return signed(min(max(invalid, low), high), after.bits)
+                return wrap_signed(min(max(invalid, low), high), after.bits)
             limited = min(max(number, float(low)), float(high))  # float(high) may be one too large
-            return signed(min(int(limited), high), after.bits)
+            return wrap_signed(min(int(limited), high), after.bits)
 
         if varies(value):
             numbers = [one(float(x)) for x in value.ravel()]

@@ -76,7 +76,7 @@ def _algebra(op: AlgebraOp, t: Translator) -> Step:
             warp.fault(ErrorCode.SIM_ARITHMETIC, site, _lane(warp, True), error.message, error.hint)
         results = cast(list[Any], outcome) if isinstance(outcome, list) else [outcome]
         for target, type, value in zip(targets, types, results, strict=True):
-            registers[target] = _stored(warp, site, type, value)
+            registers[target] = _store_value(warp, site, type, value)
 
     return step
 
@@ -101,17 +101,17 @@ def _value(warp: Warp, type: CuteType, leaves: Leaves) -> Any:
     return map_integers(one, type.data)
 
 
-def _stored(warp: Warp, site: Site, type: Attribute, value: Any) -> Value:
+def _store_value(warp: Warp, site: Site, type: Attribute, value: Any) -> Value:
     """The result of the algebra, as a register holds it. Raises SimulationError (E3209) for an integer too wide."""
     if not isinstance(type, CuteType):  # a result of get_scalars
         bits = integer_bits(type) or 64
-        stored = _checked(warp, site, bits, value)
+        stored = _check_width(warp, site, bits, value)
         return stored.astype(f"i{bits // 8}") if varies(stored) else stored
     pairs = zip(integers(type.data), integers(value), strict=True)
-    return tuple([_checked(warp, site, leaf.width, x) for leaf, x in pairs if isinstance(leaf, Unknown)])
+    return tuple([_check_width(warp, site, leaf.width, x) for leaf, x in pairs if isinstance(leaf, Unknown)])
 
 
-def _checked(warp: Warp, site: Site, bits: int, x: Any) -> Value:
+def _check_width(warp: Warp, site: Site, bits: int, x: Any) -> Value:
     value = number(x)
     limit = 1 << (bits - 1)
     beyond = (value < -limit) | (value >= limit)

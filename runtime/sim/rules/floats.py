@@ -72,7 +72,7 @@ def in_double(function: Callable[..., Any]) -> _FloatRule:
     return rule
 
 
-def _ordered(pick: Callable[[Any, Any], Any], negative_first: bool) -> Callable[[Any, Any], Any]:
+def _make_ordered(pick: Callable[[Any, Any], Any], negative_first: bool) -> Callable[[Any, Any], Any]:
     """A minimum or maximum for which -0 is less than +0 (PTX ISA, min and max; IEEE 754-2019, section 9.6)."""
 
     def function(a: Any, b: Any) -> Any:
@@ -86,17 +86,17 @@ def _ordered(pick: Callable[[Any, Any], Any], negative_first: bool) -> Callable[
     return function
 
 
-MAXIMUM = _ordered(np.maximum, negative_first=False)
+MAXIMUM = _make_ordered(np.maximum, negative_first=False)
 """The greater of two numbers; NaN where one is NaN."""
-MINIMUM = _ordered(np.minimum, negative_first=True)
+MINIMUM = _make_ordered(np.minimum, negative_first=True)
 """The smaller of two numbers; NaN where one is NaN."""
-MAXIMUM_NUMBER = _ordered(np.fmax, negative_first=False)
+MAXIMUM_NUMBER = _make_ordered(np.fmax, negative_first=False)
 """The greater of two numbers; of a number and NaN the number."""
-MINIMUM_NUMBER = _ordered(np.fmin, negative_first=True)
+MINIMUM_NUMBER = _make_ordered(np.fmin, negative_first=True)
 """The smaller of two numbers; of a number and NaN the number."""
 
 
-def _unordered(a: Any, b: Any) -> Any:
+def _is_unordered(a: Any, b: Any) -> Any:
     return (a != a) | (b != b)
 
 
@@ -115,7 +115,7 @@ _COMPARISONS: tuple[Callable[[Any, Any], Any], ...] = (
     lambda a, b: np.logical_not(a >= b),
     lambda a, b: np.logical_not(a > b),
     lambda a, b: a != b,
-    _unordered,
+    _is_unordered,
     lambda a, b: (a == b) | True,
 )
 """The predicates of arith.cmpf in their order: false, oeq, ogt, oge, olt, ole, one, ord, ueq, ugt, ..., uno,

@@ -48,7 +48,7 @@ def _block(warp: Warp) -> Sequence[Value]:
     return [int(axis[0]) if (axis == axis[0]).all() else axis for axis in axes]
 
 
-def _divided(warp: Warp, size: Sequence[Value]) -> list[Value]:
+def _divide_by_cluster(warp: Warp, size: Sequence[Value]) -> list[Value]:
     """A size or a coordinate in blocks as one in clusters."""
     return [n // extent for n, extent in zip(size, warp.launch.config.cluster, strict=True)]
 
@@ -63,8 +63,8 @@ _REGISTERS: Mapping[str, Coordinates] = MappingProxyType(
             n % extent for n, extent in zip(_block(warp), warp.launch.config.cluster, strict=True)
         ],
         "cluster_nctaid": lambda warp: warp.launch.config.cluster,
-        "clusterid": lambda warp: _divided(warp, _block(warp)),
-        "nclusterid": lambda warp: _divided(warp, warp.launch.config.grid),
+        "clusterid": lambda warp: _divide_by_cluster(warp, _block(warp)),
+        "nclusterid": lambda warp: _divide_by_cluster(warp, warp.launch.config.grid),
         "cluster_ctarank": lambda warp: [warp.block.rank],
         "cluster_nctarank": lambda warp: [prod(warp.launch.config.cluster)],
     }

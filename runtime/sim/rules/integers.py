@@ -9,7 +9,7 @@ from xdsl.dialects import arith, math
 from xdsl.ir import Operation
 
 from ....base.errors import Code as ErrorCode
-from ....dialects.arith.integer_range import signed
+from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.arith.semantics import COMPARISONS, INTEGER_OPERATIONS
 from ..faults import site_of
 from ..translate import Rule, Rules, Step, Translator
@@ -64,7 +64,7 @@ def _by_lane(bad: Any) -> Any:
     return bad.any(axis=1) if varies(bad) and bad.ndim == 2 else bad
 
 
-def _extended(*, unsigned: bool, product: bool) -> Rule:
+def _make_extended(*, unsigned: bool, product: bool) -> Rule:
     """A rule for an operation with a low and a high (or carry) result, by way of Python's integers."""
 
     def rule(op: Operation, t: Translator) -> Step:
@@ -75,7 +75,7 @@ def _extended(*, unsigned: bool, product: bool) -> Rule:
             if unsigned:
                 a, b = a & ((1 << kind.bits) - 1), b & ((1 << kind.bits) - 1)
             whole = a * b if product else a + b
-            return signed(whole, kind.bits), signed(whole >> kind.bits, carry.bits)
+            return wrap_signed(whole, kind.bits), wrap_signed(whole >> kind.bits, carry.bits)
 
         def step(warp: Warp) -> None:
             a, b = warp.registers[left], warp.registers[right]
@@ -98,12 +98,12 @@ def _absolute(op: math.AbsIOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         value = abs(warp.registers[source])
-        warp.registers[result] = signed(value, bits) if type(value) is int else value
+        warp.registers[result] = wrap_signed(value, bits) if type(value) is int else value
 
     return step
 
 
-def _counted(function: Callable[[int, int], int]) -> Rule:
+def _make_count(function: Callable[[int, int], int]) -> Rule:
     """A rule for a number of bits: a function of an integer without a sign and of its width."""
 
     def rule(op: Operation, t: Translator) -> Step:
@@ -113,7 +113,7 @@ def _counted(function: Callable[[int, int], int]) -> Rule:
         def step(warp: Warp) -> None:
             x = warp.registers[source]
             if type(x) is int:
-                warp.registers[result] = signed(function(x & mask, kind.bits), kind.bits)
+                warp.registers[result] = wrap_signed(function(x & mask, kind.bits), kind.bits)
                 return
             counts = [function(int(i) & mask, kind.bits) for i in np.asarray(x).ravel()]
             warp.registers[result] = np.array(counts).astype(kind.dtype).reshape(np.shape(x))
@@ -144,12 +144,12 @@ def _compare(op: arith.CmpiOp, t: Translator) -> Step:
 
 INTEGERS: Rules = {
     **dict.fromkeys(INTEGER_OPERATIONS, _binary),
-    arith.AddUIExtendedOp: _extended(unsigned=True, product=False),
-    arith.MulUIExtendedOp: _extended(unsigned=True, product=True),
-    arith.MulSIExtendedOp: _extended(unsigned=False, product=True),
+    arith.AddUIExtendedOp: _make_extended(unsigned=True, product=False),
+    arith.MulUIExtendedOp: _make_extended(unsigned=True, product=True),
+    arith.MulSIExtendedOp: _make_extended(unsigned=False, product=True),
     arith.CmpiOp: _compare,
     math.AbsIOp: _absolute,
-    math.CtPopOp: _counted(lambda x, bits: x.bit_count()),
-    math.CountLeadingZerosOp: _counted(lambda x, bits: bits - x.bit_length()),
-    math.CountTrailingZerosOp: _counted(lambda x, bits: (x & -x).bit_length() - 1 if x else bits),
+    math.CtPopOp: _make_count(lambda x, bits: x.bit_count()),
+    math.CountLeadingZerosOp: _make_count(lambda x, bits: bits - x.bit_length()),
+    math.CountTrailingZerosOp: _make_count(lambda x, bits: (x & -x).bit_length() - 1 if x else bits),
 }

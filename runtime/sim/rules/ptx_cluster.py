@@ -11,7 +11,7 @@ from ....dialects import ptx
 from ..faults import Site, site_of
 from ..launch import Completion
 from ..memory.spaces import Atomic
-from ..memory.windows import mapped, rank_of
+from ..memory.windows import map_to_rank, rank_of
 from ..ordering.asynchronous import Operation, Proxy
 from ..ordering.clocks import snapshot
 from ..translate import Rules, Step, Suspending, Suspension, Translator, Until
@@ -27,7 +27,7 @@ def _mapa(op: ptx.MapaOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        registers[result] = mapped(registers[pointer], registers[rank])
+        registers[result] = map_to_rank(registers[pointer], registers[rank])
 
     return step
 

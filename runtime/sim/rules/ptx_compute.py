@@ -40,7 +40,7 @@ _FUNCTIONS: Mapping[str, Callable[[Doubles], Doubles]] = {
 _LEAST_NORMAL = 2.0**-126  # of f32 and bf16, the types that are flushed
 
 
-def _flushed(x: Any) -> Any:
+def _flush(x: Any) -> Any:
     """Numbers with subnormal ones replaced by zero of their sign."""
     wide = np.asarray(x).astype(np.float64)
     return np.where(np.abs(wide) < _LEAST_NORMAL, np.copysign(0.0, wide), wide)
@@ -53,9 +53,9 @@ def _approximate(op: ptx.ApproximateOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         registers = warp.registers
         x = np.asarray(registers[value])
-        wide = _flushed(x) if flushes else x.astype(np.float64)
+        wide = _flush(x) if flushes else x.astype(np.float64)
         y = narrow(function(wide), dtype)
-        registers[result] = _flushed(y).astype(dtype)[()] if flushes else y
+        registers[result] = _flush(y).astype(dtype)[()] if flushes else y
 
     return step
 
@@ -65,7 +65,7 @@ def _relu(x: Doubles) -> Doubles:
     return np.where(x <= 0, 0.0, x)
 
 
-def _saturated(x: Doubles, element: ElementType) -> NDArray[Any]:
+def _saturate(x: Doubles, element: ElementType) -> NDArray[Any]:
     """Numbers as 8-bit floats; larger values become the greatest (satfinite)."""
     return np.asarray(narrow(np.clip(x, -element.greatest, element.greatest), numpy_type(element)))
 
@@ -95,7 +95,7 @@ def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
         x = numbers(warp)
         x = _relu(x) if relu else x
         if target.bits == 8:
-            words = np.ascontiguousarray(_saturated(x, target)).view(np.int16)[:, 0]
+            words = np.ascontiguousarray(_saturate(x, target)).view(np.int16)[:, 0]
             warp.registers[result] = int(words[0]) if len(words) == 1 else words
         else:
             warp.registers[result] = np.asarray(narrow(x, numpy_type(target)))

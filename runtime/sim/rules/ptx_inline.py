@@ -17,7 +17,7 @@ def _inline(op: ptx.InlineOp, t: Translator) -> Step:
     shown = text if len(text) <= 60 else text[:57] + "..."
     function = t.texts.get(text)
     if function is None:
-        return _refused(site, shown)
+        return _text_error(site, shown)
     operands = [(t.slot(value), t.kind(value).dtype) for value in op.args]
     results = [(t.slot(value), t.kind(value).dtype) for value in op.res]
 
@@ -35,7 +35,7 @@ def _inline(op: ptx.InlineOp, t: Translator) -> Step:
     return step
 
 
-def _refused(site: Site, shown: str) -> Step:
+def _text_error(site: Site, shown: str) -> Step:
     def step(warp: Warp) -> None:
         lane = int(warp.lane_numbers()[0])
         hint = "use the operation of the instruction, run on a GPU, or give cute.arch.inline_ptx a function: sim="

@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
 from ....dialects import ptx
-from ....dialects.arith.integer_range import signed
+from ....dialects.arith.integer_range import wrap_signed
 from ..faults import Site, site_of
 from ..translate import Rules, Step, Translator
 from ..values.values import Lanes, Value, varies
@@ -22,7 +22,7 @@ from .floats import MAXIMUM_NUMBER, MINIMUM_NUMBER
 
 def bits_of(lanes: Bools) -> int:
     """A bit for each lane of a warp that is set, as a signed i32."""
-    return signed(int(np.sum(lanes * (1 << np.arange(len(lanes)) % WARP))), 32)
+    return wrap_signed(int(np.sum(lanes * (1 << np.arange(len(lanes)) % WARP))), 32)
 
 
 class Group:
@@ -93,7 +93,7 @@ def _shfl(op: ptx.ShflSyncOp, t: Translator) -> Step:
         given = warp.registers[value]
         lanes = np.arange(warp.lanes)
         b = np.broadcast_to(np.asarray(warp.registers[lane], np.int64), (warp.lanes,))
-        warp.registers[result] = _moved(warp, rows, _source(mode, segment, lanes, b), given, site)
+        warp.registers[result] = _exchange(warp, rows, _source(mode, segment, lanes, b), given, site)
 
     return step
 
@@ -118,12 +118,12 @@ def _shfl_valid(op: ptx.ShflSyncValidOp, t: Translator) -> Step:
         rows, lanes = group.rows(warp), np.arange(warp.lanes)
         b, c = (np.broadcast_to(np.asarray(warp.registers[slot], np.int64), (warp.lanes,)) for slot in (lane, control))
         source, warp.registers[valid] = _sources_of(mode, lanes, b, c)
-        warp.registers[result] = _moved(warp, rows, source, warp.registers[value], site)
+        warp.registers[result] = _exchange(warp, rows, source, warp.registers[value], site)
 
     return step
 
 
-def _moved(warp: Warp, rows: Bools | None, source: Lanes, given: Value, site: Site) -> Value:
+def _exchange(warp: Warp, rows: Bools | None, source: Lanes, given: Value, site: Site) -> Value:
     """The values of other lanes. SimulationError (E3208) for those of lanes that do not take part."""
     lanes = np.arange(warp.lanes)
     present = source < warp.lanes
@@ -214,7 +214,7 @@ def _redux(op: ptx.ReduxSyncOp, t: Translator) -> Step:
         def total(row: Bools) -> Any:
             if is_float:
                 return reduce(_FLOAT_REDUCTIONS[kind], numbers[row])
-            return signed(reduce(_REDUCTIONS[kind], numbers[row].tolist()), 32)
+            return wrap_signed(reduce(_REDUCTIONS[kind], numbers[row].tolist()), 32)
 
         warp.registers[result] = _of_groups(warp, group.rows(warp), total, numbers.dtype)
 

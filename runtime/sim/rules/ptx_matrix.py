@@ -35,15 +35,17 @@ def _ldmatrix(op: ptx.LdMatrixOp, t: Translator) -> Step:
         if bits is None:
             content = shared.load(warp, access, address)
         else:
-            content = _unpacked(shared.load_leading(warp, access, address, np.full(warp.active, 2 * bits)), bits)
+            content = _unpack(shared.load_leading(warp, access, address, np.full(warp.active, 2 * bits)), bits)
         warp.restore(before)
         matrices = content.reshape(warp.warps, -1, 16)
-        warp.registers[result] = warp.in_lanes(_bytes_loaded(matrices) if high else _loaded(matrices, transposed))
+        warp.registers[result] = warp.in_lanes(
+            _bytes_loaded(matrices) if high else _load_registers(matrices, transposed)
+        )
 
     return step
 
 
-def _unpacked(content: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
+def _unpack(content: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     """Rows of 16 bytes, from the 16 elements of `bits` bits that their first bytes hold, the lowest bits first."""
     elements = np.unpackbits(content[:, : 2 * bits], axis=1, bitorder="little").reshape(-1, 16, bits)
     return np.packbits(elements, axis=2, bitorder="little")[:, :, 0]
@@ -55,7 +57,7 @@ def _first_lanes(warp: Warp, count: int) -> NDArray[np.bool_]:
     return chosen if warp.mask is None else chosen & warp.mask
 
 
-def _loaded(content: NDArray[np.uint8], transposed: bool) -> Lanes:
+def _load_registers(content: NDArray[np.uint8], transposed: bool) -> Lanes:
     """The registers of each lane of some warps, from the rows (warps, rows, 16) of 8x8 matrices of 16-bit elements."""
     matrices = content.view(np.uint16).reshape(-1, 8, 8)
     if transposed:

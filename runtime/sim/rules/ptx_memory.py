@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....dialects import ptx
-from ....dialects.arith.integer_range import signed
+from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.ptx.address import fixed_pairs
 from ..faults import site_of
 from ..memory.fragments import element_at, fragment_name, key_of
@@ -70,7 +70,7 @@ def add_address(address: Value, offset: Value) -> Value:
     if varies(offset) and offset.dtype != np.int64:
         offset = offset.astype(np.int64)
     total = address + offset
-    return signed(total, 64) if type(total) is int else total
+    return wrap_signed(total, 64) if type(total) is int else total
 
 
 def _inttoptr(op: ptx.IntToPtrOp, t: Translator) -> Step:
@@ -91,7 +91,7 @@ def _ptrtoint(op: ptx.PtrToIntOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         address = warp.registers[pointer]
-        warp.registers[result] = address.astype(kind.dtype) if varies(address) else signed(address, kind.bits)
+        warp.registers[result] = address.astype(kind.dtype) if varies(address) else wrap_signed(address, kind.bits)
 
     return step
 

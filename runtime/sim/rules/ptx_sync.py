@@ -11,7 +11,7 @@ from ..ordering import asynchronous
 from ..ordering.asynchronous import Proxy, Source
 from ..ordering.clocks import meet_lanes
 from ..translate import Barrier, Rules, Step, Suspending, Suspension, Translator, Votes
-from ..values.printf import formatted
+from ..values.printf import format_values
 from ..values.values import varies
 from ..warp import Warp
 
@@ -154,7 +154,7 @@ def _printf(op: ptx.PrintfOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         values = [warp.registers[slot] for slot in slots]
         for lane in warp.lane_numbers().tolist():
-            warp.launch.print(formatted(text, [v[lane] if varies(v) else v for v in values], widths), site)
+            warp.launch.print(format_values(text, [v[lane] if varies(v) else v for v in values], widths), site)
 
     return step
 

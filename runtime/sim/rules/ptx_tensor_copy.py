@@ -18,10 +18,10 @@ from ....layout.tma.tensor_map import SHARED_ALIGNMENT
 from ..faults import site_of
 from ..launch import Completion
 from ..memory import bulk as memory
-from ..memory.boxes import Box, box_at, elsewhere, filled, pattern, places_of, swizzle_text
+from ..memory.boxes import Box, box_at, fill_box, find_misplaced, pattern, places_of, swizzle_text
 from ..memory.spaces import Access
 from ..memory.tensor_maps import map_at
-from ..memory.windows import mapped
+from ..memory.windows import map_to_rank
 from ..ordering import bulk
 from ..ordering.asynchronous import Operation, Proxy, Source
 from ..ordering.bulk import Change, Reduction
@@ -116,7 +116,7 @@ class _Copies:
         """A fault where a tensor copy has written the rows by a swizzle that puts other bytes there."""
         space, bits = self.spaces.shared, placed.map.swizzle_bits
         written = space.swizzles[rows * width // ptx.BULK_UNIT]
-        wrong = elsewhere(places, bits, written)
+        wrong = find_misplaced(places, bits, written)
         if space.shadow is None or not wrong.any():
             return
         wrong &= space.shadow.by_async(rows, width)
@@ -163,11 +163,11 @@ def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
         masks = [None] * warp.active if mask is None else warp.select(warp.registers[mask]).tolist()
         for at, chosen, (lane, placed, box, address) in zip(bars, masks, copies.requests(warp), strict=True):
             access, read = copies.inside(warp, lane, box, reads=True)
-            content = filled(placed, box, memory.read(outer, warp, access, lane, read)).reshape(-1, units)
+            content = fill_box(placed, box, memory.read(outer, warp, access, lane, read)).reshape(-1, units)
             source = Source(outer, read, box.width, np.full(len(read), lane)) if len(read) else None
             places = places_of(placed, address, units)
             for number, rank in enumerate(_ranks(warp, copies, lane, chosen)):
-                barrier = _mbarrier(warp, barriers, lane, at if chosen is None else mapped(at, rank))
+                barrier = _mbarrier(warp, barriers, lane, at if chosen is None else map_to_rank(at, rank))
                 rows = memory.rows_at(space, warp, further if number else copies.inner, lane, places, reads=False)
                 rows += (rank - warp.block.rank) * (space.arena.span // units)
                 memory.claim(space, warp, copies.inner, lane, rows, content, placed.map.swizzle_bits)

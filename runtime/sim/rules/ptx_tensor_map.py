@@ -10,7 +10,7 @@ from ....base.errors import Code
 from ....dialects import ptx
 from ..faults import site_of
 from ..memory.spaces import Space
-from ..memory.tensor_maps import changed, encoded, is_map
+from ..memory.tensor_maps import change_field, encode, is_map
 from ..ordering.clocks import TENSOR_MAPS, acquire_map, fence_proxy, meet_lanes
 from ..translate import Rules, Step, Translator
 from ..values.values import Value
@@ -64,7 +64,7 @@ def _copy(op: ptx.CopyTensorMapOp, t: Translator) -> Step:
         before = warp.mask_state()
         memory.first_of_equal(warp, warp.registers[target], warp.registers[source])
         maps = [warp.launch.parameter_map(at) for at in warp.select(warp.registers[source]).tolist()]
-        given = [encoded(placed) for placed in maps if placed is not None]
+        given = [encode(placed) for placed in maps if placed is not None]
         content = np.stack(given) if len(given) == len(maps) else others.load(warp, warp.registers[source])
         memory.store(warp, warp.registers[target], content)
         warp.restore(before)
@@ -79,7 +79,7 @@ def _load(op: ptx.LoadTensorMapOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         address = warp.registers[source]
         maps = [warp.launch.parameter_map(at) for at in warp.select(address).tolist()]
-        given = [encoded(placed)[offset : offset + 8] for placed in maps if placed is not None]
+        given = [encode(placed)[offset : offset + 8] for placed in maps if placed is not None]
         content = np.stack(given) if len(given) == len(maps) else space.load(warp, access, address + offset)
         warp.registers[result] = from_bytes(warp, content, kind)
 
@@ -104,7 +104,7 @@ def _replace(op: ptx.TensorMapReplaceOp, t: Translator) -> Step:
             if not is_map(one):
                 text, hint = "there is no tensor map at the address", "copy one there first, by ptx.tensormap.copy"
                 warp.fault(Code.TENSOR_MAP, site, lane, text, hint)
-            changed(one, name, op.dimension, new & ((1 << field.bits) - 1))
+            change_field(one, name, op.dimension, new & ((1 << field.bits) - 1))
         memory.store(warp, address, content)
         warp.restore(before)
 

@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 
 from ....base.errors import Code as ErrorCode
 from ....dialects import ptx
-from ....dialects.arith.integer_range import signed
+from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.kernel import kernel_of
 from ....layout.atoms.instructions import WgMma
 from ....layout.atoms.mma_atom import MmaAtom
@@ -284,7 +284,7 @@ def _setmaxnreg(op: ptx.SetMaxNRegOp, t: Translator) -> Suspending:
 
 def _descriptor(op: ptx.WgmmaDescriptorOp, t: Translator) -> Step:
     pointer, result, site = t.slot(op.ptr), t.slot(op.result), site_of(op)
-    fields = signed(op.fields.value, 64)
+    fields = wrap_signed(op.fields.value, 64)
 
     def step(warp: Warp) -> None:
         warp.registers[result] = descriptor_at(warp, site, warp.registers[pointer], fields)

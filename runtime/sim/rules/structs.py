@@ -12,13 +12,13 @@ from ..warp import Warp
 
 
 def _poison(op: ub.PoisonOp, t: Translator) -> None:
-    t.constant(op.result, _undefined(op, op.result.type))
+    t.constant(op.result, _make_undefined(op, op.result.type))
 
 
-def _undefined(op: ub.PoisonOp, type: Attribute) -> Value:
+def _make_undefined(op: ub.PoisonOp, type: Attribute) -> Value:
     """A value whose fields are unusable until they are set."""
     if isinstance(type, llvm.LLVMStructType):
-        return tuple([_undefined(op, part) for part in type.types])
+        return tuple([_make_undefined(op, part) for part in type.types])
     kind = kind_of(type)
     if kind is None:
         raise SimulationError(

@@ -8,7 +8,7 @@ import numpy as np
 from ....base.errors import Code
 from ....dialects import tile
 from ....dialects.cute.values import unknowns
-from ....dialects.tile.assembly import fill_coordinate, unwrapped
+from ....dialects.tile.assembly import fill_coordinate, unwrap
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.axes import along
 from ....layout.algebra.integers import add
@@ -68,7 +68,7 @@ def _coordinate(op: tile.CoordinateOp, t: Translator) -> Step:
         registers = warp.registers
         tensor, values = registers[source], [registers[slot] for slot in coords]
         layout = actual(type.plain_layout, tensor.scalars)
-        check_inside(warp, site, list(fixed_modes(unwrapped(fill_coordinate(op.coord.data, values)), layout.shape)))
+        check_inside(warp, site, list(fixed_modes(unwrap(fill_coordinate(op.coord.data, values)), layout.shape)))
         for slot, integer in zip(results, leaves(op.value(tensor.start, layout, values)), strict=True):
             registers[slot] = integer
 

@@ -203,7 +203,7 @@ def _by_atom(
     taken_by = [Elements(writer, row) for row in second.reshape(-1, exchange.values_out)]
     put = _start if is_async else _scatter
     crosses, writers, zfill = exchange.crosses_lanes, exchange.writers, record.zfill
-    get = partial(_exchanged, exchange) if crosses else _gather
+    get = partial(_exchange, exchange) if crosses else _gather
 
     def execute(warp: Warp, source: TensorValue, target: TensorValue, a: Elements, b: Elements) -> None:
         if crosses and not warp.is_whole:
@@ -231,7 +231,7 @@ def _by_atom(
     return move
 
 
-def _exchanged(exchange: Exchange, warp: Warp, source: TensorValue, values: Elements) -> NDArray[np.uint8]:
+def _exchange(exchange: Exchange, warp: Warp, source: TensorValue, values: Elements) -> NDArray[np.uint8]:
     """The values that each lane gets from an atom that moves them between lanes; only lanes whose values are used read
     them.
     """

@@ -46,7 +46,7 @@ def _places(op: Operation, type: tile.TensorType) -> Places:
     return places
 
 
-def _checked(op: Operation, warp: Warp, value: Value) -> TensorValue:
+def _check_inside(op: Operation, warp: Warp, value: Value) -> TensorValue:
     """A tensor without elements beyond the end of the tensor that a ragged view divides."""
     tensor = tensor_value(value)
     if tensor.guard is not None:
@@ -62,7 +62,7 @@ def _fill(op: tile.FillOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         registers = warp.registers
         warp.launch.spend(count * warp.warps, site)
-        there, content = _checked(op, warp, registers[tensor]), to_bytes(warp, registers[value], kind)
+        there, content = _check_inside(op, warp, registers[tensor]), to_bytes(warp, registers[value], kind)
         for index in places(warp, there):
             target.store(warp, there, index, content)
 
@@ -85,8 +85,8 @@ def _map(op: tile.MapOp, t: Translator) -> Suspending:
 
     def run(warp: Warp) -> Suspension:
         registers = warp.registers
-        given = [_checked(op, warp, registers[tensor]) for tensor, *_ in inputs]
-        there = _checked(op, warp, registers[to])
+        given = [_check_inside(op, warp, registers[tensor]) for tensor, *_ in inputs]
+        there = _check_inside(op, warp, registers[to])
         elements = zip(*(at(warp, tensor) for (*_, at), tensor in zip(inputs, given, strict=True)), strict=True)
         indices = places(warp, there)
         for index, where in zip(indices, elements if inputs else ((),) * len(indices), strict=True):

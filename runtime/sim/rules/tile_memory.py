@@ -10,7 +10,7 @@ import numpy as np
 
 from ....base.errors import Code as ErrorCode
 from ....dialects import tile
-from ....dialects.tile.assembly import fill_coordinate, unwrapped
+from ....dialects.tile.assembly import fill_coordinate, unwrap
 from ....dialects.tile.printing import elements_in_print_order, tensor_header
 from ....layout.algebra.coordinates import crd2idx
 from ....layout.algebra.core import size
@@ -28,10 +28,10 @@ from ..memory.tensors import (
     tensor_layout,
     tensor_value,
 )
-from ..memory.windows import mapped
+from ..memory.windows import map_to_rank
 from ..translate import Rules, Step, Translator
 from ..values.scalars import actual
-from ..values.values import Kind, TensorValue, Value, anywhere, kind_of, merge, remembered, varies
+from ..values.values import Kind, TensorValue, Value, anywhere, kind_of, memoise, merge, varies
 from ..warp import Warp
 from .ptx_memory import from_bytes, to_bytes
 
@@ -39,7 +39,7 @@ from .ptx_memory import from_bytes, to_bytes
 def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
     type = op.result.type
     if isinstance(op, tile.FragmentOp) and op.described is not None:
-        return _same(t.slot(op.described), t.slot(op.result))
+        return _part_in_place(t.slot(op.described), t.slot(op.result))
     start = static_offset(type)
     if type.space.data is tile.Space.Smem:
         name = op.result.name_hint
@@ -57,7 +57,7 @@ def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
     return step
 
 
-def _same(source: int, result: int) -> Step:
+def _part_in_place(source: int, result: int) -> Step:
     """The part of a tensor that an instruction reads where it is."""
 
     def step(warp: Warp) -> None:
@@ -112,7 +112,7 @@ def _peer(op: tile.PeerOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         registers = warp.registers
         there = tensor_value(registers[source])
-        registers[result] = replace(there, address=mapped(there.address, registers[rank]))
+        registers[result] = replace(there, address=map_to_rank(there.address, registers[rank]))
 
     return step
 
@@ -127,15 +127,15 @@ def _element(op: tile.LoadOp | tile.StoreOp | tile.PtrOp, t: Translator) -> Any:
 
     count, name = len(coords), name_of(op.tensor)
 
-    @remembered
+    @memoise
     def fixed_by(*values: Value) -> list[tuple[Value, Value]]:
         shape = actual(type.layout.data, values[count:]).shape
-        return list(fixed_modes(unwrapped(fill_coordinate(coord, values[:count])), shape))
+        return list(fixed_modes(unwrap(fill_coordinate(coord, values[:count])), shape))
 
-    @remembered
+    @memoise
     def index_of(*values: Value) -> Value:
         layout = actual(type.layout.data, values[count:])
-        return checked_index(crd2idx(unwrapped(fill_coordinate(coord, values[:count])), layout.shape, layout.stride))
+        return checked_index(crd2idx(unwrap(fill_coordinate(coord, values[:count])), layout.shape, layout.stride))
 
     def index(warp: Warp) -> tuple[Value, list[tuple[Value, Value]]]:
         value = tensor_value(warp.registers[tensor])
@@ -144,7 +144,7 @@ def _element(op: tile.LoadOp | tile.StoreOp | tile.PtrOp, t: Translator) -> Any:
         if accesses:
             check_inside(warp, site, fixed, name)
             if value.guard is not None:
-                check_element(warp, op, value.guard, unwrapped(fill_coordinate(coord, values[:count])))
+                check_element(warp, op, value.guard, unwrap(fill_coordinate(coord, values[:count])))
         with in_64_bits(warp, site):
             return index_of(*values), fixed
 

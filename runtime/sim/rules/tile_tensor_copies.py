@@ -185,7 +185,7 @@ def _update_map(op: tile.UpdateTensorMapOp, t: Translator) -> Step:
     steps: list[tuple[Step, list[int]]] = []
     for name, number in fields:
         kind = IntegerType(MAP_FIELDS[name].bits)
-        steps.append(as_instruction(op, t, [op.ptr.type, kind], partial(_replacing, name, number)))
+        steps.append(as_instruction(op, t, [op.ptr.type, kind], partial(_make_replacing, name, number)))
 
     def update(warp: Warp) -> None:
         given = tensor_value(warp.registers[tensor])
@@ -198,7 +198,7 @@ def _update_map(op: tile.UpdateTensorMapOp, t: Translator) -> Step:
     return update
 
 
-def _replacing(name: str, number: int | None, values: Sequence[SSAValue]) -> Operation:
+def _make_replacing(name: str, number: int | None, values: Sequence[SSAValue]) -> Operation:
     ptr, value = values
     return TensorMapReplaceOp(name, ptr, value, number)
 

@@ -13,19 +13,19 @@ from xdsl.ir import Operation, SSAValue
 from ....base.errors import Code
 from ....dialects import tile
 from ....dialects.cute.values import unknowns
-from ....dialects.tile.assembly import fill_coordinate, unwrapped
+from ....dialects.tile.assembly import fill_coordinate, unwrap
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.core import plain_layout
 from ....layout.algebra.slicing import fixed_modes, slice_and_offset
 from ....layout.algebra.unknown import Unknown
 from ..faults import Site, site_of
-from ..memory.guard import Guard, Relayout, begin, viewed
+from ..memory.guard import Guard, Relayout, begin, view_guard
 from ..memory.outside import name_of_view
-from ..memory.tensors import checked_index, in_64_bits, moved, recast, tensor_layout, tensor_value
+from ..memory.tensors import checked_index, in_64_bits, move, recast, tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values.lane_int import LaneInt, number
 from ..values.scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
-from ..values.values import CoordTensorValue, TensorValue, Value, anywhere, remembered
+from ..values.values import CoordTensorValue, TensorValue, Value, anywhere, memoise
 from ..warp import Warp
 from .tile_coordinates import coordinate_view
 
@@ -41,7 +41,7 @@ def _view(op: LayoutViewOp, t: Translator) -> Step:
     plain, view = plain_layout(whole), name_of_view(op, op.source)
     relayout = cache(op.relayout)
 
-    @remembered
+    @memoise
     def place(*values: Value) -> tuple[Value, list[tuple[Value, Value]]]:
         """How far on the view begins, and the integers of its coordinate, with the extents of their modes."""
         coord = op.coordinate(whole, values)
@@ -53,10 +53,10 @@ def _view(op: LayoutViewOp, t: Translator) -> Step:
         registers = warp.registers
         tensor = tensor_value(registers[source])
         values = [registers[slot] for slot in coords]
-        seen = _guarded(op, relayout, type, tensor, values)
+        seen = _make_guard(op, relayout, type, tensor, values)
         with in_64_bits(warp, site):
             distance, fixed = place(*values)
-            tensor = moved(tensor, distance, type) if fixed else tensor
+            tensor = move(tensor, distance, type) if fixed else tensor
         tensor = _led_outside(warp, tensor, view, fixed)
         registers[result] = tensor if seen is None else replace(tensor, guard=seen)
 
@@ -69,12 +69,12 @@ def _led_outside(warp: Warp, tensor: TensorValue, view: str, fixed: Iterable[tup
     return tensor if address is tensor.address else replace(tensor, address=address)
 
 
-def _guarded(
+def _make_guard(
     op: LayoutViewOp, relayout: Relayout, type: tile.TensorType, tensor: TensorValue, coords: list[Value]
 ) -> Guard | None:
     """The guard of a view of `tensor`, if that is of a ragged tile."""
     before = begin(op, tensor_layout(type, tensor)) if tensor.guard is None else tensor.guard
-    return None if before is None else viewed(op, relayout, before, coords)
+    return None if before is None else view_guard(op, relayout, before, coords)
 
 
 def _run_time_view(op: LayoutViewOp, type: tile.TensorType, t: Translator) -> Step:
@@ -89,8 +89,8 @@ def _run_time_view(op: LayoutViewOp, type: tile.TensorType, t: Translator) -> St
             whole = plain_layout(op.relayout(lane_layout(type.layout.data, tensor.scalars)))
             coord = op.coordinate(whole, [LaneInt(registers[slot]) for slot in coords])
             kept, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
-            seen = _guarded(op, relayout, type, tensor, [registers[slot] for slot in coords])
-            tensor = moved(tensor, numbers(distance), type)
+            seen = _make_guard(op, relayout, type, tensor, [registers[slot] for slot in coords])
+            tensor = move(tensor, numbers(distance), type)
             fixed = [(number(integer), number(extent)) for integer, extent in fixed_modes(coord, whole.shape)]
         tensor = _led_outside(warp, tensor, view, fixed)
         registers[result] = replace(tensor, scalars=scalars_for(op.result.type.layout.data, kept), guard=seen)
@@ -177,7 +177,7 @@ def _folded_view(op: tile.ViewOp, t: Translator) -> Step:
         tensor = recast(tensor_value(registers[source]), old, new)
         if offset is not None:
             with in_64_bits(warp, site):
-                tensor = moved(tensor, registers[offset], type)
+                tensor = move(tensor, registers[offset], type)
         for place, slots in places:
             tensor = _led_outside(warp, tensor, view, place(*[registers[slot] for slot in slots]))
         registers[result] = replace(tensor, scalars=tuple([registers[slot] for slot in scalars]))
@@ -195,16 +195,16 @@ def _places(offset: SSAValue, t: Translator) -> list[tuple[Callable[..., list[tu
     if not isinstance(op, tile.Crd2IdxOp):
         return []
     count = len(op.coords)
-    return [(remembered(lambda *values: op.fixed(values[:count], values[count:])), t.slots(op.operands))]
+    return [(memoise(lambda *values: op.fixed(values[:count], values[count:])), t.slots(op.operands))]
 
 
 def _crd2idx(op: tile.Crd2IdxOp, t: Translator) -> Step:
     operands, result, count = t.slots(op.operands), t.slot(op.result), len(op.coords)
     coord, static, site = op.coord.data, op.plain_layout, site_of(op)
 
-    @remembered
+    @memoise
     def index(*values: Value) -> Value:
-        filled = unwrapped(fill_coordinate(coord, values[:count]))
+        filled = unwrap(fill_coordinate(coord, values[:count]))
         return checked_index(actual(static, values[count:])(filled))
 
     def step(warp: Warp) -> None:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from xdsl.ir import SSAValue
 
 from ....dialects import tile
-from ....dialects.arith.integer_range import signed
+from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.tile.gemm_rules import infer_gemm_modes
 from ....dialects.tile.wgmma_rules import descriptor_of
 from ....layout.algebra.core import Layout, LayoutLike, plain_layout, size
@@ -71,7 +71,7 @@ def _step(
         fields = None
         if type.space.data is tile.Space.Smem:
             mode: LayoutLike = type.layout.data if isinstance(op, tile.MmaCallOp) else type.layout.data[0]
-            fields = signed(descriptor_of(atom, name, mode).value, 64)
+            fields = wrap_signed(descriptor_of(atom, name, mode).value, 64)
         operands.append(_Operand(t.slot(value), plain_layout(layout), type.element_bits, site, fields))
     a, b, c = operands
     m, n, k = size(c.layout[1]), size(c.layout[2]), size(a.layout[2])

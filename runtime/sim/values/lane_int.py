@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ....dialects.arith.semantics import remainder, truncated
+from ....dialects.arith.semantics import remainder, truncate_quotient
 from .values import anywhere
 
 Number: TypeAlias = Any
@@ -43,7 +43,7 @@ class LaneInt:
 
     def shape_div(self, a: "int | LaneInt", b: "int | LaneInt") -> "LaneInt":
         """`a / b` where one divides the other, and 1 where it would be 0; one of them is this integer."""
-        quotient = truncated(number(a), _divisor(number(b)))
+        quotient = truncate_quotient(number(a), _divisor(number(b)))
         return LaneInt((quotient or 1) if type(quotient) is int else np.where(quotient == 0, 1, quotient))
 
     def __abs__(self) -> "LaneInt":
@@ -91,7 +91,7 @@ _OPERATORS: dict[str, Callable[[Number, Number], Number]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
-    "floordiv": lambda a, b: truncated(a, _divisor(b)),
+    "floordiv": lambda a, b: truncate_quotient(a, _divisor(b)),
     "mod": lambda a, b: remainder(a, _divisor(b)),
     "and": lambda a, b: a & b,
     "xor": lambda a, b: a ^ b,

@@ -8,7 +8,7 @@ from typing import Any
 _CONVERSION = re.compile(r"%(%|ll[dux]|[diuxfegps])")
 
 
-def formatted(format: str, values: Sequence[Any], widths: Sequence[int]) -> str:
+def format_values(format: str, values: Sequence[Any], widths: Sequence[int]) -> str:
     """The text that printf writes for values, integers among them of these widths in bits. Conversions and values fit
     together; `tilefold.dialects.ptx.sync.conversions` finds the former.
     """
@@ -18,12 +18,12 @@ def formatted(format: str, values: Sequence[Any], widths: Sequence[int]) -> str:
         conversion = match[1]
         if conversion == "%":
             return "%"
-        return _one(conversion[-1], *next(rest))
+        return _format_one(conversion[-1], *next(rest))
 
     return _CONVERSION.sub(one, format)
 
 
-def _one(conversion: str, value: Any, bits: int) -> str:
+def _format_one(conversion: str, value: Any, bits: int) -> str:
     if conversion == "s":
         return str(value)
     if conversion in "feg":

@@ -28,16 +28,16 @@ def lane_layout(layout: LayoutLike, scalars: Sequence[Value]) -> Any:
 
 def numbers(x: Any) -> Any:
     """The numbers behind the integers of a coordinate. OverflowError if one exceeds 64 bits."""
-    return transform_leaves(_narrowed, x)
+    return transform_leaves(_narrow, x)
 
 
 def scalars_for(type: LayoutLike, layout: LayoutLike) -> tuple[Value, ...]:
     """The scalars of a tensor whose type has the layout `type` and whose layout is `layout`."""
     pairs = zip(integers(plain_layout(type)), integers(plain_layout(layout)), strict=True)
-    return tuple([_narrowed(x) for leaf, x in pairs if isinstance(leaf, Unknown)])
+    return tuple([_narrow(x) for leaf, x in pairs if isinstance(leaf, Unknown)])
 
 
-def _narrowed(x: Any) -> Value:
+def _narrow(x: Any) -> Value:
     value = number(x)
     return value.astype(np.int64) if varies(value) else value
 

@@ -118,7 +118,7 @@ def anywhere(condition: Value) -> bool:
     return bool(condition.any()) if varies(condition) else bool(condition)
 
 
-def remembered(function: Callable[..., ResultT]) -> Callable[..., ResultT]:
+def memoise(function: Callable[..., ResultT]) -> Callable[..., ResultT]:
     """A pure function of values that keeps its latest results for integers that are the same in all lanes."""
     kept = lru_cache(maxsize=1024)(function)
 
@@ -163,7 +163,7 @@ def merge(chosen: Lanes, ours: Value, theirs: Value, kind: Kind | None) -> Value
         chosen = chosen[:, None]
     elif type(ours) is type(theirs) is int and ours == theirs:
         return ours
-    return choose(chosen, _typed(ours, kind), _typed(theirs, kind))
+    return choose(chosen, _with_type(ours, kind), _with_type(theirs, kind))
 
 
 def choose(condition: Value, ours: Value, theirs: Value) -> Value:
@@ -171,7 +171,7 @@ def choose(condition: Value, ours: Value, theirs: Value) -> Value:
     return cast(Any, np.where(condition, ours, theirs))
 
 
-def _typed(value: Value, kind: Kind) -> Value:
+def _with_type(value: Value, kind: Kind) -> Value:
     return value if varies(value) else kind.dtype.type(value)
 
 

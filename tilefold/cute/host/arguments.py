@@ -23,7 +23,7 @@ from tilefold.runtime.arrays.readers import array_of, is_array
 from tilefold.runtime.arrays.signature import Marked
 
 from ..annotations import Constexpr
-from ..specialise import BoundArguments, element_of_name, unmarked
+from ..specialise import BoundArguments, element_of_name, unmark
 from .descriptions import FakeTensor
 from .streams import StreamSlot, is_stream
 
@@ -72,10 +72,10 @@ class HostArguments(BoundArguments):
             return self._argument(Parameter(name, value.tensor_type, value.element_type))
         given = getattr(value, "__tilefold_array__", value)
         if name in self.types and (isinstance(given, Marked) or is_array(given)):
-            array = array_of(name, unmarked(given))
+            array = array_of(name, unmark(given))
             type, dtype = self.types[name], element_of_name(array.dtype)
             if fits(type, array, dtype):
-                self.values[name], self.arrays[name] = unmarked(given), array
+                self.values[name], self.arrays[name] = unmark(given), array
                 self.key.append((type, dtype))
                 return self._argument(Parameter(name, type, dtype))
         if self.fixed and isinstance(value, int | float):

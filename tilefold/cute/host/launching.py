@@ -62,7 +62,7 @@ class HostLaunch:
         for name, ssa in self.values.items():
             argument = slots.get(ssa)
             if argument in bound.pointers:
-                given.values[name] = given.arrays[name] = _reached(argument, ssa, bound.arrays[argument], values)
+                given.values[name] = given.arrays[name] = _reached_memory(argument, ssa, bound.arrays[argument], values)
             elif argument in bound.arrays:
                 given.values[name], given.arrays[name] = bound.values[argument], bound.arrays[argument]
             else:
@@ -79,7 +79,7 @@ class HostLaunch:
         return result, prepared and PreparedStep(prepared, given, self.values, grid, self.asked)
 
 
-def _reached(name: str, pointer: SSAValue, array: ArrayRecord, values: "HostValues") -> ArrayRecord:
+def _reached_memory(name: str, pointer: SSAValue, array: ArrayRecord, values: "HostValues") -> ArrayRecord:
     """The memory from a pointer on that the tensors reach which the host makes of it. A GPU need not know it; without
     one, LaunchError (E3106) where the host makes none.
     """

@@ -44,9 +44,9 @@ class CompileOptions:
     def __post_init__(self) -> None:
         """Raises TilefoldError (E0212) for an option without effect here, TargetError for an unknown target."""
         if self.opt_level not in _LEVELS:
-            raise _refused(f"there is no level of optimisation {self.opt_level!r}", "the levels are 0 to 3")
+            raise _option_error(f"there is no level of optimisation {self.opt_level!r}", "the levels are 0 to 3")
         if self.link_libraries:
-            raise _refused("no libraries are linked to kernels", "leave the option out")
+            raise _option_error("no libraries are linked to kernels", "leave the option out")
         if self.gpu_arch:
             Target(self.gpu_arch)
 
@@ -64,12 +64,12 @@ class _Parser(argparse.ArgumentParser):
         raise _unknown(message)
 
 
-def _refused(problem: str, hint: str) -> TilefoldError:
+def _option_error(problem: str, hint: str) -> TilefoldError:
     return TilefoldError(Code.BAD_ARGUMENT, f"options of cute.compile: {problem}", hint)
 
 
 def _unknown(problem: str) -> TilefoldError:
-    return _refused(problem, f"known are {', '.join(_NAMES)}")
+    return _option_error(problem, f"known are {', '.join(_NAMES)}")
 
 
 _NAMES: Mapping[str, tuple[str, Any]] = MappingProxyType({
@@ -116,7 +116,7 @@ def _split(text: str) -> list[str]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise _refused(f"{text!r}: {error}", "close the quotation") from error
+        raise _option_error(f"{text!r}: {error}", "close the quotation") from error
     joined: list[str] = []
     for word in words:
         takes = joined and _NAMES.get(joined[-1].removeprefix("--"), ("", None))[1] is not None
@@ -143,7 +143,9 @@ class Option:
         wanted: type[object] = bool if before is None else type(before)
         if type(self.value) is not wanted:
             name = type(self).__name__
-            raise _refused(f"{name}({self.value!r}) is not of type {wanted.__name__}", f"write {name}(...) with one")
+            raise _option_error(
+                f"{name}({self.value!r}) is not of type {wanted.__name__}", f"write {name}(...) with one"
+            )
         return replace(options, **{self.FIELD: self.value})
 
 

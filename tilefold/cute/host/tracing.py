@@ -12,7 +12,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.compiler.builder.scalars.values import convert, wrap
 from tilefold.compiler.builder.tracing.places import user_place
-from tilefold.compiler.builder.tracing.python_errors import explained, of_host
+from tilefold.compiler.builder.tracing.python_errors import explain_error, of_host
 from tilefold.compiler.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError, Severity
 from tilefold.dialects.tile import TensorType
@@ -124,13 +124,13 @@ class HostTrace:
         arguments = self.bound.arguments
         with building(self.block, convert, self) as builder:
             try:
-                result = _called(function, arguments)
+                result = _call(function, arguments)
                 self._check_launched()
                 return result
             except (TilefoldError, NoNumberError, ElementsError):
                 raise
             except Exception as error:
-                if (ours := explained(error, builder.unbound) or of_host(error)) is not None:
+                if (ours := explain_error(error, builder.unbound) or of_host(error)) is not None:
                     raise ours.with_traceback(error.__traceback__) from error
                 raise
 
@@ -155,7 +155,7 @@ def values_of(bound: HostArguments, slots: Mapping[str, SSAValue], constants: Ma
     return HostValues(given, lambda text: print(text, end=""))
 
 
-def _called(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+def _call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     import inspect
 
     signature = inspect.signature(function)

@@ -75,5 +75,5 @@ def names_in(body: Sequence[ast.AST]) -> Names:
     return names
 
 
-def assigned(body: Sequence[ast.AST]) -> set[str]:
+def assigned_names(body: Sequence[ast.AST]) -> set[str]:
     return names_in(body).bound

@@ -8,7 +8,7 @@ with cute.arch.elect_one():     if __tilefold__.elected(cute.arch.elect_one()):
 import ast
 from collections.abc import Sequence
 
-from .nodes import FUNCTIONS, placed, visited
+from .nodes import FUNCTIONS, place_like, visit_statements
 
 
 def lower_elected(body: Sequence[ast.stmt], runtime: str) -> list[ast.stmt]:
@@ -16,7 +16,7 @@ def lower_elected(body: Sequence[ast.stmt], runtime: str) -> list[ast.stmt]:
 
     `runtime` is the name by which code reaches `dispatch`. Functions within are left as they are.
     """
-    return visited(_Lowering(runtime), body)
+    return visit_statements(_Lowering(runtime), body)
 
 
 class _Lowering(ast.NodeTransformer):
@@ -33,8 +33,8 @@ class _Lowering(ast.NodeTransformer):
         if item.optional_vars is not None or not _is_elect_one(item.context_expr):
             return node
         chosen = ast.Attribute(ast.Name(self.runtime, ast.Load()), "elected", ast.Load())
-        test = placed(ast.Call(chosen, [item.context_expr], []), item.context_expr)
-        return placed(ast.If(test, node.body, []), node)
+        test = place_like(ast.Call(chosen, [item.context_expr], []), item.context_expr)
+        return place_like(ast.If(test, node.body, []), node)
 
 
 def _is_elect_one(node: ast.expr) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ...tracing.places import RESULT
 from .leaving import always_leaves, leaves, may_leave
-from .nodes import FUNCTIONS, own_nodes, placed, visited
+from .nodes import FUNCTIONS, own_nodes, place_like, visit_statements
 
 JUMPS = frozenset((ast.Return, ast.Raise, ast.For, ast.While))
 """The statements that this looks for: those that leave, and loops, which may have an `else`."""
@@ -50,7 +50,7 @@ def lower_flow(function: ast.FunctionDef, runtime: str) -> dict[ast.stmt, str]:
     returns = [node for statement in body for node in own_nodes(statement) if isinstance(node, ast.Return)]
     only_last = len(returns) == 1 and returns[0] is body[-1]
     if returns and not only_last and any(node.value is not None for node in returns):
-        body = [*body, placed(ast.Return(None), body[-1])]  # Python's own: None at the end
+        body = [*body, place_like(ast.Return(None), body[-1])]  # Python's own: None at the end
     lowered = (
         _block(body, _Names(), flags)
         if not only_last
@@ -60,7 +60,7 @@ def lower_flow(function: ast.FunctionDef, runtime: str) -> dict[ast.stmt, str]:
     if returns and not only_last:
         pending = ast.Attribute(ast.Name(runtime, ast.Load()), PENDING, ast.Load())
         start = [_assign(RETURNED, ast.Constant(False), body[0]), _assign(RESULT, pending, body[0])]
-        new = [*start, *new, placed(ast.Return(ast.Name(RESULT, ast.Load())), body[-1])]
+        new = [*start, *new, place_like(ast.Return(ast.Name(RESULT, ast.Load())), body[-1])]
     function.body = _without_unread(new, set(flags.values()))
     return flags
 
@@ -96,7 +96,7 @@ def _block(body: Sequence[ast.stmt], names: _Names, flags: dict[ast.stmt, str]) 
             return _Lowered(done, leaving, True)
         if inner.flags and rest:
             after = _block(rest, names, flags)
-            guard = placed(ast.If(_stays(inner.flags, names, statement), after.body, []), rest[0])
+            guard = place_like(ast.If(_stays(inner.flags, names, statement), after.body, []), rest[0])
             return _Lowered([*done, guard], leaving | after.flags, False)
     return _Lowered(done, leaving)
 
@@ -132,7 +132,7 @@ def _loop(statement: ast.For | ast.While, names: _Names, flags: dict[ast.stmt, s
         flags[statement] = stop
         before = [_assign(stop, ast.Constant(False), statement)]
         if orelse.body:
-            after = [placed(ast.If(_none_of([stop], statement), orelse.body, []), statement)]
+            after = [place_like(ast.If(_none_of([stop], statement), orelse.body, []), statement)]
     else:
         after = orelse.body
     statement.orelse = []
@@ -151,7 +151,7 @@ def _compound(statement: ast.stmt, names: _Names, flags: dict[ast.stmt, str]) ->
                 lowered = _block(inner, names, flags)
                 body = lowered.body
                 if name == "orelse" and leaving:  # of a `try`, whose body may have left
-                    body = [placed(ast.If(_stays(leaving, names, inner[0]), body, []), inner[0])]
+                    body = [place_like(ast.If(_stays(leaving, names, inner[0]), body, []), inner[0])]
                 setattr(part, name, body)
                 leaving |= lowered.flags
     return _Lowered([statement], leaving, is_last)
@@ -161,7 +161,7 @@ def _leave(statement: ast.Break | ast.Continue | ast.Return, names: _Names) -> t
     """The statements that replace one that leaves, and the flags that they set."""
     if isinstance(statement, ast.Return):
         stops = [stop for stop, _ in names.loops]
-        value = statement.value or placed(ast.Constant(None), statement)
+        value = statement.value or place_like(ast.Constant(None), statement)
         result = [_assign(RESULT, value, statement)]
         set_flags = [RETURNED, *stops]
     else:
@@ -179,11 +179,11 @@ def _stays(flags: frozenset[str], names: _Names, like: ast.AST) -> ast.expr:
 def _none_of(flags: Sequence[str], like: ast.AST) -> ast.expr:
     """`not (a or b)` of the flags."""
     names: list[ast.expr] = [ast.Name(flag, ast.Load()) for flag in flags]
-    return placed(ast.UnaryOp(ast.Not(), names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names)), like)
+    return place_like(ast.UnaryOp(ast.Not(), names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names)), like)
 
 
 def _assign(name: str, value: ast.expr, like: ast.AST) -> ast.stmt:
-    return placed(ast.Assign([ast.Name(name, ast.Store())], value), like)
+    return place_like(ast.Assign([ast.Name(name, ast.Store())], value), like)
 
 
 def _without_unread(body: list[ast.stmt], kept: set[str]) -> list[ast.stmt]:
@@ -203,8 +203,8 @@ class _Unread(ast.NodeTransformer):
         self.read = read
 
     def lists(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        statements = visited(self, body)
-        return statements or [placed(ast.Pass(), body[0])] if body else []
+        statements = visit_statements(self, body)
+        return statements or [place_like(ast.Pass(), body[0])] if body else []
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
         target = node.targets[0]

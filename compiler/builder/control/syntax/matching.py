@@ -13,7 +13,7 @@ match n:                        __subject_1__ = n
 import ast
 from collections.abc import Sequence
 
-from .nodes import FUNCTIONS, placed, visited
+from .nodes import FUNCTIONS, place_like, visit_statements
 
 
 def lower_match(body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -21,7 +21,7 @@ def lower_match(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
     Other patterns take objects apart, which Python does. Functions within are left as they are.
     """
-    return visited(_Lowering(), body)
+    return visit_statements(_Lowering(), body)
 
 
 class _Lowering(ast.NodeTransformer):
@@ -36,7 +36,7 @@ class _Lowering(ast.NodeTransformer):
         self.count += 1
         name = f"__subject_{self.count}__"
         start = ast.Assign([ast.Name(name, ast.Store())], node.subject)
-        return [placed(start, node.subject), *_chain(node.cases, name)]
+        return [place_like(start, node.subject), *_chain(node.cases, name)]
 
 
 def _is_simple(pattern: ast.pattern) -> bool:
@@ -58,13 +58,13 @@ def _chain(cases: Sequence[ast.match_case], name: str) -> list[ast.stmt]:
     body = case.body
     if bound is not None:
         binding = ast.Assign([ast.Name(bound, ast.Store())], ast.Name(name, ast.Load()))
-        guarded = body if case.guard is None else [placed(ast.If(case.guard, body, rest), case.guard)]
-        return [placed(binding, case.pattern), *guarded]
+        guarded = body if case.guard is None else [place_like(ast.If(case.guard, body, rest), case.guard)]
+        return [place_like(binding, case.pattern), *guarded]
     if test is None:
-        return body if case.guard is None else [placed(ast.If(case.guard, body, rest), case.guard)]
+        return body if case.guard is None else [place_like(ast.If(case.guard, body, rest), case.guard)]
     if case.guard is not None:
-        test = placed(ast.BoolOp(ast.And(), [test, case.guard]), case.pattern)
-    return [placed(ast.If(test, body, rest), case.pattern)]
+        test = place_like(ast.BoolOp(ast.And(), [test, case.guard]), case.pattern)
+    return [place_like(ast.If(test, body, rest), case.pattern)]
 
 
 def _test(pattern: ast.pattern, name: str) -> ast.expr | None:
@@ -72,11 +72,11 @@ def _test(pattern: ast.pattern, name: str) -> ast.expr | None:
     subject = ast.Name(name, ast.Load())
     match pattern:
         case ast.MatchValue():
-            return placed(ast.Compare(subject, [ast.Eq()], [pattern.value]), pattern)
+            return place_like(ast.Compare(subject, [ast.Eq()], [pattern.value]), pattern)
         case ast.MatchSingleton():
-            return placed(ast.Compare(subject, [ast.Is()], [ast.Constant(pattern.value)]), pattern)
+            return place_like(ast.Compare(subject, [ast.Is()], [ast.Constant(pattern.value)]), pattern)
         case ast.MatchOr():
             tests = [test for alternative in pattern.patterns if (test := _test(alternative, name)) is not None]
-            return placed(ast.BoolOp(ast.Or(), tests), pattern)
+            return place_like(ast.BoolOp(ast.Or(), tests), pattern)
         case _:
             return None

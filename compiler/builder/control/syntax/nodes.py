@@ -21,7 +21,7 @@ def own_nodes(statement: ast.AST) -> list[ast.AST]:
     return nodes
 
 
-def placed(node: Node, like: ast.AST) -> Node:
+def place_like(node: Node, like: ast.AST) -> Node:
     """A new node with the place of another, as its parts without one."""
     ast.copy_location(node, like)
     for inner in ast.walk(node):
@@ -36,7 +36,7 @@ def parameters(*names: str) -> ast.arguments:
     return ast.arguments(posonlyargs=[], args=given, kwonlyargs=[], kw_defaults=[], defaults=[])
 
 
-def visited(transformer: ast.NodeTransformer, body: Iterable[ast.stmt]) -> list[ast.stmt]:
+def visit_statements(transformer: ast.NodeTransformer, body: Iterable[ast.stmt]) -> list[ast.stmt]:
     """The statements that a transformer makes of each of these: none, one or several."""
     statements: list[ast.stmt] = []
     for statement in body:

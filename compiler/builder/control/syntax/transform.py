@@ -16,12 +16,12 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .bound_names import Names, assigned, names_in
+from .bound_names import Names, assigned_names, names_in
 from .elected import lower_elected
 from .flow import JUMPS, lower_flow
 from .leaving import leaves_around
 from .matching import lower_match
-from .nodes import FUNCTIONS, own_nodes, parameters, placed, scope, visited
+from .nodes import FUNCTIONS, own_nodes, parameters, place_like, scope, visit_statements
 
 RUNTIME = "__tilefold__"
 """The name by which rewritten code reaches `dispatch`."""
@@ -45,9 +45,9 @@ def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "
     if ast.Match in kinds:
         function.body = lower_match(function.body)
     early = lower_flow(function, RUNTIME) if kinds & JUMPS else {}
-    own = _declared(function)
-    rewriter = _Rewriter(refuse, early, _parameters(function) | assigned(function.body), owner, _first(function))
-    body = visited(rewriter, function.body)
+    own = _declared_nonlocal(function)
+    rewriter = _Rewriter(refuse, early, _parameters(function) | assigned_names(function.body), owner, _first(function))
+    body = visit_statements(rewriter, function.body)
     names = sorted(rewriter.shared - own - _parameters(function))
     if names:
         # an assignment that is never executed makes them variables of this function
@@ -56,7 +56,7 @@ def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "
         while start < len(body) and isinstance(body[start], ast.Nonlocal):
             start += 1
         dead = ast.If(ast.Constant(False), [ast.Assign(targets, ast.Constant(None))], [])
-        body.insert(start, placed(dead, function))
+        body.insert(start, place_like(dead, function))
     function.body = body
 
 
@@ -82,7 +82,7 @@ def _first(function: ast.FunctionDef) -> str:
     return given[0].arg if given else ""
 
 
-def _declared(function: ast.FunctionDef) -> set[str]:
+def _declared_nonlocal(function: ast.FunctionDef) -> set[str]:
     """The names that a function takes from the functions around it by `nonlocal`."""
     nodes = [node for statement in function.body for node in own_nodes(statement)]
     return {name for node in nodes if isinstance(node, ast.Nonlocal) for name in node.names}
@@ -130,7 +130,7 @@ class _Rewriter(ast.NodeTransformer):
         refs: list[ast.expr] = [test]
         for word, body in (("then", node.body), ("else", node.orelse)):
             name = f"__{word}_{number}__"
-            arms.append(self._function(name, body or [placed(ast.Pass(), node)], node))
+            arms.append(self._function(name, body or [place_like(ast.Pass(), node)], node))
             refs.append(ast.Name(name, ast.Load()))
         return [*arms, self._call("if_statement", [*refs, self._strings(names)], node, node.test)]
 
@@ -140,9 +140,9 @@ class _Rewriter(ast.NodeTransformer):
         test: ast.expr = node.test
         if node in self.early:
             stopped = ast.UnaryOp(ast.Not(), ast.Name(self.early[node], ast.Load()))
-            test = placed(ast.BoolOp(ast.And(), [stopped, test]), node.test)
+            test = place_like(ast.BoolOp(ast.And(), [stopped, test]), node.test)
         self._test(test)
-        condition = self._function(f"__test_{number}__", [placed(ast.Return(test), node.test)], node, [node.test])
+        condition = self._function(f"__test_{number}__", [place_like(ast.Return(test), node.test)], node, [node.test])
         body = self._function(f"__while_{number}__", node.body, node)
         refs: list[ast.expr] = [ast.Name(part.name, ast.Load()) for part in (condition, body)]
         return [condition, body, self._call("while_statement", [*refs, self._strings(names)], node, node.test)]
@@ -152,7 +152,7 @@ class _Rewriter(ast.NodeTransformer):
         names = names_in(node.body)
         targets = names_in([node.target])
         item = f"__item_{number}__"
-        start = placed(ast.Assign([node.target], ast.Name(item, ast.Load())), node.target)
+        start = place_like(ast.Assign([node.target], ast.Name(item, ast.Load())), node.target)
         body = self._function(f"__for_{number}__", [start, *node.body], node)
         body.args.args = [ast.arg(item)]
         stop: ast.expr = ast.Constant(self.early.get(node))
@@ -165,7 +165,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         self._test(node.test)
         self.generic_visit(node)
-        node.test = self._expression("decided", [node.test, ast.Constant("assert")], node.test)
+        node.test = self._expression("decide", [node.test, ast.Constant("assert")], node.test)
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
@@ -186,7 +186,7 @@ class _Rewriter(ast.NodeTransformer):
             return self.generic_visit(node)
         # a variable that functions share has no annotation
         plain = ast.Assign([node.target], node.value) if node.value is not None else ast.Pass()
-        return self.visit(placed(plain, node))
+        return self.visit(place_like(plain, node))
 
     # expressions
 
@@ -220,7 +220,7 @@ class _Rewriter(ast.NodeTransformer):
         for test in node.ifs:
             self._test(test)
         self.generic_visit(node)
-        node.ifs = [self._expression("decided", [test, ast.Constant("comprehension")], test) for test in node.ifs]
+        node.ifs = [self._expression("decide", [test, ast.Constant("comprehension")], test) for test in node.ifs]
         return node
 
     def visit_match_case(self, node: ast.match_case) -> ast.AST:
@@ -228,7 +228,7 @@ class _Rewriter(ast.NodeTransformer):
             self._test(node.guard)
         self.generic_visit(node)
         if node.guard is not None:
-            node.guard = self._expression("decided", [node.guard, ast.Constant("guard")], node.guard)
+            node.guard = self._expression("decide", [node.guard, ast.Constant("guard")], node.guard)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -237,7 +237,7 @@ class _Rewriter(ast.NodeTransformer):
             return node
         if node.func.id == "super" and self.first and not node.args and not node.keywords:
             # which Python completes in methods only, not in the functions that are made of their parts
-            node.args = [placed(ast.Name(name, ast.Load()), node) for name in ("__class__", self.first)]
+            node.args = [place_like(ast.Name(name, ast.Load()), node) for name in ("__class__", self.first)]
         elif node.func.id in BUILTINS:
             node.func = self._expression("builtin", [node.func], node.func)
         return node
@@ -252,12 +252,12 @@ class _Rewriter(ast.NodeTransformer):
         self, name: str, body: Sequence[ast.stmt], like: ast.stmt, binders: Sequence[ast.AST] | None = None
     ) -> ast.FunctionDef:
         """A function of a body, whose variables are those of the function around it."""
-        bound = sorted(assigned(binders if binders is not None else body))
+        bound = sorted(assigned_names(binders if binders is not None else body))
         self.shared.update(bound)
-        new = visited(self, body)
+        new = visit_statements(self, body)
         if bound:
             new.insert(0, ast.Nonlocal(bound))
-        return placed(scope(ast.FunctionDef, name, parameters(), new, []), like)
+        return place_like(scope(ast.FunctionDef, name, parameters(), new, []), like)
 
     def _test(self, node: ast.expr) -> None:
         """Notes that only the truth of an expression matters."""
@@ -279,7 +279,7 @@ class _Rewriter(ast.NodeTransformer):
                     "':=' in an operand of 'and', 'or', a chain of comparisons or 'A if C else B' that may be left out"
                 )
                 raise self.refuse(part, form, "assign on a line before")
-        return placed(ast.Lambda(parameters(), self.visit(node)), node)
+        return place_like(ast.Lambda(parameters(), self.visit(node)), node)
 
     def _strings(self, names: Names) -> ast.expr:
         return self._mangled(names.bound | names.changed)
@@ -296,11 +296,11 @@ class _Rewriter(ast.NodeTransformer):
             call.end_lineno, call.end_col_offset = end.end_lineno, end.end_col_offset
         else:
             call.end_lineno, call.end_col_offset = node.lineno, node.col_offset
-        return placed(ast.Expr(call), node)
+        return place_like(ast.Expr(call), node)
 
     def _expression(self, name: str, arguments: Sequence[ast.expr], node: ast.AST) -> ast.Call:
         runtime = ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load())
-        call = placed(ast.Call(runtime, list(arguments), []), node)
+        call = place_like(ast.Call(runtime, list(arguments), []), node)
         for part in (runtime, runtime.value):  # a call begins, for Python, where the name of a method ends
             part.end_lineno, part.end_col_offset = part.lineno, part.col_offset
         return call
