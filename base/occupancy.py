@@ -45,6 +45,6 @@ def occupancy(target: Target, threads: int, registers: int, shared: int) -> Occu
     warps = -(-threads // WARP)
     per_warp = -(-max(registers, 1) * WARP // _WARP_REGISTERS) * _WARP_REGISTERS
     by_registers = REGISTERS // _PARTITIONS // per_warp * _PARTITIONS // warps
-    taken = -(-(shared + target.reserved_shared_bytes) // _SHARED_UNIT) * _SHARED_UNIT
-    by_shared = holds.shared_kib * 1024 // taken if taken else holds.blocks
+    allocated = -(-(shared + target.reserved_shared_bytes) // _SHARED_UNIT) * _SHARED_UNIT
+    by_shared = holds.shared_kib * 1024 // allocated if allocated else holds.blocks
     return Occupancy(holds.threads // (warps * WARP), holds.blocks, by_registers, by_shared)

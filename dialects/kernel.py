@@ -161,7 +161,7 @@ def parse_kernel_args(parser: Parser) -> KernelArgs:
     """Parses `(%A: type align 16 layout "(?,4):(1,?)", %A_0: i32, %m: !ptx.tensor_map of "f16 A ...", ...)`."""
     parsed = KernelArgs([], [], {}, {})
 
-    def one() -> None:
+    def parse_argument() -> None:
         argument = parser.parse_argument()
         align = 0
         if parser.parse_optional_keyword("align") is not None:
@@ -177,7 +177,7 @@ def parse_kernel_args(parser: Parser) -> KernelArgs:
         parsed.arguments.append(argument)
         parsed.aligns.append(align)
 
-    parser.parse_comma_separated_list(Parser.Delimiter.PAREN, one, " in the kernel's arguments")
+    parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parse_argument, " in the kernel's arguments")
     return parsed
 
 

@@ -179,8 +179,8 @@ def _predicate(emitter: Emitter, atom: CopyAtomAttr, flags: SSAValue, values: La
         return emitter.value(arith.SelectOp(_flag(emitter, flags, 0), *counts))
     count = emitter.value(arith.ExtUIOp(_flag(emitter, flags, 0), i32))
     for number in range(1, total):
-        one = emitter.value(arith.ExtUIOp(_flag(emitter, flags, number), i32))
-        count = emitter.value(arith.AddiOp(count, one))
+        flag = emitter.value(arith.ExtUIOp(_flag(emitter, flags, number), i32))
+        count = emitter.value(arith.AddiOp(count, flag))
     return count
 
 

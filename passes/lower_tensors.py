@@ -229,16 +229,16 @@ class _Kernel:
                 sources = [self._address(source) for source in op.sources]
                 self.where[op.result] = self.addresses.choose(emitter, op.index, sources)
             case PeerOp():
-                there, rank = self._address(op.source), op.rank
+                address, rank = self._address(op.source), op.rank
                 if isinstance(rank.type, IndexType):
                     rank = emitter.value(arith.IndexCastOp(rank, i32))
-                self.where[op.result] = replace(there, pointer=emitter.value(MapaOp(there.pointer, rank)))
+                self.where[op.result] = replace(address, pointer=emitter.value(MapaOp(address.pointer, rank)))
             case TensorAtOp():
                 self.where[op.result] = Address(op.ptr, start_offset(emitter, op.result.type))
             case ViewOp():
                 bits = op.source.type.element_bits, op.result.type.element_bits
-                there = self.addresses.recast(emitter, self._address(op.source), *bits)
-                moved = self.addresses.advance(emitter, there, op.source.type, op.offset)
+                address = self.addresses.recast(emitter, self._address(op.source), *bits)
+                moved = self.addresses.advance(emitter, address, op.source.type, op.offset)
                 self.where[op.result] = replace(moved, scalars=list(op.scalars))
             case GetScalarsOp():
                 for result, scalar in zip(op.scalars, self._address(op.tensor).scalars, strict=True):
@@ -322,8 +322,8 @@ class _Kernel:
         return self.addresses.first(emitter, self._address(tensor), tensor.type)
 
     def _element(self, emitter: Emitter, op: TileLoadOp | TileStoreOp | PtrOp) -> SSAValue:
-        there = self._address(op.tensor)
-        return self.addresses.element(emitter, there, op.tensor.type, op.coord.data, list(op.coords))
+        address = self._address(op.tensor)
+        return self.addresses.element(emitter, address, op.tensor.type, op.coord.data, list(op.coords))
 
     def _allocate(self, op: AllocOp, emitter: Emitter) -> Address:
         type = op.result.type

@@ -27,11 +27,11 @@ def bounds_of(body: Block, bounds: LaunchBounds) -> LaunchBounds:
     """The bounds of a kernel: one whose warpgroups ask for registers (setmaxnreg inc) is launched with no more than the
     least number that one asks for, since the instruction cannot take registers away.
     """
-    asked = [op.n.value.data for op in body.walk() if isinstance(op, SetMaxNRegOp) and op.inc is not None]
-    if not asked or bounds.max_registers is not None:
+    requested = [op.n.value.data for op in body.walk() if isinstance(op, SetMaxNRegOp) and op.inc is not None]
+    if not requested or bounds.max_registers is not None:
         return bounds
     fitting = min(REGISTERS // (prod(bounds.threads) * (bounds.min_blocks or 1)), MAX_SET_REGISTERS)
-    return bounds if fitting <= min(asked) else replace(bounds, max_registers=min(asked))
+    return bounds if fitting <= min(requested) else replace(bounds, max_registers=min(requested))
 
 
 def drop_unused_coordinates(body: Block) -> None:

@@ -21,11 +21,11 @@ MAX_OPERATIONS = 1 << 19
 def check_effort(entry: EntryOp) -> None:
     """LoweringError for a kernel that is more work than LLVM is given."""
     operations, loops = _estimate_work(entry.body.block, 1)
-    for number, most, things in ((operations, MAX_OPERATIONS, "operations"), (loops, MAX_LOOPS, "loops")):
+    for number, most, noun in ((operations, MAX_OPERATIONS, "operations"), (loops, MAX_LOOPS, "loops")):
         if number > most:
             raise LoweringError(
                 Code.LLVM_EFFORT,
-                f"kernel '{entry.sym_name.data}' has {number} {things} once its loops are unrolled; "
+                f"kernel '{entry.sym_name.data}' has {number} {noun} once its loops are unrolled; "
                 f"LLVM is given at most {most}",
                 entry,
                 "unroll less, use smaller tiles, or split the kernel",

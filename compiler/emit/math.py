@@ -127,16 +127,16 @@ def _make_f32_rule(function: Callable[[FunctionWriter, str], str]) -> Rule:
             )
         type = llvm_type(element, op)
 
-        def one(x: str) -> str:
+        def call_unary(x: str) -> str:
             if bits == 32:
                 return function(w, x)
             wide = function(w, w.temp(f"fpext {type} {x} to float"))
             return w.temp(f"fptrunc float {wide} to {type}")
 
         if count:
-            write_by_elements(w, operand, result, one)
+            write_by_elements(w, operand, result, call_unary)
         else:
-            w.bind(result, one(w.ref(operand)))
+            w.bind(result, call_unary(w.ref(operand)))
 
     return write
 

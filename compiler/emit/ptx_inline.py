@@ -19,8 +19,8 @@ def _inline(w: FunctionWriter, op: ptx.InlineOp) -> None:
         return
     held = w.temp(call)
     for index, result in enumerate(op.res):
-        one = held if len(types) == 1 else w.temp(f"extractvalue {returned} {held}, {index}")
-        from_register(w, result, one, op)
+        part = held if len(types) == 1 else w.temp(f"extractvalue {returned} {held}, {index}")
+        from_register(w, result, part, op)
 
 
 PTX_INLINE: tuple[tuple[type[Operation], Rule], ...] = (rule(ptx.InlineOp, _inline),)

@@ -15,8 +15,8 @@ def _shfl(w: FunctionWriter, op: ptx.ShflSyncOp) -> None:
     type = w.type(op.value)
     value = w.ref(op.value) if type == "i32" else w.temp(f"bitcast {w.typed(op.value)} to i32")
     operands = f"{_mask(w, op.mask)}, i32 {value}, {w.typed(op.lane)}, i32 {op.control}"
-    got = w.temp(f"call i32 @llvm.nvvm.shfl.sync.{op.mode.data}.i32({operands})")
-    w.bind(op.result, got if type == "i32" else w.temp(f"bitcast i32 {got} to {type}"))
+    exchanged = w.temp(f"call i32 @llvm.nvvm.shfl.sync.{op.mode.data}.i32({operands})")
+    w.bind(op.result, exchanged if type == "i32" else w.temp(f"bitcast i32 {exchanged} to {type}"))
 
 
 def _shfl_valid(w: FunctionWriter, op: ptx.ShflSyncValidOp) -> None:
@@ -25,8 +25,8 @@ def _shfl_valid(w: FunctionWriter, op: ptx.ShflSyncValidOp) -> None:
     operands = f"{_mask(w, op.mask)}, i32 {value}, {w.typed(op.lane)}, {w.typed(op.control)}"
     pair = w.temp(f"call {{ i32, i1 }} @llvm.nvvm.shfl.sync.{op.mode.data}.i32p({operands})")
     w.define(op.valid, f"extractvalue {{ i32, i1 }} {pair}, 1")
-    got = w.temp(f"extractvalue {{ i32, i1 }} {pair}, 0")
-    w.bind(op.result, got if type == "i32" else w.temp(f"bitcast i32 {got} to {type}"))
+    exchanged = w.temp(f"extractvalue {{ i32, i1 }} {pair}, 0")
+    w.bind(op.result, exchanged if type == "i32" else w.temp(f"bitcast i32 {exchanged} to {type}"))
 
 
 def _vote(w: FunctionWriter, op: ptx.VoteSyncOp) -> None:

@@ -13,13 +13,15 @@ from .arith import intrinsic
 from .writer import FunctionWriter, Rule, rule
 
 
-def write_by_elements(w: FunctionWriter, operand: SSAValue, result: SSAValue, one: Callable[[str], str]) -> None:
-    """Defines a vector: `one` writes the computation of one element, and returns the name of its result."""
+def write_by_elements(
+    w: FunctionWriter, operand: SSAValue, result: SSAValue, write_element: Callable[[str], str]
+) -> None:
+    """Defines a vector: `write_element` writes the computation of one element, and returns the name of its result."""
     type = w.type(result)  # `<4 x float>`
     count, _, element = type[1:-1].split(" ", 2)
     whole = "poison"
     for index in range(int(count)):
-        value = one(w.temp(f"extractelement {w.typed(operand)}, i32 {index}"))
+        value = write_element(w.temp(f"extractelement {w.typed(operand)}, i32 {index}"))
         text = f"insertelement {type} {whole}, {element} {value}, i32 {index}"
         if index == int(count) - 1:
             w.define(result, text)

@@ -34,8 +34,8 @@ class Expectation:
         """Whether a diagnostic is the announced one, for the file of this name."""
         place = diagnostic.place
         line = place.line if place is not None and place.file == name else None
-        said = f"{diagnostic.message} [{diagnostic.code}]"
-        return diagnostic.severity is self.severity and line == self.line and self.text in said
+        text = f"{diagnostic.message} [{diagnostic.code}]"
+        return diagnostic.severity is self.severity and line == self.line and self.text in text
 
 
 def find_expectations(source: Source) -> list[Expectation]:

@@ -176,7 +176,7 @@ def _binary(node: ast.BinOp, left: int, right: int) -> int:
 def _compare(node: ast.Compare, names: Mapping[str, Value]) -> bool:
     """Whether two values of one kind compare so; names and texts are equal or not, and have no order."""
     sides = node.left, node.comparators[0]
-    left, right = (_operand(this, that, names) for this, that in (sides, sides[::-1]))
+    left, right = (_operand(one_side, other_side, names) for one_side, other_side in (sides, sides[::-1]))
     if type(left) is not type(right):
         raise _fault(f"{_kind(left)} is compared with {_kind(right)}", node)
     text, function = OPERATORS[type(node.ops[0])]

@@ -202,12 +202,12 @@ class _Expansion:
             )
         if not self.holds("assert", condition[:-1], origin):
             try:
-                said = substituted(message[:-1], origin + len(head) + 1, self.values).value
+                message_text = substituted(message[:-1], origin + len(head) + 1, self.values).value
             except ExpressionError as error:
                 raise self.fault_in(error) from error
             at = origin + len(condition) - len(condition.lstrip(_BLANKS))
             values = ", ".join(f"{name}={value}" for name, value in self.values.items() if isinstance(value, int))
-            raise self.fault(Code.PARAM_ASSERT, said, at, origin + len(condition) - 1, f"here {values}"[:400])
+            raise self.fault(Code.PARAM_ASSERT, message_text, at, origin + len(condition) - 1, f"here {values}"[:400])
 
     def branch(self, match: re.Match[str]) -> None:
         """Goes on to the lines after `// if`, `// elif`, `// else` or `// end`."""

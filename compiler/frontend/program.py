@@ -228,14 +228,14 @@ def _make_syntax_error(error: ParseError, source: Source) -> Diagnostic:
     if isinstance(error, _TooLargeError) or isinstance(error.__cause__, TilefoldError):  # in words of ours
         return _at(error, source, error.msg)
     if (name := _EARLY.fullmatch(error.msg)) is not None:
-        said = missing_operand(error.span.start, source)
-        if said is None:
+        wording = missing_operand(error.span.start, source)
+        if wording is None:
             return _undefined_error(name[1], (error.span.start, error.span.end), source, error.msg)
     else:
-        said = explain(error.msg, error.span.start, error.span.end, source)
-    at = ParseError(Span(said.start, said.end, Input(source.expanded, source.name)), said.message)
+        wording = explain(error.msg, error.span.start, error.span.end, source)
+    at = ParseError(Span(wording.start, wording.end, Input(source.expanded, source.name)), wording.message)
     at.__cause__ = error.__cause__
-    return _at(at, source, said.message, said.code, said.hint)
+    return _at(at, source, wording.message, wording.code, wording.hint)
 
 
 def _undefined_error(name: str, at: tuple[int, int], source: Source, message: str = "") -> Diagnostic:

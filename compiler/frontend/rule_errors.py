@@ -55,11 +55,11 @@ def broken_rule(message: str, parent: str = "") -> tuple[str, str]:
     message = " ".join(message.split())
     if (match := first_match(_RULES, message)) is None:
         return message, ""
-    groups, (said, hint) = match
+    groups, (wording, hint) = match
     groups |= {"parent": parent, "end": _ENDS.get(parent, "its terminator")}
     if "inner" in groups:
         groups["inner"], hint = broken_rule(groups["inner"])
-    return said.format(**groups), hint.format(**groups)
+    return wording.format(**groups), hint.format(**groups)
 
 
 def first_match(table: Iterable[tuple[str, ...]], message: str) -> tuple[dict[str, str], list[str]] | None:

@@ -174,17 +174,17 @@ def explain(message: str, start: int, end: int, source: Source) -> Explained:
         missing = wanted.format(**groups).replace("`", "'") + groups.get("rest", "").rstrip("!. ")
         return _missing_error(missing, start, end, source)
     if (match := first_match(_SAID, message)) is not None:
-        groups, (said, hint) = match
+        groups, (wording, hint) = match
         groups = {"found": text[start : start + 1], **groups}
-        words = said.format(**groups)
+        words = wording.format(**groups)
         if message.startswith(("undefined symbol alias", "region ends")):
             return _unknown_alias(words, groups["it"], hint.format(**groups), start, text)
         if message.startswith(_BEHIND):
             start = _find_end_of_previous(text, start) - 1
             start = max(text.rfind(" ", 0, start), text.rfind("\n", 0, start)) + 1
         return Explained(words, start, end, Code.IR_SYNTAX, _hint(source, start) or hint.format(**groups))
-    said, hint = broken_rule(message)
-    return Explained(_own_style(said), start, end, Code.IR_SYNTAX, hint or _hint(source, start))
+    wording, hint = broken_rule(message)
+    return Explained(_own_style(wording), start, end, Code.IR_SYNTAX, hint or _hint(source, start))
 
 
 def is_known(message: str) -> bool:

@@ -63,10 +63,10 @@ def refusal_of(op: Operation, error: Exception, source: Source | None) -> Diagno
     """The diagnostic for an operation that a verifier refuses, with the code and hint of the error that caused it."""
     parent = op.parent_op()
     code = Code.IR_VERIFY
-    said, hint = broken_rule(str(error), parent.name if parent else "")
+    text, hint = broken_rule(str(error), parent.name if parent else "")
     if isinstance(cause := error.__cause__, TilefoldError):
         code, hint = cause.code, cause.hint
-    message = f"'{op.name}': {said}"
+    message = f"'{op.name}': {text}"
     return Diagnostic(Severity.ERROR, message, place_of(op.location, source), code, hint)
 
 

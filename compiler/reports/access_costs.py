@@ -59,11 +59,11 @@ class AccessCost:
             total, most, least = (number // self.executions for number in (total, most, least))
             per = "each time a warp executes it"
         number = f"{total} to {most}" if total != most else str(total)
-        said = f"{number} {words.unit}{'s' if most != 1 else ''} {per}"
+        text = f"{number} {words.unit}{'s' if most != 1 else ''} {per}"
         if most == least:
-            return f"{said}, {words.good}"
+            return f"{text}, {words.good}"
         why = words.bad if total != least else "the alignment is known only when the kernel runs"
-        return f"{said} where {least} would do: {why}"
+        return f"{text} where {least} would do: {why}"
 
 
 def access_costs(entry: EntryOp) -> list[AccessCost]:

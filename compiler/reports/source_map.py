@@ -30,12 +30,12 @@ class CodeLine:
 
 def ir_lines(listing: Listing) -> list[CodeLine]:
     """The operations of a program."""
-    found: list[CodeLine] = []
+    code: list[CodeLine] = []
     for number, line in enumerate(listing.lines, 1):
         location = None if line.op is None else line.op.location
         known = isinstance(location, FileLineColLoc)
-        found.append(CodeLine(number, line.text, (location.filename.data, location.line.data) if known else None))
-    return found
+        code.append(CodeLine(number, line.text, (location.filename.data, location.line.data) if known else None))
+    return code
 
 
 def map_ptx_lines(ptx: str, files: Mapping[str, str]) -> list[CodeLine]:
@@ -44,7 +44,7 @@ def map_ptx_lines(ptx: str, files: Mapping[str, str]) -> list[CodeLine]:
     """
     names = {number: files.get(name, name) for number, name in _FILE.findall(ptx)}
     spot: Spot | None = None
-    found: list[CodeLine] = []
+    code: list[CodeLine] = []
     for number, text in enumerate(ptx.splitlines(), 1):
         if (match := _LOC.match(text)) is not None:
             spot = (names.get(match[1], ""), int(match[2])) if match[2] != "0" else None
@@ -52,23 +52,23 @@ def map_ptx_lines(ptx: str, files: Mapping[str, str]) -> list[CodeLine]:
         if text.startswith(("}", ".visible", ".entry")):
             spot = None
         if not text.startswith("\t.file"):
-            found.append(CodeLine(number, text, spot if _PTX.match(text) else None))
-    return found
+            code.append(CodeLine(number, text, spot if _PTX.match(text) else None))
+    return code
 
 
 def map_sass_lines(text: str, files: Mapping[str, str]) -> list[CodeLine]:
     """The machine instructions that nvdisasm prints, and the name of each kernel before its own."""
     spot: Spot | None = None
-    found: list[CodeLine] = []
+    code: list[CodeLine] = []
     for number, line in enumerate(text.splitlines(), 1):
         if (match := _SASS_LINE.match(line)) is not None:
             spot = files.get(match[1], match[1]), int(match[2])
         elif (match := _FUNCTION.match(line)) is not None:
             spot = None
-            found.append(CodeLine(number, f"{match[1]}:", None))
+            code.append(CodeLine(number, f"{match[1]}:", None))
         elif (match := _SASS.match(line)) is not None and match[2]:
-            found.append(CodeLine(number, f"/*{match[1]}*/ {match[2]}", spot))
-    return found
+            code.append(CodeLine(number, f"/*{match[1]}*/ {match[2]}", spot))
+    return code
 
 
 @dataclass(frozen=True)

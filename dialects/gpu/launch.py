@@ -177,8 +177,10 @@ def _three(parser: Parser) -> list[UnresolvedOperand]:
 
 
 def _tokens(parser: Parser) -> Sequence[SSAValue]:
-    one = gpu.AsyncTokenType()
-    return parser.parse_optional_comma_separated_list(Parser.Delimiter.SQUARE, lambda: _operand(parser, one)) or ()
+    token_type = gpu.AsyncTokenType()
+    return (
+        parser.parse_optional_comma_separated_list(Parser.Delimiter.SQUARE, lambda: _operand(parser, token_type)) or ()
+    )
 
 
 def _operand(parser: Parser, type: Attribute) -> SSAValue:

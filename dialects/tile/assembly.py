@@ -31,7 +31,7 @@ def parse_coordinate(parser: Parser, linear: bool = False) -> tuple[CoordAttr, l
     """
     operands: list[UnresolvedOperand] = []
 
-    def one(depth: int) -> Any:
+    def visit(depth: int) -> Any:
         if depth > MAX_COORD_DEPTH:
             parser.raise_error(f"a coordinate nests at most {MAX_COORD_DEPTH} deep")
         if (operand := parser.parse_optional_unresolved_operand()) is not None:
@@ -44,11 +44,13 @@ def parse_coordinate(parser: Parser, linear: bool = False) -> tuple[CoordAttr, l
         return many(depth + 1)
 
     def many(depth: int) -> tuple[Any, ...]:
-        return tuple(parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: one(depth), " in a coordinate"))
+        return tuple(
+            parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: visit(depth), " in a coordinate")
+        )
 
     coord: Any = None
     if linear or parser.parse_optional_keyword("_") is None:
-        coord = one(0) if linear else many(1)
+        coord = visit(0) if linear else many(1)
     return CoordAttr(coord), operands
 
 
@@ -56,13 +58,13 @@ def print_coordinate(printer: Printer, coord: Coord, operands: Sequence[SSAValue
     """Prints what `parse_coordinate` parses."""
     rest = iter(operands)
 
-    def one(part: Any) -> None:
+    def visit(part: Any) -> None:
         if isinstance(part, tuple):
             printer.print_string("(")
             for index, element in enumerate(part):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
                 if index:
                     printer.print_string(", ")
-                one(element)
+                visit(element)
             printer.print_string(")")
         elif part is None:
             printer.print_string("_")
@@ -71,19 +73,19 @@ def print_coordinate(printer: Printer, coord: Coord, operands: Sequence[SSAValue
         else:
             printer.print_string(str(part))
 
-    one(coord)
+    visit(coord)
 
 
 def fill_coordinate(coord: Coord, values: Sequence[Any]) -> Any:
     """`coord` with its `?` leaves replaced by `values` in order."""
     rest = iter(values)
 
-    def one(part: Any) -> Any:
+    def visit(part: Any) -> Any:
         if isinstance(part, tuple):
-            return tuple([one(element) for element in part])  # pyright: ignore[reportUnknownVariableType]
+            return tuple([visit(element) for element in part])  # pyright: ignore[reportUnknownVariableType]
         return next(rest) if isinstance(part, Unknown) else part
 
-    return one(coord)
+    return visit(coord)
 
 
 def unwrap(coord: Any) -> Any:

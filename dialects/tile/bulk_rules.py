@@ -31,10 +31,10 @@ def bulk_runs(name: str, bits: int | None, *tensors: TensorType) -> tuple[Layout
     common = max_common_layout(layouts[0], layouts[-1])
     count = common.size if bits is None else bits // width
     if count * width % (8 * BULK_UNIT) or common.size % count:
-        asked = f"multiples of {8 * BULK_UNIT // width}" if bits is None else f"{count}"
+        required = f"multiples of {8 * BULK_UNIT // width}" if bits is None else f"{count}"
         raise LayoutError(
             Code.ATOM_NOT_CONTIGUOUS,
-            f"{name} moves {asked} adjacent elements, but {common.size} are adjacent in "
+            f"{name} moves {required} adjacent elements, but {common.size} are adjacent in "
             f"{' and '.join(map(str, layouts))}",
             f"give tensors the same contiguous mode, in rows of a multiple of {BULK_UNIT} bytes",
         )

@@ -111,15 +111,15 @@ def check_tensor_copy(tma: TmaType, src: AnyTensor, dst: AnyTensor) -> None:
     if not isinstance(gmem, CoordTensorType) or not isinstance(smem, TensorType):
         sides = "from tile.tma_tensor to smem" if tma.tma_copy.instruction.to_shared else "from smem to tile.tma_tensor"
         raise LayoutError(Code.ATOM_SPACE, f"{tma.kind.data} copies {sides}", _PARTITION)
-    (_, there), (_, here) = split_by_instructions(tma, gmem), split_by_instructions(tma, smem)
-    counts = [[size(mode) for mode in modes if size(mode) != 1] for modes in (there, here)]
+    (_, gmem_modes), (_, smem_modes) = split_by_instructions(tma, gmem), split_by_instructions(tma, smem)
+    counts = [[size(mode) for mode in modes if size(mode) != 1] for modes in (gmem_modes, smem_modes)]
     if counts[0] != counts[1] or not all(type(count) is int for count in counts[0]):
         raise LayoutError(
             Code.ATOM_VALUES,
             f"the source and the destination of a tensor copy repeat instructions {counts[0]} and {counts[1]} times",
             "slice both at a tile",
         )
-    check_alignment(tma, smem, here)
+    check_alignment(tma, smem, smem_modes)
 
 
 def _swizzle(layout: LayoutLike) -> Swizzle | None:

@@ -59,11 +59,11 @@ def by_axis(layout: Layout, f: Callable[[tuple[int, ...], Layout], Layout]) -> L
     strides of its result become bases of the axis.
     """
 
-    def one(path: tuple[int, ...]) -> Layout:
+    def along_axis(path: tuple[int, ...]) -> Layout:
         part = f(path, _modes_along(layout, path))
         return Layout(part.shape, transform_leaves(lambda d: ScaledBasis(d, path) if d != 0 else d, part.stride))
 
-    return _tree(coprofile(layout.stride), (), one)
+    return _tree(coprofile(layout.stride), (), along_axis)
 
 
 def by_axis_inverse(layout: Layout, f: Callable[[list[Any], list[Any], list[Any]], Layout]) -> Layout:
@@ -77,11 +77,11 @@ def by_axis_inverse(layout: Layout, f: Callable[[list[Any], list[Any], list[Any]
     for s in shape:
         steps.append(mul(s, steps[-1]))
 
-    def one(path: tuple[int, ...]) -> Layout:
+    def along_axis(path: tuple[int, ...]) -> Layout:
         kept = [i for i, d in enumerate(stride) if type(d) is ScaledBasis and d.path == path]
         return f([shape[i] for i in kept], [stride[i].value for i in kept], [steps[i] for i in kept])
 
-    return _tree(coprofile(layout.stride), (), one)
+    return _tree(coprofile(layout.stride), (), along_axis)
 
 
 def _modes_along(layout: Layout, path: tuple[int, ...]) -> Layout:

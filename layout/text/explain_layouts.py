@@ -144,12 +144,12 @@ def _walk(a: Layout, plain: Layout, right: Layout, part: Layout) -> Iterator[Ste
     for n, d in zip(leaves(part.shape), leaves(part.stride), strict=True):
         if n == 1:
             continue
-        taken, moved = Layout(n, position), Layout(n, d)
+        selected, moved = Layout(n, position), Layout(n, d)
         place = show(idx2crd(position, plain.shape))
         text = f"{n} steps of {position}, which is the coordinate {place} of {plain}, are {n} steps of {d} in its index"
         if position == 0:
             text = f"a stride of 0 stays at one place, {n} times"
-        yield Step("step", text, Agree((a, taken), (moved,), n))
+        yield Step("step", text, Agree((a, selected), (moved,), n))
         position *= n
 
 

@@ -81,9 +81,9 @@ class LaneValue:
         if left is not None and right is not None:
             known = tuple(x + y for x, y in zip(left.known, right.known, strict=True))
             return LaneValue(known, 0, gcd(left.step, right.step))
-        for one, rest in ((self, right), (other, left)):  # an unknown that is xored stays; an added one is uniform
+        for unknown, rest in ((self, right), (other, left)):  # an unknown that is xored stays; an added one is uniform
             if rest is not None and rest.is_uniform:
-                return LaneValue(one.known, one.mask, gcd(one.step, rest.step, rest.known[0]))
+                return LaneValue(unknown.known, unknown.mask, gcd(unknown.step, rest.step, rest.known[0]))
         return None
 
     def __sub__(self, other: "LaneValue") -> "LaneValue | None":

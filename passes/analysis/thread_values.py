@@ -136,8 +136,8 @@ class ThreadValues:
         values, lanes = self._of(op.value), self._of(op.lane)
         if values is None or lanes is None or op.mode.data != "idx" or op.segment != WARP or op.mask is not None:
             return None
-        taken = [t // WARP * WARP + lanes[t] % WARP for t in self._threads]
-        return tuple(values[place] for place in taken) if max(taken) < len(values) else None
+        sources = [t // WARP * WARP + lanes[t] % WARP for t in self._threads]
+        return tuple(values[place] for place in sources) if max(sources) < len(values) else None
 
     def _exact(self, op: Operation) -> tuple[int, ...] | None:
         """The result of an operation by thread, where it follows from the threads' coordinates."""

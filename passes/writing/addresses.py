@@ -184,9 +184,12 @@ class Addresses:
         """The address of the tensor of this number, of type `index`."""
         *others, last = [self._in_parts(emitter, tensor) for tensor in tensors]
         for number, parts in reversed(list(enumerate(others))):
-            this = emitter.value(arith.CmpiOp(self.converted(index, 32), emitter.constant(number, int_type(32)), "eq"))
+            is_chosen = emitter.value(
+                arith.CmpiOp(self.converted(index, 32), emitter.constant(number, int_type(32)), "eq")
+            )
             last = [
-                a if a is b else emitter.value(arith.SelectOp(this, a, b)) for a, b in zip(parts, last, strict=True)
+                a if a is b else emitter.value(arith.SelectOp(is_chosen, a, b))
+                for a, b in zip(parts, last, strict=True)
             ]
         pointer, *rest = last
         if tensors[0].offset is None:

@@ -46,8 +46,8 @@ class Dynamic:
         width: int = 32,
     ) -> None:
         """LaunchError (E3106) for senseless numbers."""
-        one = not isinstance(divisibility, Mapping)
-        by_mode: dict[int | None, int] = {None: divisibility} if one else {**divisibility}
+        is_single = not isinstance(divisibility, Mapping)
+        by_mode: dict[int | None, int] = {None: divisibility} if is_single else {**divisibility}
         if any(type(n) is not int or n < 1 for n in by_mode.values()):
             raise _declaration_error(
                 f"divisibility={divisibility} is not positive integers", "give numbers of at least 1"

@@ -121,9 +121,9 @@ def _holds(op: ast.cmpop, left: Array, right: Array, rtol: float, atol: float) -
             case Near() if object in (left.dtype, right.dtype):
                 return left == right
             case Near():
-                got, expected = left.astype(np.float64), right.astype(np.float64)
-                near = np.abs(got - expected) <= atol + rtol * np.abs(expected)
-                return both_nan | (got == expected) | (near & np.isfinite(expected))
+                actual, expected = left.astype(np.float64), right.astype(np.float64)
+                near = np.abs(actual - expected) <= atol + rtol * np.abs(expected)
+                return both_nan | (actual == expected) | (near & np.isfinite(expected))
             case _:
                 return OPERATORS[type(op)][1](left, right)
 
@@ -139,9 +139,9 @@ def _doubles(array: Array) -> Array:
 
 def _find_mismatch(left: Array, right: Array, wrong: Array) -> Mismatch:
     first = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-    got, expected = _doubles(left[wrong]), _doubles(right[wrong])
+    actual, expected = _doubles(left[wrong]), _doubles(right[wrong])
     with np.errstate(all="ignore"):
-        error = np.abs(got - expected)
+        error = np.abs(actual - expected)
         relative = error / np.abs(expected)
     return Mismatch(
         tuple(int(i) for i in first),

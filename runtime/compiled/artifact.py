@@ -37,7 +37,7 @@ class Parameter:
     @property
     def kinds(self) -> list[ParameterKind]:
         """The kinds of the values that are passed: one, and one for each `?`."""
-        return [self.kind, *(SCALARS[f"i{each.width}"] for each in self.unknowns)]
+        return [self.kind, *(SCALARS[f"i{unknown.width}"] for unknown in self.unknowns)]
 
 
 def value_name(number: int) -> str:

@@ -28,12 +28,12 @@ def query_max_active_clusters(kernel: Kernel, library: Library, cluster: Dim3) -
     if known is None:
         attributes, count = make_native_attributes((Cluster(cluster),)), ctypes.c_int()
         artifact, address = kernel.artifact, ctypes.addressof(attributes)
-        asked = LaunchConfiguration(*cluster, *artifact.block, artifact.dynamic_shared, None, address, 1)
+        configuration = LaunchConfiguration(*cluster, *artifact.block, artifact.dynamic_shared, None, address, 1)
         handle = ctypes.c_void_p(kernel.handle)
         with kernel.driver.current():
             if prod(cluster) > PORTABLE_CLUSTER:
                 kernel.set("CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1, "allowing large clusters to")
-            status = library.max_active_clusters(ctypes.byref(count), handle, ctypes.byref(asked))
+            status = library.max_active_clusters(ctypes.byref(count), handle, ctypes.byref(configuration))
         if status not in (0, _INVALID_CLUSTER_SIZE):
             doing = f"counting clusters of kernel '{artifact.kernel}'"
             kernel.driver.fail("cuOccupancyMaxActiveClusters", status, doing)

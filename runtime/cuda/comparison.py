@@ -84,11 +84,11 @@ class Comparison:
 
     def add(self, number: int, value: Any) -> bool:
         """Whether an argument can be compared with its earlier value."""
-        this, name = f"a{number}", self.rules.names[number]
+        argument, name = f"a{number}", self.rules.names[number]
         if name in self.rules.constants or isinstance(value, str):
             self.constant(number, value)
         elif value is None:
-            self._require(f"{this} is None")
+            self._require(f"{argument} is None")
         elif isinstance(value, int | float) or is_numpy_scalar(value):
             return self._number(number, value)
         else:
@@ -96,25 +96,25 @@ class Comparison:
         return True
 
     def _number(self, number: int, value: Any) -> bool:
-        this, name = f"a{number}", self.rules.names[number]
+        argument, name = f"a{number}", self.rules.names[number]
         kind = next(self._kinds, None)
-        self._require(f"{this}.__class__ is {self.name(type(value))}")
+        self._require(f"{argument}.__class__ is {self.name(type(value))}")
         if not isinstance(kind, Scalar):
             return False
         bits = kind.element.bits
         if kind.element.kind != "int":
-            self.values.append(this)
+            self.values.append(argument)
             return True
         if isinstance(value, float) or (is_numpy_scalar(value) and value.dtype.kind not in "biu"):
             return False  # each number is looked at, whether it is an integer
         if name in self.rules.ranges:
             least, greatest = self.rules.ranges[name]
-            self._require(f"{least} <= {this} <= {greatest}")
+            self._require(f"{least} <= {argument} <= {greatest}")
         elif type(value) is int:
-            self._require(f"{-(1 << bits - 1)} <= {this} < {1 << bits - 1}")
+            self._require(f"{-(1 << bits - 1)} <= {argument} < {1 << bits - 1}")
             if bits == 64:
-                self._require(f"not {-(1 << 31)} <= {this} < {1 << 31}")
-        self.values.append(f"{this if type(value) is int else f'int({this})'} & {(1 << bits) - 1}")
+                self._require(f"not {-(1 << 31)} <= {argument} < {1 << 31}")
+        self.values.append(f"{argument if type(value) is int else f'int({argument})'} & {(1 << bits) - 1}")
         return True
 
     @property
@@ -136,13 +136,13 @@ class Comparison:
 
     def constant(self, number: int, value: Any) -> None:
         """Compares an argument with a value that is known while the kernel is built."""
-        this, name = f"a{number}", self.rules.names[number]
+        argument, name = f"a{number}", self.rules.names[number]
         if is_exact(value):
-            self._require(f"{this}.__class__ is {self.name(type(value))}")
-            self._require(f"{this} == {self.name(value)}")
+            self._require(f"{argument}.__class__ is {self.name(type(value))}")
+            self._require(f"{argument} == {self.name(value)}")
         else:
             key = self.name(constant_key(name, value))
-            self._require(f"constant_key({name!r}, {this}) == {key}")
+            self._require(f"constant_key({name!r}, {argument}) == {key}")
 
     def _array(self, number: int, name: str, value: Any) -> bool:
         rule = self.rules.dynamic.get(name)
@@ -203,13 +203,15 @@ class Comparison:
         self._flush()
 
     def _compare_attributes(self, tensor: _Tensor) -> None:
-        this, given = f"a{tensor.number}", tensor.given
-        self._require(f"{this}.__class__ is {self.name(type(given))}")
-        self._require(f"{this}.dtype == {self.name(given.dtype)}")
-        self._require(f"{this}.get_device() == {given.get_device()}")
-        self._require(f"not {this}.is_neg()")
+        argument, given = f"a{tensor.number}", tensor.given
+        self._require(f"{argument}.__class__ is {self.name(type(given))}")
+        self._require(f"{argument}.dtype == {self.name(given.dtype)}")
+        self._require(f"{argument}.get_device() == {given.get_device()}")
+        self._require(f"not {argument}.is_neg()")
         if tensor.rule is None:
-            self._require(f"{this}.shape == {tuple(tensor.array.shape)} and {this}.stride() == {tensor.array.strides}")
+            self._require(
+                f"{argument}.shape == {tuple(tensor.array.shape)} and {argument}.stride() == {tensor.array.strides}"
+            )
 
     def _read(self, tensor: _Tensor) -> None:
         """Reads the values of an array, and compares what depends on them or is not compared yet."""

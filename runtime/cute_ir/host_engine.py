@@ -50,8 +50,8 @@ class HostEngine:
             raise LaunchError(Code.HOST_ENTRY, f"the program has no func.func @{entry}", "name another by --entry")
         if main.function_type.inputs.data:
             raise LaunchError(Code.HOST_ENTRY, f"@{entry} takes arguments", "begin with a function without arguments")
-        one = LaunchConfig((1, 1, 1), (1, 1, 1))
-        launch = Launch(one, self.budget, _write if self.sink is None else self.sink)
+        config = LaunchConfig((1, 1, 1), (1, 1, 1))
+        launch = Launch(config, self.budget, _write if self.sink is None else self.sink)
         own = host_rules(World(self.environment, launch.print), self.launcher)
 
         def rule(kind: type[Operation]) -> Rule | None:

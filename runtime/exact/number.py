@@ -228,7 +228,7 @@ for _name, _method in FUNCTIONS.items():
 
 _exact = np.frompyfunc(Exact.of, 1, 1)
 _near = np.frompyfunc(float, 1, 1)
-_element = np.frompyfunc(lambda one: one.element, 1, 1)
+_element = np.frompyfunc(lambda number: number.element, 1, 1)
 
 
 class ExactArray(np.ndarray[Any, Any]):
@@ -238,16 +238,16 @@ class ExactArray(np.ndarray[Any, Any]):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if ufunc.__name__ in ("isnan", "isfinite", "isinf", "signbit"):
-            return getattr(ufunc, method)(*[nearest(one) for one in inputs], **options)
+            return getattr(ufunc, method)(*[nearest(number) for number in inputs], **options)
         name = ufunc.__name__
-        plain: list[Any] = [np.asarray(exact_array(one)) if _is_number(one) else one for one in inputs]
+        plain: list[Any] = [np.asarray(exact_array(number)) if _is_number(number) else number for number in inputs]
         if name == "matmul" and (product := _product(*plain[:2])) is not None:
             return product
         if name in FUNCTIONS and method == "__call__":
             return _wrap(np.frompyfunc(lambda x: FUNCTIONS[name](x), 1, 1)(*plain))
         options = {key: value for key, value in options.items() if key not in ("dtype", "casting")}
         if options.get("out") is not None:
-            options["out"] = tuple(np.asarray(one) for one in options["out"])
+            options["out"] = tuple(np.asarray(number) for number in options["out"])
         with np.errstate(all="ignore"):
             return _wrap(getattr(ufunc, method)(*plain, **options))
 

@@ -100,10 +100,10 @@ def diagnose(launch: Launch, most: int = MOST) -> Diagnosis:
                 pairs.add(pair)
             elif finding.hint != WARP_SYNC:  # the same two accesses, seen from the other one, and of other warps
                 findings = [
-                    replace(one, hint=finding.hint)
-                    if one.hint == WARP_SYNC and frozenset((one.site, one.other)) == pair
-                    else one
-                    for one in findings
+                    replace(earlier, hint=finding.hint)
+                    if earlier.hint == WARP_SYNC and frozenset((earlier.site, earlier.other)) == pair
+                    else earlier
+                    for earlier in findings
                 ]
             findings = [_widen(finding, journal) for finding in findings]
             if known or fault.origin is None or fault.code not in FORGIVABLE:
@@ -158,29 +158,33 @@ def _explain(launch: Launch, fault: SimulationError) -> Finding:
 
 def _earlier(seen: Sequence[Sighting], fault: SimulationError) -> Sighting | None:
     """The access before that of a fault which conflicts with it: of the thread that the fault names, if it is there."""
-    mine = next((one for one in seen if _is_of(one, fault)), None)
+    mine = next((sighting for sighting in seen if _is_of(sighting, fault)), None)
     if mine is None:
         return None
     anyone = fault.code != Code.SIM_RACE
     is_atomic = _is_atomic(mine) and "scope" not in fault.fault  # other atomic accesses do not conflict
     latest = named = other = None
-    for one in seen:
-        if _is_of(one, fault):
+    for sighting in seen:
+        if _is_of(sighting, fault):
             if named is not None:
                 return named
             other = other or latest
-        if (anyone or _apart(one, mine)) and (one.writes or mine.writes) and not (is_atomic and _is_atomic(one)):
-            latest = one
-            named = one if (one.block, one.thread) == fault.rival else named
+        if (
+            (anyone or _apart(sighting, mine))
+            and (sighting.writes or mine.writes)
+            and not (is_atomic and _is_atomic(sighting))
+        ):
+            latest = sighting
+            named = sighting if (sighting.block, sighting.thread) == fault.rival else named
     return other
 
 
 def _updates(seen: Sequence[Sighting], fault: SimulationError, other: Sighting | None = None) -> set[Site]:
     """The operations by which a thread writes the byte after it has read it: that of a fault, or another."""
     who = (fault.block, fault.thread) if other is None else (other.block, other.thread)
-    own = [one for one in seen if (one.block, one.thread) == who]
-    first = next((index for index, one in enumerate(own) if not one.writes), len(own))
-    return {one.site for one in own[first:] if one.writes}
+    own = [sighting for sighting in seen if (sighting.block, sighting.thread) == who]
+    first = next((index for index, sighting in enumerate(own) if not sighting.writes), len(own))
+    return {sighting.site for sighting in own[first:] if sighting.writes}
 
 
 def _is_atomic(sighting: Sighting) -> bool:
@@ -192,8 +196,8 @@ def _is_of(sighting: Sighting, fault: SimulationError) -> bool:
     return (sighting.site, sighting.block, sighting.thread) == (fault.origin, fault.block, fault.thread)
 
 
-def _apart(one: Sighting, other: Sighting) -> bool:
-    return (one.block, one.thread) != (other.block, other.thread)
+def _apart(sighting: Sighting, other: Sighting) -> bool:
+    return (sighting.block, sighting.thread) != (other.block, other.thread)
 
 
 def _thread(sighting: Sighting) -> str:

@@ -42,8 +42,8 @@ class HostValues:
     def number(self, value: SSAValue) -> Any:
         """A value as a Python number. Raises SimulationError for an undefined value, as after a division by 0."""
         self._run(value.owner)
-        found: Any = self._warp.registers[self._translator.slot(value)]
-        return found.item() if hasattr(found, "item") else found
+        register: Any = self._warp.registers[self._translator.slot(value)]
+        return register.item() if hasattr(register, "item") else register
 
     def execute(self, op: Operation) -> None:
         """Executes an operation, and before it all that it needs."""

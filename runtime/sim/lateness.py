@@ -11,19 +11,19 @@ def sightings_of(journal: Journal, fault: SimulationError) -> list[Sighting]:
     """The accesses to the byte of a fault, in their order; in shared memory those of its cluster."""
     seen = journal.sightings
     if fault.at is not None and fault.at[0] == "shared" and fault.block is not None:
-        mine = {one.cluster for one in seen if one.block == fault.block}
-        seen = [one for one in seen if one.cluster in mine]
+        mine = {sighting.cluster for sighting in seen if sighting.block == fault.block}
+        seen = [sighting for sighting in seen if sighting.cluster in mine]
     return seen
 
 
 def late_write(seen: Sequence[Sighting], fault: SimulationError) -> tuple[Sighting, str] | None:
     """The first write of a byte behind the read of it that a fault is of, and a hint; None if nothing writes it."""
-    reads = [index for index, one in enumerate(seen) if one.site == fault.origin and not one.writes]
-    here = reads[0] if reads else 0
-    later = next((one for one in seen[here:] if one.writes), None)
+    reads = [index for index, sighting in enumerate(seen) if sighting.site == fault.origin and not sighting.writes]
+    first_read = reads[0] if reads else 0
+    later = next((sighting for sighting in seen[first_read:] if sighting.writes), None)
     if later is None:
         return None
-    order = _order(later, seen[here])
+    order = _order(later, seen[first_read])
     known = fault.origin is not None and fault.origin.file and later.site.file
     lines = f", behind {later.site.line_name} and before {fault.origin.line_name}" if fault.origin and known else ""
     return later, f"the write comes too late: put {order} between it and the read{lines}"

@@ -178,7 +178,7 @@ def _watch(op: Operation, t: Translator, step: Step | Suspending | None, looks: 
                 lanes = lanes if warp.mask is None else lanes & warp.mask
                 if lanes.any() and not warp.launch.forgives(code, site):
                     lane = int(lanes.argmax())
-                    shown = ", ".join(_shown(one, lane) for one in given)
+                    shown = ", ".join(_shown(operand, lane) for operand in given)
                     warp.fault(code, site, lane, f"{text}: of {shown} it makes {_shown(value, lane)}", hint)
 
     return look
@@ -208,11 +208,11 @@ def _finite(kind: Kind) -> Look:
         made = _wide(value)
         if np.isfinite(made).all():
             return
-        floats = [_wide(one) for one in given]
+        floats = [_wide(operand) for operand in given]
         no_nan, all_finite = np.array(True), np.array(True)
-        for one in floats:
-            no_nan = no_nan & ~_by_lane(np.isnan(one))
-            all_finite = all_finite & ~_by_lane(~np.isfinite(one))
+        for operand in floats:
+            no_nan = no_nan & ~_by_lane(np.isnan(operand))
+            all_finite = all_finite & ~_by_lane(~np.isfinite(operand))
         yield _by_lane(np.isnan(made)) & no_nan, Code.SIM_NAN, "makes NaN of operands that are not NaN", _RANGE
         yield _by_lane(np.isinf(made)) & all_finite, Code.SIM_INFINITY, "makes infinity of finite operands", _RANGE
 
@@ -225,7 +225,7 @@ def _cancels(kind: Kind) -> Look:
     hint = "subtract before the numbers are rounded, or in a wider type"
 
     def look(warp: Warp, given: Sequence[Value], value: Value) -> Iterator[Bad]:
-        parts = [_wide(one) for one in given]
+        parts = [_wide(operand) for operand in given]
         if len(parts) == 3:
             parts = [parts[0] * parts[1], parts[2]]
         result = np.abs(_wide(value))
@@ -246,7 +246,7 @@ def _is_exponent(value: SSAValue) -> bool:
     """Whether a number is only used as an exponent, of which a small error changes the power little."""
     return bool(list(value.uses)) and all(
         isinstance(use.operation, math.ExpOp | math.Exp2Op | ptx.Ex2Op)
-        or (isinstance(use.operation, _SCALES) and all(_is_exponent(one) for one in use.operation.results))
+        or (isinstance(use.operation, _SCALES) and all(_is_exponent(result) for result in use.operation.results))
         for use in value.uses
     )
 
@@ -278,7 +278,7 @@ def _wraps(op: Operation, kind: Kind) -> Look:
     limit = 2.0 ** (kind.bits - 1)
 
     def look(warp: Warp, given: Sequence[Value], value: Value) -> Iterator[Bad]:
-        a, b = [np.asarray(one, np.int64) for one in given]
+        a, b = [np.asarray(operand, np.int64) for operand in given]
         if kind.bits < 64:
             wrong = function(a, b) != np.asarray(value, np.int64)
         else:  # far from the limit in double precision

@@ -177,7 +177,7 @@ class SimEngine:
         try:
             run = engine._run_in_step(kernel, config, args) or engine._run_apart(kernel, config, args, emit)
         except UndefinedReadError:
-            said = len("".join(printed))
+            length = len("".join(printed))
             texts: list[str] = []
 
             def compared(trace: Trace) -> _Run:
@@ -189,7 +189,7 @@ class SimEngine:
             except SimulationError as fault:
                 self._explain(fault, kernel, config, args)
                 raise
-            emit("".join(texts)[said:])
+            emit("".join(texts)[length:])
         for binding in run.bindings:
             run.spaces.global_.arena.read_back(binding.offset, binding.argument.storage)
         seconds = time.perf_counter() - began

@@ -135,11 +135,11 @@ class Timeline(Journal):
             self._poll(other, self._states[other].time)
         self._waits(warp, self._states[warp].awaits, max(self._latest, self._landed), until.site)
 
-    def _waits(self, warp: "Warp", what: str, end: int, site: Site) -> None:
+    def _waits(self, warp: "Warp", reason: str, end: int, site: Site) -> None:
         state = self._states[warp]
         state.time = max(end, state.waits_since)
         if state.time > state.waits_since:
-            self._add("waits", what, warp, state.waits_since, state.time, site)
+            self._add("waits", reason, warp, state.waits_since, state.time, site)
 
     def _now(self, warp: "Warp") -> int:
         return self._states[warp].time + warp.launch.steps - self._began + self._stalled

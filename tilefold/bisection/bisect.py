@@ -39,7 +39,7 @@ def bisect(
     program: Program,
     trial: Trial,
     passes: Sequence[ModulePass],
-    observe: Observer = lambda step, outcome, found: None,
+    observe: Observer = lambda step, outcome, divergence: None,
     gpu: "Executable[Artifact] | None" = None,
 ) -> Verdict:
     """Launches the program as it was written and after each pass that changes it, until an outcome differs; compares
@@ -64,11 +64,11 @@ def bisect(
                 continue
             if outcome is not None and _cannot_run(reference):
                 reference = outcome
-            found = None if outcome is None else difference(reference, outcome)
-            observe(step, outcome, found)
-            if outcome is not None and found is not None:
+            divergence = None if outcome is None else difference(reference, outcome)
+            observe(step, outcome, divergence)
+            if outcome is not None and divergence is not None:
                 step = replace(step, name=",".join([*skipped, step.name]))
-                return Verdict(reference, stage, _culprit(trial, last, step, outcome, found))
+                return Verdict(reference, stage, _culprit(trial, last, step, outcome, divergence))
             last, stage = step, step.stage
             if outcome is not None:
                 skipped, executed = [], outcome.executed
@@ -88,9 +88,9 @@ def bisect(
     step = Step(last.number + 1, f"machine code for {gpu.where}", stage, last.module, last.lister)
     arguments = trial.arguments()
     outcome = Outcome(arguments, reference.printed, seconds=gpu.launch(trial.config, arguments).seconds)
-    found = difference(reference, outcome, exact=False)
-    observe(step, outcome, found)
-    culprit = None if found is None else Culprit(last, step, found, trial.writer(last.module, found))
+    divergence = difference(reference, outcome, exact=False)
+    observe(step, outcome, divergence)
+    culprit = None if divergence is None else Culprit(last, step, divergence, trial.writer(last.module, divergence))
     return Verdict(reference, stage, culprit, notes=notes)
 
 
@@ -98,11 +98,11 @@ def _cannot_run(outcome: Outcome) -> bool:
     return outcome.fault is not None and outcome.fault.code == Code.SIM_UNSUPPORTED
 
 
-def _culprit(trial: Trial, before: Step, after: Step, outcome: Outcome, found: Difference) -> Culprit:
-    if found.argument is None:
-        return Culprit(before, after, found, fault=None if outcome.fault is None else outcome.fault.site)
-    wrote, writes = (trial.writer(step.module, found) for step in (before, after))
-    return Culprit(before, after, found, wrote, writes)
+def _culprit(trial: Trial, before: Step, after: Step, outcome: Outcome, divergence: Difference) -> Culprit:
+    if divergence.argument is None:
+        return Culprit(before, after, divergence, fault=None if outcome.fault is None else outcome.fault.site)
+    wrote, writes = (trial.writer(step.module, divergence) for step in (before, after))
+    return Culprit(before, after, divergence, wrote, writes)
 
 
 def wrong_emission(module: ModuleOp, kernel: str, target: Target, executed: Container[str]) -> tuple[Discrepancy, ...]:
@@ -110,4 +110,4 @@ def wrong_emission(module: ModuleOp, kernel: str, target: Target, executed: Cont
     ptx = compile_llvm(emit_llvm(module, target), target)
     name = kernel.rpartition("::")[2]
     entries = [op for op in module.walk() if isinstance(op, EntryOp) and op.sym_name.data == name]
-    return tuple(found for entry in entries for found in discrepancies(entry, ptx, target, executed))
+    return tuple(discrepancy for entry in entries for discrepancy in discrepancies(entry, ptx, target, executed))

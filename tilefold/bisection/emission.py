@@ -64,10 +64,10 @@ def discrepancies(
     name = entry.sym_name.data
     if any(isinstance(op, func.CallOp) for op in entry.walk()):
         return []
-    found = re.search(rf"\.entry\s+{re.escape(name)}\(.*?^\{{(?P<body>.*?)^\}}", ptx, re.DOTALL | re.MULTILINE)
-    if found is None:
+    entry_match = re.search(rf"\.entry\s+{re.escape(name)}\(.*?^\{{(?P<body>.*?)^\}}", ptx, re.DOTALL | re.MULTILINE)
+    if entry_match is None:
         return [Discrepancy(name, "the text has no such kernel")]
-    text = _Text.of(found["body"], ptx.count("\n", 0, found.start("body")) + 1)
+    text = _Text.of(entry_match["body"], ptx.count("\n", 0, entry_match.start("body")) + 1)
     pattern = _Pattern(target)
     last = pattern.block(entry.body.block, 0)
     return [*_kinds(name, entry, text, pattern, executed), *_order(name, text, pattern, last)]

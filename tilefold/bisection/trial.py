@@ -95,9 +95,9 @@ def difference(first: Outcome, second: Outcome, *, exact: bool = True) -> Differ
         after = second.arguments[name]
         if isinstance(before, TensorArgument) and isinstance(after, TensorArgument):
             numbers = (first.exact[name], second.exact[name]) if name in first.exact and name in second.exact else None
-            found = _different_tensors(name, before, after, exact, numbers)
-            if found is not None:
-                return found
+            first_difference = _different_tensors(name, before, after, exact, numbers)
+            if first_difference is not None:
+                return first_difference
     if Counter(first.printed.splitlines()) != Counter(second.printed.splitlines()):
         return Difference("the kernel prints other text")
     if first.history is not None and second.history is not None:

@@ -26,8 +26,8 @@ class Culprit:
     @property
     def sites(self) -> list[Site]:
         """The operations that wrote the element or are at fault, without repetitions."""
-        found = [writer.site for writer in (self.wrote, self.writes) if writer is not None]
-        return list(dict.fromkeys([*found, *([] if self.fault is None else [self.fault])]))
+        sites = [writer.site for writer in (self.wrote, self.writes) if writer is not None]
+        return list(dict.fromkeys([*sites, *([] if self.fault is None else [self.fault])]))
 
     @property
     def change(self) -> str:
@@ -78,7 +78,7 @@ class Verdict:
         return "\n".join(lines)
 
 
-def step_line(step: Step, outcome: Outcome | None, found: Difference | None) -> str:
+def step_line(step: Step, outcome: Outcome | None, difference: Difference | None) -> str:
     """A line about a step: the outcome of the launch there, compared with the program as it was written."""
     name = (
         f"{step.number:>3} {step.name}"
@@ -87,8 +87,8 @@ def step_line(step: Step, outcome: Outcome | None, found: Difference | None) -> 
     )
     if outcome is None:
         return f"{name}: {'the simulator cannot run it' if step.changed else 'no change'}"
-    if found is not None:
-        return f"{name}: DIFFERS: {found.text}"
+    if difference is not None:
+        return f"{name}: DIFFERS: {difference.text}"
     if outcome.fault is not None:
         return f"{name}: {outcome.fault.code}"
     return f"{name}: {'same' if step.name else 'runs'} ({outcome.seconds * 1e3:.0f} ms)"

@@ -89,6 +89,6 @@ def _declared(kernel: Place, parameter: str, source: Source) -> Place:
         if begin is None:
             begin = _BEGIN.search(text)
             at = len(text) if begin is None else begin.end()
-        if found := name.search(text, at):
-            return Place(kernel.file, line, found.start() + 1, found.end() + 1, text)
+        if match := name.search(text, at):
+            return Place(kernel.file, line, match.start() + 1, match.end() + 1, text)
     return kernel

@@ -86,8 +86,8 @@ class Report:
 
     def __str__(self) -> str:
         count = len(self.faults)
-        found = "no faults" if not count else "1 fault" if count == 1 else f"{count} faults"
-        head = f"{', '.join(self.launches)}: {found} at {' and '.join(self.stages)}"
+        summary = "no faults" if not count else "1 fault" if count == 1 else f"{count} faults"
+        head = f"{', '.join(self.launches)}: {summary} at {' and '.join(self.stages)}"
         return "\n".join([*(fault.render() for fault in self.found), head])
 
     def json(self) -> str:

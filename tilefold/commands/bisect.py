@@ -100,7 +100,11 @@ def _bisect(args: argparse.Namespace, program: "Program", launch: "Launch", pass
     gpu = on_gpu(program, launch.kernel) if args.device == "cuda" else None
     print(f"{launch.label}: {len(passes)} passes", flush=True)
     verdict = bisect(
-        program, trial, passes, lambda step, outcome, found: print(step_line(step, outcome, found), flush=True), gpu
+        program,
+        trial,
+        passes,
+        lambda step, outcome, difference: print(step_line(step, outcome, difference), flush=True),
+        gpu,
     )
     checks = (
         ()

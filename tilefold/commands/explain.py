@@ -74,14 +74,14 @@ def execute(args: argparse.Namespace) -> int:
     if len(args.what) == 1 and not _CODE.fullmatch(args.what[0]):
         args.file = args.what[0]
         return _explain_file(args)
-    asked: list[str] = [code.upper() for code in args.what]
-    for identifier in asked:
+    codes: list[str] = [code.upper() for code in args.what]
+    for identifier in codes:
         if identifier not in known:
             near = get_close_matches(identifier, sorted(known), 3)
             hint = f"did you mean {', '.join(near)}? " if near else ""
             message = f"there is no error code '{identifier}'"
             raise TilefoldError(Code.CLI_VALUE, message, f"{hint}`tilefold explain` lists them all")
-    print("\n\n".join([_page(known[identifier]) for identifier in asked]) if asked else _list())
+    print("\n\n".join([_page(known[identifier]) for identifier in codes]) if codes else _list())
     return 0
 
 
@@ -123,8 +123,8 @@ def _source(program: "Program", form: str) -> str:
     """The map from the source to its code, or from the code in one form back."""
     from tilefold.profiling.source_text import by_code, by_lines, source_map
 
-    found = source_map(program, program.simulated_target("instr"))
-    return by_lines(found, program.source) if form == "lines" else by_code(found, form, program.source)
+    lines = source_map(program, program.simulated_target("instr"))
+    return by_lines(lines, program.source) if form == "lines" else by_code(lines, form, program.source)
 
 
 def _list() -> str:

@@ -75,7 +75,7 @@ def execute(args: argparse.Namespace) -> int:
         results += [(written, result) for result in written.read(evaluator.run)]
     shown = [(written, result) for written, result in results if not result.name] or results[-1:]
     if args.explain:  # an explanation ends with the result
-        defined = [one for one in results if one not in shown]
+        defined = [value for value in results if value not in shown]
         blocks = [_results(defined, cxx=args.cxx)] if defined else []
         blocks += [_explanation(written, result, evaluator) for written, result in shown]
     else:

@@ -157,10 +157,10 @@ class _Printing:
         from tilefold.compiler.reports.listing import changed_lines, hunks
 
         self.last = now
-        asked = applied.name in self.args.print_ir_after
-        if not asked and now.text == last.text:
+        is_requested = applied.name in self.args.print_ir_after
+        if not is_requested and now.text == last.text:
             self.print(f"IR after pass {index}: {applied}: no change")
-        elif asked or self.args.print_ir_after_all:
+        elif is_requested or self.args.print_ir_after_all:
             self.print(f"IR after pass {index}: {applied}", now.text)
         else:
             differences = hunks(last.lines, now.lines)

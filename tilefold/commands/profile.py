@@ -47,8 +47,8 @@ def execute(args: argparse.Namespace) -> int:
         costs = list(simulated_costs(args, program))
     measured = measure(_words(args), Path(args.file).resolve().parent)
     if len(measured) != len(costs):
-        said = f"the GPU ran {len(measured)} kernels, the simulator {len(costs)}"
-        raise TilefoldError(Code.CLI_VALUE, said, "profile one launch: --launch NAME")
+        text = f"the GPU ran {len(measured)} kernels, the simulator {len(costs)}"
+        raise TilefoldError(Code.CLI_VALUE, text, "profile one launch: --launch NAME")
     tables = [comparison(ours, theirs, device) for ours, theirs in zip(costs, measured, strict=True)]
     write_output("\n".join(tables), args.output)
     return 0

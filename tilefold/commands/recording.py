@@ -32,22 +32,22 @@ def record(args: argparse.Namespace, execute: Callable[[argparse.Namespace], int
     """
     if args.file == "-":
         raise TilefoldError(Code.CLI_VALUE, "--repro: the program is on the standard input", "name a file")
-    with _overheard() as said:
+    with _overheard() as output:
         try:
             status = execute(args)
         except Exception as error:
-            _write(args, said.getvalue() + "".join(format_exception(error)), _failed_input(error))
+            _write(args, output.getvalue() + "".join(format_exception(error)), _failed_input(error))
             raise
     if status:
-        _write(args, said.getvalue(), {})
+        _write(args, output.getvalue(), {})
     else:
         print_diagnostics(f"note: nothing has failed, so {args.repro} is not written")
     return status
 
 
-def _write(args: argparse.Namespace, said: str, passed_to: Mapping[str, str]) -> None:
+def _write(args: argparse.Namespace, output: str, passed_to: Mapping[str, str]) -> None:
     words = _words(args.words, args.file)
-    Reproduction(read_text(args.file), words, _launches(args), said, passed_to).write(Path(args.repro))
+    Reproduction(read_text(args.file), words, _launches(args), output, passed_to).write(Path(args.repro))
     print_diagnostics(f"note: python {Path(args.repro) / 'repro.py'} repeats this")
 
 

@@ -99,8 +99,10 @@ class Rehearsal:
         assert isinstance(kernel, EntryOp), "stage instr"
         _, tensors = on_host(self.call.bound)
         uses = Counter(id(tensor.storage) for tensor in tensors.arguments.values())
-        found = outputs_of(kernel)
-        return [name for name, one in tensors.arguments.items() if name in found and uses[id(one.storage)] == 1]
+        outputs = outputs_of(kernel)
+        return [
+            name for name, argument in tensors.arguments.items() if name in outputs and uses[id(argument.storage)] == 1
+        ]
 
     def reproduction(self, command: str, outputs: Collection[str] = ()) -> "Reproduction":
         """The files that repeat the launch by a command; see `KernelCall.repro`."""

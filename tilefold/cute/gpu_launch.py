@@ -18,7 +18,7 @@ from tilefold.runtime.errors import dim3
 from tilefold.runtime.options import LaunchAttributes, RunOptions
 from tilefold.runtime.streams import current_stream_of, handle_of
 
-from .launch import Asked, check_device, on_host, place_of, simulate
+from .launch import LaunchRequest, check_device, on_host, place_of, simulate
 from .parameters import Signature
 from .specialise import BoundArguments
 
@@ -65,15 +65,15 @@ class GpuLaunches:
 
 
 def run(
-    built: "CompiledKernel", bound: BoundArguments, grid: Any, asked: Asked, options: RunOptions
+    built: "CompiledKernel", bound: BoundArguments, grid: Any, request: LaunchRequest, options: RunOptions
 ) -> tuple[RunResult | None, Prepared | None]:
-    """Launches a kernel that is built on arguments that are bound, where `asked` says and these are; see
+    """Launches a kernel that is built on arguments that are bound, where `request` says and these are; see
     `GpuLaunches.resolve`.
     """
-    ordinal = place_of(bound.arrays, asked.device, asked.stage)
+    ordinal = place_of(bound.arrays, request.device, request.stage)
     if ordinal is None:
-        return simulate(built, bound, grid, asked, options), None
-    return launch_built(built, ordinal, bound, grid, asked.stream, asked.attributes)
+        return simulate(built, bound, grid, request, options), None
+    return launch_built(built, ordinal, bound, grid, request.stream, request.attributes)
 
 
 def launch_built(

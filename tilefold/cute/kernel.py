@@ -322,11 +322,11 @@ class KernelCall(DebuggableCall):
                     return result
             if smem is not None:
                 check_smem(smem)
-            from .launch import Asked, launch
+            from .launch import LaunchRequest, launch
 
-            asked = Asked(device, None if stage is None else str(stage), stream, attributes)
+            request = LaunchRequest(device, None if stage is None else str(stage), stream, attributes)
             options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes)
-            return launch(self, grid, block, asked, options)
+            return launch(self, grid, block, request, options)
         except TilefoldError as error:
             raise shown(error) from error.__cause__
         except TypeError:

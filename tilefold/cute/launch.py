@@ -24,7 +24,7 @@ _DEVICES = "auto, sim, cuda, or cuda:1 and so on"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LaunchRequest:
     """The settings of a launch besides its arguments, sizes and options; see `KernelCall.launch`."""
 
     device: str
@@ -33,31 +33,35 @@ class Asked:
     attributes: LaunchAttributes
 
 
-def launch(call: "KernelCall", grid: Any, block: Any, asked: Asked, options: RunOptions) -> RunResult | None:
+def launch(call: "KernelCall", grid: Any, block: Any, request: LaunchRequest, options: RunOptions) -> RunResult | None:
     """Launches a call for which no launch is prepared; see `KernelCall.launch`."""
     in_order = call.bindings is None
     kernel, bound = call.kernel, call.bound
-    ordinal = place_of(bound.arrays, asked.device, asked.stage)
+    ordinal = place_of(bound.arrays, request.device, request.stage)
     if ordinal is not None and in_order:
-        return kernel.on_gpus.launcher(asked.device).launch(call.args, block, grid, asked.stream, asked.attributes)
+        return kernel.on_gpus.launcher(request.device).launch(
+            call.args, block, grid, request.stream, request.attributes
+        )
     if ordinal is not None:
-        return kernel.on_gpus.resolve(ordinal, bound, block, grid, asked.stream, asked.attributes)[0]
-    return simulate(kernel.build(bound, dim3("block", block)), bound, grid, asked, options)
+        return kernel.on_gpus.resolve(ordinal, bound, block, grid, request.stream, request.attributes)[0]
+    return simulate(kernel.build(bound, dim3("block", block)), bound, grid, request, options)
 
 
-def simulate(built: "CompiledKernel", bound: BoundArguments, grid: Any, asked: Asked, options: RunOptions) -> RunResult:
-    """Runs a kernel on the simulator. LaunchError for arrays in the memory of a GPU, and for what is no stream."""
+def simulate(
+    built: "CompiledKernel", bound: BoundArguments, grid: Any, request: LaunchRequest, options: RunOptions
+) -> RunResult:
+    """Runs a kernel on the simulator. LaunchError for arrays in the memory of a GPU, or another value than a stream."""
     for name, array in bound.arrays.items():
         if array.device is not None:
             problem = f"is in the memory of GPU {array.device}, which the simulator cannot reach"
             raise argument_error(name, problem, "pass an array in the host's memory")
-    if asked.stream is not None:
-        check_stream(asked.stream)
+    if request.stream is not None:
+        check_stream(request.stream)
     block = dim3("block", built.traced.bounds.threads)
-    config = LaunchConfig(dim3("grid", grid), block, attributes=asked.attributes)
+    config = LaunchConfig(dim3("grid", grid), block, attributes=request.attributes)
     values, tensors = on_host(bound)
     options = options if looks_for_races() else replace(options, races=False)
-    result = built.simulate(config, values, asked.stage or DEFAULT_STAGE, options)
+    result = built.simulate(config, values, request.stage or DEFAULT_STAGE, options)
     tensors.finish()
     if not options.exact:
         return result

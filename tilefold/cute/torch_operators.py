@@ -65,8 +65,8 @@ def torch_op(
     def launch(*args: Any, **named: Any) -> None:
         given = {**defaults, **dict(zip(passed, args, strict=False)), **named}
         values = [given[parameter] for parameter in passed]
-        asked: Any = {dimension: size(*values) if callable(size) else size for dimension, size in sizes.items()}
-        kernel(**given, **constants).launch(**asked, **options)
+        requested: Any = {dimension: size(*values) if callable(size) else size for dimension, size in sizes.items()}
+        kernel(**given, **constants).launch(**requested, **options)
 
     def fake(*args: Any, **named: Any) -> None:
         """The operator has no results."""

@@ -59,10 +59,10 @@ def dtype(type: DType) -> Any:
     torch = torch_module()
 
     element = BY_NAME.get("Float32" if type.name == "TFloat32" else type.name)
-    found = None if element is None else getattr(torch, element.library, None)
-    if found is None:
+    dtype = None if element is None else getattr(torch, element.library, None)
+    if dtype is None:
         raise TilefoldError(Code.BAD_ARGUMENT, f"torch has no elements of type {type}", "use torch.uint8 as storage")
-    return found
+    return dtype
 
 
 def as_tensor(pointer: Any, shape: Any, type: Any) -> Any:

@@ -59,18 +59,18 @@ def _words(document: Document, offset: int, line: str) -> Iterator[Word]:
             yield from (Word(name, "dialect", "dialect", typed) for name in DIALECTS)
             return
         for name, kind in operations(dialect).items():
-            said = cleandoc(kind.__doc__ or "")
-            yield Word(name, "operation", said.partition("\n")[0], typed, said)
+            documentation = cleandoc(kind.__doc__ or "")
+            yield Word(name, "operation", documentation.partition("\n")[0], typed, documentation)
 
 
 def _complete_names(document: Document, offset: int, typed: str) -> Iterator[Word]:
     kinds = {"%": "value", "@": "symbol", "!": "type", "#": "type", "^": "symbol"}
     seen: set[str] = set()
-    for found in reversed(document.visible(offset)):
-        if found.name[0] == typed[0] and found.name not in seen:
-            seen.add(found.name)
-            type = document.type_of(found) if typed[0] == "%" else None
-            yield Word(found.name, kinds[typed[0]], "" if type is None else str(type), typed)
+    for definition in reversed(document.visible(offset)):
+        if definition.name[0] == typed[0] and definition.name not in seen:
+            seen.add(definition.name)
+            type = document.type_of(definition) if typed[0] == "%" else None
+            yield Word(definition.name, kinds[typed[0]], "" if type is None else str(type), typed)
     if typed[0] in "!#":
         for name, make in DIALECTS.items():
             if not typed[1:].startswith(name[: len(typed) - 1]):

@@ -70,11 +70,11 @@ class Document:
     @cached_property
     def _definitions(self) -> Mapping[str, Sequence[Occurrence]]:
         """The definitions of each name, in their order."""
-        found: dict[str, list[Occurrence]] = {}
-        for one in self.occurrences:
-            if one.defines:
-                found.setdefault(one.name, []).append(one)
-        return found
+        definitions: dict[str, list[Occurrence]] = {}
+        for occurrence in self.occurrences:
+            if occurrence.defines:
+                definitions.setdefault(occurrence.name, []).append(occurrence)
+        return definitions
 
     @cached_property
     def source(self) -> Source:
@@ -118,34 +118,41 @@ class Document:
 
     def at(self, offset: int) -> Occurrence | None:
         """The name at an offset, or that ends there."""
-        return next((found for found in self.occurrences if found.start <= offset <= found.end), None)
+        return next(
+            (occurrence for occurrence in self.occurrences if occurrence.start <= offset <= occurrence.end), None
+        )
 
-    def definition(self, of: Occurrence) -> Occurrence | None:
+    def definition(self, use: Occurrence) -> Occurrence | None:
         """Where the name is defined that is used there: the last definition before it that it can see, else the first
         in the text, as of a function that is called before it.
         """
-        if of.defines:
-            return of
-        seen = self._definitions.get(of.name, ())
-        for index in reversed(range(bisect_left(seen, of.start, key=lambda one: one.start))):
-            one = seen[index]
-            if one.name[0] != "%" or one.scope == of.scope[: len(one.scope)]:
-                return one
-        return seen[0] if seen and of.name[0] != "%" else None
+        if use.defines:
+            return use
+        definitions = self._definitions.get(use.name, ())
+        for index in reversed(range(bisect_left(definitions, use.start, key=lambda candidate: candidate.start))):
+            candidate = definitions[index]
+            if candidate.name[0] != "%" or candidate.scope == use.scope[: len(candidate.scope)]:
+                return candidate
+        return definitions[0] if definitions and use.name[0] != "%" else None
 
-    def uses(self, of: Occurrence) -> list[Occurrence]:
+    def uses(self, use: Occurrence) -> list[Occurrence]:
         """Every occurrence of the object of a name, its definition among them."""
-        home = self.definition(of)
-        return [found for found in self.occurrences if found.name == of.name and self.definition(found) == home]
+        home = self.definition(use)
+        return [
+            occurrence
+            for occurrence in self.occurrences
+            if occurrence.name == use.name and self.definition(occurrence) == home
+        ]
 
     def visible(self, offset: int) -> list[Occurrence]:
         """The definitions that can be named at an offset: values of the braces around it, and all other names."""
         scope = self._scope(offset)
-        found = [one for one in self.occurrences if one.defines]
+        definitions = [definition for definition in self.occurrences if definition.defines]
         return [
-            one
-            for one in found
-            if one.name[0] not in "%^" or (one.end < offset and one.scope == scope[: len(one.scope)])
+            definition
+            for definition in definitions
+            if definition.name[0] not in "%^"
+            or (definition.end < offset and definition.scope == scope[: len(definition.scope)])
         ]
 
     def operation(self, offset: int) -> Operation | None:
@@ -193,11 +200,11 @@ class Document:
     @cached_property
     def _operations(self) -> Mapping[tuple[int, int], Operation]:
         """The operations by the line and column of their names."""
-        found: dict[tuple[int, int], Operation] = {}
+        operations: dict[tuple[int, int], Operation] = {}
         for op in self.module.walk() if self.module is not None else ():
             if isinstance(place := op.location, FileLineColLoc):
-                found.setdefault((place.line.data, place.column.data), op)
-        return found
+                operations.setdefault((place.line.data, place.column.data), op)
+        return operations
 
     def _scope(self, offset: int) -> tuple[int, ...]:
         scope: list[int] = []

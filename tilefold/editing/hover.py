@@ -70,8 +70,8 @@ def _expand(document: Document, text: str) -> str:
     """A text in which parameters are replaced by their values, where these are known."""
 
     def value(match: re.Match[str]) -> str:
-        found = document.value_of(match[0][2:-1].strip())
-        return match[0] if found is None else found.strip('"')
+        value = document.value_of(match[0][2:-1].strip())
+        return match[0] if value is None else value.strip('"')
 
     return _USE.sub(value, text)
 
@@ -116,8 +116,8 @@ def atom_help(name: str) -> str | None:
         instruction = f"`{mnemonic(atom.instruction)}`"
     else:
         instruction = "no instruction" if atom.instruction is None else f"`{copy_text(atom.instruction)}`"
-    said = f"{instruction} by {atom.thr_id.size} threads"
-    return f"**{name}**: {said}; needs {atom.targets}\n\n{atom.source}{_image(atom)}"
+    description = f"{instruction} by {atom.thr_id.size} threads"
+    return f"**{name}**: {description}; needs {atom.targets}\n\n{atom.source}{_image(atom)}"
 
 
 def _atom_of(name: str) -> CopyAtom | MmaAtom | None:

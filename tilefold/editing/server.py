@@ -50,8 +50,8 @@ def make_server() -> LanguageServer:
         text, document = of(uri)
         faults = document.deep_faults() if deep else document.faults
         places = _Places(text)
-        found = [_diagnostic(places, fault) for fault in faults]
-        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, text.version))
+        results = [_diagnostic(places, fault) for fault in faults]
+        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, results, text.version))
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
@@ -72,33 +72,35 @@ def make_server() -> LanguageServer:
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
     def hovers(params: lsp.HoverParams) -> lsp.Hover | None:
         text, document = of(params.text_document.uri)
-        said = hover(document, text.offset_at_position(params.position))
-        return None if said is None else lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, said))
+        content = hover(document, text.offset_at_position(params.position))
+        return None if content is None else lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, content))
 
     @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
     def definition(params: lsp.DefinitionParams) -> lsp.Location | None:
         text, document = of(params.text_document.uri)
         name = document.at(text.offset_at_position(params.position))
-        found = None if name is None else document.definition(name)
-        return None if found is None else lsp.Location(params.text_document.uri, _Places(text).of(found))
+        results = None if name is None else document.definition(name)
+        return None if results is None else lsp.Location(params.text_document.uri, _Places(text).of(results))
 
     @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
     def references(params: lsp.ReferenceParams) -> list[lsp.Location]:
         text, document = of(params.text_document.uri)
         name = document.at(text.offset_at_position(params.position))
-        found = [] if name is None else document.uses(name)
+        results = [] if name is None else document.uses(name)
         with_it, places = params.context.include_declaration, _Places(text)
-        return [lsp.Location(text.uri, places.of(one)) for one in found if with_it or not one.defines]
+        return [
+            lsp.Location(text.uri, places.of(occurrence)) for occurrence in results if with_it or not occurrence.defines
+        ]
 
     @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def symbols(params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
         text, document = of(params.text_document.uri)
-        found, places = list[lsp.DocumentSymbol](), _Places(text)
-        for one in document.occurrences:
-            if one.defines and one.name[0] not in "%^":
-                kind = _SYMBOLS.get(one.name[0], lsp.SymbolKind.Variable)
-                found.append(lsp.DocumentSymbol(one.name, kind, places.of(one), places.of(one)))
-        return found
+        results, places = list[lsp.DocumentSymbol](), _Places(text)
+        for occurrence in document.occurrences:
+            if occurrence.defines and occurrence.name[0] not in "%^":
+                kind = _SYMBOLS.get(occurrence.name[0], lsp.SymbolKind.Variable)
+                results.append(lsp.DocumentSymbol(occurrence.name, kind, places.of(occurrence), places.of(occurrence)))
+        return results
 
     @server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=list('%@!#."{')))
     def complete(params: lsp.CompletionParams) -> lsp.CompletionList:
@@ -128,9 +130,9 @@ def _diagnostic(places: "_Places", fault: Diagnostic) -> lsp.Diagnostic:
     else:
         start = lsp.Position(place.line - 1, place.column - 1)
         where = places.client(lsp.Range(start, lsp.Position(place.line - 1, max(place.end, place.column + 1) - 1)))
-    said = f"{fault.message}\nhint: {fault.hint}" if fault.hint else fault.message
+    text = f"{fault.message}\nhint: {fault.hint}" if fault.hint else fault.message
     return lsp.Diagnostic(
-        where, said, _SEVERITIES[fault.severity], None if fault.code is None else str(fault.code), source="tilefold"
+        where, text, _SEVERITIES[fault.severity], None if fault.code is None else str(fault.code), source="tilefold"
     )
 
 

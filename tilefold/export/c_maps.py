@@ -44,11 +44,11 @@ def _promotion(recipe: MapRecipe, strides: str) -> str:
     most = promotion_for(known, recipe.promotion)
     places = [place for place, stride in enumerate(recipe.strides) if not isinstance(stride, int)]
     together = " | ".join(f"{strides}[{place}]" for place in places)
-    found = "CU_TENSOR_MAP_L2_PROMOTION_NONE"
+    expression = "CU_TENSOR_MAP_L2_PROMOTION_NONE"
     for size in PROMOTIONS[1 : PROMOTIONS.index(most) + 1]:
-        one = f"CU_TENSOR_MAP_L2_PROMOTION_L2_{size}B"
-        found = f"({together}) % {size} == 0 ? {one} : {found}" if places else one
-    return found
+        promotion = f"CU_TENSOR_MAP_L2_PROMOTION_L2_{size}B"
+        expression = f"({together}) % {size} == 0 ? {promotion} : {expression}" if places else promotion
+    return expression
 
 
 def _text(value: LaunchValue, names: Mapping[str, str]) -> str:

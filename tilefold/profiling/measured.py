@@ -85,8 +85,8 @@ def measure(command: Sequence[str], folder: Path) -> list[MeasuredLaunch]:
 def _run(command: list[str]) -> str:
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     if ran.returncode != 0:
-        said = "\n".join((ran.stdout + ran.stderr).strip().splitlines()[-8:])
-        raise TilefoldError(Code.CUDA_FAILED, f"ncu ended with {ran.returncode}:\n{said}", "see that the launch runs")
+        output = "\n".join((ran.stdout + ran.stderr).strip().splitlines()[-8:])
+        raise TilefoldError(Code.CUDA_FAILED, f"ncu ended with {ran.returncode}:\n{output}", "see that the launch runs")
     return ran.stdout
 
 

@@ -84,9 +84,9 @@ def comparison(costs: Costs, launch: MeasuredLaunch, device: str) -> str:
     grid, block = ("x".join(map(str, size)) for size in (costs.grid, costs.block))
     where = f"simulated for {costs.target}, {launch.samples} samples on {device}"
     notes = [f"  {difference}" for line in lines for difference in line.differences()]
-    told = ["the model and the GPU differ:", *notes] if notes else ["the model and the GPU agree"]
+    conclusion = ["the model and the GPU differ:", *notes] if notes else ["the model and the GPU agree"]
     head = f"{costs.label}: grid {grid}, block {block}, {where}"
-    return "\n".join([head, *(join_cells(row, widths, _LEFT) for row in rows), *told]) + "\n"
+    return "\n".join([head, *(join_cells(row, widths, _LEFT) for row in rows), *conclusion]) + "\n"
 
 
 def _row(line: Compared) -> tuple[str, ...]:

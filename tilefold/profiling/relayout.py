@@ -45,13 +45,13 @@ def candidates(type: TensorType, start: int, accesses: Sequence[Sampled]) -> lis
         return []  # a swizzle of the program's own choice; nothing is known to be better
     now = _wavefronts(accesses, start, lambda offsets: offsets)
     size, widest = type.element_bytes, max(sampled.width for sampled in accesses)
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for other in (*_swizzle_candidates(layout, size, widest), *_padding_candidates(layout, size, widest)):
         move = _swizzle(other, size) if isinstance(other, ComposedLayout) else _pad(layout, other, size)
         total = _wavefronts(accesses, start, move)
         if total < now:
-            found.append(Candidate(other, total, (cosize(other) - cosize(layout)) * size))
-    return sorted(found, key=lambda candidate: (candidate.wavefronts, candidate.bytes))
+            candidates.append(Candidate(other, total, (cosize(other) - cosize(layout)) * size))
+    return sorted(candidates, key=lambda candidate: (candidate.wavefronts, candidate.bytes))
 
 
 def _swizzle_candidates(layout: Layout, size: int, widest: int) -> Iterator[ComposedLayout]:
@@ -112,8 +112,8 @@ def _wavefronts(accesses: Sequence[Sampled], start: int, move: _Move) -> int:
 
 def allocation_at(module: ModuleOp, location: str) -> AllocOp | None:
     """The allocation of shared memory at a place of the source, if there is one alone."""
-    found = [op for op in module.walk() if isinstance(op, AllocOp) and str(op.location) == location]
-    return found[0] if len(found) == 1 else None
+    candidates = [op for op in module.walk() if isinstance(op, AllocOp) and str(op.location) == location]
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def with_layout(module: ModuleOp, location: str, layout: LayoutLike) -> ModuleOp:

@@ -78,22 +78,24 @@ def layouts(
         name, line = op.result.name_hint, op.location.line.data
         about = f"the tensor %{name} of line {line}" if name else f"the tensor of line {line}"
         site = max((site for site, _ in accesses), key=lambda site: _excess(reference.counters, site))
-        found = candidates(allocation.result.type, begin, [sampled for _, sampled in accesses])
+        proposed = candidates(allocation.result.type, begin, [sampled for _, sampled in accesses])
         if reference.seconds > MAX_SECONDS:
-            yield Remedy(site.file, site.line, _untried_note(found, reference.seconds))
+            yield Remedy(site.file, site.line, _untried_note(proposed, reference.seconds))
             continue
         texts: list[str] = []
         for swizzled in (True, False):
-            kind = [c for c in found if isinstance(c.layout, ComposedLayout) is swizzled][:MAX_TRIED]
+            kind = [c for c in proposed if isinstance(c.layout, ComposedLayout) is swizzled][:MAX_TRIED]
             text = next(filter(None, (_try(program, target, location, c, reference, now[0]) for c in kind)), None)
             texts += [] if text is None else [text]
         for text in texts or ["no swizzle or padding that was tried removes its conflicts"]:
             yield Remedy(site.file, site.line, f"{about}: {text}")
 
 
-def _untried_note(found: list[Candidate], seconds: float) -> str:
+def _untried_note(proposed: list[Candidate], seconds: float) -> str:
     hint = f"not simulated, since a launch takes {seconds:.0f} s; launch fewer blocks by --grid"
-    return f"{to_text(found[0].layout)} would take {found[0].wavefronts} wavefronts ({hint})" if found else hint
+    return (
+        f"{to_text(proposed[0].layout)} would take {proposed[0].wavefronts} wavefronts ({hint})" if proposed else hint
+    )
 
 
 def _within(sampler: Sampler, begin: int, end: int) -> list[tuple[Site, Sampled]]:

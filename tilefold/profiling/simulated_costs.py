@@ -41,11 +41,11 @@ def costs_of(program: Program, label: str, trial: Trial, *, tries: bool = True, 
     result = engine.launch(SimProgram(module, trial.kernel), trial.config, arguments)
     lines = _lines(program, kernel, result.counters, sampler)
     _remark(program, target, lines)
-    found: list[Remedy] = []
+    remedies: list[Remedy] = []
     if tries and isinstance(kernel, EntryOp):
         reference = Reference(trial, Outcome(arguments, result.output), result.counters, result.seconds)
-        found = [*layouts(program, target, kernel, sampler, reference), *barriers(module, kernel, reference)]
-    for remedy in found:
+        remedies = [*layouts(program, target, kernel, sampler, reference), *barriers(module, kernel, reference)]
+    for remedy in remedies:
         line = lines.setdefault((remedy.file, remedy.line), _line(program, remedy.file, remedy.line))
         line.notes.append(remedy.text)
     ordered = sorted(lines.values(), key=lambda line: (-line.cycles, line.file, line.line))
@@ -107,8 +107,8 @@ def _waste(row: AccessRow, sampler: Sampler, site: Site) -> str:
             return ""
         ways, bank, lanes = find_worst_bank(worst.offsets.tolist(), worst.lanes.tolist(), sampled.width)
         return f"{ways}-way bank conflict: lanes {_ranges(lanes)} want different words of bank {bank}"
-    each, least = row.transactions / row.requests, row.minimum / row.requests
-    text = f"{each:.3g} sectors a request where {least:.3g} would do, an efficiency of {100 * row.efficiency:.0f} %"
+    measured, least = row.transactions / row.requests, row.minimum / row.requests
+    text = f"{measured:.3g} sectors a request where {least:.3g} would do, an efficiency of {100 * row.efficiency:.0f} %"
     return text if worst is None else text + _why_scattered(worst.offsets, sampled.width)
 
 

@@ -41,18 +41,18 @@ def source_map(program: Program, target: Target) -> SourceMap:
     return SourceMap({**forms, "sass": map_sass_lines(text, files)}, {})
 
 
-def by_lines(found: SourceMap, source: Source) -> str:
+def by_lines(source_map: SourceMap, source: Source) -> str:
     """Each line of the source, followed by the code that it became."""
     parts: list[str] = []
-    for file, line in found.spots():
+    for file, line in source_map.spots():
         parts.append(f"{_name((file, line))}: {source.line_of(file, line).strip()}")
-        parts += [f"  {form:4} {code.number:>5}  {code.text.strip()}" for form, code in found.at((file, line))]
-    return _text(parts, found)
+        parts += [f"  {form:4} {code.number:>5}  {code.text.strip()}" for form, code in source_map.at((file, line))]
+    return _text(parts, source_map)
 
 
-def by_code(found: SourceMap, form: str, source: Source) -> str:
+def by_code(source_map: SourceMap, form: str, source: Source) -> str:
     """The code in one form, each line with that of the source before it, and the text of this where it changes."""
-    lines = found.forms.get(form, ())
+    lines = source_map.forms.get(form, ())
     width = max((len(_name(line.spot)) for line in lines if line.spot is not None), default=0)
     parts: list[str] = []
     last: Spot | None = None
@@ -61,15 +61,15 @@ def by_code(found: SourceMap, form: str, source: Source) -> str:
             parts.append(f"{_name(line.spot):{width}}  // {source.line_of(*line.spot).strip()}")
             last = line.spot
         parts.append(_show_code_line(line, width))
-    return _text(parts, found)
+    return _text(parts, source_map)
 
 
 def _show_code_line(line: CodeLine, width: int) -> str:
     return f"{_name(line.spot) if line.spot else '':{width}}  {line.text.expandtabs(8)}".rstrip()
 
 
-def _text(parts: list[str], found: SourceMap) -> str:
-    parts += [f"no {form}: {why}" for form, why in found.missing.items()]
+def _text(parts: list[str], source_map: SourceMap) -> str:
+    parts += [f"no {form}: {why}" for form, why in source_map.missing.items()]
     return "".join(f"{part}\n" for part in parts)
 
 

@@ -127,32 +127,32 @@ def contents_of(program: Program, launches: Sequence[Checked], target: Target | 
     program.reached("instr", target)  # verifies it, and says what a pass refuses
     lister = Lister()
     written = lister.list(program.module)
-    found = Contents(
+    contents = Contents(
         program, target, written, list(_passes(program, target, lister, written)), source_map(program, target)
     )
-    found.missing += [f"{form}: {why}" for form, why in found.code.missing.items()]
-    _resources(found)
-    _remarks(found)
-    _run(found, launches)
-    return found
+    contents.missing += [f"{form}: {why}" for form, why in contents.code.missing.items()]
+    _resources(contents)
+    _remarks(contents)
+    _run(contents, launches)
+    return contents
 
 
-def _resources(found: Contents) -> None:
+def _resources(contents: Contents) -> None:
     try:
-        built, cubin = found.program.build(found.target), found.program.cubin(found.target)
+        built, cubin = contents.program.build(contents.target), contents.program.cubin(contents.target)
     except TilefoldError as error:
-        found.missing.append(f"resources: {error.message}")
+        contents.missing.append(f"resources: {error.message}")
         return
-    found.kernels = make_report(built.ptx, cubin, found.target, found.program.entries(found.target)).kernels
+    contents.kernels = make_report(built.ptx, cubin, contents.target, contents.program.entries(contents.target)).kernels
 
 
-def _remarks(found: Contents) -> None:
-    for remark in found.program.remarks(found.target):
+def _remarks(contents: Contents) -> None:
+    for remark in contents.program.remarks(contents.target):
         if remark.place is not None:
-            _note(found, (remark.place.file, remark.place.line), "remark", f"{remark.op}: {remark.text}")
+            _note(contents, (remark.place.file, remark.place.line), "remark", f"{remark.op}: {remark.text}")
 
 
-def _run(found: Contents, launches: Sequence[Checked]) -> None:
+def _run(contents: Contents, launches: Sequence[Checked]) -> None:
     """Checks the launches, and counts what their lines cost."""
     faults: list[Fault] = []
     for checked in launches:
@@ -164,25 +164,25 @@ def _run(found: Contents, launches: Sequence[Checked]) -> None:
             continue
         trial = Trial(checked.kernel, checked.config, checked.arguments, checked.engine)
         try:
-            costs = costs_of(found.program, checked.label, trial, tries=took < MAX_SECONDS, events=MAX_EVENTS)
+            costs = costs_of(contents.program, checked.label, trial, tries=took < MAX_SECONDS, events=MAX_EVENTS)
         except SimulationError as error:
-            found.missing.append(f"costs of {checked.label}: {error.message}")
+            contents.missing.append(f"costs of {checked.label}: {error.message}")
             continue
-        found.costs.append(costs)
+        contents.costs.append(costs)
         for line in costs.lines:
             texts = [access.waste for access in line.accesses if access.waste] + line.notes
             for text in texts:
-                _note(found, (line.file, line.line), "cost", text)
-    found.faults, found.checked = merge(faults), tuple(checked.label for checked in launches)
-    for fault in found.faults:
+                _note(contents, (line.file, line.line), "cost", text)
+    contents.faults, contents.checked = merge(faults), tuple(checked.label for checked in launches)
+    for fault in contents.faults:
         hint = f"; {fault.hint}" if fault.hint else ""
         if fault.place is not None:
-            _note(found, (fault.place.file, fault.place.line), "error", f"{fault.code}: {fault.message}{hint}")
+            _note(contents, (fault.place.file, fault.place.line), "error", f"{fault.code}: {fault.message}{hint}")
         if fault.other is not None and fault.role:
-            _note(found, (fault.other.file, fault.other.line), "note", fault.role)
+            _note(contents, (fault.other.file, fault.other.line), "note", fault.role)
 
 
-def _note(found: Contents, spot: Spot, kind: str, text: str) -> None:
-    notes, note = found.notes.setdefault(spot, []), Note(kind, text)
+def _note(contents: Contents, spot: Spot, kind: str, text: str) -> None:
+    notes, note = contents.notes.setdefault(spot, []), Note(kind, text)
     if note not in notes:
         notes.append(note)

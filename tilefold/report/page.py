@@ -29,7 +29,7 @@ def report_page(program: Program, launches: Sequence[Checked]) -> Page:
     return Page(page_of(contents_of(program, launches)))
 
 
-def page_of(found: Contents) -> str:
+def page_of(contents: Contents) -> str:
     """The page for the contents."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -41,18 +41,18 @@ def page_of(found: Contents) -> str:
     pictures = Pictures()
     spots = _Spots()
     return environment.get_template("page.html").render(
-        found=found,
+        found=contents,
         mark=pictures.mark,
         pictures=pictures,
         spot=spots.number,
         name=_name,
-        title=Path(found.program.source.name).name,
+        title=Path(contents.program.source.name).name,
         version=VERSION,
-        stages=[("cute", found.written), *((step.stage, step.listing) for step in found.passes if step.listing)],
-        charts=[chart for costs in found.costs if (chart := chart_of(costs)) is not None],
+        stages=[("cute", contents.written), *((step.stage, step.listing) for step in contents.passes if step.listing)],
+        charts=[chart for costs in contents.costs if (chart := chart_of(costs)) is not None],
         columns=COLUMNS,
         latency=LATENCY,
-        total=sum(step.seconds for step in found.passes),
+        total=sum(step.seconds for step in contents.passes),
     )
 
 

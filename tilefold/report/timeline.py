@@ -159,5 +159,5 @@ def _losses(warps: Iterable[Sequence[Event]]) -> tuple[Loss, ...]:
             if event.kind in ("waits", "stalls"):
                 own = lost.setdefault(_act(event), {})
                 own[number] = own.get(number, 0) + event.end - event.begin
-    found = [Loss(act, sum(own.values()), len(own)) for act, own in lost.items()]
-    return tuple(sorted(found, key=lambda loss: -loss.cycles)[:MAX_LOSSES])
+    losses = [Loss(act, sum(own.values()), len(own)) for act, own in lost.items()]
+    return tuple(sorted(losses, key=lambda loss: -loss.cycles)[:MAX_LOSSES])

@@ -44,14 +44,14 @@ class Host:
 
         For `all` stages in turn; then says whether what is printed is the same. Raises TilefoldError as `run_on_gpu`.
         """
-        asked = STAGES if stage == "all" else (stage or STAGES[0],)
-        if asked[0] not in STAGES:
+        stages = STAGES if stage == "all" else (stage or STAGES[0],)
+        if stages[0] not in STAGES:
             known = f"{', '.join(STAGES)}, or all"
             raise TilefoldError(
                 Code.CLI_VALUE, f"--stage {stage}: kernels launched by a host do not run at this stage", known
             )
         texts: list[str] = []
-        for stage in asked:
+        for stage in stages:
             printed: list[str] = []
 
             def write(text: str, printed: list[str] = printed, first: bool = not texts) -> None:

@@ -84,7 +84,7 @@ def lane_table(title: str, offsets: Sequence[int], lanes: Sequence[int], width: 
         for word in range(first, first + max(1, width // BANK_BYTES)):
             banks[word % BANKS].setdefault(word, []).append(lane)
     colours = _colours()
-    columns = [[_lanes(found, colours) for found in bank.values()] for bank in banks]
+    columns = [[_lanes(lanes_of_word, colours) for lanes_of_word in bank.values()] for bank in banks]
     deepest = max(len(column) for column in columns)
     rows = tuple(tuple(column[row] if row < len(column) else EMPTY for column in columns) for row in range(deepest))
     return Table(title, rows)

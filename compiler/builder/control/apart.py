@@ -56,7 +56,7 @@ class _Step:
         properties = dict(self.properties)
         coords: list[SSAValue] = []
 
-        def one(leaf: Any) -> Any:
+        def convert(leaf: Any) -> Any:
             if leaf is None:
                 return None
             value = leaves.pop(0)
@@ -66,9 +66,9 @@ class _Step:
             return Unknown()
 
         if self.pattern is not None:
-            properties["coord"] = CoordAttr(transform_leaves(one, self.pattern))
+            properties["coord"] = CoordAttr(transform_leaves(convert, self.pattern))
         elif _COORDS in self.operands:
-            one(True)
+            convert(True)
         groups: dict[Any, Any] = {_SOURCE: source, _COORDS: coords}
         operands = [groups[x] if isinstance(x, str) else x for x in self.operands]
         if self.type is None:
@@ -209,12 +209,12 @@ def _view(tensor: AnyTensor, way: Way) -> Apart | None:
         if isinstance(coord := op.properties.get("coord"), CoordAttr):
             values, given = iter(given), []
 
-            def one(leaf: Any, given: list[Any] = given, values: Any = values) -> Any:
+            def convert(leaf: Any, given: list[Any] = given, values: Any = values) -> Any:
                 if leaf is not None:
                     given.append(next(values) if isinstance(leaf, Unknown) else leaf)
                 return leaf if leaf is None else 1
 
-            pattern = transform_leaves(one, coord.data)
+            pattern = transform_leaves(convert, coord.data)
         names = [name for name, _ in op.get_irdl_definition().operands]
         operands = tuple([name if name in (_SOURCE, _COORDS) else _group(getattr(op, name)) for name in names])
         properties = tuple(sorted([item for item in op.properties.items() if item[0] not in _OTHER]))

@@ -113,7 +113,7 @@ def const_expr(x: Any) -> Any:
     """
     if isinstance(x, Value) and host_number(x.ssa) is not None:
         return bool(x)
-    return decided(x, "const_expr")
+    return decide(x, "const_expr")
 
 
 def choose(test: Any, then: Thunk, otherwise: Thunk) -> Any:

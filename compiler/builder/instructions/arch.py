@@ -37,7 +37,7 @@ def coordinates(op: type[gpu.CoordinateOp]) -> tuple[Int, Int, Int]:
     """The coordinates that an operation reads, each an Int32: x, y, z."""
     ranges = register_ranges(MAX_BLOCK, None)
 
-    def one(dimension: xdsl_gpu.DimensionEnum) -> Int:
+    def read_dimension(dimension: xdsl_gpu.DimensionEnum) -> Int:
         made = op.create(properties={"dimension": xdsl_gpu.DimensionAttr(dimension)}, result_types=[IndexType()])
         least, most = ranges[made.register]
         register = insert_value(made)
@@ -46,7 +46,7 @@ def coordinates(op: type[gpu.CoordinateOp]) -> tuple[Int, Int, Int]:
         ssa = insert_value(arith.IndexCastOp(register, i32))
         return Int(ssa, Int32, Unknown(32), (least if least == 0 else 1, most))
 
-    x, y, z = (one(dimension) for dimension in xdsl_gpu.DimensionEnum)
+    x, y, z = (read_dimension(dimension) for dimension in xdsl_gpu.DimensionEnum)
     return x, y, z
 
 

@@ -17,13 +17,13 @@ from .groups import pipeline_error
 
 @dataclass(frozen=True)
 class Peers:
-    """A cluster of `rows` times `columns` blocks, of which a block tells `told`: lane i of a warp tells block i, if
-    `tells`.
+    """A cluster of `rows` times `columns` blocks, of which a block tells `told_blocks`: lane i of a warp tells block i
+    if `tells`.
     """
 
     rows: int
     columns: int
-    told: int
+    told_blocks: int
     lane: Int
     tells: Bool
 
@@ -59,7 +59,7 @@ def peers_of(layout: Layout | None, modes: tuple[int, int]) -> Peers | None:
         return None
     lane, rank = arch.lane_idx(), cluster.block_idx_in_cluster()
     along_m, along_n = lane // rows == rank // rows, lane % rows == rank % rows
-    same, told = along_m | along_n, rows + columns - 1
+    same, told_blocks = along_m | along_n, rows + columns - 1
     if not all(modes):
-        same, told = (along_m, rows) if modes[0] else (along_n, columns)
-    return Peers(rows, columns, told, lane, same & (lane < rows * columns))
+        same, told_blocks = (along_m, rows) if modes[0] else (along_n, columns)
+    return Peers(rows, columns, told_blocks, lane, same & (lane < rows * columns))

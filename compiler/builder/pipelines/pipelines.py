@@ -184,7 +184,7 @@ class PipelineTmaAsync(_Stages):
         """
         peers = peers_of(cta_layout_vmnk, mcast_mode_mn)
         producer_group.check_warps("producer")
-        consumer_group.check_warps("consumer", 1 if peers is None else peers.told)
+        consumer_group.check_warps("consumer", 1 if peers is None else peers.told_blocks)
         blocks = 1 if peers is None else peers.blocks
         made = cls._made(num_stages, producer_group, consumer_group, barrier_storage, defer_sync, blocks)
         made.transactions, made.peers = Transactions(tx_count), peers

@@ -134,11 +134,11 @@ class Array:
         extents = [extent if max_elements is None else min(extent, max_elements) for extent in self.shape]
         strides = [prod(extents[mode + 1 :]) for mode in range(len(extents))]
 
-        def one(number: Any) -> None:
+        def print_element(number: Any) -> None:
             place = tuple(number // stride % extent for stride, extent in zip(strides, extents, strict=True))
             printf("{}: {}", place, self[place])
 
-        for_(prod(extents), one)
+        for_(prod(extents), print_element)
 
     def __iter__(self) -> Any:
         raise TilefoldError(Code.BUILD_VALUE, "Python cannot iterate over an array", "write for i in cute.range(...)")

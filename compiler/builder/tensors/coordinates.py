@@ -22,9 +22,9 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
     """
     operands: list[SSAValue] = []
 
-    def one(part: Any) -> Any:
+    def convert(part: Any) -> Any:
         if isinstance(part, tuple | list):
-            return tuple([one(inner) for inner in part])  # pyright: ignore[reportUnknownVariableType]
+            return tuple([convert(inner) for inner in part])  # pyright: ignore[reportUnknownVariableType]
         if part is None or (isinstance(part, slice) and part == slice(None)):
             return None
         if isinstance(part, slice):
@@ -42,11 +42,11 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
                 )
             return part
         if hasattr(part, "__index__") and not isinstance(part, bool) and not getattr(part, "shape", ()):
-            return one(index(part))
+            return convert(index(part))
         index_of(part)  # raises, and says why
         return None
 
-    return CoordAttr(one(coord)), operands
+    return CoordAttr(convert(coord)), operands
 
 
 def at_run_time(attribute: CoordAttr, operands: list[SSAValue]) -> tuple[CoordAttr, list[SSAValue]]:
@@ -56,13 +56,13 @@ def at_run_time(attribute: CoordAttr, operands: list[SSAValue]) -> tuple[CoordAt
     rest = iter(operands)
     values: list[SSAValue] = []
 
-    def one(leaf: Any) -> Any:
+    def convert(leaf: Any) -> Any:
         if leaf is None:
             return None
         values.append(next(rest) if isinstance(leaf, Unknown) else index_of(leaf).ssa)
         return Unknown()
 
-    return CoordAttr(transform_leaves(one, attribute.data)), values
+    return CoordAttr(transform_leaves(convert, attribute.data)), values
 
 
 def check_inside(coord: Any, shape: Any) -> None:
@@ -155,13 +155,13 @@ def split_extents(integers: Any) -> tuple[Any, list[SSAValue]]:
     """A tuple of integers with `?` for its values, and these as operands of type `index`."""
     operands: list[SSAValue] = []
 
-    def one(leaf: Any) -> Any:
+    def convert(leaf: Any) -> Any:
         if not isinstance(leaf, Int):
             return leaf
         operands.append(index_of(leaf).ssa)
         return Unknown(64 if leaf.known.width > 32 else 32, leaf.known.div)
 
-    return transform_leaves(one, integers), operands
+    return transform_leaves(convert, integers), operands
 
 
 def has_value(x: Any) -> bool:

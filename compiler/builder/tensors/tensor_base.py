@@ -117,7 +117,7 @@ class AnyTensor:
         _ = replaced_leaves(layout.stride, lambda path, step: paths.append(path), every=True)
         modes = zip(paths, flat_modes(layout), strict=True)
         contiguous = [(extent != 1, path) for path, (extent, step) in modes if type(step) is int and step == 1]
-        path = max(contiguous, key=lambda one: one[0])[1] if contiguous else None
+        path = max(contiguous, key=lambda mode: mode[0])[1] if contiguous else None
         return path[0] if path is not None and len(path) == 1 else path
 
     @property
@@ -171,18 +171,18 @@ def _slice_windows(tensor: AnyTensorT, parts: tuple[Any, ...]) -> AnyTensorT:
         raise TilefoldError(Code.PROFILE_MISMATCH, message, "give one for each mode, None for a whole one")
     pairs: list[tuple[Any, Any]] = list(zip(parts, map(product, extents), strict=True))  # pyright: ignore[reportUnknownArgumentType]
     windows = [window(cast("Any", x), size) if isinstance(x, slice) and x != slice(None) else None for x, size in pairs]
-    starts, operands = split_coordinate(tuple(0 if one is None else one[0] for one in windows))
+    starts, operands = split_coordinate(tuple(0 if part is None else part[0] for part in windows))
     moved = tensor.view(DomainOffsetOp, [operands], {"coord": starts})
     if has_value(layout):
         modes = [
-            mode if one is None else Layout(one[1], mode.stride * one[2])
-            for mode, one in zip(layout, windows, strict=True)
+            mode if part is None else Layout(part[1], mode.stride * part[2])
+            for mode, part in zip(layout, windows, strict=True)
         ]
         attribute, scalars = split_layout(make_layout(*modes))
         return tensor.like(emit_inferred(MakeTensorOp, [moved.ssa, scalars], {"layout": attribute}))
     tiler = tuple(
-        Layout(product(mode), 1) if one is None else Layout(one[1], one[2])
-        for mode, one in zip(extents, windows, strict=True)
+        Layout(product(mode), 1) if part is None else Layout(part[1], part[2])
+        for mode, part in zip(extents, windows, strict=True)
     )
     return moved.view(CompositionOp, [], {"tiler": TilerAttr(tiler)})
 

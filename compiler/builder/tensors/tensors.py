@@ -91,8 +91,8 @@ class Pointer:
             )
             raise TilefoldError(Code.COMPOSED_UNSUPPORTED, message, hint)
         count = index_of(elements)
-        one = type.with_layout(Layout(1, 0), aligned_after(type, count))
-        moved = emit(ViewOp(self.tensor.ssa, count.ssa, one)).results[0]
+        moved_type = type.with_layout(Layout(1, 0), aligned_after(type, count))
+        moved = emit(ViewOp(self.tensor.ssa, count.ssa, moved_type)).results[0]
         return Pointer(Tensor(moved, self.tensor.element_type))
 
     __radd__ = __add__

@@ -90,15 +90,15 @@ def make_tiled_tma_atom(
     return TmaAtom(tma), CoordTensor(emit(TmaTensorOp.inferred([tma])).results[0])
 
 
-def _map_element(op: "nvgpu.TensorCopyOp", asked: DType, given: DType) -> StringAttr | None:
+def _map_element(op: "nvgpu.TensorCopyOp", requested: DType, given: DType) -> StringAttr | None:
     """The elements of a map by name, where they are not those that a map of the tensor has by itself."""
     kind = op.reduction_kind if isinstance(op, nvgpu.CopyReduceBulkTensorTileS2GOp) else None
-    unsigned = kind in (ReductionOp.MIN, ReductionOp.MAX) and asked.unsigned
-    if not unsigned and asked == given:
+    unsigned = kind in (ReductionOp.MIN, ReductionOp.MAX) and requested.unsigned
+    if not unsigned and requested == given:
         return None
-    element = BY_NAME[asked.name]
+    element = BY_NAME[requested.name]
     names = (f"u{element.bits}",) if unsigned else (element.ptx, f"u{element.bits}")
-    return StringAttr(next((name for name in names if name in MAP_ELEMENTS), asked.name))
+    return StringAttr(next((name for name in names if name in MAP_ELEMENTS), requested.name))
 
 
 def tma_partition(

@@ -16,11 +16,11 @@ from .tensor_base import AnyTensor
 
 def transform_leaf(f: Callable[..., Any], *terms: Any) -> Any:
     """The results of a function of the leaves of tuples that have one profile. LayoutError (E0201) for others."""
-    first, *others = map(tuples, terms)
+    first, *rest = map(tuples, terms)
     if not isinstance(first, tuple):
-        return f(first, *others)
+        return f(first, *rest)
     modes = as_tuple(first)
-    pairs = [[y for _, y in zip_modes(modes, other)] for other in others]
+    pairs = [[y for _, y in zip_modes(modes, other)] for other in rest]
     return tuple([transform_leaf(f, *parts) for parts in zip(modes, *pairs, strict=True)])
 
 

@@ -193,8 +193,8 @@ def _attribute(error: AttributeError) -> TilefoldError | None:
     subject = module.removeprefix(f"{_PACKAGE}.") if isinstance(owner, ModuleType) else f"a {type(owner).__name__}"
     public: list[str] = getattr(owner, "__all__", None) or [name for name in dir(owner) if not name.startswith("_")]
     listed = f"it has {', '.join(public)}" if len(public) <= _LISTED else ""
-    here = called_here(error.name, _vocabulary(module)) if isinstance(owner, ModuleType) else ""
-    hint = here or _similar(error.name, public) or listed
+    name_here = called_here(error.name, _vocabulary(module)) if isinstance(owner, ModuleType) else ""
+    hint = name_here or _similar(error.name, public) or listed
     return TilefoldError(Code.BUILD_NAME, f"{subject} has no '{error.name}'", hint)
 
 

@@ -87,12 +87,12 @@ def _promote(emitter: Emitter, value: SSAValue, conversion: str) -> SSAValue:
 
 def _write_buffer(emitter: Emitter, kind: llvm.LLVMStructType) -> SSAValue:
     """Stack memory for the values, which a function has once: LLVM places only those of its first block beforehand."""
-    here = emitter.op.parent_block()
-    region = here.parent_region() if here is not None else None
+    block = emitter.op.parent_block()
+    region = block.parent_region() if block is not None else None
     first = region.blocks[0] if region is not None else None
     assert first is not None
     point = emitter.point
-    if here is not first:
+    if block is not first:
         emitter.point = InsertPoint.at_start(first)
     buffer = emitter.value(llvm.AllocaOp(integer(emitter, 1, i32), kind, alignment=8))
     emitter.point = point

@@ -113,8 +113,8 @@ class Patterns:
         while (sign | magnitude) in self._elements:
             passed.append(magnitude)
             magnitude = self._next.get(sign | magnitude, magnitude + 1)
-        for one in passed:
-            self._next[sign | one] = magnitude
+        for pattern in passed:
+            self._next[sign | pattern] = magnitude
         return magnitude
 
 

@@ -84,7 +84,7 @@ def _away(x: ExactArray) -> Any:
 
 
 def _error_function(x: ExactArray) -> Any:
-    return np.frompyfunc(lambda one: one.erf(), 1, 1)(np.asarray(x)).view(ExactArray)
+    return np.frompyfunc(lambda number: number.erf(), 1, 1)(np.asarray(x)).view(ExactArray)
 
 
 def _from_integer(op: arith.SIToFPOp | arith.UIToFPOp, t: Translator) -> Step:

@@ -41,7 +41,7 @@ def _root(pointer: SSAValue, seen: set[SSAValue]) -> SSAValue | None:
     if not sources or pointer in seen:
         return pointer
     seen.add(pointer)
-    roots = {found for source in sources if (found := _root(source, seen)) not in seen}
+    roots = {root for source in sources if (root := _root(source, seen)) not in seen}
     return roots.pop() if len(roots) == 1 else None
 
 

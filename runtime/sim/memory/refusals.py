@@ -175,7 +175,7 @@ def _other_barrier(warp: Warp, conflict: Conflict) -> str:
     if until in other.arrivals and not conflict.with_write:
         return f"{other.arrivals[until][0]} lets this thread go on before {who} reads: put it behind the read"
     own = {number for _, number in warp.arrivals.values()}
-    site, number = next((one for time, one in other.arrivals.items() if time > conflict.time), (None, None))
+    site, number = next((arrival for time, arrival in other.arrivals.items() if time > conflict.time), (None, None))
     if number is None or number in own:
         return ""
     return f"{who} is at barrier {number} behind its access, by {site}, and this thread is not: wait there"

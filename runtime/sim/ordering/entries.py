@@ -91,25 +91,25 @@ def _known_by(warp: "Warp", clock: Clock, lanes: NDArray[Any], entries: Entries)
     if len(times) < cluster.threads:
         times = np.concatenate([times, np.zeros(cluster.threads - len(times), np.int64)])
     index = place_of(warp, entries)
-    here = (index >= 0) & (index < len(times))
+    inside = (index >= 0) & (index < len(times))
     if warp.is_gang:  # nothing orders blocks
-        here &= of_own_block(warp, warp.blocks[lanes], entries)
-    index = np.where(here, index, 0)
-    until = np.where(here, times[index], 0)
+        inside &= of_own_block(warp, warp.blocks[lanes], entries)
+    index = np.where(inside, index, 0)
+    until = np.where(inside, times[index], 0)
     lane = index - warp.first_index
     own = warp.lane_numbers()[lanes]
-    same = here & (lane // WARP == own // WARP) & (lane < warp.lanes) & ((entries & BEYOND_WARP) == 0)
+    same = inside & (lane // WARP == own // WARP) & (lane < warp.lanes) & ((entries & BEYOND_WARP) == 0)
     if same.any():
         width = warp.seen.shape[1]
         seen = np.maximum(warp.seen[own], times[warp.first_index :][: warp.lanes].reshape(-1, width)[own // WARP])
-        one = seen[np.arange(len(lanes)), np.where(same, lane % WARP, 0)]
-        until[same] = np.where((entries & SEVERAL_LANES) != 0, seen.min(axis=1), one)[same]
+        own_entry = seen[np.arange(len(lanes)), np.where(same, lane % WARP, 0)]
+        until[same] = np.where((entries & SEVERAL_LANES) != 0, seen.min(axis=1), own_entry)[same]
     for flag, starts in zip((SEVERAL_LANES, SEVERAL_WARPS, SEVERAL_BLOCKS), cluster.groups, strict=True):
-        shared = here & ~same & ((entries & flag) != 0)
+        shared = inside & ~same & ((entries & flag) != 0)
         if shared.any():
             least = np.minimum.reduceat(times[: cluster.threads], starts)
             until[shared] = least[np.searchsorted(starts, index[shared], "right") - 1]
-    for position in np.flatnonzero(~here).tolist() if clock.earlier else ():
+    for position in np.flatnonzero(~inside).tolist() if clock.earlier else ():
         until[position] = _known_earlier(clock, warp, int(entries[position]))
     return until
 
@@ -117,10 +117,10 @@ def _known_by(warp: "Warp", clock: Clock, lanes: NDArray[Any], entries: Entries)
 def times_of(clock: Clock, warp: "Warp", entries: Entries) -> NDArray[np.int64]:
     """The time before which a clock has the accesses of the agents, one each, that `entries` stand for."""
     index = place_of(warp, entries)
-    here = (index >= 0) & (index < len(clock.times))
+    inside = (index >= 0) & (index < len(clock.times))
     until = np.zeros(len(entries), np.int64)
-    until[here] = clock.times[index[here]]
-    for position in np.flatnonzero(~here).tolist() if clock.earlier else ():
+    until[inside] = clock.times[index[inside]]
+    for position in np.flatnonzero(~inside).tolist() if clock.earlier else ():
         until[position] = _known_earlier(clock, warp, int(entries[position]))
     return until
 

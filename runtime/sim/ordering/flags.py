@@ -74,9 +74,9 @@ def missing_edge(warp: "Warp", lane: int, agent: int, time: int) -> str:
     """The reason that the flags which this lane's block has read do not order an access of a thread of another block
     before the lane's; empty if it has read none that was written since.
     """
-    there = block_of(warp, agent)
+    peer = block_of(warp, agent)
     for look in reversed(warp.block.looks.values()):
-        flag = look.flags.get(there)
+        flag = look.flags.get(peer)
         if flag is not None and time < flag.time <= look.time:
             return _why_unreleased(warp, flag, agent, time) or _why_unacquired(warp, lane, look, flag)
     return ""
@@ -103,7 +103,7 @@ def _why_unacquired(warp: "Warp", lane: int, look: Look, flag: Flag) -> str:
         return f"the look at the value of {site} does not acquire: put {FENCE} behind it"
     scope = max(scopes, key=WIDENING.index)
     near = block_of(warp, flag.agent) // warp.block.cluster.size == warp.block.cluster.number
-    narrow = [one for one in (flag.scope, scope) if one == "cta" or (one == "cluster" and not near)]
+    narrow = [name for name in (flag.scope, scope) if name == "cta" or (name == "cluster" and not near)]
     if narrow:
         return (
             f'the release at {site} is of scope "{flag.scope}", the acquire of scope "{scope}", and one of them '
@@ -121,5 +121,5 @@ def _why_unacquired(warp: "Warp", lane: int, look: Look, flag: Flag) -> str:
 
 def _knows(warp: "Warp", clock: Clock, agent: int, time: int) -> bool:
     """Whether a clock, maybe of another cluster, knows an access that an agent made at a time."""
-    here = Clock(warp.block.cluster.number, np.zeros(0, np.int64)).joined(clock)
-    return int(times_of(here, warp, np.array([time << 32 | agent]))[0]) > time
+    local = Clock(warp.block.cluster.number, np.zeros(0, np.int64)).joined(clock)
+    return int(times_of(local, warp, np.array([time << 32 | agent]))[0]) > time

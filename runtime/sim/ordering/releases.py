@@ -24,9 +24,9 @@ Home: TypeAlias = tuple[int, int]
 """A block, by the number of its cluster and its rank."""
 
 
-def reaches(scope: str, one: Home, other: Home) -> bool:
+def reaches(scope: str, own: Home, other: Home) -> bool:
     """Whether a scope around a thread of one block has the threads of the other."""
-    return one == other or (scope == "cluster" and one[0] == other[0]) or scope in ("gpu", "sys")
+    return own == other or (scope == "cluster" and own[0] == other[0]) or scope in ("gpu", "sys")
 
 
 def home(warp: "Warp") -> Home:
@@ -65,16 +65,16 @@ class Found:
 def fence(warp: "Warp", scope: str) -> None:
     """A fence of the active lanes: relaxed writes after it release, relaxed reads before it acquire."""
     live = warp.live()
-    if found := warp.observed.pop(scope, None):
+    if observations := warp.observed.pop(scope, None):
         before = warp.mask_state()
-        for one in found:
-            if (one.lanes & live).any():
-                warp.narrow(one.lanes & live)
-                learn(warp, one.clock)
+        for observation in observations:
+            if (observation.lanes & live).any():
+                warp.narrow(observation.lanes & live)
+                learn(warp, observation.clock)
                 warp.restore(before)
-        kept = [one for one in found if not (one.lanes <= live).all()]
-        for one in kept:
-            one.lanes = one.lanes & ~live
+        kept = [observation for observation in observations if not (observation.lanes <= live).all()]
+        for observation in kept:
+            observation.lanes = observation.lanes & ~live
         if kept:
             warp.observed[scope] = kept
     kept_fences: list[Fence] = []
@@ -120,10 +120,10 @@ class Releases:
         left: dict[str, Clock | None] = {}
         if releases:
             left[scope] = snapshot(warp, np.array([lane]))
-        for one in warp.fences:
-            if one.lanes[lane]:
-                reach = narrower(one.scope, scope)
-                left[reach] = one.of(warp, lane).joined(left.get(reach))
+        for last in warp.fences:
+            if last.lanes[lane]:
+                reach = narrower(last.scope, scope)
+                left[reach] = last.of(warp, lane).joined(left.get(reach))
         widest = max(left, key=WIDENING.index, default=scope)
         knew = known(warp, np.array([lane]))
         agent = int(warp.agents[lane])
@@ -131,9 +131,9 @@ class Releases:
         self._flags.setdefault(address, {})[block_of(warp, agent)] = flag
         for reach, clock in left.items():
             assert clock is not None
-            there = self._of.setdefault(address, {})
+            by_agent = self._of.setdefault(address, {})
             key = home(warp), reach
-            there[key] = clock.joined(there.get(key))
+            by_agent[key] = clock.joined(by_agent.get(key))
             if reach in ("gpu", "sys"):
                 self._wide[address] = clock.joined(self._wide.get(address))
 
@@ -155,25 +155,25 @@ class Releases:
             left = self._reaching(warp, address, narrower(scope, other))
             if left is None:
                 continue
-            found = warp.observed.setdefault(other, [])
-            same = next((one for one in found if (one.lanes == live).all()), None)
+            observations = warp.observed.setdefault(other, [])
+            same = next((observation for observation in observations if (observation.lanes == live).all()), None)
             if same is None:
-                found.append(Found(live, left))
+                observations.append(Found(live, left))
             else:
                 same.clock = left.joined(same.clock)
 
     def _reaching(self, warp: "Warp", address: int, scope: str) -> Clock | None:
         """The clocks at an address that reach an acquire of a scope."""
-        there = self._of.get(address)
-        if there is None:
+        releases = self._of.get(address)
+        if releases is None:
             return None
-        here = home(warp)
+        own = home(warp)
         wide = scope in ("gpu", "sys")
         clocks = [self._wide.get(address)] if wide else []
-        for (block, reach), clock in there.items():
+        for (block, reach), clock in releases.items():
             if reach in ("gpu", "sys") and wide:
                 continue  # part of the first
-            if reaches(reach, block, here) and reaches(scope, here, block):
+            if reaches(reach, block, own) and reaches(scope, own, block):
                 clocks.append(clock)
         known = [clock for clock in clocks if clock is not None]
         if not known:

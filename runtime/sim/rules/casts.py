@@ -126,16 +126,16 @@ def _to_integer(*, is_signed: bool) -> Callable[[Value, Kind, Kind], Value]:
         high = (1 << (after.bits - 1 if is_signed else after.bits)) - 1
         invalid = (-1 if is_signed else 1) << (max(after.bits, 32) - 1) if 64 in (before.bits, after.bits) else 0
 
-        def one(number: float) -> int:
+        def round_one(number: float) -> int:
             if number != number:
                 return wrap_signed(min(max(invalid, low), high), after.bits)
             limited = min(max(number, float(low)), float(high))  # float(high) may be one too large
             return wrap_signed(min(int(limited), high), after.bits)
 
         if varies(value):
-            numbers = [one(float(x)) for x in value.ravel()]
+            numbers = [round_one(float(x)) for x in value.ravel()]
             return np.array(numbers, np.int64).astype(after.dtype).reshape(value.shape)
-        number = one(float(value))
+        number = round_one(float(value))
         return bool(number) if after.bits == 1 else number
 
     return convert

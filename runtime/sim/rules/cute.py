@@ -92,13 +92,13 @@ def _value(warp: Warp, type: CuteType, leaves: Leaves) -> Any:
         return type.data
     rest = iter(leaves)
 
-    def one(x: Any) -> Any:
+    def convert(x: Any) -> Any:
         if not isinstance(x, Unknown):
             return x
         leaf = next(rest)
         return LaneInt(warp.select(leaf).astype(object) if varies(leaf) else leaf)
 
-    return map_integers(one, type.data)
+    return map_integers(convert, type.data)
 
 
 def _store_value(warp: Warp, site: Site, type: Attribute, value: Any) -> Value:

@@ -100,11 +100,11 @@ def _replace(op: ptx.TensorMapReplaceOp, t: Translator) -> Step:
             given = reached.place(given)
         memory.first_of_equal(warp, address, given)
         content = memory.load(warp, address)
-        for lane, one, new in zip(warp.lane_numbers().tolist(), content, warp.select(given).tolist(), strict=True):
-            if not is_map(one):
+        for lane, row, new in zip(warp.lane_numbers().tolist(), content, warp.select(given).tolist(), strict=True):
+            if not is_map(row):
                 text, hint = "there is no tensor map at the address", "copy one there first, by ptx.tensormap.copy"
                 warp.fault(Code.TENSOR_MAP, site, lane, text, hint)
-            change_field(one, name, op.dimension, new & ((1 << field.bits) - 1))
+            change_field(row, name, op.dimension, new & ((1 << field.bits) - 1))
         memory.store(warp, address, content)
         warp.restore(before)
 

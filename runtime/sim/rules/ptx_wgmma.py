@@ -92,17 +92,17 @@ class Multiply:
 
     def _rows(self, warp: Warp, name: str, descriptor: int, matrix: Matrix) -> NDArray[Any]:
         """The rows of shared memory that hold a matrix; they are counted. A fault for an invalid descriptor."""
-        what = f"the descriptor {descriptor & (1 << 64) - 1:#018x} of {name} of {self.product.atom.name}"
+        subject = f"the descriptor {descriptor & (1 << 64) - 1:#018x} of {name} of {self.product.atom.name}"
         if matrix.problem:
             hint = "make it by ptx.wgmma.descriptor of an address that is aligned to the pattern of the swizzle"
-            warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, f"{what}: {matrix.problem}", hint)
+            warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, f"{subject}: {matrix.problem}", hint)
         space = self.shared
         offsets = matrix.addresses.ravel() - space.base
         outside = (offsets < 0) | (offsets > space.arena.span - ROW)
         absent = outside | (space.arena.state[ROW][np.where(outside, 0, offsets) // ROW] == 0).any(axis=1)
         if absent.any():
             where = space.show(int(offsets[absent.argmax()]) + space.base)
-            text = f"{what} leads to {where}, outside of the block's shared memory"
+            text = f"{subject} leads to {where}, outside of the block's shared memory"
             hint = "check its address, its strides, and the major of the atom"
             warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, text, hint)
         self._count(matrix)
@@ -120,14 +120,14 @@ class Multiply:
     def _check_swizzle(self, warp: Warp, name: str, matrix: Matrix, rows: NDArray[Any]) -> None:
         """A fault for a matrix that a tensor copy has written by another swizzle."""
         space = self.shared
-        found = space.swizzles[rows]
-        wrong = (found != 0) & (found != 1 + matrix.swizzle)
+        written_by = space.swizzles[rows]
+        wrong = (written_by != 0) & (written_by != 1 + matrix.swizzle)
         if space.shadow is None or not wrong.any():
             return
         wrong &= space.shadow.by_async(rows, ROW)
         if wrong.any():
             at = int(wrong.argmax())
-            where, written = space.show_row(int(rows[at]), ROW), swizzle_text(int(found[at]) - 1)
+            where, written = space.show_row(int(rows[at]), ROW), swizzle_text(int(written_by[at]) - 1)
             own = swizzle_text(matrix.swizzle)
             text = f"reads {where} of {name} by {own}, where a tensor copy has written by {written}"
             hint = "let the tensor map and the descriptor have the swizzle of the tile's layout"
@@ -179,9 +179,9 @@ class Multiply:
             before = part.whole
         return before
 
-    def _check_fenced(self, warp: Warp, what: str, address: int, touched: NDArray[Any]) -> None:
+    def _check_fenced(self, warp: Warp, subject: str, address: int, touched: NDArray[Any]) -> None:
         """A fault for registers that were used since the last fence otherwise than as accumulators of the shape."""
-        used = touched if what != "accumulators" else touched * (touched != self.product.shape_number)
+        used = touched if subject != "accumulators" else touched * (touched != self.product.shape_number)
         if used.any():
             lane, byte = np.argwhere(used)[0].tolist()
             who = (
@@ -189,7 +189,7 @@ class Multiply:
                 if used[lane, byte] == TOUCHED
                 else "a multiplication of another shape has changed"
             )
-            text = f"multiplies with {what}, {self.local.frame.describe(address + byte)}, that {who}"
+            text = f"multiplies with {subject}, {self.local.frame.describe(address + byte)}, that {who}"
             text += " since the last ptx.wgmma.fence"
             warp.fault(ErrorCode.SIM_WGMMA_FENCE, self.site, lane, text, _FENCE)
 
@@ -200,14 +200,14 @@ class Multiply:
             lane, byte = np.argwhere(missing)[0].tolist()
             data[missing] = warp.undefined(self.site, lane, self.local.frame.describe(address + byte))
 
-    def _same(self, warp: Warp, value: Value, what: str) -> int:
+    def _same(self, warp: Warp, value: Value, subject: str) -> int:
         """A value that all lanes have in common. A fault where they do not."""
         if not varies(value):
             return int(value)
         warp.note(self.site, "multiplies by", value)
         if (value != value[0]).any():
             lane = int((value != value[0]).argmax())
-            text = f"the lanes of a warp give different {what}: {value[0]} and {value[lane]}"
+            text = f"the lanes of a warp give different {subject}: {value[0]} and {value[lane]}"
             hint = "compute them of values that are the same in all lanes, such as the number of the warp"
             warp.fault(ErrorCode.SIM_CONVERGENCE, self.site, lane, text, hint)
         return int(value[0])
@@ -262,9 +262,11 @@ def _setmaxnreg(op: ptx.SetMaxNRegOp, t: Translator) -> Suspending:
     def run(warp: Warp) -> Suspension:
         group, block = warpgroup_of(warp, site), warp.block
         pool = block.registers = block.registers or pool_of(block, bounds)
-        asked, _ = group.changes.join(warp, (number, grows))
-        if asked != number:
-            text = f"warp {warp.index} asks for {number} registers a thread, another warp of its warpgroup for {asked}"
+        requested, _ = group.changes.join(warp, (number, grows))
+        if requested != number:
+            text = (
+                f"warp {warp.index} asks for {number} registers a thread, another warp of its warpgroup for {requested}"
+            )
             warp.fault(ErrorCode.SIM_REGISTERS, site, None, text, "let all four warps execute the same setmaxnreg")
         held = pool.held[warp]
         if (number < held) if grows else (number > held):

@@ -62,9 +62,9 @@ def _fill(op: tile.FillOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         registers = warp.registers
         warp.launch.spend(count * warp.warps, site)
-        there, content = _check_inside(op, warp, registers[tensor]), to_bytes(warp, registers[value], kind)
-        for index in places(warp, there):
-            target.store(warp, there, index, content)
+        destination, content = _check_inside(op, warp, registers[tensor]), to_bytes(warp, registers[value], kind)
+        for index in places(warp, destination):
+            target.store(warp, destination, index, content)
 
     return step
 
@@ -86,14 +86,14 @@ def _map(op: tile.MapOp, t: Translator) -> Suspending:
     def run(warp: Warp) -> Suspension:
         registers = warp.registers
         given = [_check_inside(op, warp, registers[tensor]) for tensor, *_ in inputs]
-        there = _check_inside(op, warp, registers[to])
+        destination = _check_inside(op, warp, registers[to])
         elements = zip(*(at(warp, tensor) for (*_, at), tensor in zip(inputs, given, strict=True)), strict=True)
-        indices = places(warp, there)
+        indices = places(warp, destination)
         for index, where in zip(indices, elements if inputs else ((),) * len(indices), strict=True):
             for (_, slot, element, source, _), tensor, place in zip(inputs, given, where, strict=True):
                 registers[slot] = from_bytes(warp, source.load(warp, tensor, place), element)
             yield from body.enter(warp)
-            target.store(warp, there, index, to_bytes(warp, registers[result], kind))
+            target.store(warp, destination, index, to_bytes(warp, registers[result], kind))
 
     return Suspending(run)
 

@@ -111,8 +111,8 @@ def _peer(op: tile.PeerOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        there = tensor_value(registers[source])
-        registers[result] = replace(there, address=map_to_rank(there.address, registers[rank]))
+        tensor = tensor_value(registers[source])
+        registers[result] = replace(tensor, address=map_to_rank(tensor.address, registers[rank]))
 
     return step
 
@@ -216,7 +216,7 @@ def _headers(warp: Warp, text: str, type: tile.TensorType, tensor: TensorValue) 
     addresses = warp.select(tensor.address).tolist()
     scalars = [warp.select(scalar).tolist() for scalar in tensor.scalars]
     return [
-        tensor_header(text, type, f"{address:#x}", [each[lane] for each in scalars])
+        tensor_header(text, type, f"{address:#x}", [integers[lane] for integers in scalars])
         for lane, address in enumerate(addresses)
     ]
 

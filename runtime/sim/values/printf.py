@@ -14,13 +14,13 @@ def format_values(format: str, values: Sequence[Any], widths: Sequence[int]) -> 
     """
     rest = iter(zip(values, widths, strict=True))
 
-    def one(match: "re.Match[str]") -> str:
+    def replace(match: "re.Match[str]") -> str:
         conversion = match[1]
         if conversion == "%":
             return "%"
         return _format_one(conversion[-1], *next(rest))
 
-    return _CONVERSION.sub(one, format)
+    return _CONVERSION.sub(replace, format)
 
 
 def _format_one(conversion: str, value: Any, bits: int) -> str:

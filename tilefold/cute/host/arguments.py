@@ -142,9 +142,9 @@ def open_integers(type: TensorType, array: Array) -> tuple[int, ...]:
     layout = type.layout.data
     assert isinstance(layout, Layout), "arguments have plain layouts"
     wanted, have = _integers(layout), _integers(array.layout)
-    found = tuple(n for leaf, n in zip(wanted, have, strict=True) if isinstance(leaf, Unknown))
-    assert len(found) == len(unknowns(type.layout.data)), "each ? is an integer"
-    return found
+    unknown_values = tuple(n for leaf, n in zip(wanted, have, strict=True) if isinstance(leaf, Unknown))
+    assert len(unknown_values) == len(unknowns(type.layout.data)), "each ? is an integer"
+    return unknown_values
 
 
 def _integers(layout: Layout) -> list[Any]:

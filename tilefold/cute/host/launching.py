@@ -29,7 +29,7 @@ from tilefold.runtime.options import LaunchOptions, RunOptions, check_smem, laun
 
 from ..annotations import is_constexpr
 from ..compiled_kernel import CompiledKernel
-from ..launch import Asked
+from ..launch import LaunchRequest
 from ..specialise import BoundArguments
 from .arguments import HostArguments
 from .streams import StreamSlot
@@ -49,7 +49,7 @@ class HostLaunch:
     built: CompiledKernel
     values: Mapping[str, SSAValue]
     grid: tuple[int | SSAValue, ...]
-    asked: Asked
+    request: LaunchRequest
     options: RunOptions
 
     def run(
@@ -68,15 +68,15 @@ class HostLaunch:
             else:
                 given.values[name] = values.number(ssa)
         grid = tuple(n if isinstance(n, int) else int(values.number(n)) for n in self.grid)
-        stream = self.asked.stream
-        asked = self.asked
+        stream = self.request.stream
+        request = self.request
         if isinstance(stream, StreamSlot):
-            asked = replace(asked, stream=bound.streams[stream.name])
+            request = replace(request, stream=bound.streams[stream.name])
         from ..gpu_launch import run
         from .prepared import PreparedStep
 
-        result, prepared = run(self.built, given, grid, asked, self.options)
-        return result, prepared and PreparedStep(prepared, given, self.values, grid, self.asked)
+        result, prepared = run(self.built, given, grid, request, self.options)
+        return result, prepared and PreparedStep(prepared, given, self.values, grid, self.request)
 
 
 def _reached_memory(name: str, pointer: SSAValue, array: ArrayRecord, values: "HostValues") -> ArrayRecord:
@@ -137,20 +137,20 @@ class HostKernelCall:
         trace.waiting.pop(self, None)
         check_smem(_number(smem))
         attributes = launch_attributes(None if cluster is None else _numbers(cluster), use_pdl, **more)
-        asked = Asked(device, stage, _number(stream), attributes)
+        request = LaunchRequest(device, stage, _number(stream), attributes)
         options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes)
         block = dim3("block", _numbers(block))
         plain = self._plain(trace) if min_blocks_per_mp is None else None
         if plain is not None and trace.eager:
             grid = _numbers(grid)
             if isinstance(stream, StreamSlot):
-                asked = replace(asked, stream=stream.stream)
+                request = replace(request, stream=stream.stream)
             with suspended():
                 from ..launch import launch
 
                 call = self.kernel(*plain)
-                return launch(call, grid, block, asked, options)
-        step = self._traced(trace, grid, block, min_blocks_per_mp, asked, options)
+                return launch(call, grid, block, request, options)
+        step = self._traced(trace, grid, block, min_blocks_per_mp, request, options)
         trace.steps.append(step)
         if not trace.eager:
             return None
@@ -179,7 +179,13 @@ class HostKernelCall:
         return plain
 
     def _traced(
-        self, host: HostTrace, grid: Any, block: Dim3, min_blocks: int | None, asked: Asked, options: RunOptions
+        self,
+        host: HostTrace,
+        grid: Any,
+        block: Dim3,
+        min_blocks: int | None,
+        request: LaunchRequest,
+        options: RunOptions,
     ) -> HostLaunch:
         kernel, o = self.kernel, self.kernel.options
         annotations = kernel.signature.annotations
@@ -191,7 +197,7 @@ class HostKernelCall:
         sizes = as_tuple(grid)
         if not 1 <= len(sizes) <= 3:
             raise LaunchError(Code.RUN_LAUNCH, f"the grid is {grid!r}", "give one to three integers of at least 1")
-        return HostLaunch(built, traced.captured, tuple(map(_size, sizes)), asked, options)
+        return HostLaunch(built, traced.captured, tuple(map(_size, sizes)), request, options)
 
 
 def _is_of_host(leaf: object) -> bool:

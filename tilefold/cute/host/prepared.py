@@ -17,7 +17,7 @@ from tilefold.runtime.cuda.direct import Args, Launch, Step, written
 from tilefold.runtime.cuda.packed_arguments import PackedArguments
 from tilefold.runtime.cuda.prepared import Prepared
 
-from ..launch import Asked
+from ..launch import LaunchRequest
 from ..specialise import BoundArguments
 from .arguments import HostArguments
 from .streams import StreamSlot
@@ -33,7 +33,7 @@ class PreparedStep:
     given: BoundArguments
     values: Mapping[str, SSAValue]
     grid: tuple[int, ...]
-    asked: Asked
+    request: LaunchRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,9 @@ class PreparedCall:
         """
         bound = self.bound
         passed = {name: self._parameter(name, ssa) for name, ssa in self.slots.items()}
-        text = Comparison(rules, block, [found for name in rules.names if (found := passed.get(name)) is not None])
+        text = Comparison(
+            rules, block, [argument for name in rules.names if (argument := passed.get(name)) is not None]
+        )
         expressions: dict[SSAValue, str] = {}
         streams: dict[str, str] = {}
         for number, (name, value) in enumerate(zip(rules.names, args, strict=True)):
@@ -94,12 +96,12 @@ def _step(
         known = [text.name(struct.unpack("@" + kind.packing, next(packed))[0]) for kind in parameter.kinds]
         expression = expressions.get(step.values[parameter.name])
         values += known if expression is None else [expression, *known[1:]]
-    stream = step.asked.stream
+    stream = step.request.stream
     return Step(
         step.prepared,
         values,
         any(is_torch(value) for value in step.given.values.values()),
         text.name(step.grid),
         streams[stream.name] if isinstance(stream, StreamSlot) else text.name(stream),
-        text.name(step.asked.attributes),
+        text.name(step.request.attributes),
     )

@@ -75,9 +75,9 @@ def _block(body: Sequence[ast.stmt], names: _Names, flags: dict[ast.stmt, str]) 
                 set_flags = _leave(statement, names)
                 return _Lowered([*done, *set_flags[0]], leaving | set_flags[1], True)
             case ast.If():
-                one = _branch(statement, rest, names, flags)
-                if one is not None:
-                    return _Lowered([*done, *one.body], leaving | one.flags, one.leaves)
+                branch = _branch(statement, rest, names, flags)
+                if branch is not None:
+                    return _Lowered([*done, *branch.body], leaving | branch.flags, branch.leaves)
                 then, other = _block(statement.body, names, flags), _block(statement.orelse, names, flags)
                 statement.body, statement.orelse = then.body, other.body
                 inner = _Lowered([statement], then.flags | other.flags, then.leaves and other.leaves)
