@@ -161,7 +161,7 @@ def _explaining_refusals(
 ) -> "Cubin":
     """The PTX assembled; a text of the program that the assembler refuses is named by its line."""
     from tilefold.compiler.machine.assemble import AssembleError
-    from tilefold.compiler.machine.refused_text import refusal
+    from tilefold.compiler.machine.inline_ptx_errors import refusal
     from tilefold.dialects.ptx import InlineOp
 
     try:
@@ -202,7 +202,7 @@ def _extensions() -> Iterator[str]:
     """The packages that define atoms, with their versions."""
     from importlib.metadata import entry_points
 
-    from tilefold.layout.atoms.installed import GROUP
+    from tilefold.layout.atoms.entry_points import GROUP
 
     for point in entry_points(group=GROUP):
         yield f"{point.name}={point.value} {'' if point.dist is None else point.dist.version}"

@@ -16,10 +16,10 @@ from ...passes.analysis.wgmma_fragments import find_warpgroup_fragments
 from ...passes.check_target import check_target
 from ...passes.errors import LoweringError
 from .convert import find_fenced_roundings
-from .effort import check_effort
 from .ptx_memory import MAX_ALIGN, shared_declaration
 from .types import llvm_type
 from .warpgroups import check_warpgroups
+from .work_limits import check_effort
 from .writer import FunctionWriter, ModuleWriter
 
 _RESERVED = frozenset({"_", "WARP_SZ", "vprintf", "__assertfail"})

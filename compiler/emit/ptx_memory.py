@@ -16,7 +16,7 @@ from ...base.target import MAX_LOCAL_BYTES, SHARED
 from ...dialects import ptx
 from ...dialects.ptx import PtrType, StateSpace
 from ...passes.errors import LoweringError
-from .cached import load_by_assembly, store_by_assembly
+from .hinted_accesses import load_by_assembly, store_by_assembly
 from .writer import FunctionWriter, Rule, rule
 
 MAX_ALIGN = 4096

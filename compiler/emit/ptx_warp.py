@@ -4,7 +4,7 @@
 from xdsl.ir import Operation
 
 from ...dialects import ptx
-from .cached import copy_by_assembly
+from .hinted_accesses import copy_by_assembly
 from .inline_assembly import effect
 from .writer import FunctionWriter, Rule, call_rule, rule
 

@@ -17,7 +17,7 @@ from typing import Any
 from ...base.errors import Code, TilefoldError
 from ...base.target import Target
 from ..emit import DATA_LAYOUT
-from .wrapping import wrap_integers
+from .ptxas_negation import wrap_integers
 
 _TRIPLE = "nvptx64-nvidia-cuda"
 _OPTIONS = (

@@ -11,7 +11,7 @@ from ...base.errors import Code, LayoutError
 from .bulk_copy import bulk_copy_of_size
 from .copy_atom import CopyAtom
 from .copy_table import COPY_ATOMS
-from .installed import installed_atom
+from .entry_points import installed_atom
 
 
 def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:

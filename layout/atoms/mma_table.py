@@ -14,7 +14,7 @@ from types import MappingProxyType
 from ...base.element_types import BY_PTX, ELEMENT_TYPES
 from ...base.errors import Code, LayoutError
 from ...base.target import TargetFamily
-from .installed import installed_atom
+from .entry_points import installed_atom
 from .instructions import MmaOperation
 from .mma_atom import MmaAtom
 from .mma_sync import mma_quad_pair, mma_sync

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..special import erf
+from ..special_functions import erf
 from .evaluate import Function, Value
 from .limits import UnfitError, check_elements
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..special import erf
+from ..special_functions import erf
 from . import ring
 
 _CONSTANTS = tuple(

@@ -62,7 +62,7 @@ def bind(
     arena, base = t.spaces.global_.arena, t.spaces.global_.base
     bindings: list[Binding] = []
     if any(isinstance(op, IntToPtrOp | TensorMapReplaceOp) for op in kernel.walk()):
-        from .memory.reached import Reached
+        from .memory.host_arrays import Reached
 
         pieces = memory()
         for piece in pieces:

@@ -12,7 +12,7 @@ from ...base.errors import Code
 from ..engine import Argument, LaunchConfig, RunResult, TensorArgument
 from .coverage import find_uncovered
 from .faults import SimulationError, Site, site_of
-from .lateness import late_write, sightings_of
+from .late_writes import late_write, sightings_of
 from .memory.journal import Journal, Sighting
 from .memory.refusals import ATOMIC, BLOCK_BARRIER, PAIR, WARP_SYNC
 from .number_faults import FAULTS

@@ -17,12 +17,12 @@ from ..engine import LaunchConfig
 from ..errors import Dim3
 from ..options import MAX_BYTES, MAX_STEPS
 from .faults import SimulationError, Site
-from .memory.outside import Outside
 from .memory.undefined import Trace
+from .memory.views_outside import Outside
 
 if TYPE_CHECKING:
     from .exact.patterns import Table
-    from .memory.reached import Reached
+    from .memory.host_arrays import Reached
     from .timeline import Timeline
     from .warp import Cluster
 

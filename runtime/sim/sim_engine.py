@@ -207,7 +207,7 @@ class SimEngine:
         self, fault: SimulationError, kernel: KernelOp, config: LaunchConfig, args: Mapping[str, Argument]
     ) -> None:
         """Lets the hint of a fault, of the use of an unwritten byte, say who writes it too late."""
-        from .lateness import late_write, sightings_of
+        from .late_writes import late_write, sightings_of
         from .memory.journal import Journal
 
         if self.journal is not None or fault.code != ErrorCode.SIM_UNINITIALISED or fault.at is None:

@@ -11,7 +11,7 @@ from tilefold.dialects.run.expression import ExpressionError, parse_expression
 from tilefold.runtime.check import check_results
 from tilefold.runtime.check.evaluate import Evaluator
 from tilefold.runtime.check.functions import FUNCTIONS
-from tilefold.runtime.special import erf
+from tilefold.runtime.special_functions import erf
 
 RANDOM = np.random.default_rng(0)
 

@@ -224,7 +224,7 @@ def test_approximations_of_16_bits(engine: CudaEngine, type: str, dtype: Any, er
 
 
 def test_erf_and_log10(engine: CudaEngine) -> None:
-    from tilefold.runtime.special import erf
+    from tilefold.runtime.special_functions import erf
 
     for x in (np.linspace(-4, 4, 32), np.linspace(-0.6, 0.6, 32), np.geomspace(1e-30, 1e-3, 32)):
         numbers = x.astype(np.float32)

@@ -352,7 +352,7 @@ def _copysign(m: Machine, modifiers: list[str], operands: list[str]) -> None:
 
 def _neg(m: Machine, modifiers: list[str], operands: list[str]) -> None:
     if modifiers == ["s16"]:
-        raise ValueError("ptxas does not wrap it (tilefold.compiler.machine.wrapping), nor abs of integers")
+        raise ValueError("ptxas does not wrap it (tilefold.compiler.machine.ptxas_negation), nor abs of integers")
     _arithmetic(np.negative, np.negative)(m, modifiers, operands)
 
 

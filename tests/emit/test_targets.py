@@ -47,7 +47,7 @@ def test_ptx_operation_is_the_instruction_that_its_mnemonic_names(body: str, tar
         if isinstance(op, PtxOp) and (mnemonic := op.mnemonic()) is not None:
             expected[mnemonic] = expected.get(mnemonic, 0) + 1
         if isinstance(op, CpAsyncOp) and op.policy is not None:
-            expected["prmt.b32"] = expected.get("prmt.b32", 0) + 1  # hides the address from ptxas (emit/cached.py)
+            expected["prmt.b32"] = expected.get("prmt.b32", 0) + 1  # see emit/hinted_accesses.py
         if isinstance(op, CopyTensorMapOp):  # by 16 bytes
             expected[f"st.{'global' if op.ptr.type == GLOBAL else 'shared'}.v2.b64"] = 8
     counts = count_instructions(ptx_of(text, target))["k"]

@@ -13,7 +13,7 @@ from tilefold.base.target import Target
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.copy_names import copy_atom
-from tilefold.layout.atoms.installed import GROUP, installed_atoms
+from tilefold.layout.atoms.entry_points import GROUP, installed_atoms
 from tilefold.layout.atoms.instructions import MmaSync
 from tilefold.layout.atoms.mma_table import mma_atom
 

@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tilefold.compiler.builder.control.conditions import const_expr
-from tilefold.compiler.builder.control.counted import Range, range_constexpr
-from tilefold.compiler.builder.control.counted import make_range as range
-from tilefold.compiler.builder.control.explicit import for_, if_, while_
+from tilefold.compiler.builder.control.control_functions import for_, if_, while_
+from tilefold.compiler.builder.control.loop_range import Range, range_constexpr
+from tilefold.compiler.builder.control.loop_range import make_range as range
 from tilefold.compiler.builder.instructions.math import (
     absolute,
     all_,
@@ -229,6 +229,7 @@ from .typing import Coord, Integer, IntTuple, Numeric, Shape, Stride, Tile, Tile
 
 if TYPE_CHECKING:
     from . import pipeline, runtime, testing, utils
+    from .autotuned_kernel import Tuned, TunedCall, autotune
     from .divisors import FastDivmodDivisor, fast_divmod_create_divisor
     from .drawing import save_picture
     from .host.compiler import Compiler, compile
@@ -250,7 +251,6 @@ if TYPE_CHECKING:
     from .runtime import SymInt, from_dlpack, make_ptr, sym_int, sym_int32, sym_int64
     from .tensor_spec import TensorSpec
     from .torch_operators import torch_op
-    from .tuned import Tuned, TunedCall, autotune
     from .tuning import Candidate, Tuning
 
 _FIRST_USED = MappingProxyType({
@@ -266,7 +266,7 @@ _FIRST_USED = MappingProxyType({
         "host.options",
     ),
     **dict.fromkeys(("SymInt", "from_dlpack", "make_ptr", "sym_int", "sym_int32", "sym_int64"), "runtime"),
-    **dict.fromkeys(("Tuned", "TunedCall", "autotune"), "tuned"),
+    **dict.fromkeys(("Tuned", "TunedCall", "autotune"), "autotuned_kernel"),
     **dict.fromkeys(("Candidate", "Tuning"), "tuning"),
     **dict.fromkeys(("FastDivmodDivisor", "fast_divmod_create_divisor"), "divisors"),
 })  # fmt: skip

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tilefold.reproduction.folder import Reproduction
     from tilefold.runtime.sim.diagnosis import Diagnosis
 
-    from .debuggable import DebuggableCall
+    from .debugging_methods import DebuggableCall
 
 
 @dataclass(frozen=True)

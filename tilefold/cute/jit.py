@@ -10,10 +10,10 @@ from tilefold.base.errors import TilefoldError
 from tilefold.compiler.builder.control.rewrite import lines_of, rewritten
 from tilefold.compiler.builder.tracing.state import host, is_building
 
-from .debuggable import shown
+from .debugging_methods import shown
 from .kernel import Kernel, KernelCall
 from .parameters import Signature
-from .untraced import skip_frames, untraced
+from .torch_compile import skip_frames, untraced
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -17,11 +17,11 @@ from tilefold.runtime.errors import Dim3, dim3
 from tilefold.runtime.options import LaunchOptions, RunOptions, check_smem, launch_attributes
 
 from .compiled_kernel import Compilation, CompiledKernel
-from .debuggable import DebuggableCall, Size, shown
+from .debugging_methods import DebuggableCall, Size, shown
 from .outer_names import OuterNames
 from .parameters import Signature
 from .specialise import BoundArguments
-from .untraced import skip_frames, untraced
+from .torch_compile import skip_frames, untraced
 
 if TYPE_CHECKING:
     from tilefold.report.page import Page

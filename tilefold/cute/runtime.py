@@ -18,7 +18,7 @@ from tilefold.runtime.arrays.readers import array_of
 from tilefold.runtime.arrays.signature import ALIGN, Dynamic, Marked
 from tilefold.runtime.errors import LaunchError
 
-from .checked import checked
+from .argument_errors import checked
 from .host.descriptions import FakeTensor, SymInt
 from .host.streams import FakeStream
 from .specialise import element_of_name, name_of_elements

@@ -17,7 +17,7 @@ from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.streams import handle_of
 
 from .arch import block_idx, thread_idx
-from .checked import checked
+from .argument_errors import checked
 from .dtypes import Int32
 from .host.compiler import compile
 from .jit import JitFunction

@@ -11,10 +11,10 @@ from tilefold.base.errors import Code
 from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.runtime.errors import LaunchError
 
-from .debuggable import Size
+from .autotuned_kernel import Tuned
+from .debugging_methods import Size
 from .kernel import Kernel
 from .parameters import Signature
-from .tuned import Tuned
 from .tuning import Sized
 
 _TYPES: Mapping[str, type] = MappingProxyType({"int": int, "float": float, "bool": bool})

@@ -18,7 +18,7 @@ from tilefold.runtime.errors import dim3
 
 from .compiled_kernel import CompiledKernel
 from .compiling import compile_all, progress
-from .debuggable import Size
+from .debugging_methods import Size
 from .kernel import Kernel, KernelCall
 from .specialise import BoundArguments
 from .worker_timing import TimingJob, time_all

@@ -9,8 +9,8 @@ import sys
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.compiler.builder.control.counted import make_range as range
-from tilefold.compiler.builder.control.generated import yield_out
+from tilefold.compiler.builder.control.loop_range import make_range as range
+from tilefold.compiler.builder.control.with_loops import yield_out
 from tilefold.compiler.builder.instructions.math import maximum as max
 from tilefold.compiler.builder.instructions.math import minimum as min
 from tilefold.compiler.builder.primitives.arrays import Array, make_array_view
@@ -46,7 +46,7 @@ from tilefold.cute.jit import dsl_user_op
 from tilefold.layout.algebra.swizzle import Swizzle
 
 from .modules import add_modules
-from .narrow import (
+from .narrow_floats import (
     Float4E2M1FN,
     Float4E2M1FNx2,
     Float6E2M3FNx4,

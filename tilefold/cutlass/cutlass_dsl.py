@@ -7,8 +7,8 @@ from typing import Any
 from xdsl.ir import Attribute
 
 from tilefold.base.errors import TilefoldError as DSLRuntimeError
-from tilefold.compiler.builder.control.explicit import if_
-from tilefold.compiler.builder.control.generated import while_generate, yield_out
+from tilefold.compiler.builder.control.control_functions import if_
+from tilefold.compiler.builder.control.with_loops import while_generate, yield_out
 from tilefold.compiler.builder.instructions.math import maximum as max
 from tilefold.compiler.builder.instructions.math import minimum as min
 from tilefold.compiler.builder.scalars.values import Value, as_value

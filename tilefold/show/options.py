@@ -11,9 +11,9 @@ from tilefold.layout.tiling.tiled_copy import TiledCopy
 from tilefold.show.atom_names import element_bits
 from tilefold.show.cta_tile import read_cta_tile
 from tilefold.show.layouts import tensor_layout
-from tilefold.show.made import read_tiled_copy
 from tilefold.show.option_text import OptionText
 from tilefold.show.ragged import check_covered
+from tilefold.show.tiled_copy_options import read_tiled_copy
 from tilefold.show.view import Request, Tensor
 
 _POINTERS = {"gmem": "gmem_ptr", "smem": "smem_ptr", "rmem": "ptr", "ptr": "ptr"}

@@ -12,7 +12,6 @@ from xdsl.traits import Pure
 from ..scalars.values import Bool, is_scalar
 from ..tensors.fragments import Home, Vec
 from ..tracing.state import current
-from .apart import Roots, Way
 from .building import annotate_errors, built, name_value
 from .carry import (
     CONTAINERS_DIFFER,
@@ -29,6 +28,7 @@ from .carry import (
     shown,
     taken,
 )
+from .decompose import Roots, Way
 from .objects import is_made_anew
 from .variables import MISSING, Tree, Variable, is_same
 

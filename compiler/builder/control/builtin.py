@@ -12,7 +12,7 @@ from ..scalars.values import Value, binary, convert
 from ..tensors.fragments import Vec
 from .building import truth
 from .conditions import and_, or_
-from .counted import make_range
+from .loop_range import make_range
 
 STANDS_FOR_PYTHON = True
 """Functions of this module stand for Python's own: errors in them count as Python's."""

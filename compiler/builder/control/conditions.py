@@ -15,7 +15,7 @@ from ..tracing.state import host_number
 from .branches import branch
 from .building import truth
 from .carry import result_of
-from .counted import Range, make_range
+from .loop_range import Range, make_range
 from .variables import Box, Variable, reachable_variables
 
 STANDS_FOR_PYTHON = True

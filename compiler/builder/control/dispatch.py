@@ -31,7 +31,7 @@ from .conditions import (
     or_,
     or_value,
 )
-from .counted import Range, make_range
+from .loop_range import Range, make_range
 from .loops import conditional_loop, counted_loop, write_bounded_loop
 from .variables import MISSING, PENDING, Cell, Variable, cells_of, reachable_variables
 

@@ -13,7 +13,6 @@ from ..scalars.numbers import weak_type
 from ..scalars.values import Value, is_scalar
 from ..tensors.fragments import Home, Vec
 from ..tracing.state import current
-from .apart import Roots, Way
 from .building import drop
 from .carry import (
     CONTAINERS_DIFFER,
@@ -31,6 +30,7 @@ from .carry import (
     shown,
     taken,
 )
+from .decompose import Roots, Way
 from .objects import is_made_anew
 from .variables import MISSING, Tree, Variable, is_same
 

@@ -16,7 +16,7 @@ from ..scalars.dtypes import Index
 from ..scalars.values import MOST, Bool, Int, Scalar, compare, convert, is_scalar
 from ..tracing.state import current
 from .building import annotate_errors, built, drop, name_value, truth
-from .counted import Range
+from .loop_range import Range
 from .loop_variables import LoopVariables
 from .variables import Box, Variable
 

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, cast
 from ....base.errors import Code, TilefoldError
 from ..scalars.values import Value
 from ..tensors.tensor_base import AnyTensor
-from .apart import HOLDERS, Apart, Way
+from .decompose import HOLDERS, Apart, Way
 from .objects import attributes_of, is_ours, set_attributes
 
 

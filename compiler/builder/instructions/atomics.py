@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import i32, i64
 
 from ....base.errors import Code, TilefoldError
 from ....dialects import ptx
-from ..control.explicit import if_
+from ..control.control_functions import if_
 from ..scalars.casts import in_vector
 from ..scalars.dtypes import DType, Float32, of_sign
 from ..scalars.values import Scalar, convert, wrap

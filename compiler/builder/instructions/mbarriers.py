@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from ....base.errors import Code, TilefoldError
 from ....dialects import ptx
-from ..control.explicit import if_
+from ..control.control_functions import if_
 from ..scalars.dtypes import Boolean, Int32
 from ..scalars.values import Bool, Int, convert, wrap
 from ..tensors.tensors import Address, Pointer, address_of

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from ....base.errors import Code, TilefoldError
 from ....base.target import WARP
-from ..control.explicit import if_
+from ..control.control_functions import if_
 from ..instructions import arch, cluster
 from ..instructions.math import where
 from ..instructions.mbarriers import mbarrier_arrive, mbarrier_init, mbarrier_wait

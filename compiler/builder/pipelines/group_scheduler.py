@@ -8,7 +8,7 @@ coordinate of a tile, the first two are those of a block in its cluster.
 
 from typing import Any, NamedTuple
 
-from ..control.explicit import while_
+from ..control.control_functions import while_
 from ..instructions.math import maximum, where
 from ..scalars.dtypes import Int32
 from ..scalars.values import convert

@@ -7,7 +7,7 @@ from typing import Any
 from ....base.target import MAX_CLUSTER
 from ....layout.algebra.core import Layout, make_layout
 from ....layout.algebra.inttuple import is_fully_static
-from ..control.explicit import if_
+from ..control.control_functions import if_
 from ..instructions import arch, cluster
 from ..instructions.mbarriers import mbarrier_arrive
 from ..scalars.values import Bool, Int

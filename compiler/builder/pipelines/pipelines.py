@@ -8,7 +8,7 @@ A stage has two mbarriers. The producer arrives at `full` when the stage is, and
 from typing import Any, ClassVar, Self
 
 from ....layout.algebra.core import Layout
-from ..control.explicit import if_
+from ..control.control_functions import if_
 from ..instructions import arch
 from ..instructions.mbarriers import (
     cp_async_mbarrier_arrive_noinc,

@@ -9,7 +9,7 @@ from typing import Any
 
 from ....dialects import ptx
 from ....dialects.tile import CopyTensorMapOp, UpdateTensorMapOp
-from ..control.explicit import if_
+from ..control.control_functions import if_
 from ..instructions.arch import cp_async_bulk_commit_group, cp_async_bulk_wait_group, sync_warp, warp_idx
 from ..tensors.tensors import Tensor, address_of
 from ..tensors.tma import TmaAtom

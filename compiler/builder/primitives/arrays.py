@@ -8,7 +8,7 @@ from ....base.errors import Code, TilefoldError
 from ....dialects.tile import Space
 from ....dialects.tile.fragments import FRAGMENT_ALIGN
 from ....layout.algebra.core import Layout, make_ordered_layout
-from ..control.explicit import for_
+from ..control.control_functions import for_
 from ..instructions.printing import printf
 from ..scalars.dtypes import DType, as_dtype
 from ..tensors.coordinates import as_tuple

@@ -10,7 +10,7 @@ from ....layout.atoms.wgmma_smem import START_MASK, UNIT
 from ..faults import Site
 from ..values.values import Value
 from ..warp import Warp
-from .outside import HINT
+from .views_outside import HINT
 
 
 def descriptor_at(warp: Warp, site: Site, address: Value, fields: int) -> Value:

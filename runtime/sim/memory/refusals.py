@@ -14,7 +14,7 @@ from ..ordering.entries import ASYNC, Conflict, times_of
 from ..ordering.flags import block_of, has_seen, missing_edge
 from ..warp import Warp
 from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, TAKEN
-from .outside import HINT
+from .views_outside import HINT
 
 if TYPE_CHECKING:
     from .spaces import Access, Space

@@ -8,8 +8,8 @@ from xdsl.dialects import scf
 
 from ....base.errors import Code as ErrorCode
 from ..faults import site_of
-from ..ordering.counting import never_ending
-from ..ordering.idle import idle_slots
+from ..ordering.endless_counters import never_ending
+from ..ordering.idle_loop_values import idle_slots
 from ..translate import BODIES_BETWEEN_PAUSES, Pause, Rules, Suspending, Suspension, Translator
 from ..values.values import Kind, Value, as_unsigned, kind_of, merge, per_lane, varies
 from ..warp import Bools, Warp

@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.dialects import math
 from xdsl.ir import Operation
 
-from ...special import erf
+from ...special_functions import erf
 from ..translate import Rules, Step, Translator
 from ..values.rounding import fused_multiply_add
 from ..warp import Warp

@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 from ....dialects import ptx
 from ..faults import site_of
 from ..memory.spaces import Atomic, Space
-from ..ordering.idle import idle_slots
+from ..ordering.idle_loop_values import idle_slots
 from ..ordering.releases import fence
 from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator
 from ..values.rounding import narrow

@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects import tile
 from ....dialects.ptx import GLOBAL, SHARED, BulkLoadOp, BulkPrefetchOp, BulkStoreOp, PtrType
 from ...arrays.storage import distances
-from ..memory.guard import check_all
+from ..memory.ragged_guard import check_all
 from ..memory.tensors import port, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values.scalars import actual, for_each_layout

@@ -18,7 +18,7 @@ from ...arrays.storage import distances
 from ..atoms.exchange import Exchange, exchange_of
 from ..faults import SimulationError, site_of
 from ..memory.elements import Elements
-from ..memory.guard import check_all
+from ..memory.ragged_guard import check_all
 from ..memory.tensors import check_count, port, tensor_value
 from ..ordering import asynchronous
 from ..translate import Rules, Step, Translator

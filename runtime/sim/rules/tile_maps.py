@@ -11,7 +11,7 @@ from ....layout.algebra.coordinates import crd2idx
 from ....layout.algebra.core import size
 from ...arrays.storage import distances
 from ..faults import site_of
-from ..memory.guard import check_all
+from ..memory.ragged_guard import check_all
 from ..memory.tensors import (
     check_count,
     checked_index,

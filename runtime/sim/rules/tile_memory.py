@@ -18,8 +18,7 @@ from ....layout.algebra.slicing import fixed_modes
 from ..bound_arguments import static_offset
 from ..faults import Site, site_of
 from ..memory.fragments import element_at, fragment_name
-from ..memory.guard import check_element
-from ..memory.outside import HINT, name_of, name_of_view
+from ..memory.ragged_guard import check_element
 from ..memory.tensors import (
     check_count,
     checked_index,
@@ -28,6 +27,7 @@ from ..memory.tensors import (
     tensor_layout,
     tensor_value,
 )
+from ..memory.views_outside import HINT, name_of, name_of_view
 from ..memory.windows import map_to_rank
 from ..translate import Rules, Step, Translator
 from ..values.scalars import actual

@@ -19,9 +19,9 @@ from ....layout.algebra.core import plain_layout
 from ....layout.algebra.slicing import fixed_modes, slice_and_offset
 from ....layout.algebra.unknown import Unknown
 from ..faults import Site, site_of
-from ..memory.guard import Guard, Relayout, begin, view_guard
-from ..memory.outside import name_of_view
+from ..memory.ragged_guard import Guard, Relayout, begin, view_guard
 from ..memory.tensors import checked_index, in_64_bits, move, recast, tensor_layout, tensor_value
+from ..memory.views_outside import name_of_view
 from ..translate import Rules, Step, Translator
 from ..values.lane_int import LaneInt, number
 from ..values.scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for

@@ -19,7 +19,7 @@ from tilefold.runtime.cuda.direct import Args, Launch
 from tilefold.runtime.cuda.launcher import Launcher
 
 from ..compiled_kernel import CompiledKernel
-from ..debuggable import shown
+from ..debugging_methods import shown
 from ..jit import JitFunction
 from ..outer_names import OuterNames
 from ..parameters import Signature

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code, TilefoldError
 
-from ..debuggable import shown
+from ..debugging_methods import shown
 from ..jit import JitFunction
 from ..parameters import Signature
 from .options import CompileOptions, options_of

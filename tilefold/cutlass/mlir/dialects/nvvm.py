@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.compiler.builder.control.explicit import if_
+from tilefold.compiler.builder.control.control_functions import if_
 from tilefold.compiler.builder.instructions.mbarriers import mbarrier_try_wait
 from tilefold.compiler.builder.instructions.warp import elect_one
 from tilefold.compiler.builder.primitives.tensor_maps import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 from tilefold.base.errors import TilefoldError
 from tilefold.runtime.options import LaunchAttributes, RunOptions, launch_attributes
 
-from .untraced import untraced
+from .torch_compile import untraced
 
 if TYPE_CHECKING:
     from pathlib import Path

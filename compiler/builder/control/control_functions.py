@@ -13,7 +13,7 @@ from ..scalars.values import Int, Value
 from .branches import branch
 from .building import truth
 from .carry import result_of
-from .counted import Range, make_range
+from .loop_range import Range, make_range
 from .loops import conditional_loop, counted_loop
 from .variables import Box
 

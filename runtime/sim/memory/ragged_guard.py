@@ -26,7 +26,7 @@ from ...arrays.storage import distances
 from ..faults import site_of
 from ..values.values import Value, anywhere, varies
 from ..warp import Warp
-from .outside import HINT
+from .views_outside import HINT
 
 Relayout: TypeAlias = Callable[[Layout], LayoutLike]
 

@@ -13,11 +13,11 @@ from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.options import LaunchAttributes, launch_attributes
 
 from .compiled_kernel import CompiledKernel
-from .debuggable import Size, shown
+from .debugging_methods import Size, shown
 from .kernel import Kernel, KernelCall, KernelFunction
 from .parameters import Signature
+from .torch_compile import skip_frames, untraced
 from .tuning import Candidate, Config, Sized, Tuner, Tuning, evaluate_size, without_spills
-from .untraced import skip_frames, untraced
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -10,7 +10,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.compiler.builder.tracing.places import is_users
 from tilefold.compiler.builder.tracing.python_errors import BY_ARGUMENTS, misuse_error, wrong_arguments
 
-from .debuggable import shown
+from .debugging_methods import shown
 
 P = ParamSpec("P")
 R = TypeVar("R")
