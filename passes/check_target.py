@@ -4,7 +4,6 @@
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import math, vector
 from xdsl.dialects.builtin import BFloat16Type, ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
@@ -16,6 +15,8 @@ from ..dialects.ptx import EntryOp, PtxOp
 from ..dialects.ptx.types import split_vector
 from ..dialects.tile import AtomCallOp, CopyOp, GemmOp, MmaCallOp, TensorMapOp, TiledCopyOp, TiledMmaOp, TmaType
 from .errors import LoweringError
+
+_FMA = ("math.fma", "vector.fma")  # by name: the dialect vector takes long to import, and few programs have it
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def check_target(root: Operation, target: Target) -> None:
                     _check(op, target, "a cluster of blocks", TargetFamily(90, 78))
                 if isinstance(op, EntryOp) and op.shared_bytes is not None:
                     target.check_shared_bytes(op.shared_bytes.value.data, op.sym_name.data)
-            case math.FmaOp() | vector.FMAOp() if isinstance(split_vector(op.results[0].type)[0], BFloat16Type):
+            case _ if op.name in _FMA and isinstance(split_vector(op.results[0].type)[0], BFloat16Type):
                 _check(op, target, "fma of bf16", TargetFamily(80, 70))
             case PtxOp():
                 _check(op, target, op.mnemonic() or op.name, op.targets)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from xdsl.context import Context
-from xdsl.dialects import vector
 from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -140,6 +139,8 @@ def _merge_from(places: dict[int, Access], start: int, aligned: int, type: Attri
 
 def _join(parts: Sequence[Access], start: int, type: Attribute, width: int, sums: Sums) -> None:
     """Replaces accesses of adjacent elements, lowest address first, by one."""
+    from .writing.vectors import extract_elements, join_vector
+
     order = {op: index for index, op in enumerate(_block_of(parts[0]).ops)}
     wide = VectorType(type, [len(parts)])
     if isinstance(parts[0], LoadOp):
@@ -147,17 +148,14 @@ def _join(parts: Sequence[Access], start: int, type: Attribute, width: int, sums
         emitter = Emitter(anchor)
         loaded = emitter.value(LoadOp(_lowest(emitter, anchor, start, sums), wide, width))
         loads = [part for part in parts if isinstance(part, LoadOp)]
-        for index, load in enumerate(loads):
-            element = emitter.value(vector.ExtractOp(loaded, [index], type))
+        for load, element in zip(loads, extract_elements(emitter, loaded), strict=True):
             element.name_hint = load.result.name_hint
             load.result.replace_all_uses_with(element)
     else:
         anchor = max(parts, key=lambda part: order[part])
         emitter = Emitter(anchor)
         values = [part.value for part in parts if isinstance(part, StoreOp)]
-        stored = emitter.value(vector.BroadcastOp(values[0], wide))
-        for index, value in enumerate(values[1:], 1):
-            stored = emitter.value(vector.InsertOp(value, stored, [index]))
+        stored = join_vector(emitter, values)
         emitter.insert(StoreOp(stored, _lowest(emitter, anchor, start, sums), width))
     for part in parts:
         Rewriter.erase_op(part)

@@ -34,6 +34,10 @@ LAZY: Mapping[str, str] = {
     "tilefold.passes.lower_tensors": "few kernels print, multiply matrices or copy by tensor maps",
     "tilefold.runtime.sim.sim_engine": "few launches fail, or run on several processes",
     "tilefold.runtime.sim.bound_arguments": "few kernels have tensor maps, layouts with `?` or pointers of numbers",
+    **dict.fromkeys(
+        ("tilefold.passes.expand_conversions", "tilefold.passes.merge_accesses"),
+        "programs without vectors do not wait for xDSL's dialect of them",
+    ),
     "tilefold.passes.strength_reduce": "few programs still compute with constants alone",
     "tilefold.runtime.sim.launch_rules": "few launches run in exact arithmetic",
     "tilefold.layout.tma.tma_copy": "fractions bring decimal numbers, which few programs need",
