@@ -12,6 +12,8 @@ import tilefold.cutlass as cutlass
 from tilefold import cute
 from tilefold.cute.nvgpu import CopyUniversalOp
 from tilefold.cute.testing import CantImplementError
+from tilefold.cutlass.cutlass_dsl import T
+from tilefold.cutlass.mlir.dialects import nvvm
 
 
 @cute.kernel
@@ -106,3 +108,29 @@ def test_modules_and_names_that_programs_import(module: str, name: str) -> None:
 def test_types_and_errors() -> None:
     assert (cutlass.Float8E8M0FNU.width, cutlass.Float8E4M3B11FNUZ.width) == (8, 8)
     assert issubclass(CantImplementError, Exception)
+
+
+@cute.kernel
+def extremes(A: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    smallest = nvvm.fmin(T.f32(), A[t], 3.0)
+    A[t] = nvvm.fmax(T.f32(), smallest, -1.0, c=cute.Float32(0.5))
+
+
+def test_the_largest_of_three() -> None:
+    a = np.arange(-8, 24, dtype=np.float32)
+    extremes(a).launch(grid=1, block=32, device="sim")
+    assert a.tolist() == [min(max(n, 0.5), 3) for n in range(-8, 24)]
+
+
+@cute.jit
+def counting(n: cute.Int32) -> None:
+    for i in cute.range(1, n, 2, unroll=2):
+        cute.printf("at %d\n", i)
+
+
+def test_the_host_counts_through_a_range(capfd: pytest.CaptureFixture[str]) -> None:
+    counted = cute.compile(counting, 6)
+    counted(6)
+    counted(3)
+    assert capfd.readouterr().out.split("\n") == ["at 1", "at 3", "at 5", "at 1", ""]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from math import gcd
+from operator import index
 from typing import Any
 
 from xdsl.ir import SSAValue
@@ -32,6 +33,8 @@ class Range:
     unroll: int | None = None
 
     def __iter__(self) -> Iterator[int]:
+        if host() is not None:
+            return iter(range(index(self.start), index(self.stop), index(self.step)))
         raise TilefoldError(
             Code.BUILD_RUN_TIME,
             "Python cannot iterate over a loop of the kernel",

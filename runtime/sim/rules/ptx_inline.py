@@ -10,12 +10,13 @@ from ....dialects import ptx
 from ..faults import Site, site_of
 from ..translate import Rules, Step, Translator
 from ..warp import Warp
+from .inline_texts import function_of
 
 
 def _inline(op: ptx.InlineOp, t: Translator) -> Step:
     site, text = site_of(op), op.text.data
     shown = text if len(text) <= 60 else text[:57] + "..."
-    function = t.texts.get(text)
+    function = t.texts.get(text) or function_of(text)
     if function is None:
         return _text_error(site, shown)
     operands = [(t.slot(value), t.kind(value).dtype) for value in op.args]

@@ -7,6 +7,8 @@ from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.control.control_functions import if_
+from tilefold.compiler.builder.instructions.arch import fmax as larger
+from tilefold.compiler.builder.instructions.arch import fmin as smaller
 from tilefold.compiler.builder.instructions.mbarriers import mbarrier_try_wait
 from tilefold.compiler.builder.instructions.warp import elect_one
 from tilefold.compiler.builder.primitives.tensor_maps import (
@@ -26,6 +28,16 @@ class CpAsyncBulkTensorLoadMode(Enum):
 def elect_sync() -> Bool:
     """Whether this is the one lane of the warp that is chosen."""
     return elect_one()
+
+
+def fmax(res: Any, a: Any, b: Any, *, c: Any = None) -> Any:
+    """The largest of two or three Float32; of a number and NaN the number. `res` is the type of the result."""
+    return larger(a, b) if c is None else larger(larger(a, b), c)
+
+
+def fmin(res: Any, a: Any, b: Any, *, c: Any = None) -> Any:
+    """The smallest of two or three Float32; of a number and NaN the number. `res` is the type of the result."""
+    return smaller(a, b) if c is None else smaller(smaller(a, b), c)
 
 
 def mbarrier_try_wait_parity_timelimit(addr: Any, phase: Any, time_limit: Any) -> Bool:
