@@ -31,7 +31,7 @@ def _shifted(shift: Any) -> Callable[[Any, Any], Any]:
         out: Any = shift(x, kept.astype(x.dtype))
         if shift is np.right_shift and x.dtype.kind == "i":
             return out
-        return np.where(count < bits, out, x.dtype.type(0))
+        return out * (count < bits)
 
     return function
 
