@@ -11,7 +11,7 @@ from ...dialects.ptx import CvtOp
 from ...dialects.ptx.types import float_bits, split_vector
 from ..errors import LoweringError
 from .emitter import Emitter
-from .vectors import extract_elements, join_vector
+from .vector_elements import extract_elements, join_vector
 
 
 def _pair(type: Attribute) -> str:
