@@ -60,7 +60,7 @@ class ParameterKind(Protocol):
         ...
 
     def llvm(self, align: int) -> str:
-        """The type and the attributes in a list of parameters in LLVM IR. `align` is what the caller promises of an
+        """The type and the attributes in a list of parameters in LLVM IR. `align` is the caller's promise for an
         address.
         """
         ...

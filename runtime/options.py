@@ -69,7 +69,7 @@ class LaunchOptions(TypedDict, total=False):
 
 def launch_attributes(cluster: Any = None, use_pdl: bool = False, **more: Unpack[LaunchOptions]) -> LaunchAttributes:
     """The attributes for the options of a launch in Python: the size of a cluster in blocks, whether the launch is a
-    programmatic one, and those of `LaunchOptions`. A cluster of one block is no attribute. Equal options give the same
+    programmatic one, and those of `LaunchOptions`. A cluster of one block adds none. Equal options give the same
     object.
 
     LaunchError (E3105) for a cluster that is not one to three sizes, an option that there is not, a second size of

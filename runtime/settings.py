@@ -50,7 +50,7 @@ def ptxas_settings() -> PtxasSettings:
     assembler = os.environ.get(ASSEMBLER, "")
     if assembler not in ("", "ptxas"):
         raise TilefoldError(
-            Code.CLI_VALUE, f"{ASSEMBLER}={assembler[:40]} is no assembler", "it may be ptxas, or unset"
+            Code.CLI_VALUE, f"{ASSEMBLER}={assembler[:40]} is not an assembler", "it may be ptxas, or unset"
         )
     program, cuda_home = os.path.expanduser(os.environ.get(PTXAS, "")), os.environ.get("CUDA_HOME", "")
     return PtxasSettings(program, cuda_home, assembler == "ptxas")
@@ -68,7 +68,7 @@ def writes_lines() -> bool:
 
 
 def keeps_assertions() -> bool:
-    """Whether kernels on a GPU check their assertions. TilefoldError (E4003) for what is not 0 or 1."""
+    """Whether kernels on a GPU check their assertions. TilefoldError (E4003) for a value other than 0 or 1."""
     return _switch(ASSERTIONS, "0", "1 has kernels on a GPU check their assertions")
 
 
@@ -81,7 +81,7 @@ def simulator_processes() -> int | None:
     """How many processes the simulator may use; None if it chooses. TilefoldError (E4003) for no number above 0."""
     text = os.environ.get(SIM_PROCESSES, "")
     if text and (not text.isdecimal() or not 0 < int(text[:9]) <= 1024):
-        raise TilefoldError(Code.CLI_VALUE, f"{SIM_PROCESSES}={text[:40]} is no number from 1 to 1024", "1 uses one")
+        raise TilefoldError(Code.CLI_VALUE, f"{SIM_PROCESSES}={text[:40]} is not a number from 1 to 1024", "1 uses one")
     return int(text) if text else None
 
 

@@ -124,7 +124,7 @@ def _main(words: list[str]) -> int:
             words = import_module("tilefold.commands.opt").with_pass_options(words)
         if words[:1] == ["show"]:
             words = import_module("tilefold.commands.show").with_kind(words)
-        words = ["--remarks=text" if word == "--remarks" else word for word in words]  # the next word is no form
+        words = ["--remarks=text" if word == "--remarks" else word for word in words]  # the next word is not a form
         args = build_parser(words).parse_args(words)
         args.words = words
         return args.execute(args)

@@ -73,7 +73,7 @@ def _wrap(op: Operation, threads: ThreadValues) -> None:
 
 
 def _uses(value: SSAValue) -> Iterator[Operation]:
-    """The operations on a tensor, itself or its views, that are no views."""
+    """The operations on a tensor, itself or its views, that are not views."""
     for use in value.uses:
         views = [made for made in use.operation.results if isinstance(made.type, TensorType | CoordTensorType)]
         if not views:

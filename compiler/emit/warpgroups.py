@@ -55,7 +55,7 @@ def _check_whole(op: Operation, warps: Sequence[WarpValues]) -> None:
             continue
         where = f"warps {first} to {first + len(group) - 1}"
         if executing == known:
-            message = f"{where} are no whole warpgroup, of which '{op.name}' is an instruction"
+            message = f"{where} are not a whole warpgroup, of which '{op.name}' is an instruction"
             hint = f"give the block a multiple of {WARPGROUP} threads"
         else:
             message = f"'{op.name}' is executed by {executing} of the {known} threads of {where}"

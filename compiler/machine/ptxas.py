@@ -98,7 +98,7 @@ def _start(path: str, is_named: bool) -> Ptxas:
         reason = "it does not tell its version"
     if version is None:
         named = "TILEFOLD_PTXAS names " if is_named else ""
-        raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, f"{named}{path}, which is no ptxas: {reason}", hint)
+        raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, f"{named}{path}, which is not ptxas: {reason}", hint)
     return Ptxas(path, version[1])
 
 

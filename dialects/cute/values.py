@@ -64,7 +64,7 @@ def integers(value: Value, *, paths: bool = False) -> Iterator[Any]:
 
 
 def unknowns(layout: LayoutLike) -> list[Unknown]:
-    """The scalars of a tensor: what is known of the values that its `?` have at run time, those of the shape first,
+    """The scalars of a tensor: the known facts of the values of its `?` at run time, those of the shape first,
     then of the stride. The offset of a swizzle is not one of them.
     """
     return [x for x in integers(plain_layout(layout)) if isinstance(x, Unknown)]

@@ -41,7 +41,7 @@ class ObjectAttr(ParametrizedAttribute):
             format = next((name for name in FORMATS if parser.parse_optional_keyword(name) is not None), None)
             if format is not None:
                 parser.parse_punctuation("=")
-            text = parser.parse_optional_str_literal()  # one of characters alone is no literal of bytes to the parser
+            text = parser.parse_optional_str_literal()  # the parser takes one of characters alone for text
             data = parser.parse_bytes_literal() if text is None else text.encode()
             return target, StringAttr(format or "fatbin"), BytesAttr(data)
 

@@ -146,10 +146,10 @@ class EntryOp(KernelOp):
         given = {name.data: type for name, type in zip(self.arg_names, types[:passed], strict=False)}
         for recipe in maps.values():
             if given.get(recipe.tensor) != GLOBAL:
-                raise VerifyException(f"a tensor map is of '{recipe.tensor}', which is no pointer to global memory")
+                raise VerifyException(f"a tensor map is of '{recipe.tensor}', which is not a pointer to global memory")
             for name in sorted(recipe.names):
                 if not isinstance(given.get(name), IntegerType):
-                    raise VerifyException(f"a tensor map depends on '{name}', which is no integer")
+                    raise VerifyException(f"a tensor map depends on '{name}', which is not an integer")
 
     def verify_(self) -> None:
         self.verify_kernel()

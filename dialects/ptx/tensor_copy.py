@@ -43,7 +43,7 @@ class TensorCopyOp(BulkOp):
 
     @property
     def recipe(self) -> MapRecipe | None:
-        """The recipe of the map; None if it is no argument of the kernel."""
+        """The recipe of the map; None if it is not an argument of the kernel."""
         owner = self.map.owner
         entry = owner.parent_op() if isinstance(owner, Block) else None
         return (

@@ -210,7 +210,7 @@ class _Reader:
         return self._node(tree.body, 0)
 
     def _misplaced(self) -> int:
-        """The number of the first token after which the text is no beginning of an expression of Python's."""
+        """The number of the first token after which the text is not the beginning of an expression of Python's."""
         good, bad = 0, len(self._tokens)
         while bad - good > 1:
             middle = (good + bad) // 2

@@ -75,13 +75,13 @@ class TensorAtOp(TileOp):
     def verify_(self) -> None:
         type = self.result.type
         if type.space.data not in (Space.Gmem, Space.Smem):
-            raise VerifyException(f"no address is one of {type.space.data.value}; gmem and smem have addresses")
+            raise VerifyException(f"no address points into {type.space.data.value}; gmem and smem have addresses")
         expected = PtrType(StateSpaceAttr(type.space.data.state_space))
         if self.ptr.type != expected:
             raise VerifyException(f"a tensor in {type.space.data.value} begins at a {expected}, not {self.ptr.type}")
         type.check_whole()
         if unknowns(type.layout.data):
-            raise VerifyException(f"the layout {type.layout.data} has a ?; tile.make_tensor gives such a one")
+            raise VerifyException(f"the layout {type.layout.data} has a ?; tile.make_tensor makes such tensors")
 
 
 class _ElementOp(TileOp):

@@ -132,7 +132,7 @@ class DomainOffsetOp(_CoordinateView):
 
     @classmethod
     def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
-        return select(group_modes(layout, 0, len(layout)), 0, 0)  # where it begins, and what is seen from there
+        return select(group_modes(layout, 0, len(layout)), 0, 0)  # where it begins, and the layout from there
 
     @classmethod
     def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:

@@ -109,7 +109,7 @@ def make_matrix_descriptor(
     try:
         wide: Layout = recast_layout(layout, val_bits, 128)
         canonical: Layout = logical_divide(wide, tile)
-    except LayoutError as error:  # rows that are no multiples of 16 bytes, or do not divide
+    except LayoutError as error:  # rows that are not multiples of 16 bytes, or do not divide
         raise _not_canonical(layout, swizzle_bits, major) from error
     depth = 256 // val_bits if major == "MN" else 2
     contiguous = wide.size * 128 == layout.size * val_bits

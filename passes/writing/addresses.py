@@ -299,7 +299,7 @@ def bytes_of(elements: SsaInt, bits: int) -> SsaInt:
 
 def _in_bytes(layout: Layout, bits: int) -> tuple[Layout, int]:
     """`layout` with strides in bytes; or in elements, with the shift that makes bytes of an index, where some strides
-    are no whole bytes.
+    are not whole bytes.
     """
     if bits < 8 and any(extent != 1 and not _whole_bytes(stride, bits) for extent, stride in flat_modes(layout)):
         return layout, (8 // bits).bit_length() - 1

@@ -55,7 +55,7 @@ class Completion(Enum):
 
 class OutOfStepError(Exception):
     """A launch whose warps run in step has come to something that they must do one after the other; `always` where that
-    is sure before it begins. `is_fault` where it is a fault, which is to be told of the first thread.
+    is sure before it begins. `is_fault` where it is a fault, which the report of the first thread names.
     """
 
     def __init__(self, always: bool, is_fault: bool = False) -> None:

@@ -119,7 +119,7 @@ class SimEngine:
     is worth it.
     Kernels that make pointers of numbers reach what `memory` returns of the host, by its addresses. `fragments` are the
     types of the kernel's fragments, for messages. With `any_fault`, the first fault of warps in step ends a launch by
-    an OutOfStepError, and is not looked for again to be told.
+    an OutOfStepError, and is not looked for again for its report.
     """
 
     budget: Budget = field(default_factory=Budget)

@@ -52,7 +52,7 @@ class Elements:
 
 @dataclass(slots=True)
 class Stores(Journal):
-    """An observer of a launch that keeps which bytes of some global memory, so many from `start` on, each operation
+    """An observer of a launch that keeps which bytes of a range of global memory, from `start` on, each operation
     writes.
     """
 

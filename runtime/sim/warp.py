@@ -121,7 +121,7 @@ class Block:
         return self.cluster.launch
 
     def thread_of(self, agent: int) -> Thread | None:
-        """The coordinates of an agent; None for one that is no thread, or stands for threads of several blocks."""
+        """The coordinates of an agent; None for one that is not a thread, or stands for threads of several blocks."""
         if not agent or agent & ASYNC:
             return None
         block, index = divmod(agent - 1, self.launch.config.threads)

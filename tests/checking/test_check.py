@@ -260,7 +260,7 @@ def test_calls_in_python_are_checked() -> None:
         assert fault.other.text.strip() == "b[t] = s[63 - t]"
         assert fault.role == "this store writes 60 of its elements"
     assert turned(a, a, True).check(grid=1, block=64).passed, "an argument that is read keeps its values"
-    with pytest.raises(TilefoldError, match="outputs: 'c' is no tensor of the call"):
+    with pytest.raises(TilefoldError, match="outputs: 'c' is not a tensor argument"):
         turned(a, b, True).check(grid=1, block=64, outputs=["c"])
 
 

@@ -198,7 +198,7 @@ def test_options_of_ptxas_reach_it() -> None:
         ("--ptxas-options 'open", "No closing quotation"),
         (cute.OptLevel("2"), "is not of type int"),
         (cute.KeepPTX(1), "is not of type bool"),
-        (7, "7 is no option"),
+        (7, "7 is not an option"),
     ],
 )
 def test_options_without_an_effect_are_refused(options: Any, words: str) -> None:

@@ -103,8 +103,8 @@ KERNELS = [
             ("%m: !ptx.tensor_map", "each argument of type !ptx.tensor_map, and no other, has a recipe"),
             (f'%A: {_P}, %m: i32 of "f16 A dims (8) box (8)"', "each argument of type !ptx.tensor_map, and no other"),
             (f'%A: {_P}, %m: {_MAP} of "f16 A dims (8) box (8)", %x: i32', "not among the last arguments"),
-            (f'%A: {_P}, %m: {_MAP} of "f16 B dims (8) box (8)"', "is of 'B', which is no pointer to global memory"),
-            (f'%A: {_P}, %f: f32, %m: {_MAP} of "f16 A dims (f) box (8)"', "depends on 'f', which is no integer"),
+            (f'%A: {_P}, %m: {_MAP} of "f16 B dims (8) box (8)"', "is of 'B', which is not a pointer to global memory"),
+            (f'%A: {_P}, %f: f32, %m: {_MAP} of "f16 A dims (f) box (8)"', "depends on 'f', which is not an integer"),
         )
     ),
     Fault(

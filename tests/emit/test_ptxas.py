@@ -59,10 +59,10 @@ def test_ptxas_is_looked_for_in_order(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PATH", "")
     with pytest.raises(AssembleError, match=r"(?s)E2302: ptxas, .* is not installed.*pip install nvidia-cuda-nvcc"):
         find_ptxas()
-    with pytest.raises(AssembleError, match=r"E2302: TILEFOLD_PTXAS names /nowhere, which is no ptxas: No such file"):
+    with pytest.raises(AssembleError, match=r"E2302: TILEFOLD_PTXAS names /nowhere, which is not ptxas: No such file"):
         find_ptxas("/nowhere", cuda_home)
     silent = _script(tmp_path / "silent", 0, "#!/bin/sh\n")
-    with pytest.raises(AssembleError, match=r"E2302: .*silent/ptxas, which is no ptxas: it does not tell its version"):
+    with pytest.raises(AssembleError, match=r"E2302: .*silent/ptxas, which is not ptxas: it does not tell its version"):
         find_ptxas(silent)
 
 
@@ -173,7 +173,7 @@ def test_all_machine_code_may_be_that_of_ptxas(tmp_path: Path, monkeypatch: pyte
     monkeypatch.delenv("TILEFOLD_ASSEMBLER")
     assert program(text, store).build(SM90A) == by_nvjitlink
     monkeypatch.setenv("TILEFOLD_ASSEMBLER", "gas")
-    with pytest.raises(TilefoldError, match="E4003: TILEFOLD_ASSEMBLER=gas is no assembler"):
+    with pytest.raises(TilefoldError, match="E4003: TILEFOLD_ASSEMBLER=gas is not an assembler"):
         program(text, store).build(SM90A)
 
 

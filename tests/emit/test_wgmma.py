@@ -131,8 +131,8 @@ INSIDE = "scf.if %p {{\n{}\n}}\n"
     (UNIFORM.format(16, "ult") + INSIDE.format("ptx.wgmma.fence"), 128, "'ptx.wgmma.fence' is executed by 16 of the 128 threads of warps 0 to 3"),
     (UNIFORM.format(64, "ult") + INSIDE.format("ptx.setmaxnreg dec 40"), 256, "executed by 64 of the 128 threads of warps 0 to 3"),
     (UNIFORM.format(160, "uge") + INSIDE.format("ptx.wgmma.commit_group"), 256, "executed by 96 of the 128 threads of warps 4 to 7"),
-    ("ptx.wgmma.wait_group 0", 192, "warps 4 to 5 are no whole warpgroup"),
-    ("ptx.wgmma.fence", 32, "warps 0 to 0 are no whole warpgroup"),
+    ("ptx.wgmma.wait_group 0", 192, "warps 4 to 5 are not a whole warpgroup"),
+    ("ptx.wgmma.fence", 32, "warps 0 to 0 are not a whole warpgroup"),
 ])  # fmt: skip
 def test_parts_of_warpgroups_are_refused(body: str, threads: int, said: str) -> None:
     with pytest.raises(LoweringError, match=said) as caught:

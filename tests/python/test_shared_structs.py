@@ -148,7 +148,7 @@ def test_small_functions_of_layouts_and_integers() -> None:
     assert cute.repeat_like(None, (2, (3, 4))) == (None, (None, None))
     assert (cute.repeat(1, 3), cute.repeat(1, 1), cute.repeat_as_tuple(1, 1)) == ((1, 1, 1), 1, (1,))
     assert cute.assume(24, divby=8) == 24
-    with pytest.raises(TilefoldError, match="25 is no multiple of 8"):
+    with pytest.raises(TilefoldError, match="25 is not a multiple of 8"):
         cute.assume(25, divby=8)
 
 

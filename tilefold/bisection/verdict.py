@@ -48,7 +48,7 @@ class Culprit:
 class Verdict:
     """The outcome of a program as it was written, the stage up to which it stays the same, and the pass that changes
     that, None if no pass does. `emission` says how the PTX differs from stage `instr`, and `notes` what the assembler
-    does to it, which is no fault of the kernel.
+    does to it, which is not a fault of the kernel.
     """
 
     reference: Outcome

@@ -75,7 +75,7 @@ def _place(site: Site | None, source: Source) -> Place | None:
 
 
 _BEGIN = re.compile(r"(\bdef\s+|@)\w+\s*\(")
-"""The name of a kernel and what opens its parameters, in Python and in the IR."""
+"""The name of a kernel and the bracket before its parameters, in Python and in the IR."""
 _MOST_LINES = 100
 
 

@@ -15,7 +15,7 @@ _STORES = (ptx.StoreOp, ptx.BulkStoreOp, ptx.TensorStoreOp)
 _HANDING_ON = (ptx.PtrAddOp, ptx.PrefetchTensorMapOp, ptx.TensorPrefetchOp, scf.YieldOp, scf.ForOp, scf.IfOp)
 """Operations on pointers and tensor maps that access no tensor."""
 _OF_LANES = (ptx.ShflSyncOp, ptx.VoteSyncOp, ptx.ReduxSyncOp, ptx.ElectSyncOp, ptx.ActivemaskOp)
-"""Operations that compute of what the lanes of a warp have, and yet may not be moved as others without effects."""
+"""Operations on values of all lanes of a warp, which may not be moved like others without effects."""
 
 
 def outputs_of(kernel: EntryOp) -> frozenset[str]:

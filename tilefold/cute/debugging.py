@@ -120,7 +120,7 @@ class Rehearsal:
         for name in outputs:
             if name not in tensors.arguments:
                 known = ", ".join(tensors.arguments) or "none"
-                raise LaunchError(Code.RUN_ARGUMENT, f"outputs: '{name}' is no tensor of the call", f"tensors: {known}")
+                raise LaunchError(Code.RUN_ARGUMENT, f"outputs: '{name}' is not a tensor argument", f"tensors: {known}")
         unset = {id(tensors.arguments[name].storage) for name in outputs}
 
         def copy(given: TensorArgument, copies: dict[int, Any]) -> TensorArgument:

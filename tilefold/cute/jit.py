@@ -65,7 +65,7 @@ class JitFunction(Generic[P, R]):
         except ElementsError as elements:
             code: Any = getattr(self.function, "__code__", None)
             if code is not None and "launch" in code.co_names:
-                raise elements.fault from None  # it launches kernels: it is no kernel itself
+                raise elements.fault from None  # it launches kernels: it is not a kernel itself
             call = self._of_one_thread()
             call.bindings = self.signature.bound(given, KernelArguments())
             call.launch(grid=1, block=1)

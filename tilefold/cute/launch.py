@@ -71,7 +71,7 @@ def simulate(
 
 
 def check_stream(stream: Any) -> None:
-    """LaunchError (E3106) for what is no stream."""
+    """LaunchError (E3106) for a value that is not a stream."""
     from tilefold.runtime.streams import handle_of
 
     from .host.streams import is_stream

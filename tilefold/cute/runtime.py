@@ -272,7 +272,7 @@ def make_ptr(dtype: DType, value: Any, mem_space: Any = None, assumed_align: int
 
     `assumed_align` promises an alignment in bytes, by default that of an element. The simulator knows the memory of the
     arguments, and of arrays that `from_dlpack` was given and that still exist. TilefoldError (E5002) for another memory
-    or an alignment that is no power of two, LaunchError (E3106) for an argument that is no address.
+    or an alignment that is not a power of two, LaunchError (E3106) for an argument that is not an address.
     """
     if is_building():
         return pointers.make_ptr(dtype, value, mem_space, assumed_align)

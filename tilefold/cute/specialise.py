@@ -67,7 +67,7 @@ class BoundArguments:
         return self._leaf(name, value, annotation)
 
     def _leaf(self, name: str, value: Any, annotation: object) -> object:
-        """The stand-in for an argument that is no container."""
+        """The stand-in for an argument that is not a container."""
         value = getattr(value, "__tilefold_array__", value)
         name, dtype = self._unique(name), _scalar_dtype(name, value, annotation)
         if dtype is not None:

@@ -36,7 +36,7 @@ _NO_GPU_L2 = 1 << 20
 
 
 class CantImplementError(Exception):
-    """What a program raises where its kernel does not take a configuration."""
+    """The error of a program whose kernel does not take a configuration."""
 
 
 class JitArguments:

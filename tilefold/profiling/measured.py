@@ -18,7 +18,7 @@ from tilefold.base.errors import Code, TilefoldError
 
 _LINE = re.compile(r'^"(\d+)","')
 _STALL = "stall_"
-_ISSUED = ("selected",)  # a sample that finds the warp issuing is no stall
+_ISSUED = ("selected",)  # a sample that finds the warp issuing is not a stall
 
 STALLS: Mapping[str, str] = {
     "barrier": "a barrier", "branch_resolving": "a branch", "dispatch": "the dispatcher", "drain": "stores at the end",
@@ -32,7 +32,7 @@ STALLS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """The measurements of a line: samples of warps that execute it, those in which they wait by what they wait for,
+    """The measurements of a line: samples of warps that execute it, those in which they wait by the reason,
     instructions of warps, wavefronts of shared memory and sectors of global memory.
     """
 

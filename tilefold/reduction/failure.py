@@ -107,7 +107,7 @@ class Conditions:
         def keeps(text: str) -> bool:
             try:
                 return failure.is_kept_by(bounded.failure(plain_source(text, "reduced.cute"), failure))
-            except TilefoldError:  # it is no program, or cannot be launched
+            except TilefoldError:  # it is not a program, or cannot be launched
                 return False
 
         return keeps

@@ -65,7 +65,7 @@ class CooperativeGroup:
 
     def check_warps(self, side: str, each: int = 1) -> None:
         """Raises TilefoldError (E5011) where each warp arrives `each` times, but the block has fewer warps, or the size
-        is no multiple of `each`.
+        is not a multiple of `each`.
         """
         threads = current().threads
         if self.size % each:

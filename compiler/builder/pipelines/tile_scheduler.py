@@ -25,7 +25,7 @@ class PersistentTileSchedulerParams:
 
     Clusters follow each other along M, or along N; with a `swizzle_size` of more than 1, each step takes that number of
     the other mode, so that those that run at the same time read fewer rows and columns. Raises TilefoldError: E5002 for
-    anything but integers, E5011 for numbers that are no sizes.
+    anything but integers, E5011 for numbers that are not sizes.
     """
 
     problem_shape_ntile_mnl: tuple[Any, Any, Any]

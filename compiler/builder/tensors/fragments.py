@@ -329,7 +329,7 @@ def _kept_leaves(profile: Any, shape: Shape) -> list[tuple[int, ...]]:
     given: Any = tuples(profile)
     if any(isinstance(part, bool) or not (part is None or isinstance(part, int)) for part in flatten_to_tuple(given)):
         hint = "None keeps a mode, a number reduces it: 0 for all modes, (None, 1) for the second of two"
-        raise TilefoldError(Code.BUILD_VALUE, f"{show(given)} is no profile of a shape", hint)
+        raise TilefoldError(Code.BUILD_VALUE, f"{show(given)} is not a profile of a shape", hint)
     if not isinstance(given, tuple):
         return [() if given is not None else flatten_to_tuple(part) for part in leaves]
     return [flatten_to_tuple(slice_tuple(part, mode)) for part, mode in zip_modes(given, leaves)]  # pyright: ignore[reportUnknownArgumentType]

@@ -66,7 +66,7 @@ class LayoutEnum(Enum):
 
 def get_smem_layout_atom(layout: LayoutEnum, element_type: Any, major_mode_size: int) -> SmemLayoutAtomKind:
     """The layout atom of the widest swizzle whose row divides the extent of the contiguous mode. Raises `LayoutError`
-    (E0213) for an extent that is no multiple of 16 bytes.
+    (E0213) for an extent that is not a multiple of 16 bytes.
     """
     major = "K" if layout is LayoutEnum.ROW_MAJOR else "MN"
     return SmemLayoutAtomKind(f"{major}_{find_widest_mode(major_mode_size, as_dtype(element_type).bits)}")

@@ -133,7 +133,7 @@ def assume(src: Any, divby: int | None = None) -> Any:
     if isinstance(src, Int):
         return Int(src.ssa, src.dtype, Unknown(src.known.width, lcm(src.known.div, divby)), src.range)
     if src % divby:
-        raise TilefoldError(Code.BUILD_VALUE, f"{src} is no multiple of {divby}")
+        raise TilefoldError(Code.BUILD_VALUE, f"{src} is not a multiple of {divby}")
     return src
 
 

@@ -26,7 +26,7 @@ _TOGETHER = 4
 def make_ptr(dtype: Any, value: Any, mem_space: Any = None, assumed_align: int | None = None) -> Pointer:
     """A pointer to elements of a type at an address that is a number, of the kernel or of Python; see
     `cute.runtime.make_ptr`. Raises TilefoldError (E5002) for a memory without such addresses, and for an alignment that
-    is no power of two.
+    is not a power of two.
     """
     element, name = as_dtype(dtype), "gmem" if mem_space is None else getattr(mem_space, "name", str(mem_space))
     align = max(element.bits // 8, 1) if assumed_align is None else assumed_align
@@ -78,7 +78,7 @@ def make_tensor(iterator: Pointer | CoordPointer, layout: Any) -> Any:
     """Another layout from where a tensor begins (CuTe's make_tensor): `make_tensor(t.iterator, layout)`.
 
     `layout` is a layout, or a shape, which stands for its compact layout; its integers may be values. Raises
-    TilefoldError for a swizzle of memory that is no shared memory of the kernel from its beginning on.
+    TilefoldError for a swizzle of memory that is not shared memory of the kernel from its beginning on.
     """
     plain = as_layout(layout)
     if isinstance(iterator, CoordPointer):

@@ -217,7 +217,7 @@ def _distance(elements: Any) -> Any:
 
 
 def _copy_if(mask: Vec, source: Elements, target: Elements) -> None:
-    """A copy of the elements for which predicates hold. Raises TilefoldError (E5002) where they are no predicates."""
+    """A copy of the elements for which predicates hold. Raises TilefoldError (E5002) where they are not predicates."""
     predicates = row_major(mask).settle()
     if not tensor_type(predicates).is_predicate or mask.size != product(target.shape):
         message = f"a mask of {product(target.shape)} elements has as many predicates, not {mask!r}"

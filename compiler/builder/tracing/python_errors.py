@@ -155,7 +155,7 @@ def _fits(fault: Fault, call: ast.Call, function: Any) -> bool:
     """Whether a function takes the number and the names of a call's arguments; true if its signature is unknown."""
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # what is made in C
+    except (TypeError, ValueError):  # functions made in C
         return True
     try:
         given, named = fault.arguments(call)

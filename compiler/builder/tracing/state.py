@@ -296,7 +296,7 @@ def building(
         raise
     except (TilefoldError, VerifyException) as fault:
         if builder.block is getattr(host, "block", None) and not _is_of_line(fault):
-            raise  # of what a launch does, which names the place that matters
+            raise  # an error of a launch, which names the place that matters
         error = fault if isinstance(fault, TilefoldError) else _as_tilefold_error(fault)
         raise _shown(error, fault.__traceback__, builder.line) from fault
     except RecursionError as fault:

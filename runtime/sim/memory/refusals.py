@@ -158,7 +158,7 @@ def remedy(warp: Warp, lane: int, conflict: Conflict, access: "Access") -> str:
         if agent and (missing := missing_edge(warp, lane, agent, conflict.time)):
             return missing
         if (access.site.op in ATOMIC) != conflict.atomic:
-            return "one of the two is no atomic access: let it be one, such as ptx.st.release or ptx.ld.acquire"
+            return "one of the two is not an atomic access: let it be one, such as ptx.st.release or ptx.ld.acquire"
         return (
             "put a barrier between the two accesses (there is none between blocks, but that of their cluster)"
             if warp.block.cluster.size > 1

@@ -84,7 +84,7 @@ def decode(content: NDArray[np.uint8]) -> PlacedMap:
 
 def map_at(space: Space, warp: Warp, access: Access, lane: int, address: int) -> PlacedMap:
     """The map in global memory that a tensor copy of the lane reads. SimulationError for undefined bytes (E3204), a
-    race (E3205), a write without the fences of maps (E3216), and bytes that are no map of a tensor (E0322, E0323).
+    race (E3205), a write without the fences of maps (E3216), and bytes that are not a map of a tensor (E0322, E0323).
     """
     before, access = warp.mask_state(), replace(access, width=BULK_UNIT)
     if address % MAP_BYTES:

@@ -132,7 +132,7 @@ def recast(tensor: TensorValue, old_bits: int, new_bits: int) -> TensorValue:
 
 
 def checked_index(value: Value) -> Value:
-    """`value`, if it is no uniform integer beyond 64 bits: then OverflowError."""
+    """`value`, if it is not a uniform integer beyond 64 bits: then OverflowError."""
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
         raise OverflowError
     return value

@@ -76,7 +76,7 @@ def commit(warp: Warp) -> None:
 
 
 def wait(warp: Warp, in_flight: int, reads_only: bool) -> None:
-    """Completes the active lanes' groups except for their `in_flight` latest ones, or what these read."""
+    """Completes the active lanes' groups except for their `in_flight` latest ones, or of their reads."""
     limit, live = warp.bulk_groups - in_flight, warp.live()
     for operation in tuple(warp.stores):
         lane = int(operation.lanes[0])

@@ -48,7 +48,7 @@ class RaceShadow:
 
     Accesses are aligned to their width, so that the bytes of a granule have the same history. An entry is
     `time << 32 | flags | agent`; the agents are the threads of a launch, numbered from 1, and those of asynchronous
-    operations; 0 is no access. The last reads are kept in several tables: that of each warp of a block where the shadow
+    operations; 0 is none. The last reads are kept in several tables: that of each warp of a block where the shadow
     `forgets`, by a `reset` before each cluster, and otherwise that of each block that runs.
     """
 

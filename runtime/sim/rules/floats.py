@@ -2,7 +2,7 @@
 """Rules for floating-point arithmetic and comparisons.
 
 Sums, differences, products and quotients are rounded correctly to the nearest even number of the type. Fast-math
-flags change nothing here, so a GPU may differ by what they allow.
+flags change nothing here, so a GPU may differ within their freedom.
 """
 
 import operator

@@ -107,7 +107,7 @@ def options_of(given: Any) -> CompileOptions:
         elif isinstance(part, Option):
             made = part.applied(made)
         else:
-            raise _unknown(f"{part!r} is no option")
+            raise _unknown(f"{part!r} is not an option")
     return made
 
 

@@ -98,7 +98,7 @@ class HostTrace:
         return False
 
     def effect(self, op: Operation) -> None:
-        """Prints or checks, now or in each call. TilefoldError (E5001) for what a host function cannot do."""
+        """Prints or checks, now or in each call. TilefoldError (E5001) for operations that a host function lacks."""
         if op.name not in ("ptx.printf", "tile.print", "cf.assert"):
             op.detach()
             message = "this is an operation of a kernel, but a function of the host is executed"
