@@ -49,7 +49,7 @@ def make_server() -> LanguageServer:
     def publish(uri: str, *, deep: bool) -> None:
         text, document = of(uri)
         faults = document.deep_faults() if deep else document.faults
-        places = _Places(text)
+        places = Places(text)
         results = [_diagnostic(places, fault) for fault in faults]
         server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, results, text.version))
 
@@ -80,14 +80,14 @@ def make_server() -> LanguageServer:
         text, document = of(params.text_document.uri)
         name = document.at(text.offset_at_position(params.position))
         results = None if name is None else document.definition(name)
-        return None if results is None else lsp.Location(params.text_document.uri, _Places(text).of(results))
+        return None if results is None else lsp.Location(params.text_document.uri, Places(text).of(results))
 
     @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
     def references(params: lsp.ReferenceParams) -> list[lsp.Location]:
         text, document = of(params.text_document.uri)
         name = document.at(text.offset_at_position(params.position))
         results = [] if name is None else document.uses(name)
-        with_it, places = params.context.include_declaration, _Places(text)
+        with_it, places = params.context.include_declaration, Places(text)
         return [
             lsp.Location(text.uri, places.of(occurrence)) for occurrence in results if with_it or not occurrence.defines
         ]
@@ -95,7 +95,7 @@ def make_server() -> LanguageServer:
     @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def symbols(params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
         text, document = of(params.text_document.uri)
-        results, places = list[lsp.DocumentSymbol](), _Places(text)
+        results, places = list[lsp.DocumentSymbol](), Places(text)
         for occurrence in document.occurrences:
             if occurrence.defines and occurrence.name[0] not in "%^":
                 kind = _SYMBOLS.get(occurrence.name[0], lsp.SymbolKind.Variable)
@@ -105,7 +105,7 @@ def make_server() -> LanguageServer:
     @server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=list('%@!#."{')))
     def complete(params: lsp.CompletionParams) -> lsp.CompletionList:
         text, document = of(params.text_document.uri)
-        offset, places = text.offset_at_position(params.position), _Places(text)
+        offset, places = text.offset_at_position(params.position), Places(text)
         words = completions(document, offset)
         items = [
             lsp.CompletionItem(
@@ -123,7 +123,7 @@ def make_server() -> LanguageServer:
     return server
 
 
-def _diagnostic(places: "_Places", fault: Diagnostic) -> lsp.Diagnostic:
+def _diagnostic(places: "Places", fault: Diagnostic) -> lsp.Diagnostic:
     place = fault.place
     if place is None:
         where = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
@@ -136,13 +136,14 @@ def _diagnostic(places: "_Places", fault: Diagnostic) -> lsp.Diagnostic:
     )
 
 
-class _Places:
+class Places:
     """The places of a text in the units of the client, which may count a character as several."""
 
     def __init__(self, text: TextDocument) -> None:
         self._codec, self._lines = text.position_codec, [f"{line}\n" for line in text.source.split("\n")]
         self._starts = list(accumulate(map(len, self._lines), initial=0))
         self._is_plain = text.source.isascii()
+        self._columns: dict[int, list[int]] = {}
 
     def of(self, name: Occurrence) -> lsp.Range:
         """The range of a name."""
@@ -154,7 +155,21 @@ class _Places:
 
     def client(self, range: lsp.Range) -> lsp.Range:
         """A range whose columns count characters."""
-        return range if self._is_plain else self._codec.range_to_client_units(self._lines, range)
+        return range if self._is_plain else lsp.Range(self._in_units(range.start), self._in_units(range.end))
+
+    def _in_units(self, position: lsp.Position) -> lsp.Position:
+        """A position whose column counts characters. pygls counts those before it anew, which takes seconds for many
+        names on one line.
+        """
+        number = position.line
+        if number >= len(self._lines):
+            return lsp.Position(len(self._lines), 0)
+        if number not in self._columns:
+            line = self._lines[number]
+            units = {character: self._codec.client_num_units(character) for character in set(line)}
+            self._columns[number] = list(accumulate((units[character] for character in line), initial=0))
+        columns = self._columns[number]
+        return lsp.Position(number, columns[min(position.character, len(columns) - 1)])
 
     def _position(self, offset: int) -> lsp.Position:
         line = bisect_right(self._starts, offset, hi=len(self._lines)) - 1
