@@ -242,9 +242,15 @@ class Translator:
         self.spaces.local.frame.allocate(name, bytes, element=element)
         return self.spaces.local.frame.allocations[-1]
 
-    def shared(self, bytes: int, align: int, name: str = "shared memory") -> int:
-        """Shared memory of the block; its address."""
-        return self.spaces.shared.base + self.spaces.shared.arena.allocate(name, bytes, align)
+    def shared(
+        self,
+        bytes: int,
+        align: int,
+        name: str = "shared memory",
+        sharing: Callable[[int], str | None] = unnamed,
+    ) -> int:
+        """Shared memory of the block; its address. `sharing` is that of an `Allocation`."""
+        return self.spaces.shared.base + self.spaces.shared.arena.allocate(name, bytes, align, sharing=sharing)
 
     def block(self, block: Block) -> Code:
         """Translates a block. SimulationError (E3201) for an operation without a rule."""

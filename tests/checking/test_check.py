@@ -311,3 +311,24 @@ def test_outputs_that_tensor_copies_store_are_found() -> None:
     assert left.message == "argument b: the launch leaves 256 of 512 elements unwritten, the first of them at (8, 0)"
     assert left.other is not None
     assert left.other.text.strip() == "cute.copy(store, *parts[1])"
+
+
+@cute.kernel
+def overlapping(a: cute.Tensor, b: cute.Tensor, stride: cute.Constexpr):
+    """b = a by way of shared memory, whose rows are `stride` elements apart."""
+    t, _, _ = cute.arch.thread_idx()
+    s = cute.make_smem_tensor(cute.make_layout((2, 32), stride=(stride, 1)), cute.Float32)
+    for i in range(2):
+        s[i, t] = a[i, t]
+    cute.arch.sync_threads()
+    for i in range(2):
+        b[i, t] = s[i, t]
+
+
+def test_elements_that_share_memory_are_named() -> None:
+    a = np.arange(64, dtype=np.float32).reshape(2, 32)
+    (fault,) = overlapping(a, np.zeros_like(a), 16).check(grid=1, block=32, stages=["cute"]).faults
+    assert fault.code.id == "E3205"
+    assert "; elements (1,0) and (0,16) of the layout (2,32):(16,1) are both there" in fault.message
+    assert fault.hint == "give the layout strides by which its elements have bytes of their own"
+    assert overlapping(a, np.zeros_like(a), 32).check(grid=1, block=32).passed

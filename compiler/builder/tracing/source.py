@@ -24,6 +24,14 @@ _SPELLING: Mapping[str, str] = MappingProxyType({
     "by --max-memory": "by launch(..., max_memory=...)",
     "by --resident": "by launch(..., resident=...)",
     "by --no-races": "by launch(..., races=False)",
+    "so that ptx.bar.warp.sync will do": "so that cute.arch.sync_warp() will do",
+    "put ptx.bar.warp.sync": "put cute.arch.sync_warp()",
+    "use ptx.atom or ptx.red": "use cute.arch.atomic_add or another of its kind",
+    "execute ptx.fence.mbarrier_init": "call cute.arch.mbarrier_init_fence()",
+    "execute ptx.fence.proxy.async": 'call cute.arch.fence_proxy("async")',
+    "execute ptx.barrier.cluster.arrive": "call cute.arch.cluster_arrive()",
+    "by ptx.barrier.cluster.arrive and ptx.barrier.cluster.wait": "by cute.arch.cluster_arrive() and cluster_wait()",
+    "with ptx.mbarrier.init": "with cute.arch.mbarrier_init",
     "or give the argument values that may stay": "or name the outputs by check(..., outputs=[...])",
 })  # fmt: skip
 """Quotations of the IR in messages, and their forms in Python."""

@@ -31,12 +31,15 @@ def unnamed(byte: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """`size` bytes from offset `start` on, and their name in messages; `element` names the element of a byte."""
+    """`size` bytes from offset `start` on, and their name in messages; `element` names the element of a byte, and
+    `sharing` the elements of one that several have.
+    """
 
     name: str
     start: int
     size: int
     element: Callable[[int], str | None] = unnamed
+    sharing: Callable[[int], str | None] = unnamed
 
 
 class Arena:
@@ -65,13 +68,14 @@ class Arena:
         align: int = ALIGN,
         element: Callable[[int], str | None] = unnamed,
         like: int = 0,
+        sharing: Callable[[int], str | None] = unnamed,
     ) -> int:
         """Reserves `size` bytes at a multiple of `align`, or as far behind one as the address `like` is; returns their
         offset. Only before `build`.
         """
         align = max(align, 16)
         start = -(-self.size // align) * align + like % align
-        self.allocations.append(Allocation(name, start, size, element))
+        self.allocations.append(Allocation(name, start, size, element, sharing))
         self.size = start + size + self.guard
         return start
 
@@ -114,6 +118,11 @@ class Arena:
         """Copies the bytes at offset `start` into an array."""
         raw = content.view(np.uint8)
         raw[:] = self.data[1][start : start + raw.size, 0]
+
+    def sharing(self, offset: int) -> str | None:
+        """The elements that have the byte at an offset, if they are several."""
+        home = next((a for a in self.allocations if a.start <= offset < a.start + a.size), None)
+        return None if home is None else home.sharing(offset - home.start)
 
     def describe(self, offset: int) -> str:
         """An offset in words, relative to the nearest allocation at or before it."""

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The elements of fragments in messages: also where a fragment has become bytes, by its layout as it was written."""
+"""The elements of fragments and of tensors in shared memory in messages: also where a fragment has become bytes, by its
+layout as it was written.
+"""
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from xdsl.ir import Operation, OpResult
 
@@ -11,6 +13,7 @@ from ....dialects.tile import AllocOp, FragmentOp, Space, TensorType
 from ....layout.algebra.coordinates import idx2crd
 from ....layout.algebra.core import ComposedLayout, size
 from ....layout.algebra.inttuple import show
+from ....layout.text.layouts import to_text
 from ..faults import site_of
 
 MAX_NAMED = 4096
@@ -45,8 +48,22 @@ def fragment_name(hint: str | None) -> str:
 
 def element_at(type: TensorType, byte: int) -> str | None:
     """The element of a fragment that a byte is in, by its coordinate; None if it has no known coordinate."""
-    if isinstance(type.layout.data, ComposedLayout) or size(type.plain_layout) > MAX_NAMED:
+    coords = _elements_at(type, byte)
+    return f"element {show(coords[0])}" if coords else None
+
+
+def sharing_at(type: TensorType, byte: int) -> str | None:
+    """The first two elements of a tensor that have the same byte, in words; None where one has it."""
+    coords = _elements_at(type, byte)
+    if len(coords) < 2:
         return None
+    return f"elements {show(coords[0])} and {show(coords[1])} of the layout {to_text(type.plain_layout)} are both there"
+
+
+def _elements_at(type: TensorType, byte: int) -> list[Any]:
+    """The coordinates of the elements that a byte is in, where they are known."""
+    if isinstance(type.layout.data, ComposedLayout) or size(type.plain_layout) > MAX_NAMED:
+        return []
     layout, index = type.plain_layout, byte * 8 // type.element_bits
     coords = (idx2crd(number, layout.shape) for number in range(int(size(layout))))
-    return next((f"element {show(coord)}" for coord in coords if layout(coord) == index), None)
+    return [coord for coord in coords if layout(coord) == index]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....base.target import WARP
-from ..ordering.asynchronous import writers
+from ..ordering.asynchronous import Operation, Proxy, writers
 from ..ordering.clocks import known
 from ..ordering.entries import ASYNC, Conflict, times_of
 from ..ordering.flags import block_of, has_seen, missing_edge
@@ -47,6 +47,8 @@ def refuse(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], *, 
             operation, other = next(writers(warp.block.cluster, space, byte))
             text = f"{verb} {where} while {operation.describe(other)} is still writing it"
             hint = "wait for its group in the thread that issued the copy, and then at a barrier, or at an mbarrier"
+            if isinstance(operation, Operation) and operation.proxy is Proxy.ASYNC and space.name == "shared":
+                hint = "wait at its mbarrier for the phase that counts its bytes; the first phase has parity 0"
             warp.fault(Code.SIM_IN_FLIGHT, access.site, lane, text, hint, other=operation.origin)
         if (states == MBARRIER).any():
             hint = "end it with ptx.mbarrier.inval before its bytes are used otherwise"
@@ -132,6 +134,8 @@ def race(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], confl
         did = "wrote" if conflict.with_write else "read"
         text = f"race: {verb} {space.name} {where}, which {other} {did}, and no barrier lies between"
         hint = remedy(warp, lane, conflict, access)
+        if sharing := space.arena.sharing(place % space.arena.span):
+            text, hint = f"{text}; {sharing}", "give the layout strides by which its elements have bytes of their own"
     warp.fault(Code.SIM_RACE, access.site, lane, text, hint, (space.name, place), rival=warp.block.thread_of(agent))
 
 

@@ -17,7 +17,7 @@ from ....layout.algebra.core import size
 from ....layout.algebra.slicing import fixed_modes
 from ..bound_arguments import static_offset
 from ..faults import Site, site_of
-from ..memory.fragments import element_at, fragment_name
+from ..memory.fragments import element_at, fragment_name, sharing_at
 from ..memory.ragged_guard import check_element
 from ..memory.tensors import (
     check_count,
@@ -44,7 +44,9 @@ def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
     if type.space.data is tile.Space.Smem:
         name = op.result.name_hint
         called = "a tensor in shared memory" if name is None else f"shared tensor %{name}"
-        t.constant(op.result, TensorValue(t.shared(type.bytes, type.align.data, called), start))
+        t.constant(
+            op.result, TensorValue(t.shared(type.bytes, type.align.data, called, partial(sharing_at, type)), start)
+        )
         return None
     allocation = t.local(type.bytes, fragment_name(op.result.name_hint), partial(element_at, type))
     local = t.spaces.local
