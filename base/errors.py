@@ -166,6 +166,7 @@ class Code(StrEnum):
     SIM_REGISTERS = ("E3227", "a warpgroup changes its registers to a number that the block cannot give it")
     SIM_UNWRITTEN = ("E3230", "a launch leaves elements of an output unwritten")
     SIM_STUCK = ("E3231", "warps wait for memory that nobody changes, or repeat a loop that changes nothing")
+    SIM_PHASE = ("E3232", "a phase of an mbarrier may pass before a thread that waits for it looks")
     SIM_EXACT = ("E3240", "a launch in exact arithmetic has more numbers than a type has bit patterns")
     SIM_GRID = ("E3241", "the grid has fewer blocks than a tensor has tiles, so that some tiles have no block")
     SIM_CONSTANT = ("E3242", "a load promises that nothing writes its data (nc), and the launch writes them")

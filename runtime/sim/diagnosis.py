@@ -22,7 +22,7 @@ from .unwritten import COVER, Elements, Stores, least_store
 MOST = 20
 """The most faults of one launch that are looked for."""
 
-FORGIVABLE = frozenset({Code.SIM_RACE, Code.SIM_UNINITIALISED, Code.SIM_CONSTANT}) | FAULTS
+FORGIVABLE = frozenset({Code.SIM_RACE, Code.SIM_UNINITIALISED, Code.SIM_CONSTANT, Code.SIM_PHASE}) | FAULTS
 """Faults after which a launch can go on: the access takes place, undefined bytes read as 0, and numbers stay."""
 
 

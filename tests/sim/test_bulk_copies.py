@@ -133,7 +133,7 @@ def test_a_fence_of_another_thread_or_memory_is_none_of_the_mbarrier() -> None:
 
 def test_copies_of_two_stages_whose_memory_is_used_again() -> None:
     """The same bytes of shared memory are loaded, stored, and loaded again, from the memory stored to."""
-    ring = INIT + one(EXPECT, LOAD) + WAIT + one(
+    ring = INIT + one(EXPECT, LOAD) + WAIT + SYNC + one(
         "ptx.cp.async.bulk.store %B, %s, %bytes\n", COMMIT, WAIT_GROUP,
         EXPECT, LOAD.replace("%A", "%B"),
     ) + WAIT.replace("even", "odd")  # fmt: skip

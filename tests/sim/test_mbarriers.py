@@ -163,6 +163,50 @@ def test_phases_follow_each_other() -> None:
     assert "race: " in refused(INIT + PHASES.replace("AGAIN", ""), "E3205")
 
 
+OUTRUN = """
+scf.if %first {
+  ptx.mbarrier.wait %bar, %even
+  BETWEEN
+  ptx.mbarrier.wait %bar, %odd
+  THEN
+} else {
+  ptx.mbarrier.arrive %bar
+  ptx.nanosleep %odd
+  HELD
+  ptx.mbarrier.arrive %bar
+  MORE
+}
+"""
+"""The first warp waits for two phases, for which the second one arrives."""
+
+
+def outrun(between: str = "", held: str = "", then: str = "", more: str = "") -> str:
+    names = {"BETWEEN": between, "HELD": held, "THEN": then, "MORE": more}
+    body = "%half = arith.constant 32 : i32\n" + INIT.replace("%n", "%half") + OUTRUN
+    for name, text in names.items():
+        body = body.replace(name, text)
+    return body
+
+
+def test_a_phase_that_another_order_outruns() -> None:
+    """The second warp sleeps, so that the first one sees both phases. Nothing says that it will."""
+    said = "waits for phase 0 of the mbarrier, and nothing keeps phase 1 from being complete before it looks"
+    assert said in refused(outrun(), "E3232")
+    assert said in refused(outrun(then="ptx.mbarrier.arrive %bar"), "E3232"), "phase 2 needs the waiter"
+    empty = "%empty = ptx.smem.addr 2056\nscf.if %leads {\nptx.mbarrier.init %empty, %half\n}\nptx.bar.sync 0"
+    handed = outrun("ptx.mbarrier.arrive %empty", "ptx.mbarrier.wait %empty, %even")
+    for seed in (None, 0, 1):
+        run(handed.replace("ptx.bar.sync 0", empty, 1), seed)
+        run(outrun("ptx.bar.sync 1", "ptx.bar.sync 1"), seed)
+
+
+def test_a_phase_of_the_same_parity_ends_a_wait_as_well() -> None:
+    """The second warp arrives for a third phase, whatever the first one does."""
+    arrive = "ptx.mbarrier.arrive %bar\n"
+    body = outrun(more=arrive).replace("ptx.mbarrier.wait %bar, %odd\n", "")
+    run(body)
+
+
 @pytest.mark.parametrize("seed", [None, *range(3)])
 def test_one_lane_arrives_for_its_warp(seed: int | None) -> None:
     """Two warps have read bytes, one after the other; both arrivals are known to who writes them."""

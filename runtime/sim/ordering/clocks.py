@@ -32,6 +32,9 @@ TENSOR_MAPS = "tensor maps"
 OVER = "over"
 """Where clocks have the accesses after which bytes may be overwritten, though what those wrote need not be visible."""
 
+EXECUTED = "executed"
+"""Where clocks have what threads did before operations of theirs that arrive at mbarriers, and do not release it."""
+
 Times: TypeAlias = NDArray[np.int64]
 """A time for each agent of a cluster. Never changed in place once it belongs to a clock."""
 
@@ -159,7 +162,15 @@ def for_overwriting(clock: Clock) -> Clock:
     """The part of a clock that threads beyond the scope of its release learn: that reads, and writes of bulk copies,
     are over."""
     over = replace(clock, proxies=MappingProxyType({})).joined(clock.proxies.get(OVER))
-    return Clock(clock.cluster, np.zeros(0, np.int64), proxies={OVER: over})
+    executed = {EXECUTED: clock.proxies[EXECUTED]} if EXECUTED in clock.proxies else {}
+    return Clock(clock.cluster, np.zeros(0, np.int64), proxies={OVER: over, **executed})
+
+
+def executed(warp: "Warp", lanes: NDArray[np.int64]) -> Clock:
+    """The knowledge of some lanes of a warp now, as one that orders no accesses."""
+    clock = snapshot(warp, lanes)
+    before = replace(clock, proxies=MappingProxyType({})).joined(clock.proxies.get(EXECUTED))
+    return Clock(clock.cluster, np.zeros(0, np.int64), proxies={EXECUTED: before})
 
 
 def whole_snapshot(warp: "Warp") -> Clock:

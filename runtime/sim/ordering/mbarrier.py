@@ -9,13 +9,40 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....dialects.ptx import MAX_ARRIVALS, MAX_TRANSACTION
+from ..faults import Site
 from ..warp import Cluster, Warp
 from .asynchronous import Arrival, Operation
 from .bulk import Transfer
-from .clocks import Clock, for_overwriting, known, learn, snapshot
+from .clocks import EXECUTED, OVER, Clock, executed, for_overwriting, known, learn, snapshot
 
 PHASES = 64
 """Phases of which an mbarrier keeps what they order; who lags behind by more learns too much."""
+
+
+_BEHIND = (
+    "let the thread arrive behind its wait at another mbarrier, and those who arrive for the next phase wait for that; "
+    "or let it be one of those who arrive"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A wait of a warp that has ended: the phase, the time, a lane and the operation."""
+
+    warp: Warp
+    phase: int
+    time: int
+    lane: int
+    site: Site
+
+
+def _knows(clock: Clock, wait: Wait) -> bool:
+    """Whether a clock knows what a thread of the warp did behind its wait; of other blocks, that its reads are over."""
+    first = wait.warp.first_index
+    clocks = (clock, clock.proxies.get(OVER), clock.proxies.get(EXECUTED))
+    return any(
+        known is not None and bool((known.times[first : first + wait.warp.lanes] > wait.time).any()) for known in clocks
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -53,6 +80,10 @@ class Mbarrier:
         default_factory=lambda: deque[tuple[Clock | None, Clock | None]](maxlen=PHASES)
     )
     """The knowledge of those that arrived up to the end of each of the last complete phases, and its near part."""
+    waits: "dict[Warp, Wait]" = field(default_factory=lambda: {})
+    """The last wait of each warp."""
+    missed: "list[Wait]" = field(default_factory=lambda: [])
+    """Waits for the last phase but one that the last one may have outrun."""
     observed: dict[Warp, NDArray[np.int64]] = field(default_factory=dict[Warp, NDArray[np.int64]])
     """The last phase that each lane of a warp has waited for, -1 for none."""
 
@@ -77,6 +108,7 @@ class Mbarrier:
             self.pending = self.expected
             self.released.append((self.offered, self.near))
             self.last = None
+            self._check_waits()
         return None
 
     def arrive(self, count: int, known: Clock | None, warp: Warp, lane: int, who: str = "") -> str | None:
@@ -107,11 +139,17 @@ class Mbarrier:
         fenced = known(warp).proxies.get("shared")
         return self.is_published or (fenced is not None and int(fenced.times[self.maker]) > self.made)
 
+    def track(self, arrival: Arrival | Transfer, warp: Warp, lanes: NDArray[np.int64]) -> None:
+        """Counts an arrival, or bytes, of an operation that lanes of a warp have begun, once it is complete."""
+        self.arrivals.append(arrival)
+        now = executed(warp, lanes)
+        self._offer(now, now)
+
     def add(self, copy: Operation, bytes: int) -> int:
         """Counts the bytes of a bulk copy, once it is complete; its agent."""
         if self.agent is None:
             self.agent = copy.issuer.block.cluster.open_agents(None)
-        self.arrivals.append(Transfer(copy, self.agent, bytes))
+        self.track(Transfer(copy, self.agent, bytes), copy.issuer, copy.lanes)
         return self.agent
 
     def land(self) -> None:
@@ -136,6 +174,35 @@ class Mbarrier:
     def is_complete(self, parity: int) -> bool:
         """Whether the phase of a parity is complete, of the current one and the one before."""
         return self.phase % 2 != parity
+
+    def _check_waits(self) -> None:
+        """Notes the warps that have waited for the phase before the one that is complete now, if no arrival is behind
+        that wait. In another order of execution both phases are complete before they look, and they wait for the next
+        phase of the same parity. It is a fault if that one, now complete, needs something behind the wait.
+        """
+        if self.offered is None:
+            return
+        missed, self.missed = self.missed, []
+        for wait in missed:
+            if _knows(self.offered, wait):
+                self._refuse(wait)
+        for wait in self.waits.values():
+            if (self.phase - wait.phase) % 2 == 0 and not _knows(self.offered, wait):
+                self.missed.append(wait)
+
+    def end(self) -> None:
+        """A fault where a warp may have missed its phase, and no other one follows."""
+        for wait in self.missed:
+            self._refuse(wait)
+
+    def _refuse(self, wait: "Wait") -> None:
+        if wait.phase < 0 or wait.warp.launch.forgives(Code.SIM_PHASE, wait.site):
+            return
+        text = (
+            f"waits for phase {wait.phase} of the mbarrier, and nothing keeps phase {wait.phase + 1} from being "
+            "complete before it looks: then the wait does not end"
+        )
+        wait.warp.fault(Code.SIM_PHASE, wait.site, wait.lane, text, _BEHIND)
 
     def missing(self) -> str:
         """The state of the current phase, in words."""
@@ -162,7 +229,7 @@ class Mbarrier:
         """The arrivals of all phases so far."""
         return (self.phase + 1) * self.expected - self.pending
 
-    def acquire(self, warp: Warp, parity: int, lanes: NDArray[np.int64], is_near: bool) -> None:
+    def acquire(self, warp: Warp, parity: int, lanes: NDArray[np.int64], is_near: bool, site: Site) -> None:
         """Lets lanes of a warp that have waited for a parity know the accesses before the arrivals up to that phase.
         Where the scope of the wait `is_near`, it has only the threads of the block.
 
@@ -182,6 +249,9 @@ class Mbarrier:
                     break
                 phase += 2
             observed[chosen] = phase
+            wait = self.waits[warp] = Wait(warp, phase, warp.launch.clock, int(chosen[0]), site)
+            if self.offered is not None and self.phase == phase + 2:  # it went on late
+                self.missed.append(wait)
             if phase >= 0:
                 learn(warp, self._released(phase, is_near))
             warp.restore(before)

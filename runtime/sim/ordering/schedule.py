@@ -81,9 +81,9 @@ def run_cluster(cluster: Cluster, code: Code, order: Random | None, watch: Watch
     """Runs all warps of a cluster to their end: in their order, or picked by `order` wherever several could go on.
     Yields where each has given way to others, so that other clusters may go on.
 
-    SimulationError (E3207) where some warps wait at a barrier or an mbarrier forever, (E3231) where they go round
-    forever as the `watch` sees, (E3217) for bulk copies that outlast their shared memory, and the errors of the
-    kernel's steps.
+    SimulationError (E3207) where some warps wait at a barrier or an mbarrier forever, (E3232) where one would in
+    another order, (E3231) where they go round forever as the `watch` sees, (E3217) for bulk copies that outlast their
+    shared memory, and the errors of the kernel's steps.
     """
     ready: list[tuple[Warp, Suspension]] = [(warp, code.run(warp)) for warp in cluster.warps]
     watch.ready[cluster] = ready
@@ -142,6 +142,8 @@ def run_cluster(cluster: Cluster, code: Code, order: Random | None, watch: Watch
                 ready.extend(meeting.release(left))
     if len(ended) < len(cluster.warps):
         _refuse([meetings[key] for key in sorted(meetings)], held, ended)
+    for barrier in cluster.mbarriers.values():
+        barrier.end()
     drain(cluster)
     del watch.ready[cluster]
     cluster.launch.resident.remove(cluster)

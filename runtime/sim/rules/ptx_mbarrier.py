@@ -91,7 +91,7 @@ def _inval(op: ptx.MbarrierInvalOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         for row in barriers.rows(warp, ends=True).tolist():
-            del warp.block.cluster.mbarriers[row]
+            warp.block.cluster.mbarriers.pop(row).end()
 
     return step
 
@@ -157,7 +157,7 @@ def _copies_arrive(op: ptx.CpAsyncMbarrierArriveOp, t: Translator) -> Step:
         for barrier, lanes in barriers.by_row(warp):
             if adds:
                 barriers.fault(warp, int(lanes[0]), barrier.change(-len(lanes)))
-            barrier.arrivals.append(asynchronous.tie(warp, barriers.site, lanes))
+            barrier.track(asynchronous.tie(warp, barriers.site, lanes), warp, lanes)
             if warp.launch.completion is Completion.EARLY:
                 barrier.land()
 
@@ -207,7 +207,9 @@ def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierTryWa
             for lane in lanes.tolist():
                 complete[lane] = _is_complete(barrier, int(parities[lane]), completes)
             for value in set(parities[lanes[complete[lanes]]].tolist()):
-                barrier.acquire(warp, value, lanes[complete[lanes] & (parities[lanes] == value)], is_near)
+                barrier.acquire(
+                    warp, value, lanes[complete[lanes] & (parities[lanes] == value)], is_near, barriers.site
+                )
         warp.registers[done] = complete
 
     return Suspending(run)
@@ -234,7 +236,7 @@ def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
 
         yield Until(lambda: not any(incomplete()), barriers.site, describe)
         for barrier, value, lanes in waits:
-            barrier.acquire(warp, value, lanes, is_near)
+            barrier.acquire(warp, value, lanes, is_near, barriers.site)
 
     return Suspending(run)
 
