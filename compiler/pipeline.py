@@ -67,7 +67,7 @@ STAGES: tuple[Stage, ...] = (
         ),
     ),
 )
-"""All stages whose programs are IR, in order. After `instr` come LLVM IR text, PTX and machine code."""
+"""All stages whose programs are IR, in order. After `instr` come `expand-math`, LLVM IR text, PTX and machine code."""
 
 STAGE_NAMES: tuple[str, ...] = tuple(stage.name for stage in STAGES)
 """The names of the stages in order."""

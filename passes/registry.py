@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import MappingProxyType
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 
@@ -26,7 +26,7 @@ def _file_of(name: str) -> str:
 _OURS = (
     "check-target", "check-stage", "fold-layouts", "expand-gemms", "expand-copies", "expand-maps", "expand-conversions",
     "lower-tensors", "combine-remainders", "unroll-loops", "merge-accesses", "expand-atoms", "allocate-smem",
-    "convert-index", "strength-reduce", "cse",
+    "convert-index", "strength-reduce", "cse", "expand-math",
 )  # fmt: skip
 _CUTE_IR = (
     "base-prepare", "cute-fold-static", "cute-expand-ops", "cute-to-base", "gpu-to-ptx", "inline-calls",
@@ -56,11 +56,15 @@ _HANDLED: Mapping[str, frozenset[str]] = MappingProxyType({
     "unroll-loops": frozenset(("scf.for",)),
     "merge-accesses": frozenset(("ptx.ld", "ptx.st")),
     "expand-atoms": frozenset(("tile.atom_call",)),
+    "expand-math": frozenset(
+        f"math.{name}"
+        for name in ("exp", "exp2", "log", "log2", "log10", "sin", "cos", "tanh", "erf", "sqrt", "rsqrt")
+    ),
 })  # fmt: skip
 """By the name of a pass, the operations without which it changes nothing. Other passes look at every operation."""
 
 
-def concerns(name: str, module: ModuleOp) -> bool:
+def concerns(name: str, module: Operation) -> bool:
     """Whether a pass of this name may change a module or refuse it."""
     handled = _HANDLED.get(name)
     return handled is None or any(op.name in handled for op in module.walk())

@@ -5,6 +5,7 @@ from xdsl.ir import Operation
 
 from ...base.target import Target
 from ...dialects.ptx import EntryOp
+from ...passes.registry import concerns
 from .kernel import write_kernel
 from .table import rule_of
 from .writer import DATA_LAYOUT, ModuleWriter
@@ -20,6 +21,11 @@ def emit_llvm(module: Operation, target: Target, *, lineinfo: bool = False, asse
     for an operation, a type or a name without translation and for an instruction that is newer than the target,
     TargetError for more shared memory than the target has.
     """
+    if concerns("expand-math", module):
+        from ...passes.expand_math import expand_functions  # not loaded for other programs
+
+        module = module.clone()
+        expand_functions(module)
     w = ModuleWriter(target, rule_of, lineinfo, assertions)
     for op in module.walk():
         if isinstance(op, EntryOp):

@@ -18,7 +18,7 @@ from tilefold import cute
 def gelu(x: cute.TensorSSA) -> cute.TensorSSA:
     """GELU in its tanh form: x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))."""
     half = x * 0.5
-    return half + half * cute.tanh(x * (0.7978845608 + 0.0356774081 * (x * x)))
+    return half + half * cute.tanh(x * (0.7978845608 + 0.0356774081 * (x * x)), fastmath=True)
 
 
 def main(arguments: list[str] | None = None) -> None:

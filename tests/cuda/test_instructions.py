@@ -223,18 +223,6 @@ def test_approximations_of_16_bits(engine: CudaEngine, type: str, dtype: Any, er
         np.testing.assert_allclose(got, reference(x.astype(np.float64)), rtol=error, atol=error)
 
 
-def test_erf_and_log10(engine: CudaEngine) -> None:
-    from tilefold.runtime.special_functions import erf
-
-    for x in (np.linspace(-4, 4, 32), np.linspace(-0.6, 0.6, 32), np.geomspace(1e-30, 1e-3, 32)):
-        numbers = x.astype(np.float32)
-        got = function_of(engine, "math.erf", "f32", numbers)
-        np.testing.assert_allclose(got, erf(numbers.astype(np.float64)), rtol=2**-20, atol=0)
-    numbers = np.geomspace(1e-3, 1e3, 32).astype(np.float32)
-    got = function_of(engine, "math.log10", "f32", numbers)
-    np.testing.assert_allclose(got, np.log10(numbers.astype(np.float64)), rtol=2**-20, atol=2**-21)
-
-
 @pytest.mark.parametrize("pair", ["e4m3x2", "e5m2x2"])
 @pytest.mark.parametrize("relu", ["", ".relu"])
 def test_conversions_of_pairs(engine: CudaEngine, pair: str, relu: str) -> None:

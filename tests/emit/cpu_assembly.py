@@ -15,6 +15,7 @@ _STORE = re.compile(r"st\.global[\w.:]*?(?:\.v(\d))?\.[bus](\d+) \[\$0\], .*;")
 _COPY = re.compile(r"cp\.async\.(ca|cg)\.shared\.global[\w.:]* \[\$0\], \[\$1\], (\d+)(, \$2)?;")
 
 _CONVERT = re.compile(r"(cvt\.(?:rn\.satfinite\.e\dm\dx2\.f32|rn\.f16x2\.e\dm\dx2|rna\.tf32\.f32)) [$0-9, ]*;")
+_APPROXIMATE = re.compile(r"(\w+\.approx)(?:\.ftz)?\.f32 \$0, \$1;")
 _ATOMIC = re.compile(
     r"(?:atom|red)\.(?:\w+\.)*?(?:global|shared)(?:::cta)?"
     r"\.(?P<op>add|and|or|xor|exch|min|max)\.(?P<type>[busf](?:32|64)) .*;"
@@ -63,6 +64,8 @@ def _body(text: str, result: str, types: list[str]) -> str | None:
     if convert := _CONVERT.fullmatch(text):
         given = ", ".join(f"{type} %p{index}" for index, type in enumerate(types))
         return f"  %r = call {result} @x.{convert[1]}({given})\n  ret {result} %r\n"
+    if function := _APPROXIMATE.fullmatch(text):
+        return f"  %r = call float @x.{function[1]}.f32(float %p0)\n  ret float %r\n"
     if atomic := _ATOMIC.fullmatch(text):
         return _atomic(atomic["op"], atomic["type"], result, types)
     copy = _COPY.fullmatch(text)

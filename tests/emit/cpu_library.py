@@ -14,6 +14,8 @@ REGISTERS = tuple(f"{name}.{axis}" for name, axis in product(("tid", "ntid", "ct
 CONVERSIONS = ("__truncsfbf2", "__truncdfhf2", "__truncdfbf2")
 """What LLVM's code for a processor calls, without that its text says so."""
 
+_FUNCTIONS = {name: name for name in ("sin", "cos", "tanh", "sqrt")} | {"ex2": "exp2", "lg2": "log2"}
+"""PTX's names of functions, and LLVM's."""
 _FLOATS = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
 
 _ROUNDING = """
@@ -189,21 +191,23 @@ define {type} @x.srem.{type}({type} %a, {type} %b) {{
 """
 
 _APPROXIMATE = """
-define float @x.ex2.approx.f32(float %x) {
-  %result = call float @llvm.exp2.f32(float %x)
+define float @x.{name}.approx.f32(float %x) {{
+  %result = call float @llvm.{function}.f32(float %x)
   ret float %result
-}
-define float @x.lg2.approx.f(float %x) {
-  %result = call float @llvm.log2.f32(float %x)
-  ret float %result
-}
-define float @x.rcp.approx.ftz.f(float %x) {
+}}
+"""
+_RECIPROCAL = """
+define float @x.rcp.approx.f32(float %x) {
   %result = fdiv float 1.0, %x
   ret float %result
 }
 define float @x.rsqrt.approx.f(float %x) {
   %root = call float @llvm.sqrt.f32(float %x)
   %result = fdiv float 1.0, %root
+  ret float %result
+}
+define float @x.rsqrt.approx.ftz.f(float %x) {
+  %result = call float @x.rsqrt.approx.f(float %x)
   ret float %result
 }
 """
@@ -361,7 +365,8 @@ _TEXT = (
     + _to_integers()
     + "".join(_FROM_INTEGER.format(letters=letters, type=f"i{n}", bits=n) for letters, n in (("i", 32), ("ll", 64)))
     + "".join(_DIVISION.format(type=f"i{bits}") for bits in (8, 16, 32, 64))
-    + _APPROXIMATE
+    + "".join(_APPROXIMATE.format(name=name, function=function) for name, function in _FUNCTIONS.items())
+    + _RECIPROCAL
     + "".join(map(_eight_bits, ("e4m3", "e5m2"), (3, 2)))
     + _TF32
     + "".join(_COPY.format(cache=cache, bytes=size) for cache, size in product(("ca", "cg"), (4, 8, 16)))

@@ -93,7 +93,9 @@ def _math() -> Iterator[tuple[str, str]]:
         yield _computed("math.fma", f"math.fma %{type}, %{type}, %{type} : {type}", type)
         if type != "f64":
             for name in _APPROXIMATE:
-                yield _computed(f"math.{name}", f"math.{name} %{type} : {type}", type)
+                for flags in ("", " fastmath<afn>", " fastmath<fast>"):
+                    yield _computed(f"math.{name}", f"math.{name} %{type}{flags} : {type}", type)
+            yield _computed("math.sqrt", f"math.sqrt %{type} fastmath<fast> : {type}", type)
     for type in _INTEGERS:
         for name in ("absi", "ctlz", "cttz", "ctpop"):
             yield _computed(f"math.{name}", f"math.{name} %{type} : {type}", type)

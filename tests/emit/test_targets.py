@@ -9,6 +9,7 @@ from tilefold.compiler.emit.table import RULES
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.compiler.machine.nvptx import compile_llvm
 from tilefold.compiler.reports.kernel_report import count_instructions
+from tilefold.dialects.math.functions import ACCURATE, INSTRUCTIONS
 from tilefold.dialects.ptx import CVT_FORMS, GLOBAL, CopyTensorMapOp, CpAsyncOp, LdMatrixOp, PtxOp, StMatrixOp
 
 from tests.emit.examples import ARGS, MATRICES_OF_BYTES, PTX, SHARED, WARPGROUPS, accesses, all_examples, exists
@@ -18,7 +19,7 @@ _INSIDE = {"scf.yield", "scf.condition", "ptx.ret", "ptx.ld", "arith.constant"} 
 
 
 def test_every_rule_has_an_example() -> None:
-    rules = {kind.name for kind, _ in (*RULES.items(), *STRUCTS)}
+    rules = {kind.name for kind in (*RULES, *dict(STRUCTS), *ACCURATE, *INSTRUCTIONS)}
     assert rules - _INSIDE == {name for name, _ in (*all_examples(100), *WARPGROUPS)}
 
 

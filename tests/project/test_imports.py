@@ -31,6 +31,7 @@ LAZY: Mapping[str, str] = {
     "tilefold.running": "an engine is imported when it runs: CUDA needs cuda-python, the simulator NumPy",
     "tilefold.cute": "kernels are built without NumPy and cuda-python, which launches and simulations need",
     "tilefold.compiler.builder.scalars.casts": "few kernels make vectors of values, and xDSL's dialect takes long",
+    "tilefold.compiler.emit": "few kernels have functions that `expand-math` replaces",
     "tilefold.passes.lower_tensors": "few kernels print, multiply matrices or copy by tensor maps",
     "tilefold.runtime.sim.sim_engine": "few launches fail, or run on several processes",
     "tilefold.runtime.sim.bound_arguments": "few kernels have tensor maps, layouts with `?` or pointers of numbers",

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.accuracy import REFERENCES, check_function
 from tests.sim.harness import compute, rounded
 
 DTYPES: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
@@ -178,6 +179,8 @@ def test_functions(name: str, uniform: bool) -> None:
         want = np.array([FUNCTIONS[name](float(x)) for x in a]).astype(DTYPES[type])
         if type == "f64":
             assert got.tolist() == pytest.approx(want.tolist(), rel=1e-15)
+        elif type == "f32" and name in REFERENCES:
+            check_function(name, a, got)
         else:
             assert got.tolist() == want.tolist()
 

@@ -2,15 +2,17 @@
 """Mathematical functions of values and fragments; of numbers they are Python's own."""
 
 import math as python
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from xdsl.dialects import arith, math
+from xdsl.dialects.arith import FastMathFlagsAttr
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.arith.integer_range import either
-from ..scalars.arithmetic import check_computed, contract_sum, unary_type
+from ....dialects.math.functions import APPROXIMATE, FAST, INSTRUCTIONS
+from ..scalars.arithmetic import FUNCTIONS, check_computed, contract_sum, unary_type
 from ..scalars.dtypes import Boolean, Float32, Int32
 from ..scalars.numbers import check_numbers, check_operand, common_type, is_number, shown_number
 from ..scalars.values import Float, Value, compare, convert, wrap
@@ -18,13 +20,6 @@ from ..tensors.fragments import Vec, combined, elementwise, full_like, unary_of
 from ..tensors.tensor_base import Elements
 from ..tracing.state import insert_value
 from . import arch
-
-_FAST: Mapping[str, tuple[str, float, float]] = MappingProxyType({
-    "exp": ("ex2", python.log2(python.e), 1.0), "exp2": ("ex2", 1.0, 1.0), "log": ("lg2", 1.0, python.log(2)),
-    "log2": ("lg2", 1.0, 1.0), "log10": ("lg2", 1.0, python.log10(2)), "sqrt": ("sqrt", 1.0, 1.0),
-    "rsqrt": ("rsqrt", 1.0, 1.0), "sin": ("sin", 1.0, 1.0), "cos": ("cos", 1.0, 1.0), "tanh": ("tanh", 1.0, 1.0),
-})  # fmt: skip
-"""The instruction that approximates a function, and the factors of its operand and of its result."""
 
 
 class Function(Protocol):
@@ -42,29 +37,27 @@ def _function(name: str, description: str, of_numbers: Callable[[float], float])
         if is_number(x):
             return of_number(name, of_numbers, x)
         check_operand(x)
-        fast = (fastmath or approx) and name in _FAST and unary_type(name, x.dtype).bits <= Float32.bits
-        return _approximate(name, x, fastmath or ftz) if fast else unary_of(name, x)
+        fast = (fastmath or approx) and FUNCTIONS[name] in INSTRUCTIONS
+        if not fast or unary_type(name, x.dtype).bits > Float32.bits:
+            return unary_of(name, x)
+        return _approximate(name, FAST if fastmath or ftz else APPROXIMATE, x)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"{description}, of a number, a value, or each element of a fragment, whose shape the result has. An integer\n"
         "is converted to Float32 before. With `fastmath` one instruction approximates it, where there is one, and\n"
-        "`a * b + c` as x is rounded once; so with `approx`, which sets subnormal numbers to 0 where `ftz` says so."
+        "`a * b + c` as x is rounded once; so with `approx`, which sets subnormal numbers to 0 where `ftz` says so.\n"
+        "Without, the error is that of an accurate function (docs/language.md)."
     )
     return function
 
 
-def _approximate(name: str, x: Any, ftz: bool) -> Any:
-    """A function of a value or a fragment by the instruction that approximates it for Float32."""
-    op, before, after = _FAST[name]
-    given = _contract(x.to(Float32))
-    made = arch.approx(op, given if before == 1.0 else given * before, ftz=ftz and op != "tanh")
-    return (made if after == 1.0 else made * after).to(unary_type(name, x.dtype))
-
-
-def _contract(x: Any) -> Any:
-    """A Float32, or a fragment of them, whose sums of products are rounded once."""
-    return elementwise(_contract, x.dtype, x) if isinstance(x, Vec) else Float(contract_sum(x.ssa), x.dtype)
+def _approximate(name: str, flags: FastMathFlagsAttr, x: Any) -> Any:
+    """A function of a value or a fragment by the instruction that approximates it."""
+    dtype = unary_type(name, x.dtype)
+    if isinstance(x, Vec):
+        return elementwise(partial(_approximate, name, flags), dtype, x)
+    return Float(insert_value(FUNCTIONS[name](contract_sum(convert(x, dtype).ssa), flags)), dtype)
 
 
 def rcp(x: Any, approx: bool = True, ftz: bool = False) -> Any:

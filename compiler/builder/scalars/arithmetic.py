@@ -35,13 +35,13 @@ _UNSIGNED: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProx
 _EXTREMES: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProxyType(
     {"min": arith.MinUIOp, "max": arith.MaxUIOp}
 )
-FUNCTIONS: Mapping[str, Callable[[SSAValue], Operation]] = MappingProxyType({
+FUNCTIONS: Mapping[str, Callable[..., Operation]] = MappingProxyType({
     "exp": math.ExpOp, "exp2": math.Exp2Op, "log": math.LogOp, "log2": math.Log2Op, "log10": math.Log10Op,
     "sqrt": math.SqrtOp, "rsqrt": math.RsqrtOp, "sin": math.SinOp, "cos": math.CosOp, "tanh": math.TanhOp,
     "erf": math.ErfOp, "floor": math.FloorOp, "ceil": math.CeilOp, "round_even": math.RoundEvenOp,
     "trunc": math.TruncOp,
 })  # fmt: skip
-"""The mathematical functions of one float."""
+"""The mathematical functions of one float, which may be followed by flags."""
 
 
 class Integer(Protocol):

@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rules for the math dialect.
 
-Square roots and fused multiply-adds are rounded correctly to the nearest even number of the type; other functions are
-computed in double precision and rounded. A GPU may differ by the error of its approximate instructions.
+Square roots and fused multiply-adds are rounded correctly to the nearest even number of the type. Other functions are
+computed in f32 by the steps that `expand-math` writes, so a GPU may differ only by the error of its approximate
+instructions. Functions of f64, and those that PTX lacks, are computed in double precision and rounded.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from xdsl.dialects import math
 from xdsl.ir import Operation
 
+from ....dialects.math.functions import function_of
 from ...special_functions import erf
-from ..translate import Rules, Step, Translator
-from ..values.rounding import fused_multiply_add
+from ..translate import Rule, Rules, Step, Translator
+from ..values.approximations import ArrayArithmetic
+from ..values.rounding import fused_multiply_add, narrow
 from ..warp import Warp
 from .floats import elementwise, in_double
+
+_ARITHMETIC = ArrayArithmetic()
 
 
 def _fma(op: Operation, t: Translator) -> Step:
@@ -28,6 +34,25 @@ def _fma(op: Operation, t: Translator) -> Step:
         registers[result] = fused_multiply_add(registers[a], registers[b], registers[c], dtype)
 
     return step
+
+
+def _function(in_f64: Callable[..., Any]) -> Rule:
+    """A rule for a function that `math`'s definition computes in f32, and this one of NumPy in f64."""
+
+    def rule(op: Operation, t: Translator) -> Step:
+        dtype, computed = t.kind(op.results[0]).dtype, function_of(op)
+        if computed is None or dtype.itemsize > 4:
+            return in_double(in_f64)(op, t)
+        operand, result = t.slot(op.operands[0]), t.slot(op.results[0])
+
+        def step(warp: Warp) -> None:
+            x = np.asarray(warp.registers[operand])
+            y = computed(_ARITHMETIC, np.atleast_1d(x).astype(np.float32))
+            warp.registers[result] = narrow(y.reshape(x.shape), dtype)
+
+        return step
+
+    return rule
 
 
 def _reciprocal_root(x: Any) -> Any:
@@ -44,20 +69,20 @@ MATH_FUNCTIONS: Rules = {
     math.FmaOp: _fma,
     math.AbsFOp: elementwise(np.abs),
     math.CopySignOp: elementwise(np.copysign),
-    math.SqrtOp: in_double(np.sqrt),
-    math.RsqrtOp: in_double(_reciprocal_root),
-    math.ExpOp: in_double(np.exp),
-    math.Exp2Op: in_double(np.exp2),
+    math.SqrtOp: _function(np.sqrt),
+    math.RsqrtOp: _function(_reciprocal_root),
+    math.ExpOp: _function(np.exp),
+    math.Exp2Op: _function(np.exp2),
     math.ExpM1Op: in_double(np.expm1),
-    math.LogOp: in_double(np.log),
-    math.Log2Op: in_double(np.log2),
-    math.Log10Op: in_double(np.log10),
+    math.LogOp: _function(np.log),
+    math.Log2Op: _function(np.log2),
+    math.Log10Op: _function(np.log10),
     math.Log1pOp: in_double(np.log1p),
-    math.SinOp: in_double(np.sin),
-    math.CosOp: in_double(np.cos),
+    math.SinOp: _function(np.sin),
+    math.CosOp: _function(np.cos),
     math.TanOp: in_double(np.tan),
-    math.TanhOp: in_double(np.tanh),
-    math.ErfOp: in_double(erf),
+    math.TanhOp: _function(np.tanh),
+    math.ErfOp: _function(erf),
     math.PowFOp: in_double(np.power),
     math.FloorOp: in_double(np.floor),
     math.CeilOp: in_double(np.ceil),

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rules for functions and conversions of registers (PTX ISA, sections ex2 to tanh, cvt, prmt, dp4a).
+"""Rules for functions and conversions of registers (PTX ISA, sections ex2 to tanh, cvt, prmt, dp4a)."""
 
-Approximations are the exact functions rounded to the type: how far a GPU's results are from them is bounded by a test
-on a GPU.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +12,7 @@ from ....base.element_types import BY_PTX, ElementType
 from ....dialects import ptx
 from ...numpy_types import numpy_type
 from ..translate import Rules, Step, Translator
+from ..values.approximations import approximate
 from ..values.rounding import narrow, round_to_tf32
 from ..values.values import Value
 from ..warp import Warp
@@ -23,39 +20,13 @@ from ..warp import Warp
 Doubles = NDArray[np.float64]
 
 
-def _reciprocal(x: Doubles) -> Doubles:
-    return 1 / x
-
-
-def _reciprocal_root(x: Doubles) -> Doubles:
-    return 1 / np.sqrt(x)
-
-
-_FUNCTIONS: Mapping[str, Callable[[Doubles], Doubles]] = {
-    "ex2": np.exp2, "lg2": np.log2, "rcp": _reciprocal, "rsqrt": _reciprocal_root, "sqrt": np.sqrt,
-    "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
-}  # fmt: skip
-
-
-_LEAST_NORMAL = 2.0**-126  # of f32 and bf16, the types that are flushed
-
-
-def _flush(x: Any) -> Any:
-    """Numbers with subnormal ones replaced by zero of their sign."""
-    wide = np.asarray(x).astype(np.float64)
-    return np.where(np.abs(wide) < _LEAST_NORMAL, np.copysign(0.0, wide), wide)
-
-
 def _approximate(op: ptx.ApproximateOp, t: Translator) -> Step:
     value, result, dtype = t.slot(op.value), t.slot(op.result), t.kind(op.result).dtype
-    function, flushes = _FUNCTIONS[op.FUNCTION], op.flushes
+    name, flushes = op.FUNCTION, op.flushes
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        x = np.asarray(registers[value])
-        wide = _flush(x) if flushes else x.astype(np.float64)
-        y = narrow(function(wide), dtype)
-        registers[result] = _flush(y).astype(dtype)[()] if flushes else y
+        registers[result] = approximate(name, registers[value], dtype, flushes)
 
     return step
 

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The arithmetic in which the functions of `math` are written, whoever does it: the simulator on arrays of NumPy, or a
+pass that writes operations.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+class Arithmetic(ABC):
+    """Operations on numbers of f32, i32 and i64, beside the operators of Python.
+
+    Floats have `+ - *` and unary `-`, each rounded once, and `<`, which does not hold of NaN. Integers have no sign:
+    `+ - * << >> & | ^` of two of a width, reduced to it. The second operand may be a number of Python.
+    """
+
+    @abstractmethod
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
+        """`a * b + c`, rounded once."""
+
+    @abstractmethod
+    def absolute(self, x: Any) -> Any:
+        """A float without its sign."""
+
+    @abstractmethod
+    def with_sign(self, x: Any, of: Any) -> Any:
+        """A float with the sign of another."""
+
+    @abstractmethod
+    def least(self, x: Any, bound: float) -> Any:
+        """The lesser of a float and a number; NaN for NaN."""
+
+    @abstractmethod
+    def greatest(self, x: Any, bound: float) -> Any:
+        """The greater of a float and a number; NaN for NaN."""
+
+    @abstractmethod
+    def where(self, condition: Any, a: Any, b: Any) -> Any:
+        """`a` where the condition holds, else `b`; numbers of Python are of f32 or i32."""
+
+    @abstractmethod
+    def is_set(self, x: Any, bit: int) -> Any:
+        """The condition that a bit of an i32 is set."""
+
+    @abstractmethod
+    def bits(self, x: Any) -> Any:
+        """The i32 with the bits of a float."""
+
+    @abstractmethod
+    def from_bits(self, x: Any) -> Any:
+        """The float with the bits of an i32."""
+
+    @abstractmethod
+    def to_float(self, x: Any) -> Any:
+        """A signed i32 or i64 as the nearest float."""
+
+    @abstractmethod
+    def to_i64(self, x: Any) -> Any:
+        """A whole float as a signed i64."""
+
+    @abstractmethod
+    def extended(self, x: Any) -> Any:
+        """An i32 as an i64, without a sign."""
+
+    @abstractmethod
+    def truncated(self, x: Any) -> Any:
+        """The low bits of an i64 as an i32."""
+
+    @abstractmethod
+    def halved(self, x: Any) -> Any:
+        """A signed i64 shifted to the right by one bit."""
+
+    @abstractmethod
+    def approximate(self, name: str, x: Any, ftz: bool) -> Any:
+        """An instruction of PTX that approximates a function, such as `ex2`."""
+
+    @abstractmethod
+    def rarely(self, condition: Any, compute: Callable[[], tuple[Any, ...]], usual: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What `compute` gives where the condition holds, which is seldom, else the usual values."""
+
+
+def evaluate_polynomial(m: Arithmetic, coefficients: Sequence[float], x: Any) -> Any:
+    """A polynomial by Horner's rule, the highest coefficient first."""
+    value = m.fma(x, coefficients[0], coefficients[1])
+    for coefficient in coefficients[2:]:
+        value = m.fma(value, x, coefficient)
+    return value

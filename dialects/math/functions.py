@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of `math` in f32: accurate ones, and those of one instruction of PTX.
+
+The accurate ones are within the errors that docs/language.md states, for every argument, and have no steps that PTX
+leaves open but `ex2`, `rsqrt` and `rcp`. The others compute the same bits wherever they are computed. An argument is
+brought into a short interval, where a polynomial is near the function; then the change of the argument is undone
+(Muller, Elementary Functions, 2016, chapters 3, 4 and 11). The polynomials have the least greatest relative error, with
+coefficients rounded to f32 one after the other, the lowest first, and the rest fitted again.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from xdsl.dialects import math
+from xdsl.dialects.arith import FastMathFlagsAttr
+from xdsl.dialects.utils import FastMathFlag
+from xdsl.ir import Operation
+
+from ..ptx.types import float_bits, split_vector
+from .angles import cosine, sine
+from .arithmetic import Arithmetic, evaluate_polynomial
+
+Function = Callable[[Arithmetic, Any], Any]
+"""A function of one f32."""
+
+FAST = FastMathFlagsAttr("fast")
+"""The flags of a function that one instruction approximates, which takes subnormal numbers for 0."""
+APPROXIMATE = FastMathFlagsAttr((FastMathFlag.APPROX_FUNC,))
+"""The flags of a function that one instruction approximates."""
+
+_LN_2 = 0.6931471824645996
+_LOG2_E, _LOG2_E_LOW = 1.4426950216293335, 1.925963033500011e-08  # numbers as the sum of two in f32
+_LOG10_E, _LOG10_E_LOW = 0.4342944920063019, -1.0103049952192578e-08
+_LOG10_2, _LOG10_2_LOW = 0.3010300099849701, -1.432098883924482e-08
+_LN_2_HIGH, _LN_2_REST = 0.693145751953125, 1.428606765330187e-06  # the product of the first and an exponent is exact
+_LEAST, _LEAST_NORMAL, _ROOT_OF_HALF = 2.0**-149, 2.0**-126, 0x3F3504F3  # the bits of sqrt(1/2)
+_TO_INTEGER = 1.5 * 2.0**23  # its sum with a small number is rounded to an integer, which is in the low bits
+
+_EXP = (0.001382130547426641, 0.008368668146431446, 0.04166825860738754, 0.1666652113199234, 0.4999999403953552, 1, 1)
+"""exp(r), |r| <= ln(2) / 2, the highest coefficient first; the relative error is below 2^-28."""
+_TANH = (-0.00624606478959322, 0.02105250582098961, -0.05384785309433937, 0.133325457572937, -0.33333316445350647)
+"""(tanh(x) / x - 1) / x^2 in x^2, x <= 0.55; the relative error of tanh is below 2^-29."""
+_LOG = (
+    -0.0763639509677887, 0.12762197852134705, -0.1315961331129074, 0.14201581478118896, -0.166234090924263,
+    0.2000124156475067, -0.2500081956386566, 0.3333333134651184,
+)  # fmt: skip
+"""(log(1 + f) - f + f^2 / 2) / f^3, 1 + f from sqrt(1/2) to sqrt(2); the relative error of log is below 2^-27."""
+_ERF = (
+    7.806903886375949e-05, -0.0007997853099368513, 0.005187162198126316, -0.026853347197175026, 0.11283578723669052,
+    -0.3761262595653534, 0.12837916612625122,
+)  # fmt: skip
+"""erf(x) / x - 1 in x^2, x <= 1; the relative error of erf is below 2^-29."""
+_ERFC = (
+    -2.169434810639359e-05, 0.00044143912964500487, -0.004205144476145506, 0.025210034102201462, -0.10842173546552658,
+    -0.6332166194915771, -1.1295802593231201, 0.00018846982857212424,
+)  # fmt: skip
+"""log(1 - erf(x)), x from 1 to 4; the relative error of erf is below 2^-35."""
+
+
+def _power(m: Arithmetic, x: Any, bias: int) -> tuple[Any, Any]:
+    """exp(x) as a number near 1 and the exponent of 2 that it is to be scaled by, plus a bias, in an i32's low bits."""
+    shifted = m.fma(x, _LOG2_E, _TO_INTEGER + bias)
+    n = shifted - (_TO_INTEGER + bias)
+    r = m.fma(n, -_LN_2_REST, m.fma(n, -_LN_2_HIGH, x))
+    return evaluate_polynomial(m, _EXP, r), m.bits(shifted)
+
+
+def _exp(m: Arithmetic, x: Any) -> Any:
+    """Beyond the bounds the result is 0 or infinity. Two factors scale it, since one would overflow; the first product
+    is exact, so that a subnormal result is rounded once.
+    """
+    power, exponent = _power(m, m.least(m.greatest(x, -104.0), 89.0), 2 * 127)
+    half = (exponent << 22) & 0x7F800000
+    return power * m.from_bits(half) * m.from_bits((exponent << 23) - half)
+
+
+def _exp_of_moderate(m: Arithmetic, x: Any) -> Any:
+    """exp of an argument whose result is a normal number."""
+    power, exponent = _power(m, x, 127)
+    return power * m.from_bits(exponent << 23)
+
+
+def _tanh(m: Arithmetic, x: Any) -> Any:
+    """1 - 2 / (exp(2x) + 1), and near 0, where that cancels, a polynomial. Newton's step makes the quotient the nearest
+    number, whichever of its neighbours `rcp` gives.
+    """
+    size, square = m.absolute(x), x * x
+    near = m.fma(evaluate_polynomial(m, _TANH, square), m.fma(square, x, 0.0), x)  # of -0 it is -0
+    bounded = m.least(size, 10.0)
+    divisor = _exp_of_moderate(m, bounded + bounded) + 1.0
+    quotient = m.approximate("rcp", divisor, ftz=True)  # of a normal number
+    quotient = m.fma(quotient, m.fma(-divisor, quotient, 1.0), quotient)
+    return m.where(size < 0.55, near, m.with_sign(m.fma(quotient, -2.0, 1.0), x))
+
+
+def _split(m: Arithmetic, x: Any) -> tuple[Any, Any, Any]:
+    """n, f and log(1 + f) - f, where x is 2^n (1 + f)."""
+    subnormal = x < _LEAST_NORMAL
+    bits = m.bits(m.where(subnormal, x * 2.0**23, x))
+    exponent = (bits - _ROOT_OF_HALF) & 0xFF800000
+    n = m.fma(m.to_float(exponent), 2.0**-23, m.where(subnormal, -23.0, 0.0))
+    f = m.from_bits(bits - exponent) - 1.0
+    square = f * f
+    return n, f, m.fma(f * square, evaluate_polynomial(m, _LOG, f), square * -0.5)
+
+
+def _complete(m: Arithmetic, x: Any, value: Any) -> Any:
+    """A logarithm of x, which is right where x is positive and finite."""
+    value = m.where(x < float("inf"), value, x)
+    value = m.where(x < 0.0, float("nan"), value)
+    return m.where(m.absolute(x) < _LEAST, -float("inf"), value)
+
+
+def _log(m: Arithmetic, x: Any) -> Any:
+    n, f, rest = _split(m, x)
+    return _complete(m, x, m.fma(n, _LN_2, f + rest))
+
+
+def _log2(m: Arithmetic, x: Any) -> Any:
+    n, f, rest = _split(m, x)
+    rest = m.fma(rest, _LOG2_E, f * _LOG2_E_LOW)
+    return _complete(m, x, n + m.fma(f, _LOG2_E, rest))
+
+
+def _log10(m: Arithmetic, x: Any) -> Any:
+    n, f, rest = _split(m, x)
+    rest = m.fma(n, _LOG10_2_LOW, m.fma(rest, _LOG10_E, f * _LOG10_E_LOW))
+    return _complete(m, x, m.fma(n, _LOG10_2, m.fma(f, _LOG10_E, rest)))
+
+
+def _erf(m: Arithmetic, x: Any) -> Any:
+    size = m.absolute(x)
+    near = m.fma(evaluate_polynomial(m, _ERF, x * x), x, x)
+    rest = _exp_of_moderate(m, evaluate_polynomial(m, _ERFC, m.least(size, 4.0)))
+    return m.where(size < 1.0, near, m.with_sign(1.0 - rest, x))
+
+
+def _approximate(name: str, before: float, after: float, ftz: bool, m: Arithmetic, x: Any) -> Any:
+    """A function that an instruction computes of a scaled argument, or up to a factor."""
+    value = m.approximate(name, x if before == 1.0 else x * before, ftz)
+    return value if after == 1.0 else value * after
+
+
+INSTRUCTIONS: Mapping[type[Operation], tuple[str, float, float]] = MappingProxyType({
+    math.ExpOp: ("ex2", _LOG2_E, 1.0), math.Exp2Op: ("ex2", 1.0, 1.0), math.LogOp: ("lg2", 1.0, _LN_2),
+    math.Log2Op: ("lg2", 1.0, 1.0), math.Log10Op: ("lg2", 1.0, _LOG10_2), math.SqrtOp: ("sqrt", 1.0, 1.0),
+    math.RsqrtOp: ("rsqrt", 1.0, 1.0), math.SinOp: ("sin", 1.0, 1.0), math.CosOp: ("cos", 1.0, 1.0),
+    math.TanhOp: ("tanh", 1.0, 1.0),
+})  # fmt: skip
+"""The instruction that approximates a function, and the factors of its operand and of its result."""
+ACCURATE: Mapping[type[Operation], Function] = MappingProxyType({
+    math.ExpOp: _exp, math.Exp2Op: partial(_approximate, *INSTRUCTIONS[math.Exp2Op], False),
+    math.LogOp: _log, math.Log2Op: _log2, math.Log10Op: _log10,
+    math.RsqrtOp: partial(_approximate, *INSTRUCTIONS[math.RsqrtOp], False),
+    math.SinOp: sine, math.CosOp: cosine, math.TanhOp: _tanh, math.ErfOp: _erf,
+})  # fmt: skip
+"""exp2 and rsqrt are one instruction each, whose error of 2 ulp is that of an accurate function."""
+
+
+def function_of(op: Operation) -> Function | None:
+    """How a function of `math` is computed in f32, by its kind and its flags; None for one that is exact or rounded
+    correctly, and for other operations.
+    """
+    kind, flags = type(op), op.properties.get("fastmath")
+    if kind is math.SqrtOp and float_bits(split_vector(op.results[0].type)[0]) == 64:
+        return None
+    if kind in INSTRUCTIONS and isinstance(flags, FastMathFlagsAttr) and FastMathFlag.APPROX_FUNC in flags.data:
+        return partial(_approximate, *INSTRUCTIONS[kind], flags == FAST and kind is not math.TanhOp)
+    return ACCURATE.get(kind)
