@@ -57,6 +57,7 @@ def available_passes() -> Mapping[str, Callable[[], type[ModulePass]]]:
 
 
 _Lowered = tuple[ModuleOp, tuple[str, ...]]  # a module, and the passes that have run since the text was read
+_Code = tuple[str, bool, bool]  # a target, and whether its code names source lines and keeps assertions
 
 
 @dataclass
@@ -81,8 +82,8 @@ class Program:
     assertions: bool | None = None
     _stages: "dict[tuple[str, str], _Lowered]" = field(default_factory=lambda: {})
     _devices: "dict[tuple[str, str], Program]" = field(default_factory=lambda: {})
-    _builds: "dict[str, Build]" = field(default_factory=lambda: {})
-    _ptx: dict[tuple[str, bool], str] = field(default_factory=dict[tuple[str, bool], str])
+    _builds: "dict[_Code, Build]" = field(default_factory=lambda: {})
+    _ptx: "dict[_Code, str]" = field(default_factory=lambda: {})
 
     @cached_property
     def stage(self) -> str:
@@ -175,10 +176,13 @@ class Program:
         """The program as PTX, with `.loc` directives if `lines` says so, by default as compiled code."""
         from tilefold.compiler.machine.nvptx import compile_llvm
 
-        key = target.arch, self.writes_lines() if lines is None else lines
-        if key not in self._ptx:
-            self._ptx[key] = compile_llvm(self.llvm(target, lines=key[1]), target)
-        return self._ptx[key]
+        code = self._code(target, lines)
+        if code not in self._ptx:
+            self._ptx[code] = compile_llvm(self.llvm(target, lines=lines), target)
+        return self._ptx[code]
+
+    def _code(self, target: Target, lines: bool | None = None) -> _Code:
+        return target.arch, self.writes_lines() if lines is None else lines, self.keeps_assertions()
 
     def build(self, target: Target) -> "Build":
         """The program as machine code, or as PTX that the driver must assemble, ready to be loaded; from the cache, if
@@ -186,9 +190,10 @@ class Program:
         """
         from tilefold.machine_code import build
 
-        if target.arch not in self._builds:
-            self._builds[target.arch] = build(self, target)
-        return self._builds[target.arch]
+        code = self._code(target)
+        if code not in self._builds:
+            self._builds[code] = build(self, target)
+        return self._builds[code]
 
     def machine_build(self, target: Target) -> "Build":
         """The program as machine code, which takes ptxas where the driver would assemble it."""
@@ -200,13 +205,13 @@ class Program:
         """The program as machine code, if it is there; nothing is compiled."""
         from tilefold.machine_code import kept
 
-        return self._builds.get(target.arch) or kept(self, target)
+        return self._builds.get(self._code(target)) or kept(self, target)
 
     def adopt(self, target: Target, build: "Build") -> None:
         """Takes machine code that was made of this program elsewhere."""
         from tilefold.machine_code import keep
 
-        self._builds[target.arch] = build
+        self._builds[self._code(target)] = build
         keep(self, target, build)
 
     def cubin(self, target: Target) -> "Cubin":
