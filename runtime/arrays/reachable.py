@@ -41,6 +41,14 @@ class Reachable:
         if address and size:
             self._owners[address] = weakref.ref(owner), size
 
+    def size_from(self, address: int) -> int:
+        """The bytes from an address to the end of the memory in which it lies; 0 for memory that is not registered."""
+        for piece in self.memory():
+            first = piece.__array_interface__["data"][0]
+            if first <= address < first + piece.size:
+                return first + piece.size - address
+        return 0
+
     def memory(self) -> "list[NDArray[np.uint8]]":
         """The memory that still exists, by address; pieces that overlap are one."""
         import numpy as np

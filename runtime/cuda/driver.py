@@ -24,11 +24,14 @@ class CudaUnavailable(TilefoldError):  # noqa: N818  # the name says what is the
 
 
 class CudaError(TilefoldError):
-    """A call of the driver failed. `status` is CUDA's name of the error, such as CUDA_ERROR_ILLEGAL_ADDRESS."""
+    """A call of CUDA failed. `status` is CUDA's name of the error, such as CUDA_ERROR_ILLEGAL_ADDRESS, and `error_code`
+    its number, which the driver and the runtime share.
+    """
 
-    def __init__(self, status: str, message: str, hint: str = "") -> None:
+    def __init__(self, status: str, error_code: int, message: str, hint: str = "") -> None:
         super().__init__(Code.CUDA_FAILED, message, hint)
         self.status = status
+        self.error_code = error_code
 
 
 _SIM = 'the simulator (--device sim, in Python device="sim")'
@@ -114,7 +117,7 @@ class Driver:
         """Raises the CudaError for a status that a driver function has returned; `doing` as for `call`."""
         name, words = self._describe(status)
         where = f"{doing}: " if doing else ""
-        raise CudaError(name, f"{where}{function} failed with {name} ({words})", _HINTS.get(name, ""))
+        raise CudaError(name, status, f"{where}{function} failed with {name} ({words})", _HINTS.get(name, ""))
 
     def _describe(self, status: int) -> tuple[str, str]:
         try:

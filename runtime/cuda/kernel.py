@@ -27,6 +27,7 @@ class Kernel:
         if not artifact.target.runs_on(major, minor):
             raise CudaError(
                 "CUDA_ERROR_NO_BINARY_FOR_GPU",
+                int(driver.api.CUresult.CUDA_ERROR_NO_BINARY_FOR_GPU),
                 f"kernel '{artifact.kernel}' is compiled for {artifact.target}, but {driver.name} has "
                 f"compute capability {major}.{minor}",
                 f"compile for {driver.target}",

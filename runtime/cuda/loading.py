@@ -40,7 +40,7 @@ def load_module(driver: Driver, artifact: Artifact) -> Any:
         )
     except CudaError as error:
         if words := _text(errors):
-            raise CudaError(error.status, f"{error.message}: {words}", error.hint) from error
+            raise CudaError(error.status, error.error_code, f"{error.message}: {words}", error.hint) from error
         raise
     if isinstance(code, str):
         try:

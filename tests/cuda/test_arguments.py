@@ -58,7 +58,7 @@ class RecordingDriver:
     def call(self, function: str, *args: Any, doing: str = "") -> Any:
         self.calls.append((function, *args))
         if function == self.failing:
-            raise CudaError("CUDA_ERROR_INVALID_PTX", f"{doing}: {function} failed")
+            raise CudaError("CUDA_ERROR_INVALID_PTX", 218, f"{doing}: {function} failed")
         if function == "cuMemAlloc":
             buffer = ctypes.create_string_buffer(args[0] + 256)
             address = -(-ctypes.addressof(buffer) // 256) * 256

@@ -129,6 +129,7 @@ PROGRAMS: tuple[Program, ...] = (
     *(
         Program(f"{_TUTORIALS}/{name}.py", reason=reason, ends=ends)
         for name, reason, ends in (
+            ("cooperative_launch", "it allocates memory by CUDA's runtime", "CUDA answers"),
             ("inline_ptx", "it has instructions as text, which a GPU executes", "sim="),
             ("launch_completion_and_programmatic_events", "it takes events of a GPU and captures graphs", "cuda_event"),
             ("smem_allocator", "it prints shared memory that nothing has written", "error[E3204]"),
@@ -146,7 +147,7 @@ PROGRAMS: tuple[Program, ...] = (
     *(
         Program(f"{_TUTORIALS}/{name}.py")
         for name in (
-            "cooperative_launch", "dataclass_immutable", "dynamic_smem_size", "print_latex",
+            "dataclass_immutable", "dynamic_smem_size", "print_latex",
             "programmatic_dependent_launch", "torch_fake_tensor",
         )
     ),

@@ -31,6 +31,12 @@ def computed(function: Callable[..., Any], dtype: Any, *arrays: NDArray[Any], st
     return out
 
 
+def test_the_upper_bits_of_a_mask_do_not_count() -> None:
+    whole = A.astype(np.uint32)
+    assert computed(lambda x: x & ~(1 << 31), np.uint32, whole).tolist() == (whole & 0x7FFFFFFF).tolist()
+    assert computed(lambda x: -(1 << 40) & x, np.int32, A).tolist() == [0] * len(A)
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.int8])
 def test_counts(dtype: Any) -> None:
     values = (A.astype(np.int64) * 3 if dtype == np.int64 else A).astype(dtype)

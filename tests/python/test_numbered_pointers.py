@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tilefold.base.errors import TilefoldError
 from tilefold.compiler.frontend.diagnostics import ProgramError
 
 from tilefold import cute
@@ -94,6 +95,34 @@ def test_memory_that_nobody_told_of_is_refused() -> None:
     with pytest.raises(ProgramError, match="at 0x0, where there is none") as error:
         launched([0], [3], device="sim")
     assert error.value.code == "E3202"
+
+
+@cute.kernel
+def arriving(counter: cute.Pointer, seen: cute.Tensor) -> None:
+    """Each block adds itself to a counter, and waits until all have."""
+    assert counter.memspace == cute.AddressSpace.gmem
+    block, _, _ = cute.arch.block_idx()
+    cute.arch.atomic_add(counter, 1, sem="release", scope="gpu")
+    found = cute.Uint32(0)
+    while found < 4:
+        found = cute.arch.load(counter, sem="acquire", scope="gpu")
+    seen[block] = found
+
+
+@cute.jit
+def all_arrive(counter: cute.Pointer, seen: cute.Tensor) -> None:
+    arriving(counter, seen).launch(grid=4, block=1, cooperative=True)
+
+
+def test_a_pointer_reaches_the_registered_array_that_it_points_into() -> None:
+    counters, seen = np.zeros(3, np.uint32), np.zeros(4, np.uint32)
+    address = from_dlpack(counters).data_ptr + 4
+    all_arrive(make_ptr(cute.Uint32, address, cute.AddressSpace.gmem), seen)
+    assert (counters.tolist(), seen.tolist()) == ([0, 4, 0], [4] * 4)
+    other = np.zeros(3, np.uint32)
+    with pytest.raises(TilefoldError, match="give the array to from_dlpack") as error:
+        all_arrive(make_ptr(cute.Uint32, other.ctypes.data, cute.AddressSpace.gmem), seen)
+    assert error.value.code == "E3106"
 
 
 def test_memory_that_is_too_short_or_gone_is_refused() -> None:

@@ -76,7 +76,7 @@ def test_properties() -> None:
         assert t.stride == ((1, 4), 8)
         assert (t.rank, len(t), cute.rank(t), cute.depth(t), cute.cosize(t)) == (2, 2, 2, 2, 128)
         assert (cute.size(t), cute.size(t, 0), cute.size(t, mode=[0, 1])) == (128, 8, 2)
-        assert (t.element_type, t.memspace, t.iterator.alignment) == (cute.Float16, "gmem", 16)
+        assert (t.element_type, t.memspace, t.iterator.alignment) == (cute.Float16, cute.AddressSpace.gmem, 16)
         assert cute.shape(t, 0) == (4, 2)
         assert cute.stride(t, 1) == 8
         assert repr(t) == "gmem_ptr[16b] o ((4,2),16):((1,4),8)"

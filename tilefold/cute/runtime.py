@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilefold.base.errors import Code
+from tilefold.compiler.builder.primitives.words import AddressSpace
 from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.compiler.builder.tensors import pointers
 from tilefold.compiler.builder.tensors.coordinates import as_tuple
@@ -86,9 +87,9 @@ class RuntimeTensor:
         return self._array.address
 
     @property
-    def memspace(self) -> str:
-        """`gmem`."""
-        return "gmem"
+    def memspace(self) -> AddressSpace:
+        """`AddressSpace.gmem`."""
+        return AddressSpace.gmem
 
     @property
     def leading_dim(self) -> int | None:
@@ -235,13 +236,14 @@ def _align(dtype: DType, align: int | None) -> int:
     return max(dtype.bits // 8, 1) if align is None else align
 
 
-class RuntimePointer:
+class Pointer:
     """An address in global memory as an argument, of elements of a type: `make_ptr` makes it."""
 
     def __init__(self, dtype: DType, address: int, align: int) -> None:
         if address % align:
             raise _argument_error(f"the address {address:#x} is not a multiple of {align} bytes", "promise less")
         self.dtype, self.address, self.align = dtype, address, align
+        self._pointer = address  # programs free the memory by this name
 
     @property
     def __tilefold_pointer__(self) -> FakeTensor | Marked:
@@ -280,15 +282,15 @@ def make_ptr(dtype: DType, value: Any, mem_space: Any = None, assumed_align: int
 
 
 @checked
-def _argument(dtype: DType, value: Any, assumed_align: int | None) -> RuntimePointer:
+def _argument(dtype: DType, value: Any, assumed_align: int | None) -> Pointer:
     address = getattr(value, "value", value)
     if not isinstance(address, int | None):
         raise _argument_error(f"an address is an integer, not {address!r}", "pass tensor.data_ptr()")
-    return RuntimePointer(dtype, address or 0, _align(dtype, assumed_align))
+    return Pointer(dtype, address or 0, _align(dtype, assumed_align))
 
 
 @checked
-def nullptr(dtype: DType, mem_space: Any = None, assumed_align: int | None = None) -> RuntimePointer:
+def nullptr(dtype: DType, mem_space: Any = None, assumed_align: int | None = None) -> Pointer:
     """An address to compile for, of which only the type matters."""
     return _argument(dtype, 0, assumed_align)
 

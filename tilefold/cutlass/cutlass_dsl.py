@@ -31,13 +31,14 @@ from tilefold.cute import (
 )
 from tilefold.cute.jit import dsl_user_op
 
+from .cuda_errors import DSLCudaRuntimeError
 from .value_trees import debug_print_mlir_values, extract_mlir_values, new_from_mlir_values, set_dynamic_debug
 
 __all__ = [
-    "BFloat16", "Boolean", "Constexpr", "DSLRuntimeError", "Float16", "Float32", "Float64", "Int16", "Int32", "Int64",
-    "Int8", "T", "Uint16", "Uint32", "Uint64", "Uint8", "const_expr", "debug_print_mlir_values", "dsl_user_op",
-    "extract_mlir_values", "if_generate", "max", "min", "new_from_mlir_values", "not_", "set_dynamic_debug",
-    "while_generate", "yield_out",
+    "BFloat16", "Boolean", "Constexpr", "DSLCudaRuntimeError", "DSLRuntimeError", "Float16", "Float32", "Float64",
+    "Int16", "Int32", "Int64", "Int8", "T", "Uint16", "Uint32", "Uint64", "Uint8", "const_expr",
+    "debug_print_mlir_values", "dsl_user_op", "extract_mlir_values", "if_generate", "max", "min",
+    "new_from_mlir_values", "not_", "set_dynamic_debug", "while_generate", "yield_out",
 ]  # fmt: skip
 
 

@@ -49,6 +49,8 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "base_dsl": "tilefold.cutlass.cutlass_dsl",
     "base_dsl.common": "tilefold.cutlass.cutlass_dsl",
     "base_dsl.dsl": "tilefold.cutlass.cutlass_dsl",
+    "base_dsl.runtime": "tilefold.cutlass.cuda_errors",
+    "base_dsl.runtime.cuda": "tilefold.cutlass.cuda_errors",
     "base_dsl.typing": "tilefold.cutlass",
     "utils.layout": "tilefold.cute.utils",
     "utils.smem_allocator": "tilefold.cute.utils",

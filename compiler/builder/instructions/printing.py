@@ -13,6 +13,7 @@ from ....dialects.ptx.sync import conversions
 from ....dialects.tile import PrintOp, PrintTensorOp
 from ....layout.algebra.core import Layout
 from ....layout.text.printing import plain_style, print_layout_lines
+from ..primitives.words import AddressSpace
 from ..scalars.dtypes import DType, Float32, Float64, Int32, Int64
 from ..scalars.values import Value, as_value, convert, is_scalar
 from ..tensors.coordinates import check_static
@@ -90,7 +91,7 @@ def _format_part(x: Any, printed: list[Any], nested: bool = False) -> str:
         return f"{_format_part(x.shape, printed, True)}:{_format_part(x.stride, printed, True)}"
     if isinstance(x, Tensor):
         return f"{_format_part(x.iterator, printed)} o {_format_part(x.layout, printed, True)}"
-    if isinstance(x, Pointer) and x.memspace != "rmem" and host() is None:
+    if isinstance(x, Pointer) and x.memspace is not AddressSpace.rmem and host() is None:
         printed.append(address_of(x))
         return f"{x!r}".replace("%", "%%") + "(%p)"
     return str(x).replace("%", "%%")

@@ -12,6 +12,7 @@ from ..instructions import arch, cluster
 from ..instructions.math import where
 from ..instructions.mbarriers import mbarrier_arrive, mbarrier_init, mbarrier_wait
 from ..instructions.warp import elect_one
+from ..primitives.words import AddressSpace
 from ..scalars.dtypes import Int64
 from ..tensors.layouts import size
 from ..tensors.memory import make_smem_tensor
@@ -148,8 +149,8 @@ def mbarriers(storage: Pointer | Tensor | None, count: int) -> Tensor:
     hint = f"write cute.make_smem_tensor({count}, cute.Int64)"
     if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"mbarriers lie in a {type(storage).__name__}", hint)
-    if tensor.memspace != "smem" or tensor.element_type.bits != 64:
-        raise pipeline_error(f"mbarriers lie in {tensor.memspace}, in elements of {tensor.element_type}", hint)
+    if tensor.memspace is not AddressSpace.smem or tensor.element_type.bits != 64:
+        raise pipeline_error(f"mbarriers lie in {tensor.memspace.name}, in elements of {tensor.element_type}", hint)
     held = size(tensor)
     if isinstance(storage, Tensor) and isinstance(held, int) and held < count:
         raise pipeline_error(f"{count} mbarriers lie in a tensor of {held} elements", hint)

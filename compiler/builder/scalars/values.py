@@ -263,7 +263,9 @@ def binary(name: str, a: Any, b: Any) -> Any:
     dtype = binary_type(name, a, b)
     if (same := _neutral(name, a, b, dtype)) is not None:
         return same
-    if name not in ("and", "or", "xor"):
+    if name == "and":  # of a number only the bits that the type has count: x & ~(1 << 31)
+        a, b = (x & ((1 << dtype.bits) - 1) if type(x) is int and x < dtype.least else x for x in (a, b))
+    elif name not in ("or", "xor"):
         check_numbers(dtype, a, b)
     x, y = convert(a, dtype), convert(b, dtype)
     if dtype.kind == "float":

@@ -29,6 +29,7 @@ from ....dialects.tile import (
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.core import Layout, make_layout
 from ....layout.algebra.inttuple import product, show, wrap
+from ..primitives.words import AddressSpace
 from ..scalars.dtypes import DType, Index, Int64
 from ..scalars.values import Scalar, convert
 from ..tracing.state import current, emit
@@ -220,10 +221,10 @@ def _overlaps(a: Elements, b: Elements) -> bool:
     """Whether two tensors may share memory: in global memory any two may, elsewhere views of one allocation, and a
     tensor at an address that is a number.
     """
-    if a.memspace == b.memspace == "gmem":
+    if a.memspace is b.memspace is AddressSpace.gmem:
         return True
     x, y = _origins(a.ssa), _origins(b.ssa)
-    return bool(x & y) or (a.memspace == b.memspace and any(isinstance(o.owner, TensorAtOp) for o in x | y))
+    return bool(x & y) or (a.memspace is b.memspace and any(isinstance(o.owner, TensorAtOp) for o in x | y))
 
 
 def _origins(ssa: SSAValue) -> set[SSAValue]:

@@ -16,6 +16,7 @@ from ....layout.algebra.core import Layout
 from ....layout.algebra.inttuple import product
 from ....layout.algebra.swizzle import Swizzle
 from ....layout.algebra.unknown import Unknown
+from ..primitives.words import AddressSpace
 from ..scalars.dtypes import DType, Int64, as_dtype
 from ..scalars.values import MOST, Int, convert, index_of, is_scalar, wrap
 from ..tracing.state import checked, emit
@@ -66,8 +67,8 @@ class RawPointer:
         return self.base.element_type
 
     @property
-    def memspace(self) -> str:
-        """`gmem`, `smem`, `rmem` or `dsmem`."""
+    def memspace(self) -> AddressSpace:
+        """`AddressSpace.gmem`, `smem`, `rmem` or `dsmem`."""
         return self.base.memspace
 
     @property
@@ -87,9 +88,9 @@ class RawPointer:
         """The pointer as one of another memory: of the block's shared memory as of the cluster's, where it is the same,
         and any as a generic one. Raises TilefoldError (E5002) for other memories.
         """
-        name = getattr(space, "name", str(space))
-        if name not in (self.memspace, "generic") and (self.memspace, name) != ("smem", "dsmem"):
-            message = f"an address in {self.memspace} is none in {name}"
+        name, own = getattr(space, "name", str(space)), self.memspace.name
+        if name not in (own, "generic") and (own, name) != ("smem", "dsmem"):
+            message = f"an address in {own} is not one in {name}"
             raise TilefoldError(Code.BUILD_VALUE, message, "use the pointer itself")
         return self
 
@@ -209,7 +210,7 @@ class RawPointer:
         return RawPointer(type(first)(emit(ViewOp(first.ssa, None, made)).results[0], element))
 
     def __repr__(self) -> str:
-        return f"{self.memspace}_ptr[{self.base.ir_type.element_bits}b]"
+        return f"{self.memspace.name}_ptr[{self.base.ir_type.element_bits}b]"
 
 
 def _distance(elements: Any) -> Any:

@@ -37,6 +37,7 @@ from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_mod
 from ....layout.algebra.inttuple import product, rank
 from ....layout.algebra.inttuple import wrap as modes_of
 from ....layout.algebra.unknown import Unknown
+from ..primitives.words import AddressSpace
 from ..scalars import casts
 from ..scalars.dtypes import DType, Index, dtype_of
 from ..scalars.values import MOST, Int, convert, wrap
@@ -222,9 +223,9 @@ class Elements(AnyTensor):
         return ssa if ssa.type == held else casts.cast(ssa, self._dtype, dtype_of(held))
 
     @property
-    def memspace(self) -> str:
-        """`gmem`, `smem` or `rmem`."""
-        return self.ir_type.space.data.value
+    def memspace(self) -> AddressSpace:
+        """`AddressSpace.gmem`, `smem`, `rmem` or `dsmem`."""
+        return AddressSpace[self.ir_type.space.data.value]
 
     def __getitem__(self, coord: Any) -> Any:
         if has_none(coord):

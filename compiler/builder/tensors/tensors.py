@@ -15,6 +15,7 @@ from ....dialects.ptx import GLOBAL, SHARED, IntToPtrOp, PtrType
 from ....dialects.tile import CoordinateOp, PtrOp, Space, SpaceAttr, TensorAtOp, TensorType, ViewOp
 from ....layout.algebra.core import Layout
 from ....layout.algebra.swizzle import Swizzle
+from ..primitives.words import AddressSpace
 from ..scalars.dtypes import DType, Index, Int32, Int64
 from ..scalars.values import MOST, Int, index_of, is_scalar
 from ..tracing.state import emit, host
@@ -52,8 +53,8 @@ class Pointer:
     value_type = dtype
 
     @property
-    def memspace(self) -> str:
-        """`gmem`, `smem` or `rmem`."""
+    def memspace(self) -> AddressSpace:
+        """`AddressSpace.gmem`, `smem`, `rmem` or `dsmem`."""
         return self.tensor.memspace
 
     @property
@@ -69,10 +70,10 @@ class Pointer:
             raise TilefoldError(Code.BUILD_VALUE, f"the alignment is {min_align!r}", "it is a power of two, in bytes")
         if self.alignment % min_align == 0:
             return self
-        if self.memspace not in NUMBERED:
+        if self.memspace.name not in NUMBERED:
             message = f"the pointer is known to be aligned to {self.alignment} bytes, not to {min_align}"
             raise TilefoldError(Code.BUILD_VALUE, message, "allocate the fragment with that alignment")
-        return tensor_at(self.tensor.ptr().number(), self.dtype, self.memspace, min_align).iterator
+        return tensor_at(self.tensor.ptr().number(), self.dtype, self.memspace.name, min_align).iterator
 
     def load(self) -> Any:
         """The element."""
@@ -116,7 +117,7 @@ class Pointer:
         return RawPointer(self.tensor)
 
     def __repr__(self) -> str:
-        return f"{self.memspace}_ptr[{self.tensor.ir_type.element_bits}b]"
+        return f"{self.memspace.name}_ptr[{self.tensor.ir_type.element_bits}b]"
 
 
 @dataclass(frozen=True, slots=True)

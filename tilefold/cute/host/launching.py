@@ -23,6 +23,7 @@ from tilefold.dialects.kernel import LaunchBounds
 from tilefold.dialects.tile import MakeTensorOp
 from tilefold.layout.algebra.core import cosize
 from tilefold.runtime.arrays.array import Array as ArrayRecord
+from tilefold.runtime.arrays.reachable import reachable
 from tilefold.runtime.engine import RunResult
 from tilefold.runtime.errors import Dim3, LaunchError, argument_error, dim3
 from tilefold.runtime.options import LaunchOptions, RunOptions, check_smem, launch_attributes
@@ -80,15 +81,19 @@ class HostLaunch:
 
 
 def _reached_memory(name: str, pointer: SSAValue, array: ArrayRecord, values: "HostValues") -> ArrayRecord:
-    """The memory from a pointer on that the tensors reach which the host makes of it. A GPU need not know it; without
-    one, LaunchError (E3106) where the host makes none.
+    """The memory from a pointer on that the tensors reach which the host makes of it; if it makes none, the rest of
+    the registered array that it points into. A GPU need not know it; without one, LaunchError (E3106) for other memory.
     """
     if array.device is not None:
         return array
     made = [use.operation for use in pointer.uses if isinstance(use.operation, MakeTensorOp)]
+    if not made and (size := reachable().size_from(array.address)) >= array.itemsize:
+        return replace(array, shape=(size // array.itemsize,))
     if not made:
         problem = "is an address, and the simulator must know how much memory lies there"
-        raise argument_error(name, problem, "make a tensor of it in the function of the host")
+        raise argument_error(
+            name, problem, "make a tensor of it in the host function, or give the array to from_dlpack"
+        )
     layouts = [with_scalars(op.layout.data, [values.number(n) for n in op.scalars]) for op in made]
     return replace(array, shape=(max(cosize(layout) for layout in layouts),))
 
