@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.primitives.arrays import Array
-from tilefold.compiler.builder.primitives.words import AddressSpace
+from tilefold.compiler.builder.tensors.address_space import AddressSpace
 from tilefold.compiler.builder.tensors.vectors import from_elements, outerproduct
 from tilefold.layout.algebra.swizzle import Swizzle
 

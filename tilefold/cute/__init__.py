@@ -41,9 +41,9 @@ from tilefold.compiler.builder.instructions.math import (
     zeros_like,
 )
 from tilefold.compiler.builder.instructions.printing import print_layout, print_tensor, printf
-from tilefold.compiler.builder.primitives.words import AddressSpace
 from tilefold.compiler.builder.scalars.dtypes import DTYPES, DType
 from tilefold.compiler.builder.scalars.values import Bool, Float, Int, Value
+from tilefold.compiler.builder.tensors.address_space import AddressSpace
 from tilefold.compiler.builder.tensors.copies import (
     CopyAtom,
     ThrCopy,

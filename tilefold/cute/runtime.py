@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from tilefold.base.errors import Code
-from tilefold.compiler.builder.primitives.words import AddressSpace
 from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.compiler.builder.tensors import pointers
+from tilefold.compiler.builder.tensors.address_space import AddressSpace
 from tilefold.compiler.builder.tensors.coordinates import as_tuple
 from tilefold.compiler.builder.tracing.state import is_building
 from tilefold.layout.algebra.core import Layout, make_layout, make_ordered_layout

@@ -15,10 +15,10 @@ from tilefold.compiler.builder.instructions.math import maximum as max
 from tilefold.compiler.builder.instructions.math import minimum as min
 from tilefold.compiler.builder.primitives.arrays import Array, make_array_view
 from tilefold.compiler.builder.primitives.tensor_maps import GridConstant
-from tilefold.compiler.builder.primitives.words import AddressSpace
 from tilefold.compiler.builder.scalars.dtypes import DTYPES, DType
 from tilefold.compiler.builder.scalars.families import Float, Integer, Numeric
 from tilefold.compiler.builder.scalars.values import Value
+from tilefold.compiler.builder.tensors.address_space import AddressSpace
 from tilefold.compiler.builder.tensors.vectors import Vector
 from tilefold.cute import (
     BFloat16,

@@ -13,9 +13,9 @@ from ....dialects.ptx.sync import conversions
 from ....dialects.tile import PrintOp, PrintTensorOp
 from ....layout.algebra.core import Layout
 from ....layout.text.printing import plain_style, print_layout_lines
-from ..primitives.words import AddressSpace
 from ..scalars.dtypes import DType, Float32, Float64, Int32, Int64
 from ..scalars.values import Value, as_value, convert, is_scalar
+from ..tensors.address_space import AddressSpace
 from ..tensors.coordinates import check_static
 from ..tensors.fragments import Vec
 from ..tensors.raw_pointers import Address

@@ -12,8 +12,8 @@ from ..instructions import arch, cluster
 from ..instructions.math import where
 from ..instructions.mbarriers import mbarrier_arrive, mbarrier_init, mbarrier_wait
 from ..instructions.warp import elect_one
-from ..primitives.words import AddressSpace
 from ..scalars.dtypes import Int64
+from ..tensors.address_space import AddressSpace
 from ..tensors.layouts import size
 from ..tensors.memory import make_smem_tensor
 from ..tensors.pointers import make_tensor

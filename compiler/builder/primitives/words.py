@@ -1,18 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The words that primitives take: memories, scopes, orders, kinds of votes, exchanges and reductions."""
+"""The words that primitives take: scopes, orders, kinds of votes, exchanges and reductions."""
 
 from enum import Enum
-
-
-class AddressSpace(Enum):
-    """The memory of a pointer or an array, by its number in LLVM's NVPTX back end."""
-
-    generic = 0
-    gmem = 1
-    smem = 3
-    rmem = 5
-    tmem = 6
-    dsmem = 7
 
 
 class MemScope(Enum):

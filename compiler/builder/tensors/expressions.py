@@ -29,10 +29,10 @@ from ....dialects.tile import (
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.core import Layout, make_layout
 from ....layout.algebra.inttuple import product, show, wrap
-from ..primitives.words import AddressSpace
 from ..scalars.dtypes import DType, Index, Int64
 from ..scalars.values import Scalar, convert
 from ..tracing.state import current, emit
+from .address_space import AddressSpace
 from .tensor_base import Elements, registers, tensor_type
 
 Shape = tuple[Any, ...]

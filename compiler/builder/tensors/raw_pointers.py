@@ -16,10 +16,10 @@ from ....layout.algebra.core import Layout
 from ....layout.algebra.inttuple import product
 from ....layout.algebra.swizzle import Swizzle
 from ....layout.algebra.unknown import Unknown
-from ..primitives.words import AddressSpace
 from ..scalars.dtypes import DType, Int64, as_dtype
 from ..scalars.values import MOST, Int, convert, index_of, is_scalar, wrap
 from ..tracing.state import checked, emit
+from .address_space import AddressSpace
 from .fragments import Vec, load, store
 from .tensor_base import Elements, registers, tensor_type
 from .vectors import row_major

@@ -37,11 +37,11 @@ from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_mod
 from ....layout.algebra.inttuple import product, rank
 from ....layout.algebra.inttuple import wrap as modes_of
 from ....layout.algebra.unknown import Unknown
-from ..primitives.words import AddressSpace
 from ..scalars import casts
 from ..scalars.dtypes import DType, Index, dtype_of
 from ..scalars.values import MOST, Int, convert, wrap
 from ..tracing.state import current, emit
+from .address_space import AddressSpace
 from .coordinates import (
     as_tuple,
     at_run_time,

@@ -15,10 +15,10 @@ from ....dialects.ptx import GLOBAL, SHARED, IntToPtrOp, PtrType
 from ....dialects.tile import CoordinateOp, PtrOp, Space, SpaceAttr, TensorAtOp, TensorType, ViewOp
 from ....layout.algebra.core import Layout
 from ....layout.algebra.swizzle import Swizzle
-from ..primitives.words import AddressSpace
 from ..scalars.dtypes import DType, Index, Int32, Int64
 from ..scalars.values import MOST, Int, index_of, is_scalar
 from ..tracing.state import emit, host
+from .address_space import AddressSpace
 from .coordinates import as_tuple, counted_from_end, has_none, show_layout, split_coordinate
 from .fragments import Vec, load, store
 from .raw_pointers import Address, RawPointer

@@ -9,9 +9,9 @@ from typing import Any
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.instructions.inline import inline_ptx
 from tilefold.compiler.builder.primitives.barriers import raw_pointer
-from tilefold.compiler.builder.primitives.words import AddressSpace
 from tilefold.compiler.builder.scalars.dtypes import Boolean, Int32
 from tilefold.compiler.builder.scalars.values import Bool, convert
+from tilefold.compiler.builder.tensors.address_space import AddressSpace
 from tilefold.compiler.builder.tensors.raw_pointers import RawPointer
 
 
