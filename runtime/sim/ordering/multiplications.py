@@ -60,7 +60,7 @@ class Multiplication:
     parts: "list[Part]" = field(default_factory=lambda: [])
     result: Numbers | None = None
     known: Clock | None = None
-    """The clock of who knows its reads."""
+    """The clock of who knows its reads, and that the four warps have executed it."""
 
     @property
     def has_begun(self) -> bool:
@@ -78,6 +78,8 @@ class Multiplication:
         for part in parts:
             part.before = None
         self._end_reads()
+        for part in parts:
+            self.known = part.executed.joined(self.known)
 
     def _accumulators(self, parts: "list[Part]") -> Numbers | None:
         """The accumulators to add to: the result of the multiplication before, or the registers of the warps that have
@@ -131,6 +133,8 @@ class Part:
     words_a: Bytes
     before: Multiplication | None
     """The multiplication before it that accumulates in the same registers, and has not been waited for."""
+    executed: Clock
+    """The knowledge of the warp when it executed it."""
     is_committed: bool = False
 
     @property

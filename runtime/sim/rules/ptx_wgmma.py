@@ -26,6 +26,7 @@ from ..memory.descriptors import descriptor_at
 from ..memory.local import TOUCHED
 from ..memory.matrices import ROW, Matrix, matrix_of
 from ..ordering import multiplications
+from ..ordering.clocks import executed
 from ..ordering.multiplications import Kind, Multiplication, Part
 from ..ordering.warpgroups import Warpgroup, pool_of, warpgroup_of
 from ..translate import Rules, Step, Suspending, Suspension, Translator, Until
@@ -154,9 +155,9 @@ class Multiply:
             self._check_fenced(warp, "registers of A", a[0], words.touched)
             self._define(warp, a[0], words.state, words.data)
             words_a = words.data.copy()
-        part = Part(
-            whole, warp, local, d, a, accumulators.data.copy(), words_a, before if whole.kind.accumulates else None
-        )
+        pending = before if whole.kind.accumulates else None
+        now = executed(warp, warp.lane_numbers())
+        part = Part(whole, warp, local, d, a, accumulators.data.copy(), words_a, pending, now)
         accumulators.state[:] = IN_FLIGHT
         warp.defined.clear()
         return part
