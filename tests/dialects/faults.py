@@ -241,7 +241,7 @@ MEMORY = [
         "tile.tensor_at",
         ('%0 = tile.ptr %A(0, 0)\n%1 = «tile.tensor_at» %0 : !tile.tensor<f16, smem, align<16>, "1:0">', "begins at a !ptx.ptr<shared>"),
         ('%0 = tile.ptr %A(0, 0)\n%1 = «tile.tensor_at» %0 : !tile.tensor<f16, rmem, align<16>, "1:0">', "gmem and smem have addresses"),
-        ('%0 = tile.ptr %A(0, 0)\n%1 = «tile.tensor_at» %0 : !tile.tensor<f16, gmem, align<16>, "?:1">', "tile.make_tensor gives"),
+        ('%0 = tile.ptr %A(0, 0)\n%1 = «tile.tensor_at» %0 : !tile.tensor<f16, gmem, align<16>, "?:1">', "tile.make_tensor makes such tensors"),
     ),
     *tile_faults(
         "tile.alias",

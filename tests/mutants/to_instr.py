@@ -8,7 +8,7 @@ _UNROLL = of("unroll-loops", "passes/unroll_loops.py", "passes/test_filecheck")
 _CSE = of("cse", "passes/cse.py", "passes/test_cse")
 _MERGE = of("merge-accesses", "passes/merge_accesses.py", "passes/test_merge_accesses")
 _ATOMS = of("expand-atoms", "passes/expand_atoms.py", "passes/test_filecheck")
-_FLOATS = of("expand-conversions", "passes/expand_conversions.py", "passes/test_expand_conversions")
+_FLOATS = of("expand-conversions", "passes/writing/float8_conversions.py", "passes/test_expand_conversions")
 _SMEM = of("allocate-smem", "passes/allocate_smem.py", "passes/test_filecheck")
 _INDEX = of("convert-index", "passes/convert_index.py", "passes/test_carried_ranges", "passes/test_filecheck")
 _RANGES = of("convert-index", "passes/analysis/range_facts.py", "passes/test_carried_ranges")
@@ -60,8 +60,8 @@ TO_INSTR: tuple[Mutant, ...] = (
     _MERGE.mutant("merge: across barriers", "elif not is_side_effect_free(op):", "elif op.regions:", _WORDS),
     _MERGE.mutant(
         "merge: elements in reverse",
-        "for index, load in enumerate(loads):",
-        "for index, load in enumerate(reversed(loads)):",
+        "in zip(loads, extract_elements(",
+        "in zip(reversed(loads), extract_elements(",
         _NARROW,
     ),
     _MERGE.mutant(

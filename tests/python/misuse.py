@@ -13,6 +13,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from enum import EnumMeta
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -40,13 +41,18 @@ FORMS = (
 """Expressions of two things, beside calls."""
 
 
+def _takes_arguments(thing: Any) -> bool:
+    """Whether a call of it is ours to judge: not that of an enumeration, by which Python would extend it."""
+    return callable(thing) and not isinstance(thing, EnumMeta)
+
+
 def expressions(seed: int, count: int) -> list[str]:
     """Calls and operators on things chosen at random, the same for a seed."""
     chance = random.Random(seed)
     offered = [each for each in cute.__all__ if each not in LAUNCHES and getattr(cute, each) is not Any]
-    names = [f"cute.{each}" for each in offered if callable(getattr(cute, each))]
-    names += [f"cute.arch.{each}" for each in cute.arch.__all__ if callable(getattr(cute.arch, each))]
-    names += [f"cute.nvgpu.{each}" for each in cute.nvgpu.__all__ if callable(getattr(cute.nvgpu, each))]
+    names = [f"cute.{each}" for each in offered if _takes_arguments(getattr(cute, each))]
+    names += [f"cute.arch.{each}" for each in cute.arch.__all__ if _takes_arguments(getattr(cute.arch, each))]
+    names += [f"cute.nvgpu.{each}" for each in cute.nvgpu.__all__ if _takes_arguments(getattr(cute.nvgpu, each))]
     found: list[str] = []
     for _ in range(count):
         if chance.random() < 0.4:

@@ -314,7 +314,7 @@ MISTAKES: Sequence[tuple[Callable[[Any], object], str]] = (
     (lambda x: x.reduce(cute.ReductionOp.ADD, 0, (None, 1, 1)), "differ in profile"),
     (lambda x: x.reduce(cute.ReductionOp.ADD, 0, (None, (1, None))), "differ in profile"),
     (lambda x: x.reduce(cute.ReductionOp.ADD, 0, 1.0), "expected integers"),
-    (lambda x: x.reduce(cute.ReductionOp.ADD, 0, True), "no profile of a shape"),
+    (lambda x: x.reduce(cute.ReductionOp.ADD, 0, True), "not a profile of a shape"),
     (lambda x: x.reshape((3, 3)), "do not fit the shape"),
     (lambda x: x + cute.full((3, 5), 1, cute.Float32), "no common shape"),
     (lambda x: cute.make_rmem_tensor((4, 2), cute.Float32).store(x), "no common shape"),

@@ -210,7 +210,7 @@ def test_no_copies_beside_other_threads() -> None:
 @pytest.mark.parametrize("text", ["0", "-1", "many", "2.5", "9999999999"])
 def test_numbers_of_processes(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(settings.SIM_PROCESSES, text)
-    with pytest.raises(TilefoldError, match="no number from 1 to 1024"):
+    with pytest.raises(TilefoldError, match="is not a number from 1 to 1024"):
         SimEngine()
     monkeypatch.setenv(settings.SIM_PROCESSES, "2")
     assert SimEngine().processes == 2

@@ -162,6 +162,9 @@ class struct(Struct):  # noqa: N801 - the name of CuTe programs
     Align = Align
 
     def __init__(self, decorated: type) -> None:
+        if not isinstance(decorated, type):  # pyright: ignore[reportUnnecessaryIsInstance]
+            problem = f"struct takes a class, not {type(decorated).__name__}"
+            raise _struct_error(problem, "write @cute.struct before a class")
         super().__init__(decorated.__name__, inspect.get_annotations(decorated, eval_str=True))
 
 

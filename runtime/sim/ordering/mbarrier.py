@@ -19,9 +19,9 @@ PHASES = 64
 """Phases of which an mbarrier keeps what they order; who lags behind by more learns too much."""
 
 
-_BEHIND = (
-    "let the thread arrive behind its wait at another mbarrier, and those who arrive for the next phase wait for that; "
-    "or let it be one of those who arrive"
+_CURE = (
+    "let the thread arrive at another mbarrier after this wait, and let the threads that arrive for the next phase "
+    "wait for that one; or count the thread among the arrivals"
 )
 
 
@@ -200,9 +200,9 @@ class Mbarrier:
             return
         text = (
             f"waits for phase {wait.phase} of the mbarrier, and nothing keeps phase {wait.phase + 1} from being "
-            "complete before it looks: then the wait does not end"
+            "complete before it looks: the wait would then never end"
         )
-        wait.warp.fault(Code.SIM_PHASE, wait.site, wait.lane, text, _BEHIND)
+        wait.warp.fault(Code.SIM_PHASE, wait.site, wait.lane, text, _CURE)
 
     def missing(self) -> str:
         """The state of the current phase, in words."""
