@@ -34,11 +34,11 @@ RELEASE = "scf.if %leads {\n%far = ptx.mapa %empty, %zero\nptx.mbarrier.arrive %
 AGAIN = f'scf.if %loads {{\nptx.mbarrier.wait %empty, %zero scope "cluster"\n{LOAD}}}\n'
 
 
-def run(body: str, completion: Completion, seed: int | None) -> None:
+def run(body: str, completion: Completion, seed: int | None, races: bool = True) -> None:
     a, out = np.ones(1024, np.float16), np.zeros(512, np.float32)
     first = f"scf.if %loads {{\n{LOAD}}}\nptx.mbarrier.wait %bar, %zero\n"
     text = HEAD + SETUP + BEGIN + MEET + EXPECT + first + FENCE + MULTIPLY + COMMIT + body + MEET + "ptx.ret\n}\n}\n"
-    engine = SimEngine(seed=seed, completion=completion)
+    engine = SimEngine(seed=seed, completion=completion, races=races)
     launch_on(text, {"A": a.view(np.uint8), "C": out}, (2, 1, 1), (128, 1, 1), engine, (2, 1, 1))
 
 
@@ -47,6 +47,7 @@ def run(body: str, completion: Completion, seed: int | None) -> None:
 def test_a_stage_is_filled_again_when_all_have_multiplied(completion: Completion, seed: int | None) -> None:
     second = EXPECT + AGAIN + "ptx.mbarrier.wait %bar, %one\n"
     run(WAIT + RELEASE + second, completion, seed)
+    run(WAIT + RELEASE + second, completion, seed, races=False)
 
 
 @pytest.mark.parametrize("completion", Completion)

@@ -59,6 +59,8 @@ class Mbarrier:
     """The row in the memory of its block: blocks of a cluster have mbarriers at equal places."""
     made: int = 0
     """When that thread did."""
+    is_ordered: bool = True
+    """Whether threads say what they know when they arrive: where races are looked for."""
     is_reached: bool = False
     """Whether threads of other blocks have arrived."""
     is_published: bool = False
@@ -180,7 +182,7 @@ class Mbarrier:
         that wait. In another order of execution both phases are complete before they look, and they wait for the next
         phase of the same parity. It is a fault if that one, now complete, needs something behind the wait.
         """
-        if self.offered is None:
+        if self.offered is None or not self.is_ordered:
             return
         missed, self.missed = self.missed, []
         for wait in missed:
@@ -250,7 +252,7 @@ class Mbarrier:
                 phase += 2
             observed[chosen] = phase
             wait = self.waits[warp] = Wait(warp, phase, warp.launch.clock, int(chosen[0]), site)
-            if self.offered is not None and self.phase == phase + 2:  # it went on late
+            if self.is_ordered and self.offered is not None and self.phase == phase + 2:  # it went on late
                 self.missed.append(wait)
             if phase >= 0:
                 learn(warp, self._released(phase, is_near))

@@ -79,9 +79,10 @@ def _init(op: ptx.MbarrierInitOp, t: Translator) -> Step:
                 text = f"the mbarrier would need {number} arrivals, where 1 to {ptx.MAX_ARRIVALS} are possible"
                 barriers.fault(warp, lane, text)
         makers = warp.first_index + warp.lane_numbers()
+        space = barriers.shared
         for row, number, maker in zip(barriers.make(warp).tolist(), counts, makers.tolist(), strict=True):
-            place = row % (barriers.shared.arena.span // MBARRIER_BYTES)
-            warp.block.cluster.mbarriers[row] = Mbarrier(row, number, maker, place, warp.launch.clock)
+            place, made = row % (space.arena.span // MBARRIER_BYTES), warp.launch.clock
+            warp.block.cluster.mbarriers[row] = Mbarrier(row, number, maker, place, made, space.shadow is not None)
 
     return step
 
