@@ -49,6 +49,7 @@ class RecordingDriver:
             cuMemFree=self.memory.pop,
             cuModuleUnload=str,
             cuEventDestroy=str,
+            CUresult=SimpleNamespace(CUDA_ERROR_NO_BINARY_FOR_GPU=209),
             CUjit_option=option,
             CUfunction_attribute=attribute,
         )

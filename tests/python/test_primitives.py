@@ -424,7 +424,7 @@ def test_addresses_of_shared_memory_are_addresses_of_the_cluster() -> None:
     dst = np.zeros(1, np.float32)
     cast(dst).launch(grid=1, block=1, device="sim")
     assert dst[0] == 3
-    with pytest.raises(TilefoldError, match="an address in gmem is none in smem"):
+    with pytest.raises(TilefoldError, match="an address in gmem is not one in smem"):
         cast_of_global_memory(dst).build(1)
     with pytest.raises(TilefoldError, match="there is no memory of the number 9"):
         llvm.PointerType.get(9)
@@ -541,7 +541,7 @@ def wrong_space(p: Any) -> None:
         (wrong_word, "swizzle_mode of a map is not 9"),
         (wrong_proxy, "no such fence leads from"),
         (wrong_size, "a map has 128 bytes, not 64"),
-        (wrong_space, "an address in gmem is none in smem"),
+        (wrong_space, "an address in gmem is not one in smem"),
     ],
 )
 def test_mistakes_with_maps(call: Any, said: str) -> None:
