@@ -144,8 +144,9 @@ class Mbarrier:
     def track(self, arrival: Arrival | Transfer, warp: Warp, lanes: NDArray[np.int64]) -> None:
         """Counts an arrival, or bytes, of an operation that lanes of a warp have begun, once it is complete."""
         self.arrivals.append(arrival)
-        now = executed(warp, lanes)
-        self._offer(now, now)
+        if self.is_ordered:
+            now = executed(warp, lanes)
+            self._offer(now, now)
 
     def add(self, copy: Operation, bytes: int) -> int:
         """Counts the bytes of a bulk copy, once it is complete; its agent."""

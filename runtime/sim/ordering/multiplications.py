@@ -78,8 +78,6 @@ class Multiplication:
         for part in parts:
             part.before = None
         self._end_reads()
-        for part in parts:
-            self.known = part.executed.joined(self.known)
 
     def _accumulators(self, parts: "list[Part]") -> Numbers | None:
         """The accumulators to add to: the result of the multiplication before, or the registers of the warps that have
@@ -110,6 +108,8 @@ class Multiplication:
         times = np.zeros(cluster.threads + len(cluster.finished), np.int64)
         times[cluster.threads + group.agent] = launch.tick()
         self.known = Clock(cluster.number, times)
+        for part in self.parts:
+            self.known = self.known.joined(part.executed)
 
     def describe(self) -> tuple[str, str]:
         """The multiplication, and the warps that it lacks, in words."""
@@ -133,8 +133,8 @@ class Part:
     words_a: Bytes
     before: Multiplication | None
     """The multiplication before it that accumulates in the same registers, and has not been waited for."""
-    executed: Clock
-    """The knowledge of the warp when it executed it."""
+    executed: Clock | None
+    """The knowledge of the warp when it executed it, where races are looked for."""
     is_committed: bool = False
 
     @property

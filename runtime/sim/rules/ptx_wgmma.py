@@ -156,7 +156,7 @@ class Multiply:
             self._define(warp, a[0], words.state, words.data)
             words_a = words.data.copy()
         pending = before if whole.kind.accumulates else None
-        now = executed(warp, warp.lane_numbers())
+        now = None if self.shared.shadow is None else executed(warp, warp.lane_numbers())
         part = Part(whole, warp, local, d, a, accumulators.data.copy(), words_a, pending, now)
         accumulators.state[:] = IN_FLIGHT
         warp.defined.clear()
