@@ -10,9 +10,8 @@ Hanek, Radian reduction for trigonometric functions, 1983).
 from itertools import pairwise
 from typing import Any
 
-from .arithmetic import Arithmetic, evaluate_polynomial
+from .arithmetic import TO_INTEGER, Arithmetic, evaluate_polynomial
 
-_TO_INTEGER = 1.5 * 2.0**23  # its sum with a small number is rounded to an integer, which is in the low bits
 _TWO_BY_PI = 0.6366197466850281
 _HALF_PI = (1.570796251296997, 7.549789415861596e-08, 5.390302953474238e-15)
 """pi/2 as the sum of three numbers of f32 of one sign, so that the rest of -0 is -0."""
@@ -58,8 +57,8 @@ def _reduce_large(m: Arithmetic, x: Any) -> tuple[Any, Any]:
 
 def _reduce(m: Arithmetic, x: Any) -> tuple[Any, Any]:
     """The rest of an angle, and its quadrant in the low bits of an i32."""
-    shifted = m.fma(x, _TWO_BY_PI, _TO_INTEGER)
-    n = shifted - _TO_INTEGER
+    shifted = m.fma(x, _TWO_BY_PI, TO_INTEGER)
+    n = shifted - TO_INTEGER
     rest = x
     for part in _HALF_PI:
         rest = m.fma(n, -part, rest)

@@ -7,6 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+TO_INTEGER = 1.5 * 2.0**23
+"""Its sum with a small number is rounded to an integer, which is in the low bits."""
+
 
 class Arithmetic(ABC):
     """Operations on numbers of f32, i32 and i64, beside the operators of Python.

@@ -20,7 +20,7 @@ from xdsl.ir import Operation
 
 from ..ptx.types import float_bits, split_vector
 from .angles import cosine, sine
-from .arithmetic import Arithmetic, evaluate_polynomial
+from .arithmetic import TO_INTEGER, Arithmetic, evaluate_polynomial
 
 Function = Callable[[Arithmetic, Any], Any]
 """A function of one f32."""
@@ -36,7 +36,6 @@ _LOG10_E, _LOG10_E_LOW = 0.4342944920063019, -1.0103049952192578e-08
 _LOG10_2, _LOG10_2_LOW = 0.3010300099849701, -1.432098883924482e-08
 _LN_2_HIGH, _LN_2_REST = 0.693145751953125, 1.428606765330187e-06  # the product of the first and an exponent is exact
 _LEAST, _LEAST_NORMAL, _ROOT_OF_HALF = 2.0**-149, 2.0**-126, 0x3F3504F3  # the bits of sqrt(1/2)
-_TO_INTEGER = 1.5 * 2.0**23  # its sum with a small number is rounded to an integer, which is in the low bits
 
 _EXP = (0.001382130547426641, 0.008368668146431446, 0.04166825860738754, 0.1666652113199234, 0.4999999403953552, 1, 1)
 """exp(r), |r| <= ln(2) / 2, the highest coefficient first; the relative error is below 2^-28."""
@@ -61,8 +60,8 @@ _ERFC = (
 
 def _power(m: Arithmetic, x: Any, bias: int) -> tuple[Any, Any]:
     """exp(x) as a number near 1 and the exponent of 2 that it is to be scaled by, plus a bias, in an i32's low bits."""
-    shifted = m.fma(x, _LOG2_E, _TO_INTEGER + bias)
-    n = shifted - (_TO_INTEGER + bias)
+    shifted = m.fma(x, _LOG2_E, TO_INTEGER + bias)
+    n = shifted - (TO_INTEGER + bias)
     r = m.fma(n, -_LN_2_REST, m.fma(n, -_LN_2_HIGH, x))
     return evaluate_polynomial(m, _EXP, r), m.bits(shifted)
 
