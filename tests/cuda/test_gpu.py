@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels on a GPU. Run with `make gpu-test`; without a device every test here fails."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -274,10 +275,18 @@ except CudaError as error:
 """
 
 
-def test_assertions_of_kernels_are_checked_where_they_are_enabled() -> None:
+def test_assertions_of_kernels_are_checked_where_they_are_enabled(tmp_path: Path) -> None:
     """In a process of its own, since the assertion that fails ends the use of the device."""
+    file = tmp_path / "assertion.py"  # Python keeps no source of text after -c
+    file.write_text(_ASSERTION, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-c", _ASSERTION], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, str(file)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.stdout.split() == ["32.0", "64.0", "CUDA_ERROR_ASSERT"], done.stderr
     assert "thread: [20,0,0] Assertion `t is beyond n` failed." in done.stderr

@@ -80,6 +80,25 @@ def test_functions_are_compiled_for_descriptions() -> None:
     assert not built
 
 
+@cute.jit
+def add_in_another_order(A: cute.Tensor, B: cute.Tensor) -> None:
+    gA, gB = (cute.zipped_divide(x, (4, 8)) for x in (A, B))
+    order = cute.make_ordered_layout(cute.select(gA.shape[1], mode=[1, 0]), order=(1, 0))
+    gA, gB = (cute.composition(x, (None, order)) for x in (gA, gB))
+    coords = cute.zipped_divide(cute.make_identity_tensor(A.shape), (4, 8))
+    add_tiles(gA, gB, coords, B.shape, 1).launch(grid=cute.size(gB, mode=[1]), block=32)
+
+
+def test_a_composition_that_holds_for_some_extents_asks_for_them() -> None:
+    a, b = matrices(8, 24)
+    made = cute.compile(add_in_another_order, from_dlpack(a), from_dlpack(b).mark_layout_dynamic())
+    made(a, b)
+    assert np.array_equal(b, a + 1)
+    a, b = matrices(12, 16)
+    made(a, b)
+    assert np.array_equal(b, a + 1)
+
+
 def test_a_question_for_a_number_is_asked_again() -> None:
     asked: list[int] = []
 

@@ -31,7 +31,7 @@ PROGRAMS: tuple[Program, ...] = (
     Program(f"{_AMPERE}/elementwise/elementwise_add.py", "--M 32 --N 256", _LARGE),
     Program(
         f"{_AMPERE}/elementwise/elementwise_apply.py",
-        f"--M 64 --N 256 {_ONCE}",
+        f"--M 128 --N 512 {_ONCE}",
         f"{_LARGE}; a tile is 64 x 256, and its stores are not predicated: beyond a row they write the next one, which "
         "other threads write",
     ),

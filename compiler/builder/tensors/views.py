@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
 
 from .... import layout as algebra
-from ....base.errors import Code, TilefoldError
+from ....base.errors import Code, LayoutError, TilefoldError
 from ....dialects.cute import CoordAttr, LayoutAttr, ShapeAttr, TilerAttr
 from ....dialects.tile import (
     BoundsOp,
@@ -20,6 +20,7 @@ from ....dialects.tile import (
     LocalPartitionOp,
     LocalTileOp,
     LogicalDivideOp,
+    MakeTensorOp,
     OuterPartitionOp,
     RasterizeOp,
     TiledDivideOp,
@@ -27,21 +28,22 @@ from ....dialects.tile import (
 )
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.core import ComposedLayout, Layout
-from ....layout.algebra.inttuple import dice_tuple, leaves
+from ....layout.algebra.inttuple import dice_tuple, leaves, transform_leaves
 from ....layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import Index
 from ..scalars.values import MOST, Int, index_of
-from ..tracing.state import emit
+from ..tracing.state import emit, host
 from .coordinates import (
     as_layout,
     as_tuple,
     check_static,
     split_coordinate,
     split_extents,
+    split_layout,
     tuples,
 )
 from .modes import layout_of
-from .tensor_base import AnyTensor
+from .tensor_base import AnyTensor, emit_inferred
 from .tensors import CoordTensor, Tensor
 
 T = TypeVar("T", Tensor, CoordTensor)
@@ -121,7 +123,7 @@ def composition(target: Any, layout: Any) -> Any:
     A tuple of layouts or extents composes mode by mode.
     """
     if isinstance(target, AnyTensor):
-        return target.view(CompositionOp, [], {"tiler": _tiler(layout)})
+        return _view_by_tiler(CompositionOp, target, layout)
     return algebra.composition(target if isinstance(target, Swizzle) else layout_of(target), tuples(layout))
 
 
@@ -181,8 +183,25 @@ def rasterize(index: Any, rows: Any, columns: Any, group: int = 8) -> tuple[Int,
 
 def _divide(op: type[LayoutViewOp], function: Any, target: Any, tiler: Any) -> Any:
     if isinstance(target, AnyTensor):
-        return target.view(op, [], {"tiler": _tiler(tiler)})
+        return _view_by_tiler(op, target, tiler)
     return function(layout_of(target), tuples(tiler))
+
+
+def _view_by_tiler(op: type[LayoutViewOp], target: AnyTensor, tiler: Any) -> Any:
+    """A view that may hold for some extents of the tensor only. A function of the host then asks for their numbers, so
+    that it is compiled again for others; in a kernel the error of the algebra stands.
+    """
+    properties = {"tiler": _tiler(tiler)}
+    try:
+        return target.view(op, [], properties)
+    except LayoutError as error:
+        layout: Any = target.layout
+        if error.code != Code.STRIDE_DIVISIBILITY or host() is None or not isinstance(layout, Layout):
+            raise
+    numbers = transform_leaves(int, layout.shape)
+    attribute, strides = split_layout(Layout(numbers, layout.stride))
+    static = emit_inferred(MakeTensorOp, [target.ssa, strides], {"layout": attribute})
+    return target.like(static).view(op, [], properties)
 
 
 def _tiler(tiler: Any) -> TilerAttr:
