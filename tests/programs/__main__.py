@@ -4,7 +4,8 @@
 DIR is `examples/python/CuTeDSL` of a checkout of NVIDIA/cutlass. Each program runs in a process of its own and compares
 its results with its own reference; torch must be installed. Without a GPU kernels are simulated, at the sizes of the
 table. Prints for each program `runs`, `stops` with the reason, or `known` where it ends as the table says that it must
-on the simulator; exits with 1 if a program stops.
+on the simulator, and then the programs that are left out, with the reason; exits with 1 if a program stops, or if the
+folder has one that is neither in the table nor left out.
 """
 
 import argparse
@@ -14,14 +15,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tilefold.runtime.cuda import is_available
 
+from .left_out import LEFT_OUT
 from .table import PROGRAMS, Program
 
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
-"""What the header of a program says that may be run."""
+"""What the header of a program says that may be run; a notebook has none, but the page beside it."""
 
 
 def run(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple[str, str]:
@@ -29,18 +33,51 @@ def run(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple[str
     file = folder / program.path
     if not file.is_file():
         return "missing", "there is no such file"
-    if LICENCE not in file.read_text(encoding="utf-8")[:2000]:
-        return "missing", f"its header does not say {LICENCE}"
-    arguments = program.on_gpu if on_gpu else program.arguments
-    command = [sys.executable, "-m", "tilefold.cutlass", str(file.resolve()), "--", *shlex.split(arguments)]
-    environment = {**os.environ, "TILEFOLD_SIM_RACES": "1" if program.races else "0"}
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        return "stops", f"it did not end within {seconds} s"
+    header = file.with_name("README.md") if file.suffix == ".ipynb" else file
+    if not header.is_file() or LICENCE not in header.read_text(encoding="utf-8")[:2000]:
+        return "missing", f"{header.name} does not say {LICENCE}"
+    with TemporaryDirectory() as scratch:
+        if program.sizes and not on_gpu:
+            try:
+                text = resized(program, folder)
+            except ValueError as error:
+                return "stops", str(error)
+            file = Path(scratch, file.name)
+            file.write_text(text, encoding="utf-8")
+        arguments = shlex.split(program.on_gpu if on_gpu else program.arguments)
+        command = [sys.executable, "-m", "tilefold.cutlass", str(file.resolve()), "--", *arguments]
+        env = {**os.environ, "TILEFOLD_SIM_RACES": "1" if program.races else "0"}
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=seconds, check=False)
+        except subprocess.TimeoutExpired:
+            return "stops", f"it did not end within {seconds} s"
     if done.returncode and program.ends and not on_gpu and program.ends in done.stderr:
         return "known", program.reason
     return ("runs", "") if done.returncode == 0 else ("stops", reason_of(done.stderr or done.stdout))
+
+
+def resized(program: Program, folder: Path) -> str:
+    """The text of a program with its sizes on the simulator. ValueError for a size that it does not have once."""
+    text = (folder / program.path).read_text(encoding="utf-8")
+    for old, new in program.sizes:
+        if text.count(old) != 1:
+            raise ValueError(f"it has '{old}' {text.count(old)} times")
+        text = text.replace(old, new)
+    return text
+
+
+def not_run(folder: Path, only: str) -> Iterator[tuple[str, int, str]]:
+    """The programs and folders that are left out, with the number of files and the reason, and then each file that
+    is neither left out nor in the table, without a reason.
+    """
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.suffix in (".py", ".ipynb")}
+    files = {path for path in files if only in path} - {program.path for program in PROGRAMS}
+    for left_out, reason in LEFT_OUT.items():
+        below = {path for path in files if path == left_out or path.startswith(f"{left_out}/")}
+        files -= below
+        if below:
+            yield left_out, len(below), reason
+    yield from ((path, 1, "") for path in sorted(files))
 
 
 def reason_of(output: str) -> str:
@@ -64,12 +101,16 @@ def main(argv: list[str]) -> int:
         began = time.monotonic()
         state, reason = run(program, options.folder, on_gpu, options.seconds)
         counts[state] += 1
-        arguments = program.on_gpu if on_gpu else program.arguments
-        print(f"{state:8}{time.monotonic() - began:6.1f} s  {program.path} {arguments}".rstrip(), flush=True)
+        size = program.on_gpu if on_gpu else " ".join([program.arguments, *(f"({new})" for _, new in program.sizes)])
+        print(f"{state:8}{time.monotonic() - began:6.1f} s  {program.path} {size.strip()}".rstrip(), flush=True)
         if reason:
             print(f"          {reason}", flush=True)
+    for path, count, reason in not_run(options.folder, options.only):
+        state = "left out" if reason else "unlisted"
+        counts[state] += count
+        print(f"{state} {path}" + (f" ({count} files)" if count > 1 else "") + (f": {reason}" if reason else ""))
     print(", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
-    return 0 if set(counts) <= {"runs", "known"} else 1
+    return 0 if set(counts) <= {"runs", "known", "left out"} else 1
 
 
 if __name__ == "__main__":

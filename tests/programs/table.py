@@ -9,22 +9,24 @@ class Program:
     """A program by its path below the folder of examples.
 
     `arguments` are those on the simulator, `reason` says why they are not the program's defaults; `on_gpu` are those on
-    a GPU. `races` is False for a program that has a data race by the memory model, which the simulator would report:
-    `reason` names it. `ends` is what the program says at its end on the simulator where it cannot end well there, for
-    the `reason`.
+    a GPU. `sizes` are texts of the program with those that stand for them on the simulator, where a program has its
+    sizes in its text. `races` is False for a program that has a data race by the memory model, which the simulator
+    would report: `reason` names it. `ends` is what the program says at its end on the simulator where it cannot end
+    well there, for the `reason`.
     """
 
     path: str
     arguments: str = ""
     reason: str = ""
     on_gpu: str = ""
+    sizes: tuple[tuple[str, str], ...] = ()
     races: bool = True
     ends: str = ""
 
 
 _LARGE = "the simulator executes about a million operations of threads a second"
 _ONCE = "--warmup_iterations 0 --iterations 1"
-_AMPERE, _HOPPER = "cute/ampere/kernel", "cute/hopper/kernel"
+_AMPERE, _HOPPER, _NOTEBOOKS = "cute/ampere/kernel", "cute/hopper/kernel", "cute/notebooks"
 _PRIMITIVES, _TUTORIALS = "experimental/primitives", "dsl_tutorials"
 
 PROGRAMS: tuple[Program, ...] = (
@@ -86,6 +88,20 @@ PROGRAMS: tuple[Program, ...] = (
         "a thread ends while its last tensor copy may still read shared memory",
         races=False,
     ),
+    *(
+        Program(f"{_NOTEBOOKS}/{name}.ipynb")
+        for name in (
+            "async_pipeline", "composed_layout", "cute_layout_algebra", "data_types", "hello_world", "print",
+            "tensorssa",
+        )
+    ),
+    Program(f"{_NOTEBOOKS}/elementwise_add.ipynb", reason=_LARGE, sizes=(("M, N = 16384, 8192", "M, N = 64, 1024"),)),
+    Program(
+        f"{_PRIMITIVES}/tutorial/02_naive_gemm.py",
+        reason=_LARGE,
+        sizes=tuple((f"{x} = torch.randn(1024, 1024)", f"{x} = torch.randn(64, 64)") for x in "abc"),
+    ),
+    Program(f"{_PRIMITIVES}/tutorial/03_gemm_tiled_smem.py", reason=_LARGE, sizes=(("sz = 1024", "sz = 64"),)),
     *(
         Program(f"{_PRIMITIVES}/{name}.py")
         for name in (
@@ -152,6 +168,4 @@ PROGRAMS: tuple[Program, ...] = (
         )
     ),
 )  # fmt: skip
-"""The programs for sm_80 and sm_90 that need neither C++ nor other tools. Not among them are `tma_multicast`, which is
-for sm_100 by its `.cta_group::2`, and `cute_ext/ampere`, as there is no `cute.experimental`.
-"""
+"""The programs for sm_80 and sm_90 that need neither C++ nor other tools; `LEFT_OUT` has all others."""

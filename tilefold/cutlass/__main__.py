@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`python -m tilefold.cutlass FILE.py [--] ARGUMENTS`: runs a CuTe program whose import lines say `cutlass`.
+"""`python -m tilefold.cutlass FILE [--] ARGUMENTS`: runs a CuTe program whose import lines say `cutlass`. The file is
+one of Python or a notebook, whose code cells run in order.
 
 On a machine without a GPU tensors that the program puts on one stay in the host's memory, and kernels are simulated:
 see `without_gpu`.
@@ -15,7 +16,7 @@ from tilefold.cutlass.programs import run_as_main
 def main() -> None:
     """Runs the program that the command line names, as `__main__`."""
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
-        sys.exit("usage: python -m tilefold.cutlass FILE.py [--] ARGUMENTS")
+        sys.exit("usage: python -m tilefold.cutlass FILE.py|FILE.ipynb [--] ARGUMENTS")
     file, arguments = sys.argv[1], sys.argv[2:]
     if arguments[:1] == ["--"]:
         arguments = arguments[1:]

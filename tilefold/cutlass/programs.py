@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The code of programs: `loc=loc, ip=ip` are left out of calls in functions that are not rewritten, too. They tell
-another compiler where in its IR it is.
+"""The code of programs, which are files of Python or notebooks.
+
+`loc=loc, ip=ip` are left out of calls in functions that are not rewritten, too: they tell another compiler where in its
+IR it is.
 """
 
 import ast
@@ -10,6 +12,8 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
+
+from .notebooks import cells_of, python_of
 
 _PLACE = {"loc", "ip"}
 
@@ -29,8 +33,12 @@ def compile_file(source: bytes, file: str) -> CodeType:
     """The code of a file of a program. Raises SyntaxError."""
     tree: Any = source
     if b"cutlass" in source and b"ip=ip" in source:
-        tree = ast.fix_missing_locations(_WithoutPlaces().visit(ast.parse(source, file)))
+        tree = _parse(source, file)
     return compile(tree, file, "exec", dont_inherit=True)
+
+
+def _parse(source: bytes | str, file: str) -> ast.Module:
+    return ast.fix_missing_locations(_WithoutPlaces().visit(ast.parse(source, file)))
 
 
 class _Loader(SourceFileLoader):
@@ -59,9 +67,22 @@ class ProgramFinder(MetaPathFinder):
 
 
 def run_as_main(file: str) -> None:
-    """Runs a file as `__main__`."""
+    """Runs a file, or the code cells of a notebook (`.ipynb`), as `__main__`."""
     module = ModuleType("__main__")
     module.__file__ = file
     sys.modules["__main__"] = module
+    if file.endswith(".ipynb"):
+        for name, text in cells_of(file):
+            _run_cell(name, python_of(text, name), vars(module))
+        return
     with open(file, "rb") as stream:
         exec(compile_file(stream.read(), file), vars(module))
+
+
+def _run_cell(name: str, text: str, names: dict[str, Any]) -> None:
+    """Runs a cell. It prints the value of an expression at its end, as a notebook shows it, unless `;` follows."""
+    tree = _parse(text, name)
+    is_shown = tree.body and isinstance(tree.body[-1], ast.Expr) and not text.rstrip().endswith(";")
+    last = [tree.body.pop()] if is_shown else []
+    exec(compile(tree, name, "exec", dont_inherit=True), names)
+    exec(compile(ast.Interactive(last), name, "single", dont_inherit=True), names)

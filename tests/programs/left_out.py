@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The programs that are not run, and why: with the table they are all that the folder has."""
+
+from collections.abc import Mapping
+
+_TENSOR_MEMORY = "tcgen05 and tensor memory, which sm_90 lacks"
+_PRIMITIVES, _TUTORIALS = "experimental/primitives", "dsl_tutorials"
+
+LEFT_OUT: Mapping[str, str] = {
+    "cute/blackwell": _TENSOR_MEMORY,
+    "cute/blackwell_geforce": "products with scales of blocks, which sm_120 has",
+    "cute/notebooks/tour_to_sol_gemm.ipynb": _TENSOR_MEMORY,
+    "cute/tvm_ffi": "TVM FFI",
+    "cute_ext/ampere": "the module cute.experimental, which is missing",
+    "cute_ext/blackwell": _TENSOR_MEMORY,
+    f"{_TUTORIALS}/export": "C++: a host function is exported as a library",
+    f"{_TUTORIALS}/ffi": "C++: an extension of Python is built",
+    f"{_TUTORIALS}/fp16_gemm_4_iket.py": _TENSOR_MEMORY,
+    f"{_TUTORIALS}/jax": "JAX",
+    f"{_TUTORIALS}/tvm_ffi": "TVM FFI",
+    f"{_PRIMITIVES}/reduction/cluster_tmem_reduce.py": _TENSOR_MEMORY,
+    f"{_PRIMITIVES}/tcgen05": _TENSOR_MEMORY,
+    f"{_PRIMITIVES}/tma/tma_multicast.py": "copies for a pair of blocks (.cta_group::2), which sm_90 lacks",
+    f"{_PRIMITIVES}/tutorial/05_minimal_tensor_mma.py": _TENSOR_MEMORY,
+    f"{_PRIMITIVES}/tutorial/10_minimal_tensor_mma_fp8.py": _TENSOR_MEMORY,
+    f"{_PRIMITIVES}/tutorial/gemm_M128_N128_Kany_TN_warpspec_multistage.py": _TENSOR_MEMORY,
+    "experimental/task_scheduling": _TENSOR_MEMORY,
+    "helpers": "modules of other programs",
+    "utils": "modules of other programs",
+}
+"""By a program, or a folder of programs, what they need, or what they are."""
