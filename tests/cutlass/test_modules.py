@@ -3,9 +3,11 @@
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tilefold.base.errors import TilefoldError
 
 PROGRAM = """
 import sys
@@ -78,3 +80,31 @@ def test_another_package_of_the_name_is_not_replaced() -> None:
     code = "import sys, types; sys.modules['cutlass'] = types.ModuleType('cutlass'); import tilefold.cutlass as c"
     done = subprocess.run([sys.executable, "-c", f"{code}; c.install()"], capture_output=True, text=True, check=False)
     assert "a package named cutlass has been imported" in done.stderr
+
+
+NEAREST = {
+    "cute.arch.thread_indx": ("cute.arch has no 'thread_indx'", "did you mean thread_idx"),
+    "cute.nvgpu.cpasync.CopyG2sOp": ("cute.nvgpu.cpasync has no 'CopyG2sOp'", "did you mean CopyG2SOp"),
+    "cute.nvgpu.tcgen05": ("cute.nvgpu has no 'tcgen05'", "of sm_100 or later"),
+    "cute.make_layot": ("cute has no 'make_layot'", "did you mean make_layout"),
+    "cute.runtime.from_dlpak": ("cute.runtime has no 'from_dlpak'", "did you mean from_dlpack"),
+    "pipeline.PipelineUmmaAsync": ("cute.pipeline has no 'PipelineUmmaAsync'", "of sm_100 or later"),
+    "utilities": ("cutlass has no 'utilities'", "did you mean utils"),
+}
+
+
+@pytest.mark.parametrize("name", NEAREST)
+def test_a_name_that_is_missing_has_a_hint(name: str) -> None:
+    message, hint = NEAREST[name]
+    module, _, last = f"tilefold.cutlass.{name}".rpartition(".")
+    assert not hasattr(import_module(module), last)
+    for way in (
+        f"from importlib import import_module; import_module({module!r}).{last}",
+        f"from {module} import {last}",
+        f"import {module}.{last}",
+    ):
+        with pytest.raises(TilefoldError, match=message) as caught:
+            exec(way, {})
+        assert caught.value.code == "E5009"
+        assert hint in caught.value.hint
+        assert isinstance(caught.value, AttributeError if "importlib" in way else ImportError)

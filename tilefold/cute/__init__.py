@@ -225,6 +225,7 @@ from .dtypes import (
 )
 from .jit import JitFunction, jit
 from .kernel import Kernel, KernelCall, kernel
+from .public import publish
 from .typing import Coord, Integer, IntTuple, Numeric, Shape, Stride, Tile, Tiler
 
 if TYPE_CHECKING:
@@ -314,10 +315,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __dir__() -> list[str]:
-    return __all__
-
-
 def __getattr__(name: str) -> Any:
     if name not in _FIRST_USED:
         message = f"module '{__name__}' has no attribute '{name}'"
@@ -326,3 +323,6 @@ def __getattr__(name: str) -> Any:
     module = import_module(f"{__name__}.{defined or name}")
     globals()[name] = value = getattr(module, name) if defined else module
     return value
+
+
+publish(__name__)

@@ -133,6 +133,8 @@ from tilefold.compiler.builder.instructions.warp import (
 )
 from tilefold.compiler.builder.pipelines.allocator import alloc_smem
 
+from .public import publish
+
 __all__ = [
     "FULL_MASK", "ProxyKind", "SharedSpace", "WARP_SIZE", "activemask", "add_packed_f32x2", "alloc_smem", "approx",
     "atomic", "atomic_add", "atomic_and", "atomic_cas", "atomic_exch", "atomic_fmax", "atomic_fmin", "atomic_max",
@@ -156,6 +158,4 @@ __all__ = [
     "warp_redux_sync", "warpgroup_reg_alloc", "warpgroup_reg_dealloc",
 ]  # fmt: skip
 
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

@@ -27,11 +27,11 @@ from tilefold.compiler.builder.instructions.math import maximum as max
 from tilefold.compiler.builder.instructions.math import minimum as min
 from tilefold.compiler.builder.instructions.trigonometry import acos, asin, atan, atan2, tan
 
+from .public import publish
+
 __all__ = [
     "absf", "acos", "asin", "atan", "atan2", "ceil", "cos", "erf", "exp", "exp2", "floor", "fma", "log", "log10",
     "log2", "max", "min", "rcp", "round_even", "rsqrt", "sin", "sqrt", "tan", "tanh", "trunc",
 ]  # fmt: skip
 
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

@@ -21,6 +21,8 @@ from tilefold.compiler.builder.pipelines.pipelines import (
 )
 from tilefold.compiler.builder.pipelines.states import PipelineState, make_pipeline_state
 
+from .public import publish
+
 __all__ = [
     "Agent", "CooperativeGroup", "NamedBarrier", "PipelineAsync", "PipelineConsumer", "PipelineCpAsync", "PipelineOp",
     "PipelineOrder", "PipelineProducer", "PipelineState", "PipelineTmaAsync", "PipelineTmaStore", "PipelineUserType",
@@ -28,6 +30,4 @@ __all__ = [
     "pipeline_init_wait", "sync",
 ]  # fmt: skip
 
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

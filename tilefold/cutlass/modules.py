@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
 
+from tilefold.cute.public import publish
+
 MODULES: Mapping[str, str] = MappingProxyType({
     "": "tilefold.cutlass",
     "cute": "tilefold.cute",
@@ -65,6 +67,8 @@ MODULES: Mapping[str, str] = MappingProxyType({
 
 def add_modules(root: str) -> None:
     """Makes the modules importable as parts of the package `root`. They are the modules themselves, not copies."""
+    for target in set(MODULES.values()):
+        publish(import_module(target).__name__)
     for name, target in MODULES.items():
         module = sys.modules.setdefault(f"{root}.{name}" if name else root, import_module(target))
         parent, _, last = name.rpartition(".")

@@ -18,7 +18,7 @@ from typing import Any
 from ....base.errors import Code, TilefoldError
 from .fault import Fault, fault_at, is_of_package
 from .places import RESULT, is_users, places_of_traceback
-from .synonyms import called_here
+from .synonyms import called_here, newer
 
 _PACKAGE = __name__.partition(".")[0]
 _LOAD = "t.load() is a tensor's elements as a value, t[i, j] is one of them"
@@ -52,8 +52,7 @@ def explain_error(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> T
             steps.pop()
     if not steps:
         return None
-    by_module = isinstance(error, AttributeError) and steps[-1].tb_frame.f_code.co_name == "__getattr__"
-    if not is_users(steps[-1].tb_frame) and not by_module:
+    if not is_users(steps[-1].tb_frame):
         return _within(error, [step.tb_frame for step in steps])
     ours = _attribute(error) if isinstance(error, AttributeError) else None
     if ours is None and isinstance(error, TypeError | AttributeError) and (fault := fault_at(steps[-1])) is not None:
@@ -187,15 +186,23 @@ def _attribute(error: AttributeError) -> TilefoldError | None:
     owner: Any = error.obj
     if owner.__class__ is tuple and error.name in ("x", "y", "z"):
         return TilefoldError(Code.BUILD_NAME, f"a tuple has no '{error.name}'", "unpack it: x, y, z = ...")
-    module = owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__
-    if module.partition(".")[0] != _PACKAGE or not isinstance(error.name, str):
+    if type(owner).__module__.partition(".")[0] != _PACKAGE or not isinstance(error.name, str):
         return None
-    subject = module.removeprefix(f"{_PACKAGE}.") if isinstance(owner, ModuleType) else f"a {type(owner).__name__}"
-    public: list[str] = getattr(owner, "__all__", None) or [name for name in dir(owner) if not name.startswith("_")]
-    listed = f"it has {', '.join(public)}" if len(public) <= _LISTED else ""
-    name_here = called_here(error.name, _vocabulary(module)) if isinstance(owner, ModuleType) else ""
-    hint = name_here or _similar(error.name, public) or listed
-    return TilefoldError(Code.BUILD_NAME, f"{subject} has no '{error.name}'", hint)
+    public = [name for name in dir(owner) if not name.startswith("_")]
+    hint = newer(error.name) or _similar(error.name, public) or _listed(public)
+    return TilefoldError(Code.BUILD_NAME, f"a {type(owner).__name__} has no '{error.name}'", hint)
+
+
+def unknown_name(module: ModuleType, name: str) -> tuple[Code, str, str]:
+    """The code, the message and the hint for a name that a public module lacks."""
+    public = [name for name in dir(module) if not name.startswith("_")]
+    here = newer(name) or called_here(name, _vocabulary(module.__name__))
+    hint = here or _similar(name, public) or _listed(public)
+    return Code.BUILD_NAME, f"{module.__name__.removeprefix(f'{_PACKAGE}.')} has no '{name}'", hint
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"it has {', '.join(names)}" if 0 < len(names) <= _LISTED else ""
 
 
 def _vocabulary(module: str) -> dict[str, list[str]]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Synonyms: names of CUDA C++, CuTe C++ and Python with ours, for messages about unknown names."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 _NAMES = {
@@ -27,6 +28,19 @@ _NAMES = {
     "cast": "x.to(...)",
     "zeros": "cute.full",
 }
+
+_NEWER = re.compile(
+    r"tcgen05|tmem|umma|blackwell|sm100|clc_|^Clc|ClcFetch|block_?scale|^(make_tiled_tma_atom_[AB]|mma_major_mode|"
+    r"mixed_input_helpers|compute_epilogue_tile_shape|PipelineTmaMultiConsumersAsync|MmaMX\w*|MXF\w*|"
+    r"LdMatrix16x16x8bOp|StMatrix16x8x8bOp|S2TCopyMode|sext_unpacked_i4_i8_intrinsic)$",
+    re.IGNORECASE,
+)
+"""Names of public programs for instructions that GPUs before sm_100 lack, and for helpers of these."""
+
+
+def newer(name: str) -> str:
+    """A hint for a name that has a meaning on sm_100 and later GPUs alone; empty for another one."""
+    return "it needs instructions of sm_100 or later GPUs, which are not supported" if _NEWER.search(name) else ""
 
 
 def called_here(name: str, vocabulary: Mapping[str, Sequence[str]]) -> str:

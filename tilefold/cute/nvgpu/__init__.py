@@ -6,6 +6,7 @@ those of warps in `cute.nvgpu.warp`, those of warpgroups in `cute.nvgpu.warpgrou
 from tilefold.compiler.builder.tensors.nvgpu import CopyUniversalOp, LoadCacheMode, MmaOp, MmaUniversalOp, MovMatrixOp
 from tilefold.compiler.builder.tensors.warpgroup import OperandMajorMode
 
+from ..public import publish
 from . import cpasync, warp, warpgroup
 
 __all__ = [
@@ -13,6 +14,4 @@ __all__ = [
     "warp", "warpgroup",
 ]  # fmt: skip
 
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

@@ -25,6 +25,8 @@ from tilefold.compiler.builder.tensors.tma import (
     tma_partition,
 )
 
+from ..public import publish
+
 __all__ = [
     "CopyBulkG2SOp", "CopyBulkS2GOp", "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp", "CopyG2SOp", "CopyReduceBulkTensorTileS2GOp", "LoadCacheMode", "copy_tensormap",
@@ -32,6 +34,4 @@ __all__ = [
     "make_tiled_tma_atom", "prefetch_descriptor", "tma_partition", "update_tma_descriptor",
 ]  # fmt: skip
 
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

@@ -10,10 +10,10 @@ from tilefold.compiler.builder.tensors.nvgpu import (
     StMatrix8x8x16bOp,
 )
 
+from ..public import publish
+
 __all__ = [
     "LdMatrix8x16x8bOp", "LdMatrix8x8x16bOp", "MmaF16BF16Op", "MmaFP8Op", "MmaTF32Op", "StMatrix8x8x16bOp",
 ]  # fmt: skip
 
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

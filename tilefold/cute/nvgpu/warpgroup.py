@@ -16,11 +16,11 @@ from tilefold.compiler.builder.tensors.warpgroup import (
     wait_group,
 )
 
+from ..public import publish
+
 __all__ = [
     "Field", "MmaF16BF16Op", "MmaF8Op", "MmaI8Op", "MmaTF32Op", "OperandMajorMode", "OperandSource",
     "SmemLayoutAtomKind", "commit_group", "fence", "make_smem_layout_atom", "wait_group",
 ]  # fmt: skip
 
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

@@ -22,6 +22,7 @@ from tilefold.compiler.builder.tensors.hopper import LayoutEnum
 from tilefold.cute.drawing import print_latex, print_latex_tv
 from tilefold.cute.hardware import HardwareInfo
 
+from ..public import publish
 from . import hopper_helpers
 
 __all__ = [
@@ -31,6 +32,4 @@ __all__ = [
     "create_initial_search_state", "get_smem_capacity_in_bytes", "hopper_helpers", "print_latex", "print_latex_tv",
 ]  # fmt: skip
 
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)
