@@ -10,7 +10,7 @@ is a generator function.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 from zlib import crc32
 
 from xdsl.dialects import func, scf
@@ -213,6 +213,30 @@ class Translator:
     def constant(self, result: SSAValue, value: Value) -> None:
         """Gives an SSA value its content before the program runs."""
         self.initial[self.slot(result)] = value
+
+    @overload
+    def compute(self, result: SSAValue, function: Callable[[Value], Value], operand: SSAValue, /) -> Step: ...
+
+    @overload
+    def compute(self, result: SSAValue, function: Callable[..., Value], *operands: SSAValue) -> Step: ...
+
+    def compute(self, result: SSAValue, function: Callable[..., Value], *operands: SSAValue) -> Step:
+        """A step that computes a value as a function of others, which does not depend on the warp."""
+        slots, target = self.slots(operands), self.slot(result)
+        if len(slots) == 2:
+            left, right = slots
+
+            def binary(warp: Warp) -> None:
+                registers = warp.registers
+                registers[target] = function(registers[left], registers[right])
+
+            return binary
+
+        def general(warp: Warp) -> None:
+            registers = warp.registers
+            registers[target] = function(*[registers[slot] for slot in slots])
+
+        return general
 
     def kind(self, value: SSAValue) -> Kind:
         """The NumPy side of a value's type. SimulationError (E3201) for a type that the simulator cannot

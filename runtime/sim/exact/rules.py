@@ -21,7 +21,7 @@ from ...numpy_types import numpy_type
 from ..faults import SimulationError, site_of
 from ..rules import rule_of
 from ..translate import Rule, Step, Translator
-from ..values.values import as_unsigned, kind_of
+from ..values.values import Value, as_unsigned, kind_of
 from ..warp import Warp
 from .patterns import Table
 
@@ -38,15 +38,12 @@ def _make_rule(function: Function) -> Rule:
     """A rule for a function of numbers: its result is placed in the result's type."""
 
     def rule(op: Operation, t: Translator) -> Step:
-        operands, result = t.slots(op.operands), t.slot(op.results[0])
         table, dtype = table_of(t), t.kind(op.results[0]).dtype
 
-        def step(warp: Warp) -> None:
-            registers = warp.registers
-            numbers = [table.numbers(registers[slot]) for slot in operands]
-            registers[result] = table.values(function(*numbers), dtype)
+        def placed(*values: Value) -> Value:
+            return table.values(function(*map(table.numbers, values)), dtype)
 
-        return step
+        return t.compute(op.results[0], placed, *op.operands)
 
     return rule
 
@@ -88,19 +85,17 @@ def _error_function(x: ExactArray) -> Any:
 
 
 def _from_integer(op: arith.SIToFPOp | arith.UIToFPOp, t: Translator) -> Step:
-    source, result = t.slot(op.operands[0]), t.slot(op.results[0])
     table, dtype, before = table_of(t), t.kind(op.results[0]).dtype, t.kind(op.operands[0])
     is_signed = isinstance(op, arith.SIToFPOp)
 
-    def step(warp: Warp) -> None:
-        value = warp.registers[source]
+    def placed(value: Value) -> Value:
         if before.bits == 1:
             value = (-1 if is_signed else 1) * np.asarray(value, np.int8)
         elif not is_signed:
             value = as_unsigned(value, before)
-        warp.registers[result] = table.values(exact_array(np.asarray(value)), dtype)
+        return table.values(exact_array(np.asarray(value)), dtype)
 
-    return step
+    return t.compute(op.results[0], placed, op.operands[0])
 
 
 def _to_integer(op: arith.FPToSIOp | arith.FPToUIOp, t: Translator) -> Step:
@@ -126,19 +121,16 @@ def _reduction(op: vector.ReductionOp, t: Translator) -> Any:
     name = str(op.kind.data)
     if name not in ("add", "mul") or not t.kind(op.vector).is_float:
         return _plain(op, t)
-    source, result, dtype = t.slot(op.vector), t.slot(op.dest), t.kind(op.dest).dtype
-    start, table = None if op.acc is None else t.slot(op.acc), table_of(t)
-    combine = {"add": np.add, "mul": np.multiply}[name]
+    dtype, table, combine = t.kind(op.dest).dtype, table_of(t), {"add": np.add, "mul": np.multiply}[name]
 
-    def step(warp: Warp) -> None:
-        values = warp.registers[source]
+    def reduced(values: Value, *start: Value) -> Value:
         total = combine.reduce(table.numbers(values), axis=1)
-        if start is not None:
-            total = combine(total, table.numbers(warp.registers[start]))
+        for value in start:
+            total = combine(total, table.numbers(value))
         placed = table.values(exact_array(total), dtype)
-        warp.registers[result] = placed[0] if np.shape(placed) == (1,) else placed
+        return placed[0] if np.shape(placed) == (1,) else placed
 
-    return step
+    return t.compute(op.dest, reduced, *op.operands)
 
 
 _APPROXIMATE: Mapping[str, Function] = {
@@ -153,12 +145,10 @@ def _approximate(op: ptx.ApproximateOp, t: Translator) -> Any:
 
 def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
     """Conversions change nothing but the type; those to 8 bits are packed in an integer."""
-    values, result, table = t.slots(op.values), t.slot(op.result), table_of(t)
-    modifiers = op.form.data.split(".")
+    table, modifiers = table_of(t), op.form.data.split(".")
     target, source = (BY_PTX[name.removesuffix("x2")] for name in modifiers[-2:])
 
-    def numbers(warp: Warp) -> ExactArray:
-        given = [warp.registers[slot] for slot in values]
+    def numbers(given: tuple[Value, ...]) -> ExactArray:
         if len(given) == 2:
             columns = np.broadcast_arrays(*[np.asarray(table.numbers(np.atleast_1d(x))) for x in reversed(given)])
             return exact_array(np.stack(columns, axis=1))
@@ -167,18 +157,17 @@ def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
             return table.numbers(words.view(np.uint8).reshape(-1, 2).view(numpy_type(source)))
         return table.numbers(given[0])
 
-    def step(warp: Warp) -> None:
+    def converted(*given: Value) -> Value:
         if target.stored:
-            warp.registers[result] = warp.registers[values[0]]
-            return
-        x = numbers(warp)
+            return given[0]
+        x = numbers(given)
         placed = table.values(np.maximum(x, 0) if "relu" in modifiers else x, numpy_type(target))
-        if target.bits == 8:
-            words = np.ascontiguousarray(placed).view(np.int16)[:, 0]
-            placed = int(words[0]) if len(words) == 1 else words
-        warp.registers[result] = placed
+        if target.bits != 8:
+            return placed
+        words = np.ascontiguousarray(placed).view(np.int16)[:, 0]
+        return int(words[0]) if len(words) == 1 else words
 
-    return step
+    return t.compute(op.result, converted, *op.values)
 
 
 def _inline(op: ptx.InlineOp, t: Translator) -> Any:

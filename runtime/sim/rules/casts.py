@@ -59,14 +59,8 @@ def _convert(function: Callable[[Value, Kind, Kind], Value]) -> Rule:
     """A rule for an operation with one operand: `function` of the value, its kind and the result's kind."""
 
     def rule(op: Operation, t: Translator) -> Step:
-        source, result = t.slot(op.operands[0]), t.slot(op.results[0])
         before, after = t.kind(op.operands[0]), t.kind(op.results[0])
-
-        def step(warp: Warp) -> None:
-            registers = warp.registers
-            registers[result] = function(registers[source], before, after)
-
-        return step
+        return t.compute(op.results[0], lambda value: function(value, before, after), op.operands[0])
 
     return rule
 

@@ -7,6 +7,7 @@ flags change nothing here, so a GPU may differ within their freedom.
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,9 +15,8 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation
 
 from ..translate import Rule, Rules, Step, Translator
-from ..values.rounding import narrow
-from ..values.values import anywhere, choose, varies
-from ..warp import Warp
+from ..values.rounding import fused_multiply_add, narrow
+from ..values.values import Value, anywhere, choose, varies
 
 _FloatRule: TypeAlias = Callable[[Operation, Translator], Step]
 
@@ -35,22 +35,8 @@ def elementwise(function: Callable[..., Any]) -> _FloatRule:
     """A rule for a function whose result NumPy gives in the type of the operands."""
 
     def rule(op: Operation, t: Translator) -> Step:
-        operands, result = t.slots(op.operands), t.slot(op.results[0])
         t.kind(op.results[0])
-        if len(operands) == 2:
-            left, right = operands
-
-            def binary(warp: Warp) -> None:
-                registers = warp.registers
-                registers[result] = function(registers[left], registers[right])
-
-            return binary
-
-        def general(warp: Warp) -> None:
-            registers = warp.registers
-            registers[result] = function(*[registers[slot] for slot in operands])
-
-        return general
+        return t.compute(op.results[0], function, *op.operands)
 
     return rule
 
@@ -59,17 +45,20 @@ def in_double(function: Callable[..., Any]) -> _FloatRule:
     """A rule for a function that is computed in double precision and rounded to the result's type."""
 
     def rule(op: Operation, t: Translator) -> Step:
-        operands, result = t.slots(op.operands), t.slot(op.results[0])
         dtype = t.kind(op.results[0]).dtype
 
-        def step(warp: Warp) -> None:
-            registers = warp.registers
-            value = function(*[np.asarray(registers[slot], np.float64) for slot in operands])
-            registers[result] = narrow(value, dtype)
+        def rounded(*values: Value) -> Value:
+            return narrow(function(*[np.asarray(value, np.float64) for value in values]), dtype)
 
-        return step
+        return t.compute(op.results[0], rounded, *op.operands)
 
     return rule
+
+
+def fma(op: Operation, t: Translator) -> Step:
+    """The rule of a * b + c, rounded once."""
+    dtype = t.kind(op.results[0]).dtype
+    return t.compute(op.results[0], partial(fused_multiply_add, dtype=dtype), *op.operands)
 
 
 def _make_ordered(pick: Callable[[Any, Any], Any], negative_first: bool) -> Callable[[Any, Any], Any]:
@@ -124,15 +113,13 @@ true.
 
 
 def _compare(op: arith.CmpfOp, t: Translator) -> Step:
-    left, right, result = t.slot(op.lhs), t.slot(op.rhs), t.slot(op.result)
     function = _COMPARISONS[op.predicate.value.data]
 
-    def step(warp: Warp) -> None:
-        registers = warp.registers
-        value = function(registers[left], registers[right])
-        registers[result] = value if varies(value) else bool(value)
+    def holds(a: Value, b: Value) -> Value:
+        value = function(a, b)
+        return value if varies(value) else bool(value)
 
-    return step
+    return t.compute(op.result, holds, op.lhs, op.rhs)
 
 
 def _quotient(a: Any, b: Any) -> Any:

@@ -94,31 +94,28 @@ def _make_extended(*, unsigned: bool, product: bool) -> Rule:
 
 
 def _absolute(op: math.AbsIOp, t: Translator) -> Step:
-    source, result, bits = t.slot(op.operands[0]), t.slot(op.results[0]), t.kind(op.results[0]).bits
+    bits = t.kind(op.results[0]).bits
 
-    def step(warp: Warp) -> None:
-        value = abs(warp.registers[source])
-        warp.registers[result] = wrap_signed(value, bits) if type(value) is int else value
+    def absolute(x: Value) -> Value:
+        return wrap_signed(abs(x), bits) if type(x) is int else abs(x)
 
-    return step
+    return t.compute(op.results[0], absolute, op.operands[0])
 
 
 def _make_count(function: Callable[[int, int], int]) -> Rule:
     """A rule for a number of bits: a function of an integer without a sign and of its width."""
 
     def rule(op: Operation, t: Translator) -> Step:
-        source, result, kind = t.slot(op.operands[0]), t.slot(op.results[0]), t.kind(op.results[0])
+        kind = t.kind(op.results[0])
         mask = (1 << kind.bits) - 1
 
-        def step(warp: Warp) -> None:
-            x = warp.registers[source]
+        def count(x: Value) -> Value:
             if type(x) is int:
-                warp.registers[result] = wrap_signed(function(x & mask, kind.bits), kind.bits)
-                return
+                return wrap_signed(function(x & mask, kind.bits), kind.bits)
             counts = [function(int(i) & mask, kind.bits) for i in np.asarray(x).ravel()]
-            warp.registers[result] = np.array(counts).astype(kind.dtype).reshape(np.shape(x))
+            return np.array(counts).astype(kind.dtype).reshape(np.shape(x))
 
-        return step
+        return t.compute(op.results[0], count, op.operands[0])
 
     return rule
 

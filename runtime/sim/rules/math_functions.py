@@ -17,23 +17,11 @@ from ....dialects.math.functions import function_of
 from ...special_functions import erf
 from ..translate import Rule, Rules, Step, Translator
 from ..values.approximations import ArrayArithmetic
-from ..values.rounding import fused_multiply_add, narrow
-from ..warp import Warp
-from .floats import elementwise, in_double
+from ..values.rounding import narrow
+from ..values.values import Value
+from .floats import elementwise, fma, in_double
 
 _ARITHMETIC = ArrayArithmetic()
-
-
-def _fma(op: Operation, t: Translator) -> Step:
-    a, b, c = t.slots(op.operands)
-    result = t.slot(op.results[0])
-    dtype = t.kind(op.results[0]).dtype
-
-    def step(warp: Warp) -> None:
-        registers = warp.registers
-        registers[result] = fused_multiply_add(registers[a], registers[b], registers[c], dtype)
-
-    return step
 
 
 def _function(in_f64: Callable[..., Any]) -> Rule:
@@ -43,14 +31,13 @@ def _function(in_f64: Callable[..., Any]) -> Rule:
         dtype, computed = t.kind(op.results[0]).dtype, function_of(op)
         if computed is None or dtype.itemsize > 4:
             return in_double(in_f64)(op, t)
-        operand, result = t.slot(op.operands[0]), t.slot(op.results[0])
 
-        def step(warp: Warp) -> None:
-            x = np.asarray(warp.registers[operand])
+        def in_f32(value: Value) -> Value:
+            x = np.asarray(value)
             y = computed(_ARITHMETIC, np.atleast_1d(x).astype(np.float32))
-            warp.registers[result] = narrow(y.reshape(x.shape), dtype)
+            return narrow(y.reshape(x.shape), dtype)
 
-        return step
+        return t.compute(op.results[0], in_f32, op.operands[0])
 
     return rule
 
@@ -66,7 +53,7 @@ def _round_half_away(x: Any) -> Any:
 
 
 MATH_FUNCTIONS: Rules = {
-    math.FmaOp: _fma,
+    math.FmaOp: fma,
     math.AbsFOp: elementwise(np.abs),
     math.CopySignOp: elementwise(np.copysign),
     math.SqrtOp: _function(np.sqrt),

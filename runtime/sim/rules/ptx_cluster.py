@@ -23,13 +23,7 @@ from .ptx_memory import to_bytes
 
 
 def _mapa(op: ptx.MapaOp, t: Translator) -> Step:
-    pointer, rank, result = t.slot(op.ptr), t.slot(op.rank), t.slot(op.result)
-
-    def step(warp: Warp) -> None:
-        registers = warp.registers
-        registers[result] = map_to_rank(registers[pointer], registers[rank])
-
-    return step
+    return t.compute(op.result, map_to_rank, op.ptr, op.rank)
 
 
 def _getctarank(op: ptx.GetCtaRankOp, t: Translator) -> Step:

@@ -41,18 +41,8 @@ def space_of(t: Translator, type: Any) -> Space | None:
 
 
 def _ptr_add(op: ptx.PtrAddOp, t: Translator) -> Step:
-    pointer, offset, result = t.slot(op.ptr), t.slot(op.offset), t.slot(op.result)
-    if op.within is not None:
-        return _ptr_add_within(op, t)
-
-    def step(warp: Warp) -> None:
-        registers = warp.registers
-        registers[result] = add_address(registers[pointer], registers[offset])
-
-    return step
-
-
-def _ptr_add_within(op: ptx.PtrAddOp, t: Translator) -> Step:
+    if op.within is None:
+        return t.compute(op.result, add_address, op.ptr, op.offset)
     pointer, offset, result, bounds = t.slot(op.ptr), t.slot(op.offset), t.slot(op.result), t.slots(op.bounds)
     within, view = op.within, name_of_view(op, op.ptr)
 
@@ -74,26 +64,22 @@ def add_address(address: Value, offset: Value) -> Value:
 
 
 def _inttoptr(op: ptx.IntToPtrOp, t: Translator) -> Step:
-    number, result = t.slot(op.number), t.slot(op.result)
     reached = None if op.result.type == ptx.SHARED else t.launch.reached
 
-    def step(warp: Warp) -> None:
-        given = warp.registers[number]
-        if varies(given):
-            given = given.astype(np.int64)
-        warp.registers[result] = given if reached is None else reached.place(given)
+    def place(number: Value) -> Value:
+        given = number.astype(np.int64) if varies(number) else number
+        return given if reached is None else reached.place(given)
 
-    return step
+    return t.compute(op.result, place, op.number)
 
 
 def _ptrtoint(op: ptx.PtrToIntOp, t: Translator) -> Step:
-    pointer, result, kind = t.slot(op.ptr), t.slot(op.result), t.kind(op.result)
+    kind = t.kind(op.result)
 
-    def step(warp: Warp) -> None:
-        address = warp.registers[pointer]
-        warp.registers[result] = address.astype(kind.dtype) if varies(address) else wrap_signed(address, kind.bits)
+    def number(address: Value) -> Value:
+        return address.astype(kind.dtype) if varies(address) else wrap_signed(address, kind.bits)
 
-    return step
+    return t.compute(op.result, number, op.ptr)
 
 
 def _load(op: ptx.LoadOp, t: Translator) -> Step:
@@ -138,12 +124,7 @@ def _store(op: ptx.StoreOp, t: Translator) -> Step:
 
 
 def _createpolicy(op: ptx.CreatePolicyOp, t: Translator) -> Step:
-    result = t.slot(op.result)
-
-    def step(warp: Warp) -> None:
-        warp.registers[result] = 0  # how data is cached changes nothing that the simulator models
-
-    return step
+    return t.compute(op.result, lambda: 0)  # how data is cached changes nothing that the simulator models
 
 
 def _local_alloc(op: ptx.LocalAllocOp, t: Translator) -> Step:

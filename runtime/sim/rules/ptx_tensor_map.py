@@ -48,12 +48,7 @@ class _Memory:
 
 
 def _cvta(op: ptx.CvtaTensorMapOp, t: Translator) -> Step:
-    pointer, result = t.slot(op.ptr), t.slot(op.result)
-
-    def step(warp: Warp) -> None:
-        warp.registers[result] = warp.registers[pointer]
-
-    return step
+    return t.compute(op.result, lambda address: address, op.ptr)
 
 
 def _copy(op: ptx.CopyTensorMapOp, t: Translator) -> Step:

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rules for LLVM structures, which hold lowered `cute` values. In registers they are tuples."""
 
+from functools import partial
+
 from xdsl.dialects import llvm, ub
 from xdsl.ir import Attribute
 
 from ....base.errors import Code as ErrorCode
 from ..faults import SimulationError, site_of
 from ..translate import Rules, Step, Translator
-from ..values.values import Kind, Value, kind_of, varies
-from ..warp import Warp
+from ..values.values import Value, kind_of, varies
 
 
 def _poison(op: ub.PoisonOp, t: Translator) -> None:
@@ -32,34 +33,26 @@ def _path(op: llvm.InsertValueOp | llvm.ExtractValueOp) -> tuple[int, ...]:
 
 
 def _insert(op: llvm.InsertValueOp, t: Translator) -> Step:
-    container, value, result, path = t.slot(op.container), t.slot(op.value), t.slot(op.res), _path(op)
-
-    def step(warp: Warp) -> None:
-        registers = warp.registers
-        registers[result] = _with(registers[container], path, registers[value])
-
-    return step
+    return t.compute(op.res, partial(_with, _path(op)), op.container, op.value)
 
 
-def _with(struct: tuple[Value, ...], path: tuple[int, ...], value: Value) -> Value:
+def _with(path: tuple[int, ...], struct: tuple[Value, ...], value: Value) -> Value:
     if not path:
         return value
     at = path[0]
-    return (*struct[:at], _with(struct[at], path[1:], value), *struct[at + 1 :])
+    return (*struct[:at], _with(path[1:], struct[at], value), *struct[at + 1 :])
 
 
 def _extract(op: llvm.ExtractValueOp, t: Translator) -> Step:
-    container, result, path = t.slot(op.container), t.slot(op.res), _path(op)
-    kind: Kind | None = kind_of(op.res.type)
+    path, kind = _path(op), kind_of(op.res.type)
 
-    def step(warp: Warp) -> None:
-        value = warp.registers[container]
+    def field(value: Value) -> Value:
         for index in path:
             value = value[index]
         # where lanes took different branches, an integer field was made 64 bits wide
-        warp.registers[result] = value.astype(kind.dtype) if kind is not None and varies(value) else value
+        return value.astype(kind.dtype) if kind is not None and varies(value) else value
 
-    return step
+    return t.compute(op.res, field, op.container)
 
 
 STRUCTS: Rules = {ub.PoisonOp: _poison, llvm.InsertValueOp: _insert, llvm.ExtractValueOp: _extract}

@@ -39,7 +39,7 @@ from .ptx_memory import from_bytes, to_bytes
 def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
     type = op.result.type
     if isinstance(op, tile.FragmentOp) and op.described is not None:
-        return _part_in_place(t.slot(op.described), t.slot(op.result))
+        return t.compute(op.result, lambda part: part, op.described)  # the instruction reads it where it is
     start = static_offset(type)
     if type.space.data is tile.Space.Smem:
         name = op.result.name_hint
@@ -59,24 +59,9 @@ def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
     return step
 
 
-def _part_in_place(source: int, result: int) -> Step:
-    """The part of a tensor that an instruction reads where it is."""
-
-    def step(warp: Warp) -> None:
-        warp.registers[result] = warp.registers[source]
-
-    return step
-
-
 def _alias(op: tile.AliasOp, t: Translator) -> Step:
-    source, result = t.slot(op.source), t.slot(op.result)
     offset, start = op.offset.value.data, static_offset(op.result.type)
-
-    def step(warp: Warp) -> None:
-        registers = warp.registers
-        registers[result] = TensorValue(tensor_value(registers[source]).address + offset, start)
-
-    return step
+    return t.compute(op.result, lambda source: TensorValue(tensor_value(source).address + offset, start), op.source)
 
 
 def _choose(op: tile.ChooseOp, t: Translator) -> Step:
@@ -99,24 +84,18 @@ def _choose(op: tile.ChooseOp, t: Translator) -> Step:
 
 
 def _tensor_at(op: tile.TensorAtOp, t: Translator) -> Step:
-    pointer, result, start = t.slot(op.ptr), t.slot(op.result), static_offset(op.result.type)
-
-    def step(warp: Warp) -> None:
-        warp.registers[result] = TensorValue(warp.registers[pointer], start)
-
-    return step
+    start = static_offset(op.result.type)
+    return t.compute(op.result, lambda address: TensorValue(address, start), op.ptr)
 
 
 def _peer(op: tile.PeerOp, t: Translator) -> Step:
     t.launch.apart()
-    source, rank, result = t.slot(op.source), t.slot(op.rank), t.slot(op.result)
 
-    def step(warp: Warp) -> None:
-        registers = warp.registers
-        tensor = tensor_value(registers[source])
-        registers[result] = replace(tensor, address=map_to_rank(tensor.address, registers[rank]))
+    def in_peer(source: Value, rank: Value) -> Value:
+        tensor = tensor_value(source)
+        return replace(tensor, address=map_to_rank(tensor.address, rank))
 
-    return step
+    return t.compute(op.result, in_peer, op.source, op.rank)
 
 
 def _element(op: tile.LoadOp | tile.StoreOp | tile.PtrOp, t: Translator) -> Any:

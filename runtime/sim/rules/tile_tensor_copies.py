@@ -58,28 +58,25 @@ def _tensor_map(op: tile.TensorMapOp, t: Translator) -> Step:
 
 
 def _tma_tensor(op: tile.TmaTensorOp, t: Translator) -> Step:
-    source, result, tensor = t.slot(op.tensor), t.slot(op.result), op.tensor.type
-    type = op.result.type
+    layout, type = op.tensor.type.layout.data, op.result.type
     assert isinstance(type, tile.CoordTensorType)
-    start = type.start.data
 
-    def step(warp: Warp) -> None:
-        gmem = lane_layout(tensor.layout.data, tensor_value(warp.registers[source]).scalars)
-        warp.registers[result] = CoordTensorValue(start, scalars_for(type.plain_layout, op.coordinates(gmem)))
+    def coordinates(tensor: Value) -> Value:
+        gmem = lane_layout(layout, tensor_value(tensor).scalars)
+        return CoordTensorValue(type.start.data, scalars_for(type.plain_layout, op.coordinates(gmem)))
 
-    return step
+    return t.compute(op.result, coordinates, op.tensor)
 
 
 def _coord_tensor(op: tile.CoordTensorOp, t: Translator) -> Step:
-    start, result, type = t.slots(op.start), t.slot(op.result), op.result.type
+    type = op.result.type
     assert isinstance(type, tile.CoordTensorType)
-    profile = type.start.data
 
-    def step(warp: Warp) -> None:
-        values = iter([warp.registers[slot] for slot in start])
-        warp.registers[result] = CoordTensorValue(transform_leaves(lambda _: next(values), profile))
+    def tensor(*start: Value) -> Value:
+        values = iter(start)
+        return CoordTensorValue(transform_leaves(lambda _: next(values), type.start.data))
 
-    return step
+    return t.compute(op.result, tensor, *op.start)
 
 
 class _Instruction:
@@ -158,12 +155,7 @@ def _call(op: tile.TmaCallOp, t: Translator) -> Step:
 
 
 def _map_ptr(op: tile.TensorMapPtrOp, t: Translator) -> Step:
-    source, result = t.slot(op.tma), t.slot(op.result)
-
-    def step(warp: Warp) -> None:
-        warp.registers[result] = warp.registers[source]
-
-    return step
+    return t.compute(op.result, lambda address: address, op.tma)
 
 
 def _copy_map(op: tile.CopyTensorMapOp, t: Translator) -> Step:

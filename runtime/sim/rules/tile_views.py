@@ -130,14 +130,12 @@ def _check_scalar(warp: Warp, site: Site, unknown: Unknown, value: Value) -> Non
 
 
 def _of_mode(op: tile.DimOp | tile.StrideOp, t: Translator) -> Step:
-    tensor, result, type = t.slot(op.tensor), t.slot(op.result), op.tensor.type
+    layout = op.tensor.type.layout.data
 
-    def step(warp: Warp) -> None:
-        registers = warp.registers
-        layout = plain_layout(lane_layout(type.layout.data, registers[tensor].scalars))
-        registers[result] = number(op.integer(layout))
+    def integer(tensor: Value) -> Value:
+        return number(op.integer(plain_layout(lane_layout(layout, tensor.scalars))))
 
-    return step
+    return t.compute(op.result, integer, op.tensor)
 
 
 def _get_scalars(op: tile.GetScalarsOp, t: Translator) -> Step:
@@ -152,16 +150,14 @@ def _get_scalars(op: tile.GetScalarsOp, t: Translator) -> Step:
 
 
 def _recast(op: tile.RecastOp, t: Translator) -> Step:
-    source, result, type = t.slot(op.source), t.slot(op.result), op.source.type
-    old, new = type.element_bits, op.result.type.element_bits
+    before, after = op.source.type, op.result.type
 
-    def step(warp: Warp) -> None:
-        registers = warp.registers
-        tensor = recast(tensor_value(registers[source]), old, new)
-        layout = op.relayout(lane_layout(type.layout.data, tensor.scalars))
-        registers[result] = replace(tensor, scalars=scalars_for(op.result.type.layout.data, layout))
+    def recasted(source: Value) -> Value:
+        tensor = recast(tensor_value(source), before.element_bits, after.element_bits)
+        layout = op.relayout(lane_layout(before.layout.data, tensor.scalars))
+        return replace(tensor, scalars=scalars_for(after.layout.data, layout))
 
-    return step
+    return t.compute(op.result, recasted, op.source)
 
 
 def _folded_view(op: tile.ViewOp, t: Translator) -> Step:

@@ -2,6 +2,7 @@
 """Rules for 1-D vectors: arrays (lanes, n), or (1, n) where all lanes hold the same."""
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,10 @@ from xdsl.ir import SSAValue
 from ....base.errors import Code as ErrorCode
 from ..faults import SimulationError, Site, site_of
 from ..translate import Rules, Step, Translator
-from ..values.rounding import fused_multiply_add
 from ..values.values import Kind, Value, anywhere, varies
 from ..warp import Warp
 from .casts import BITCAST
-from .floats import MAXIMUM, MAXIMUM_NUMBER, MINIMUM, MINIMUM_NUMBER
+from .floats import MAXIMUM, MAXIMUM_NUMBER, MINIMUM, MINIMUM_NUMBER, fma
 
 
 def _scalar(value: Value, kind: Kind) -> Value:
@@ -88,41 +88,26 @@ def _insert(op: vector.InsertOp, t: Translator) -> Step:
 
 
 def _broadcast(op: vector.BroadcastOp, t: Translator) -> Step:
-    source, result = t.slot(op.source), t.slot(op.vector)
     kind, before = t.kind(op.vector), t.kind(op.source)
     count = kind.count or 1
 
-    def step(warp: Warp) -> None:
-        value = warp.registers[source]
+    def repeated(value: Value) -> Value:
         column = value if before.count is not None else _column(value, kind)
-        warp.registers[result] = np.repeat(column, count // column.shape[1], axis=1)
+        return np.repeat(column, count // column.shape[1], axis=1)
 
-    return step
+    return t.compute(op.vector, repeated, op.source)
 
 
 def _shuffle(op: vector.ShuffleOp, t: Translator) -> Step:
-    first, second, result = t.slot(op.v1), t.slot(op.v2), t.slot(op.result)
     t.kind(op.result)
     order = list(op.mask.get_values())
 
-    def step(warp: Warp) -> None:
-        a, b = warp.registers[first], warp.registers[second]
+    def shuffled(a: Value, b: Value) -> Value:
         lanes = max(a.shape[0], b.shape[0])
         both = [np.broadcast_to(x, (lanes, x.shape[1])) for x in (a, b)]
-        warp.registers[result] = np.concatenate(both, axis=1)[:, order]
+        return np.concatenate(both, axis=1)[:, order]
 
-    return step
-
-
-def _fma(op: vector.FMAOp, t: Translator) -> Step:
-    a, b, c = t.slots((op.lhs, op.rhs, op.acc))
-    result, dtype = t.slot(op.res), t.kind(op.res).dtype
-
-    def step(warp: Warp) -> None:
-        registers = warp.registers
-        registers[result] = fused_multiply_add(registers[a], registers[b], registers[c], dtype)
-
-    return step
+    return t.compute(op.result, shuffled, op.v1, op.v2)
 
 
 _COMBINE: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -133,26 +118,19 @@ _COMBINE: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def _reduction(op: vector.ReductionOp, t: Translator) -> Step:
-    source, result = t.slot(op.vector), t.slot(op.dest)
-    start = None if op.acc is None else t.slot(op.acc)
     kind, element = t.kind(op.vector), t.kind(op.dest)
     name = str(op.kind.data)
     combine = _COMBINE[name]
     unsigned = name.endswith("ui") and kind.bits > 1
 
-    def step(warp: Warp) -> None:
-        values = np.ascontiguousarray(warp.registers[source])
-        columns = [values[:, i] for i in range(values.shape[1])]
-        if start is not None:
-            columns.insert(0, _column(warp.registers[start], element)[:, 0])
+    def reduced(given: Value, *start: Value) -> Value:
+        values = np.ascontiguousarray(given)
+        columns = [*(_column(value, element)[:, 0] for value in start), *values.T]
         if unsigned:
             columns = [np.ascontiguousarray(c).view(kind.unsigned) for c in columns]
-        total = columns[0]
-        for column in columns[1:]:
-            total = combine(total, column)
-        warp.registers[result] = _scalar(total.view(element.dtype), element)
+        return _scalar(reduce(combine, columns).view(element.dtype), element)
 
-    return step
+    return t.compute(op.dest, reduced, *op.operands)
 
 
 VECTOR: Rules = {
@@ -160,7 +138,7 @@ VECTOR: Rules = {
     vector.InsertOp: _insert,
     vector.BroadcastOp: _broadcast,
     vector.ShuffleOp: _shuffle,
-    vector.FMAOp: _fma,
+    vector.FMAOp: fma,
     vector.ReductionOp: _reduction,
     vector.BitcastOp: BITCAST,
 }
