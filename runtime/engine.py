@@ -15,6 +15,7 @@ from ..base.target import MAX_CLUSTER, PORTABLE_CLUSTER, Target
 from ..layout.algebra.core import ComposedLayout, Layout
 from .counters import Counters
 from .errors import Dim3, LaunchError, argument_error
+from .numpy_types import strided_view
 from .options import Cluster, LaunchAttributes
 
 
@@ -118,7 +119,7 @@ class TensorArgument:
                 "pass a copy of it, which has elements and positive strides",
             )
         span = 1 + sum((n - 1) * d for n, d in zip(array.shape, strides, strict=True))
-        storage = np.lib.stride_tricks.as_strided(array, (span,), (array.itemsize,))
+        storage = strided_view(array, (span,), (array.itemsize,))
         layout = Layout(tuple(array.shape), tuple(strides)) if array.ndim else Layout(1, 0)
         return cls(storage, layout)
 

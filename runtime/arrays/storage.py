@@ -15,6 +15,7 @@ from ...base.errors import Code, TilefoldError
 from ...layout.algebra.coalesce import coalesce
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, all_indices, cosize, plain_layout, size
 from ...layout.algebra.inttuple import are_static, leaves
+from ..numpy_types import strided_view
 
 
 class StorageError(TilefoldError):
@@ -61,11 +62,9 @@ def read_logical_array(storage: NDArray[Any], layout: LayoutLike) -> NDArray[Any
         strides = [coalesce(mode).stride for mode in layout]
         if all(isinstance(stride, int) for stride in strides):
             step = storage.strides[0]
-            raw = storage.view(f"u{step}")  # NumPy knows the floats of ml_dtypes by no name that it can look up
-            view = np.lib.stride_tricks.as_strided(
-                raw, mode_sizes(layout), [stride * step for stride in strides], writeable=False
-            )
-            return view.view(storage.dtype)
+            view = strided_view(storage, mode_sizes(layout), [stride * step for stride in strides])
+            view.flags.writeable = False
+            return view
     return storage[element_indices(layout)]
 
 

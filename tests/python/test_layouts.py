@@ -133,6 +133,29 @@ def test_views_by_modes(stage: str, is_static: bool) -> None:
     assert out.tolist() == [source[2, 5], 5, source[3, 2], 7, 6, 8, 7, 16, 2 * 16 + 5]
 
 
+@cute.kernel
+def sum_from_an_incomplete_tile(A: cute.Tensor, out: cute.Tensor, before: cute.Int32) -> None:
+    """The first tile of each row begins `before` elements ahead of the row, as the residue of K does in GEMMs."""
+    rows, columns = cute.arch.thread_idx()[0], cute.make_identity_tensor(A.shape)
+    for moved, coords in (
+        (cute.domain_offset((0, -before), A), cute.domain_offset((0, -before), columns)),
+        (cute.domain_offset((0, -3), A), cute.domain_offset((0, -3), columns)),
+    ):
+        for j in range(8):
+            if cute.elem_less(-1, coords[rows, j][1]):
+                out[rows] = out[rows] + moved[rows, j]
+
+
+@pytest.mark.parametrize("is_static", [True, False])
+@pytest.mark.parametrize("stage", ["cute", "folded", "instr"])
+def test_tensors_begin_before_their_first_element(stage: str, is_static: bool) -> None:
+    source = np.arange(64, dtype=np.float32).reshape(4, 16)
+    out = np.zeros(4, np.float32)
+    given = source if is_static else cute.dynamic(source)
+    sum_from_an_incomplete_tile(given, out, 3).launch(grid=1, block=4, device="sim", stage=stage)
+    assert out.tolist() == (2 * source[:, :5].sum(1)).tolist()
+
+
 def test_tiled_copies_and_multiplications_show_themselves() -> None:
     """As CuTe prints them, in one line where they are a part of something, and as pictures in notebooks."""
     atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=128)

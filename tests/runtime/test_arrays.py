@@ -17,6 +17,7 @@ from tilefold.runtime.arrays.dlpack import read_dlpack
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.arrays.readers import array_of, is_array
 from tilefold.runtime.arrays.signature import ArraySpec, Dynamic, dynamic, fit_conditions, infer_array_spec
+from tilefold.runtime.engine import TensorArgument
 from tilefold.runtime.errors import LaunchError
 
 from tests.runtime.fakes import Tensor
@@ -68,6 +69,7 @@ def test_types_that_the_interface_has_no_name_for(dtype: Any, name: str) -> None
     assert storage.dtype == dtype
     storage[4] = 2
     assert array[1, 1] == 2
+    assert TensorArgument.of(array.T).storage.tolist() == [1, 1, 1, 1, 2, 1]
 
 
 def test_cuda_array_interface() -> None:

@@ -160,12 +160,13 @@ def _on_host(array: Array) -> "NDArray[Any]":
 
     import ml_dtypes as ml_dtypes  # NumPy knows its types by their names then
     import numpy as np
-    from numpy.lib.stride_tricks import as_strided
+
+    from tilefold.runtime.numpy_types import strided_view
 
     size = array.itemsize
     memory: Any = (ctypes.c_uint8 * (array.span * size)).from_address(array.address)
     flat = np.frombuffer(memory, np.dtype(ELEMENTS[array.dtype].library))
-    return as_strided(flat, array.shape, [step * size for step in array.strides])
+    return strided_view(flat, array.shape, [step * size for step in array.strides])
 
 
 @checked

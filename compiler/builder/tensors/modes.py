@@ -5,6 +5,7 @@ Of a tensor the result is a view. Everything raises `LayoutError` if the algebra
 """
 
 from collections.abc import Callable
+from operator import mul
 from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, i64
@@ -13,9 +14,9 @@ from .... import layout as algebra
 from ....base.errors import Code, TilefoldError
 from ....dialects.tile import CoalesceOp, DomainOffsetOp, GroupModesOp, SelectOp
 from ....layout.algebra.core import ComposedLayout, Layout
-from ....layout.algebra.inttuple import dice_tuple, slice_tuple
+from ....layout.algebra.inttuple import dice_tuple, slice_tuple, transform_leaves
 from ....layout.algebra.inttuple import flatten as flatten_tuple
-from ..scalars.values import Value, check_integer
+from ..scalars.values import Int, Value, check_integer, index_of
 from .coordinates import as_tuple, split_coordinate, tuples
 from .pointers import make_tensor
 from .tensor_base import AnyTensor
@@ -136,16 +137,32 @@ def dice(target: Any, coord: Any) -> Any:
 def domain_offset(coord: Any, tensor: Any) -> Any:
     """The tensor as seen from a coordinate: its layout, begun there. Elements beyond its end must not be accessed.
 
-    The arguments may also stand in the other order. Raises TilefoldError (E5002) without a tensor, and (E0215) for a
-    coordinate outside of it.
+    A coordinate may be negative, as it is for a tensor whose first tile is the incomplete one: elements before its
+    beginning must not be accessed either. The arguments may also stand in the other order. Raises TilefoldError
+    (E5002) without a tensor, and (E0215) for a coordinate beyond its end.
     """
     if isinstance(coord, AnyTensor):
         coord, tensor = tensor, coord
     if not isinstance(tensor, AnyTensor):
         message = f"expected a coordinate and a tensor, got {type(coord).__name__} and {type(tensor).__name__}"
         raise TilefoldError(Code.BUILD_VALUE, message, "write cute.domain_offset((i, j), t)")
-    attribute, operands = split_coordinate(as_tuple(tuples(coord)))
+    begin, layout = as_tuple(tuples(coord)), tensor.layout
+    if isinstance(tensor, Tensor) and any(_may_be_negative(x) for x in begin) and _is_flat(begin, layout):
+        return make_tensor(tensor.iterator + sum(map(mul, begin, layout.stride)), layout)
+    begin = transform_leaves(lambda x: index_of(x) if type(x) is int and x < 0 else x, begin)
+    attribute, operands = split_coordinate(begin)
     return tensor.view(DomainOffsetOp, [operands], {"coord": attribute})
+
+
+def _may_be_negative(x: Any) -> bool:
+    return x < 0 if type(x) is int else isinstance(x, Int) and not x.nonnegative
+
+
+def _is_flat(coord: tuple[Any, ...], layout: Any) -> bool:
+    """Whether a coordinate has one integer for each mode of a layout, whose modes have one stride each."""
+    if not isinstance(layout, Layout) or not isinstance(layout.stride, tuple) or len(coord) != len(layout.stride):
+        return False
+    return not any(isinstance(x, tuple) for x in (*coord, *layout.stride))
 
 
 def rank_of(target: Any) -> int:
