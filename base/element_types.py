@@ -2,7 +2,7 @@
 """The element types: one row for each, with its names in every language and the facts that layers need.
 
 A type of elements is added here and nowhere else. Layers look their own side up by the names in its row: the type of
-MLIR in `dialects.element_types`, that of NumPy in `runtime.numpy_types`.
+MLIR in `dialects.element_types`, that of NumPy in `runtime.engine`.
 """
 
 from collections.abc import Mapping

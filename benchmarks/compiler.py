@@ -17,8 +17,7 @@ from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.machine.nvptx import compile_llvm
 from tilefold.compiler.pass_runner import parse_passes
-from tilefold.compiler.pipeline import pipeline_to
-from tilefold.passes.registry import PASSES
+from tilefold.compiler.pipeline import PASSES, pipeline_to
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 

@@ -16,7 +16,7 @@ from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import plain_source
 from tilefold.compiler.pass_runner import parse_passes, run_passes_quickly
-from tilefold.passes.registry import PASSES
+from tilefold.compiler.pipeline import PASSES
 
 from benchmarks.record import Figure, Record, add_options, circumstances, keep_record, this_machine
 

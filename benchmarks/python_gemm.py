@@ -131,8 +131,7 @@ def _prepared() -> Callable[..., Any]:
     sys.path.insert(0, str(ROOT / "examples" / "python"))
     gemm, np = import_module("gemm"), import_module("numpy")
     from tilefold.compiler.pass_runner import parse_passes
-    from tilefold.compiler.pipeline import pipeline_to
-    from tilefold.passes.registry import PASSES
+    from tilefold.compiler.pipeline import PASSES, pipeline_to
 
     from tilefold.cute.kernel import Kernel
 

@@ -13,12 +13,11 @@ from xdsl.utils.arg_spec import parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException
 
 from ..base.errors import Code, TilefoldError
-from ..passes.registry import concerns
 from .frontend.diagnostics import Diagnostic, ProgramError, Severity, place_of
 from .frontend.program import parse_program, print_program
 from .frontend.source import Source
 from .frontend.verify import verify_program
-from .pipeline import PASSES
+from .pipeline import PASSES, concerns
 
 
 class Observer(Protocol):

@@ -30,8 +30,7 @@ from ..layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes
 from ..layout.algebra.product import make_fragment_like
 from ..layout.algebra.unknown import Unknown
 from ..layout.tiling.copy_loops import with_outer
-from .writing.emitter import Emitter
-from .writing.remarks import remark
+from .writing.emitter import Emitter, remark
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,7 @@ from ..layout.tma.recipe import MapRecipe
 from .analysis.ranges import Ranges, set_range
 from .errors import LoweringError
 from .writing.addresses import BYTE, Address, Addresses, place_of, start_offset
-from .writing.emitter import INDEX_ARITHMETIC, Emitter, erase_unused, int_type
-from .writing.remarks import remark
+from .writing.emitter import INDEX_ARITHMETIC, Emitter, erase_unused, int_type, remark
 
 if TYPE_CHECKING:
     from .writing.tensor_maps import TensorMaps

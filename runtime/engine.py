@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Engines launch kernels over a grid: the simulator and CUDA. Here is the interface that both have."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.element_types import ElementType
 from ..base.errors import Code
 from ..base.parameters import ParameterKind
 from ..base.target import MAX_CLUSTER, PORTABLE_CLUSTER, Target
 from ..layout.algebra.core import ComposedLayout, Layout
 from .counters import Counters
 from .errors import Dim3, LaunchError, argument_error
-from .numpy_types import strided_view
 from .options import Cluster, LaunchAttributes
 
 
@@ -82,6 +83,22 @@ class LaunchConfig:
     def threads(self) -> int:
         """How many threads a block has."""
         return prod(self.block)
+
+
+def numpy_type(element: ElementType) -> np.dtype[Any]:
+    """The type of an array's elements, those narrower than a byte taking one each."""
+    return np.dtype(element.library if element.in_numpy else getattr(ml_dtypes, element.library))
+
+
+def strided_view(array: NDArray[Any], shape: Sequence[int], steps: Sequence[int]) -> NDArray[Any]:
+    """The elements from the first one of an array on, in another shape, with strides in bytes.
+
+    NumPy's `as_strided` asks for the type by its name, and finds none for `float8_e5m2` of ml_dtypes.
+    """
+    if array.dtype.hasobject:  # exact numbers
+        return np.lib.stride_tricks.as_strided(array, shape, steps)
+    raw = array.view(f"V{array.itemsize}")
+    return np.lib.stride_tricks.as_strided(raw, shape, steps).view(array.dtype)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

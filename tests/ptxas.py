@@ -27,7 +27,9 @@ needs_ptxas = pytest.mark.skipif(installed() is None, reason="needs ptxas: pip i
 
 def program(text: str, store: Store | None = None) -> Program:
     """A program of this text, in a file k.cute."""
-    return load(plain_source(text, "k.cute"), None, store)
+    read = load(plain_source(text, "k.cute"))
+    read.cache = store
+    return read
 
 
 def handing_over(bounds: str = "min_blocks(1)") -> str:

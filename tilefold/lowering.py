@@ -64,8 +64,8 @@ _Code = tuple[str, bool, bool]  # a target, and whether its code names source li
 class Program:
     """A verified program, with the forms to which it has been lowered so far.
 
-    `target` is None until one is needed: then the default, or that of the GPU at hand. `cache` keeps machine
-    code; None compiles in each process. `text` is the text that the module was read from, if it is complete. `lines`
+    `target` is None until one is needed: then the default, or that of the GPU at hand. The machine code of a
+    `cached` one is kept on disk. `text` is the text that the module was read from, if it is complete. `lines`
     says whether compiled code names the lines of the source; None leaves that to the settings. `assembler` are options
     of ptxas, which assembles it unless they only choose a level of optimisation. `assertions` says whether compiled
     code checks the program's assertions; None leaves that to the settings.
@@ -75,7 +75,7 @@ class Program:
     module: ModuleOp
     context: Context
     target: Target | None = None
-    cache: "Store | None" = None
+    cached: bool = False
     text: str | None = None
     lines: bool | None = None
     assembler: tuple[str, ...] = ()
@@ -84,6 +84,13 @@ class Program:
     _devices: "dict[tuple[str, str], Program]" = field(default_factory=lambda: {})
     _builds: "dict[_Code, Build]" = field(default_factory=lambda: {})
     _ptx: "dict[_Code, str]" = field(default_factory=lambda: {})
+
+    @cached_property
+    def cache(self) -> "Store | None":
+        """The store of its machine code, that of this user; None compiles in each process."""
+        from tilefold.runtime.compiled.store import default_store
+
+        return default_store() if self.cached else None
 
     @cached_property
     def stage(self) -> str:
@@ -320,7 +327,7 @@ class Program:
                 module,
                 self.context,
                 self.target,
-                self.cache,
+                self.cached,
                 text,
                 self.lines,
                 self.assembler,
@@ -359,11 +366,11 @@ class Program:
             raise ProgramError([Diagnostic(Severity.ERROR, message, place, error.code, hint)]) from error
 
 
-def load(source: Source, target: str | None = None, cache: "Store | None" = None) -> Program:
-    """Reads and verifies a program, whose machine code `cache` keeps.
+def load(source: Source, target: str | None = None, *, cached: bool = False) -> Program:
+    """Reads and verifies a program; the machine code of a `cached` one is kept on disk.
 
     Raises ProgramError for a faulty one, TargetError for an unknown target.
     """
     chosen = None if target is None else Target(target)
     context = make_context()
-    return Program(source, parse_program(source, context), context, chosen, cache, f"{source.text}\0{source.expanded}")
+    return Program(source, parse_program(source, context), context, chosen, cached, f"{source.text}\0{source.expanded}")

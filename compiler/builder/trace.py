@@ -30,9 +30,8 @@ from .finishing import bounds_of, drop_unused_coordinates, settle_threads
 from .scalars.dtypes import DType
 from .scalars.values import convert, wrap
 from .tensors.tensors import Tensor
-from .tracing.places import place_of_line
 from .tracing.python_errors import explain_error
-from .tracing.source import PythonSource
+from .tracing.source import PythonSource, place_of_line
 from .tracing.state import HostSide, building, host, is_building
 
 MODULE = "kernels"

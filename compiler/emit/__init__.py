@@ -5,7 +5,7 @@ from xdsl.ir import Operation
 
 from ...base.target import Target
 from ...dialects.ptx import EntryOp
-from ...passes.registry import concerns
+from ..pipeline import concerns
 from .kernel import write_kernel
 from .table import rule_of
 from .writer import DATA_LAYOUT, ModuleWriter

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Remarks: the choices of the compiler for a program that it compiles, and the costs of the result.
 
-Passes leave remarks on operations (`passes.writing.remarks`); they are collected at each stage, and named after the
+Passes leave remarks on operations (`passes.writing.emitter`); they are collected at each stage, and named after the
 first at which they stand. Facts about a whole program are found in the program as written and at stage `instr`:
 partitions among other threads than the block has, loops and how they end up, the instructions of accesses to elements,
 the costs of accesses to shared and global memory, and the fragments in local memory.
@@ -23,7 +23,7 @@ from ...dialects.tile import TileKernelOp
 from ...dialects.tile.threads import ThreadViewOp, is_thread_x
 from ...passes.analysis.local_memory import LocalFragment, local_fragments
 from ...passes.analysis.loop_hints import trip_values, unroll_count
-from ...passes.writing.remarks import remarks_in
+from ...passes.writing.emitter import remarks_in
 from ..frontend.diagnostics import Diagnostic, Place, Severity, place_of
 from ..frontend.source import Source
 from .access_costs import access_costs

@@ -24,8 +24,7 @@ from ...layout.text.layouts import to_text
 from ..analysis.index_width import Place, greatest_index
 from ..analysis.integer_values import constant_of, int_width
 from ..analysis.ranges import Ranges
-from .emitter import Emitter, erase_unused, insert_behind, int_type
-from .remarks import remark
+from .emitter import Emitter, erase_unused, insert_behind, int_type, remark
 from .ssa_int import SsaInt
 
 

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How passes write operations: at a place, with the source location of the replaced operation."""
+"""How passes write operations: at a place, with the source location of the replaced operation, and with remarks: the
+decisions of passes and their reasons.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, UnitAttr, i1, i8, i32, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, StringAttr, UnitAttr, i1, i8, i32, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -15,6 +17,22 @@ from ...dialects.ptx import LoadOp, PtrAddOp
 from ...dialects.ptx.types import integer_bits
 from ...dialects.tile import TensorType
 from ..analysis.loop_hints import UNROLL
+
+REMARK = "remark"
+"""The attribute that keeps a remark. It changes nothing; a pass that replaces the operation drops it."""
+
+
+def remark(op: Operation, text: str) -> None:
+    """Says `text` of an operation that a pass has made."""
+    op.attributes[REMARK] = StringAttr(text)
+
+
+def remarks_in(program: Operation) -> Iterator[tuple[Operation, str]]:
+    """The operations of a program that carry remarks, in its order."""
+    for op in program.walk():
+        text = op.attributes.get(REMARK)
+        if isinstance(text, StringAttr):
+            yield op, text.data
 
 
 class Emitter:

@@ -11,13 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import ml_dtypes as ml_dtypes  # NumPy knows its types by their names then
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ...base.errors import Code
-from ..engine import TensorArgument
+from ..engine import TensorArgument, numpy_type
 from ..errors import LaunchError
 from .array import Array
 from .library_types import ELEMENTS
@@ -75,7 +74,7 @@ def random_tensor(element: str, shape: tuple[int, ...], strides: tuple[int, ...]
 
 def _dtype(element: str) -> np.dtype[Any]:
     """The element type in which the engines take storage; a bool is a byte."""
-    return np.dtype(np.uint8 if element == "i1" else ELEMENTS[element].library)
+    return np.dtype(np.uint8) if element == "i1" else numpy_type(ELEMENTS[element])
 
 
 @dataclass

@@ -15,7 +15,7 @@ from ...base.errors import Code, TilefoldError
 from ...layout.algebra.coalesce import coalesce
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, all_indices, cosize, plain_layout, size
 from ...layout.algebra.inttuple import are_static, leaves
-from ..numpy_types import strided_view
+from ..engine import strided_view
 
 
 class StorageError(TilefoldError):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.element_types import ELEMENT_TYPES, ElementType
-from ..numpy_types import numpy_type
+from ..engine import numpy_type
 from ..sim.values.rounding import narrow, round_to_tf32
 from .dtypes import is_floating
 from .evaluate import Function, Value

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.element_types import ELEMENT_TYPES
-from ..numpy_types import numpy_type
+from ..engine import numpy_type
 
 _FLOATS = frozenset(numpy_type(element) for element in ELEMENT_TYPES if element.kind == "float")
 

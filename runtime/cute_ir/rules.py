@@ -20,7 +20,7 @@ from ..errors import Dim3, LaunchError
 from ..options import launch_attributes
 from ..sim.faults import SimulationError, Site, site_of
 from ..sim.translate import Rules, Step, Translator
-from ..sim.values.values import Value, kind_of
+from ..sim.values import Value, kind_of
 from ..sim.warp import Warp
 from .c_functions import FUNCTIONS, Argument, CallError, World
 from .pointers import NULL, Pointer, PointerError, byte_size

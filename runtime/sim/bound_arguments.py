@@ -18,13 +18,12 @@ from ...dialects.parameters import passed_as
 from ...dialects.ptx import EntryOp, IntToPtrOp, TensorMapReplaceOp
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
-from ..engine import Argument, TensorArgument, pack_argument
+from ..engine import Argument, TensorArgument, numpy_type, pack_argument
 from ..errors import LaunchError, argument_error
-from ..numpy_types import numpy_type
 from .launch import MAP_BASE
 from .memory.arena import Allocation
 from .translate import Translator
-from .values.values import TensorValue, Value, element_kind
+from .values import TensorValue, Value, element_kind
 
 MAX_TENSOR = 1 << 30
 """The most elements of one tensor argument."""

@@ -14,7 +14,7 @@ from xdsl.traits import SymbolTable
 from ...base.errors import Code as ErrorCode
 from .faults import SimulationError, Site, site_of
 from .translate import BODIES_BETWEEN_PAUSES, Code, Event, Pause, Translator
-from .values.values import Value, varies
+from .values import Value, varies
 from .warp import Warp
 
 MAX_DEPTH = 1000

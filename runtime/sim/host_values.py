@@ -16,7 +16,7 @@ from .memory.local import LocalSpace
 from .memory.spaces import Space
 from .rules import rule_of
 from .translate import Spaces, Suspending, Translator
-from .values.values import TensorValue
+from .values import TensorValue
 from .warp import Block, Cluster, HostWarp
 
 

@@ -25,7 +25,7 @@ from ..engine import Argument, TensorArgument
 from .faults import SimulationError, Site, site_of
 from .launch import Forgiven
 from .translate import Rule, RuleOf, Step, Suspending, Translator
-from .values.values import Kind, Value, as_unsigned, kind_of
+from .values import Kind, Value, as_unsigned, kind_of
 from .warp import Warp
 
 FAULTS = frozenset({Code.SIM_NAN, Code.SIM_INFINITY, Code.SIM_INDEX, Code.SIM_LOSSY, Code.SIM_CANCELLATION})

@@ -29,7 +29,7 @@ from .memory.fragments import Fragments
 from .memory.local import LocalSpace
 from .memory.provenance import root
 from .memory.spaces import Access, Space
-from .values.values import Kind, Value, kind_of
+from .values import Kind, Value, kind_of
 from .warp import Warp
 
 if TYPE_CHECKING:

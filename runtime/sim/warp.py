@@ -18,7 +18,7 @@ from .memory.views_outside import led_outside
 from .ordering.clocks import Clock, Own
 from .ordering.cluster import ClusterBarrier, Reach
 from .ordering.entries import ASYNC
-from .values.values import Lanes, Value, anywhere, varies
+from .values import Lanes, Value, anywhere, varies
 
 if TYPE_CHECKING:
     from .ordering.asynchronous import Operation

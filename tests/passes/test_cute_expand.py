@@ -6,10 +6,10 @@ from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program, print_program
 from tilefold.compiler.frontend.source import Source
 from tilefold.compiler.pass_runner import parse_passes, run_passes
+from tilefold.compiler.pipeline import PASSES
 from tilefold.dialects.cute.arithmetic import CompareOp
 from tilefold.dialects.cute.constructors import GatherOp
 from tilefold.dialects.cute.op import AlgebraOp, CuteOp
-from tilefold.passes.registry import PASSES
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.dialects.cute.examples import OPERATIONS, program

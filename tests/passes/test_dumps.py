@@ -8,8 +8,7 @@ from tilefold.base.target import Target
 from tilefold.compiler.frontend.program import print_program
 from tilefold.compiler.frontend.source import plain_source
 from tilefold.compiler.pass_runner import parse_passes
-from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, STAGES
-from tilefold.passes.registry import concerns
+from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, STAGES, concerns
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.kernels.harness import EXAMPLES, example, launches, program, program_of, simulate, target_of

@@ -3,8 +3,8 @@
 
 import pytest
 from tilefold.compiler.frontend.program import print_program
+from tilefold.compiler.pipeline import concerns
 from tilefold.dialects.math.functions import ACCURATE, INSTRUCTIONS
-from tilefold.passes.registry import concerns
 from xdsl.ir import Operation
 
 from tests.passes.harness import apply, check_pass, entry

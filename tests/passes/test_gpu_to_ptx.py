@@ -7,9 +7,9 @@ from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.program import parse_program, print_program
 from tilefold.compiler.frontend.source import plain_source
 from tilefold.compiler.pass_runner import parse_passes, run_passes
+from tilefold.compiler.pipeline import PASSES
 from tilefold.dialects.ptx import EntryOp
 from tilefold.passes.cute_ir import inline_calls
-from tilefold.passes.registry import PASSES
 from xdsl.dialects.builtin import ModuleOp
 
 LAUNCH = """

@@ -80,7 +80,7 @@ def test_lines_add_up_to_the_counters_of_the_launch(name: str) -> None:
     arguments = prepare(launch, {}, seed=0, max_bytes=1 << 30)
     from tilefold.runtime.options import RunOptions
 
-    from tilefold.running.devices import executable
+    from tilefold.devices import executable
 
     run = executable(program, launch.kernel, "sim", "instr", RunOptions())
     counters = run.launch(LaunchConfig(launch.grid, launch.block), arguments.launchable()).counters

@@ -14,7 +14,7 @@ from tilefold.base.target import ADDRESS_SPACES
 from tilefold.dialects.element_types import ir_type
 from tilefold.dialects.ptx import StateSpace
 from tilefold.dialects.tile import Space
-from tilefold.runtime.numpy_types import numpy_type
+from tilefold.runtime.engine import numpy_type
 
 import tilefold.cute.dtypes
 from tests.project.tree import ROOT, parsed, product_files

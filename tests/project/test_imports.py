@@ -28,7 +28,7 @@ LAZY: Mapping[str, str] = {
     "tilefold.lowering": "a program that stays IR needs neither LLVM nor the assembler nor reports",
     "tilefold.machine_code": "machine code that is in the cache needs no assembler",
     "tilefold.inspection": "a program on a GPU is not printed",
-    "tilefold.running": "an engine is imported when it runs: CUDA needs cuda-python, the simulator NumPy",
+    "tilefold.devices": "an engine is imported when it runs: CUDA needs cuda-python, the simulator NumPy",
     "tilefold.cute": "kernels are built without NumPy and cuda-python, which launches and simulations need",
     "tilefold.compiler.builder.scalars.casts": "few kernels make vectors of values, and xDSL's dialect takes long",
     "tilefold.compiler.emit": "few kernels have functions that `expand-math` replaces",

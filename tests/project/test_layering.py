@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from tilefold.passes.registry import OUR_PASSES
+from tilefold.compiler.pipeline import OUR_PASSES
 
 from tests.project.tree import PRODUCT, ROOT, imported_modules, product_files
 
@@ -63,7 +63,7 @@ def test_the_folders_of_passes_hold_passes_only(folder: str) -> None:
     """Each file is named as its pass; analyses and helpers have folders of their own."""
     passes = {name.replace("-", "_") for name in OUR_PASSES}
     files = {path.stem for path in (ROOT / folder).glob("*.py")} - {"__init__"}
-    assert files - passes == ({"registry", "errors"} if folder == "passes" else set())
+    assert files - passes == ({"errors"} if folder == "passes" else set())
 
 
 def test_operations_are_defined_by_one_decorator() -> None:

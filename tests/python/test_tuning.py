@@ -14,9 +14,8 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import Target
 from tilefold.runtime.errors import LaunchError
 
-from tilefold import cute, machine_code
+from tilefold import cute, devices, machine_code
 from tilefold.cute.tuning import Candidate
-from tilefold.running import devices
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false

@@ -21,8 +21,7 @@ from tilefold.runtime.options import Cluster, ProgrammaticStreamSerialization, l
 
 import tilefold
 from tests.runtime.fakes import FakeDriver, FakeLibrary
-from tilefold import cute
-from tilefold.running import devices
+from tilefold import cute, devices
 
 BLOCK = (32, 1, 1)
 CLUSTER, SERIALISED = (4, (2, 1, 1, 0)), (6, (1, 0, 0, 0))

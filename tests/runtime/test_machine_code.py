@@ -32,7 +32,9 @@ def store(tmp_path: Path) -> Store:
 
 
 def _program(store: Store | None, name: str = "x.cute", edit: Callable[[str], str] = str) -> Program:
-    return load(expand(edit(EXAMPLE.read_text()), name), None, store)
+    read = load(expand(edit(EXAMPLE.read_text()), name))
+    read.cache = store
+    return read
 
 
 def test_build_survives_as_bytes() -> None:

@@ -23,7 +23,7 @@ from tilefold.dialects.ptx import EntryOp
 from tilefold.lowering import Program
 
 if TYPE_CHECKING:
-    from tilefold.running.devices import Executable
+    from tilefold.devices import Executable
     from tilefold.runtime.compiled.artifact import Artifact
 
 Observer = Callable[[Step, Outcome | None, Difference | None], None]

@@ -92,7 +92,7 @@ def _bisect(args: argparse.Namespace, program: "Program", launch: "Launch", pass
     from tilefold.bisection.bisect import bisect
     from tilefold.bisection.trial import Trial
     from tilefold.bisection.verdict import step_line
-    from tilefold.running.devices import on_gpu
+    from tilefold.devices import on_gpu
     from tilefold.running.session import check_values
 
     arguments, config, engine = simulation(args, launch)

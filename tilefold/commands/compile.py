@@ -11,7 +11,6 @@ from tilefold.commands.options import (
     add_file,
     add_remarks,
     add_target,
-    chosen_cache,
     read_source,
 )
 from tilefold.messages import print_remarks
@@ -72,7 +71,7 @@ def execute(args: argparse.Namespace) -> int:
     from tilefold.base.target import Target
     from tilefold.lowering import TO_INDEX, load
 
-    program = load(read_source(args), args.target, chosen_cache(args))
+    program = load(read_source(args), args.target, cached=args.cache)
     target = Target(args.target)
     form = args.emit or "ptx"
     with program.explaining():

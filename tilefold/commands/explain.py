@@ -14,7 +14,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.explanations import Sample, explanation
 from tilefold.base.target import DEFAULT_ARCH
 from tilefold.commands.launching import add_launch, add_simulation, choose_launches, simulated_costs
-from tilefold.commands.options import add_cache, add_parameters, add_target, chosen_cache, read_source
+from tilefold.commands.options import add_cache, add_parameters, add_target, read_source
 from tilefold.output import write_output
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def execute(args: argparse.Namespace) -> int:
 def _explain_file(args: argparse.Namespace) -> int:
     from tilefold.lowering import load
 
-    program = load(read_source(args), args.target, chosen_cache(args))
+    program = load(read_source(args), args.target, cached=args.cache)
     with program.explaining():
         if _is_page(args):
             text = _report(args, program)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH
-from tilefold.commands.options import add_cache, add_file, add_target, chosen_cache, read_source
+from tilefold.commands.options import add_cache, add_file, add_target, read_source
 
 _EPILOG = """\
 writes KERNEL.cubin (or KERNEL.ptx), KERNEL.h and KERNEL_example.c. The header has static functions: KERNEL_load (from
@@ -37,7 +37,7 @@ def execute(args: argparse.Namespace) -> int:
     from tilefold.export.exporting import export
     from tilefold.lowering import TO_INDEX, load
 
-    program = load(read_source(args), args.target, chosen_cache(args))
+    program = load(read_source(args), args.target, cached=args.cache)
     with program.explaining():
         if program.gpu_kernels:
             program = program.device_program(TO_INDEX)

@@ -11,7 +11,6 @@ from tilefold.output import write_picture
 if TYPE_CHECKING:
     from tilefold.compiler.frontend.source import Source
     from tilefold.layout.drawing.scene import Picture
-    from tilefold.runtime.compiled.store import Store
 
 
 class Options(Protocol):
@@ -82,13 +81,6 @@ def add_cache(parser: Options) -> None:
         action="store_false",
         help="compile without the cache of machine code (see `tilefold cache`)",
     )
-
-
-def chosen_cache(args: argparse.Namespace) -> "Store | None":
-    """The cache of compiled kernels, unless it is turned off. TilefoldError (E4003) for bad settings."""
-    from tilefold.runtime.compiled.store import default_store
-
-    return default_store() if args.cache else None
 
 
 def parse_pairs(texts: Sequence[str], option: str) -> dict[str, str]:

@@ -24,7 +24,6 @@ from tilefold.commands.options import (
     add_file,
     add_remarks,
     add_target,
-    chosen_cache,
     parse_pairs,
     read_source,
 )
@@ -123,7 +122,7 @@ def _execute(args: argparse.Namespace) -> int:
     from tilefold.lowering import load
     from tilefold.runtime.cute_ir.host_engine import entry_point
 
-    program = load(read_source(args), args.target, chosen_cache(args))
+    program = load(read_source(args), args.target, cached=args.cache)
     check_limits(args)
     if args.remarks:
         _print_remarks(args, program)
@@ -141,7 +140,7 @@ def _print_remarks(args: argparse.Namespace, program: "Program") -> None:
 
 
 def _run_host(args: argparse.Namespace, program: "Program") -> int:
-    from tilefold.running.devices import chosen_device
+    from tilefold.devices import chosen_device
     from tilefold.running.host_program import Host
     from tilefold.runtime.sim.sim_engine import SimEngine
 

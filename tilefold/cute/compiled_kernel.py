@@ -68,15 +68,13 @@ class CompiledKernel(Inspection):
     @cached_property
     def program(self) -> Program:
         """The program on its way from stage `cute` on."""
-        from tilefold.runtime.compiled.store import default_store
-
         how = self.compilation
         return Program(
             self.traced.source,
             self.traced.module,
             make_context(),
             how.target,
-            default_store(),
+            cached=True,
             lines=how.lines,
             assembler=how.assembler,
             assertions=how.assertions,
@@ -123,7 +121,7 @@ class CompiledKernel(Inspection):
         self, config: "LaunchConfig", values: Mapping[str, Any], stage: str, options: "RunOptions"
     ) -> "RunResult":
         """Runs the kernel on the simulator at a stage. Raises SimulationError, at the user's line."""
-        from tilefold.running.devices import simulated
+        from tilefold.devices import simulated
         from tilefold.runtime.sim.sim_engine import SimEngine
 
         engine = replace(SimEngine.of(options, texts=self.traced.texts), memory=_reachable)

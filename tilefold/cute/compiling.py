@@ -63,10 +63,9 @@ def compile_text(text: str, name: str, arch: str) -> bytes | TilefoldError:
     """
     from tilefold.compiler.frontend.source import plain_source
     from tilefold.lowering import load
-    from tilefold.runtime.compiled.store import default_store
 
     try:
-        program = load(plain_source(text, name), arch, default_store())
+        program = load(plain_source(text, name), arch, cached=True)
         program.text = None  # so that its key on disk is that of the same program in the process of the kernel
         return program.build(Target(arch)).to_bytes()
     except TilefoldError as error:

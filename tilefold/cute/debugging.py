@@ -15,12 +15,12 @@ from tilefold.bisection.verdict import Verdict
 from tilefold.checking.check import Checked
 from tilefold.checking.outputs import outputs_of
 from tilefold.checking.report import Report, merge
+from tilefold.devices import on_gpu
 from tilefold.dialects.ptx import EntryOp
 from tilefold.lowering import Program
 from tilefold.profiling.line_costs import Costs
 from tilefold.profiling.simulated_costs import costs_of
 from tilefold.report.page import Page, report_page
-from tilefold.running.devices import on_gpu
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError, dim3

@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilefold.running import devices
+from tilefold import devices
 from tilefold.runtime.arrays.readers import is_torch
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.cuda.comparison import Rules

@@ -161,7 +161,7 @@ def _on_host(array: Array) -> "NDArray[Any]":
     import ml_dtypes as ml_dtypes  # NumPy knows its types by their names then
     import numpy as np
 
-    from tilefold.runtime.numpy_types import strided_view
+    from tilefold.runtime.engine import strided_view
 
     size = array.itemsize
     memory: Any = (ctypes.c_uint8 * (array.span * size)).from_address(array.address)

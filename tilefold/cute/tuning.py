@@ -113,7 +113,7 @@ class Tuner:
 
         Raises CudaUnavailable without the GPU, TilefoldError if no configuration works.
         """
-        from tilefold.running import devices
+        from tilefold import devices
 
         engine = devices.gpu_engine(ordinal)
         key, store = self._key([call.bound for call in calls], engine), default_store()

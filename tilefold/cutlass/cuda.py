@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from tilefold.running import devices
+from tilefold import devices
 
 
 def initialize_cuda_context(device_id: int = 0) -> None:

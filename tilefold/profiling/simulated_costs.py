@@ -15,7 +15,7 @@ from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.ptx import EntryOp, PtxOp
 from tilefold.layout.tiling.warp_accesses import find_worst_bank
 from tilefold.lowering import Program
-from tilefold.passes.writing.remarks import remarks_in
+from tilefold.passes.writing.emitter import remarks_in
 from tilefold.profiling.line_costs import AccessRow, Costs, LineCost
 from tilefold.profiling.remedies import Reference, Remedy, barriers, layouts
 from tilefold.runtime.counters import AccessCount, Counters

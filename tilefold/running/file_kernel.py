@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilefold.base.errors import Code, LayoutError
+from tilefold.devices import executable
 from tilefold.dialects.cute.values import unknowns, with_scalars
 from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.tile import TensorType
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.scalars import scalars_of
 from tilefold.lowering import Program
-from tilefold.running.devices import executable
 from tilefold.running.filled_arguments import unpacked
 from tilefold.runtime.arrays.array import Array
 from tilefold.runtime.arrays.packing import pack
@@ -23,7 +23,7 @@ from tilefold.runtime.arrays.storage import mode_sizes, read_logical_array, read
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.errors import argument_error, dim3
 from tilefold.runtime.options import RunOptions, launch_attributes
-from tilefold.runtime.sim.values.values import element_kind
+from tilefold.runtime.sim.values import element_kind
 
 if TYPE_CHECKING:
     from tilefold.cute.kernel import Size

@@ -22,7 +22,7 @@ from tilefold.runtime.arrays.packing import pack, unpack
 from tilefold.runtime.arrays.storage import element_indices, mode_sizes, read_logical_array, storage_of, storage_size
 from tilefold.runtime.check import Filled, fill_argument
 from tilefold.runtime.engine import TensorArgument
-from tilefold.runtime.sim.values.values import element_kind, kind_of
+from tilefold.runtime.sim.values import element_kind, kind_of
 
 Array = npt.NDArray[Any]
 _NONE: Mapping[str, Any] = MappingProxyType({})

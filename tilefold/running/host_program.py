@@ -10,10 +10,10 @@ from xdsl.ir import Attribute
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Severity
+from tilefold.devices import Executable, on_gpu, simulated
 from tilefold.dialects.cute.types import CuteType
 from tilefold.lowering import TO_INDEX, TO_SIMULATOR, Program
 from tilefold.messages import print_diagnostics
-from tilefold.running.devices import Executable, on_gpu, simulated
 from tilefold.runtime.cute_ir.host_engine import HostEngine
 from tilefold.runtime.cute_ir.rules import Launch
 from tilefold.runtime.sim.launch import Budget

@@ -16,7 +16,6 @@ from tilefold.running.file_kernel import FileKernel
 from tilefold.running.launches import Changes, Launch, read_launches
 from tilefold.running.session import Session, check_values
 from tilefold.runtime.check import CheckResult
-from tilefold.runtime.compiled.store import default_store
 from tilefold.runtime.cute_ir.host_engine import entry_point
 from tilefold.runtime.engine import RunResult
 from tilefold.runtime.options import RunOptions
@@ -123,4 +122,4 @@ def load(
     given = fspath(program)
     name, text = ("<text>", given) if "\n" in given else (given, read_text(given))
     source = expand(text, name, {key: str(value) for key, value in (parameters or {}).items()})
-    return LoadedProgram(load_source(source, target, default_store()))
+    return LoadedProgram(load_source(source, target, cached=True))

@@ -10,12 +10,12 @@ import numpy as np
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Severity
+from tilefold.devices import chosen_device, executable
 from tilefold.dialects.run.expression import ExpressionError
 from tilefold.lowering import EXECUTABLE_STAGES, Program
 from tilefold.messages import print_diagnostics
 from tilefold.output import write_output
 from tilefold.running.counter_tables import print_counters
-from tilefold.running.devices import chosen_device, executable
 from tilefold.running.filled_arguments import prepare
 from tilefold.running.launches import Check, Launch
 from tilefold.runtime.check import CheckResult, check_results

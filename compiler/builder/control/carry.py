@@ -25,7 +25,7 @@ from ..scalars.values import (
     wrap,
 )
 from ..tensors.fragments import Vec, full
-from ..tracing.places import RESULT, user_place
+from ..tracing.source import RESULT, user_place
 from ..tracing.state import current
 from .variables import MISSING, PENDING, Box, Tree, Variable, tree_of
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ....base.errors import Code
 from ...frontend.diagnostics import Diagnostic, Place, ProgramError, Severity
-from ..tracing.places import column_of, place_of_line
+from ..tracing.source import column_of, place_of_line
 from . import dispatch
 from .syntax.nodes import parameters, scope
 from .syntax.transform import RUNTIME, transform_function

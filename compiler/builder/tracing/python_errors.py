@@ -17,7 +17,7 @@ from typing import Any
 
 from ....base.errors import Code, TilefoldError
 from .fault import Fault, fault_at, is_of_package
-from .places import RESULT, is_users, places_of_traceback
+from .source import RESULT, is_users, places_of_traceback
 from .synonyms import called_here, newer
 
 _PACKAGE = __name__.partition(".")[0]

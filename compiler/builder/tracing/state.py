@@ -19,8 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 from ....base.errors import Code, LayoutError, TilefoldError
 from ...frontend.diagnostics import Diagnostic, Place, ProgramError, Severity
 from ...frontend.program import MAX_OPERATIONS
-from .places import place_of_code, places_of_traceback, user_frame
-from .source import spell_in_python
+from .source import place_of_code, places_of_traceback, spell_in_python, user_frame
 
 MAX_STEPS = 1 << 20
 """The most iterations that Python does of loops in a kernel's functions."""

@@ -28,7 +28,7 @@ from ....layout.atoms.instructions import Dp4a, Fma, MmaOperation, MmaSync
 from ....layout.atoms.mma_atom import MmaAtom
 from ...arrays.packing import pack, unpack
 from ...arrays.storage import distances
-from ...numpy_types import numpy_type
+from ...engine import numpy_type
 from ..faults import SimulationError
 from ..values.rounding import fused_multiply_add
 

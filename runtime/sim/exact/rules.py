@@ -16,12 +16,12 @@ from xdsl.ir import Operation
 from ....base.element_types import BY_PTX
 from ....base.errors import Code
 from ....dialects import ptx
+from ...engine import numpy_type
 from ...exact.number import ExactArray, exact_array
-from ...numpy_types import numpy_type
 from ..faults import SimulationError, site_of
 from ..rules import rule_of
 from ..translate import Rule, Step, Translator
-from ..values.values import Value, as_unsigned, kind_of
+from ..values import Value, as_unsigned, kind_of
 from ..warp import Warp
 from .patterns import Table
 

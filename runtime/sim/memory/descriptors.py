@@ -8,7 +8,7 @@ import numpy as np
 from ....base.errors import Code
 from ....layout.atoms.wgmma_smem import START_MASK, UNIT
 from ..faults import Site
-from ..values.values import Value
+from ..values import Value
 from ..warp import Warp
 from .views_outside import HINT
 

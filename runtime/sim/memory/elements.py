@@ -12,7 +12,7 @@ from ....dialects.tile import TensorType
 from ....layout.algebra.core import Layout
 from ...arrays.storage import distances
 from ..translate import Translator
-from ..values.values import TensorValue
+from ..values import TensorValue
 from ..warp import Warp
 from .tensors import Port, port
 

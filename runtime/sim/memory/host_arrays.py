@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..values.values import Value, varies
+from ..values import Value, varies
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ..faults import Site
 from ..ordering.asynchronous import writers
-from ..values.values import Value, varies
+from ..values import Value, varies
 from ..warp import Warp
 from .arena import ABSENT, IN_FLIGHT, READY, UNWRITTEN, WORDS, Allocation, Arena
 from .views_outside import HINT

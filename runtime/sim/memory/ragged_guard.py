@@ -24,7 +24,7 @@ from ....layout.algebra.inttuple import leaves, repeat_like, transform_leaves
 from ....layout.algebra.slicing import slice_and_offset
 from ...arrays.storage import distances
 from ..faults import site_of
-from ..values.values import Value, anywhere, varies
+from ..values import Value, anywhere, varies
 from ..warp import Warp
 from .views_outside import HINT
 

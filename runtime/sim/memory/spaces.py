@@ -14,7 +14,7 @@ from ..faults import Site
 from ..ordering.asynchronous import readers
 from ..ordering.races import RaceShadow
 from ..ordering.releases import Releases
-from ..values.values import Value
+from ..values import Value
 from ..warp import Warp
 from . import costs
 from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN, Allocation, Arena

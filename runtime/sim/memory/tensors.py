@@ -16,8 +16,8 @@ from ....layout.algebra.core import ComposedLayout, Layout, size
 from ....layout.algebra.swizzle import Swizzle
 from ..faults import SimulationError, Site, site_of
 from ..translate import Translator
+from ..values import TensorValue, Value, anywhere
 from ..values.scalars import actual
-from ..values.values import TensorValue, Value, anywhere
 from ..warp import Warp
 from .arena import WIDTHS
 from .spaces import Access, Space

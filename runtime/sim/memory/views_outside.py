@@ -19,7 +19,7 @@ from ....dialects.tile import ViewOp
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.inttuple import show, unwrap
 from ..faults import site_of
-from ..values.values import Value, anywhere, varies
+from ..values import Value, anywhere, varies
 
 _BASE = 1 << 61
 _SPAN = 1 << 34

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....base.target import MAX_CLUSTER
-from ..values.values import Value, varies
+from ..values import Value, varies
 from ..warp import Warp
 
 if TYPE_CHECKING:

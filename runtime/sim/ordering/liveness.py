@@ -21,7 +21,7 @@ from ..faults import SimulationError, Site
 from ..launch import Launch
 from ..memory.spaces import Access
 from ..translate import Event, Pause, Suspension
-from ..values.values import varies
+from ..values import varies
 from ..warp import Cluster, Warp
 
 _FIRST_LOOK = 32

@@ -8,7 +8,7 @@ from ....base.errors import Code as ErrorCode
 from ..called_functions import callee, function
 from ..faults import site_of
 from ..translate import Rules, Step, Suspending, Suspension, Translator
-from ..values.values import varies
+from ..values import varies
 from ..warp import Warp
 
 

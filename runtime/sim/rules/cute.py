@@ -23,8 +23,8 @@ from ....dialects.ptx.types import integer_bits
 from ....layout.algebra.unknown import Unknown
 from ..faults import Site, site_of
 from ..translate import Rules, Step, Translator
+from ..values import Value, anywhere, varies
 from ..values.lane_int import LaneInt, ZeroDivisorError, number
-from ..values.values import Value, anywhere, varies
 from ..warp import Warp
 
 Leaves = tuple[Value, ...]

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from ....dialects.gpu import COORDINATES, CoordinateOp
 from ....dialects.ptx import RetOp, SregOp
 from ..translate import Rules, Step, Translator
-from ..values.values import Value, varies
+from ..values import Value, varies
 from ..warp import Warp
 
 Coordinates = Callable[[Warp], Sequence[Value]]

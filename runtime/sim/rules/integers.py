@@ -13,7 +13,7 @@ from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.arith.semantics import COMPARISONS, INTEGER_OPERATIONS
 from ..faults import site_of
 from ..translate import Rule, Rules, Step, Translator
-from ..values.values import Kind, Value, anywhere, as_unsigned, choose, signed_view, varies
+from ..values import Kind, Value, anywhere, as_unsigned, choose, signed_view, varies
 from ..warp import Warp
 
 

@@ -11,7 +11,7 @@ from ..faults import site_of
 from ..ordering.endless_counters import never_ending
 from ..ordering.idle_loop_values import idle_slots
 from ..translate import BODIES_BETWEEN_PAUSES, Pause, Rules, Suspending, Suspension, Translator
-from ..values.values import Kind, Value, as_unsigned, kind_of, merge, per_lane, varies
+from ..values import Kind, Value, as_unsigned, kind_of, merge, per_lane, varies
 from ..warp import Bools, Warp
 from .scf import assign, gather
 

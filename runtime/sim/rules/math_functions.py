@@ -16,9 +16,9 @@ from xdsl.ir import Operation
 from ....dialects.math.functions import function_of
 from ...special_functions import erf
 from ..translate import Rule, Rules, Step, Translator
+from ..values import Value
 from ..values.approximations import ArrayArithmetic
 from ..values.rounding import narrow
-from ..values.values import Value
 from .floats import elementwise, fma, in_double
 
 _ARITHMETIC = ArrayArithmetic()

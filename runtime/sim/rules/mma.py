@@ -23,7 +23,7 @@ from ..memory.elements import elements
 from ..memory.tensors import tensor_value
 from ..number_faults import check_product
 from ..translate import Rules, Step, Translator
-from ..values.values import Kind, Value, kind_of
+from ..values import Kind, Value, kind_of
 from ..warp import Warp
 from .tile_wgmma import warpgroup_call, warpgroup_gemm
 

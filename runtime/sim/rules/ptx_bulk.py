@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ....dialects import ptx
 from ....layout.tma.recipe import MapElement
-from ...numpy_types import numpy_type
+from ...engine import numpy_type
 from ..faults import Site, site_of
 from ..launch import Completion
 from ..memory import bulk as memory
@@ -20,7 +20,7 @@ from ..ordering.asynchronous import Operation, Proxy, Source
 from ..ordering.bulk import Change, Reduction
 from ..ordering.clocks import fence_proxy
 from ..translate import Rules, Step, Translator
-from ..values.values import Kind
+from ..values import Kind
 from ..warp import Warp
 from .ptx_atomic import changes
 from .ptx_mbarrier import MBARRIER_BYTES, Barriers

@@ -15,7 +15,7 @@ from ..memory.windows import map_to_rank, rank_of
 from ..ordering.asynchronous import Operation, Proxy
 from ..ordering.clocks import snapshot
 from ..translate import Rules, Step, Suspending, Suspension, Translator, Until
-from ..values.values import Lanes, varies
+from ..values import Lanes, varies
 from ..warp import Warp
 from .ptx_atomic import changes
 from .ptx_mbarrier import MBARRIER_BYTES, Barriers

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from ....base.element_types import BY_PTX, ElementType
 from ....dialects import ptx
-from ...numpy_types import numpy_type
+from ...engine import numpy_type
 from ..translate import Rules, Step, Translator
+from ..values import Value
 from ..values.approximations import approximate
 from ..values.rounding import narrow, round_to_tf32
-from ..values.values import Value
 
 Doubles = NDArray[np.float64]
 Words = NDArray[np.int64]

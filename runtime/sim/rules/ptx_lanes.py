@@ -15,7 +15,7 @@ from ....dialects import ptx
 from ....dialects.arith.integer_range import wrap_signed
 from ..faults import Site, site_of
 from ..translate import Rules, Step, Translator
-from ..values.values import Lanes, Value, varies
+from ..values import Lanes, Value, varies
 from ..warp import Bools, Warp
 from .floats import MAXIMUM_NUMBER, MINIMUM_NUMBER
 

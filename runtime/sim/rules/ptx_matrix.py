@@ -9,7 +9,7 @@ from ....base.target import WARP
 from ....dialects import ptx
 from ..faults import Site, site_of
 from ..translate import Rules, Step, Translator
-from ..values.values import Lanes, Value, varies
+from ..values import Lanes, Value, varies
 from ..warp import Warp
 
 

@@ -15,7 +15,7 @@ from ..ordering import asynchronous
 from ..ordering.clocks import for_overwriting, snapshot
 from ..ordering.mbarrier import Mbarrier
 from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator, Until
-from ..values.values import Lanes, Value
+from ..values import Lanes, Value
 from ..warp import Warp
 
 MBARRIER_BYTES = 8

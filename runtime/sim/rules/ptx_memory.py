@@ -14,7 +14,7 @@ from ..memory.fragments import element_at, fragment_name, key_of
 from ..memory.spaces import Space
 from ..memory.views_outside import name_of_view
 from ..translate import Rules, Step, Translator
-from ..values.values import Kind, Lanes, Value, per_lane, varies
+from ..values import Kind, Lanes, Value, per_lane, varies
 from ..warp import Warp
 
 

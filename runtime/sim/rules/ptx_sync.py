@@ -11,8 +11,8 @@ from ..ordering import asynchronous
 from ..ordering.asynchronous import Proxy, Source
 from ..ordering.clocks import meet_lanes
 from ..translate import Barrier, Rules, Step, Suspending, Suspension, Translator, Votes
+from ..values import varies
 from ..values.printf import format_values
-from ..values.values import varies
 from ..warp import Warp
 
 

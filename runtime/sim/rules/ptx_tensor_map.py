@@ -13,7 +13,7 @@ from ..memory.spaces import Space
 from ..memory.tensor_maps import change_field, encode, is_map
 from ..ordering.clocks import TENSOR_MAPS, acquire_map, fence_proxy, meet_lanes
 from ..translate import Rules, Step, Translator
-from ..values.values import Value
+from ..values import Value
 from ..warp import Warp
 from .ptx_memory import from_bytes, space_of
 

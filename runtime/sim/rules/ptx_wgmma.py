@@ -30,7 +30,7 @@ from ..ordering.clocks import executed
 from ..ordering.multiplications import Kind, Multiplication, Part
 from ..ordering.warpgroups import Warpgroup, pool_of, warpgroup_of
 from ..translate import Rules, Step, Suspending, Suspension, Translator, Until
-from ..values.values import Value, varies
+from ..values import Value, varies
 from ..warp import Warp
 
 _FENCE = "execute ptx.wgmma.fence between the access of the registers and the multiplication"

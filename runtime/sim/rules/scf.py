@@ -6,7 +6,7 @@ from xdsl.dialects import scf
 
 from ..faults import site_of
 from ..translate import Code, Rules, Suspending, Suspension, Translator
-from ..values.values import Value, kind_of, merge, varies
+from ..values import Value, kind_of, merge, varies
 from ..warp import Warp
 
 

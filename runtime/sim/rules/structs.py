@@ -9,7 +9,7 @@ from xdsl.ir import Attribute
 from ....base.errors import Code as ErrorCode
 from ..faults import SimulationError, site_of
 from ..translate import Rules, Step, Translator
-from ..values.values import Value, kind_of, varies
+from ..values import Value, kind_of, varies
 
 
 def _poison(op: ub.PoisonOp, t: Translator) -> None:

@@ -12,8 +12,8 @@ from ...arrays.storage import distances
 from ..memory.ragged_guard import check_all
 from ..memory.tensors import port, tensor_value
 from ..translate import Rules, Step, Translator
+from ..values import TensorValue
 from ..values.scalars import actual, for_each_layout
-from ..values.values import TensorValue
 from ..warp import Warp
 from .tile_tensor_copies import as_instruction
 

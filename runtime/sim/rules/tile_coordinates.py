@@ -18,9 +18,9 @@ from ...arrays.storage import distances
 from ..faults import SimulationError, site_of
 from ..memory.tensors import check_count, port
 from ..translate import Rules, Step, Translator
+from ..values import CoordTensorValue, TensorValue
 from ..values.lane_int import LaneInt
 from ..values.scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
-from ..values.values import CoordTensorValue, TensorValue
 from ..warp import Warp
 from .tile_memory import check_inside
 

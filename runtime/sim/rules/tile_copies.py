@@ -22,8 +22,8 @@ from ..memory.ragged_guard import check_all
 from ..memory.tensors import check_count, port, tensor_value
 from ..ordering import asynchronous
 from ..translate import Rules, Step, Translator
+from ..values import TensorValue
 from ..values.scalars import actual, for_each_layout
-from ..values.values import TensorValue
 from ..warp import Warp
 from .predicates import leading_values, one_for_all, read_predicates, under
 from .tile_bulk_copies import BulkMove

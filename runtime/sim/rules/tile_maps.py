@@ -21,7 +21,7 @@ from ..memory.tensors import (
     tensor_value,
 )
 from ..translate import Rules, Step, Suspending, Suspension, Translator
-from ..values.values import TensorValue, Value
+from ..values import TensorValue, Value
 from ..warp import Warp
 from .ptx_memory import from_bytes, to_bytes
 

@@ -30,8 +30,8 @@ from ..memory.tensors import (
 from ..memory.views_outside import HINT, name_of, name_of_view
 from ..memory.windows import map_to_rank
 from ..translate import Rules, Step, Translator
+from ..values import Kind, TensorValue, Value, anywhere, kind_of, memoise, merge, varies
 from ..values.scalars import actual
-from ..values.values import Kind, TensorValue, Value, anywhere, kind_of, memoise, merge, varies
 from ..warp import Warp
 from .ptx_memory import from_bytes, to_bytes
 

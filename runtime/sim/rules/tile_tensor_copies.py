@@ -25,8 +25,8 @@ from ..faults import SimulationError, site_of
 from ..launch import MAP_BASE
 from ..memory.tensors import tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
+from ..values import CoordTensorValue, TensorValue, Value, varies
 from ..values.scalars import lane_layout, numbers, scalars_for
-from ..values.values import CoordTensorValue, TensorValue, Value, varies
 from ..warp import Warp
 
 

@@ -23,9 +23,9 @@ from ..memory.ragged_guard import Guard, Relayout, begin, view_guard
 from ..memory.tensors import checked_index, in_64_bits, move, recast, tensor_layout, tensor_value
 from ..memory.views_outside import name_of_view
 from ..translate import Rules, Step, Translator
+from ..values import CoordTensorValue, TensorValue, Value, anywhere, memoise
 from ..values.lane_int import LaneInt, number
 from ..values.scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
-from ..values.values import CoordTensorValue, TensorValue, Value, anywhere, memoise
 from ..warp import Warp
 from .tile_coordinates import coordinate_view
 

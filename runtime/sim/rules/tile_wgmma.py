@@ -16,7 +16,7 @@ from ..faults import Site, site_of
 from ..memory.descriptors import descriptor_at
 from ..memory.tensors import tensor_value
 from ..translate import Step, Translator
-from ..values.values import Value
+from ..values import Value
 from ..warp import Warp
 from .ptx_wgmma import Multiply, Operands
 

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from ....base.errors import Code as ErrorCode
 from ..faults import SimulationError, Site, site_of
 from ..translate import Rules, Step, Translator
-from ..values.values import Kind, Value, anywhere, varies
+from ..values import Kind, Value, anywhere, varies
 from ..warp import Warp
 from .casts import BITCAST
 from .floats import MAXIMUM, MAXIMUM_NUMBER, MINIMUM, MINIMUM_NUMBER, fma

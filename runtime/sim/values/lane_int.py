@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ....dialects.arith.semantics import remainder, truncate_quotient
-from .values import anywhere
+from . import anywhere
 
 Number: TypeAlias = Any
 """A Python `int` where all lanes agree, else an array of Python integers (dtype `object`), one for each active lane."""

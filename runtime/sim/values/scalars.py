@@ -17,8 +17,8 @@ from ....layout.algebra.inttuple import transform_leaves
 from ....layout.algebra.unknown import Unknown
 from ..faults import Site
 from ..warp import Warp
+from . import Value, varies
 from .lane_int import LaneInt, ZeroDivisorError, number
-from .values import Value, varies
 
 
 def lane_layout(layout: LayoutLike, scalars: Sequence[Value]) -> Any:

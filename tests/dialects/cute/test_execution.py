@@ -15,9 +15,9 @@ from tilefold.base.errors import LayoutError
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.source import plain_source
 from tilefold.compiler.pass_runner import parse_passes, run_passes
+from tilefold.compiler.pipeline import PASSES
 from tilefold.layout.algebra.core import Layout, size
 from tilefold.layout.text.layouts import parse_layout
-from tilefold.passes.registry import PASSES
 
 from tests.dialects.cute.cases import CASES
 from tests.dialects.cute.examples import OPERATIONS, example

@@ -10,7 +10,7 @@ from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.program import parse_program, print_program
 from tilefold.compiler.frontend.source import Source
 from tilefold.compiler.pass_runner import parse_passes, run_passes
-from tilefold.passes.registry import PASSES
+from tilefold.compiler.pipeline import PASSES
 
 from tests.dialects.cute.examples import OPERATIONS, program
 

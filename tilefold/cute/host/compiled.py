@@ -154,7 +154,7 @@ class CompiledFunction:
 
         if self.options.gpu_arch or not is_available():
             return self.options.gpu_arch or None
-        from tilefold.running.devices import gpu_engine
+        from tilefold.devices import gpu_engine
 
         return gpu_engine(0).driver.target.arch
 

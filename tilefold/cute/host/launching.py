@@ -16,7 +16,7 @@ from tilefold.compiler.builder.scalars.values import Int, Value, convert
 from tilefold.compiler.builder.tensors.coordinates import as_tuple
 from tilefold.compiler.builder.tensors.tensors import Pointer, Tensor
 from tilefold.compiler.builder.trace import trace
-from tilefold.compiler.builder.tracing.places import user_place
+from tilefold.compiler.builder.tracing.source import user_place
 from tilefold.compiler.builder.tracing.state import host, suspended
 from tilefold.dialects.cute.values import with_scalars
 from tilefold.dialects.kernel import LaunchBounds

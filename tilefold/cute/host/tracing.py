@@ -11,8 +11,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.compiler.builder.scalars.values import convert, wrap
-from tilefold.compiler.builder.tracing.places import user_place
 from tilefold.compiler.builder.tracing.python_errors import explain_error, of_host
+from tilefold.compiler.builder.tracing.source import user_place
 from tilefold.compiler.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError, Severity
 from tilefold.dialects.tile import TensorType

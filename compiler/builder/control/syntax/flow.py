@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...tracing.places import RESULT
+from ...tracing.source import RESULT
 from .leaving import always_leaves, leaves, may_leave
 from .nodes import FUNCTIONS, own_nodes, place_like, visit_statements
 

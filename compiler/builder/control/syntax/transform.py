@@ -16,12 +16,21 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .bound_names import Names, assigned_names, names_in
 from .elected import lower_elected
 from .flow import JUMPS, lower_flow
 from .leaving import leaves_around
 from .matching import lower_match
-from .nodes import FUNCTIONS, own_nodes, parameters, place_like, scope, visit_statements
+from .nodes import (
+    FUNCTIONS,
+    Names,
+    assigned_names,
+    names_in,
+    own_nodes,
+    parameters,
+    place_like,
+    scope,
+    visit_statements,
+)
 
 RUNTIME = "__tilefold__"
 """The name by which rewritten code reaches `dispatch`."""
