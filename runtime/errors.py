@@ -13,9 +13,17 @@ class LaunchError(TilefoldError):
     """A launch that does not fit its kernel: its grid, its block or its arguments."""
 
 
-def argument_error(name: str, problem: str, hint: str = "") -> LaunchError:
-    """The error (E3106) for an argument; the problem goes on from "argument 'A' "."""
-    return LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' {problem}", hint)
+class MisfitError(LaunchError, ValueError):
+    """An argument of other extents, strides or elements than a function is compiled for: a ValueError in Python."""
+
+
+class ArgumentTypeError(LaunchError, TypeError):
+    """An argument that is a number where the function takes a tensor, or the reverse: a TypeError in Python."""
+
+
+def argument_error(name: str, problem: str, hint: str = "", kind: type[LaunchError] = LaunchError) -> LaunchError:
+    """The error (E3106), of a kind, for an argument; the problem goes on from "argument 'A' "."""
+    return kind(Code.RUN_ARGUMENT, f"argument '{name}' {problem}", hint)
 
 
 def dim3(subject: str, size: Any) -> Dim3:

@@ -17,7 +17,10 @@ LEFT_OUT: Mapping[str, str] = {
     f"{_TUTORIALS}/ffi": "C++: an extension of Python is built",
     f"{_TUTORIALS}/fp16_gemm_4_iket.py": _TENSOR_MEMORY,
     f"{_TUTORIALS}/jax": "JAX",
-    f"{_TUTORIALS}/tvm_ffi": "TVM FFI",
+    **{
+        f"{_TUTORIALS}/tvm_ffi/{name}.py": "the package tvm_ffi, or JAX"
+        for name in ("aot_export", "aot_use_in_jax", "aot_use_in_torch", "jit_and_use_in_jax")
+    },
     f"{_PRIMITIVES}/reduction/cluster_tmem_reduce.py": _TENSOR_MEMORY,
     f"{_PRIMITIVES}/tcgen05": _TENSOR_MEMORY,
     f"{_PRIMITIVES}/tma/tma_multicast.py": "copies for a pair of blocks (.cta_group::2), which sm_90 lacks",

@@ -12,7 +12,7 @@ class Program:
     a GPU. `sizes` are texts of the program with those that stand for them on the simulator, where a program has its
     sizes in its text. `races` is False for a program that has a data race by the memory model, which the simulator
     would report: `reason` names it. `ends` is what the program says at its end on the simulator where it cannot end
-    well there, for the `reason`.
+    well there, for the `reason`, and on a GPU if it is the same `anywhere`.
     """
 
     path: str
@@ -22,6 +22,7 @@ class Program:
     sizes: tuple[tuple[str, str], ...] = ()
     races: bool = True
     ends: str = ""
+    anywhere: bool = False
 
 
 _LARGE = "the simulator executes about a million operations of threads a second"
@@ -158,14 +159,21 @@ PROGRAMS: tuple[Program, ...] = (
             "exact sum is within 3e-6 of the middle of two numbers, a CPU rounds to the other one",
             ends="Greatest relative difference: 0.0009",
         )
-        for name in ("call_bypass_dlpack", "call_from_jit")
+        for name in ("call_bypass_dlpack", "call_from_jit", "tvm_ffi/ampere_gemm_with_fake_tensor")
     ),
     *(
         Program(f"{_TUTORIALS}/{name}.py")
         for name in (
             "dataclass_immutable", "dynamic_smem_size", "print_latex",
-            "programmatic_dependent_launch", "torch_fake_tensor",
+            "programmatic_dependent_launch", "torch_fake_tensor", "tvm_ffi/compile_with_fake_tensor",
+            "tvm_ffi/jit_and_use_in_torch",
         )
+    ),
+    Program(
+        f"{_TUTORIALS}/tvm_ffi/error_reporting.py",
+        reason="it shows the error for an argument of another shape",
+        ends="E3106: argument 'a' is (5):(1)",
+        anywhere=True,
     ),
 )  # fmt: skip
 """The programs for sm_80 and sm_90 that need neither C++ nor other tools; `LEFT_OUT` has all others."""

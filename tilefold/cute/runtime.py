@@ -190,13 +190,16 @@ def sym_int64(divisibility: int = 1) -> SymInt:
 def make_fake_tensor(
     dtype: DType, shape: Sequence[Any], stride: Sequence[Any], *, memspace: Any = None, assumed_align: int | None = None
 ) -> FakeTensor:
-    """A description of a tensor by its shape and strides. LaunchError (E3106) for different numbers of both."""
+    """A description of a tensor by its shape and strides, of which those that are one `SymInt` are the same number in
+    each call. LaunchError (E3106) for different numbers of both.
+    """
+    symbols = _symbols(*as_tuple(shape), *as_tuple(stride))
     shape, stride = _integers(shape), _integers(stride)
     if len(shape) != len(stride):
         raise _argument_error(
             f"shape {shape} and stride {stride} have different ranks", "give a stride for each extent"
         )
-    return FakeTensor(dtype, Layout(shape, stride), _align(dtype, assumed_align))
+    return FakeTensor(dtype, Layout(shape, stride), _align(dtype, assumed_align), symbols)
 
 
 @checked
@@ -218,16 +221,22 @@ def make_fake_compact_tensor(
             f"stride_order is {tuple(stride_order)}", f"give each of {len(extents)} modes another number"
         )
     layout = make_layout(extents) if stride_order is None else make_ordered_layout(extents, tuple(stride_order))
-    return FakeTensor(dtype, Layout(extents, layout.stride), _align(dtype, assumed_align))
+    return FakeTensor(dtype, Layout(extents, layout.stride), _align(dtype, assumed_align), _symbols(*as_tuple(shape)))
 
 
-def make_fake_stream(**unused: Any) -> FakeStream:
-    """A stream to compile for; each call is given one."""
-    return FakeStream()
+def make_fake_stream(*, use_tvm_ffi_env_stream: bool = False) -> FakeStream:
+    """A stream to compile for; each call is given one, unless it uses that of the environment: torch's current stream
+    where tensors of torch are passed, and else the default one.
+    """
+    return FakeStream(use_tvm_ffi_env_stream)
 
 
 def _integers(given: Any) -> tuple[Any, ...]:
     return tuple(part.unknown if isinstance(part, SymInt) else part for part in as_tuple(given))
+
+
+def _symbols(*given: Any) -> Mapping[int, SymInt]:
+    return {place: part for place, part in enumerate(given) if isinstance(part, SymInt)}
 
 
 def _align(dtype: DType, align: int | None) -> int:

@@ -27,7 +27,7 @@ from tilefold.runtime.arrays.constants import constant_key
 from tilefold.runtime.arrays.library_types import ELEMENTS, ELEMENTS_HINT
 from tilefold.runtime.arrays.readers import array_of, is_array, is_numpy_scalar
 from tilefold.runtime.arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, infer_array_spec
-from tilefold.runtime.errors import LaunchError, argument_error
+from tilefold.runtime.errors import ArgumentTypeError, LaunchError, argument_error
 
 from .annotations import is_constexpr, read_annotation
 
@@ -116,12 +116,12 @@ def _check_kind(name: str, value: Any, annotation: object) -> None:
     if isinstance(annotation, DType):
         if isinstance(value, str) or not (isinstance(value, int | float) or getattr(value, "shape", None) == ()):
             problem = f"is of type {type(value).__name__}, but its annotation is a number"
-            raise argument_error(name, problem, f"pass a number of type {annotation}")
+            raise argument_error(name, problem, f"pass a number of type {annotation}", ArgumentTypeError)
     elif annotation is Tensor or annotation is arrays.Array or isinstance(annotation, Dynamic):
         array = getattr(value, "__tilefold_array__", value)
         if is_numpy_scalar(array) or not (isinstance(array, Marked) or is_array(array)):
             problem = f"is of type {type(value).__name__}, but its annotation is a tensor"
-            raise argument_error(name, problem, "pass an array of torch, CuPy, JAX or NumPy")
+            raise argument_error(name, problem, "pass an array of torch, CuPy, JAX or NumPy", ArgumentTypeError)
 
 
 @lru_cache(maxsize=256)

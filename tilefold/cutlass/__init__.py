@@ -77,7 +77,7 @@ def dynamic_expr(x: Any) -> Any:
 
 
 def dtype(name: Any) -> DType:
-    """The type of elements of a name, such as "Float16". TilefoldError (E0212) for an unknown one."""
+    """The type of elements of a name, such as "Float16". TilefoldError (E0213) for an unknown one."""
     if isinstance(name, DType):
         return name
     if name not in DTYPES:
@@ -89,7 +89,7 @@ def dtype(name: Any) -> DType:
 def install() -> None:
     """Makes `import cutlass` and imports of its parts give tilefold's modules.
 
-    TilefoldError (E0212) where another package of this name has been imported already.
+    TilefoldError (E0213) where another package of this name has been imported already.
     """
     known = sys.modules.get("cutlass")
     if known is not None and known is not sys.modules[__name__]:

@@ -55,7 +55,7 @@ class GaussianInitConfig:
 
 
 def dtype(type: DType) -> Any:
-    """torch's type for one of tilefold. TilefoldError (E0212) for elements that torch has not."""
+    """torch's type for one of tilefold. TilefoldError (E0213) for elements that torch has not."""
     torch = torch_module()
 
     element = BY_NAME.get("Float32" if type.name == "TFloat32" else type.name)
@@ -79,7 +79,7 @@ def create_and_permute_torch_tensor(
     device: Any = None,
 ) -> Any:
     """A new torch tensor with its modes in another order: the compact tensor of `shape`, filled as `init_type` and
-    its configuration say, then permuted. TilefoldError (E0212) for a configuration of another kind.
+    its configuration say, then permuted. TilefoldError (E0213) for a configuration of another kind.
     """
     torch = torch_module()
 

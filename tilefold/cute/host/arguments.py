@@ -3,7 +3,7 @@
 
 import copy
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -21,10 +21,11 @@ from tilefold.layout.algebra.unknown import Unknown
 from tilefold.runtime.arrays.array import Array
 from tilefold.runtime.arrays.readers import array_of, is_array
 from tilefold.runtime.arrays.signature import Marked
+from tilefold.runtime.errors import LaunchError, MisfitError, argument_error
 
 from ..annotations import Constexpr
 from ..specialise import BoundArguments, element_of_name, unmark
-from .descriptions import FakeTensor
+from .descriptions import FakeTensor, SymInt
 from .streams import StreamSlot, is_stream
 
 
@@ -36,7 +37,8 @@ class HostArguments(BoundArguments):
     the compiled function. `types` are those of the tensors that the function is compiled for: an array that fits its
     type there has it. `block` has the tensors, pointers and numbers as arguments, `slots` these by name, and `streams`
     the streams by name. Of the tensors in `open` not all extents and strides are known; of
-    `pointers` no extent is.
+    `pointers` no extent is. An array that does not fit its type in `types` has another type, or is refused where these
+    are `strict`. `symbols` are the integers of described tensors that are `SymInt`, by the tensor and their places.
     """
 
     fixed: bool = False
@@ -46,6 +48,8 @@ class HostArguments(BoundArguments):
     streams: dict[str, Any] = field(default_factory=lambda: {})
     open: set[str] = field(default_factory=lambda: set())
     pointers: set[str] = field(default_factory=lambda: set())
+    strict: bool = False
+    symbols: dict[SymInt, list[tuple[str, int]]] = field(default_factory=lambda: {})
 
     def add(self, name: str, value: Any, annotation: object) -> object:
         return super().add(name, value, None if isinstance(value, FakeTensor) else annotation)
@@ -68,6 +72,8 @@ class HostArguments(BoundArguments):
             self.values[name] = self.arrays[name] = value.array
             if not value.is_static:
                 self.open.add(name)
+            for place, symbol in value.symbols.items():
+                self.symbols.setdefault(symbol, []).append((name, place))
             self.key.append((value.tensor_type, value.element_type))
             return self._argument(Parameter(name, value.tensor_type, value.element_type))
         given = getattr(value, "__tilefold_array__", value)
@@ -78,6 +84,8 @@ class HostArguments(BoundArguments):
                 self.values[name], self.arrays[name] = unmark(given), array
                 self.key.append((type, dtype))
                 return self._argument(Parameter(name, type, dtype))
+            if self.strict:
+                raise _misfit(name, type, array)
         if self.fixed and isinstance(value, int | float):
             return value
         return self._argument(super()._leaf(name, value, annotation))
@@ -122,19 +130,50 @@ class KernelArguments(BoundArguments):
 
 
 def fits(type: TensorType, array: Array, dtype: DType) -> bool:
-    """Whether an array is one of those that a type describes: of its elements, extents, strides and alignment."""
+    """Whether an array is one of those that a type describes: of its elements, extents, strides and alignment. The
+    stride of a mode of one element is that of no step, so it may be any where the type has a number.
+    """
     layout, given = type.layout.data, array.layout
     assert isinstance(layout, Layout), "arguments have plain layouts"
     if dtype.in_memory != type.element_type or (array.device is not None and array.address % type.align.data):
         return False
     wanted, have = _integers(layout), _integers(given)
-    return len(wanted) == len(have) and all(map(_fits, wanted, have))
+    steps = [1] * len(array.shape) + [extent - 1 for extent in array.shape]
+    return len(wanted) == len(have) and all(map(_fits, wanted, have, steps))
 
 
-def _fits(wanted: Any, given: int) -> bool:
+def _fits(wanted: Any, given: int, steps: int) -> bool:
     if isinstance(wanted, Unknown):
         return given % wanted.div == 0 and 0 <= given < 1 << (wanted.width - 1)
-    return wanted == given
+    return wanted == given or steps == 0
+
+
+def check_symbols(symbols: Iterable[Sequence[tuple[str, int]]], arrays: Mapping[str, Array]) -> None:
+    """LaunchError (E3106) where the integers at places of several arrays, which one `SymInt` describes, differ."""
+    for places in symbols:
+        (first, at), *rest = places
+        wanted = _integers(arrays[first].layout)[at]
+        for name, place in rest:
+            given = _integers(arrays[name].layout)[place]
+            if given != wanted:
+                theirs, ours = _fact(arrays[first], at), _fact(arrays[name], place)
+                problem = f"has {ours} {given}, but {theirs} of argument '{first}' is {wanted}"
+                raise argument_error(
+                    name, problem, "the function is compiled for one number in both places", MisfitError
+                )
+
+
+def _fact(array: Array, place: int) -> str:
+    rank = len(array.shape)
+    return f"extent {place}" if place < rank else f"stride {place - rank}"
+
+
+def _misfit(name: str, type: TensorType, array: Array) -> LaunchError:
+    place = "" if array.device is None else f", at a multiple of {array.address & -array.address} bytes"
+    wanted = f"{type.layout.data} of {type.element_type}{place and f', at a multiple of {type.align.data}'}"
+    problem = f"is {array.layout} of {array.dtype}{place}; the function is compiled for {wanted}"
+    hint = "pass such an array, or compile for one with open extents: from_dlpack(x).mark_layout_dynamic()"
+    return argument_error(name, problem, hint, MisfitError)
 
 
 def open_integers(type: TensorType, array: Array) -> tuple[int, ...]:

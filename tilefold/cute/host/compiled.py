@@ -23,7 +23,7 @@ from ..debugging_methods import shown
 from ..jit import JitFunction
 from ..outer_names import OuterNames
 from ..parameters import Signature
-from .arguments import HostArguments
+from .arguments import HostArguments, check_symbols
 from .launching import HostLaunch
 from .options import CompileOptions
 from .prepared import PreparedCall, PreparedStep
@@ -70,8 +70,9 @@ class _Variant:
 class CompiledFunction:
     """A compiled host function. A call takes the arguments that are not `cute.Constexpr`.
 
-    For arguments of other types than it was compiled for, or other numbers where it had asked for one, the function is
-    compiled again; so it is where a global or outer variable that it, its kernels or their helpers read was assigned.
+    For arguments of other types than it was compiled for (for TVM FFI it refuses them), or other numbers where it had
+    asked for one, the function is compiled again; so it is where a global or outer variable that it, its kernels or
+    their helpers read was assigned.
     """
 
     function: Callable[..., Any]
@@ -82,6 +83,8 @@ class CompiledFunction:
     """The arguments of a call that gives all of them by position, as soon as it is known."""
     _outer: OuterNames | None = None
     _types: dict[str, TensorType] = field(default_factory=lambda: {})
+    _symbols: list[list[tuple[str, int]]] = field(default_factory=lambda: [])
+    """The places in several tensors that one `SymInt` describes."""
     _variants: dict[tuple[object, ...], list[_Variant]] = field(default_factory=lambda: {})
 
     def __repr__(self) -> str:
@@ -118,7 +121,8 @@ class CompiledFunction:
 
     def _run(self, given: Mapping[str, object]) -> PreparedCall | None:
         """A call for which no other is prepared."""
-        bound = self._bound(given)
+        bound = self._bound(given, self.options.enable_tvm_ffi)
+        check_symbols(self._symbols, bound.arrays)
         variants = self._variants.get(tuple(bound.key), ())
         variant = next((variant for variant in variants if variant.fits(bound)), None)
         try:
@@ -181,6 +185,7 @@ class CompiledFunction:
         """
         bound = self._bound(self.signature.given(args, kwargs))
         self._types = {name: ssa.type for name, ssa in bound.slots.items() if isinstance(ssa.type, TensorType)}
+        self._symbols = [places for places in bound.symbols.values() if len(places) > 1]
         with suppress(NoNumberError, ElementsError):
             self._traced(bound)
         if self.options.gpu_arch:
@@ -193,9 +198,10 @@ class CompiledFunction:
         """The signature with the parameters that are constants."""
         return Signature(self.function)
 
-    def _bound(self, given: Mapping[str, object]) -> HostArguments:
+    def _bound(self, given: Mapping[str, object], strict: bool = False) -> HostArguments:
         every = {**self.constants, **given}
-        return self._whole.bound({n: every[n] for n in self._whole.names}, HostArguments(types=self._types))
+        made = HostArguments(types=self._types, strict=strict)
+        return self._whole.bound({n: every[n] for n in self._whole.names}, made)
 
     def _traced(self, bound: HostArguments) -> _Variant:
         trace = HostTrace(bound, eager=False, compilation=self.options.compilation)

@@ -11,6 +11,7 @@ from ..debugging_methods import shown
 from ..jit import JitFunction
 from ..parameters import Signature
 from .options import CompileOptions, options_of
+from .streams import FakeStream
 
 if TYPE_CHECKING:
     from .compiled import CompiledFunction
@@ -38,8 +39,10 @@ class Compiler:
             jit, owner = _function(function)
             whole = Signature(jit.function)
             own = {whole.names[0]: owner} if owner is not None else {}
-            given = whole.given((*own.values(), *args), kwargs)
-            constants = {name: value for name, value in given.items() if name in whole.constants or name in own}
+            given = dict(whole.given((*own.values(), *args), kwargs))
+            streams = {n: None for n, value in given.items() if isinstance(value, FakeStream) and value.environment}
+            given |= streams
+            constants = {name: value for name, value in given.items() if name in {*whole.constants, *own, *streams}}
             signature = Signature(jit.function, frozenset(constants))
             made = CompiledFunction(
                 jit.function, signature, constants, self._options if options is None else options_of(options)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tensors that host functions are compiled for, without memory."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from xdsl.dialects.builtin import IntAttr
@@ -31,11 +33,14 @@ class SymInt:
 
 @dataclass(frozen=True)
 class FakeTensor:
-    """A description of a tensor, to compile for: shape and strides, whose integers may be `SymInt`, and alignment."""
+    """A description of a tensor, to compile for: shape and strides, and alignment. `symbols` are the integers that are
+    `SymInt`, by their places, those of the shape first.
+    """
 
     element_type: DType
     layout: Layout
     align: int
+    symbols: Mapping[int, SymInt] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def shape(self) -> Any:

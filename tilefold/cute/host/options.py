@@ -25,8 +25,8 @@ class CompileOptions:
     of the source, and `assertions` whether a GPU checks the assertions of kernels, as the simulator does: None leaves
     that to the settings. `keep_ptx`, `keep_cubin` and `keep_sass` write PTX, machine code and that as text into
     `dump_dir`, which nvdisasm prints by `nvdisasm_options`. `gpu_arch` is the target, by default that of the GPU at
-    hand, and `ptxas_options` are more options of ptxas. Calls take the arrays of other libraries as they are, with or
-    without `--enable-tvm-ffi`.
+    hand, and `ptxas_options` are more options of ptxas. Calls take the arrays of other libraries as they are; with
+    `enable_tvm_ffi` they refuse those that are not such as the function is compiled for.
     """
 
     opt_level: int = 3
@@ -40,9 +40,10 @@ class CompileOptions:
     ptxas_options: str = ""
     link_libraries: str = ""
     dump_dir: str = "."
+    enable_tvm_ffi: bool = False
 
     def __post_init__(self) -> None:
-        """Raises TilefoldError (E0212) for an option without effect here, TargetError for an unknown target."""
+        """Raises TilefoldError (E0213) for an option without effect here, TargetError for an unknown target."""
         if self.opt_level not in _LEVELS:
             raise _option_error(f"there is no level of optimisation {self.opt_level!r}", "the levels are 0 to 3")
         if self.link_libraries:
@@ -77,31 +78,31 @@ _NAMES: Mapping[str, tuple[str, Any]] = MappingProxyType({
     "keep-cubin": ("keep_cubin", None), "keep-sass": ("keep_sass", None),
     "nvdisasm-options": ("nvdisasm_options", str), "enable-assertions": ("assertions", None),
     "gpu-arch": ("gpu_arch", str),
-    "ptxas-options": ("ptxas_options", str), "enable-tvm-ffi": ("", None), "link-libraries": ("link_libraries", str),
-    "dump-dir": ("dump_dir", str),
+    "ptxas-options": ("ptxas_options", str), "enable-tvm-ffi": ("enable_tvm_ffi", None),
+    "link-libraries": ("link_libraries", str), "dump-dir": ("dump_dir", str),
 })  # fmt: skip
-"""By the name of an option its field, if it has one, and the type of its value, if it takes one."""
+"""By the name of an option its field, and the type of its value, if it takes one."""
 
 
 def _parser() -> _Parser:
     parser = _Parser(add_help=False, prog="cute.compile", allow_abbrev=False)
     for name, (field, type) in _NAMES.items():
         if type is None:
-            parser.add_argument(f"--{name}", dest=field or "_", action="store_const", const=True)
+            parser.add_argument(f"--{name}", dest=field, action="store_const", const=True)
         else:
-            parser.add_argument(f"--{name}", dest=field or "_", type=type)
+            parser.add_argument(f"--{name}", dest=field, type=type)
     return parser
 
 
 def options_of(given: Any) -> CompileOptions:
-    """Options as text, as one of the classes below, or a tuple of these. TilefoldError (E0212) for unknown ones, and
+    """Options as text, as one of the classes below, or a tuple of these. TilefoldError (E0213) for unknown ones, and
     for those that have no effect here.
     """
     made = CompileOptions()
     for part in as_tuple(given):
         if isinstance(part, str):
             values = vars(_parser().parse_args(_split(part)))
-            made = replace(made, **{n: v for n, v in values.items() if n != "_" and v is not None})
+            made = replace(made, **{n: v for n, v in values.items() if v is not None})
         elif isinstance(part, type) and issubclass(part, Option):
             made = part().applied(made)
         elif isinstance(part, Option):
@@ -136,9 +137,7 @@ class Option:
     FIELD = ""
 
     def applied(self, options: CompileOptions) -> CompileOptions:
-        """The options with this one. Raises TilefoldError (E0212) for a value that it cannot have."""
-        if not self.FIELD:
-            return options
+        """The options with this one. Raises TilefoldError (E0213) for a value that it cannot have."""
         before: object = getattr(CompileOptions(), self.FIELD)
         wanted: type[object] = bool if before is None else type(before)
         if type(self.value) is not wanted:
@@ -216,4 +215,6 @@ class DumpDir(Option):
 
 
 class EnableTVMFFI(Option):
-    """Nothing: tilefold's calls take the arrays of other libraries as they are."""
+    """Whether calls refuse arrays that are not such as the function is compiled for."""
+
+    FIELD = "enable_tvm_ffi"

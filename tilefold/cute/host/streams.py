@@ -23,8 +23,13 @@ def is_stream(value: Any) -> bool:
     return type(value).__name__ in _KINDS
 
 
+@dataclass(frozen=True, slots=True)
 class FakeStream:
-    """A stream that a function is compiled for."""
+    """A stream that a function is compiled for. Calls are not given that of the `environment`: it is torch's current
+    one where tensors of torch are passed, and else the default stream.
+    """
+
+    environment: bool = False
 
 
 def current_stream() -> Any:
