@@ -100,7 +100,7 @@ def test_atomics_and_barriers(stage: str) -> None:
         if t < 8:
             bins[t] = 0
         cute.arch.sync_threads()
-        cute.arch.red("add", bins.ptr(Values[t]), 1)
+        cute.arch.red(bins.ptr(Values[t]), 1, op="add")
         cute.arch.sync_threads()
         if t < 8:
             cute.arch.atomic_add(Bins.ptr(t), bins[t], sem="relaxed", scope="gpu")
@@ -109,7 +109,7 @@ def test_atomics_and_barriers(stage: str) -> None:
         cute.arch.atomic_or(Bins.iterator + 10, 1 << t % 4)
         cute.arch.atomic_xor(Bins.iterator + 11, 0)
         cute.arch.atomic_and(Bins.iterator + 11, 6)
-        cute.arch.red("add", Sum.ptr(), 0.5)
+        cute.arch.red(Sum.ptr(), 0.5, op="add")
         cute.arch.fence()
 
     values = np.random.default_rng(1).integers(0, 8, 64).astype(np.int32)

@@ -102,7 +102,7 @@ def test_fragments_are_added_atomically() -> None:
     @cute.kernel
     def kernel(out: cute.Tensor, x: cute.Tensor):
         t, _, _ = cute.arch.thread_idx()
-        cute.arch.red("add", out.ptr(4), cute.local_tile(x, (4,), (t,)).load())
+        cute.arch.red(out.ptr(4), cute.local_tile(x, (4,), (t,)).load(), op="add")
 
     x, out = np.arange(128, dtype=np.float32), np.zeros(8, np.float32)
     kernel(out, x).launch(grid=1, block=32, device="sim")

@@ -327,7 +327,7 @@ def test_unsigned_in_instructions() -> None:
         t, _, _ = cute.arch.thread_idx()
         x = u[t]
         cute.arch.atomic_max(out.ptr(0), x)
-        cute.arch.red("min", out.ptr(1), x)
+        cute.arch.red(out.ptr(1), x, op="min")
         most, least = cute.arch.redux_sync(x, "max"), cute.arch.warp_reduction(x, cute.ReductionOp.MIN)
         if t == 0:
             out[2], out[3] = most, least

@@ -25,8 +25,6 @@ from tilefold.compiler.builder.instructions.arch import (
     fence_acq_rel_sys,
     fence_proxy,
     fence_view_async_shared,
-    fmax,
-    fmin,
     grid_dim,
     griddepcontrol_launch_dependents,
     griddepcontrol_wait,
@@ -52,6 +50,7 @@ from tilefold.compiler.builder.instructions.atomics import (
     atomic_fmax,
     atomic_fmin,
     atomic_max,
+    atomic_max_float32,
     atomic_min,
     atomic_or,
     atomic_xor,
@@ -88,9 +87,30 @@ from tilefold.compiler.builder.instructions.cluster import (
     mbarrier_init_fence,
     red_async,
     store_async,
+    store_async_dsmem,
 )
+from tilefold.compiler.builder.instructions.cluster import mapa as map_dsmem_ptr
+from tilefold.compiler.builder.instructions.extremes import fmax, fmin
 from tilefold.compiler.builder.instructions.inline import dynamic_smem_size, inline_ptx
 from tilefold.compiler.builder.instructions.inline import dynamic_smem_size as get_dyn_smem_size
+from tilefold.compiler.builder.instructions.integers import (
+    add_sat_int,
+    bfe,
+    bfi,
+    bfind,
+    lanemask_eq,
+    lanemask_ge,
+    lanemask_gt,
+    lanemask_le,
+    lanemask_lt,
+    lop3,
+    mad24,
+    mul24,
+    mul_hi,
+    mul_wide,
+    shf,
+    sub_sat_int,
+)
 from tilefold.compiler.builder.instructions.math import exp, exp2, fma, log, log2
 from tilefold.compiler.builder.instructions.mbarriers import (
     cp_async_mbarrier_arrive_noinc,
@@ -111,11 +131,22 @@ from tilefold.compiler.builder.instructions.pairs import (
     sub_packed_f32x2,
 )
 from tilefold.compiler.builder.instructions.random import normal, philox, uniform
+from tilefold.compiler.builder.instructions.registers import (
+    clock,
+    clock64,
+    globaltimer,
+    globaltimer_lo,
+    nsmid,
+    nwarpid,
+    physical_warp_id,
+    smid,
+)
 from tilefold.compiler.builder.instructions.warp import (
     FULL_MASK,
     activemask,
     elect_one,
     match_any,
+    match_sync,
     redux_sync,
     shuffle_sync,
     shuffle_sync_bfly,
@@ -136,24 +167,28 @@ from tilefold.compiler.builder.pipelines.allocator import alloc_smem
 from .public import publish
 
 __all__ = [
-    "FULL_MASK", "ProxyKind", "SharedSpace", "WARP_SIZE", "activemask", "add_packed_f32x2", "alloc_smem", "approx",
-    "atomic", "atomic_add", "atomic_and", "atomic_cas", "atomic_exch", "atomic_fmax", "atomic_fmin", "atomic_max",
-    "atomic_min", "atomic_or", "atomic_xor", "barrier", "barrier_arrive", "bitcast", "block_dim", "block_idx",
-    "block_idx_in_cluster", "block_in_cluster_dim", "block_in_cluster_idx", "brev", "cluster_arrive",
+    "FULL_MASK", "ProxyKind", "SharedSpace", "WARP_SIZE", "activemask", "add_packed_f32x2", "add_sat_int",
+    "alloc_smem", "approx", "atomic", "atomic_add", "atomic_and", "atomic_cas", "atomic_exch", "atomic_fmax",
+    "atomic_fmin", "atomic_max", "atomic_max_float32", "atomic_min", "atomic_or", "atomic_xor", "barrier",
+    "barrier_arrive", "bfe", "bfi", "bfind", "bitcast", "block_dim", "block_idx", "block_idx_in_cluster",
+    "block_in_cluster_dim", "block_in_cluster_idx", "brev", "clock", "clock64", "cluster_arrive",
     "cluster_arrive_relaxed", "cluster_dim", "cluster_idx", "cluster_size", "cluster_wait", "clz",
     "cp_async_bulk_commit_group", "cp_async_bulk_load", "cp_async_bulk_prefetch", "cp_async_bulk_store",
     "cp_async_bulk_wait_group", "cp_async_commit_group", "cp_async_mbarrier_arrive_noinc", "cp_async_wait_all",
-    "cp_async_wait_group", "dp4a", "dynamic_smem_size", "elect_one", "exp", "exp2", "fence", "fence_acq_rel_cluster",
-    "fence_acq_rel_cta", "fence_acq_rel_gpu", "fence_acq_rel_sys", "fence_proxy", "fence_view_async_shared", "fma",
-    "fma_packed_f32x2", "fmax", "fmin", "get_dyn_smem_size", "grid_dim", "griddepcontrol_launch_dependents",
-    "griddepcontrol_wait", "inline_ptx", "isfinite", "isinf", "isnan", "lane_idx", "linear_thread_idx", "load",
-    "load_acquire", "log", "log2", "make_warp_uniform", "mapa", "match_any", "mbarrier_arrive",
-    "mbarrier_arrive_and_expect_tx", "mbarrier_complete_tx", "mbarrier_conditional_try_wait", "mbarrier_expect_tx",
-    "mbarrier_init", "mbarrier_init_fence", "mbarrier_test_wait", "mbarrier_try_wait", "mbarrier_wait",
-    "mul_packed_f32x2", "mulhi", "nanosleep", "normal", "philox", "popc", "prmt", "rcp_approx", "red", "red_async",
-    "redux_sync", "setmaxregister_decrease", "setmaxregister_increase", "shuffle_sync", "shuffle_sync_bfly",
-    "shuffle_sync_down", "shuffle_sync_op", "shuffle_sync_up", "store", "store_async", "store_release",
-    "sub_packed_f32x2", "sync_threads", "sync_warp", "thread_idx", "uniform", "vote_all_sync", "vote_any_sync",
+    "cp_async_wait_group", "dp4a", "dynamic_smem_size", "elect_one", "exp", "exp2", "fence",
+    "fence_acq_rel_cluster", "fence_acq_rel_cta", "fence_acq_rel_gpu", "fence_acq_rel_sys", "fence_proxy",
+    "fence_view_async_shared", "fma", "fma_packed_f32x2", "fmax", "fmin", "get_dyn_smem_size", "globaltimer",
+    "globaltimer_lo", "grid_dim", "griddepcontrol_launch_dependents", "griddepcontrol_wait", "inline_ptx",
+    "isfinite", "isinf", "isnan", "lane_idx", "lanemask_eq", "lanemask_ge", "lanemask_gt", "lanemask_le",
+    "lanemask_lt", "linear_thread_idx", "load", "load_acquire", "log", "log2", "lop3", "mad24", "make_warp_uniform",
+    "map_dsmem_ptr", "mapa", "match_any", "match_sync", "mbarrier_arrive", "mbarrier_arrive_and_expect_tx",
+    "mbarrier_complete_tx", "mbarrier_conditional_try_wait", "mbarrier_expect_tx", "mbarrier_init",
+    "mbarrier_init_fence", "mbarrier_test_wait", "mbarrier_try_wait", "mbarrier_wait", "mul24", "mul_hi",
+    "mul_packed_f32x2", "mul_wide", "mulhi", "nanosleep", "normal", "nsmid", "nwarpid", "philox",
+    "physical_warp_id", "popc", "prmt", "rcp_approx", "red", "red_async", "redux_sync", "setmaxregister_decrease",
+    "setmaxregister_increase", "shf", "shuffle_sync", "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_op",
+    "shuffle_sync_up", "smid", "store", "store_async", "store_async_dsmem", "store_release", "sub_packed_f32x2",
+    "sub_sat_int", "sync_threads", "sync_warp", "thread_idx", "uniform", "vote_all_sync", "vote_any_sync",
     "vote_ballot_sync", "vote_uni_sync", "warp_idx", "warp_reduction", "warp_reduction_max", "warp_reduction_sum",
     "warp_redux_sync", "warpgroup_reg_alloc", "warpgroup_reg_dealloc",
 ]  # fmt: skip

@@ -16,8 +16,8 @@ from ....dialects.ptx.approx import ApproximateOp
 from ....layout.algebra.unknown import Unknown
 from ....passes.analysis.ranges import register_ranges
 from ..scalars.dtypes import Float32, Int32
-from ..scalars.values import Int, Scalar, Value, convert, is_scalar, wrap
-from ..tensors.fragments import Vec, combined, elementwise
+from ..scalars.values import Int, Scalar, Value, convert, wrap
+from ..tensors.fragments import Vec, elementwise
 from ..tensors.tensors import Address, Pointer, address_of
 from ..tracing.state import emit, host, insert_value
 
@@ -167,9 +167,9 @@ def griddepcontrol_launch_dependents() -> None:
     emit(ptx.LaunchDependentsOp())
 
 
-def nanosleep(nanoseconds: "Int | int") -> None:
-    """Suspends the thread for about this time."""
-    emit(ptx.NanosleepOp(convert(nanoseconds, Int32).ssa))
+def nanosleep(sleep_time: "Int | int") -> None:
+    """Suspends the thread for about this time, in nanoseconds."""
+    emit(ptx.NanosleepOp(convert(sleep_time, Int32).ssa))
 
 
 def cp_async_bulk_load(to: Place, source: Place, bytes: "Int | int", mbarrier: Place) -> None:
@@ -275,16 +275,6 @@ def approx(function: str, x: Any, ftz: bool = False) -> Any:
 def rcp_approx(a: Any) -> Any:
     """1 divided by a Float32, or by the elements of a fragment, with an error of 1 ulp: `approx("rcp", a)`."""
     return approx("rcp", a)
-
-
-def fmax(a: Any, b: Any) -> Any:
-    """The larger of two Float32; of a number and NaN the number."""
-    return combined("max", *(convert(x, Float32) if is_scalar(x) else x for x in (a, b)))
-
-
-def fmin(a: Any, b: Any) -> Any:
-    """The smaller of two Float32; of a number and NaN the number."""
-    return combined("min", *(convert(x, Float32) if is_scalar(x) else x for x in (a, b)))
 
 
 def _approximate(op: type[ApproximateOp], ftz: bool, x: Scalar) -> Any:

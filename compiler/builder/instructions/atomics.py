@@ -16,10 +16,13 @@ from ....base.errors import Code, TilefoldError
 from ....dialects import ptx
 from ..control.control_functions import if_
 from ..scalars.casts import in_vector
-from ..scalars.dtypes import DType, Float32, of_sign
+from ..scalars.dtypes import DTYPES, DType, Float32, of_sign
 from ..scalars.values import Scalar, convert, wrap
+from ..tensors.copies import copy, make_copy_atom
 from ..tensors.fragments import Vec
-from ..tensors.pointers import recast_ptr
+from ..tensors.memory import make_rmem_tensor
+from ..tensors.nvgpu import CopyUniversalOp
+from ..tensors.pointers import make_tensor, recast_ptr
 from ..tensors.tensors import Address, Pointer, address_of
 from ..tracing.state import emit, insert_value
 
@@ -85,19 +88,30 @@ def atomic_cas(ptr: Place, cmp: Scalar, val: Scalar, sem: str | None = None, sco
     return wrap(emit(ptx.AtomCasOp(at.ssa, expected.ssa, new.ssa, sem, scope)).results[0], at.dtype)
 
 
-def atomic_fmax(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_fmax(
+    ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None, *, sign_bit: bool | None = None
+) -> Any:
     """Writes the larger of a Float32 in memory and a value atomically, and returns the old value; neither number is
-    NaN."""
-    return _float_extreme("max", "umin", ptr, val, sem, scope)
+    NaN. `sign_bit` tells the sign of the value, where it is known."""
+    return _float_extreme("max", "umin", ptr, val, sem, scope, sign_bit)
 
 
-def atomic_fmin(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_max_float32(ptr: Place, value: Scalar, *, positive_only: bool = True) -> Any:
+    """`atomic_fmax` of a value that is not negative, or else of any one."""
+    return atomic_fmax(ptr, value, sign_bit=False if positive_only else None)
+
+
+def atomic_fmin(
+    ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None, *, sign_bit: bool | None = None
+) -> Any:
     """Writes the smaller of a Float32 in memory and a value atomically, and returns the old value; neither number is
-    NaN."""
-    return _float_extreme("min", "umax", ptr, val, sem, scope)
+    NaN. `sign_bit` tells the sign of the value, where it is known."""
+    return _float_extreme("min", "umax", ptr, val, sem, scope, sign_bit)
 
 
-def _float_extreme(kind: str, of_negative: str, ptr: Place, val: Scalar, sem: str | None, scope: str | None) -> Any:
+def _float_extreme(
+    kind: str, of_negative: str, ptr: Place, val: Scalar, sem: str | None, scope: str | None, sign: bool | None
+) -> Any:
     """The bits of floats are ordered as integers with a sign are, but those of negative ones the other way round. So
     the extreme with a value of either sign is one of integers.
     """
@@ -110,20 +124,45 @@ def _float_extreme(kind: str, of_negative: str, ptr: Place, val: Scalar, sem: st
     def changed(by: str) -> Any:
         return wrap(emit(ptx.AtomOp(by, at.ssa, bits, sem, scope)).results[0])
 
-    before = if_(wrap(bits) < 0, partial(changed, of_negative), partial(changed, kind))
+    negative = wrap(bits) < 0 if sign is None else sign
+    before = if_(negative, partial(changed, of_negative), partial(changed, kind))
     return wrap(insert_value(arith.BitcastOp(before.ssa, at.dtype.ir)), Float32)
 
 
-def red(kind: str, ptr: Place, val: "Scalar | Vec", sem: str | None = None, scope: str | None = None) -> None:
-    """Changes memory atomically, like `atomic`, without returning the old value. From sm_90 on `add` takes a fragment
-    of two or four Float32, too, for adjacent elements of global memory, each of which is changed atomically.
+def red(
+    ptr: Place,
+    val: "Scalar | Vec",
+    *,
+    op: str,
+    dtype: DType | str | None = None,
+    sem: str | None = None,
+    scope: str | None = None,
+) -> None:
+    """Changes memory atomically, like `atomic`, without returning the old value: `red(t.ptr(i), 1, op="add")`. From
+    sm_90 on `add` takes a fragment of two or four Float32, too, for adjacent elements of global memory, each of which
+    is changed atomically. `dtype` is the type of the element, or PTX's word for it, where it is not the pointer's.
     """
-    at = address_of(ptr)
+    place = ptr
+    if dtype is not None and isinstance(ptr, Pointer):
+        place = recast_ptr(ptr, dtype=_named(dtype))
+    at = address_of(place)
     if isinstance(val, Vec):
         parts = [convert(val[index], at.dtype).ssa for index in range(val.size)]
-        emit(ptx.RedOp(kind, at.ssa, in_vector(parts), sem, scope))
+        emit(ptx.RedOp(op, at.ssa, in_vector(parts), sem, scope))
         return
-    emit(ptx.RedOp(of_sign(kind, at.dtype), at.ssa, convert(val, at.dtype).ssa, sem, scope))
+    emit(ptx.RedOp(of_sign(op, at.dtype), at.ssa, convert(val, at.dtype).ssa, sem, scope))
+
+
+def _named(dtype: DType | str) -> DType:
+    """A type, or that of PTX's word for it, such as `s32`. Raises TilefoldError (E5002) for another word."""
+    if isinstance(dtype, DType):
+        return dtype
+    kinds = {"u": "Uint", "b": "Uint", "s": "Int", "f": "Float", "bf": "BFloat"}
+    kind = dtype.rstrip("0123456789")
+    name = kinds.get(kind, "") + dtype.removeprefix(kind)
+    if name not in DTYPES:
+        raise TilefoldError(Code.BUILD_VALUE, f"there is no type {dtype!r} of an element", "such as 's32' or 'f32'")
+    return DTYPES[name]
 
 
 def load_acquire(ptr: Place, scope: str | None = None) -> Any:
@@ -141,21 +180,54 @@ def store_release(ptr: Place, val: Scalar, scope: str | None = None) -> None:
 _ACQUIRING, _RELEASING = (None, "relaxed", "acquire"), (None, "relaxed", "release")
 
 
-def load(ptr: Pointer, dtype: DType | None = None, *, sem: str | None = None, scope: str | None = None) -> Any:
+def load(
+    ptr: Pointer,
+    dtype: DType | None = None,
+    *,
+    sem: str | None = None,
+    scope: str | None = None,
+    level1_eviction_priority: str | None = None,
+    cop: str | None = None,
+    ss: str | None = None,
+    level_prefetch_size: str | None = None,
+) -> Any:
     """The element at a pointer, as one of `dtype` if that is given. Where `sem` is "acquire", or "relaxed", which is
-    weaker, the access is `load_acquire`. TilefoldError (E5002) for another order.
+    weaker, the access is `load_acquire`. Another one of global memory may have a cache operator `cop` (ca, cg, cs, lu,
+    cv), a priority in the L1 cache (evict_first, evict_last, evict_normal, evict_unchanged, evict_no_allocate), and the
+    bytes that the L2 cache fetches (size_64b, size_128b, size_256b). The pointer says by itself which memory it is in,
+    `ss`. TilefoldError (E5002) for another order, and for caches with an order; (E0317) for an unknown word.
     """
     _check_order(sem, _ACQUIRING)
     at = ptr if dtype is None else recast_ptr(ptr, dtype=dtype)
-    return at.load() if sem is None else load_acquire(at, scope)
+    hint = _hint(sem, cop, level1_eviction_priority, level_prefetch_size)
+    if not hint:
+        return at.load() if sem is None else load_acquire(at, scope)
+    made = make_rmem_tensor(1, at.dtype)
+    copy(make_copy_atom(CopyUniversalOp(), at.dtype, load=hint), make_tensor(at, 1), made)
+    return made[0]
 
 
-def store(ptr: Pointer, val: Scalar, *, sem: str | None = None, scope: str | None = None) -> None:
+def store(
+    ptr: Pointer,
+    val: Scalar,
+    *,
+    sem: str | None = None,
+    scope: str | None = None,
+    level1_eviction_priority: str | None = None,
+    cop: str | None = None,
+    ss: str | None = None,
+) -> None:
     """Writes the element at a pointer. Where `sem` is "release", or "relaxed", which is weaker, the access is
-    `store_release`. TilefoldError (E5002) for another order.
+    `store_release`. Cache operators (wb, cg, cs, wt) and priorities as those of `load`. TilefoldError (E5002) for
+    another order, and for caches with an order; (E0317) for an unknown word.
     """
     _check_order(sem, _RELEASING)
-    if sem is None:
+    hint = _hint(sem, cop, level1_eviction_priority, None)
+    if hint:
+        made = make_rmem_tensor(1, ptr.dtype)
+        made[0] = val
+        copy(make_copy_atom(CopyUniversalOp(), ptr.dtype, store=hint), made, make_tensor(ptr, 1))
+    elif sem is None:
         ptr.store(val)
     else:
         store_release(ptr, val, scope)
@@ -164,3 +236,14 @@ def store(ptr: Pointer, val: Scalar, *, sem: str | None = None, scope: str | Non
 def _check_order(sem: str | None, orders: Sequence[str | None]) -> None:
     if sem not in orders:
         raise TilefoldError(Code.BUILD_VALUE, f"there is no order {sem!r} of this access", f"one of {orders}")
+
+
+def _hint(sem: str | None, cop: str | None, priority: str | None, prefetch: str | None) -> str:
+    """PTX's words for the caches of an access."""
+    kept = "" if priority is None else f"L1::{'no_allocate' if priority == 'evict_no_allocate' else priority}"
+    fetched = "" if prefetch is None else f"L2::{prefetch.removeprefix('size_').upper()}"
+    hint = ".".join(word for word in (cop, kept, fetched) if word)
+    if hint and sem is not None:
+        message = f"an access with the order '{sem}' has no caches, but {hint!r} is asked for"
+        raise TilefoldError(Code.BUILD_VALUE, message, "leave out one of the two")
+    return hint

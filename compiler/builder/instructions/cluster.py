@@ -13,6 +13,7 @@ from ....dialects.tile import PeerOp
 from ....layout.algebra.unknown import Unknown
 from ..scalars.dtypes import Int32, of_sign
 from ..scalars.values import Int, Scalar, convert
+from ..tensors.coordinates import as_tuple
 from ..tensors.tensors import Address, Pointer, Tensor, address_of
 from ..tracing.state import emit
 from .arch import coordinates
@@ -109,6 +110,15 @@ def store_async(at: Address | Pointer, value: Scalar, mbarrier: Address | Pointe
     """
     place = remote(at)
     emit(ptx.StAsyncOp(convert(value, place.dtype).ssa, place.ssa, remote(mbarrier).ssa))
+
+
+def store_async_dsmem(smem_ptr: Pointer, value: Any, mbar_ptr: Address | Pointer, peer_cta_rank: Any) -> None:
+    """`store_async` to the same place in the block of a rank in the cluster, and to its mbarrier; both pointers are of
+    the own block. A tuple of values goes to adjacent elements.
+    """
+    bar, place = mapa(mbar_ptr, peer_cta_rank), mapa(smem_ptr, peer_cta_rank)
+    for i, part in enumerate(as_tuple(value)):
+        store_async(place + i, part, bar)
 
 
 def red_async(kind: str, at: Address | Pointer, value: Scalar, mbarrier: Address | Pointer) -> None:

@@ -20,8 +20,10 @@ from ....dialects.arith.integer_range import contains
 from ..scalars.casts import integer_attribute
 from ..scalars.dtypes import Boolean, Int32, Int64, Uint32, of_sign
 from ..scalars.values import Bool, Int, Value, as_value, convert, wrap
-from ..tensors.fragments import ReductionOp, Vec, elementwise, reduction
+from ..tensors.fragments import ReductionOp, Vec, elementwise, reduction, unary_of
 from ..tracing.state import current, emit, insert_value
+from .extremes import fmax, fmin
+from .math import where
 
 FULL_MASK = 0xFFFFFFFF
 """All lanes of the warp."""
@@ -112,6 +114,17 @@ def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK) -> Int:
     return _vote("ballot", pred, mask)
 
 
+def match_sync(mask: Any, value: Any, kind: str = "any") -> Any:
+    """A Uint32 with a bit for each lane that has the same Int32 ("any"); or with all bits of the mask where all lanes
+    have the same one, else 0 ("all") (PTX ISA, match.sync). TilefoldError (E5002) for another kind.
+    """
+    if kind not in ("any", "all"):
+        raise TilefoldError(Code.BUILD_VALUE, f"match_sync has no kind {kind!r}", "'any' or 'all'")
+    same = convert(match_any(value, mask), Uint32)
+    lanes = convert(as_value(mask, Uint32), Uint32)
+    return same if kind == "any" else where(same == lanes, lanes, convert(0, Uint32))
+
+
 def match_any(value: Any, mask: Any = FULL_MASK) -> Int:
     """An Int32 with a bit for each lane that has the same Int32."""
     return wrap(emit(ptx.MatchAnySyncOp(convert(value, Int32).ssa, lane_mask(mask))).results[0])
@@ -126,16 +139,23 @@ def redux_sync(value: Any, kind: str, mask: Any = FULL_MASK) -> Any:
     return wrap(emit(ptx.ReduxSyncOp(kind, operand.ssa, lane_mask(mask))).results[0], operand.dtype)
 
 
-def warp_redux_sync(value: Any, kind: str, mask_and_clamp: Any = FULL_MASK) -> Any:
-    """The values of all lanes combined: of integers as `redux_sync`; `fmax` and `fmin` of floats by a butterfly of the
-    whole warp. TilefoldError (E5002) for these of some lanes.
+def warp_redux_sync(
+    value: Any, kind: str, mask_and_clamp: Any = FULL_MASK, *, abs: bool = False, nan: bool = False
+) -> Any:
+    """The values of all lanes combined: of integers as `redux_sync`; `fmax` and `fmin` of floats, of their magnitudes
+    with `abs`, by a butterfly of the whole warp; NaN stays with `nan`. TilefoldError (E5002) for these of some lanes.
     """
-    floats = {"fmax": ReductionOp.MAX, "fmin": ReductionOp.MIN}
-    if kind not in floats:
+    if kind not in ("fmax", "fmin") and as_value(value).dtype.kind != "float":
         return redux_sync(value, kind, mask_and_clamp)
     if mask_and_clamp not in (FULL_MASK, -1):
         raise TilefoldError(Code.BUILD_VALUE, f"'{kind}' takes all lanes of a warp", "use warp_reduction")
-    return warp_reduction(value, floats[kind])
+    extremes = {"fmax": fmax, "max": fmax, "fmin": fmin, "min": fmin}
+    if kind not in extremes:
+        raise TilefoldError(Code.BUILD_VALUE, f"lanes combine no floats by '{kind}'", "use warp_reduction")
+    if not nan:
+        reduced = ReductionOp.MAX if extremes[kind] is fmax else ReductionOp.MIN
+        return warp_reduction(unary_of("abs", value) if abs else value, reduced)
+    return warp_reduction(unary_of("abs", value) if abs else value, partial(extremes[kind], nan=True))
 
 
 class Elected(Bool):

@@ -14,7 +14,6 @@ from ....base.errors import Code, TilefoldError
 from ....dialects.cute import LayoutAttr, TilerAttr
 from ....dialects.tile import (
     CopyAtomAttr,
-    CopyOp,
     PartitionDOp,
     PartitionSOp,
     PrefetchTensorOp,
@@ -23,20 +22,23 @@ from ....dialects.tile import (
     TiledCopyOp,
     TiledCopyType,
 )
-from ....layout.algebra.core import Layout, make_layout
+from ....layout.algebra.core import Layout
 from ....layout.algebra.display import Displayed
 from ....layout.text.printing import plain_style, thr_copy_lines, tiled_copy_lines
 from ....layout.tiling import tiled_copy as algebra
 from ....layout.tiling.cotiled_copy import make_cotiled_copy as _cotiled
 from ....layout.tiling.tiled_copy_mma import BY_MMA
-from ..scalars.dtypes import Boolean, DType, as_dtype, dtype_of
+from ..scalars.dtypes import DType, as_dtype, dtype_of
 from ..tracing.state import checked, current, emit
 from . import nvgpu
+from .address_space import AddressSpace
 from .coordinates import as_layout, check_static, tuples
-from .fragments import Vec, load, store
+from .copying import emit_copy
+from .fragments import Vec
+from .memory_attributes import CacheEvictionPriority, cache_hints
 from .mma import TiledMma, partition, static_or_unknown
-from .modes import relaid
-from .tensor_base import registers, tensor_type
+from .modes import prepend, relaid
+from .tensor_base import tensor_type
 from .tensors import Tensor, address_of
 from .tma import TmaAtom, policy_of, tensor_copy, tensor_prefetch
 from .views import as_tensor
@@ -181,18 +183,28 @@ class ThrCopy:
 
 
 def make_copy_atom(
-    op: "nvgpu.CopyOp | str", dtype: Any, num_bits_per_copy: int | None = None, load: str = "", store: str = ""
+    op: "nvgpu.CopyOp | str",
+    dtype: Any,
+    num_bits_per_copy: int | None = None,
+    load: str = "",
+    store: str = "",
+    **attributes: Any,
 ) -> CopyAtom:
     """A copy atom: of an instruction of `nvgpu`, or by CuTe's name, for elements of a type.
 
     `num_bits_per_copy` is the width of one execution, where the instruction leaves it open. `load` and `store` are
-    cache hints in PTX's words: `load="L1::no_allocate"`. Raises TilefoldError for an unknown atom.
+    cache hints in PTX's words: `load="L1::no_allocate"`. For `CopyG2ROp` and `CopyR2GOp` they are named by attributes:
+    `l1c_evict_priority=CacheEvictionPriority.NO_ALLOCATE`, `load_cache_mode`, `l2_prefetch_size`, `invariant` (nothing
+    writes the data while the kernel runs), `memory_order`, `memory_scope`. Raises TilefoldError for an unknown atom or
+    attribute.
     """
     if not isinstance(op, nvgpu.CopyOp | str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(
             Code.BUILD_VALUE, f"expected a copy instruction, got {op!r}", "such as cute.nvgpu.CopyUniversalOp()"
         )
     name = op if isinstance(op, str) else op.atom_name(num_bits_per_copy)
+    if attributes:
+        load, store = cache_hints(op, attributes)
     with checked():
         value_type = as_dtype(dtype).in_memory
         made = CopyAtomAttr(StringAttr(name), value_type, StringAttr(load), StringAttr(store))
@@ -305,9 +317,9 @@ def copy(
             else TiledCopy(TiledCopyType(filling, tiled.type.layout_tv, tiled.type.tiler))
         )
     if isinstance(tiled, CopyAtom):
-        _copy(src, dst, pred, atom=tiled.attribute, **others)
+        emit_copy(src, dst, pred, atom=tiled.attribute, **others)
     elif isinstance(tiled, TiledCopy):  # pyright: ignore[reportUnnecessaryIsInstance]
-        _copy(src, dst, pred, tiled_copy=tiled.value())
+        emit_copy(src, dst, pred, tiled_copy=tiled.value())
     else:
         raise TilefoldError(
             Code.BUILD_VALUE,
@@ -324,46 +336,25 @@ def prefetch(atom: "TmaAtom | CopyAtom", src: Any, *, cache_policy: Any = None) 
         tensor_prefetch(atom, src, cache_policy)
 
 
-def autovec_copy(src: Tensor, dst: Tensor, pred: "Tensor | Vec | None" = None) -> None:
-    """Copies element by element, as wide as layouts and alignment allow (CuTe's `copy(src, dst)`)."""
-    _copy(src, dst, pred)
+def autovec_copy(
+    src: Tensor,
+    dst: Tensor,
+    pred: "Tensor | Vec | None" = None,
+    *,
+    l1c_evict_priority: CacheEvictionPriority = CacheEvictionPriority.EVICT_NORMAL,
+) -> None:
+    """Copies element by element, as wide as layouts and alignment allow (CuTe's `copy(src, dst)`). The L1 cache keeps
+    those in global memory as `l1c_evict_priority` says.
+    """
+    if l1c_evict_priority is CacheEvictionPriority.EVICT_NORMAL:
+        emit_copy(src, dst, pred)
+        return
+    hints = [l1c_evict_priority.value if tensor.memspace is AddressSpace.gmem else "" for tensor in (src, dst)]
+    atom = make_copy_atom(nvgpu.CopyUniversalOp(), src.element_type, None, *hints)
+    copy(atom, *(None if part is None else prepend(part) for part in (src, dst, pred)))
 
 
 basic_copy = autovec_copy
-
-
-def _copy(src: Tensor, dst: Tensor, pred: "Tensor | Vec | None", **by: Any) -> None:
-    """A copy; fragments of predicates are copied as the bytes that they are in memory."""
-    source, target = _in_bytes(src), _in_bytes(dst)
-    predicates = None if pred is None else _predicates(pred)
-    if source is not src:
-        store(source, load(src))
-    if target is not dst and pred is not None:
-        store(target, load(dst))  # where nothing is copied, it stays
-    emit(CopyOp(source.ssa, target.ssa, pred=predicates, **by))
-    if target is not dst:
-        store(dst, load(target))
-
-
-def _in_bytes(tensor: Tensor) -> Tensor:
-    """A tensor itself, or, of a fragment of predicates, registers of that layout for its elements as bytes."""
-    type = tensor_type(tensor)
-    if not type.is_predicate:
-        return tensor
-    element = tensor.element_type
-    return Tensor(registers(element, type.layout.data, element.in_memory).ssa, element)
-
-
-def _predicates(pred: "Tensor | Vec") -> SSAValue:
-    """A fragment of predicates as a copy takes it."""
-    if isinstance(pred, Tensor) and tensor_type(pred).is_predicate:
-        return pred.ssa
-    fragment = (pred if isinstance(pred, Vec) else load(pred)).to(Boolean)
-    settled = fragment.settle()
-    if not tensor_type(settled).is_predicate:
-        settled = registers(Boolean, make_layout(fragment.shape))
-        store(settled, fragment)
-    return settled.ssa
 
 
 def _record(atom: CopyAtom) -> Any:

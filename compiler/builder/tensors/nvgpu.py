@@ -35,6 +35,22 @@ class CopyUniversalOp(CopyOp):
         return "AutoVectorizingCopy" if bits is None else f"UniversalCopy<uint{bits}_t>"
 
 
+class CopyG2ROp(CopyUniversalOp):
+    """`CopyUniversalOp` from global memory to registers, for which `make_copy_atom` takes attributes of the load."""
+
+
+class CopyR2GOp(CopyUniversalOp):
+    """`CopyUniversalOp` from registers to global memory, for which `make_copy_atom` takes attributes of the store."""
+
+
+class CopyS2ROp(CopyUniversalOp):
+    """`CopyUniversalOp` from shared memory to registers."""
+
+
+class CopyR2SOp(CopyUniversalOp):
+    """`CopyUniversalOp` from registers to shared memory."""
+
+
 class LoadCacheMode(Enum):
     """The caches that hold what a copy reads: all, or L2 alone."""
 

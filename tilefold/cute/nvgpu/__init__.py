@@ -3,15 +3,33 @@
 those of warps in `cute.nvgpu.warp`, those of warpgroups in `cute.nvgpu.warpgroup`.
 """
 
-from tilefold.compiler.builder.tensors.nvgpu import CopyUniversalOp, LoadCacheMode, MmaOp, MmaUniversalOp, MovMatrixOp
+from tilefold.base.errors import TilefoldError as OpError
+from tilefold.compiler.builder.tensors.memory_attributes import (
+    CacheEvictionPriority,
+    L2PrefetchSize,
+    MemoryOrder,
+    MemoryScope,
+)
+from tilefold.compiler.builder.tensors.nvgpu import (
+    CopyG2ROp,
+    CopyR2GOp,
+    CopyR2SOp,
+    CopyS2ROp,
+    CopyUniversalOp,
+    LoadCacheMode,
+    MmaOp,
+    MmaUniversalOp,
+    MovMatrixOp,
+)
 from tilefold.compiler.builder.tensors.warpgroup import OperandMajorMode
 
 from ..public import publish
 from . import cpasync, warp, warpgroup
 
 __all__ = [
-    "CopyUniversalOp", "LoadCacheMode", "MmaOp", "MmaUniversalOp", "MovMatrixOp", "OperandMajorMode", "cpasync",
-    "warp", "warpgroup",
+    "CacheEvictionPriority", "CopyG2ROp", "CopyR2GOp", "CopyR2SOp", "CopyS2ROp", "CopyUniversalOp", "L2PrefetchSize",
+    "LoadCacheMode", "MemoryOrder", "MemoryScope", "MmaOp", "MmaUniversalOp", "MovMatrixOp", "OpError",
+    "OperandMajorMode", "cpasync", "warp", "warpgroup",
 ]  # fmt: skip
 
 publish(__name__)

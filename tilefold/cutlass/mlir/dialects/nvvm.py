@@ -7,8 +7,8 @@ from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.control.control_functions import if_
-from tilefold.compiler.builder.instructions.arch import fmax as larger
-from tilefold.compiler.builder.instructions.arch import fmin as smaller
+from tilefold.compiler.builder.instructions.extremes import fmax as larger
+from tilefold.compiler.builder.instructions.extremes import fmin as smaller
 from tilefold.compiler.builder.instructions.mbarriers import mbarrier_try_wait
 from tilefold.compiler.builder.instructions.warp import elect_one
 from tilefold.compiler.builder.primitives.tensor_maps import (
@@ -30,13 +30,15 @@ def elect_sync() -> Bool:
     return elect_one()
 
 
-def fmax(res: Any, a: Any, b: Any, *, c: Any = None) -> Any:
-    """The largest of two or three Float32; of a number and NaN the number. `res` is the type of the result."""
+def fmax(*operands: Any, c: Any = None) -> Any:
+    """The largest of two or three Float32; of a number and NaN the number. The type of the result may come first."""
+    a, b = operands[-2:]
     return larger(a, b) if c is None else larger(larger(a, b), c)
 
 
-def fmin(res: Any, a: Any, b: Any, *, c: Any = None) -> Any:
-    """The smallest of two or three Float32; of a number and NaN the number. `res` is the type of the result."""
+def fmin(*operands: Any, c: Any = None) -> Any:
+    """The smallest of two or three Float32; of a number and NaN the number. The type of the result may come first."""
+    a, b = operands[-2:]
     return smaller(a, b) if c is None else smaller(smaller(a, b), c)
 
 

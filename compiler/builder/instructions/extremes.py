@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The larger and the smaller of two Float32, with the modifiers of the instructions."""
+
+from typing import Any
+
+from ..scalars.dtypes import Float32
+from ..scalars.values import convert, is_scalar
+from ..tensors.fragments import combined, unary_of
+from .math import where
+
+
+def fmax(a: Any, b: Any, *, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
+    """The larger of two Float32; of a number and NaN the number, or NaN with `nan`. With `abs` the larger magnitude,
+    with the sign of the product of both; with `ftz` subnormal numbers are zeros (PTX ISA, max).
+    """
+    return _extreme("max", a, b, abs, nan, ftz)
+
+
+def fmin(a: Any, b: Any, *, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
+    """The smaller of two Float32, as `fmax` (PTX ISA, min)."""
+    return _extreme("min", a, b, abs, nan, ftz)
+
+
+def _extreme(kind: str, a: Any, b: Any, magnitudes: bool, keeps_nan: bool, flushes: bool) -> Any:
+    x, y = (convert(given, Float32) if is_scalar(given) else given for given in (a, b))
+    if not (magnitudes or keeps_nan or flushes):
+        return combined(kind, x, y)
+    if flushes:
+        x, y = (where(unary_of("abs", given) < _NORMAL, given * 0.0, given) for given in (x, y))
+    made = combined(kind, *(unary_of("abs", given) for given in (x, y))) if magnitudes else combined(kind, x, y)
+    if magnitudes:
+        made = where((x < 0) ^ (y < 0), -made, made)
+    return where((x != x) | (y != y), x + y, made) if keeps_nan else made
+
+
+_NORMAL = 2.0**-126
+"""The least Float32 above zero that is not subnormal."""
