@@ -14,8 +14,8 @@ from xdsl.ir import Operation
 from ...base.errors import Code
 from ..engine import LaunchConfig
 from ..errors import LaunchError
-from ..sim.called_functions import deep_stack, function
-from ..sim.faults import site_of
+from ..sim.called_functions import function
+from ..sim.faults import deep_stack, site_of
 from ..sim.launch import Budget, Launch
 from ..sim.memory.arena import Arena
 from ..sim.memory.local import LocalSpace

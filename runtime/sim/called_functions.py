@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Functions that a program calls: their blocks, the branches between them, and a frame of registers for each call."""
 
-import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -21,8 +19,6 @@ MAX_DEPTH = 1000
 """How deep functions may call each other."""
 MAX_FRAMES = 1 << 22
 """How many values the frames of all functions that have not returned may hold."""
-_PYTHON_FRAMES = 10_000
-"""Python's own limit while a program runs: enough for nested calls, and far from the end of a thread's stack."""
 
 Jump: TypeAlias = Callable[[Warp], tuple[int, tuple[int, ...]]]
 """The successor of a block: the number of the next, and the registers with its arguments."""
@@ -117,16 +113,3 @@ def _jump(block: Block, numbers: dict[Block, int], t: Translator) -> Jump | None
             return choose
         case _:
             return None
-
-
-@contextmanager
-def deep_stack(site: Site) -> Generator[None]:
-    """Within it, Python may nest deeper; nesting beyond that is an error of the program."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, _PYTHON_FRAMES))
-    try:
-        yield
-    except RecursionError:
-        raise SimulationError(ErrorCode.SIM_DEPTH, "calls and loops nest too deeply", "use a loop", site=site) from None
-    finally:
-        sys.setrecursionlimit(before)

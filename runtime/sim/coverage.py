@@ -14,7 +14,7 @@ from ...layout.algebra.core import plain_layout
 from ...layout.algebra.slicing import fixed_modes
 from ..engine import LaunchConfig
 from .faults import Site, site_of
-from .memory.views_outside import name_of
+from .memory.provenance import name_of
 
 _AXES = "xyz"
 

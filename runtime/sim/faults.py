@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The faults of a simulated kernel, and their places."""
 
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -14,6 +17,8 @@ At: TypeAlias = tuple[str, int] | None
 """A byte, by the name of its state space and its offset there, or none."""
 Thread: TypeAlias = tuple[Dim3, Dim3]
 """The coordinates of a thread: its block and its place there."""
+_PYTHON_FRAMES = 10_000
+"""Python's own limit while a program runs: enough for nested calls, and far from the end of a thread's stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +94,16 @@ class SimulationError(TilefoldError):
 
 def _coordinate(c: Dim3) -> str:
     return f"({c[0]},{c[1]},{c[2]})"
+
+
+@contextmanager
+def deep_stack(site: Site) -> Generator[None]:
+    """Within it, Python may nest deeper; nesting beyond that is an error of the program."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _PYTHON_FRAMES))
+    try:
+        yield
+    except RecursionError:
+        raise SimulationError(Code.SIM_DEPTH, "calls and loops nest too deeply", "use a loop", site=site) from None
+    finally:
+        sys.setrecursionlimit(before)

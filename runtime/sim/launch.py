@@ -17,8 +17,8 @@ from ..engine import LaunchConfig
 from ..errors import Dim3
 from ..options import MAX_BYTES, MAX_STEPS
 from .faults import SimulationError, Site
+from .memory.provenance import Outside
 from .memory.undefined import Trace
-from .memory.views_outside import Outside
 
 if TYPE_CHECKING:
     from .exact.patterns import Table

@@ -26,14 +26,12 @@ from ..errors import LaunchError
 from ..options import Cooperative, RunOptions
 from ..settings import simulator_processes
 from .bound_arguments import Binding, bind
-from .called_functions import deep_stack
-from .faults import SimulationError, Site, site_of
+from .faults import SimulationError, Site, deep_stack, site_of
 from .launch import Budget, Completion, Forgiven, Launch, OutOfStepError, unheard
 from .launch_rules import rules_for
 from .memory.arena import Arena
-from .memory.fragments import Fragments, Key, fragments_of
 from .memory.local import LocalSpace
-from .memory.provenance import pieces
+from .memory.provenance import Fragments, Key, fragments_of, pieces
 from .memory.spaces import Space
 from .memory.undefined import Trace, UndefinedReadError, run_agreed
 from .ordering.entries import MAX_THREADS

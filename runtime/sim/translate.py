@@ -25,9 +25,8 @@ from ..counters import InstructionCount
 from .faults import SimulationError, Site, site_of
 from .launch import Launch
 from .memory.arena import Allocation, unnamed
-from .memory.fragments import Fragments
 from .memory.local import LocalSpace
-from .memory.provenance import root
+from .memory.provenance import Fragments, root
 from .memory.spaces import Access, Space
 from .values import Kind, Value, kind_of
 from .warp import Warp

@@ -15,7 +15,7 @@ from ..arrays.storage import element_indices
 from ..engine import TensorArgument
 from .faults import Site, site_of
 from .memory.journal import Journal
-from .memory.views_outside import name_of
+from .memory.provenance import name_of
 
 if TYPE_CHECKING:
     from .warp import Warp

@@ -13,8 +13,8 @@ from ...base.target import WARP
 from ..errors import Dim3
 from .faults import At, SimulationError, Site, Thread
 from .launch import Launch
+from .memory.provenance import led_outside
 from .memory.undefined import WRITE_FIRST, UndefinedReadError
-from .memory.views_outside import led_outside
 from .ordering.clocks import Clock, Own
 from .ordering.cluster import ClusterBarrier, Reach
 from .ordering.entries import ASYNC

@@ -10,7 +10,7 @@ from ....layout.atoms.wgmma_smem import START_MASK, UNIT
 from ..faults import Site
 from ..values import Value
 from ..warp import Warp
-from .views_outside import HINT
+from .provenance import HINT
 
 
 def descriptor_at(warp: Warp, site: Site, address: Value, fields: int) -> Value:

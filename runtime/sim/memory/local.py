@@ -13,7 +13,7 @@ from ..ordering.asynchronous import writers
 from ..values import Value, varies
 from ..warp import Warp
 from .arena import ABSENT, IN_FLIGHT, READY, UNWRITTEN, WORDS, Allocation, Arena
-from .views_outside import HINT
+from .provenance import HINT
 
 Bytes = NDArray[np.uint8]
 TOUCHED = 1

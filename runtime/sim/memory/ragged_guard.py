@@ -26,7 +26,7 @@ from ...arrays.storage import distances
 from ..faults import site_of
 from ..values import Value, anywhere, varies
 from ..warp import Warp
-from .views_outside import HINT
+from .provenance import HINT
 
 Relayout: TypeAlias = Callable[[Layout], LayoutLike]
 

@@ -12,15 +12,14 @@ from ....base.errors import Code
 from ...counters import AccessCount
 from ..faults import Site
 from ..ordering.asynchronous import readers
+from ..ordering.cluster import windows_of
 from ..ordering.races import RaceShadow
 from ..ordering.releases import Releases
 from ..values import Value
 from ..warp import Warp
 from . import costs
 from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN, Allocation, Arena
-from .read_only_loads import Promises
-from .refusals import is_repeated, leave, out_of_bounds, race, refuse
-from .windows import windows_of
+from .refusals import Promises, is_repeated, leave, out_of_bounds, race, refuse
 
 if TYPE_CHECKING:
     from .journal import Journal

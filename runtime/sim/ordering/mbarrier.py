@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ....dialects.ptx import MAX_ARRIVALS, MAX_TRANSACTION
 from ..faults import Site
-from ..warp import Cluster, Warp
+from ..warp import Warp
 from .asynchronous import Arrival, Operation
 from .bulk import Transfer
 from .clocks import EXECUTED, OVER, Clock, executed, for_overwriting, known, learn, snapshot
@@ -262,27 +262,3 @@ class Mbarrier:
     def _released(self, phase: int, is_near: bool = False) -> Clock | None:
         """The knowledge of those that arrived up to the end of a complete phase, or of the first that is kept."""
         return self.released[max(phase - self.phase, -len(self.released))][is_near] if self.released else None
-
-
-def hint_misdirected(cluster: Cluster) -> str:
-    """An addition to the hint where threads wait forever and an mbarrier that is known to the cluster lacks all
-    arrivals of other blocks, while that of another block at the same place has more.
-    """
-    for barrier in cluster.mbarriers.values():
-        for other in cluster.mbarriers.values():
-            more = other.place == barrier.place and other.arrived > barrier.arrived
-            if more and barrier.is_published and not barrier.is_reached:
-                block = cluster.name(other.maker // cluster.launch.config.threads)
-                counts = f"{other.arrived} arrivals, this one {barrier.arrived}, none by other blocks"
-                text = "a thread arrives at that of a peer by the address that ptx.mapa returns, not by a plain one"
-                return f"; the mbarrier of {block} at the same place has {counts}: {text}"
-    return ""
-
-
-def progress(cluster: Cluster) -> None:
-    """Completes some of the operations that mbarriers track, where that happens at random times."""
-    chance = cluster.launch.chance
-    if chance is not None:
-        for barrier in cluster.mbarriers.values():
-            if barrier.arrivals and chance.random() < 0.5:
-                barrier.land()

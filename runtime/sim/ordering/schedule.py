@@ -15,7 +15,6 @@ from ..warp import Block, Cluster, Warp
 from .bulk import drain, leave
 from .clocks import Clock, meet_block, meet_warps, whole_snapshot
 from .liveness import Watch
-from .mbarrier import hint_misdirected, progress
 
 Entry: TypeAlias = tuple[Warp, Suspension, Barrier, Clock | None]
 """A warp at a barrier, and the knowledge with which it has arrived where not all threads of the block meet."""
@@ -106,7 +105,7 @@ def run_cluster(cluster: Cluster, code: Code, order: Random | None, watch: Watch
         event = next(run, None)
         if timeline is not None:
             timeline.pauses(warp, event)
-        progress(cluster)
+        _progress(cluster)
         if isinstance(event, Pause):
             paused.add(warp)
         else:
@@ -180,7 +179,7 @@ def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> N
     until = held[0][2] if until is None and held else until
     hint = "every thread of the block must execute the same barriers"
     if until is not None:
-        hint = until.hint + hint_misdirected(first.block.cluster)
+        hint = until.hint + _hint_misdirected(first.block.cluster)
     raise SimulationError(
         ErrorCode.SIM_BARRIER if until is None else until.code,
         f"warp {first.index} waits at {place} forever; {'; '.join(parts)}",
@@ -212,3 +211,27 @@ def _warps(warps: Iterable[Warp], do: str) -> str:
     return " ".join(
         ["warps" if len(chosen) > 1 else "warp" if chosen else "no warp", *(names and [" and ".join(names)]), do]
     )
+
+
+def _hint_misdirected(cluster: Cluster) -> str:
+    """An addition to the hint where threads wait forever and an mbarrier that is known to the cluster lacks all
+    arrivals of other blocks, while that of another block at the same place has more.
+    """
+    for barrier in cluster.mbarriers.values():
+        for other in cluster.mbarriers.values():
+            more = other.place == barrier.place and other.arrived > barrier.arrived
+            if more and barrier.is_published and not barrier.is_reached:
+                block = cluster.name(other.maker // cluster.launch.config.threads)
+                counts = f"{other.arrived} arrivals, this one {barrier.arrived}, none by other blocks"
+                text = "a thread arrives at that of a peer by the address that ptx.mapa returns, not by a plain one"
+                return f"; the mbarrier of {block} at the same place has {counts}: {text}"
+    return ""
+
+
+def _progress(cluster: Cluster) -> None:
+    """Completes some of the operations that mbarriers track, where that happens at random times."""
+    chance = cluster.launch.chance
+    if chance is not None:
+        for barrier in cluster.mbarriers.values():
+            if barrier.arrivals and chance.random() < 0.5:
+                barrier.land()

@@ -14,11 +14,11 @@ from ..faults import Site, site_of
 from ..launch import Completion
 from ..memory import bulk as memory
 from ..memory.spaces import Space
-from ..memory.windows import windows_of
 from ..ordering import bulk
 from ..ordering.asynchronous import Operation, Proxy, Source
 from ..ordering.bulk import Change, Reduction
 from ..ordering.clocks import fence_proxy
+from ..ordering.cluster import windows_of
 from ..translate import Rules, Step, Translator
 from ..values import Kind
 from ..warp import Warp

@@ -11,9 +11,9 @@ from ....dialects import ptx
 from ..faults import Site, site_of
 from ..launch import Completion
 from ..memory.spaces import Atomic
-from ..memory.windows import map_to_rank, rank_of
 from ..ordering.asynchronous import Operation, Proxy
 from ..ordering.clocks import snapshot
+from ..ordering.cluster import map_to_rank, rank_of
 from ..translate import Rules, Step, Suspending, Suspension, Translator, Until
 from ..values import Lanes, varies
 from ..warp import Warp

@@ -10,9 +10,8 @@ from ....dialects import ptx
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.ptx.address import fixed_pairs
 from ..faults import site_of
-from ..memory.fragments import element_at, fragment_name, key_of
+from ..memory.provenance import element_at, fragment_name, key_of, name_of_view
 from ..memory.spaces import Space
-from ..memory.views_outside import name_of_view
 from ..translate import Rules, Step, Translator
 from ..values import Kind, Lanes, Value, per_lane, varies
 from ..warp import Warp

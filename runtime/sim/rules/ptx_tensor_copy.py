@@ -21,10 +21,10 @@ from ..memory import bulk as memory
 from ..memory.boxes import Box, box_at, fill_box, find_misplaced, pattern, places_of, swizzle_text
 from ..memory.spaces import Access
 from ..memory.tensor_maps import map_at
-from ..memory.windows import map_to_rank
 from ..ordering import bulk
 from ..ordering.asynchronous import Operation, Proxy, Source
 from ..ordering.bulk import Change, Reduction
+from ..ordering.cluster import map_to_rank
 from ..ordering.mbarrier import Mbarrier
 from ..translate import Rules, Step, Translator
 from ..warp import Warp

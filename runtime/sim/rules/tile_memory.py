@@ -17,7 +17,7 @@ from ....layout.algebra.core import size
 from ....layout.algebra.slicing import fixed_modes
 from ..bound_arguments import static_offset
 from ..faults import Site, site_of
-from ..memory.fragments import element_at, fragment_name, sharing_at
+from ..memory.provenance import HINT, element_at, fragment_name, name_of, name_of_view, sharing_at
 from ..memory.ragged_guard import check_element
 from ..memory.tensors import (
     check_count,
@@ -27,8 +27,7 @@ from ..memory.tensors import (
     tensor_layout,
     tensor_value,
 )
-from ..memory.views_outside import HINT, name_of, name_of_view
-from ..memory.windows import map_to_rank
+from ..ordering.cluster import map_to_rank
 from ..translate import Rules, Step, Translator
 from ..values import Kind, TensorValue, Value, anywhere, kind_of, memoise, merge, varies
 from ..values.scalars import actual

@@ -19,9 +19,9 @@ from ....layout.algebra.core import plain_layout
 from ....layout.algebra.slicing import fixed_modes, slice_and_offset
 from ....layout.algebra.unknown import Unknown
 from ..faults import Site, site_of
+from ..memory.provenance import name_of_view
 from ..memory.ragged_guard import Guard, Relayout, begin, view_guard
 from ..memory.tensors import checked_index, in_64_bits, move, recast, tensor_layout, tensor_value
-from ..memory.views_outside import name_of_view
 from ..translate import Rules, Step, Translator
 from ..values import CoordTensorValue, TensorValue, Value, anywhere, memoise
 from ..values.lane_int import LaneInt, number
