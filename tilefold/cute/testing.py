@@ -3,7 +3,6 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -181,22 +180,57 @@ def tune(
     """The fastest combination of parameters: `func(*args, **parameters)` returns a function to be timed, or raises
     ValueError or TilefoldError for parameters that it cannot have, which are left out.
 
-    LaunchError (E3105) if no combination is left.
+    LaunchError (E3105) if no combination is left; its hint is the error of the last one.
     """
     given = kernel_arguments or JitArguments()
     best: tuple[float, dict[str, Any]] | None = None
+    failure: Exception | None = None
     for values in product(*params_dict.values()):
         chosen = dict(zip(params_dict, values, strict=True))
         try:
             run = func(*given.args, **given.kwargs, **chosen)
             time = benchmark(run, warmup_iterations=warmup_iterations, iterations=iterations, stream=stream)
-        except (ValueError, TilefoldError):
+        except (ValueError, TilefoldError) as error:
+            failure = error
             continue
         if best is None or time < best[0]:
             best = time, chosen
     if best is None:
-        raise LaunchError(Code.RUN_LAUNCH, f"no combination of {', '.join(params_dict)} can be launched")
+        message = f"no combination of {', '.join(params_dict)} can be launched"
+        raise LaunchError(Code.RUN_LAUNCH, message, f"the last one fails: {str(failure).partition(chr(10))[0]}")
     return best[1]
+
+
+class AutotunedFunction(JitFunction[..., None]):
+    """A host function whose calls have the fastest of several parameters; see `autotune_jit`. `cute.compile` takes it
+    as the function itself, with the parameters that it is given.
+    """
+
+    def __init__(
+        self,
+        jit: JitFunction[..., Any],
+        params_dict: Mapping[str, Sequence[Any]],
+        update_on_change: Sequence[str],
+        iterations: tuple[int, int],
+    ) -> None:
+        super().__init__(jit.function, preprocessor=jit._lines is not None)
+        self._params_dict, self._update_on_change, self._iterations = params_dict, update_on_change, iterations
+        self._chosen: dict[tuple[Any, ...], CompiledFunction] = {}
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> None:
+        given = self.signature.given(args, kwargs)
+        key = tuple(given[name] for name in self._update_on_change)
+        rest = {name: value for name, value in given.items() if name not in self._params_dict}
+
+        def run(**parameters: Any) -> Callable[[], Any]:
+            made = compile(self, **rest, **parameters)
+            return lambda: made(**rest)
+
+        if key not in self._chosen:
+            warmup, iterations = self._iterations
+            best = tune(run, self._params_dict, warmup_iterations=warmup, iterations=iterations)
+            self._chosen[key] = compile(self, **rest, **best)
+        self._chosen[key](**rest)
 
 
 def autotune_jit(
@@ -204,31 +238,14 @@ def autotune_jit(
     update_on_change: Sequence[str] = (),
     warmup_iterations: int = 10,
     iterations: int = 100,
-) -> Callable[[JitFunction[..., Any]], Callable[..., Any]]:
+) -> Callable[[JitFunction[..., Any]], AutotunedFunction]:
     """A decorator above `cute.jit`: each call has the fastest parameters of `params_dict`, constants of the function.
 
     They are found by timing all combinations on the arguments of the first call, and again where an argument that
     `update_on_change` names has another value.
     """
 
-    def decorate(function: JitFunction[..., Any]) -> Callable[..., Any]:
-        chosen: dict[tuple[Any, ...], CompiledFunction] = {}
-
-        @wraps(function.function)
-        def call(*args: Any, **kwargs: Any) -> None:
-            given = function.signature.given(args, kwargs)
-            key = tuple(given[name] for name in update_on_change)
-            rest = {name: value for name, value in given.items() if name not in params_dict}
-
-            def run(**parameters: Any) -> Callable[[], Any]:
-                made = compile(function, **rest, **parameters)
-                return lambda: made(**rest)
-
-            if key not in chosen:
-                best = tune(run, params_dict, warmup_iterations=warmup_iterations, iterations=iterations)
-                chosen[key] = compile(function, **rest, **best)
-            chosen[key](**rest)
-
-        return call
+    def decorate(function: JitFunction[..., Any]) -> AutotunedFunction:
+        return AutotunedFunction(function, params_dict, update_on_change, (warmup_iterations, iterations))
 
     return decorate
