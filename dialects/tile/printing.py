@@ -11,6 +11,11 @@ from ...layout.text.printing import POINTERS, tensor_text
 from ..cute.values import with_scalars
 from .types import TensorType
 
+MAX_ELEMENTS = 1024
+"""The most elements that one print_tensor prints: each becomes a load in the program."""
+MAX_VALUES = 16
+"""The most values of one call of printf; longer rows are printed in pieces."""
+
 
 def tensor_header(text: str, type: TensorType, pointer: str, scalars: Sequence[Any] = ()) -> str:
     """The line that names a tensor, as CuTe prints it: `gA: gmem_ptr[16b](0x7f...) o (128,32):(1,1024)`.

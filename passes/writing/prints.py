@@ -10,15 +10,10 @@ from xdsl.ir import SSAValue
 from ...base.errors import Code
 from ...dialects.ptx import PrintfOp
 from ...dialects.tile import PrintOp, PrintTensorOp, TensorType
-from ...dialects.tile.printing import elements_in_print_order, tensor_header
+from ...dialects.tile.printing import MAX_ELEMENTS, MAX_VALUES, elements_in_print_order, tensor_header
 from ..errors import LoweringError
 from .addresses import Address, Addresses
 from .emitter import Emitter
-
-MAX_ELEMENTS = 1024
-"""The most elements that one print_tensor prints: each becomes a load in the program."""
-MAX_VALUES = 16
-"""The most values of one call of printf; longer rows are printed in pieces."""
 
 
 def lower_print(emitter: Emitter, op: PrintOp, tensor: Address) -> None:

@@ -272,14 +272,38 @@ def test_printing() -> None:
             cute.printf("t = {}, x = {}, 100%", t, A[t])
             cute.printf("%lld %g\n", t, A[1])
             cute.printf("{}\n", t + 4)
+            cute.printf("%d%% without an end", t)
             cute.print_layout(A, "A")
             cute.print_tensor(cute.local_tile(A, (2,), (1,)), "tile")
 
     result: Any = show(np.arange(4, dtype=np.float16)).launch(grid=1, block=4, device="sim")
     lines = result.output.splitlines()
-    assert lines[:3] == ["t = 3, x = 3.000000, 100%", "3 1", "7"]
-    assert lines[3].startswith("A: ")
-    assert [line.split() for line in lines[5:]] == [["2"], ["3"]]
+    assert lines[:4] == ["t = 3, x = 3.000000, 100%", "3 1", "7", "3% without an end"]
+    assert lines[4].startswith("A: ")
+    assert [line.split() for line in lines[6:]] == [["2"], ["3"]]
+
+
+def test_printing_coordinates() -> None:
+    @cute.kernel
+    def show(A: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        coords = cute.local_tile(cute.make_identity_tensor((4, 40)), (2, 20), (1, t))
+        if t == 1:
+            cute.print_tensor(coords, "c")
+
+    result: Any = show(np.zeros(4, np.float16)).launch(grid=1, block=4, device="sim")
+    header, *rows = result.output.splitlines()
+    assert header == "c: (2,20) o (2,20):(1@0,1@1):"
+    assert [row.split() for row in rows] == [[f"({m},{n})" for n in range(20, 40)] for m in (2, 3)]
+
+
+def test_coordinates_that_are_too_many_to_print() -> None:
+    @cute.kernel
+    def show(shape: cute.Constexpr):
+        cute.print_tensor(cute.make_identity_tensor(shape))
+
+    with pytest.raises(TilefoldError, match=r"E2005.*2048 elements; at most 1024"):
+        show((64, 32)).launch(grid=1, block=1, device="sim")
 
 
 def test_tables_of_layouts(capsys: Any) -> None:

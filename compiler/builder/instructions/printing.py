@@ -11,26 +11,49 @@ from ....base.errors import Code, TilefoldError
 from ....dialects.ptx import PrintfOp
 from ....dialects.ptx.sync import conversions
 from ....dialects.tile import PrintOp, PrintTensorOp
-from ....layout.algebra.core import Layout
+from ....dialects.tile.printing import MAX_ELEMENTS, MAX_VALUES, elements_in_print_order
+from ....layout.algebra.core import Layout, size
+from ....layout.algebra.inttuple import leaves
 from ....layout.text.printing import plain_style, print_layout_lines
 from ..scalars.dtypes import DType, Float32, Float64, Int32, Int64
 from ..scalars.values import Value, as_value, convert, is_scalar
 from ..tensors.address_space import AddressSpace
-from ..tensors.coordinates import check_static
+from ..tensors.coordinates import check_static, show_layout
 from ..tensors.fragments import Vec
 from ..tensors.raw_pointers import Address
 from ..tensors.tensor_base import tensor_type
-from ..tensors.tensors import Pointer, Tensor, address_of
+from ..tensors.tensors import CoordTensor, Pointer, Tensor, address_of
 from ..tracing.state import emit, host
 
 
-def print_tensor(tensor: Tensor | Vec, text: str = "tensor", *, verbose: bool = False) -> None:
+def print_tensor(tensor: Tensor | Vec | CoordTensor, text: str = "tensor", *, verbose: bool = False) -> None:
     """Each thread that gets here prints the tensor or fragment after a text, then its elements, a row of mode 0
-    a line. `verbose` changes nothing: the type and the layout are always printed.
+    a line. `verbose` changes nothing: the type and the layout are always printed. Raises TilefoldError (E2005) for more
+    elements than can be printed.
     """
+    if isinstance(tensor, CoordTensor):
+        _print_coordinates(tensor, text)
+        return
     elements = tensor.settle() if isinstance(tensor, Vec) else tensor
     tensor_type(elements)
     emit(PrintTensorOp.build(operands=[elements.ssa], properties={"text": StringAttr(text)}))
+
+
+def _print_coordinates(tensor: CoordTensor, text: str) -> None:
+    check_static(tensor.shape, "the shape of a printed tensor must be static, but this is")
+    layout = tensor.ir_type.layout.data
+    count = size(layout)
+    if count > MAX_ELEMENTS:
+        message = f"the tensor has {count} elements; at most {MAX_ELEMENTS} can be printed"
+        raise TilefoldError(Code.PRINT_TOO_LARGE, message, "slice it")
+    printf(f"{text}: {{}} o {{}}:", tensor[0], show_layout(layout))
+    piece = max(MAX_VALUES // len(list(leaves(tensor.ir_type.start.data))), 1)
+    for row in elements_in_print_order(layout):
+        for start in range(0, len(row), piece):
+            printed: list[Any] = []
+            texts = [f"  {_format_part(tensor[coord], printed)}" for coord in row[start : start + piece]]
+            end = "\n" if start + piece >= len(row) else ""
+            _emit_printf("".join(texts) + end, printed)
 
 
 def print_layout(tensor: "Tensor | Layout", text: str = "tensor") -> None:
@@ -53,22 +76,26 @@ def printf(format: Any, *values: Any) -> None:
     """Each thread that gets here prints values, as C's printf does: `printf("t = %d: %f\\n", t, x)`.
 
     `{}` stands for a value by the conversion that fits it, for a layout, a tuple or a tensor as `print` shows it, with
-    the numbers that its values have. A format with it ends its line, with or without `\\n` at its end; values without a
-    format are printed so, each after the other. Conversions are %d %i %u %x %lld %llu %llx %f %e %g.
+    the numbers that its values have. The line ends, with or without `\\n` at the end of the format; values without a
+    format are printed by `{}`, each after the other. Conversions are %d %i %u %x %lld %llu %llx %f %e %g.
     """
     if not isinstance(format, str):
         format, values = " ".join("{}" for _ in range(1 + len(values))), (format, *values)
     given = list(values)
     if "{}" in format:
-        parts = format.removesuffix("\n").replace("%", "%%").split("{}")
+        parts = format.replace("%", "%%").split("{}")
         if len(parts) != len(given) + 1:
             raise TilefoldError(
                 Code.BUILD_VALUE, f"the format has {len(parts) - 1} {{}}, but {len(given)} values follow"
             )
         printed: list[Any] = []
         texts = [_format_part(value, printed) for value in given]
-        format = "".join(part + text for part, text in zip(parts, [*texts, "\n"], strict=True))
+        format = "".join(part + text for part, text in zip(parts, [*texts, ""], strict=True))
         given = printed
+    _emit_printf(format.removesuffix("\n") + "\n", given)
+
+
+def _emit_printf(format: str, given: Sequence[Any]) -> None:
     given = [as_value(value) if is_scalar(value) else value for value in given]
     try:
         specifiers = conversions(format)
