@@ -84,6 +84,11 @@ class Driver:
         """One attribute of the device (CUDA Driver API, cuDeviceGetAttribute)."""
         return int(self.call("cuDeviceGetAttribute", which, self.device))
 
+    def knows(self, address: int) -> bool:
+        """Whether an address is in memory of a GPU, or in the host's that GPUs reach (cuPointerGetAttribute)."""
+        kind = self.api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+        return int(self.api.cuPointerGetAttribute(kind, address)[0]) == 0
+
     def activate(self) -> None:
         """Makes the device's context current in the calling thread, as every call below needs it."""
         self.call("cuCtxSetCurrent", self._context)

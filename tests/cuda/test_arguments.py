@@ -221,3 +221,12 @@ def test_without_cuda_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatc
         assert not is_available()
     finally:
         open_device.cache_clear()
+
+
+def test_addresses_that_a_gpu_knows() -> None:
+    def attribute(kind: int, address: int) -> tuple[int, int]:
+        return (0, 2) if (kind, address) == (2, 64) else (1, 0)
+
+    kinds = SimpleNamespace(CU_POINTER_ATTRIBUTE_MEMORY_TYPE=2)
+    driver: Any = SimpleNamespace(api=SimpleNamespace(CUpointer_attribute=kinds, cuPointerGetAttribute=attribute))
+    assert [Driver.knows(driver, address) for address in (64, 65)] == [True, False]

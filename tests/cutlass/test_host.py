@@ -13,7 +13,7 @@ import tilefold.cutlass as cutlass
 from tests.ptxas import needs_ptxas
 from tilefold import cute
 from tilefold.cute.host.compiled import CompiledFunction
-from tilefold.cute.runtime import from_dlpack, make_fake_compact_tensor, make_fake_stream, make_fake_tensor
+from tilefold.cute.runtime import from_dlpack, make_fake_compact_tensor, make_fake_stream, make_fake_tensor, make_ptr
 
 built: list[str] = []
 
@@ -320,6 +320,20 @@ def transposed(A: cute.Tensor, B: cute.Tensor, scale: cutlass.Constexpr) -> None
     for i in cute.range_constexpr(cute.size(A, mode=[0])):
         for j in cute.range_constexpr(cute.size(A, mode=[1])):
             B[j, i] = A[i, j] * scale
+
+
+@cute.jit
+def filled(memory: cute.Pointer, value: cute.Int32) -> None:
+    cute.make_tensor(memory, cute.make_layout((2, 3), stride=(4, 1))).fill(value)
+
+
+def test_a_function_that_writes_by_a_pointer_is_a_kernel_of_one_thread() -> None:
+    a = np.zeros((3, 4), np.int32)
+    filled(make_ptr(cute.Int32, a.ctypes.data), 7)
+    assert a.tolist() == [[7, 7, 7, 0], [7, 7, 7, 0], [0] * 4]
+    made = cute.compile(filled, make_ptr(cute.Int32, a.ctypes.data), 7)
+    made(make_ptr(cute.Int32, a[1:].ctypes.data), 8)
+    assert a.tolist() == [[7, 7, 7, 0], [8, 8, 8, 0], [8, 8, 8, 0]]
 
 
 def test_a_compiled_function_that_writes_elements_is_a_kernel_of_one_thread() -> None:

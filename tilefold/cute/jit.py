@@ -58,16 +58,18 @@ class JitFunction(Generic[P, R]):
 
     def _of_host(self, given: Mapping[str, object]) -> R:
         from .host.arguments import HostArguments, KernelArguments
+        from .host.launching import memory_of_pointers
         from .host.tracing import ElementsError, HostTrace
 
+        trace = HostTrace(self.signature.bound(given, HostArguments(fixed=True)), eager=True)
         try:
-            return HostTrace(self.signature.bound(given, HostArguments(fixed=True)), eager=True).run(self.function)
+            return trace.run(self.function)
         except ElementsError as elements:
             code: Any = getattr(self.function, "__code__", None)
             if code is not None and "launch" in code.co_names:
                 raise elements.fault from None  # it launches kernels: it is not a kernel itself
             call = self._of_one_thread()
-            call.bindings = self.signature.bound(given, KernelArguments())
+            call.bindings = self.signature.bound(given, KernelArguments(memory=memory_of_pointers(trace)))
             call.launch(grid=1, block=1)
             return None  # pyright: ignore[reportReturnType]
 

@@ -4,7 +4,7 @@
 import copy
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from xdsl.ir import Block, SSAValue
@@ -119,14 +119,28 @@ class HostArguments(BoundArguments):
         return value if all(getattr(made, f.name) is getattr(value, f.name) for f in fields) else made
 
 
+@dataclass
 class KernelArguments(BoundArguments):
     """The arguments of a call of a host function that is executed as a kernel: its numbers are known, as they
-    are to the host, but for those of an annotated type.
+    are to the host, but for those of an annotated type. `memory` is that of its pointers, by their names.
     """
+
+    memory: Mapping[str, Array] = field(default_factory=lambda: {})
 
     def add(self, name: str, value: Any, annotation: object) -> object:
         is_known = isinstance(value, int | float | tuple) and not isinstance(annotation, DType)
         return super().add(name, value, Constexpr if is_known else annotation)
+
+    def _leaf(self, name: str, value: Any, annotation: object) -> object:
+        described = getattr(value, "__tilefold_pointer__", None)
+        if not isinstance(described, Marked):
+            return super()._leaf(name, value, annotation)
+        marked = Marked(self.memory[self._unique(name)], described.rule)
+        return replace(cast("Parameter", super()._leaf(name, marked, None)), view=_beginning)
+
+
+def _beginning(tensor: Tensor) -> object:
+    return tensor.iterator
 
 
 def fits(type: TensorType, array: Array, dtype: DType) -> bool:

@@ -22,6 +22,7 @@ from tilefold.dialects.cute.values import with_scalars
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.dialects.tile import MakeTensorOp
 from tilefold.layout.algebra.core import cosize
+from tilefold.runtime.arrays.array import HOST, NOWHERE
 from tilefold.runtime.arrays.array import Array as ArrayRecord
 from tilefold.runtime.arrays.reachable import reachable
 from tilefold.runtime.engine import RunResult
@@ -78,6 +79,23 @@ class HostLaunch:
 
         result, prepared = run(self.built, given, grid, request, self.options)
         return result, prepared and PreparedStep(prepared, given, self.values, grid, self.request)
+
+
+def memory_of_pointers(trace: HostTrace) -> dict[str, ArrayRecord]:
+    """The memory of the pointers among a function's arguments, by their names: that which the tensors reach that it has
+    made of them so far. It is the host's where no GPU knows the address. Raises as a launch does.
+    """
+    bound = trace.bound
+    arrays = {name: _in_its_place(bound.arrays[name]) for name in bound.pointers}
+    return {name: _reached_memory(name, bound.slots[name], array, trace.values) for name, array in arrays.items()}
+
+
+def _in_its_place(array: ArrayRecord) -> ArrayRecord:
+    if array.device is None or array.device == NOWHERE:
+        return array
+    from tilefold.running.devices import gpu_engine
+
+    return array if gpu_engine(array.device).driver.knows(array.address) else replace(array, device=HOST)
 
 
 def _reached_memory(name: str, pointer: SSAValue, array: ArrayRecord, values: "HostValues") -> ArrayRecord:
