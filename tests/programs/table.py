@@ -92,10 +92,11 @@ PROGRAMS: tuple[Program, ...] = (
     *(
         Program(f"{_NOTEBOOKS}/{name}.ipynb")
         for name in (
-            "async_pipeline", "composed_layout", "cute_layout_algebra", "data_types", "hello_world", "print",
-            "tensorssa",
+            "async_pipeline", "composed_layout", "cuda_graphs", "cute_layout_algebra", "data_types", "hello_world",
+            "print", "tensor", "tensorssa",
         )
     ),
+    Program(f"{_NOTEBOOKS}/benchmark_autotune.ipynb", reason=_LARGE, sizes=(("M, N = 1024, 1024", "M, N = 64, 256"),)),
     Program(f"{_NOTEBOOKS}/elementwise_add.ipynb", reason=_LARGE, sizes=(("M, N = 16384, 8192", "M, N = 64, 1024"),)),
     Program(
         f"{_PRIMITIVES}/tutorial/02_naive_gemm.py",
@@ -146,9 +147,7 @@ PROGRAMS: tuple[Program, ...] = (
     *(
         Program(f"{_TUTORIALS}/{name}.py", reason=reason, ends=ends)
         for name, reason, ends in (
-            ("cooperative_launch", "it allocates memory by CUDA's runtime", "CUDA answers"),
             ("inline_ptx", "it has instructions as text, which a GPU executes", "sim="),
-            ("launch_completion_and_programmatic_events", "it takes events of a GPU and captures graphs", "cuda_event"),
             ("smem_allocator", "it prints shared memory that nothing has written", "error[E3204]"),
         )
     ),
@@ -164,9 +163,9 @@ PROGRAMS: tuple[Program, ...] = (
     *(
         Program(f"{_TUTORIALS}/{name}.py")
         for name in (
-            "dataclass_immutable", "dynamic_smem_size", "print_latex",
-            "programmatic_dependent_launch", "torch_fake_tensor", "tvm_ffi/compile_with_fake_tensor",
-            "tvm_ffi/jit_and_use_in_torch",
+            "cooperative_launch", "dataclass_immutable", "dynamic_smem_size",
+            "launch_completion_and_programmatic_events", "print_latex", "programmatic_dependent_launch",
+            "torch_fake_tensor", "tvm_ffi/compile_with_fake_tensor", "tvm_ffi/jit_and_use_in_torch",
         )
     ),
     Program(

@@ -93,7 +93,7 @@ def memory_of_pointers(trace: HostTrace) -> dict[str, ArrayRecord]:
 def _in_its_place(array: ArrayRecord) -> ArrayRecord:
     if array.device is None or array.device == NOWHERE:
         return array
-    from tilefold.running.devices import gpu_engine
+    from tilefold.devices import gpu_engine
 
     return array if gpu_engine(array.device).driver.knows(array.address) else replace(array, device=HOST)
 

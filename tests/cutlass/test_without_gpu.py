@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The GPU that programs find on a machine without one: its memory, graphs and cooperative launches."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tilefold.runtime.arrays.reachable import reachable
+from tilefold.runtime.cuda.driver import CudaError
+
+from tilefold import cute
+from tilefold.cute import gpu_launch, hardware, launch, utils
+from tilefold.cutlass.without_gpu.launches import SimulatedLaunches, simulate_launches
+from tilefold.cutlass.without_gpu.memory import HostMemory, memory_on_host
+from tilefold.cutlass.without_gpu.streams import streams_on_host
+
+
+@cute.kernel
+def count(A: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    threads, _, _ = cute.arch.block_dim()
+    A[block * threads + t] = A[block * threads + t] + 1
+
+
+@cute.kernel
+def count_at(memory: Any) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    A = cute.make_tensor(memory, cute.make_layout(4))
+    A[t] = A[t] + t
+
+
+@cute.jit
+def host(A: cute.Tensor, blocks: cute.Constexpr = 1, threads: cute.Constexpr = 4) -> None:
+    count(A).launch(grid=blocks, block=threads, cooperative=True)
+
+
+@cute.jit
+def host_at(memory: Any) -> None:
+    count_at(memory).launch(grid=1, block=4)
+
+
+@pytest.fixture
+def launches(monkeypatch: pytest.MonkeyPatch) -> SimulatedLaunches:
+    """Launches on the missing GPU, until the end of the test."""
+    for module in (launch, gpu_launch):
+        monkeypatch.setattr(module, "simulate", launch.simulate)
+    for module in (utils, hardware):
+        monkeypatch.setattr(module, "HardwareInfo", hardware.HardwareInfo)
+    made = SimulatedLaunches()
+    simulate_launches(made)
+    return made
+
+
+def test_a_graph_repeats_launches_that_are_not_executed_while_it_is_captured(launches: SimulatedLaunches) -> None:
+    torch: Any = SimpleNamespace(cuda=SimpleNamespace())
+    streams_on_host(torch, launches)
+    A = np.zeros(4, np.int32)
+    compiled = cute.compile(host, A)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        compiled(A)
+        host(A)
+        count(A).launch(grid=1, block=4)
+    assert A.tolist() == [0] * 4
+    graph.replay()
+    graph.replay()
+    assert A.tolist() == [6] * 4
+    host(A)
+    assert A.tolist() == [7] * 4
+
+
+def test_a_cooperative_launch_that_the_gpu_cannot_hold(launches: SimulatedLaunches) -> None:
+    A = np.zeros(9 * 1024, np.int32)
+    host(A, 8, 1024)  # four multiprocessors of 2048 threads
+    with pytest.raises(CudaError, match=r"9 blocks of 1024 threads .* holds 8") as caught:
+        host(A, 9, 1024)
+    assert (caught.value.status, caught.value.error_code) == ("CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", 720)
+
+
+def test_kernels_reach_memory_that_a_program_allocates(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime: Any = pytest.importorskip("cuda.bindings.runtime")
+    driver: Any = pytest.importorskip("cuda.bindings.driver")
+    for module in (runtime, driver):
+        for name in dir(module):
+            if name.startswith("cu"):
+                monkeypatch.setattr(module, name, getattr(module, name))
+    memory_on_host()
+    good, bad = runtime.cudaError_t.cudaSuccess, runtime.cudaError_t.cudaErrorInvalidValue
+    kind = runtime.cudaMemcpyKind
+    status, address = runtime.cudaMalloc(16)
+    assert (status, address % 256, reachable().size_from(address)) == (good, 0, 16)
+    assert runtime.cudaMemset(address, 0, 16) == (good,)
+    host_at(cute.runtime.make_ptr(cute.Int32, address, cute.AddressSpace.gmem))
+    result = np.zeros(4, np.int32)
+    assert runtime.cudaMemcpy(result, address, 16, kind.cudaMemcpyDeviceToHost) == (good,)
+    assert result.tolist() == [0, 1, 2, 3]
+    assert runtime.cudaMemset(address, 0, 17) == runtime.cudaMemcpy(address, result, 17, kind) == (bad,)
+    status, pointer = driver.cuMemAlloc(8)
+    assert (int(status), driver.cuMemcpyHtoD(pointer, result[2:], 8)[0]) == (0, status)
+    assert driver.cuMemcpyDtoD(address, pointer, 8)[0] == status
+    assert runtime.cudaMemcpy(result, address, 16, kind.cudaMemcpyDeviceToHost) == (good,)
+    assert result.tolist() == [2, 3, 2, 3]
+    assert (driver.cuMemFree(pointer)[0], runtime.cudaFree(address), runtime.cudaFree(0)) == (status, (good,), (good,))
+    assert (runtime.cudaFree(address), reachable().size_from(address)) == ((bad,), 0)
+
+
+def test_a_copy_between_memory_that_nobody_knows_is_refused() -> None:
+    memory = HostMemory()
+    assert not memory.copy(0, np.zeros(1), 8)
+    assert not memory.copy(np.zeros(1), np.zeros(2), 16)
+    assert not memory.fill(12345, 0, 1)
+    assert memory.allocate(0) == 0

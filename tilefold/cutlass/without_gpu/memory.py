@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Memory that programs allocate by CUDA's runtime or driver, on a machine without a GPU: it is the host's.
+
+The functions are those of cuda-python: each returns a status and its results, addresses are integers.
+"""
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from tilefold.runtime.arrays.reachable import reachable
+
+_ALIGN = 256
+"""The alignment of allocated memory in bytes (CUDA C++ Programming Guide, Size and Alignment Requirement)."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostMemory:
+    """Allocated memory by its address. The methods return whether they could do it."""
+
+    pieces: dict[int, Any] = field(default_factory=lambda: {})
+
+    def allocate(self, size: int) -> int:
+        """The address of new memory, which kernels may reach; 0 for no bytes."""
+        if not size:
+            return 0
+        room = ctypes.create_string_buffer(size + _ALIGN)
+        address = -(-ctypes.addressof(room) // _ALIGN) * _ALIGN
+        memory: Any = (ctypes.c_uint8 * size).from_address(address)
+        array = np.frombuffer(memory, np.uint8)
+        reachable().add(array)
+        self.pieces[address] = room, array
+        return address
+
+    def free(self, address: Any) -> bool:
+        """Frees memory by its address; nothing for 0."""
+        return not int(address) or self.pieces.pop(int(address), None) is not None
+
+    def fill(self, place: Any, value: int, size: int) -> bool:
+        """Sets bytes of memory that is known."""
+        address, known = _room(place)
+        if known is None or not 0 <= size <= known:
+            return False
+        ctypes.memset(address, value & 0xFF, size)
+        return True
+
+    def copy(self, target: Any, source: Any, size: int) -> bool:
+        """Copies bytes; each of the two is an address or an object with a buffer."""
+        (to, room), (start, there) = _room(target), _room(source)
+        if not to or not start or size < 0 or any(known is not None and size > known for known in (room, there)):
+            return False
+        ctypes.memmove(to, start, size)
+        return True
+
+
+def _room(place: Any) -> tuple[int, int | None]:
+    """The address that a function of CUDA is given, as a number or as an object with a buffer, and how many bytes are
+    there; None where that is not known.
+    """
+    try:
+        buffer = np.frombuffer(place, np.uint8)
+    except TypeError:
+        address = int(place)
+        return address, reachable().size_from(address) or None
+    return buffer.ctypes.data, buffer.nbytes
+
+
+def memory_on_host() -> None:
+    """Has cuda-python, if there is one, allocate, set, copy and free memory of the host. Statuses are `cudaSuccess` and
+    `cudaErrorInvalidValue`.
+    """
+    if find_spec("cuda") is None:
+        return
+    runtime, driver = import_module("cuda.bindings.runtime"), import_module("cuda.bindings.driver")
+    memory, done = HostMemory(), _always_done
+    error, result = runtime.cudaError_t, driver.CUresult
+    of_runtime = {
+        "cudaFree": memory.free, "cudaFreeAsync": memory.free, "cudaMemset": memory.fill,
+        "cudaMemsetAsync": memory.fill, "cudaMemcpy": memory.copy, "cudaMemcpyAsync": memory.copy,
+        "cudaDeviceSynchronize": done, "cudaStreamSynchronize": done,
+    }  # fmt: skip
+    copies = ("cuMemcpy", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyDtoD")
+    of_driver = {
+        "cuMemFree": memory.free, "cuMemFreeAsync": memory.free, "cuMemsetD8": memory.fill,
+        "cuMemsetD8Async": memory.fill, "cuCtxSynchronize": done, "cuStreamSynchronize": done,
+        **{f"{name}{kind}": memory.copy for name in copies for kind in ("", "Async")},
+    }  # fmt: skip
+    for name in ("cudaMalloc", "cudaMallocAsync"):
+        setattr(runtime, name, _allocating(memory, error.cudaSuccess, int))
+    for name in ("cuMemAlloc", "cuMemAllocAsync"):
+        setattr(driver, name, _allocating(memory, result.CUDA_SUCCESS, driver.CUdeviceptr))
+    for name, work in of_runtime.items():
+        setattr(runtime, name, _answering(work, error.cudaSuccess, error.cudaErrorInvalidValue))
+    for name, work in of_driver.items():
+        setattr(driver, name, _answering(work, result.CUDA_SUCCESS, result.CUDA_ERROR_INVALID_VALUE))
+
+
+def _always_done() -> bool:
+    return True
+
+
+def _allocating(memory: HostMemory, success: Any, kind: Callable[[int], Any]) -> Callable[..., tuple[Any, Any]]:
+    def call(size: int, *_: Any) -> tuple[Any, Any]:
+        return success, kind(memory.allocate(size))
+
+    return call
+
+
+def _answering(work: Callable[..., bool], success: Any, failure: Any) -> Callable[..., tuple[Any]]:
+    """A function of CUDA that does some work with its first arguments; the others, such as a stream, tell nothing."""
+    count = len(signature(work).parameters)
+
+    def call(*args: Any) -> tuple[Any]:
+        return (success if work(*args[:count]) else failure,)
+
+    return call

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""torch's streams, events and graphs of a GPU that there is not: a launch is over when its call returns."""
+
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+from .launches import L2_BYTES, MULTIPROCESSORS, SimulatedLaunches
+
+
+class _Stream:
+    """A stream that has nothing to wait for."""
+
+    cuda_stream = 0
+
+    def __init__(self, *_: Any, **__: Any) -> None: ...
+
+    def synchronize(self) -> None:
+        """Nothing is left to do."""
+
+    def wait_stream(self, *_: Any) -> None:
+        """Nothing is to wait for; the same of events."""
+
+    wait_event = record_event = wait_stream
+
+    def __enter__(self) -> "_Stream":
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class _Event(_Stream):
+    """An event that is over, at the time at which it is recorded."""
+
+    @property
+    def cuda_event(self) -> int:
+        """A handle, which no library takes."""
+        return id(self)
+
+    def record(self, *_: Any) -> None:
+        """Notes the time."""
+        self.time = time.perf_counter()
+
+    def elapsed_time(self, other: "_Event") -> float:
+        """The milliseconds between two events."""
+        return 1e3 * (other.time - self.time)
+
+
+@dataclass
+class _Graph:
+    """The launches that a program makes while it captures them. Other work is not repeated."""
+
+    launches: SimulatedLaunches
+    captured: list[Callable[[], object]] = field(default_factory=lambda: [])
+
+    def capture_begin(self, *_: Any, **__: Any) -> None:
+        """Gets the launches from here on."""
+        self.launches.captured = self.captured
+
+    def capture_end(self) -> None:
+        """Launches are executed again."""
+        self.launches.captured = None
+
+    def replay(self) -> None:
+        """Executes the launches in their order."""
+        for run in self.captured:
+            run()
+
+    def reset(self) -> None:
+        """Forgets the launches."""
+        self.captured.clear()
+
+
+class _Capture:
+    """`with torch.cuda.graph(graph):`."""
+
+    def __init__(self, cuda_graph: _Graph, *_: Any, **__: Any) -> None:
+        self._graph = cuda_graph
+
+    def __enter__(self) -> None:
+        self._graph.capture_begin()
+
+    def __exit__(self, *_: object) -> None:
+        self._graph.capture_end()
+
+
+def _always(value: Any) -> Callable[..., Any]:
+    """A function that returns a value, whatever it is given."""
+
+    def call(*_: Any, **__: Any) -> Any:
+        return value
+
+    return call
+
+
+def streams_on_host(torch: Any, launches: SimulatedLaunches) -> None:
+    """Has torch say that there is a GPU, and answer for its streams, events and graphs."""
+    properties = SimpleNamespace(
+        name="the simulator",
+        multi_processor_count=MULTIPROCESSORS,
+        major=9,
+        minor=0,
+        total_memory=1 << 34,
+        L2_cache_size=L2_BYTES,
+    )
+    answers = {
+        "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0, "set_device": None,
+        "synchronize": None, "empty_cache": None, "init": None, "get_device_capability": (9, 0),
+        "get_device_name": properties.name, "get_device_properties": properties, "current_stream": _Stream(),
+        "default_stream": _Stream(), "stream": nullcontext(), "device": nullcontext(), "memory_allocated": 0,
+        "reset_peak_memory_stats": None, "manual_seed": None, "manual_seed_all": None,
+    }  # fmt: skip
+    for name, value in answers.items():
+        setattr(torch.cuda, name, _always(value))
+    torch.cuda.Stream, torch.cuda.Event = _Stream, _Event
+    torch.cuda.CUDAGraph, torch.cuda.graph = partial(_Graph, launches), _Capture
