@@ -27,7 +27,7 @@ from xdsl.traits import (
     SymbolOpInterface,
 )
 
-from .analysis.effects import get_effects
+from ..dialects.arith.semantics import get_effects
 
 _Effects = Set[EffectInstance] | None
 """The effects of an operation on memory; None if they are unknown."""

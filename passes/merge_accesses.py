@@ -11,10 +11,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from ..dialects.arith.semantics import is_side_effect_free
 from ..dialects.ptx import LoadOp, PtrAddOp, PtrType, StoreOp, scalar_bits, value_bytes
 from ..dialects.ptx.types import LOCAL, SHARED, SHARED_CLUSTER
 from .analysis.affine import AddressSum, Sum, Sums
-from .analysis.effects import is_side_effect_free
 from .writing.emitter import Emitter
 
 Access: TypeAlias = "LoadOp | StoreOp"

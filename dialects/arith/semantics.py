@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The integer operations of `arith`: their values, the ranges of these, and the operands that have no result.
+"""The integer operations of `arith`: their values, the ranges of these, and the operands that have no result; and the
+effects of operations on memory, of which xDSL does not know all.
 
 Constant folding, the analyses of ranges, divisors, sums and lanes, the builder of kernels in Python and the simulator
 all read this table. The source is MLIR's description of the dialect.
 """
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from xdsl import traits
 from xdsl.dialects import arith
 from xdsl.ir import Operation
+from xdsl.traits import EffectInstance
 
 from ...layout.algebra.integers import maximum, minimum
 from . import integer_range as ranges
@@ -152,3 +155,17 @@ def compare(predicate: int, a: int, b: int, bits: int) -> bool:
     function, is_unsigned = COMPARISONS[predicate]
     mask = (1 << bits) - 1
     return function(a & mask, b & mask) if is_unsigned else function(a, b)
+
+
+_PURE = (arith.RemUIOp, arith.ExtSIOp)
+"""Arithmetic of which xDSL does not say that it has no effects."""
+
+
+def get_effects(op: Operation) -> Set[EffectInstance] | None:
+    """The effects of an operation; None if they are not known."""
+    return frozenset() if isinstance(op, _PURE) else traits.get_effects(op)
+
+
+def is_side_effect_free(op: Operation) -> bool:
+    """Whether an operation is known to do nothing to memory."""
+    return isinstance(op, _PURE) or op.name == "cf.assert" or traits.is_side_effect_free(op)

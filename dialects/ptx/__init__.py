@@ -20,7 +20,6 @@ from . import (
     mbarrier,
     memory,
     mma,
-    sreg,
     sync,
     tensor_copy,
     tensor_map,
@@ -64,7 +63,7 @@ from .cluster import (
     StAsyncOp,
 )
 from .convert import CVT_FORMS, CvtOp, Dp4aOp, PrmtOp
-from .entry import EntryOp, RetOp
+from .entry import EntryOp, RetOp, SregOp
 from .hints import CreatePolicyOp
 from .inline import InlineOp
 from .matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
@@ -86,7 +85,6 @@ from .mbarrier import (
 )
 from .memory import LoadOp, LocalAllocOp, SmemAddrOp, SmemAllocOp, StoreOp
 from .mma import MmaSyncOp
-from .sreg import SregOp
 from .sync import (
     BarArriveOp,
     BarRedOp,
@@ -153,7 +151,7 @@ from .wgmma_descriptor import WgmmaDescriptorOp
 PTX = Dialect(
     "ptx",
     find_operations(
-        entry, sreg, address, memory, hints, async_copy, matrix, mma, sync, warp, approx, convert, atomic,
+        entry, address, memory, hints, async_copy, matrix, mma, sync, warp, approx, convert, atomic,
         inline, mbarrier, bulk, tensor_copy, tensor_map, cluster, wgmma, wgmma_descriptor,
     ),
     [PtrType, StateSpaceAttr, TensorMapType, RecipeAttr],

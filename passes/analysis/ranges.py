@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The ranges of integers, proven from a kernel's block, grid limits, loop bounds and layouts."""
+"""The ranges of integers, proven from a kernel's block, grid limits, loop bounds and layouts, and the greatest index of
+a coordinate in a layout.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
+from typing import Any, cast
 
 from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import DenseArrayBase, i64
@@ -12,8 +16,12 @@ from ...base.target import MAX_CLUSTER, MAX_GRID
 from ...dialects import gpu
 from ...dialects.arith.integer_range import Range, absolute, clip_range, contains, either, limits, reduce_range
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS
+from ...dialects.cute.values import with_scalars
 from ...dialects.kernel import KernelOp
 from ...dialects.ptx import SregOp
+from ...dialects.tile.assembly import fill_coordinate, unwrap
+from ...layout.algebra.core import Layout
+from ...layout.algebra.inttuple import leaves
 from .integer_values import constant_of, int_width
 from .memoised import Memoised
 from .range_facts import ends_in, grows_by, restrict_ranges
@@ -190,3 +198,35 @@ def _promised(op: Operation) -> bool:
 def _limits(value: SSAValue) -> Range:
     """The least and the greatest integer of a value's type."""
     return limits(int_width(value.type) or 64)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A coordinate in a layout; `values` are its run-time leaves, `scalars` those of the layout, of type `index`."""
+
+    layout: Layout
+    coord: Any
+    values: Sequence[SSAValue] = ()
+    scalars: Sequence[SSAValue] = ()
+
+
+def greatest_index(place: Place, ranges: Ranges) -> int:
+    """The greatest index that a coordinate within the layout's shape can have."""
+    layout = with_scalars(place.layout, place.scalars)
+    coord = unwrap(fill_coordinate(place.coord, place.values))
+    return _reach(coord, layout.shape, layout.stride, ranges)
+
+
+def _reach(coord: Any, shape: Any, stride: Any, ranges: Ranges) -> int:
+    if isinstance(coord, tuple):
+        modes = zip(cast("tuple[Any, ...]", coord), shape, stride, strict=True)
+        return sum(_reach(c, s, d, ranges) for c, s, d in modes)
+    if isinstance(shape, tuple):  # one number for several modes: it can be anywhere in them
+        modes = zip(leaves(cast(Any, shape)), leaves(stride), strict=True)
+        return sum((_greatest(s, ranges) - 1) * _greatest(d, ranges) for s, d in modes)
+    last = coord if isinstance(coord, int) else min(_greatest(coord, ranges), _greatest(shape, ranges) - 1)
+    return last * _greatest(stride, ranges)
+
+
+def _greatest(x: int | SSAValue, ranges: Ranges) -> int:
+    return ranges.of(x)[1] if isinstance(x, SSAValue) else x

@@ -21,9 +21,8 @@ from ...layout.algebra.slicing import fixed_modes
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.swizzled_sum import ANY_BITS, Part, by_period, cut_at_period, index_bits, split, sum_bits
 from ...layout.text.layouts import to_text
-from ..analysis.index_width import Place, greatest_index
 from ..analysis.integer_values import constant_of, int_width
-from ..analysis.ranges import Ranges
+from ..analysis.ranges import Place, Ranges, greatest_index
 from .emitter import Emitter, erase_unused, insert_behind, int_type, remark
 from .ssa_int import SsaInt
 

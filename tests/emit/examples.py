@@ -7,7 +7,7 @@ A body may use the arguments of `ARGS`; what it computes it stores, so that noth
 from collections.abc import Iterator
 
 from tilefold.dialects.ptx import BULK_REDUCTIONS, MAP_FIELDS
-from tilefold.dialects.ptx.sreg import CLUSTER_REGISTERS
+from tilefold.dialects.ptx.entry import CLUSTER_REGISTERS
 from tilefold.layout.atoms.cache_hints import LOAD_HINTS, POLICIES, PREFETCH_HINTS, STORE_HINTS
 from tilefold.layout.atoms.mma_registers import registers
 from tilefold.layout.atoms.mma_table import mma_atom

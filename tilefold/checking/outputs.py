@@ -7,8 +7,8 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilefold.dialects import ptx
+from tilefold.dialects.arith.semantics import is_side_effect_free
 from tilefold.dialects.ptx import EntryOp
-from tilefold.passes.analysis.effects import is_side_effect_free
 from tilefold.runtime.sim.memory.provenance import root
 
 _STORES = (ptx.StoreOp, ptx.BulkStoreOp, ptx.TensorStoreOp)

@@ -203,7 +203,6 @@ from tilefold.layout.algebra.swizzle import Swizzle
 from tilefold.runtime.arrays.signature import Dynamic, dynamic
 
 from . import arch, math, nvgpu, typing
-from .annotations import Constexpr
 from .compiled_kernel import CompiledKernel
 from .dtypes import (
     BFloat16,
@@ -226,6 +225,7 @@ from .dtypes import (
 from .jit import JitFunction, jit
 from .kernel import Kernel, KernelCall, kernel
 from .public import publish
+from .specialise import Constexpr
 from .typing import Coord, Integer, IntTuple, Numeric, Shape, Stride, Tile, Tiler
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.runtime.arrays.signature import Dynamic
 
-from .annotations import is_constexpr, read_annotation
-from .specialise import BoundArguments
+from .specialise import BoundArguments, is_constexpr, read_annotation
 
 BoundArgumentsT = TypeVar("BoundArgumentsT", bound=BoundArguments)
 

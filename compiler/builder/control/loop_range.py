@@ -15,8 +15,8 @@ from ....dialects.arith.integer_range import Range as Span
 from ....dialects.arith.integer_range import clip_range, either
 from ....layout.algebra.unknown import Unknown
 from ....passes.analysis.loop_hints import MAX_UNROLL
+from ..scalars.casts import number_of
 from ..scalars.dtypes import Index
-from ..scalars.numbers import number_of
 from ..scalars.values import MOST, Int, Value, binary, check_integer, compare, convert, is_scalar
 from ..tracing.state import host
 

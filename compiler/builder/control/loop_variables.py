@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, Block, SSAValue
 
-from ..scalars.numbers import weak_type
+from ..scalars.casts import weak_type
 from ..scalars.values import Value, is_scalar
 from ..tensors.fragments import Home, Vec
 from ..tracing.state import current

@@ -13,8 +13,8 @@ from xdsl.dialects import arith
 
 from ....base.errors import Code, TilefoldError
 from ....dialects import ptx
+from ..scalars.casts import common_type
 from ..scalars.dtypes import DTYPES, Boolean, DType, Index, Int32, Int64, Uint32, as_dtype
-from ..scalars.numbers import common_type
 from ..scalars.values import Value, as_value, compare, convert, wrap
 from ..tensors.fragments import Vec, elementwise, load, store
 from ..tensors.memory import make_rmem_tensor

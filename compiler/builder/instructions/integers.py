@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from ....base.errors import Code, TilefoldError
+from ..scalars.casts import common_type
 from ..scalars.dtypes import DTYPES, DType, Int32, Int64, Uint32
-from ..scalars.numbers import common_type
 from ..scalars.values import Value, as_value, convert
 from .arch import lane_idx
 from .bits import bitcast, clz, mulhi

@@ -13,8 +13,8 @@ from ....base.errors import Code, TilefoldError
 from ....dialects.arith.integer_range import either
 from ....dialects.math.functions import APPROXIMATE, FAST, INSTRUCTIONS
 from ..scalars.arithmetic import FUNCTIONS, check_computed, contract_sum, unary_type
+from ..scalars.casts import check_numbers, check_operand, common_type, is_number, shown_number
 from ..scalars.dtypes import Boolean, Float32, Int32
-from ..scalars.numbers import check_numbers, check_operand, common_type, is_number, shown_number
 from ..scalars.values import Float, Value, compare, convert, wrap
 from ..tensors.fragments import Vec, combined, elementwise, full_like, unary_of
 from ..tensors.tensor_base import Elements

@@ -12,8 +12,8 @@ from typing import Any
 
 from ....base.errors import Code, TilefoldError
 from ..scalars.arithmetic import unary_type
+from ..scalars.casts import check_operand, is_number
 from ..scalars.dtypes import Float32, Int32
-from ..scalars.numbers import check_operand, is_number
 from ..tensors.fragments import Vec, elementwise
 from .bits import bitcast
 from .math import absolute, fma, maximum, minimum, of_number, round_even, sqrt, where

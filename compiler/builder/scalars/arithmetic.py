@@ -16,9 +16,8 @@ from ....dialects.arith.integer_range import Range, contains, modulo
 from ....dialects.arith.semantics import INTEGER_OPERATIONS
 from ....layout.algebra.unknown import Unknown
 from ..tracing.state import current, insert_value
-from .casts import integer_attribute
+from .casts import common_type, integer_attribute, shown_number
 from .dtypes import DType, Float32, Int32
-from .numbers import common_type, shown_number
 
 _FLOATS: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProxyType({
     "add": arith.AddfOp, "sub": arith.SubfOp, "mul": arith.MulfOp, "div": arith.DivfOp,

@@ -7,8 +7,8 @@ from typing import Any
 
 from ....base.errors import Code, TilefoldError
 from .arithmetic import check_computed
+from .casts import common_type, is_number
 from .dtypes import Float32
-from .numbers import common_type, is_number
 
 Function = Callable[[str, Any], Any]
 """A function of a value or a fragment, by its name: `sqrt`, `rsqrt`, `exp2`, `log2`."""

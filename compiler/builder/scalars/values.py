@@ -25,9 +25,18 @@ from .arithmetic import (
     promote,
     unary_type,
 )
-from .casts import integer_attribute
+from .casts import (
+    Number,
+    check_numbers,
+    common_type,
+    float_attribute,
+    integer_attribute,
+    is_number,
+    number_of,
+    shown_number,
+    weak_type,
+)
 from .dtypes import Boolean, DType, Index, Int32, as_dtype, dtype_of
-from .numbers import Number, check_numbers, common_type, float_attribute, is_number, number_of, shown_number, weak_type
 from .operators import Bits, Compared, Ordered, not_combined
 from .power import power
 from .remainders import floor_divide

@@ -20,9 +20,8 @@ from ....layout.algebra.inttuple import (
     zip_modes,
 )
 from ..scalars.arithmetic import binary_type, unary_type
-from ..scalars.casts import check_cast
+from ..scalars.casts import check_cast, check_operand, common_type
 from ..scalars.dtypes import Boolean, DType, as_dtype
-from ..scalars.numbers import check_operand, common_type
 from ..scalars.operators import Bits, Ordered, not_combined
 from ..scalars.power import power
 from ..scalars.values import Scalar, binary, compare, is_scalar, unary

@@ -17,7 +17,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "arith": ("integers", "floats", "casts"), "math": ("integers", "math_functions"), "scf": ("scf", "loops"),
     "vector": ("vector",), "func": ("calls",), "cf": ("calls",), "llvm": ("structs",), "ub": ("structs",),
     **dict.fromkeys(("cute.arithmetic", "cute.constructors", "cute.op"), ("cute",)),
-    **dict.fromkeys(("gpu", "ptx.entry", "ptx.sreg"), ("gpu",)),
+    **dict.fromkeys(("gpu", "ptx.entry"), ("gpu",)),
     **dict.fromkeys(("ptx.address", "ptx.hints", "ptx.memory"), ("ptx_memory",)),
     "ptx.async_copy": ("ptx_sync",),
     **dict.fromkeys(("ptx.approx", "ptx.convert"), ("ptx_compute",)),

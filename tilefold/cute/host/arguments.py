@@ -23,8 +23,7 @@ from tilefold.runtime.arrays.readers import array_of, is_array
 from tilefold.runtime.arrays.signature import Marked
 from tilefold.runtime.errors import LaunchError, MisfitError, argument_error
 
-from ..annotations import Constexpr
-from ..specialise import BoundArguments, element_of_name, unmark
+from ..specialise import BoundArguments, Constexpr, element_of_name, unmark
 from .descriptions import FakeTensor, SymInt
 from .streams import StreamSlot, is_stream
 
