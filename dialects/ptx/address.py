@@ -19,7 +19,7 @@ from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr
 from ..definitions import irdl_op_definition
 from .base import PtxOp
-from .types import GLOBAL, SHARED, PtrType, integer_bits
+from .types import GLOBAL, SHARED, SHARED_CLUSTER, PtrType, integer_bits
 
 Fixed: TypeAlias = Sequence[tuple[Any, Any]]
 """Integers of a coordinate, each with the extent of the mode that it fixes; SSA values or static."""
@@ -109,14 +109,14 @@ class PtrAddOp(PtxOp):
 
 class _NumberOp(PtxOp):
     """A conversion between an address and a number, without an instruction of its own: an i64 in global memory, an i32
-    in the shared memory of the block.
+    in the shared memory of a block.
     """
 
     traits = traits_def(Pure())
 
     def _check(self, ptr: SSAValue, number: SSAValue) -> None:
         """VerifyException if a pointer and a number are not of one size."""
-        if ptr.type not in (GLOBAL, SHARED):
+        if ptr.type not in (GLOBAL, SHARED, SHARED_CLUSTER):
             raise VerifyException(f"an address in global or shared memory is a number, not a {ptr.type}")
         assert isinstance(ptr.type, PtrType)
         bits = ptr.type.space.data.address_space.bits

@@ -343,3 +343,9 @@ def test_a_compiled_function_that_writes_elements_is_a_kernel_of_one_thread() ->
     assert np.array_equal(b, 5 * a.T)
     made(a + 1, b)
     assert np.array_equal(b, 5 * (a + 1).T)
+
+
+def test_elements_of_tf32_are_stored_as_float32() -> None:
+    tensor = from_dlpack(np.zeros(4, np.float32))
+    tensor.element_type = cutlass.TFloat32
+    assert tensor.element_type is cutlass.Float32

@@ -21,6 +21,10 @@ def k(a: cute.Tensor, n: cute.Int32):
 def launched(a: cute.Tensor):
     k(a, 1).launch(grid=1, block=32)
 
+@cute.jit
+def tiled(a: cute.Tensor, tile: cute.Constexpr):
+    k(a, 1).launch(grid=1, block=32)
+
 """
 HOST = "@cute.jit\ndef host(a: cute.Tensor, tile=None):\n    {}\n    k(a, 1).launch(grid=1, block=32)\n\nhost(A)\n"
 OPERATION = "operation of a kernel, but a function of the host"
@@ -68,9 +72,11 @@ BY_THE_HOST = {
     "k(A, 1)()": ("E3105", "does not launch", "k(...).launch(grid=..., block=...)"),
     "k(A, 1).launch(1)": ("E3105", "the launch has no block", "block=(x, y, z)"),
     "cute.compile(k, A, 1)": ("E5005", "a Kernel cannot be compiled", "@cute.jit"),
+    "cute.compile(dict, A)": ("E5005", "the class dict cannot be compiled", "pass an object: dict(...)"),
     "cute.compile(launched)": ("E5009", "missing a required argument: 'a'", "it takes a"),
     "cute.compile(launched, A)(3)": ("E3106", "argument 'a' is of type int", "pass an array"),
     "cute.compile(launched, A)(A, 3)": ("E5009", "takes 1 positional arguments but 2", "it takes a"),
+    "cute.compile(tiled, A, 4)(A, 4)": ("E5009", "takes 1 positional", "it takes a; tile was given to cute.compile"),
     "from_dlpack([1, 2])": ("E3106", "not an array but a list", ""),
     "from_dlpack(None)": ("E3106", "not an array but a NoneType", ""),
     "from_dlpack(A, align=16)": ("E5009", "'align'", "did you mean assumed_align?"),

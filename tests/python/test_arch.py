@@ -307,6 +307,7 @@ def test_coordinates_that_are_too_many_to_print() -> None:
 
 
 def test_tables_of_layouts(capsys: Any) -> None:
+    assert cute.pretty_str(cute.make_layout((2, 3), stride=(3, 1))) == "(2,3):(3,1)"
     cute.print_layout(cute.make_layout((2, 3), stride=(3, 1)))
     assert capsys.readouterr().out.splitlines()[::2] == ["(2,3):(3,1)", "    +---+---+---+", *["    +---+---+---+"] * 2]
     with pytest.raises(TilefoldError, match="a table needs two modes, but the layout is 4:1"):

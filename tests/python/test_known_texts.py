@@ -77,6 +77,38 @@ def test_accesses_with_an_order() -> None:
         assert word in ptx
 
 
+@cute.kernel(cluster=2)
+def storing(A: cute.Tensor) -> None:
+    t, rank = cute.arch.thread_idx()[0], cute.arch.block_idx_in_cluster()
+    memory, bar = cute.arch.alloc_smem(cute.Float32, 2), cute.arch.alloc_smem(cute.Int64, 1)
+    if t == 0:
+        cute.arch.mbarrier_init(bar, 1)
+        cute.arch.mbarrier_arrive_and_expect_tx(bar, 8)
+    cute.arch.mbarrier_init_fence()
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    if t < 2:
+        mapped = "mapa.shared::cluster.u32 $0, $1, $2;", "=r,r,r"
+        at = cute.arch.inline_ptx(*mapped, (memory + rank).toint(), t, results=cute.Int32)
+        peer = cute.arch.inline_ptx(*mapped, bar.toint(), t, results=cute.Int32)
+        text = "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [$0], $1, [$2];"
+        cute.arch.inline_ptx(text, "r,f,r", at, (rank + 10).to(cute.Float32), peer)
+    cute.arch.mbarrier_wait(bar, 0)
+    if t < 2:
+        A[2 * rank + t] = (memory + t).load()
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+
+
+def test_stores_to_peers() -> None:
+    a = np.zeros(4, np.float32)
+    storing(a).launch(grid=2, block=32, device="sim")
+    assert a.tolist() == [10, 11, 10, 11]
+    ptx = storing(a).build(32).ptx("sm_90a")
+    assert "mapa.shared::cluster.u32" in ptx
+    assert "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32" in ptx
+
+
 @pytest.mark.parametrize("name", ["add.sat.s32", "add.cc.s32", "lop3.b32"])
 def test_other_texts_are_refused(name: str) -> None:
     a = np.zeros(32, np.int32)

@@ -23,6 +23,7 @@ MISTAKES = MappingProxyType({
     "cute.arch.syncthreads()": ("E5009", "cute.arch has no 'syncthreads'", "here it is cute.arch.sync_threads"),
     "cute.thread_idx()": ("E5009", "cute has no 'thread_idx'", "here it is cute.arch.thread_idx"),
     "cute.arch.thread_idx().x": ("E5009", "a tuple has no 'x'", "x, y, z = ..."),
+    "A[0].sqrt()": ("E5009", "a Float has no 'sqrt'", "here it is cute.math.sqrt"),
     "A.shap": ("E5009", "a Tensor has no 'shap'", "did you mean shape"),
     "x.reduce(cute.ReductionOp.ADD, profile=0)": (
         "E5009", "unexpected keyword argument 'profile'", "did you mean reduction_profile?"

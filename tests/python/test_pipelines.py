@@ -118,7 +118,7 @@ def by_cp_async(A, B, stages: cute.Constexpr):
     t, _, _ = cute.arch.thread_idx()
     sA = cute.make_smem_tensor((TILE, stages), cute.Float32)
     pipe = pipeline.PipelineCpAsync.create(num_stages=stages, producer_group=group(64), consumer_group=group(32))
-    producer, consumer = pipe.make_participants()
+    producer, consumer = pipe.make_producer(), pipe.make_consumer()
     atom = cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(), cute.Float32, num_bits_per_copy=32)
     part = cute.make_tiled_copy_tv(atom, cute.make_layout(64), cute.make_layout(1)).get_slice(t)
     if t < 64:

@@ -40,7 +40,7 @@ from tilefold.compiler.builder.instructions.math import (
     where,
     zeros_like,
 )
-from tilefold.compiler.builder.instructions.printing import print_layout, print_tensor, printf
+from tilefold.compiler.builder.instructions.printing import pretty_str, print_layout, print_tensor, printf
 from tilefold.compiler.builder.scalars.dtypes import DTYPES, DType
 from tilefold.compiler.builder.scalars.values import Bool, Float, Int, Value
 from tilefold.compiler.builder.tensors.address_space import AddressSpace
@@ -304,7 +304,7 @@ __all__ = [
     "make_tiled_copy_C", "make_tiled_copy_C_atom", "make_tiled_copy_D", "make_tiled_copy_S", "make_tiled_copy_tv",
     "make_tiled_mma", "math", "max_alignment", "max_common_layout", "max_common_vector", "mma_atom_call",
     "native_struct", "nullspace", "nvgpu", "ones_like", "outer_partition", "pipeline", "prefetch", "prepend",
-    "prepend_ones", "print_layout", "print_tensor", "printf", "product", "product_each", "product_like",
+    "prepend_ones", "pretty_str", "print_layout", "print_tensor", "printf", "product", "product_each", "product_like",
     "raked_product", "range", "range_constexpr", "rank", "rasterize", "recast_layout", "recast_ptr", "recast_tensor",
     "repeat", "repeat_as_tuple", "repeat_like", "replace", "right_inverse", "round_even", "round_up", "rsqrt",
     "runtime", "save_picture", "select", "shape", "shape_div", "sin", "size", "size_in_bytes", "slice_", "sqrt",

@@ -127,8 +127,11 @@ class Signature:
         return (*args, *rest)
 
     def _unfit(self, problem: str) -> "CallError":
-        name, takes = getattr(self.function, "__name__", "the kernel"), ", ".join(self.names)
-        return CallError(Code.BUILD_NAME, f"{name}() {problem}", f"it takes {takes}" if takes else "")
+        name, hint = getattr(self.function, "__name__", "the kernel"), ", ".join(self.names)
+        hint = f"it takes {hint}" if hint else ""
+        if known := sorted(self.without & Signature(self.function).constants):
+            hint = f"{hint or 'it takes nothing'}; {', '.join(known)} was given to cute.compile"
+        return CallError(Code.BUILD_NAME, f"{name}() {problem}", hint)
 
 
 class CallError(TilefoldError, TypeError):

@@ -223,7 +223,7 @@ def _tensor_type(spec: ArraySpec, align: int) -> TensorType:
 
 def name_of_elements(dtype: DType) -> str:
     """The name of a type in `Array.dtype`. LaunchError (E3106) for one that the elements of no argument have."""
-    element = BY_NAME.get(dtype.name)
+    element = BY_NAME.get(dtype.of_tensor.name)
     if element is None or element.dlpack is None:
         message = f"arguments cannot have elements of type {dtype}"
         raise LaunchError(Code.RUN_ARGUMENT, message, ELEMENTS_HINT)

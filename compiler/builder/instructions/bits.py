@@ -130,7 +130,8 @@ def dp4a(a: Any, b: Any, c: Any) -> Any:
     x, y, z = (as_value(operand, Int32) for operand in (a, b, c))
     if any(value.dtype not in (Int32, Uint32) for value in (x, y, z)):
         given = ", ".join(str(value.dtype) for value in (x, y, z))
-        raise TilefoldError(Code.BUILD_VALUE, f"dp4a is of Int32 and Uint32, not of {given}", "x.bitcast, x.to")
+        message = f"dp4a is of Int32 and Uint32, not of {given}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "cute.arch.bitcast and x.to convert")
     form = ".".join("u32" if value.dtype.unsigned else "s32" for value in (x, y))
     return wrap(insert_value(ptx.Dp4aOp(form, x.ssa, y.ssa, z.ssa)), z.dtype)
 

@@ -12,6 +12,7 @@ from ..scalars.values import Value, as_value, convert, is_scalar, wrap
 from ..tensors.tensors import Address
 from ..tracing.state import current, emit
 from .arch import APPROXIMATIONS, approx
+from .cluster_texts import cluster_operation
 from .memory_texts import memory_operation
 
 _APPROXIMATION = re.compile(rf"\s*({'|'.join(APPROXIMATIONS)})\.approx(\.ftz)?\.f32\s+\$0\s*,\s*\$1\s*;\s*")
@@ -30,8 +31,8 @@ def inline_ptx(
     The simulator executes `sim` in place of the text: a function of NumPy's arrays, the operands in all lanes of a
     warp, that gives such arrays of the results: `sim=lambda a, b, c: a ^ b ^ c`. It knows nothing of memory. One
     approximation of a Float32, such as `tanh.approx.f32 $0, $1;`, is an instruction that the simulator knows; so are
-    accesses to global memory with an order, `ld.global.acquire.gpu.b32 $0, [$1];`, of an address or its number, and
-    single instructions of arithmetic such as `add.s32 $0, $1, $2;`.
+    accesses to global memory with an order, `ld.global.acquire.gpu.b32 $0, [$1];`, of an address or its number,
+    `mapa.shared::cluster.u32`, `st.async`, and single instructions of arithmetic such as `add.s32 $0, $1, $2;`.
     """
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"expected PTX as text, got {type(text).__name__}")
@@ -43,6 +44,8 @@ def inline_ptx(
     several = isinstance(results, tuple | list)
     types = [as_dtype(result) for result in (cast("Sequence[Any]", results) if several else (results,))]
     values = memory_operation(text, operands, types) if sim is None else None
+    if values is None and sim is None:
+        values = cluster_operation(text, operands, types)
     if values is None:
         args = [_operand(operand) for operand in operands]
         made = emit(InlineOp(text, constraints, args, [dtype.ir for dtype in types])).results

@@ -26,11 +26,12 @@ _ORDERS = {
 }
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _CHANGES = ("add", "min", "max", "and", "or", "xor", "exch")
-_TYPES = {
+TYPES = {
     **{f"{letter}{bits}": DTYPES[f"{name}{bits}"] for letter, name in (("s", "Int"), ("u", "Uint"), ("f", "Float"))
        for bits in (32, 64)},
     "b32": DTYPES["Uint32"], "b64": DTYPES["Uint64"],
 }  # fmt: skip
+"""The types of values by the ends of instructions."""
 
 
 def memory_operation(text: str, operands: Sequence[Any], results: Sequence[DType]) -> tuple[Any, ...] | None:
@@ -41,13 +42,13 @@ def memory_operation(text: str, operands: Sequence[Any], results: Sequence[DType
     if known is None:
         return None
     name, *words = known["word"].split(".")
-    order, scope, change, type = (_only(words, names) for names in (_ORDERS[name], _SCOPES, _CHANGES, _TYPES))
+    order, scope, change, type = (_only(words, names) for names in (_ORDERS[name], _SCOPES, _CHANGES, TYPES))
     changes, reads = name in ("atom", "red"), name in ("ld", "atom")
     if set(words) - {order, scope, change, type, "global"} or type is None:
         return None
     if (change is None) is changes or (order is None and not changes):
         return None
-    dtype, (at, *given) = _TYPES[type], operands or (0,)
+    dtype, (at, *given) = TYPES[type], operands or (0,)
     values = [as_value(value) for value in given]
     if len(values) != (name != "ld") or len(results) != reads or not _is_global(at):
         return None

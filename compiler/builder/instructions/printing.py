@@ -56,6 +56,11 @@ def _print_coordinates(tensor: CoordTensor, text: str) -> None:
             _emit_printf("".join(texts) + end, printed)
 
 
+def pretty_str(x: object) -> str:
+    """The text that `print` shows of a layout, a tensor, a tiled copy or another object, for a longer text."""
+    return str(x)
+
+
 def print_layout(tensor: "Tensor | Layout", text: str = "tensor") -> None:
     """Each thread that gets here prints the text, then where the tensor is and its layout.
 

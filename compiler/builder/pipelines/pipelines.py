@@ -102,9 +102,15 @@ class _Stages:
 
     def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer]:
         """The two sides with states of their own, each at its first stage."""
-        producer = make_pipeline_state(PipelineUserType.Producer, self.num_stages)
-        consumer = make_pipeline_state(PipelineUserType.Consumer, self.num_stages)
-        return PipelineProducer(self, producer), PipelineConsumer(self, consumer)
+        return self.make_producer(), self.make_consumer()
+
+    def make_producer(self) -> PipelineProducer:
+        """The producers' side with a state of its own, at its first stage."""
+        return PipelineProducer(self, make_pipeline_state(PipelineUserType.Producer, self.num_stages))
+
+    def make_consumer(self) -> PipelineConsumer:
+        """The consumers' side with a state of its own, at its first stage."""
+        return PipelineConsumer(self, make_pipeline_state(PipelineUserType.Consumer, self.num_stages))
 
 
 class PipelineAsync(_Stages):

@@ -189,7 +189,9 @@ def _attribute(error: AttributeError) -> TilefoldError | None:
     if type(owner).__module__.partition(".")[0] != _PACKAGE or not isinstance(error.name, str):
         return None
     public = [name for name in dir(owner) if not name.startswith("_")]
-    hint = newer(error.name) or _similar(error.name, public) or _listed(public)
+    # a function may be meant, where the name is not that of a method
+    here = newer(error.name) or called_here(error.name, _vocabulary(f"{_PACKAGE}.cute"))
+    hint = here or _similar(error.name, public) or _listed(public)
     return TilefoldError(Code.BUILD_NAME, f"a {type(owner).__name__} has no '{error.name}'", hint)
 
 

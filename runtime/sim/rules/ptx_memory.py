@@ -63,7 +63,7 @@ def add_address(address: Value, offset: Value) -> Value:
 
 
 def _inttoptr(op: ptx.IntToPtrOp, t: Translator) -> Step:
-    reached = None if op.result.type == ptx.SHARED else t.launch.reached
+    reached = t.launch.reached if op.result.type == ptx.GLOBAL else None
 
     def place(number: Value) -> Value:
         given = number.astype(np.int64) if varies(number) else number

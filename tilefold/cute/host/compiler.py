@@ -31,7 +31,7 @@ class Compiler:
         `__call__` is one, for arguments: arrays, numbers, or descriptions of tensors.
 
         The result is called with the arguments that are not `cute.Constexpr`. Raises ProgramError for a fault of the
-        function or its kernels, TilefoldError (E5004) for anything else than a function.
+        function or its kernels, TilefoldError (E5005) for anything else than a function.
         """
         from .compiled import CompiledFunction
 
@@ -66,11 +66,12 @@ def _function(function: Any) -> tuple[JitFunction[..., Any], Any]:
         call = vars(kind).get("__call__")
         if isinstance(call, JitFunction):
             return _jit(call), function
-    raise TilefoldError(
-        Code.BUILD_FORM,
-        f"a {type(function).__name__} cannot be compiled",
-        "pass a function that is decorated with @cute.jit, or an object whose __call__ is",
-    )
+    if isinstance(function, type):
+        problem, hint = f"the class {function.__name__} cannot be compiled", f"pass an object: {function.__name__}(...)"
+    else:
+        problem = f"a {type(function).__name__} cannot be compiled"
+        hint = "pass a function that is decorated with @cute.jit, or an object whose __call__ is"
+    raise TilefoldError(Code.BUILD_FORM, problem, hint)
 
 
 def _jit(function: Any) -> JitFunction[..., Any]:
