@@ -3,6 +3,7 @@
 the next. A pass's module is imported when the pass is asked for.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -70,11 +71,19 @@ _HANDLED: Mapping[str, frozenset[str]] = MappingProxyType({
 })  # fmt: skip
 """By the name of a pass, the operations without which it changes nothing. Other passes look at every operation."""
 
+_JOINING = frozenset(("merge-accesses",))
+"""The passes that join operations, so that they change nothing where each is the only one of its name."""
+
 
 def concerns(name: str, module: Operation) -> bool:
     """Whether a pass of this name may change a module or refuse it."""
     handled = _HANDLED.get(name)
-    return handled is None or any(op.name in handled for op in module.walk())
+    if handled is None:
+        return True
+    names = (op.name for op in module.walk() if op.name in handled)
+    if name in _JOINING:
+        return any(count > 1 for count in Counter(names).values())
+    return next(names, None) is not None
 
 
 @dataclass(frozen=True, slots=True)

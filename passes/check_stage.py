@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from ..base.errors import Code, TilefoldError
 from ..dialects.gpu import COORDINATES
-from .analysis.loop_hints import MAX_COPIES, body_copies, cannot_unroll, find_malformed_hint
+from .analysis.loop_hints import MAX_COPIES, UNROLL, body_copies, cannot_unroll, find_malformed_hint
 from .errors import LoweringError
 
 COMMON = ("builtin", "gpu", "run", "arith", "scf", "math", "vector", "ptx")
@@ -78,15 +78,16 @@ def _refusal(module: ModuleOp, stage: str) -> tuple[Code, str, Operation, str] |
     for op in module.walk():
         if (reason := _reason(op, stage, legal)) is not None:
             return Code.STAGE_CONTRACT, f"{op.name} is not legal at stage '{stage}': {reason}", op, ""
-        if (reason := find_malformed_hint(op)) is not None:
+        if UNROLL in op.attributes and (reason := find_malformed_hint(op)) is not None:
             return Code.LOOP_HINT, f"the attribute 'unroll' of {op.name}: {reason}", op, ""
-        if stage == "instr" and cannot_unroll(op):
-            message = "the loop cannot be unrolled completely: its number of iterations is known only at run time"
-            return Code.LOOP_HINT, message, op, "give it constant bounds, or unroll it in part: {unroll = 4 : i64}"
-        if stage == "instr" and isinstance(op, scf.ForOp) and (copies := body_copies(op)) > MAX_COPIES:
-            message = f"unrolling would make {copies} copies of the loop's body; at most {MAX_COPIES} are possible"
-            hint = "unroll it in part, {unroll = 4 : i64}, or move work to an outer loop or to other threads"
-            return Code.LOOP_HINT, message, op, hint
+        if stage == "instr" and isinstance(op, scf.ForOp):
+            if cannot_unroll(op):
+                message = "the loop cannot be unrolled completely: its number of iterations is known only at run time"
+                return Code.LOOP_HINT, message, op, "give it constant bounds, or unroll it in part: {unroll = 4 : i64}"
+            if (copies := body_copies(op)) > MAX_COPIES:
+                message = f"unrolling would make {copies} copies of the loop's body; at most {MAX_COPIES} are possible"
+                hint = "unroll it in part, {unroll = 4 : i64}, or move work to an outer loop or to other threads"
+                return Code.LOOP_HINT, message, op, hint
     return None
 
 

@@ -11,10 +11,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from ..dialects.arith.semantics import SUMS
+from ..dialects.arith.semantics import SUMS, int_width
 from ..dialects.ptx import EntryOp, PtrAddOp
 from ..dialects.ptx.types import integer_bits
-from .analysis.integer_values import int_width
 from .analysis.quotients import Digit, Product, Quotients, Sum, write_in_digits, write_in_quotients
 from .analysis.ranges import Ranges
 from .convert_index import resize

@@ -13,9 +13,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..dialects import gpu
 from ..dialects.arith.integer_range import limits
-from ..dialects.arith.semantics import INTEGER_OPERATIONS, OVERFLOW, TOO_FAR
+from ..dialects.arith.semantics import INTEGER_OPERATIONS, OVERFLOW, TOO_FAR, constant_of, int_width
 from ..dialects.ptx import EntryOp, SregOp
-from .analysis.integer_values import constant_of, int_width
 from .analysis.loop_hints import trip_values
 from .analysis.ranges import Ranges
 from .writing.emitter import Emitter, int_type

@@ -7,6 +7,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..dialects.arith.semantics import constant_of
 from ..dialects.tile import (
     AllocOp,
     CopyOp,
@@ -27,7 +28,6 @@ from ..dialects.tile import (
 )
 from ..dialects.tile.view_base import LayoutViewOp
 from ..layout.algebra.core import plain_layout
-from .analysis.integer_values import constant_of
 from .writing.coordinate_folding import CoordinateFolding
 from .writing.emitter import INDEX_ARITHMETIC, Emitter, erase_unused
 from .writing.slice_index import add_index, slice_index, sliced_layout

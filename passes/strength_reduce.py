@@ -10,8 +10,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from ..dialects.arith.semantics import constant_of
 from ..dialects.ptx import PtrAddOp
-from .analysis.integer_values import constant_of
 from .writing.emitter import Emitter
 
 

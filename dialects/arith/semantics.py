@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The integer operations of `arith`: their values, the ranges of these, and the operands that have no result; and the
-effects of operations on memory, of which xDSL does not know all.
+"""The integer operations of `arith`: their values, the ranges of these, and the operands that have no result; the
+values of constants; and the effects of operations on memory, of which xDSL does not know all.
 
 Constant folding, the analyses of ranges, divisors, sums and lanes, the builder of kernels in Python and the simulator
 all read this table. The source is MLIR's description of the dialect.
@@ -14,10 +14,12 @@ from typing import Any, TypeAlias
 
 from xdsl import traits
 from xdsl.dialects import arith
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import EffectInstance
 
 from ...layout.algebra.integers import maximum, minimum
+from ..ptx.types import integer_bits
 from . import integer_range as ranges
 from .integer_range import Range, RangeOf, limits, reduce_range, wrap_signed
 
@@ -169,3 +171,16 @@ def get_effects(op: Operation) -> Set[EffectInstance] | None:
 def is_side_effect_free(op: Operation) -> bool:
     """Whether an operation is known to do nothing to memory."""
     return isinstance(op, _PURE) or op.name == "cf.assert" or traits.is_side_effect_free(op)
+
+
+def int_width(type: Attribute) -> int | None:
+    """The width of an integer type in bits; 64 for `index`; None for other types."""
+    return 64 if isinstance(type, IndexType) else integer_bits(type)
+
+
+def constant_of(value: SSAValue) -> int | None:
+    """The value of an integer constant, as a signed integer of its type; None for anything else."""
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return wrap_signed(owner.value.value.data, integer_bits(value.type) or 64)
+    return None

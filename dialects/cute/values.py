@@ -92,3 +92,8 @@ def public(value: Value) -> Any:
 def undefined_error(message: str, code: Code = Code.BAD_ARGUMENT, hint: str = "") -> LayoutError:
     """The error of an operation whose operands it is not defined for."""
     return LayoutError(code, message, hint)
+
+
+def typed(layout: Any) -> Any:
+    """A layout as a type or an attribute holds it: of integers that are SSA values, the known facts."""
+    return map_integers(lambda x: getattr(x, "known", x), layout)

@@ -8,9 +8,8 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, SSAValue
 
 from ...dialects.arith.integer_range import wrap_signed
-from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS
+from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS, constant_of, int_width
 from ...dialects.ptx import EntryOp, IntToPtrOp, LocalAllocOp, MapaOp, PtrAddOp, SmemAllocOp
-from .integer_values import constant_of, int_width
 from .memoised import Memoised
 
 

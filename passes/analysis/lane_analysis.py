@@ -9,12 +9,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...base.parameters import TENSOR_MAP
 from ...base.target import SECTOR_BYTES, WARP
 from ...dialects.arith.integer_range import wrap_signed
-from ...dialects.arith.semantics import INTEGER_OPERATIONS, compare
+from ...dialects.arith.semantics import INTEGER_OPERATIONS, compare, constant_of, int_width
 from ...dialects.cute.values import unknowns
 from ...dialects.parameters import Parameter
 from ...dialects.ptx import EntryOp, LoadOp, PtrAddOp, PtrType, SmemAddrOp, SregOp
 from . import lane_values as lv
-from .integer_values import constant_of, int_width
 from .lane_values import LaneValue
 from .loop_hints import trip_values
 from .memoised import Memoised

@@ -7,7 +7,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from .integer_values import constant_of
+from ...dialects.arith.semantics import constant_of
 
 UNROLL = "unroll"
 """The attribute of an scf.for that must be unrolled completely."""

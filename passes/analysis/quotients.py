@@ -12,8 +12,7 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from ...dialects.arith.integer_range import wrap_signed
-from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS
-from .integer_values import constant_of, int_width
+from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS, constant_of, int_width
 from .ranges import Ranges
 
 MOST_PRODUCTS, MOST_FACTORS, MOST_DEPTH = 16, 4, 64

@@ -5,7 +5,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.arith.integer_range import Range
-from .integer_values import constant_of
+from ...dialects.arith.semantics import constant_of
 
 EQ, NE, SLT, SLE, SGT, SGE, ULT, ULE, UGT, UGE = range(10)
 """The predicates of `arith.cmpi`."""

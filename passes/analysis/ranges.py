@@ -15,14 +15,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...base.target import MAX_CLUSTER, MAX_GRID
 from ...dialects import gpu
 from ...dialects.arith.integer_range import Range, absolute, clip_range, contains, either, limits, reduce_range
-from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS
+from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS, constant_of, int_width
 from ...dialects.cute.values import with_scalars
 from ...dialects.kernel import KernelOp
 from ...dialects.ptx import SregOp
 from ...dialects.tile.assembly import fill_coordinate, unwrap
 from ...layout.algebra.core import Layout
 from ...layout.algebra.inttuple import leaves
-from .integer_values import constant_of, int_width
 from .memoised import Memoised
 from .range_facts import ends_in, grows_by, restrict_ranges
 

@@ -10,11 +10,10 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...base.target import WARP
 from ...dialects.arith.integer_range import wrap_signed
-from ...dialects.arith.semantics import INTEGER_OPERATIONS, compare
+from ...dialects.arith.semantics import INTEGER_OPERATIONS, compare, constant_of, int_width
 from ...dialects.gpu import BlockDimOp, ThreadIdOp
 from ...dialects.ptx import ElectSyncOp, ReduxSyncOp, ShflSyncOp, VoteSyncOp
 from ...dialects.tile import TileKernelOp
-from .integer_values import constant_of, int_width
 
 _RESIZED = (arith.ExtSIOp, arith.TruncIOp, arith.IndexCastOp)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from ...base.errors import LayoutError
+from ...dialects.cute.values import typed
 from ...dialects.tile.copy_rules import access_align
 from ...dialects.tile.types import Space, TensorType
 from ...layout.algebra.adjacency import contiguous_values, steps
@@ -15,7 +16,6 @@ from ...layout.algebra.divide import logical_divide
 from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.inverse import right_inverse
 from ...layout.tiling.copy_loops import Repeat, is_constant, repeats, with_outer
-from .integer_values import typed
 
 _ROLES = ("source", "destination")
 MAX_BITS = 128

@@ -14,6 +14,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code
+from ...dialects.arith.semantics import constant_of
 from ...dialects.cute.brackets import parameter
 from ...dialects.cute.constructors import SCALARS
 from ...dialects.cute.types import CuteType
@@ -25,7 +26,6 @@ from ...dialects.ptx import BarSyncOp, EntryOp, RetOp
 from ...dialects.ptx import PrintfOp as PtxPrintfOp
 from ...dialects.run import LaunchOp
 from ...layout.algebra.unknown import Unknown
-from ..analysis.integer_values import constant_of
 from ..errors import LoweringError
 from ..writing.emitter import Emitter
 from .cute_expand_ops import gather

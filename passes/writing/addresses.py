@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.dialects import arith
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...dialects.arith.semantics import constant_of, int_width
 from ...dialects.cute.values import with_scalars
 from ...dialects.ptx import PtrAddOp
 from ...dialects.ptx.address import Fixed
@@ -21,7 +22,6 @@ from ...layout.algebra.slicing import fixed_modes
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.swizzled_sum import ANY_BITS, Part, by_period, cut_at_period, index_bits, split, sum_bits
 from ...layout.text.layouts import to_text
-from ..analysis.integer_values import constant_of, int_width
 from ..analysis.ranges import Place, Ranges, greatest_index
 from .emitter import Emitter, erase_unused, insert_behind, int_type, remark
 from .ssa_int import SsaInt

@@ -5,8 +5,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.arith.semantics import INTEGER_OPERATIONS, compare
-from ..analysis.integer_values import constant_of, int_width
+from ...dialects.arith.semantics import INTEGER_OPERATIONS, compare, constant_of, int_width
 from .emitter import Emitter
 
 

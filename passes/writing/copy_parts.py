@@ -4,14 +4,13 @@
 from xdsl.ir import SSAValue
 
 from ...dialects.cute import CoordAttr, LayoutAttr
-from ...dialects.cute.values import integers
+from ...dialects.cute.values import integers, typed
 from ...dialects.tile import Crd2IdxOp, TensorType, ViewOp
 from ...dialects.tile.view_base import infer_shifted_type
 from ...layout.algebra.core import Layout, LayoutLike, plain_layout
 from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.unknown import Unknown
 from ...layout.tiling.copy_loops import with_outer
-from ..analysis.integer_values import typed
 from .emitter import Emitter
 from .ssa_int import SsaInt
 from .tensor_scalars import scalars_for

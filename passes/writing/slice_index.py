@@ -8,14 +8,13 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 
 from ...dialects.cute import CoordAttr, LayoutAttr
-from ...dialects.cute.values import integers
+from ...dialects.cute.values import integers, typed
 from ...dialects.tile import Crd2IdxOp
 from ...layout.algebra.coalesce import coalesce_under
 from ...layout.algebra.coordinates import crd2idx
 from ...layout.algebra.core import Layout
 from ...layout.algebra.inttuple import dice_tuple, slice_tuple
 from ...layout.algebra.unknown import Unknown
-from ..analysis.integer_values import typed
 from .emitter import Emitter
 from .ssa_int import SsaInt
 

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Self, TypeAlias
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from ...dialects.arith.semantics import INTEGER_OPERATIONS
+from ...dialects.arith.semantics import INTEGER_OPERATIONS, int_width
 from ...layout.algebra.unknown import Unknown
-from ..analysis.integer_values import int_width
 from .emitter import Emitter
 
 Binary: TypeAlias = type[arith.SignlessIntegerBinaryOperation]

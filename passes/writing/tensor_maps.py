@@ -9,6 +9,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, BlockArgument, SSAValue
 
 from ...base.errors import Code, LayoutError
+from ...dialects.arith.semantics import constant_of
 from ...dialects.cute.values import with_scalars
 from ...dialects.ptx import MAP, MAP_FIELDS, TensorMapReplaceOp
 from ...dialects.tile import Crd2IdxOp, TensorMapOp, TmaType, UpdateTensorMapOp, ViewOp
@@ -17,7 +18,6 @@ from ...layout.algebra.core import Layout
 from ...layout.algebra.integers import add, mul
 from ...layout.tma.launch_int import LaunchInt, LaunchValue
 from ...layout.tma.recipe import MapRecipe
-from ..analysis.integer_values import constant_of
 from ..errors import LoweringError
 from .addresses import Address, Addresses
 from .emitter import Emitter

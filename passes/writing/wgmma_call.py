@@ -9,11 +9,11 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects import gpu
+from ...dialects.arith.semantics import constant_of
 from ...dialects.ptx import PtrAddOp, ShflSyncOp, SregOp, WgmmaDescriptorOp, WgmmaMmaAsyncOp
 from ...dialects.tile import MmaCallOp, TensorType
 from ...dialects.tile.wgmma_rules import descriptor_of
 from ...layout.atoms.wgmma_smem import UNIT
-from ..analysis.integer_values import constant_of
 from .addresses import BYTE, Address, Addresses
 from .emitter import Emitter
 from .ssa_int import SsaInt

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilefold.passes.analysis.integer_values import constant_of
+from tilefold.dialects.arith.semantics import constant_of
 from xdsl.dialects import arith
 from xdsl.ir import Operation
 

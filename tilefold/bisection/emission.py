@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation
 
 from tilefold.base.target import Target
+from tilefold.dialects.arith.semantics import constant_of
 from tilefold.dialects.ptx import BarArriveOp, BarSyncOp, EntryOp, MbarrierWaitOp, PtxOp
-from tilefold.passes.analysis.integer_values import constant_of
 
 _EFFECTS = re.compile(
     r"(ld|st|cp|bar|barrier|mbarrier|fence|membar|atom|red|mma|wgmma|ldmatrix|stmatrix|setmaxnreg|griddepcontrol"

@@ -12,11 +12,12 @@ from xdsl.traits import Pure
 from ..scalars.values import Bool, is_scalar
 from ..tensors.fragments import Home, Vec
 from ..tracing.state import current
-from .building import annotate_errors, built, name_value
-from .carry import (
+from .building import (
     CONTAINERS_DIFFER,
     SAME_LENGTH,
     Kind,
+    annotate_errors,
+    built,
     common_dtype,
     current_line,
     difference,
@@ -24,6 +25,7 @@ from .carry import (
     forget,
     is_pending,
     kind_of,
+    name_value,
     put_back,
     shown,
     taken,

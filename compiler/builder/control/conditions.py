@@ -13,8 +13,7 @@ from ....base.errors import Code, TilefoldError
 from ..scalars.values import Bool, Value
 from ..tracing.state import host_number
 from .branches import branch
-from .building import truth
-from .carry import result_of
+from .building import result_of, truth
 from .loop_range import Range, make_range
 from .variables import Box, Variable, reachable_variables
 

@@ -11,8 +11,7 @@ from typing import Any
 from ....base.errors import Code, TilefoldError
 from ..scalars.values import Int, Value
 from .branches import branch
-from .building import truth
-from .carry import result_of
+from .building import result_of, truth
 from .loop_range import Range, make_range
 from .loops import conditional_loop, counted_loop
 from .variables import Box

@@ -13,14 +13,14 @@ from ..scalars.casts import weak_type
 from ..scalars.values import Value, is_scalar
 from ..tensors.fragments import Home, Vec
 from ..tracing.state import current
-from .building import drop
-from .carry import (
+from .building import (
     CONTAINERS_DIFFER,
     SAME_LENGTH,
     Kind,
     common_dtype,
     current_line,
     difference,
+    drop,
     fill,
     forget,
     is_pending,
