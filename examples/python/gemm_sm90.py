@@ -76,7 +76,7 @@ def gemm_kernel(
     bias: cute.Tensor | None = None,
     activation: cute.Constexpr[Activation | None] = None,
 ):
-    mA, mB, mD = cute.append(mA, rank=3), cute.append(mB, rank=3), cute.append(mD, rank=3)
+    mA, mB, mD = cute.append(mA, up_to_rank=3), cute.append(mB, up_to_rank=3), cute.append(mD, up_to_rank=3)
     t = cute.arch.thread_idx()[0]
     warp = cute.arch.make_warp_uniform(t // 32)
     group = cute.arch.make_warp_uniform(t // WARPGROUP)
@@ -241,7 +241,7 @@ def gemm_kernel(
 def empty_kernel(mD: cute.Tensor, bias: cute.Tensor | None, activation: cute.Constexpr[Activation | None]):
     """D where K is 0: a block for each row."""
     m, layer, _ = cute.arch.block_idx()
-    mD = cute.append(mD, rank=3)
+    mD = cute.append(mD, up_to_rank=3)
     for n in cute.range(cute.arch.thread_idx()[0], mD.shape[1], WARPGROUP):
         result = (cute.Int32 if mD.element_type.kind == "int" else cute.Float32)(0)
         if bias is not None:

@@ -47,6 +47,15 @@ class ScaledBasis:
     def __rmul__(self, factor: "Int") -> "ScaledBasis":
         return ScaledBasis(mul(factor, self.value), self.path)
 
+    @property
+    def mode(self) -> list[int]:
+        """The positions of the mode, outermost first."""
+        return list(self.path)
+
+    def is_static(self) -> bool:
+        """Whether the factor is a static integer."""
+        return is_static(self.value)
+
 
 Int: TypeAlias = "int | Unknown | DynamicInt"
 """A leaf of a shape or coordinate."""

@@ -3,6 +3,7 @@
 
 from importlib import import_module
 from operator import add, mul
+from typing import Any
 
 import numpy as np
 import pytest
@@ -137,3 +138,50 @@ def test_the_host_counts_through_a_range(capfd: pytest.CaptureFixture[str]) -> N
     counted(6)
     counted(3)
     assert capfd.readouterr().out.split("\n") == ["at 1", "at 3", "at 5", "at 1", ""]
+
+
+def test_coordinates_and_profiles() -> None:
+    assert cute.unflatten([1, 2, 3, 4], ((0, 0), (0, 0))) == ((1, 2), (3, 4))
+    assert cute.increment_coord((2, 0, 0), (3, 3, 3)) == (0, 1, 0)
+    assert cute.increment_coord(((2, 2), 2), ((3, 3), 3)) == ((0, 0), 3)
+    assert cute.find((1, (2, 3)), 3) == (1, 1)
+    assert cute.find((1, (2, 3), 2), 2, hierarchical=False) == 2
+    assert cute.filter_tuple((1, 2, 3), (4, 5, 6), f=lambda *parts: parts[1:]) == (4, 5, 6)
+    assert (cute.wrap(3), cute.wrap((3,)), cute.get_divisibility(12)) == ((3,), (3,), 12)
+    basis: Any = cute.ScaledBasis(2, [1, 0])
+    assert (cute.basis_value(basis), basis.mode, cute.basis_get(basis, (1, (4, 5)))) == (2, [1, 0], 4)
+    assert isinstance(basis, cute.ScaledBasis)
+    layout, offset = cute.slice_and_offset((1, None), cute.make_layout((4, 8), stride=(8, 1)))
+    assert (cute.pretty_str(layout), offset) == ("(8):(1)", 8)
+    assert cute.filter_zeros(cute.make_layout((2, 3), stride=(0, 1)), target_profile=(1, 0)).shape == (2, 1)
+
+
+@cute.union
+class Word:
+    number: cute.Int32
+    float: cute.Float32
+    halves: cute.struct.MemRange[cute.Int16, 2]
+
+
+@cute.kernel
+def overlapping(out: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    word = cute.utils.SmemAllocator().allocate(Word)
+    if t == 0:
+        word.float = 1.5
+        out[0] = word.number.ptr.load()
+        out[1] = word.halves[1]
+        place = cute.increment_coord((out[2] + 3, 5), (4, 8))
+        out[2], out[3] = place
+        halves = cute.full(4, 3, cute.Int32).apply_op(mul, out[0], flip=True)
+        out[4] = halves[2] + cute.empty_like(halves)[0]
+        cute.printf("{} words", Word.size_in_bytes(), end=";\n")
+
+
+def test_a_union(capfd: pytest.CaptureFixture[str]) -> None:
+    out = np.zeros(5, np.int32)
+    overlapping(out).launch(grid=1, block=32, device="sim")
+    bits = int(np.float32(1.5).view(np.int32))
+    assert out.tolist() == [bits, bits >> 16, 0, 6, np.int32(3 * bits % 2**32 - 2**32)]
+    assert (Word.__sizeof__(), Word.__alignof__()) == (4, 4)
+    assert capfd.readouterr().out == "4 words;\n"

@@ -56,7 +56,7 @@ ON_LAYOUTS: Sequence[Callable[[Any], Any]] = (
     lambda n: cute.select(L((4, n, 2)), [2, 1]),
     lambda n: cute.take(L((4, n, 2)), 1, 3),
     lambda n: cute.append(L((4, n)), L(3, stride=7)),
-    lambda n: cute.prepend(L((4, n)), rank=4),
+    lambda n: cute.prepend(L((4, n)), up_to_rank=4),
     lambda n: cute.filter_zeros(L((4, n), stride=(0, 1))),
     lambda n: cute.replace(L((4, n)), 0, L(2)),
     lambda n: cute.coalesce(L((2, (2, 3), n)), (1, 1, 1)),
@@ -115,7 +115,7 @@ def test_views_by_modes(stage: str, is_static: bool) -> None:
         moved = cute.domain_offset((1, n), A)
         out[0] = moved[1, 2]
         out[1] = cute.take(A, 1, 2)[5]
-        out[2] = cute.append(A, rank=3)[3, 2, 0]
+        out[2] = cute.append(A, up_to_rank=3)[3, 2, 0]
         registers = cute.make_rmem_tensor((4, 4), cute.Float32)
         registers.fill(0.0)
         flat = cute.flatten(cute.zipped_divide(registers, (2, 2)))

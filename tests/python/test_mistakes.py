@@ -84,7 +84,7 @@ MISTAKES = MappingProxyType({
     "cute.zipped_divide(x, (2, 2))": ("E5002", "expected a layout, got Vec", ""),
     "cute.select((1, 2), 5)": ("E0208", "mode 5 is outside of modes 0 to 1", ""),
     "cute.take(A, 1, 3)": ("E0208", "modes 1 to 2 are not a range of 2 modes", ""),
-    "cute.append((1, 2), rank=1)": ("E0202", "has more than 1 elements", ""),
+    "cute.append((1, 2), up_to_rank=1)": ("E0202", "has more than 1 elements", ""),
     "cute.ceil_div((7, 9), (2, 4, 5))": ("E0202", "3 divisors for 2 integers", ""),
     "cute.elem_less((1, 2), (3,))": ("E0201", "a coordinate of 2 integers has 1 limits", ""),
     "cute.make_tensor(A, 8)": ("E5002", "expected where a tensor begins, got Tensor", "write t.iterator"),

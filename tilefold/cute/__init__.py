@@ -14,6 +14,7 @@ from tilefold.compiler.builder.control.conditions import const_expr
 from tilefold.compiler.builder.control.control_functions import for_, if_, while_
 from tilefold.compiler.builder.control.loop_range import Range, range_constexpr
 from tilefold.compiler.builder.control.loop_range import make_range as range
+from tilefold.compiler.builder.instructions.coordinates import increment_coord
 from tilefold.compiler.builder.instructions.math import (
     absolute,
     all_,
@@ -66,6 +67,7 @@ from tilefold.compiler.builder.tensors.copies import (
 from tilefold.compiler.builder.tensors.copies import copy as copy_atom_call
 from tilefold.compiler.builder.tensors.fragments import (
     ReductionOp,
+    empty_like,
     full,
     full_like,
 )
@@ -84,6 +86,7 @@ from tilefold.compiler.builder.tensors.layouts import (
     depth,
     downcast,
     flat_product,
+    get_divisibility,
     idx2crd,
     is_static,
     left_inverse,
@@ -115,6 +118,7 @@ from tilefold.compiler.builder.tensors.layouts import (
     shape_div,
     size,
     size_in_bytes,
+    slice_and_offset,
     stride,
     tile_to_shape,
     tiled_product,
@@ -162,12 +166,16 @@ from tilefold.compiler.builder.tensors.modes import (
 )
 from tilefold.compiler.builder.tensors.pointers import alias, make_tensor, recast_ptr, recast_tensor
 from tilefold.compiler.builder.tensors.raw_pointers import Address
-from tilefold.compiler.builder.tensors.structs import struct
+from tilefold.compiler.builder.tensors.structs import struct, union
 from tilefold.compiler.builder.tensors.tensors import CoordTensor, Pointer, Tensor
 from tilefold.compiler.builder.tensors.tma import TmaAtom, make_layout_image_mask
 from tilefold.compiler.builder.tensors.tuples import (
     E,
+    ScaledBasis,
     append_ones,
+    basis_get,
+    basis_value,
+    filter_tuple,
     find,
     find_if,
     flatten_to_tuple,
@@ -182,6 +190,7 @@ from tilefold.compiler.builder.tensors.tuples import (
     transform_leaf,
     tuple_cat,
     unwrap,
+    wrap,
 )
 from tilefold.compiler.builder.tensors.views import (
     bounds,
@@ -231,7 +240,12 @@ from .typing import Coord, Integer, IntTuple, Numeric, Shape, Stride, Tile, Tile
 if TYPE_CHECKING:
     from . import pipeline, runtime, testing, utils
     from .autotuned_kernel import Tuned, TunedCall, autotune
-    from .divisors import FastDivmodDivisor, fast_divmod_create_divisor
+    from .divisors import (
+        FastDivmodDivisor,
+        FastDivmodDivisorV2,
+        fast_divmod_create_divisor,
+        fast_divmod_create_divisor_v2,
+    )
     from .drawing import save_picture
     from .host.compiler import Compiler, compile
     from .host.options import (
@@ -269,7 +283,10 @@ _FIRST_USED = MappingProxyType({
     **dict.fromkeys(("SymInt", "from_dlpack", "make_ptr", "sym_int", "sym_int32", "sym_int64"), "runtime"),
     **dict.fromkeys(("Tuned", "TunedCall", "autotune"), "autotuned_kernel"),
     **dict.fromkeys(("Candidate", "Tuning"), "tuning"),
-    **dict.fromkeys(("FastDivmodDivisor", "fast_divmod_create_divisor"), "divisors"),
+    **dict.fromkeys(
+        ("FastDivmodDivisor", "FastDivmodDivisorV2", "fast_divmod_create_divisor", "fast_divmod_create_divisor_v2"),
+        "divisors",
+    ),
 })  # fmt: skip
 """Names that plain kernels do without, by the modules that define them: imported when they are first used. They took a
 tenth of `import tilefold.cute`.
@@ -281,37 +298,40 @@ Int4, Uint4, Uint1 = DTYPES["Int4"], DTYPES["Uint4"], DTYPES["Uint1"]
 __all__ = [
     "Address", "AddressSpace", "BFloat16", "Bool", "Boolean", "Candidate", "CompiledKernel", "Compiler",
     "ComposedLayout", "Constexpr", "Coord", "CoordTensor", "CopyAtom", "DType", "DumpDir", "Dynamic", "E",
-    "EnableAssertions", "EnableTVMFFI", "FastDivmodDivisor", "Float", "Float16", "Float32", "Float64", "Float8E4M3FN",
-    "Float8E5M2", "GPUArch", "GenerateLineInfo", "Int", "Int16", "Int32", "Int4", "Int64", "Int8", "IntTuple",
-    "Integer", "JitFunction", "KeepCUBIN", "KeepPTX", "KeepSASS", "Kernel", "KernelCall", "Layout", "LinkLibraries",
-    "MmaAtom", "Numeric", "NvdisasmOptions", "OptLevel", "Pointer", "PtxasOptions", "Range", "ReductionOp", "Shape",
-    "Stride", "Swizzle", "SymInt", "TFloat32", "Tensor", "TensorSSA", "TensorSpec", "ThrCopy", "ThrMma", "Tile",
-    "TiledCopy", "TiledMma", "Tiler", "TmaAtom", "Tuned", "TunedCall", "Tuning", "Uint1", "Uint16", "Uint32", "Uint4",
-    "Uint64", "Uint8", "Value", "absolute", "alias", "all_", "any_", "append", "append_ones", "arch", "argmax",
-    "argmin", "assume", "autotune", "autovec_copy", "basic_copy", "basic_copy_if", "blocked_product", "bounds",
-    "ceil", "ceil_div", "clear", "coalesce", "compatible", "compile", "complement", "composition", "congruent",
+    "EnableAssertions", "EnableTVMFFI", "FastDivmodDivisor", "FastDivmodDivisorV2", "Float", "Float16", "Float32",
+    "Float64", "Float8E4M3FN", "Float8E5M2", "GPUArch", "GenerateLineInfo", "Int", "Int16", "Int32", "Int4",
+    "Int64", "Int8", "IntTuple", "Integer", "JitFunction", "KeepCUBIN", "KeepPTX", "KeepSASS", "Kernel",
+    "KernelCall", "Layout", "LinkLibraries", "MmaAtom", "Numeric", "NvdisasmOptions", "OptLevel", "Pointer",
+    "PtxasOptions", "Range", "ReductionOp", "ScaledBasis", "Shape", "Stride", "Swizzle", "SymInt", "TFloat32",
+    "Tensor", "TensorSSA", "TensorSpec", "ThrCopy", "ThrMma", "Tile", "TiledCopy", "TiledMma", "Tiler", "TmaAtom",
+    "Tuned", "TunedCall", "Tuning", "Uint1", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8", "Value", "absolute",
+    "alias", "all_", "any_", "append", "append_ones", "arch", "argmax", "argmin", "assume", "autotune",
+    "autovec_copy", "basic_copy", "basic_copy_if", "basis_get", "basis_value", "blocked_product", "bounds", "ceil",
+    "ceil_div", "clear", "coalesce", "compatible", "compile", "complement", "composition", "congruent",
     "const_expr", "copy", "copy_atom_call", "cos", "coshape", "cosize", "crd2crd", "crd2idx", "depth", "dice",
-    "domain_offset", "downcast", "dynamic", "elem_less", "erf", "exp", "exp2", "fast_divmod_create_divisor", "fill",
-    "filter", "filter_zeros", "find", "find_if", "flat_divide", "flat_product", "flatten", "flatten_to_tuple",
-    "floor", "fma", "for_", "from_dlpack", "front", "full", "full_like", "gemm", "get", "get_nonswizzle_portion",
-    "get_swizzle_portion", "group_modes", "has_underscore", "idx2crd", "if_", "inner_partition", "is_congruent",
-    "is_major", "is_static", "is_weakly_congruent", "jit", "kernel", "leading_dim", "left_inverse", "local_partition",
-    "local_tile", "log", "log10", "log2", "logical_divide", "logical_product", "make_composed_layout",
-    "make_copy_atom", "make_cotiled_copy", "make_fragment", "make_fragment_like", "make_identity_layout",
-    "make_identity_tensor", "make_layout", "make_layout_image_mask", "make_layout_like", "make_layout_tv",
-    "make_mma_atom", "make_ordered_layout", "make_ptr", "make_rmem_tensor", "make_rmem_tensor_like",
-    "make_smem_tensor", "make_swizzle", "make_tensor", "make_tiled_copy", "make_tiled_copy_A", "make_tiled_copy_B",
-    "make_tiled_copy_C", "make_tiled_copy_C_atom", "make_tiled_copy_D", "make_tiled_copy_S", "make_tiled_copy_tv",
-    "make_tiled_mma", "math", "max_alignment", "max_common_layout", "max_common_vector", "mma_atom_call",
-    "native_struct", "nullspace", "nvgpu", "ones_like", "outer_partition", "pipeline", "prefetch", "prepend",
-    "prepend_ones", "pretty_str", "print_layout", "print_tensor", "printf", "product", "product_each", "product_like",
-    "raked_product", "range", "range_constexpr", "rank", "rasterize", "recast_layout", "recast_ptr", "recast_tensor",
-    "repeat", "repeat_as_tuple", "repeat_like", "replace", "right_inverse", "round_even", "round_up", "rsqrt",
-    "runtime", "save_picture", "select", "shape", "shape_div", "sin", "size", "size_in_bytes", "slice_", "sqrt",
-    "stride", "struct", "sym_int", "sym_int32", "sym_int64", "take", "tanh", "testing", "tile_to_shape",
-    "tiled_divide", "tiled_product", "torch_op", "transform_apply", "transform_leaf", "trunc", "tuple_cat", "typing",
-    "unflatten", "unwrap", "upcast", "utils", "weakly_congruent", "where", "while_", "with_shape", "zeros_like",
-    "zip_layout", "zip_layouts", "zipped_divide", "zipped_product",
+    "domain_offset", "downcast", "dynamic", "elem_less", "empty_like", "erf", "exp", "exp2",
+    "fast_divmod_create_divisor", "fast_divmod_create_divisor_v2", "fill", "filter", "filter_tuple", "filter_zeros",
+    "find", "find_if", "flat_divide", "flat_product", "flatten", "flatten_to_tuple", "floor", "fma", "for_",
+    "from_dlpack", "front", "full", "full_like", "gemm", "get", "get_divisibility", "get_nonswizzle_portion",
+    "get_swizzle_portion", "group_modes", "has_underscore", "idx2crd", "if_", "increment_coord", "inner_partition",
+    "is_congruent", "is_major", "is_static", "is_weakly_congruent", "jit", "kernel", "leading_dim", "left_inverse",
+    "local_partition", "local_tile", "log", "log10", "log2", "logical_divide", "logical_product",
+    "make_composed_layout", "make_copy_atom", "make_cotiled_copy", "make_fragment", "make_fragment_like",
+    "make_identity_layout", "make_identity_tensor", "make_layout", "make_layout_image_mask", "make_layout_like",
+    "make_layout_tv", "make_mma_atom", "make_ordered_layout", "make_ptr", "make_rmem_tensor",
+    "make_rmem_tensor_like", "make_smem_tensor", "make_swizzle", "make_tensor", "make_tiled_copy",
+    "make_tiled_copy_A", "make_tiled_copy_B", "make_tiled_copy_C", "make_tiled_copy_C_atom", "make_tiled_copy_D",
+    "make_tiled_copy_S", "make_tiled_copy_tv", "make_tiled_mma", "math", "max_alignment", "max_common_layout",
+    "max_common_vector", "mma_atom_call", "native_struct", "nullspace", "nvgpu", "ones_like", "outer_partition",
+    "pipeline", "prefetch", "prepend", "prepend_ones", "pretty_str", "print_layout", "print_tensor", "printf",
+    "product", "product_each", "product_like", "raked_product", "range", "range_constexpr", "rank", "rasterize",
+    "recast_layout", "recast_ptr", "recast_tensor", "repeat", "repeat_as_tuple", "repeat_like", "replace",
+    "right_inverse", "round_even", "round_up", "rsqrt", "runtime", "save_picture", "select", "shape", "shape_div",
+    "sin", "size", "size_in_bytes", "slice_", "slice_and_offset", "sqrt", "stride", "struct", "sym_int",
+    "sym_int32", "sym_int64", "take", "tanh", "testing", "tile_to_shape", "tiled_divide", "tiled_product",
+    "torch_op", "transform_apply", "transform_leaf", "trunc", "tuple_cat", "typing", "unflatten", "union", "unwrap",
+    "upcast", "utils", "weakly_congruent", "where", "while_", "with_shape", "wrap", "zeros_like", "zip_layout",
+    "zip_layouts", "zipped_divide", "zipped_product",
 ]  # fmt: skip
 
 

@@ -35,6 +35,12 @@ class FastDivmodDivisor(Stateful):
         return x // self.divisor, x % self.divisor
 
 
+FastDivmodDivisorV2 = FastDivmodDivisor
+
+
 def fast_divmod_create_divisor(divisor: Any, **unused: Any) -> FastDivmodDivisor:
     """The divisor of many divisions by one number."""
     return FastDivmodDivisor(divisor)
+
+
+fast_divmod_create_divisor_v2 = fast_divmod_create_divisor

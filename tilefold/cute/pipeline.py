@@ -12,6 +12,7 @@ from tilefold.compiler.builder.pipelines.barriers import (
     sync,
 )
 from tilefold.compiler.builder.pipelines.groups import Agent, CooperativeGroup, PipelineOp, PipelineUserType
+from tilefold.compiler.builder.pipelines.mbarrier_array import MbarrierArray, TmaStoreFence
 from tilefold.compiler.builder.pipelines.participants import PipelineConsumer, PipelineProducer
 from tilefold.compiler.builder.pipelines.pipelines import (
     PipelineAsync,
@@ -24,10 +25,10 @@ from tilefold.compiler.builder.pipelines.states import PipelineState, make_pipel
 from .public import publish
 
 __all__ = [
-    "Agent", "CooperativeGroup", "NamedBarrier", "PipelineAsync", "PipelineConsumer", "PipelineCpAsync", "PipelineOp",
-    "PipelineOrder", "PipelineProducer", "PipelineState", "PipelineTmaAsync", "PipelineTmaStore", "PipelineUserType",
-    "agent_sync", "arrive", "arrive_and_wait", "make_pipeline_state", "pipeline_init_arrive",
-    "pipeline_init_wait", "sync",
+    "Agent", "CooperativeGroup", "MbarrierArray", "NamedBarrier", "PipelineAsync", "PipelineConsumer",
+    "PipelineCpAsync", "PipelineOp", "PipelineOrder", "PipelineProducer", "PipelineState", "PipelineTmaAsync",
+    "PipelineTmaStore", "PipelineUserType", "TmaStoreFence", "agent_sync", "arrive", "arrive_and_wait",
+    "make_pipeline_state", "pipeline_init_arrive", "pipeline_init_wait", "sync",
 ]  # fmt: skip
 
 publish(__name__)

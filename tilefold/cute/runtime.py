@@ -276,17 +276,22 @@ class Pointer:
         return f"Ptr<{self.dtype}, {self.address:#x}, align<{self.align}>>"
 
 
-def make_ptr(dtype: DType, value: Any, mem_space: Any = None, assumed_align: int | None = None, **unused: Any) -> Any:
+def make_ptr(
+    dtype: DType, value: Any, mem_space: Any = None, assumed_align: int | None = None, *, swizzle_: Any = None
+) -> Any:
     """An address as an argument: an integer, or an object whose `value` is one (as ctypes has them). In a kernel, or a
     host function, a pointer of it: the integer may be a value, and `mem_space` is `cute.AddressSpace.gmem`, the
-    default, or `smem`.
+    default, or `smem`; addresses behind it are swizzled by `swizzle_`.
 
     `assumed_align` promises an alignment in bytes, by default that of an element. The simulator knows the memory of the
     arguments, and of arrays that `from_dlpack` was given and that still exist. TilefoldError (E5002) for another memory
     or an alignment that is not a power of two, LaunchError (E3106) for an argument that is not an address.
     """
     if is_building():
-        return pointers.make_ptr(dtype, value, mem_space, assumed_align)
+        made = pointers.make_ptr(dtype, value, mem_space, assumed_align)
+        return made if swizzle_ is None else pointers.recast_ptr(made, swizzle_)
+    if swizzle_ is not None:
+        raise _argument_error("the pointer of an argument is swizzled", "swizzle it in the kernel: cute.recast_ptr")
     return _argument(dtype, value, assumed_align)
 
 

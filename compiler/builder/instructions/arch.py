@@ -99,8 +99,12 @@ def barrier(*, barrier_id: "Int | int | None" = None, number_of_threads: int | N
     emit(ptx.BarSyncOp(number, _static(number_of_threads, "the number of threads"), offset))
 
 
-def barrier_arrive(*, barrier_id: "Int | int", number_of_threads: int) -> None:
-    """Arrives at a barrier where `number_of_threads` threads meet, and does not wait."""
+def barrier_arrive(*, barrier_id: "Int | int", number_of_threads: int, aligned: bool = True) -> None:
+    """Arrives at a barrier where `number_of_threads` threads meet, and does not wait. The threads of a warp arrive
+    together: TilefoldError (E5002) unless `aligned`.
+    """
+    if not aligned:
+        raise TilefoldError(Code.BUILD_VALUE, "threads of a warp arrive one by one", "use an mbarrier for that")
     number, offset = _barrier(barrier_id)
     emit(ptx.BarArriveOp(number, _static(number_of_threads, "the number of threads"), offset))
 
@@ -197,11 +201,11 @@ def cp_async_bulk_commit_group() -> None:
     emit(ptx.BulkCommitGroupOp())
 
 
-def cp_async_bulk_wait_group(n: int, read: bool = False) -> None:
-    """Waits until at most the last `n` bulk groups of the thread are unfinished; with `read`, until the others have
+def cp_async_bulk_wait_group(group: int, read: bool = False) -> None:
+    """Waits until at most the last `group` bulk groups of the thread are unfinished; with `read`, until the others have
     read the shared memory that they copy (sm_90).
     """
-    emit(ptx.BulkWaitGroupOp(_static(n, "the number of groups"), read))
+    emit(ptx.BulkWaitGroupOp(_static(group, "the number of groups"), read))
 
 
 class ProxyKind:
@@ -218,10 +222,10 @@ class SharedSpace:
     shared_cta = "cta"
 
 
-def fence_proxy(kind: str, space: str | None = None) -> None:
+def fence_proxy(kind: str, space: str | None = None, use_intrinsic: bool | None = None) -> None:
     """A fence between the proxies, of shared memory (`"async.shared", space="cta"`), of global memory
     (`"async.global"`), or of both (`"async"`): bulk copies and matrix instructions after it see what was written there
-    before it (sm_90).
+    before it (sm_90). It is the same whatever `use_intrinsic`.
     """
     words: dict[tuple[str, str | None], str | None]
     words = {("async", None): None, ("async.shared", "cta"): "shared", ("async.global", None): "global"}
@@ -236,18 +240,18 @@ def fence_view_async_shared() -> None:
     fence_proxy("async.shared", "cta")
 
 
-def setmaxregister_increase(registers: int) -> None:
-    """Waits until the block has enough registers for each thread of the warpgroup to have `registers`, a multiple
+def setmaxregister_increase(reg_count: int) -> None:
+    """Waits until the block has enough registers for each thread of the warpgroup to have `reg_count`, a multiple
     of 8 from 24 to 256 (sm_90a). Where the kernel has no `max_registers`, it begins with no more than that.
     """
-    emit(ptx.SetMaxNRegOp(_static(registers, "the number of registers"), inc=True))
+    emit(ptx.SetMaxNRegOp(_static(reg_count, "the number of registers"), inc=True))
 
 
-def setmaxregister_decrease(registers: int) -> None:
-    """Leaves each thread of the warpgroup `registers` registers, a multiple of 8 from 24 to 256, and gives the
+def setmaxregister_decrease(reg_count: int) -> None:
+    """Leaves each thread of the warpgroup `reg_count` registers, a multiple of 8 from 24 to 256, and gives the
     others back to the block (sm_90a).
     """
-    emit(ptx.SetMaxNRegOp(_static(registers, "the number of registers"), inc=False))
+    emit(ptx.SetMaxNRegOp(_static(reg_count, "the number of registers"), inc=False))
 
 
 warpgroup_reg_alloc, warpgroup_reg_dealloc = setmaxregister_increase, setmaxregister_decrease  # the names of before

@@ -23,14 +23,14 @@ from ..tracing.state import insert_value
 from .inline import inline_ptx
 
 
-def popc(x: Any) -> Any:
+def popc(value: Any) -> Any:
     """How many bits of an integer are 1: an Int32."""
-    return _count_bits(ops.CtPopOp, x)
+    return _count_bits(ops.CtPopOp, value)
 
 
-def clz(x: Any) -> Any:
+def clz(value: Any) -> Any:
     """How many bits of an integer are 0 above its highest 1, all of them for 0: an Int32."""
-    return _count_bits(ops.CountLeadingZerosOp, x)
+    return _count_bits(ops.CountLeadingZerosOp, value)
 
 
 def _count_bits(op: Callable[[Any], Any], x: Any) -> Any:
@@ -39,9 +39,9 @@ def _count_bits(op: Callable[[Any], Any], x: Any) -> Any:
     return convert(wrap(insert_value(op(_integer(x).ssa))), Int32)
 
 
-def brev(x: Any) -> Any:
+def brev(value: Any) -> Any:
     """An integer of 32 or 64 bits with its bits in the other order."""
-    value = _integer(x)
+    value = _integer(value)
     bits, letter = value.dtype.bits, {32: "r", 64: "l"}.get(value.dtype.bits)
     if letter is None:
         raise TilefoldError(Code.BUILD_VALUE, f"brev is of 32 or 64 bits, not of {value.dtype}", "convert it by .to")
@@ -115,11 +115,12 @@ def _predicate(name: str, x: Any, y: Any) -> Any:
     return compare(name, x, y)
 
 
-def prmt(a: Any, b: Any, selector: Any) -> Any:
-    """Four of the eight bytes of two registers, a Uint32: each of the four lowest nibbles of the selector names a byte,
-    0 to 3 of `a` and 4 to 7 of `b`; with the highest bit of the nibble set, the sign of the byte is repeated.
+def prmt(src: Any, src_reg_shifted: Any, prmt_indices: Any) -> Any:
+    """Four of the eight bytes of two registers, a Uint32: each of the four lowest nibbles of the indices names a byte,
+    0 to 3 of `src` and 4 to 7 of `src_reg_shifted`; with the highest bit of the nibble set, the sign of the byte is
+    repeated.
     """
-    words = [convert(as_value(x, Uint32), Uint32).ssa for x in (a, b, selector)]
+    words = [convert(as_value(x, Uint32), Uint32).ssa for x in (src, src_reg_shifted, prmt_indices)]
     return wrap(insert_value(ptx.PrmtOp(*words)), Uint32)
 
 

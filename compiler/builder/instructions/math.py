@@ -130,16 +130,16 @@ def _extreme(name: str, of_numbers: Callable[[Any, Any], Any], a: Any, b: Any) -
     return of_numbers(a, b) if is_number(a) and is_number(b) else combined(name, a, b)
 
 
-def where(condition: Any, a: Any, b: Any) -> Any:
-    """`a` where the condition holds, else `b`; both are computed."""
-    if _has_fragment(condition, a, b):
-        return elementwise(where, common_type(a, b), condition, a, b)
-    if not isinstance(condition, Value):
-        return a if condition else b
-    dtype = common_type(a, b)
-    check_numbers(dtype, a, b)
-    x, y = convert(a, dtype), convert(b, dtype)
-    chosen = insert_value(arith.SelectOp(convert(condition, Boolean).ssa, x.ssa, y.ssa))
+def where(cond: Any, x: Any, y: Any) -> Any:
+    """`x` where the condition holds, else `y`; both are computed."""
+    if _has_fragment(cond, x, y):
+        return elementwise(where, common_type(x, y), cond, x, y)
+    if not isinstance(cond, Value):
+        return x if cond else y
+    dtype = common_type(x, y)
+    check_numbers(dtype, x, y)
+    x, y = convert(x, dtype), convert(y, dtype)
+    chosen = insert_value(arith.SelectOp(convert(cond, Boolean).ssa, x.ssa, y.ssa))
     return wrap(chosen, dtype, either(x.range, y.range) if dtype.kind == "int" else None)
 
 

@@ -77,12 +77,12 @@ def print_layout(tensor: "Tensor | Layout", text: str = "tensor") -> None:
     emit(PrintOp.build(operands=[tensor.ssa], properties={"text": StringAttr(text)}))
 
 
-def printf(format: Any, *values: Any) -> None:
+def printf(format: Any, *values: Any, end: str = "\n") -> None:
     """Each thread that gets here prints values, as C's printf does: `printf("t = %d: %f\\n", t, x)`.
 
     `{}` stands for a value by the conversion that fits it, for a layout, a tuple or a tensor as `print` shows it, with
-    the numbers that its values have. The line ends, with or without `\\n` at the end of the format; values without a
-    format are printed by `{}`, each after the other. Conversions are %d %i %u %x %lld %llu %llx %f %e %g.
+    the numbers that its values have. The line ends with `end`, with or without `\\n` at the end of the format; values
+    without a format are printed by `{}`, each after the other. Conversions are %d %i %u %x %lld %llu %llx %f %e %g.
     """
     if not isinstance(format, str):
         format, values = " ".join("{}" for _ in range(1 + len(values))), (format, *values)
@@ -97,7 +97,7 @@ def printf(format: Any, *values: Any) -> None:
         texts = [_format_part(value, printed) for value in given]
         format = "".join(part + text for part, text in zip(parts, [*texts, ""], strict=True))
         given = printed
-    _emit_printf(format.removesuffix("\n") + "\n", given)
+    _emit_printf(format.removesuffix("\n") + end.replace("%", "%%"), given)
 
 
 def _emit_printf(format: str, given: Sequence[Any]) -> None:

@@ -45,6 +45,10 @@ class NamedBarrier:
     sync = arrive_and_wait
     wait = arrive_and_wait
 
+    def get_barrier(self) -> Any:
+        """The barrier's number."""
+        return self.barrier_id
+
     def arrive(self) -> None:
         """Counts as being here, and does not wait."""
         arch.barrier_arrive(barrier_id=self.barrier_id, number_of_threads=self.num_threads)
@@ -112,6 +116,7 @@ class PipelineOrder(Stateful):
         producer_group: CooperativeGroup,
         barrier_storage: Pointer | Tensor | None = None,
         defer_sync: bool = False,
+        name: str = "",
     ) -> Self:
         """Turns of `length` groups of as many threads as `producer_group` has; the thread is in group `group_id`, and
         group 0 is the first. Raises TilefoldError (E5011) for a group of more threads than the block has.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Who takes part in a pipeline, and how: agents, groups of them, the two sides, and the kinds of work."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from ....base.errors import Code, TilefoldError
@@ -40,13 +40,14 @@ class PipelineOp(Enum):
 
 @dataclass(frozen=True)
 class CooperativeGroup:
-    """One side of a pipeline: `size` arrivals hand a stage on, a whole number.
+    """One side of a pipeline: `size` arrivals hand a stage on, a whole number. `alignment` changes nothing.
 
     Raises TilefoldError (E5011) for another agent than the thread, and for a size that no mbarrier counts.
     """
 
     agent: Agent
     size: int = 1
+    alignment: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.agent is not Agent.Thread:

@@ -100,6 +100,10 @@ class _Stages:
         """The thread needs the stage no longer."""
         mbarrier_arrive(self._empty(state))
 
+    def consumer_get_barrier(self, state: PipelineState) -> Address:
+        """The mbarrier that tells the producer that the stage is empty."""
+        return self._empty(state)
+
     def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer]:
         """The two sides with states of their own, each at its first stage."""
         return self.make_producer(), self.make_consumer()
@@ -128,14 +132,19 @@ class PipelineAsync(_Stages):
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
         barrier_storage: Pointer | Tensor | None = None,
+        producer_mask: Any = None,
+        consumer_mask: Any = None,
         defer_sync: bool = False,
+        name: str = "",
     ) -> Self:
         """A pipeline whose mbarriers, two for each stage, one thread makes; all threads of the block call it.
 
         The mbarriers lie in `barrier_storage`, elements of 8 bytes of shared memory, or in memory of their own. With
         `defer_sync`, the block waits for them elsewhere, by `pipeline_init_wait`. Raises TilefoldError (E5011) for
-        groups of more threads than the block has.
+        groups of more threads than the block has, and for masks: threads arrive in their own block.
         """
+        if producer_mask is not None or consumer_mask is not None:
+            raise pipeline_error("a pipeline between threads has a mask of blocks", "leave it out")
         producer_group.check_threads("producer")
         consumer_group.check_threads("consumer")
         return cls._made(num_stages, producer_group, consumer_group, barrier_storage, defer_sync)
@@ -176,14 +185,16 @@ class PipelineTmaAsync(_Stages):
         tx_count: int,
         barrier_storage: Pointer | Tensor | None = None,
         cta_layout_vmnk: Layout | None = None,
+        tidx: Any = None,
         mcast_mode_mn: tuple[int, int] = (1, 1),
         defer_sync: bool = False,
+        name: str = "",
     ) -> Self:
         """A pipeline of which each producer warp expects `tx_count` bytes a stage.
 
         `cta_layout_vmnk` is the layout (1,M,N,1) of a cluster whose blocks copy into each other's stages: along M (B)
         and along N (A), unless `mcast_mode_mn` has a 0 for one of them. A consumer warp tells each of these blocks that
-        it is done: the group has M + N - 1 arrivals for each warp.
+        it is done: the group has M + N - 1 arrivals for each warp. Lanes are chosen for that whatever `tidx`.
 
         Raises TilefoldError (E5011) for groups of more warps than the block has, for another layout of a cluster, and
         for a number of bytes that no copies have.

@@ -133,13 +133,13 @@ class TiledCopy(Displayed):
         layout = _plain(ref2trg)
         return relaid(tiles, lambda x: self.type.tiled_copy.tile2thrfrg(x, layout))
 
-    def retile(self, fragment: Tensor) -> Tensor:
+    def retile(self, src: Tensor) -> Tensor:
         """A fragment of another tiling of the same tile in the profile of the source, the same for each thread."""
-        return self.get_slice(0).retile_S(fragment)
+        return self.get_slice(0).retile_S(src)
 
-    def get_slice(self, thread: Any) -> "ThrCopy":
+    def get_slice(self, thr_idx: Any) -> "ThrCopy":
         """The part of a thread, whose index may be a value."""
-        return ThrCopy(self, thread)
+        return ThrCopy(self, thr_idx)
 
     def value(self) -> SSAValue:
         """It as an operand of the kernel that is being built."""
@@ -161,13 +161,13 @@ class ThrCopy:
     def __str__(self) -> str:
         return "\n".join(thr_copy_lines(self.tiled_copy.type.tiled_copy, static_or_unknown(self.thread), plain_style))
 
-    def partition_S(self, tensor: Any) -> Any:
+    def partition_S(self, src: Any) -> Any:
         """The thread's part of a tensor that is read: ((AtomV,RestV),RestM,RestN,...)."""
-        return partition(PartitionSOp, self.tiled_copy.value(), tensor, self.thread)
+        return partition(PartitionSOp, self.tiled_copy.value(), src, self.thread)
 
-    def partition_D(self, tensor: Any) -> Any:
+    def partition_D(self, dst: Any) -> Any:
         """The thread's part of a tensor that is written: ((AtomV,RestV),RestM,RestN,...)."""
-        return partition(PartitionDOp, self.tiled_copy.value(), tensor, self.thread)
+        return partition(PartitionDOp, self.tiled_copy.value(), dst, self.thread)
 
     def retile_S(self, fragment: Tensor) -> Tensor:
         """A fragment of another tiling of the same tile, such as an accumulator, in the profile of the source."""
@@ -184,7 +184,7 @@ class ThrCopy:
 
 def make_copy_atom(
     op: "nvgpu.CopyOp | str",
-    dtype: Any,
+    copy_internal_type: Any,
     num_bits_per_copy: int | None = None,
     load: str = "",
     store: str = "",
@@ -206,7 +206,7 @@ def make_copy_atom(
     if attributes:
         load, store = cache_hints(op, attributes)
     with checked():
-        value_type = as_dtype(dtype).in_memory
+        value_type = as_dtype(copy_internal_type).in_memory
         made = CopyAtomAttr(StringAttr(name), value_type, StringAttr(load), StringAttr(store))
     return CopyAtom(made, isinstance(op, nvgpu.CopyG2SOp) and op.zfill is None)
 
@@ -232,24 +232,24 @@ def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Any, val_layout: Any) -> Tile
     return _wrap_tiled(algebra.make_tiled_copy(_record(atom), _plain(thr_layout), _plain(val_layout)), atom)
 
 
-def make_cotiled_copy(atom: CopyAtom, atom_tv: Any, data: Any) -> TiledCopy:
+def make_cotiled_copy(atom: CopyAtom, atom_layout_tv: Any, data_layout: Any) -> TiledCopy:
     """The tiled copy by a layout that maps (thread, value) to an index that the data layout takes."""
-    return _wrap_tiled(_cotiled(_record(atom), _plain(atom_tv), _plain(data)), atom)
+    return _wrap_tiled(_cotiled(_record(atom), _plain(atom_layout_tv), _plain(data_layout)), atom)
 
 
-def make_tiled_copy_A(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
+def make_tiled_copy_A(atom: CopyAtom, tiled_mma: TiledMma) -> TiledCopy:
     """The tiled copy of the parts of A that the threads of a tiled MMA hold."""
-    return _of_mma("A", atom, mma)
+    return _of_mma("A", atom, tiled_mma)
 
 
-def make_tiled_copy_B(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
+def make_tiled_copy_B(atom: CopyAtom, tiled_mma: TiledMma) -> TiledCopy:
     """The tiled copy of the parts of B that the threads of a tiled MMA hold."""
-    return _of_mma("B", atom, mma)
+    return _of_mma("B", atom, tiled_mma)
 
 
-def make_tiled_copy_C(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
+def make_tiled_copy_C(atom: CopyAtom, tiled_mma: TiledMma) -> TiledCopy:
     """The tiled copy of the parts of C that the threads of a tiled MMA hold."""
-    return _of_mma("C", atom, mma)
+    return _of_mma("C", atom, tiled_mma)
 
 
 def make_tiled_copy_C_atom(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
@@ -268,11 +268,12 @@ def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
 
 
 def copy(
-    tiling: "TiledCopy | ThrCopy | CopyAtom | TmaAtom",
+    atom: "TiledCopy | ThrCopy | CopyAtom | TmaAtom",
     src: Any,
     dst: Any,
     pred: "Tensor | Vec | None" = None,
     *,
+    unroll_factor: int | None = None,
     tma_bar_ptr: Any = None,
     mcast_mask: Any = None,
     cache_policy: Any = None,
@@ -281,7 +282,7 @@ def copy(
 ) -> None:
     """Copies a thread's part `src` to `dst` by the atom of a tiled copy, or by an atom, once for each coordinate of the
     modes after the first. With `pred`, a fragment of predicates with the modes of the source, only where they hold; a
-    copy of `nvgpu.cpasync.CopyG2SOp` writes zeros elsewhere.
+    copy of `nvgpu.cpasync.CopyG2SOp` writes zeros elsewhere. All executions are written out, whatever `unroll_factor`.
 
     By the atom of `nvgpu.cpasync.make_tiled_tma_atom` tiles are copied: one thread of a warp that calls it issues them,
     or each thread that a condition around the call selects, such as `tidx == 0`.
@@ -291,7 +292,7 @@ def copy(
     `CopyBulkS2GOp` each thread begins copies of the runs that are contiguous on both sides; a load counts its bytes on
     the mbarrier `mbar_ptr`.
     """
-    tiled = tiling.tiled_copy if isinstance(tiling, ThrCopy) else tiling
+    tiled = atom.tiled_copy if isinstance(atom, ThrCopy) else atom
     if isinstance(tiled, TmaAtom):
         if pred is not None:
             hint = "it skips by itself what lies outside of its tensor"

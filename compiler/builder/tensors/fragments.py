@@ -99,10 +99,14 @@ class Vec(Ordered, Bits):
         steps = [product(tuple(wanted[:mode])) if mode else 1 for mode in range(len(wanted))]
         return Vec(Expression(tuple(wanted), self.dtype, tensor=repeat_modes(self.settle(), wanted, steps)))
 
-    def broadcast_to(self, shape: Any) -> "Vec":
+    def broadcast_to(self, target_shape: Any) -> "Vec":
         """The elements repeated to a shape."""
-        modes = broadcast(self.shape, as_tuple(tuples(shape)))
+        modes = broadcast(self.shape, as_tuple(tuples(target_shape)))
         return Vec(Expression(modes, self.dtype, _same, [self.expression]))
+
+    def apply_op(self, op: Callable[[Any, Any], Any], other: Any, flip: bool = False) -> Any:
+        """A function of this and another operand, such as `operator.add`; the other one is first with `flip`."""
+        return op(other, self) if flip else op(self, other)
 
     def reduce(
         self,
@@ -317,6 +321,11 @@ def full_like(a: Vec | Elements, fill_value: Scalar, dtype: Any = None) -> Vec:
         raise TilefoldError(Code.BUILD_VALUE, message, "cute.full(shape, fill_value, dtype) takes a shape")
     element = a.dtype if dtype is None else dtype
     return full(a.shape, fill_value, element)
+
+
+def empty_like(a: Vec | Elements, dtype: Any = None) -> Vec:
+    """A fragment in the shape of another, or of a tensor, whose elements are not said; they are zeros."""
+    return full_like(a, 0, dtype)
 
 
 def _kept_leaves(profile: Any, shape: Shape) -> list[tuple[int, ...]]:

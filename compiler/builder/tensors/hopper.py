@@ -72,32 +72,32 @@ def get_smem_layout_atom(layout: LayoutEnum, element_type: Any, major_mode_size:
     return SmemLayoutAtomKind(f"{major}_{find_widest_mode(major_mode_size, as_dtype(element_type).bits)}")
 
 
-def make_smem_layout_a(layout: LayoutEnum, tile_shape_mnk: Any, a_dtype: Any, num_stages: int) -> LayoutLike:
-    """The layout of shared memory for stages of A: (M,K,stages), in the order of `layout`."""
-    m, _, k = as_tuple(tuples(tile_shape_mnk))
-    return _add_stages(layout, (m, k), a_dtype, num_stages)
+def make_smem_layout_a(a_layout: LayoutEnum, mma_tiler_mnk: Any, a_dtype: Any, num_stages: int) -> LayoutLike:
+    """The layout of shared memory for stages of A: (M,K,stages), in the order of `a_layout`."""
+    m, _, k = as_tuple(tuples(mma_tiler_mnk))
+    return _add_stages(a_layout, (m, k), a_dtype, num_stages)
 
 
-def make_smem_layout_b(layout: LayoutEnum, tile_shape_mnk: Any, b_dtype: Any, num_stages: int) -> LayoutLike:
-    """The layout of shared memory for stages of B: (N,K,stages), in the order of `layout`."""
-    _, n, k = as_tuple(tuples(tile_shape_mnk))
-    return _add_stages(layout, (n, k), b_dtype, num_stages)
+def make_smem_layout_b(b_layout: LayoutEnum, mma_tiler_mnk: Any, b_dtype: Any, num_stages: int) -> LayoutLike:
+    """The layout of shared memory for stages of B: (N,K,stages), in the order of `b_layout`."""
+    _, n, k = as_tuple(tuples(mma_tiler_mnk))
+    return _add_stages(b_layout, (n, k), b_dtype, num_stages)
 
 
 def make_smem_layout_epi(
     epi_dtype: Any,
-    layout: LayoutEnum,
+    epi_layout: LayoutEnum,
     epi_tile: Any,
     epi_stage: int,
     smem_trg_shape: Any = None,
     smem_order: Sequence[int] | None = None,
 ) -> LayoutLike:
-    """The layout of shared memory for stages of a tile of C: (M,N,stages), in the order of `layout`. `smem_trg_shape`
-    is another shape that begins with the tile's, and `smem_order` ranks its modes, 0 for the fastest.
+    """The layout of shared memory for stages of a tile of C: (M,N,stages), in the order of `epi_layout`.
+    `smem_trg_shape` is another shape that begins with the tile's, and `smem_order` ranks its modes, 0 for the fastest.
     """
     m, n = as_tuple(tuples(epi_tile))
     shape = None if smem_trg_shape is None else as_tuple(tuples(smem_trg_shape))
-    return _add_stages(layout, (m, n), epi_dtype, epi_stage, shape, smem_order)
+    return _add_stages(epi_layout, (m, n), epi_dtype, epi_stage, shape, smem_order)
 
 
 def _add_stages(

@@ -24,6 +24,7 @@ from ....layout.algebra.inttuple import product_each as _product_each
 from ....layout.algebra.inttuple import product_like as _product_like
 from ....layout.algebra.inttuple import shape_div as _shape_div
 from ....layout.algebra.inttuple import transform_leaves
+from ....layout.algebra.inttuple import unflatten as _unflatten
 from ....layout.algebra.inttuple import weakly_congruent as _weakly_congruent
 from ....layout.algebra.modes import compose_parts
 from ....layout.algebra.swizzle import Swizzle
@@ -76,9 +77,9 @@ def make_layout_tv(thr_layout: Any, val_layout: Any) -> tuple[tuple[Any, ...], L
     return _product_each(tile.shape), tv
 
 
-def make_swizzle(bits: int, base: int, shift: int) -> Swizzle:
+def make_swizzle(b: int, m: int, s: int) -> Swizzle:
     """CuTe's `Swizzle<bits, base, shift>`."""
-    return Swizzle(*tuples((bits, base, shift)))
+    return Swizzle(*tuples((b, m, s)))
 
 
 def make_composed_layout(inner: "Swizzle | Layout", offset: Any, outer: Any) -> LayoutLike:
@@ -86,14 +87,14 @@ def make_composed_layout(inner: "Swizzle | Layout", offset: Any, outer: Any) -> 
     return compose_parts(inner, offset, as_layout(outer))
 
 
-def tile_to_shape(block: LayoutLike, shape: Any, order: Any = None) -> LayoutLike:
-    """A layout of a shape that repeats `block`, the modes in `order`, the first the fastest."""
-    return algebra.tile_to_shape(layout_of(block), tuples(shape), *(() if order is None else (tuples(order),)))
+def tile_to_shape(atom: LayoutLike, trg_shape: Any, order: Any = None) -> LayoutLike:
+    """A layout of a shape that repeats `atom`, the modes in `order`, the first the fastest."""
+    return algebra.tile_to_shape(layout_of(atom), tuples(trg_shape), *(() if order is None else (tuples(order),)))
 
 
-def recast_layout(new_type_bits: Any, src_type_bits: Any, src_layout: Any) -> Any:
+def recast_layout(new_type_bits: Any, old_type_bits: Any, src_layout: Any) -> Any:
     """A layout of elements of a width as one of elements of another width in the same memory; bits, or types."""
-    new, old = (x.bits if isinstance(x, DType) else x for x in (new_type_bits, src_type_bits))
+    new, old = (x.bits if isinstance(x, DType) else x for x in (new_type_bits, old_type_bits))
     return algebra.recast_layout(layout_of(src_layout), old, new)
 
 
@@ -137,6 +138,23 @@ def assume(src: Any, divby: int | None = None) -> Any:
     return src
 
 
+def get_divisibility(x: Any) -> int:
+    """The greatest number that an integer is known to be a multiple of: of a static one, itself."""
+    return x.known.div if isinstance(x, Int) else x
+
+
+def unflatten(sequence: Any, profile: Any) -> Any:
+    """The numbers of a sequence in the profile of a tuple; or a layout, whose modes are leaves, in that profile."""
+    if isinstance(sequence, Layout | ComposedLayout):
+        return algebra.unflatten(sequence, tuples(profile))
+    return _unflatten(tuple(sequence), tuples(profile))
+
+
+def slice_and_offset(coord: Any, src: Any) -> tuple[Any, Any]:
+    """The modes of a layout that None keeps, and the index at a coordinate of the others."""
+    return algebra.slice_and_offset(tuples(coord), layout_of(src))
+
+
 def size(x: Any, mode: Any = None) -> Any:
     """The number of elements of a tensor, a fragment, a layout or a shape, or of a mode: `size(t, 1)`,
     `size(t, mode=[0, 1])`; of threads of a tiled copy or a tiled MMA. Of a tuple, a shape, it is the product.
@@ -161,9 +179,9 @@ def rank(x: Any, mode: Any = None) -> int:
     return algebra.rank(_shape(x, mode))
 
 
-def depth(x: Any, mode: Any = None) -> int:
+def depth(a: Any, mode: Any = None) -> int:
     """How deep a tensor's shape, a layout or a tuple nests; 0 for an integer."""
-    return algebra.depth(_shape(x, mode))
+    return algebra.depth(_shape(a, mode))
 
 
 def cosize(x: Any) -> Any:
@@ -171,24 +189,24 @@ def cosize(x: Any) -> Any:
     return algebra.cosize(layout_of(_laid_out(x)))
 
 
-def ceil_div(a: Any, b: Any) -> Any:
+def ceil_div(input: Any, tiler: Any) -> Any:
     """`a / b` rounded up; of tuples, leaf by leaf."""
-    a = tuples(a)
-    if isinstance(a, tuple):
-        parts = tuples(b) if isinstance(b, tuple | list) else (b,) * len(a)  # pyright: ignore[reportUnknownArgumentType]
-        if len(parts) > len(a):  # pyright: ignore[reportUnknownArgumentType]
-            raise TilefoldError(Code.RANK_MISMATCH, f"{len(parts)} divisors for {len(a)} integers")  # pyright: ignore[reportUnknownArgumentType]
-        missing = (1,) * (len(a) - len(parts))  # pyright: ignore[reportUnknownArgumentType]
-        return tuple([ceil_div(x, y) for x, y in zip(a, (*parts, *missing), strict=True)])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    return ceil_div_int(a, tuples(b))
+    input = tuples(input)
+    if isinstance(input, tuple):
+        parts = tuples(tiler) if isinstance(tiler, tuple | list) else (tiler,) * len(input)  # pyright: ignore[reportUnknownArgumentType]
+        if len(parts) > len(input):  # pyright: ignore[reportUnknownArgumentType]
+            raise TilefoldError(Code.RANK_MISMATCH, f"{len(parts)} divisors for {len(input)} integers")  # pyright: ignore[reportUnknownArgumentType]
+        missing = (1,) * (len(input) - len(parts))  # pyright: ignore[reportUnknownArgumentType]
+        return tuple([ceil_div(x, y) for x, y in zip(input, (*parts, *missing), strict=True)])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return ceil_div_int(input, tuples(tiler))
 
 
-def shape_div(a: Any, b: Any) -> Any:
-    """The extents left of `a` after dividing by `b`, from the first mode on (CuTe's shape_div).
+def shape_div(lhs: Any, rhs: Any) -> Any:
+    """The extents left of `lhs` after dividing by `rhs`, from the first mode on (CuTe's shape_div).
 
     Raises `LayoutError` (E0204) where neither of two extents divides the other.
     """
-    return _shape_div(tuples(a), tuples(b))
+    return _shape_div(tuples(lhs), tuples(rhs))
 
 
 def product(a: Any) -> Any:
@@ -203,9 +221,9 @@ def product_like(a: Any, target_profile: Any) -> Any:
     return _product_like(tuples(a), tuples(target_profile))
 
 
-def product_each(shape: Any) -> tuple[Any, ...]:
+def product_each(a: Any) -> tuple[Any, ...]:
     """The size of each mode of a shape."""
-    return _product_each(tuples(shape))
+    return _product_each(tuples(a))
 
 
 def congruent(a: Any, b: Any) -> bool:
@@ -241,9 +259,9 @@ def crd2idx(coord: Any, layout: Any) -> Any:
     return _crd2idx(tuples(coord), plain.shape, plain.stride)
 
 
-def idx2crd(index: Any, shape: Any) -> Any:
+def idx2crd(idx: Any, shape: Any) -> Any:
     """The coordinate of a number that counts a shape colexicographically."""
-    return _idx2crd(index, tuples(shape))
+    return _idx2crd(idx, tuples(shape))
 
 
 def _shape(x: Any, mode: Any) -> Any:
@@ -296,7 +314,6 @@ downcast = _check_arguments(algebra.downcast)
 coshape = _check_arguments(algebra.coshape)
 make_layout_like = _check_arguments(algebra.make_layout_like)
 with_shape = _check_arguments(algebra.with_shape)
-unflatten = _check_arguments(algebra.unflatten)
 replace = _check_arguments(algebra.replace)
 zip_layout = _check_arguments(algebra.zip_layout)
 zip_layouts = _check_arguments(algebra.zip_layouts)

@@ -15,35 +15,35 @@ from .tensor_base import allocate, emit_inferred, tensor_type
 from .tensors import Tensor
 
 
-def make_rmem_tensor(layout: Any, dtype: Any) -> Tensor:
+def make_rmem_tensor(layout_or_shape: Any, dtype: Any) -> Tensor:
     """Registers of the thread, contents undefined: for a shape, compact, or in a layout. Both are static."""
     element = as_dtype(dtype)
-    return Tensor(allocate(element, Space.Rmem, FRAGMENT_ALIGN, as_layout(layout)), element)
+    return Tensor(allocate(element, Space.Rmem, FRAGMENT_ALIGN, as_layout(layout_or_shape)), element)
 
 
-def make_rmem_tensor_like(like: "Tensor | Vec | Layout", dtype: Any = None) -> Tensor:
+def make_rmem_tensor_like(src: "Tensor | Vec | Layout", dtype: Any = None) -> Tensor:
     """Registers in the shape of a tensor, a fragment or a layout, compact, the first mode the fastest: one for each
     coordinate. Without `dtype` the elements are those of the tensor.
     """
-    element = dtype if dtype is not None or isinstance(like, Layout) else like.element_type
-    return make_rmem_tensor(make_layout(like.shape), element)
+    element = dtype if dtype is not None or isinstance(src, Layout) else src.element_type
+    return make_rmem_tensor(make_layout(src.shape), element)
 
 
-def make_fragment_like(tensor: "Tensor | Vec | Layout", dtype: Any = None) -> Tensor:
+def make_fragment_like(src: "Tensor | Vec | Layout", dtype: Any = None) -> Tensor:
     """Registers for the elements of a tensor, a fragment or a layout, compact, the modes in the order of the layout's
     strides, the first one contiguous (CuTe's make_fragment_like).
 
     Without `dtype` the elements are those of the tensor. An element at several coordinates, by modes of equal strides,
     may be one register, as in CuTe; `make_rmem_tensor_like` has a register for each.
     """
-    if isinstance(tensor, Vec):
-        return make_rmem_tensor_like(tensor, dtype)
-    if isinstance(tensor, Layout):
-        return make_rmem_tensor(layout_like(tensor), dtype)
-    tensor_type(tensor)
-    element = tensor.element_type if dtype is None else as_dtype(dtype)
+    if isinstance(src, Vec):
+        return make_rmem_tensor_like(src, dtype)
+    if isinstance(src, Layout):
+        return make_rmem_tensor(layout_like(src), dtype)
+    tensor_type(src)
+    element = src.element_type if dtype is None else as_dtype(dtype)
     properties = {} if dtype is None else {"element": element.ir}
-    return Tensor(emit_inferred(MakeFragmentLikeOp, [tensor.ssa], properties), element)
+    return Tensor(emit_inferred(MakeFragmentLikeOp, [src.ssa], properties), element)
 
 
 def make_smem_tensor(layout: Any, dtype: Any, alignment: int = 128) -> Tensor:

@@ -81,6 +81,10 @@ class TiledMma(Displayed, Stateful):
         """The tile that all threads multiply at once: (M,N,K)."""
         return self.type.tiled_mma.tile_shape
 
+    def get_tile_size(self, mode_idx: int) -> int:
+        """The extent of `tile_shape` in a mode: 0 is M, 1 N and 2 K."""
+        return self.tile_shape[mode_idx]
+
     @property
     def shape_mnk(self) -> tuple[int, int, int]:
         """The tile that the instruction multiplies: (M,N,K)."""
@@ -144,9 +148,9 @@ class TiledMma(Displayed, Stateful):
     def _thrfrg(self, operand: str, target: Any) -> Any:
         return relaid(target, lambda layout: self.type.tiled_mma.thrfrg(operand, layout))
 
-    def get_slice(self, thread: Any) -> "ThrMma":
+    def get_slice(self, thr_idx: Any) -> "ThrMma":
         """The part of a thread, whose index may be a value."""
-        return ThrMma(self, thread)
+        return ThrMma(self, thr_idx)
 
     def partition_shape_A(self, shape_mk: Any) -> Any:
         """The shape of each thread's part of A of this shape: (MMA,MMA_M,MMA_K,...)."""
@@ -165,19 +169,19 @@ class TiledMma(Displayed, Stateful):
         check_static(extents, "the parts of a tiled MMA are static, but this is")
         return self.type.tiled_mma.partition_shape(operand, extents)
 
-    def make_fragment_A(self, part: Any) -> Tensor:
+    def make_fragment_A(self, input: Any) -> Tensor:
         """Registers for a thread's part of A, or for one of a shape: (MMA,MMA_M,MMA_K,...)."""
-        return self._fragment(MakeFragmentAOp, part)
+        return self._fragment(MakeFragmentAOp, input)
 
-    def make_fragment_B(self, part: Any) -> Tensor:
+    def make_fragment_B(self, input: Any) -> Tensor:
         """Registers for a thread's part of B, or for one of a shape: (MMA,MMA_N,MMA_K,...)."""
-        return self._fragment(MakeFragmentBOp, part)
+        return self._fragment(MakeFragmentBOp, input)
 
-    def make_fragment_C(self, part: Any) -> Tensor:
+    def make_fragment_C(self, input: Any) -> Tensor:
         """The accumulator for a thread's part of C, or for one of a shape: (MMA,MMA_M,MMA_N,...). Its elements are the
         instruction's.
         """
-        return self._fragment(MakeFragmentCOp, part)
+        return self._fragment(MakeFragmentCOp, input)
 
     def _fragment(self, op: "type[MakeFragmentAOp | MakeFragmentBOp | MakeFragmentCOp]", part: Any) -> Tensor:
         if isinstance(part, tuple | list):
@@ -209,17 +213,17 @@ class ThrMma:
     def __str__(self) -> str:
         return "\n".join(thr_mma_lines(self.tiled_mma.type.tiled_mma, static_or_unknown(self.thread), plain_style))
 
-    def partition_A(self, tensor: Any) -> Any:
+    def partition_A(self, input_mk: Any) -> Any:
         """The thread's part of A (M,K,...): (MMA,MMA_M,MMA_K,...)."""
-        return self._part(PartitionAOp, tensor)
+        return self._part(PartitionAOp, input_mk)
 
-    def partition_B(self, tensor: Any) -> Any:
+    def partition_B(self, input_nk: Any) -> Any:
         """The thread's part of B (N,K,...): (MMA,MMA_N,MMA_K,...)."""
-        return self._part(PartitionBOp, tensor)
+        return self._part(PartitionBOp, input_nk)
 
-    def partition_C(self, tensor: Any) -> Any:
+    def partition_C(self, input_mn: Any) -> Any:
         """The thread's part of C (M,N,...): (MMA,MMA_M,MMA_N,...)."""
-        return self._part(PartitionCOp, tensor)
+        return self._part(PartitionCOp, input_mn)
 
     def partition_shape_A(self, shape_mk: Any) -> Any:
         """As `TiledMma.partition_shape_A`."""

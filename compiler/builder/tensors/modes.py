@@ -65,66 +65,66 @@ def take(target: Any, begin: int, end: int) -> Any:
     return select(target, list(range(begin, end)))
 
 
-def group_modes(target: Any, begin: int, end: int | None = None) -> Any:
+def group_modes(input: Any, begin: int, end: int | None = None) -> Any:
     """Modes `begin` to `end - 1` become one mode; by default all from `begin` on."""
-    last = rank_of(target) if end is None else end
-    _check_range(begin, last, rank_of(target))
-    if isinstance(target, AnyTensor):
-        return target.view(GroupModesOp, [], {"modes": DenseArrayBase.from_list(i64, [begin, last])})
-    if isinstance(target, tuple):
-        return (*target[:begin], target[begin:last], *target[last:])  # pyright: ignore[reportUnknownVariableType]
-    return algebra.group_modes(layout_of(target), begin, last)
+    last = rank_of(input) if end is None else end
+    _check_range(begin, last, rank_of(input))
+    if isinstance(input, AnyTensor):
+        return input.view(GroupModesOp, [], {"modes": DenseArrayBase.from_list(i64, [begin, last])})
+    if isinstance(input, tuple):
+        return (*input[:begin], input[begin:last], *input[last:])  # pyright: ignore[reportUnknownVariableType]
+    return algebra.group_modes(layout_of(input), begin, last)
 
 
-def flatten(target: Any) -> Any:
+def flatten(a: Any) -> Any:
     """All modes at one level: `((2, 3), 4)` becomes `(2, 3, 4)`, and not one mode of 24 as by `numpy.ravel`."""
-    if isinstance(target, tuple):
-        return flatten_tuple(target)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return relaid(target, algebra.flatten)
+    if isinstance(a, tuple):
+        return flatten_tuple(a)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return relaid(a, algebra.flatten)
 
 
-def coalesce(target: Any, target_profile: Any = None) -> Any:
+def coalesce(input: Any, target_profile: Any = None) -> Any:
     """The same elements in the same order with as few modes as possible. With a tuple `target_profile`, each mode under
     a leaf of it for itself: `coalesce(layout, (1, 1))` keeps two modes.
     """
-    if isinstance(target, AnyTensor) and target_profile is None:
-        return target.view(CoalesceOp, [], {})
-    return relaid(target, lambda layout: algebra.coalesce(layout, tuples(target_profile)))
+    if isinstance(input, AnyTensor) and target_profile is None:
+        return input.view(CoalesceOp, [], {})
+    return relaid(input, lambda layout: algebra.coalesce(layout, tuples(target_profile)))
 
 
-def filter(target: Any, profile: Any = None) -> Any:
+def filter(input: Any, profile: Any = None) -> Any:
     """Without modes of stride 0 and size 1, coalesced; by mode with a tuple `profile`.
 
     Unlike Python's `filter` it knows layouts only; elements are chosen by `cute.where`.
     """
-    return relaid(target, lambda layout: algebra.filter(layout, tuples(profile)))
+    return relaid(input, lambda layout: algebra.filter(layout, tuples(profile)))
 
 
-def filter_zeros(target: Any, profile: Any = None) -> Any:
-    """With extent 1 where the stride is 0, or where `profile`, a stride, has a 0."""
-    return relaid(target, lambda layout: algebra.filter_zeros(layout, tuples(profile)))
+def filter_zeros(input: Any, target_profile: Any = None) -> Any:
+    """With extent 1 where the stride is 0, or where `target_profile`, a stride, has a 0."""
+    return relaid(input, lambda layout: algebra.filter_zeros(layout, tuples(target_profile)))
 
 
-def append(target: Any, mode: Any = None, rank: int | None = None) -> Any:
-    """`mode` after the modes, once or up to `rank` modes; of a tuple an element.
+def append(input: Any, elem: Any = None, up_to_rank: int | None = None) -> Any:
+    """`elem` after the modes, once or up to `up_to_rank` modes; of a tuple an element.
 
-    Without `mode` it is 1:0, and 1 for a tuple. It adds modes, not elements as `numpy.append`.
+    Without `elem` it is 1:0, and 1 for a tuple. It adds modes, not elements as `numpy.append`.
     """
-    return _pad(target, mode, rank, algebra.append)
+    return _pad(input, elem, up_to_rank, algebra.append)
 
 
-def prepend(target: Any, mode: Any = None, rank: int | None = None) -> Any:
-    """`mode` before the modes, once or up to `rank` modes; of a tuple an element."""
-    return _pad(target, mode, rank, algebra.prepend)
+def prepend(input: Any, elem: Any = None, up_to_rank: int | None = None) -> Any:
+    """`elem` before the modes, once or up to `up_to_rank` modes; of a tuple an element."""
+    return _pad(input, elem, up_to_rank, algebra.prepend)
 
 
-def slice_(target: Any, coord: Any) -> Any:
+def slice_(src: Any, coord: Any) -> Any:
     """The modes that `None` keeps, at a coordinate of the others; of a tensor the same as `t[coord]`."""
-    if isinstance(target, AnyTensor):
-        return cast("Any", target)[coord]
-    if isinstance(target, tuple):
-        return slice_tuple(tuples(coord), target)  # pyright: ignore[reportUnknownArgumentType]
-    return algebra.slice_(tuples(coord), layout_of(target))
+    if isinstance(src, AnyTensor):
+        return cast("Any", src)[coord]
+    if isinstance(src, tuple):
+        return slice_tuple(tuples(coord), src)  # pyright: ignore[reportUnknownArgumentType]
+    return algebra.slice_(tuples(coord), layout_of(src))
 
 
 def dice(target: Any, coord: Any) -> Any:

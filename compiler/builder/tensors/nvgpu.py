@@ -238,18 +238,19 @@ def MmaTF32Op(shape_mnk: tuple[int, int, int] = (16, 8, 8)) -> MmaOp:
 class MmaUniversalOp(MatrixOp):
     """One multiplication and addition of each thread, A * B + C in the type of D (CuTe's UniversalFMA).
 
-    `dtype` is the type of D; `a`, by default the same, that of A, `b`, by default A's, that of B, and `c`, by default
-    D's, that of C. D must hold all their numbers: all are floats, or all integers.
+    `abacc_dtype` is the type of D; `a`, by default the same, that of A, `b`, by default A's, that of B, and `c`, by
+    default D's, that of C. D must hold all their numbers: all are floats, or all integers.
     """
 
-    dtype: DType
+    abacc_dtype: DType
     a: DType | None = None
     b: DType | None = None
     c: DType | None = None
 
     def atom_name(self) -> str:
-        a = self.a or self.dtype
-        names = [_cxx_name(dtype) for dtype in (self.dtype, a, self.b or a, self.c or self.dtype)]
+        d = self.abacc_dtype
+        a = self.a or d
+        names = [_cxx_name(dtype) for dtype in (d, a, self.b or a, self.c or d)]
         return f"UniversalFMA<{','.join(names if len(set(names)) > 1 else names[:1])}>"
 
 

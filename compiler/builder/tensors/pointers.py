@@ -103,7 +103,7 @@ def make_tensor(iterator: Pointer | CoordPointer, layout: Any) -> Any:
     return Tensor(made.results[0], source.element_type)
 
 
-def recast_tensor(src: Tensor, dtype: Any) -> Tensor:
+def recast_tensor(src: Tensor, dtype: Any, swizzle_: None = None) -> Tensor:
     """The same memory as elements of another type (CuTe's recast)."""
     element = as_dtype(dtype)
     tensor_type(src)  # refuses a tensor of coordinates

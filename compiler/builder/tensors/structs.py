@@ -55,7 +55,7 @@ class Struct:
     memory.
     """
 
-    def __init__(self, name: str, annotations: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, annotations: Mapping[str, Any], overlap: bool = False) -> None:
         self.name = name
         self.members: dict[str, _Member] = {}
         self.alignment, end = 1, 0
@@ -63,9 +63,9 @@ class Struct:
             kind = given.member if isinstance(given, Align) else given
             bytes, align = _extent(member, kind)
             align = max(align, given.bytes if isinstance(given, Align) else 1)
-            offset = -(-end // align) * align
+            offset = 0 if overlap else -(-end // align) * align
             self.members[member] = _Member(offset, kind)
-            self.alignment, end = max(self.alignment, align), offset + bytes
+            self.alignment, end = max(self.alignment, align), max(end, offset + bytes)
         self._bytes = -(-end // self.alignment) * self.alignment
 
     def size_in_bytes(self) -> int:
@@ -73,6 +73,10 @@ class Struct:
         return self._bytes
 
     __sizeof__ = size_in_bytes
+
+    def __alignof__(self) -> int:
+        """The alignment of the structure in bytes."""
+        return self.alignment
 
     def __call__(self, pointer: Any, offset: int = 0) -> "StructView":
         return StructView(self, pointer, offset)
@@ -166,6 +170,16 @@ class struct(Struct):  # noqa: N801 - the name of CuTe programs
             problem = f"struct takes a class, not {type(decorated).__name__}"
             raise _struct_error(problem, "write @cute.struct before a class")
         super().__init__(decorated.__name__, inspect.get_annotations(decorated, eval_str=True))
+
+
+class union(Struct):  # noqa: N801 - the name of CuTe programs
+    """`@cute.union` makes a class the type of a union in shared memory: all members begin where it begins.
+
+    Annotations are those of `struct`. Raises TilefoldError (E5002) for anything else.
+    """
+
+    def __init__(self, decorated: type) -> None:
+        super().__init__(decorated.__name__, inspect.get_annotations(decorated, eval_str=True), overlap=True)
 
 
 def _extent(name: str, kind: Any) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 copy_traits_sm90_tma.hpp).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +53,23 @@ class TmaAtom:
         return f"TmaAtom({self.name}, {self.dtype})"
 
 
+@dataclass(frozen=True)
+class TmaInfo:
+    """A tensor map's atom, its tensor of coordinates, and the layout of a tile in shared memory. It is unpacked into
+    the first two.
+    """
+
+    atom: TmaAtom
+    tma_tensor: CoordTensor
+    smem_layout: Any = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.atom, self.tma_tensor))
+
+    def __getitem__(self, index: int) -> Any:
+        return (self.atom, self.tma_tensor)[index]
+
+
 def make_tiled_tma_atom(
     op: "nvgpu.TensorCopyOp",
     gmem_tensor: Tensor,
@@ -60,9 +78,9 @@ def make_tiled_tma_atom(
     num_multicast: int = 1,
     *,
     internal_type: DType | None = None,
-) -> tuple[TmaAtom, CoordTensor]:
+) -> TmaInfo:
     """A tensor map for copies of tiles between a tensor in global memory and shared memory, and the tensor of the
-    coordinates that it takes, which is tiled as the tensor would be.
+    coordinates that it takes, which is tiled as the tensor would be: `atom, coords = make_tiled_tma_atom(...)`.
 
     The tensor is an argument of the kernel, or a view of one that does not depend on the block or the thread: each
     launch makes the map. `cta_tiler` cuts a tile, `smem_layout` is the tile's layout in shared memory; `num_multicast`
@@ -87,7 +105,7 @@ def make_tiled_tma_atom(
         "held": _map_element(op, source.element_type if internal_type is None else internal_type, source.element_type),
     }
     tma = emit(TensorMapOp.inferred([source.ssa], properties)).results[0]
-    return TmaAtom(tma), CoordTensor(emit(TmaTensorOp.inferred([tma])).results[0])
+    return TmaInfo(TmaAtom(tma), CoordTensor(emit(TmaTensorOp.inferred([tma])).results[0]), smem_layout)
 
 
 def _map_element(op: "nvgpu.TensorCopyOp", requested: DType, given: DType) -> StringAttr | None:
@@ -140,9 +158,9 @@ def create_tma_multicast_mask(cta_layout: Any, cta_coord: Any, mcast_mode: int) 
     return compute_multicast_mask(layout, tuples(cta_coord), (mcast_mode,))
 
 
-def make_layout_image_mask(layout: Any, coord: Any, mode: int) -> Any:
+def make_layout_image_mask(lay: Any, coord: Any, mode: int) -> Any:
     """As `create_tma_multicast_mask`: bits for the indices that a layout has along a mode, from a coordinate on."""
-    return create_tma_multicast_mask(layout, coord, mode)
+    return create_tma_multicast_mask(lay, coord, mode)
 
 
 def tensor_copy(

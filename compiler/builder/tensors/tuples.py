@@ -6,11 +6,11 @@ from itertools import chain
 from typing import Any
 
 from ....layout.algebra.core import ComposedLayout, plain_layout
-from ....layout.algebra.integers import ScaledBasis
+from ....layout.algebra.integers import ScaledBasis as Basis
 from ....layout.algebra.inttuple import flatten, zip_modes
 from ..scalars.values import Value
 from .coordinates import as_tuple, tuples
-from .modes import append, prepend
+from .modes import append, get, prepend
 from .tensor_base import AnyTensor
 
 
@@ -29,16 +29,30 @@ def transform_apply(*terms: Any, f: Callable[..., Any], g: Callable[..., Any]) -
     return g(*[f(*parts) for parts in zip(*[as_tuple(tuples(term)) for term in terms], strict=True)])
 
 
-def unwrap(a: Any) -> Any:
+def unwrap(x: Any) -> Any:
     """A tuple without the tuples around it that have one mode."""
-    inner: Any = tuples(a)
+    inner: Any = tuples(x)
     modes = as_tuple(inner)
     return unwrap(modes[0]) if len(modes) == 1 and modes[0] is not inner else inner
 
 
-def E(mode: int | Sequence[int]) -> ScaledBasis:
+class _Bases(type):
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, Basis)
+
+    def __call__(cls, value: Any, mode: int | Sequence[int]) -> Basis:
+        return Basis(value, (mode,) if isinstance(mode, int) else tuple(mode))
+
+
+class ScaledBasis(metaclass=_Bases):
+    """The class of multiples of unit vectors: `ScaledBasis(2, 0)` is `2 * E(0)`, a stride of coordinates. They have
+    `value` and `mode`, a list of positions.
+    """
+
+
+def E(mode: int | Sequence[int]) -> Basis:
     """The unit vector of a mode of coordinates, by its position or positions: a stride of `make_identity_layout`."""
-    return ScaledBasis(1, (mode,) if isinstance(mode, int) else tuple(mode))
+    return ScaledBasis(1, mode)
 
 
 def flatten_to_tuple(a: Any) -> tuple[Any, ...]:
@@ -51,17 +65,17 @@ def tuple_cat(*terms: Any) -> tuple[Any, ...]:
     return tuple(chain.from_iterable(as_tuple(tuples(term)) for term in terms))
 
 
-def front(a: Any) -> Any:
+def front(input: Any) -> Any:
     """The first leaf of a tuple."""
-    return flatten_to_tuple(a)[0]
+    return flatten_to_tuple(input)[0]
 
 
-def find_if(t: Any, pred_fn: Callable[[Any, int], Any]) -> Any:
+def find_if(t: Any, pred_fn: Callable[[Any, int], Any], hierarchical: bool = True) -> Any:
     """Where the first leaf is for which `pred_fn(leaf, position in its tuple)` holds: a number, within a nested tuple a
-    tuple of numbers; None if there is none.
+    tuple of numbers; None if there is none. Unless `hierarchical`, tuples within are leaves.
     """
     for position, part in enumerate(as_tuple(tuples(t))):
-        if isinstance(part, tuple):
+        if isinstance(part, tuple) and hierarchical:
             inner = find_if(part, pred_fn)
             if inner is not None:
                 return (position, *as_tuple(inner))
@@ -70,9 +84,29 @@ def find_if(t: Any, pred_fn: Callable[[Any, int], Any]) -> Any:
     return None
 
 
-def find(t: Any, x: Any) -> Any:
+def find(t: Any, x: Any, hierarchical: bool = True) -> Any:
     """Where the first leaf is that Python knows to equal `x`, as `find_if`."""
-    return find_if(t, lambda leaf, _: not isinstance(leaf, Value) and leaf == x)
+    return find_if(t, lambda leaf, _: not isinstance(leaf, Value) and leaf == x, hierarchical)
+
+
+def wrap(x: Any) -> tuple[Any, ...]:
+    """A tuple as it is, anything else as a tuple of it alone."""
+    return as_tuple(x)
+
+
+def filter_tuple(*args: Any, f: Callable[..., tuple[Any, ...]]) -> tuple[Any, ...]:
+    """The tuples that a function gives for the elements of tuples, which it takes together, one after the other."""
+    return tuple(chain.from_iterable(f(*parts) for parts in zip(*(as_tuple(tuples(arg)) for arg in args), strict=True)))
+
+
+def basis_value(e: Any) -> Any:
+    """The factor of a `ScaledBasis`; anything else as it is."""
+    return e.value if isinstance(e, Basis) else e
+
+
+def basis_get(basis: Any, t: Any) -> Any:
+    """The part of a tuple or a layout at the mode of a `ScaledBasis`; of anything else the whole."""
+    return get(t, basis.path) if isinstance(basis, Basis) else t
 
 
 def has_underscore(a: Any) -> bool:
@@ -97,12 +131,12 @@ def _is_one(x: Any) -> bool:
 
 def append_ones(t: Any, up_to_rank: int | None = None) -> Any:
     """A layout or a tensor with modes 1:0 after its own, one or up to a rank."""
-    return append(t, rank=up_to_rank)
+    return append(t, up_to_rank=up_to_rank)
 
 
 def prepend_ones(t: Any, up_to_rank: int | None = None) -> Any:
     """A layout or a tensor with modes 1:0 before its own, one or up to a rank."""
-    return prepend(t, rank=up_to_rank)
+    return prepend(t, up_to_rank=up_to_rank)
 
 
 def get_nonswizzle_portion(layout: Any) -> Any:

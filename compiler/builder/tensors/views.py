@@ -50,14 +50,14 @@ T = TypeVar("T", Tensor, CoordTensor)
 """A tensor, or a tensor of coordinates: a view of one is the same kind."""
 
 
-def local_tile(tensor: T, tiler: Any, coord: Any, proj: Any = None) -> T:
+def local_tile(input: T, tiler: Any, coord: Any, proj: Any = None) -> T:
     """The tile at a coordinate of the tensor's tiles: `local_tile(mA, (128, 64), (m, None))`: (BLK_M,BLK_K,k).
 
     `None` keeps a mode of the tiles; an integer in place of the tuple counts through all tiles, the first mode fastest.
     With `proj=(1, None, 1)` only the modes marked 1 of tiler and coordinate are used (CuTe's Step); modes of the
     coordinate beyond those of `proj` stay.
     """
-    return _tiles(LocalTileOp, tensor, tiler, coord, proj)
+    return _tiles(LocalTileOp, input, tiler, coord, proj)
 
 
 def inner_partition(tensor: T, tiler: Any, coord: Any) -> T:
@@ -87,14 +87,14 @@ def _tiles(op: type[LayoutViewOp], tensor: T, tiler: Any, coord: Any, proj: Any)
     return as_tensor(tensor).view(op, [operands], properties)
 
 
-def local_partition(tensor: T, tiler: Any, index: Any, proj: Any = None) -> T:
+def local_partition(target: T, tiler: Any, index: Any, proj: Any = None) -> T:
     """The elements at the coordinate of thread `index` in every tile of the shape of `tiler`, a layout that maps
     coordinates to thread indices: (RestM,RestN,...).
     """
     properties: dict[str, Any] = {"threads": LayoutAttr(_static(as_layout(tiler)))}
     if proj is not None:
         properties["proj"] = CoordAttr(tuples(proj))
-    return as_tensor(tensor).view(LocalPartitionOp, [[index_of(index).ssa]], properties)
+    return as_tensor(target).view(LocalPartitionOp, [[index_of(index).ssa]], properties)
 
 
 def logical_divide(target: Any, tiler: Any) -> Any:
@@ -117,14 +117,14 @@ def flat_divide(target: Any, tiler: Any) -> Any:
     return _divide(FlatDivideOp, algebra.flat_divide, target, tiler)
 
 
-def composition(target: Any, layout: Any) -> Any:
-    """Coordinates of `layout`, which names places in the target: `composition(gA, tv_layout)`: (T,V).
+def composition(lhs: Any, rhs: Any) -> Any:
+    """Coordinates of `rhs`, which names places in the target: `composition(gA, tv_layout)`: (T,V).
 
     A tuple of layouts or extents composes mode by mode.
     """
-    if isinstance(target, AnyTensor):
-        return _view_by_tiler(CompositionOp, target, layout)
-    return algebra.composition(target if isinstance(target, Swizzle) else layout_of(target), tuples(layout))
+    if isinstance(lhs, AnyTensor):
+        return _view_by_tiler(CompositionOp, lhs, rhs)
+    return algebra.composition(lhs if isinstance(lhs, Swizzle) else layout_of(lhs), tuples(rhs))
 
 
 def make_identity_tensor(shape: Any) -> CoordTensor:
@@ -149,10 +149,10 @@ def bounds(coords: CoordTensor, limits: Any) -> Tensor:
     return Tensor(emit(BoundsOp.inferred([coords.ssa, operands], {"coord": attribute})).results[0])
 
 
-def elem_less(coord: Any, limits: Any) -> Any:
-    """Whether all integers of a coordinate are below those of `limits` (CuTe's elem_less)."""
+def elem_less(lhs: Any, rhs: Any) -> Any:
+    """Whether all integers of a coordinate are below those of `rhs` (CuTe's elem_less)."""
     result: Any = True
-    parts, ends = list(leaves(tuples(coord))), list(leaves(tuples(limits)))
+    parts, ends = list(leaves(tuples(lhs))), list(leaves(tuples(rhs)))
     if len(parts) != len(ends):
         message = f"a coordinate of {len(parts)} integers has {len(ends)} limits"
         raise TilefoldError(Code.PROFILE_MISMATCH, message, "give one for each, None for no limit")

@@ -19,6 +19,7 @@ from tilefold.compiler.builder.tensors.nvgpu import (
     LoadCacheMode,
 )
 from tilefold.compiler.builder.tensors.tma import (
+    TmaInfo,
     create_tma_multicast_mask,
     make_tiled_tma_atom,
     prefetch_descriptor,
@@ -29,9 +30,9 @@ from ..public import publish
 
 __all__ = [
     "CopyBulkG2SOp", "CopyBulkS2GOp", "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp",
-    "CopyBulkTensorTileS2GOp", "CopyG2SOp", "CopyReduceBulkTensorTileS2GOp", "LoadCacheMode", "copy_tensormap",
-    "cp_fence_tma_desc_release", "create_tma_multicast_mask", "fence_tma_desc_acquire", "fence_tma_desc_release",
-    "make_tiled_tma_atom", "prefetch_descriptor", "tma_partition", "update_tma_descriptor",
+    "CopyBulkTensorTileS2GOp", "CopyG2SOp", "CopyReduceBulkTensorTileS2GOp", "LoadCacheMode", "TmaInfo",
+    "copy_tensormap", "cp_fence_tma_desc_release", "create_tma_multicast_mask", "fence_tma_desc_acquire",
+    "fence_tma_desc_release", "make_tiled_tma_atom", "prefetch_descriptor", "tma_partition", "update_tma_descriptor",
 ]  # fmt: skip
 
 publish(__name__)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Mbarriers by number, and groups of bulk stores, with the methods of `std::barrier`."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..instructions import arch, mbarriers
+from ..scalars.values import Bool
+from ..tensors.tensors import Pointer, Tensor
+from . import barriers
+from .groups import CooperativeGroup, PipelineOp, pipeline_error
+
+
+@dataclass(frozen=True)
+class MbarrierArray:
+    """`num_stages` mbarriers from `barrier_storage` on, elements of 8 bytes of shared memory. A phase of each ends with
+    as many arrivals as the group of `agent` has, which arrive as its kind of work says: threads by themselves
+    (`AsyncThread`), with their `cp.async` (`AsyncLoad`), or expecting `tx_count` bytes of copies (`TmaLoad`).
+
+    One thread makes them where this is written, unless `is_made`; the block waits elsewhere, by
+    `pipeline.pipeline_init_wait`. Raises TilefoldError (E5011) for another kind of work, and for too little memory.
+    """
+
+    barrier_storage: Pointer | Tensor
+    num_stages: int
+    agent: tuple[PipelineOp, CooperativeGroup]
+    tx_count: int = 0
+    is_made: bool = False
+
+    def __post_init__(self) -> None:
+        if self.agent[0] is PipelineOp.TmaStore:
+            raise pipeline_error("stores have no mbarriers", "write pipeline.TmaStoreFence")
+        if not self.is_made:
+            self.mbarrier_init()
+
+    def mbarrier_init(self) -> None:
+        """One thread makes the mbarriers anew."""
+        counts = [(self._bars().ptr(i), self.agent[1].size) for i in range(self.num_stages)]
+        barriers.init(counts, False, counts_bytes=self.agent[0] is PipelineOp.TmaLoad)
+
+    def recast_to_new_op_type(self, new_op_type: PipelineOp) -> "MbarrierArray":
+        """The same mbarriers for another kind of work."""
+        return replace(self, agent=(new_op_type, self.agent[1]), is_made=True)
+
+    def get_barrier(self, index: Any) -> Pointer:
+        """Where an mbarrier is."""
+        return self._bars().iterator + index
+
+    def arrive(self, index: Any, dst: Any = None, cta_group: None = None) -> None:
+        """Arrives as the kind of work says, in the own block or, of threads by themselves, in that of rank `dst`."""
+        if self.agent[0] is PipelineOp.TmaLoad:
+            self.arrive_and_expect_tx(index, self.tx_count)
+        elif self.agent[0] is PipelineOp.AsyncLoad:
+            self.arrive_cp_async_mbarrier(index)
+        else:
+            self.arrive_mbarrier(index, dst)
+
+    def arrive_mbarrier(self, index: Any, dst_rank: Any = None) -> None:
+        """The thread arrives, in the own block or in that of a rank."""
+        mbarriers.mbarrier_arrive(self.get_barrier(index), dst_rank)
+
+    def arrive_cp_async_mbarrier(self, index: Any) -> None:
+        """The thread arrives once its `cp.async` so far are complete."""
+        mbarriers.cp_async_mbarrier_arrive_noinc(self.get_barrier(index))
+
+    def arrive_and_expect_tx(self, index: Any, tx_count: Any) -> None:
+        """The thread arrives, and bytes of copies are expected."""
+        self.arrive_and_expect_tx_with_dst(index, tx_count)
+
+    def arrive_and_expect_tx_with_dst(self, index: Any, tx_count: Any, dst: Any = None) -> None:
+        """The thread arrives, and bytes of copies are expected, in the own block or in that of a rank."""
+        mbarriers.mbarrier_arrive_and_expect_tx(self.get_barrier(index), tx_count, dst)
+
+    def try_wait(self, index: Any, phase: Any) -> Bool:
+        """Whether the phase of a parity has ended, after a short wait at most."""
+        return mbarriers.mbarrier_try_wait(self.get_barrier(index), phase)
+
+    def test_wait(self, index: Any, phase: Any) -> Bool:
+        """Whether the phase of a parity has ended."""
+        return mbarriers.mbarrier_test_wait(self.get_barrier(index), phase)
+
+    def wait(self, index: Any, phase: Any) -> None:
+        """Waits until the phase of a parity has ended."""
+        mbarriers.mbarrier_wait(self.get_barrier(index), phase)
+
+    def arrive_and_wait(self, index: Any, phase: Any, dst: Any = None, cta_group: None = None) -> None:
+        """Arrives, then waits until the phase of a parity has ended."""
+        self.arrive(index, dst)
+        self.wait(index, phase)
+
+    def max(self) -> int:
+        """The most arrivals of a phase."""
+        return (1 << 20) - 1
+
+    def _bars(self) -> Tensor:
+        return barriers.mbarriers(self.barrier_storage, self.num_stages)
+
+
+@dataclass(frozen=True)
+class TmaStoreFence:
+    """Groups of the bulk stores of `num_stages` stages, of the thread that starts them (sm_90).
+
+    Raises TilefoldError (E5011) for no stages.
+    """
+
+    num_stages: int = 0
+
+    def __post_init__(self) -> None:
+        if self.num_stages < 1:
+            raise pipeline_error(f"stores of {self.num_stages} stages", "there is at least one stage")
+
+    def arrive(self) -> None:
+        """Makes a group of the stores of a stage."""
+        arch.cp_async_bulk_commit_group()
+
+    def wait(self) -> None:
+        """Waits until one of the stages can be written again."""
+        arch.cp_async_bulk_wait_group(self.num_stages - 1, read=True)
+
+    def arrive_and_wait(self) -> None:
+        """`arrive`, then `wait`."""
+        self.arrive()
+        self.wait()
+
+    def tail(self) -> None:
+        """Waits until all stages have been read."""
+        arch.cp_async_bulk_wait_group(0, read=True)
