@@ -22,6 +22,7 @@ from ...dialects.kernel import LaunchBounds
 from ...dialects.tile import ReturnOp, TensorType, TileKernelOp
 from ...dialects.tile.threads import ThreadViewOp
 from ..frontend.diagnostics import Diagnostic, ProgramError, Severity, place_of
+from ..frontend.source import Source
 from ..frontend.verify import refusal_of
 from .capture import captured
 from .control.objects import is_ours
@@ -60,7 +61,7 @@ class Traced:
     module: ModuleOp
     kernel: str
     bounds: LaunchBounds
-    source: PythonSource
+    source: Source
     texts: Mapping[str, Callable[..., Any]] = field(default_factory=lambda: MappingProxyType({}))
     captured: Mapping[str, SSAValue] = field(default_factory=lambda: MappingProxyType({}))
 

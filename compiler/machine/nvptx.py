@@ -35,7 +35,8 @@ them as polynomials (LLVM 22; llvm-project, pull request 217143): 400 take up to
 are allowed here less than TIMEOUT. The kernels of the examples have at most 400.
 """
 _SUMS = (" = add ", " = mul ", " = getelementptr ")
-_STARTING = Lock()  # LLVM ends the process where an option is set twice
+STARTING = Lock()
+"""Held where `bindings` is called, as LLVM ends the process where an option is set twice."""
 _REFUSED = 3  # the exit status of the other process where LLVM refused the text
 _CALL = re.compile(
     r"^(\t[{}]) // callseq \d+(?:, \d+)?$", re.MULTILINE
@@ -61,7 +62,7 @@ class LlvmError(TilefoldError):
 
 
 @cache
-def _llvm() -> Any:
+def bindings() -> Any:
     """llvmlite (which has no type stubs), with LLVM's options set before its first target machine is made.
 
     The options belong to the whole process.
@@ -77,7 +78,7 @@ def _llvm() -> Any:
 @cache
 def _machine_of(target: Target) -> Any:
     machine = (
-        _llvm()
+        bindings()
         .Target.from_triple(_TRIPLE)
         .create_target_machine(cpu=target.arch, features=f"+ptx{target.ptx_version}", opt=3)
     )
@@ -90,8 +91,8 @@ def optimise(llvm_ir: str, target: Target) -> Any:
 
     Raises what `compile_llvm` raises.
     """
-    with _STARTING:
-        llvm, machine = _llvm(), _machine_of(target)
+    with STARTING:
+        llvm, machine = bindings(), _machine_of(target)
     try:
         module = llvm.parse_assembly(llvm_ir, llvm.create_context())
     except RuntimeError as error:
@@ -131,7 +132,7 @@ def _ptx_of(module: Any, target: Target) -> str:
 
 def bitcode(llvm_ir: str) -> bytes:
     """LLVM IR text as bitcode, not optimised. LlvmError if LLVM's parser or verifier refuses the text."""
-    llvm = _llvm()
+    llvm = bindings()
     try:
         return bytes(llvm.parse_assembly(llvm_ir, llvm.create_context()).as_bitcode())
     except RuntimeError as error:

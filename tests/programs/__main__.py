@@ -44,11 +44,18 @@ def run(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple[str
                 return "stops", str(error)
             file = Path(scratch, file.name)
             file.write_text(text, encoding="utf-8")
-        arguments = shlex.split(program.on_gpu if on_gpu else program.arguments)
-        command = [sys.executable, "-m", "tilefold.cutlass", str(file.resolve()), "--", *arguments]
         env = {**os.environ, "TILEFOLD_SIM_RACES": "1" if program.races else "0"}
+
+        def execute(file: Path, arguments: str) -> subprocess.CompletedProcess[str]:
+            command = [sys.executable, "-m", "tilefold.cutlass", str(file.resolve()), "--", *shlex.split(arguments)]
+            return subprocess.run(
+                command, cwd=scratch, capture_output=True, text=True, env=env, timeout=seconds, check=False
+            )
+
         try:
-            done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=seconds, check=False)
+            if program.after:
+                execute(folder / program.after, "")
+            done = execute(file, program.on_gpu if on_gpu else program.arguments)
         except subprocess.TimeoutExpired:
             return "stops", f"it did not end within {seconds} s"
     if done.returncode and program.ends and (program.anywhere or not on_gpu) and program.ends in done.stderr:

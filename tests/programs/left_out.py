@@ -13,7 +13,6 @@ LEFT_OUT: Mapping[str, str] = {
     "cute/tvm_ffi": "TVM FFI",
     "cute_ext/ampere": "the module cute.experimental, which is missing",
     "cute_ext/blackwell": _TENSOR_MEMORY,
-    f"{_TUTORIALS}/export": "C++: a host function is exported as a library",
     f"{_TUTORIALS}/ffi": "C++: an extension of Python is built",
     f"{_TUTORIALS}/fp16_gemm_4_iket.py": _TENSOR_MEMORY,
     f"{_TUTORIALS}/jax": "JAX",

@@ -12,7 +12,8 @@ class Program:
     a GPU. `sizes` are texts of the program with those that stand for them on the simulator, where a program has its
     sizes in its text. `races` is False for a program that has a data race by the memory model, which the simulator
     would report: `reason` names it. `ends` is what the program says at its end on the simulator where it cannot end
-    well there, for the `reason`, and on a GPU if it is the same `anywhere`.
+    well there, for the `reason`, and on a GPU if it is the same `anywhere`. The program `after` which it reads files is
+    run first, in the same folder.
     """
 
     path: str
@@ -23,6 +24,7 @@ class Program:
     races: bool = True
     ends: str = ""
     anywhere: bool = False
+    after: str = ""
 
 
 _LARGE = "the simulator executes about a million operations of threads a second"
@@ -168,6 +170,8 @@ PROGRAMS: tuple[Program, ...] = (
             "torch_fake_tensor", "tvm_ffi/compile_with_fake_tensor", "tvm_ffi/jit_and_use_in_torch",
         )
     ),
+    Program(f"{_TUTORIALS}/export/export_to_c.py"),
+    Program(f"{_TUTORIALS}/export/load_in_python.py", after=f"{_TUTORIALS}/export/export_to_c.py"),
     Program(
         f"{_TUTORIALS}/tvm_ffi/error_reporting.py",
         reason="it shows the error for an argument of another shape",

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +21,13 @@ from tilefold.layout.tma.recipe_text import parse_recipe
 from tilefold.runtime.compiled.artifact import Artifact, Parameter
 
 from tests.project.tree import ROOT
+from tests.runtime.toolkit import DRIVER, toolkit
 from tilefold import cute
 from tilefold.cli import main
 from tilefold.export.c_names import arguments
 from tilefold.export.exporting import export, header
 
 SM80 = Target("sm_80")
-DRIVER = Path(__file__).parent / "driver"
 TENSOR = Layout((Unknown(), 8), (Unknown(64, 8), 1))
 NUMBERS = ("i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64")
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
@@ -258,25 +257,6 @@ def test_kernel_of_python_builds(tmp_path: Path) -> None:
     assert "launch 3x1x1 32x1x1 80000 tensor0 3 32 32 tensor1 3 32 32 2 14336 7\n" in out
 
 
-def _toolkit(folder: Path) -> list[str]:
-    """A compiler that finds the driver's header and library, on a machine with a GPU; the test fails without one."""
-    link = folder / "libcuda.so"  # the name for the linker, which a machine without the toolkit lacks
-    loaded = {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "libcuda.so" in line}
-    if loaded:
-        link.symlink_to(next(iter(loaded)))
-    link_with = [f"-L{folder}", "-lcuda"]
-    if shutil.which("nvcc"):
-        return ["nvcc", "-Xcompiler", "-Wall,-Wextra,-Werror", *link_with]
-    nvidia = find_spec("nvidia")
-    roots = [Path(place) for place in (nvidia.submodule_search_locations or [])] if nvidia else []
-    triton = find_spec("triton")
-    roots += [Path(place) for place in (triton.submodule_search_locations or [])] if triton else []
-    headers = [header for root in roots for header in root.rglob("cuda.h")]
-    if not shutil.which("cc"):
-        pytest.fail("neither nvcc nor cc is installed")
-    return ["cc", "-Wall", "-Wextra", "-Werror", f"-I{headers[0].parent if headers else DRIVER}", *link_with]
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("ptx", [False, True], ids=["cubin", "ptx"])
 def test_example_computes_on_a_gpu_what_the_simulator_does(tmp_path: Path, ptx: bool) -> None:
@@ -287,7 +267,7 @@ def test_example_computes_on_a_gpu_what_the_simulator_does(tmp_path: Path, ptx: 
     scale_rows(a, b, 2.0, 0.5, 7).launch(grid=3, block=32, device="sim")
     assert np.array_equal(b, 2 * a[:, ::-1] + 7.5)
     files = scaled().export(tmp_path, arch, ptx=ptx)
-    command = _toolkit(tmp_path)
+    command = toolkit(tmp_path)
     program = _built(tmp_path, "scale_rows", command[:1], *command[1:])
     (tmp_path / "A.bin").write_bytes(a.tobytes())
     (tmp_path / "B.bin").write_bytes(bytes(b.nbytes))

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tilefold.devices import Executable
     from tilefold.export.exporting import Exported
     from tilefold.runtime.compiled.artifact import Artifact
     from tilefold.runtime.engine import LaunchConfig, RunResult
     from tilefold.runtime.options import RunOptions
+    from tilefold.runtime.sim.sim_engine import SimProgram
 
 
 def _reachable() -> "list[NDArray[np.uint8]]":
@@ -121,8 +123,12 @@ class CompiledKernel(Inspection):
         self, config: "LaunchConfig", values: Mapping[str, Any], stage: str, options: "RunOptions"
     ) -> "RunResult":
         """Runs the kernel on the simulator at a stage. Raises SimulationError, at the user's line."""
+        return self._simulated(stage, options).launch(config, values)
+
+    def _simulated(self, stage: str, options: "RunOptions") -> "Executable[SimProgram]":
+        """The kernel for the simulator at a stage."""
         from tilefold.devices import simulated
         from tilefold.runtime.sim.sim_engine import SimEngine
 
         engine = replace(SimEngine.of(options, texts=self.traced.texts), memory=_reachable)
-        return simulated(self.program, self.symbol, stage, engine).launch(config, values)
+        return simulated(self.program, self.symbol, stage, engine)

@@ -3,9 +3,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from tilefold.base.errors import Code
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.compiler.builder.tensors import pointers
 from tilefold.compiler.builder.tensors.address_space import AddressSpace
@@ -23,6 +25,9 @@ from .argument_errors import checked
 from .host.descriptions import FakeTensor, SymInt
 from .host.streams import FakeStream
 from .specialise import element_of_name, name_of_elements
+
+if TYPE_CHECKING:
+    from .host.loading import LoadedModule
 
 
 class RuntimeTensor:
@@ -243,6 +248,30 @@ def _align(dtype: DType, align: int | None) -> int:
     if not isinstance(dtype, DType):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise _argument_error(f"{dtype!r} is not a type of elements", "write cute.Float32, cute.Int32 and so on")
     return max(dtype.bits // 8, 1) if align is None else align
+
+
+@checked
+def load_module(path: "str | PathLike[str]", *, enable_tvm_ffi: bool = False) -> "LoadedModule":
+    """The functions in an object file that `export_to_c` has written, or in a library of such files, as attributes by
+    their names. On a machine without a GPU the simulator executes their kernels. On a GPU these are machine code: load
+    files that you trust.
+
+    A call takes the arguments that the function was compiled for, as those of `cute.compile` do. An array from
+    `from_dlpack` with another layout is passed as C does, its address and open integers, with a RuntimeWarning.
+    TilefoldError (E4001) for a file that cannot be read, or that has no such functions.
+    """
+    from .host.loading import LoadedModule
+
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise TilefoldError(Code.CLI_READ, f"{path}: {error.strerror}") from None
+    return LoadedModule(str(path), data)
+
+
+def find_runtime_libraries(*, enable_tvm_ffi: bool = False) -> list[str]:
+    """The libraries that exported functions are linked with beside the driver's: none."""
+    return []
 
 
 class Pointer:

@@ -6,7 +6,7 @@ A kernel and its parameters are named by letters, digits and underscores, which 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ LICENCE = "/* Written by tilefold. This file may be used under any terms. */"
 
 _OURS = (
     "kernel grid_x grid_y grid_z stream arguments argc argv device context check number real tensor read_tensor "
-    "write_tensor main"
+    "write_tensor main module values status config attributes"
 )
 _C = (
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
@@ -41,7 +41,8 @@ _OF_HEADER = ("kernel", "find", "load", "load_data", "launch", "unload")
 """The definitions of the header, after the kernel's name."""
 _OF_MAPS = ("", "_dims", "_strides", "_box", "_steps", "_status")
 """The variables of a tensor map in a launch."""
-_TAKEN = frozenset(f"{_OURS} {_C} {_CPP}".split())
+TAKEN = frozenset(f"{_OURS} {_C} {_CPP}".split())
+"""Names that mean something else in the files."""
 _RESERVED = re.compile(r"_[A-Z_]\w*|u?int\w*_t|size_t|CU\w*|cu[A-Z]\w*")
 """Names that are reserved in C, types of integers, and names of the driver's header."""
 
@@ -60,20 +61,25 @@ class Argument:
 
 def arguments(artifact: Artifact, tensors: "Mapping[str, TensorType]") -> tuple[Argument, ...]:
     """The arguments of a kernel's launch, in the order in which it takes them, with notes on `tensors` by name."""
-    fixed = _TAKEN | {f"{artifact.kernel}_{suffix}" for suffix in _OF_HEADER}
+    fixed = TAKEN | {f"{artifact.kernel}_{suffix}" for suffix in _OF_HEADER}
     fixed |= {f"tensor_map{number}{part}" for number in range(len(artifact.maps)) for part in _OF_MAPS}
     taken = set(artifact.names)
     arguments: list[Argument] = []
     for parameter in artifact.parameters:
         taken.discard(parameter.name)
         for kind, name, note in _values(parameter, tensors.get(parameter.name)):
-            if _RESERVED.fullmatch(name):
-                name = f"arg{name if name.startswith('_') else f'_{name}'}"
-            while name in taken or name in fixed:
-                name += "_"
-            taken.add(name)
-            arguments.append(Argument(name, kind, note))
+            arguments.append(Argument(free_name(name, taken, fixed), kind, note))
     return tuple(arguments)
+
+
+def free_name(name: str, taken: set[str], fixed: Set[str] = TAKEN) -> str:
+    """The name, or one like it, that C and the header leave free; it is `taken` then."""
+    if _RESERVED.fullmatch(name):
+        name = f"arg{name if name.startswith('_') else f'_{name}'}"
+    while name in taken or name in fixed:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 def _values(parameter: Parameter, tensor: "TensorType | None") -> Iterator[tuple[ParameterKind, str, str]]:

@@ -49,6 +49,22 @@ def export(artifact: Artifact, folder: Path, tensors: "Mapping[str, TensorType] 
     return files
 
 
+def write_settings(artifact: Artifact, function: str) -> str:
+    """The statements that set the attributes of a loaded function, after which `status` is that of the last one."""
+    attributes = (
+        ("MAX_DYNAMIC_SHARED_SIZE_BYTES", artifact.dynamic_shared),
+        ("NON_PORTABLE_CLUSTER_SIZE_ALLOWED", int(artifact.non_portable)),
+    )
+    return "".join(
+        f"""    if (status == CUDA_SUCCESS)
+        status = cuFuncSetAttribute(
+            {function}, CU_FUNC_ATTRIBUTE_{attribute}, {value});
+"""
+        for attribute, value in attributes
+        if value
+    )
+
+
 def header(artifact: Artifact, passed: tuple[Argument, ...]) -> str:
     """The header: `NAME_load` loads the code in the current context, `NAME_launch` queues the kernel."""
     name = artifact.kernel
@@ -60,18 +76,7 @@ def header(artifact: Artifact, passed: tuple[Argument, ...]) -> str:
     addresses = ", ".join(f"&{value}" for value in (*(argument.name for argument in passed), *maps)) or "0"
     notes = "".join(f" *   {argument.name}: {argument.note}\n" for argument in passed if argument.note)
     x, y, z = artifact.block
-    attributes = (
-        ("MAX_DYNAMIC_SHARED_SIZE_BYTES", artifact.dynamic_shared),
-        ("NON_PORTABLE_CLUSTER_SIZE_ALLOWED", int(artifact.non_portable)),
-    )
-    settings = "".join(
-        f"""    if (status == CUDA_SUCCESS)
-        status = cuFuncSetAttribute(
-            kernel->function, CU_FUNC_ATTRIBUTE_{attribute}, {value});
-"""
-        for attribute, value in attributes
-        if value
-    )
+    settings = write_settings(artifact, "kernel->function")
     clusters = ""
     if artifact.cluster is not None:
         clusters = " The grid is made of\n * clusters of {} x {} x {} blocks.".format(*artifact.cluster)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * A driver without a GPU, which prints what it is asked for. Its memory is the host's. A launch of any kernel adds 1 to
- * each byte of each tensor; what the arguments are, the environment says: ARGUMENTS, such as "p4d", has a letter for
- * each, p for a tensor, m for a tensor map, 1 to 8 for the bytes of an integer, f and d for floats.
+ * each byte of each tensor; what the arguments are, the environment says: the variable of the kernel's name, or else
+ * ARGUMENTS, such as "p4d", has a letter for each, p for a tensor, m for a tensor map, 1 to 8 for the bytes of an
+ * integer, f and d for floats.
  */
 #include <cuda.h>
 #include <stdio.h>
@@ -69,8 +70,11 @@ CUresult cuModuleLoad(CUmodule *module, const char *file)
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
-    *module = 0;
-    return image ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (!image)
+        return CUDA_ERROR_INVALID_VALUE;
+    *module = (CUmodule)image;
+    printf("load %s at %d\n", memcmp(image, "\177ELF", 4) ? "PTX" : "machine code", (int)((size_t)image % 16));
+    return CUDA_SUCCESS;
 }
 
 CUresult cuModuleUnload(CUmodule module)
@@ -80,12 +84,18 @@ CUresult cuModuleUnload(CUmodule module)
     return CUDA_SUCCESS;
 }
 
+static const char *arguments_of(const char *kernel)
+{
+    const char *own = getenv(kernel);
+    return own ? own : getenv("ARGUMENTS");
+}
+
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 {
     (void)module;
-    *function = 0;
+    *function = (CUfunction)name;
     printf("function %s\n", name);
-    return getenv("ARGUMENTS") ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+    return arguments_of(name) ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
@@ -151,14 +161,28 @@ CUresult cuTensorMapEncodeTiled(
     return dims[0] ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra)
+{
+    unsigned i;
+    for (i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            printf(
+                "cluster %ux%ux%u\n", config->attrs[i].value.clusterDim.x, config->attrs[i].value.clusterDim.y,
+                config->attrs[i].value.clusterDim.z);
+        else
+            printf("attribute %d\n", (int)config->attrs[i].id);
+    return cuLaunchKernel(
+        function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY,
+        config->blockDimZ, config->sharedMemBytes, config->hStream, arguments, extra);
+}
+
 CUresult cuLaunchKernel(
     CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
     unsigned block_z, unsigned shared, CUstream stream, void **arguments, void **extra)
 {
     const char *each;
-    (void)function;
     printf("launch %ux%ux%u %ux%ux%u %u", grid_x, grid_y, grid_z, block_x, block_y, block_z, shared);
-    for (each = getenv("ARGUMENTS"); *each; each++, arguments++)
+    for (each = arguments_of((const char *)function); *each; each++, arguments++)
         if (*each == 'p')
             touch(*(CUdeviceptr *)*arguments);
         else if (*each == 'm')
@@ -173,6 +197,6 @@ CUresult cuLaunchKernel(
             memcpy(&value, *arguments, (size_t)(*each - '0'));
             printf(" %lld", (long long)((unsigned long long)value << bits) >> bits);
         }
-    printf("\n");
-    return stream || extra ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    printf(stream ? " stream %d\n" : "\n", (int)(size_t)stream);
+    return extra ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }

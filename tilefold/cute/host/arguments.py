@@ -79,15 +79,20 @@ class HostArguments(BoundArguments):
         if name in self.types and (isinstance(given, Marked) or is_array(given)):
             array = array_of(name, unmark(given))
             type, dtype = self.types[name], element_of_name(array.dtype)
-            if fits(type, array, dtype):
-                self.values[name], self.arrays[name] = unmark(given), array
+            other = array if fits(type, array, dtype) else self._other(name, given, array, type)
+            if other is not None:
+                self.values[name], self.arrays[name] = unmark(given) if other is array else other, other
                 self.key.append((type, dtype))
                 return self._argument(Parameter(name, type, dtype))
-            if self.strict:
-                raise _misfit(name, type, array)
         if self.fixed and isinstance(value, int | float):
             return value
         return self._argument(super()._leaf(name, value, annotation))
+
+    def _other(self, name: str, given: Any, array: Array, type: TensorType) -> Array | None:
+        """The array to pass as one of a type that it does not fit; None for none. Raises MisfitError (E3106)."""
+        if self.strict:
+            raise misfit(name, type, array)
+        return None
 
     def _object(self, name: str, value: Any) -> object:
         """An object of a class that says that it holds arguments: its pointers and tensors are."""
@@ -181,7 +186,8 @@ def _fact(array: Array, place: int) -> str:
     return f"extent {place}" if place < rank else f"stride {place - rank}"
 
 
-def _misfit(name: str, type: TensorType, array: Array) -> LaunchError:
+def misfit(name: str, type: TensorType, array: Array) -> LaunchError:
+    """The error for an array that is not such as a function is compiled for."""
     place = "" if array.device is None else f", at a multiple of {array.address & -array.address} bytes"
     wanted = f"{type.layout.data} of {type.element_type}{place and f', at a multiple of {type.align.data}'}"
     problem = f"is {array.layout} of {array.dtype}{place}; the function is compiled for {wanted}"

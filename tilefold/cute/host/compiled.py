@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiled host functions: for arguments of certain types, and without executing the function again."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +11,7 @@ from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
-from tilefold.base.errors import TilefoldError
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.dialects.tile import TensorType
 from tilefold.output import write_output
 from tilefold.runtime.cuda.comparison import Rules
@@ -31,9 +31,10 @@ from .tracing import ElementsError, HostTrace, NoNumberError, values_of
 
 
 @dataclass(frozen=True)
-class _Variant:
-    """The record of a function for certain arguments: its launches and prints, and the numbers on which that
-    depends."""
+class Variant:
+    """The record of a function for certain arguments, which are `slots` by name: its launches and prints, and the
+    numbers on which that depends.
+    """
 
     steps: tuple[HostLaunch | Operation, ...]
     guards: Mapping[SSAValue, int | float | bool]
@@ -83,9 +84,11 @@ class CompiledFunction:
     """The arguments of a call that gives all of them by position, as soon as it is known."""
     _outer: OuterNames | None = None
     _types: dict[str, TensorType] = field(default_factory=lambda: {})
-    _symbols: list[list[tuple[str, int]]] = field(default_factory=lambda: [])
+    _symbols: Sequence[Sequence[tuple[str, int]]] = ()
     """The places in several tensors that one `SymInt` describes."""
-    _variants: dict[tuple[object, ...], list[_Variant]] = field(default_factory=lambda: {})
+    _forms: Mapping[str, object] | None = None
+    """The arguments that it is compiled for, in the form in which it sees them."""
+    _variants: dict[tuple[object, ...], list[Variant]] = field(default_factory=lambda: {})
 
     def __repr__(self) -> str:
         return f"<compiled function {getattr(self.function, '__qualname__', self.function)}>"
@@ -184,14 +187,49 @@ class CompiledFunction:
         its first call compiles it; where it reads or writes elements, each call executes it as a kernel of one thread.
         """
         bound = self._bound(self.signature.given(args, kwargs))
-        self._types = {name: ssa.type for name, ssa in bound.slots.items() if isinstance(ssa.type, TensorType)}
-        self._symbols = [places for places in bound.symbols.values() if len(places) > 1]
+        self._take(bound.slots, [places for places in bound.symbols.values() if len(places) > 1])
+        self._forms = {name: bound.arguments[name] for name in self.signature.names}
         with suppress(NoNumberError, ElementsError):
             self._traced(bound)
         if self.options.gpu_arch:
             for kernel in self.kernels:
                 kernel.ir("instr")  # a target that lacks something of a kernel is refused now
         self._keep()
+
+    def _take(self, slots: Mapping[str, SSAValue], symbols: Sequence[Sequence[tuple[str, int]]]) -> None:
+        """The arguments that it is compiled for, and the places in them where integers are equal."""
+        self._types = {name: ssa.type for name, ssa in slots.items() if isinstance(ssa.type, TensorType)}
+        self._symbols = symbols
+
+    def export_to_c(
+        self,
+        file_path: str | Path,
+        file_name: str | None = None,
+        function_prefix: str | None = None,
+        *,
+        function_name: str | None = None,
+    ) -> None:
+        """Writes the function for programs in C (docs/runtime.md): FILE_NAME.o and FILE_NAME.h in the folder
+        `file_path`, with names that begin with `function_prefix`, by default the file's. Without `file_name`,
+        `file_path` is the object file. `function_name` is another word for the prefix.
+
+        Its kernels are machine code for the target of the options or the current GPU, and without one PTX.
+        TilefoldError (E0213) for a function that C cannot call, E4002 where the files cannot be written.
+        """
+        try:
+            path = Path(file_path) if file_name is None else Path(file_path, f"{file_name}.o")
+            name = function_prefix or function_name or path.stem
+            variant = next((variant for variants in self._variants.values() for variant in variants), None)
+            if variant is None or self._forms is None:
+                problem = f"the function '{name}' is not exported: it has not been compiled for its arguments"
+                raise TilefoldError(
+                    Code.BAD_ARGUMENT, problem, "let it decide by static extents, and leave elements to kernels"
+                )
+            from .exporting import write_function
+
+            write_function(name, path, variant, self._forms, self._symbols, self._arch)
+        except TilefoldError as error:
+            raise shown(error) from error.__cause__
 
     @cached_property
     def _whole(self) -> Signature:
@@ -203,10 +241,10 @@ class CompiledFunction:
         made = HostArguments(types=self._types, strict=strict)
         return self._whole.bound({n: every[n] for n in self._whole.names}, made)
 
-    def _traced(self, bound: HostArguments) -> _Variant:
+    def _traced(self, bound: HostArguments) -> Variant:
         trace = HostTrace(bound, eager=False, compilation=self.options.compilation)
         trace.run(self.function)
-        made = _Variant(tuple(trace.steps), trace.guards, trace.constants, bound.slots)
+        made = Variant(tuple(trace.steps), trace.guards, trace.constants, bound.slots)
         self._variants.setdefault(tuple(bound.key), []).append(made)
         read = [f for f in (self.function, *trace.functions) if isinstance(f, FunctionType)]
         self._outer = OuterNames(*read, in_place=False)

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Object files for the processor at hand, which programs in C link: a function that computes numbers, and data.
+
+The function is a kernel of one thread, whose text for NVPTX is made for the processor: its parameters are what a launch
+passes, and its state spaces are the machine's one.
+"""
+
+import re
+
+from ...base.errors import Code, TilefoldError
+from .nvptx import STARTING, bindings
+
+_TARGET = re.compile(r"^target (?:datalayout|triple) = .*\n", re.MULTILINE)
+_OF_A_GPU = re.compile(r"@llvm\.nvvm\.[\w.]+|\basm\b|^@.* addrspace\(", re.MULTILINE)
+
+
+def make_object(kernel: str, symbol: str, data: bytes) -> bytes:
+    """An object file with the function of a kernel, whose LLVM IR is given, and with `data` as the bytes `symbol`, at a
+    multiple of 64.
+
+    TilefoldError (E0213) for a kernel that does more than to compute numbers.
+    """
+    if (instruction := _OF_A_GPU.search(kernel)) is not None:
+        problem = f"a processor lacks {instruction[0]}, which a GPU has"
+        raise TilefoldError(Code.BAD_ARGUMENT, problem, "compute this number in the kernel")
+    text = _TARGET.sub("", kernel).replace("define ptx_kernel ", "define ").replace(" addrspace(1)", "")
+    escaped = "".join(f"\\{byte:02x}" for byte in data)
+    with STARTING:
+        llvm = bindings()
+    target = llvm.Target.from_default_triple()
+    module = llvm.parse_assembly(
+        f'target triple = "{target.triple}"\n{text}\n@{symbol} = constant [{len(data)} x i8] c"{escaped}", align 64\n',
+        llvm.create_context(),
+    )
+    machine = target.create_target_machine(opt=2, reloc="pic", codemodel="default")
+    with module:
+        return bytes(machine.emit_object(module))

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled host functions as object files for programs in C, which `load_module` reads as well."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, cast
+
+from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.ir import Attribute, SSAValue
+
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.target import Target
+from tilefold.compiler.builder.scalars.values import Value
+from tilefold.compiler.builder.tensors.tensors import Tensor
+from tilefold.compiler.frontend.source import Source
+from tilefold.dialects.tile import TensorType
+from tilefold.export.function_header import function_header
+from tilefold.export.function_record import FunctionRecord, LaunchRecord
+from tilefold.lowering import load
+from tilefold.output import write_output
+from tilefold.runtime.compiled.build import Build
+from tilefold.runtime.options import Cluster, Cooperative, LaunchEvent, ProgrammaticStreamSerialization
+
+from ..compiled_kernel import CompiledKernel
+from .host_program import HostProgram
+from .launching import HostLaunch
+from .streams import StreamSlot
+
+if TYPE_CHECKING:
+    from .compiled import Variant
+
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_ANY = Target("sm_80")
+"""The target of the text of a kernel that the processor executes."""
+
+
+def write_function(
+    name: str,
+    path: Path,
+    variant: "Variant",
+    arguments: Mapping[str, object],
+    symbols: Iterable[Iterable[tuple[str, int]]],
+    arch: str | None,
+) -> None:
+    """Writes a host function, as `name`, to an object file, and its header beside that. `arguments` are those that it
+    was compiled for, as it saw them, and `symbols` the places in them that are equal. Its kernels are machine code for
+    `arch`, or where that is None PTX for the first target that has all of them.
+
+    TilefoldError (E0213) for a name that C does not take, for a function that does more than to launch kernels, and for
+    arguments that C does not pass; E4002 where the files cannot be written.
+    """
+    if _NAME.fullmatch(name) is None:
+        _refuse(name, "is not a name in C", "give the function another one: letters, digits and underscores")
+    steps = [step for step in variant.steps if isinstance(step, HostLaunch)]
+    if len(steps) < len(variant.steps):
+        _refuse(name, "prints, or checks an assertion, on the host", "leave that to its kernels or its callers")
+    host = HostProgram(name, variant.slots, variant.constants)
+    slots = {ssa: slot for slot, ssa in variant.slots.items()}
+    leaves = [leaf for key, value in arguments.items() for leaf in _leaves(name, key, value)]
+    kernels = list(dict.fromkeys(step.built for step in steps))
+    guards = [(host.place_of(ssa), _integer(name, ssa.type, number)) for ssa, number in variant.guards.items()]
+    launches = [_launch(name, host, step, slots, kernels.index(step.built)) for step in steps]
+    text = host.text()
+    record = FunctionRecord(
+        name,
+        parameters=tuple(arguments),
+        optional=tuple(key for key, value in arguments.items() if value is None),
+        streams=tuple(leaf.name for leaf in leaves if isinstance(leaf, StreamSlot)),
+        dtypes={slots[leaf.ssa]: leaf.dtype.name for leaf in leaves if isinstance(leaf, Value)},
+        host=text,
+        guards=tuple(guards),
+        symbols=tuple(tuple(places) for places in symbols),
+        launches=tuple(launches),
+        texts=tuple(kernel.to_cute() for kernel in kernels),
+        builds=tuple(_build(kernel, arch) for kernel in kernels),
+    )
+    data, codes = record.to_bytes()
+    from tilefold.compiler.machine.host_object import make_object
+
+    made = make_object(load(Source(name, text, text)).llvm(_ANY, lines=False), f"{name}_data", data)
+    types: dict[str, Attribute | None] = {
+        leaf.name if isinstance(leaf, StreamSlot) else slots[leaf.ssa]: (
+            None if isinstance(leaf, StreamSlot) else leaf.ssa.type
+        )
+        for leaf in leaves
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TilefoldError(Code.CLI_WRITE, f"{path.parent}: {error.strerror}") from None
+    write_output(made, str(path))
+    write_output(function_header(record, types, len(host.values), codes), str(path.with_suffix(".h")))
+
+
+def _leaves(name: str, argument: str, value: object) -> Iterator[Tensor | Value | StreamSlot]:
+    """The tensors, numbers and streams that are an argument, or in its tuples."""
+    if isinstance(value, Tensor | Value | StreamSlot):
+        yield value
+    elif isinstance(value, tuple):
+        for part in cast("tuple[object, ...]", value):
+            yield from _leaves(name, argument, part)
+    elif value is not None:
+        problem = f"takes '{argument}', a {type(value).__name__}, which C does not pass"
+        _refuse(name, problem, "pass tensors, numbers, streams, tuples of them, and cute.Constexpr")
+
+
+def _launch(name: str, host: HostProgram, step: HostLaunch, slots: Mapping[SSAValue, str], kernel: int) -> LaunchRecord:
+    attributes, stream = step.request.attributes, step.request.stream
+    if any(isinstance(attribute, LaunchEvent) for attribute in attributes):
+        _refuse(name, "records an event", "record events in the program that calls it")
+    if stream is not None and not isinstance(stream, StreamSlot):
+        _refuse(name, "launches in a stream that is not its argument", "make the stream an argument")
+    cluster = next((attribute.size for attribute in attributes if isinstance(attribute, Cluster)), None)
+    x, y, z = [*step.grid, 1, 1][:3]
+    return LaunchRecord(
+        kernel,
+        {
+            key: slots[ssa] if isinstance(ssa.type, TensorType) else host.place_of(ssa)
+            for key, ssa in step.values.items()
+        },
+        (host.place_of(x), host.place_of(y), host.place_of(z)),
+        None if stream is None else stream.name,
+        cluster,
+        any(isinstance(attribute, ProgrammaticStreamSerialization) for attribute in attributes),
+        any(isinstance(attribute, Cooperative) for attribute in attributes),
+    )
+
+
+def _build(kernel: CompiledKernel, arch: str | None) -> Build:
+    """A kernel as machine code for a target, or as PTX."""
+    program = kernel.program
+    if arch is not None:
+        made = program.machine_build(Target(arch))
+        return Build("", made.cubin, "", made.artifacts)
+    artifacts = program.ptx_artifacts(program.simulated_target("instr"))
+    return Build(str(artifacts[0].code), b"", "", artifacts)
+
+
+def _integer(name: str, type: Attribute, number: float) -> int:
+    """The 64 bits of an integer on which a function depends, as a number with a sign."""
+    if not isinstance(type, IntegerType | IndexType):
+        _refuse(name, "depends on the number of a float", "decide with integers, or in the kernel")
+    bits = type.bitwidth if isinstance(type, IntegerType) else 64
+    low = int(number) & ((1 << bits) - 1)
+    return low - (1 << bits) if bits > 1 and low >> (bits - 1) else low
+
+
+def _refuse(name: str, problem: str, hint: str) -> NoReturn:
+    raise TilefoldError(Code.BAD_ARGUMENT, f"the function '{name}' is not exported: it {problem}", hint)
