@@ -26,8 +26,8 @@ class InlineOp(PtxOp):
 
     `$0` and so on stand for the registers of the results, then of the operands; `$$` for a dollar sign. Constraints are
     CUDA's, one for each register, `=` before those of results: h, r, l for 16, 32 and 64 bits, f and d for f32 and f64.
-    The text may read and write memory. Only the assembler knows its meaning: the simulator refuses it, unless it has a
-    function that computes the same.
+    The text may read and write memory. The simulator executes instructions of arithmetic, comparisons and votes, one
+    after the other; it refuses any other text, unless it has a function that computes the same.
     """
 
     name = "ptx.inline"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tilefold.runtime.cuda import CudaEngine
 
+from tests.python import test_known_texts as known
 from tests.python import test_primitives as kernels
 from tilefold import cute
 from tilefold.cutlass.experimental import cuda
@@ -15,6 +16,7 @@ pytestmark = pytest.mark.gpu
 RANDOM = np.random.default_rng(3)
 NUMBERS = RANDOM.integers(-9, 9, 32).astype(np.int32)
 FLOATS = RANDOM.random(1024, np.float32)
+WORDS = RANDOM.integers(-(1 << 31), 1 << 31, (2, 32)).astype(np.int32)
 
 CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
     "hand_over": (kernels.hand_over, (np.zeros(32, np.float32), 32), {}),
@@ -35,6 +37,11 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
         ),
         {},
     ),
+    **{
+        f"text{number}": (known.texts, (*WORDS, np.zeros(32, np.int32), text, "r"), {})
+        for number, (text, _) in enumerate(known.MORE_INTEGERS)
+    },
+    **{mode: (known.voting, (np.zeros(32, np.int32), mode), {}) for mode in ("any", "all", "uni", "ballot")},
 }
 
 

@@ -20,6 +20,21 @@ INTEGERS: Sequence[tuple[str, Callable[[Any, Any], Any]]] = (
     ("shr.s32", lambda a, b: a >> np.minimum(b.view(np.uint32), 31).astype(np.int32)),
     ("shl.b32", lambda a, b: np.where(b.view(np.uint32) < 32, a << (b & 31), 0)),
 )  # fmt: skip
+MORE_INTEGERS: Sequence[tuple[str, Callable[[Any, Any], Any]]] = (
+    ("lop3.b32 $0, $1, $2, 0x0f0f0f0f, 0xe8;", lambda a, b: (a & b) | (a & 0x0F0F0F0F) | (b & 0x0F0F0F0F)),
+    ("mul.hi.s32 $0, $1, $2;", lambda a, b: (a.astype(np.int64) * b >> 32).astype(np.int32)),
+    ("{ .reg .b32 t; not.b32 t, $1; popc.b32 $0, t; }", lambda a, b: np.bitwise_count(~a.view(np.uint32))),
+    ("mov.b32 $0, 0f3F800000;", lambda a, b: np.full(32, 0x3F800000)),
+    (
+        """{   // the greater of two unsigned numbers, at most 1000
+            .reg .pred p, q; .reg .u32 t;
+            setp.hi.u32 p, $1, $2; selp.b32 t, $1, $2, p;
+            setp.lo.u32 q, t, 1000U; and.pred q, p, q; /* of the first */
+            selp.b32 $0, t, 0xFFFFFFFF, q;
+        }""",
+        lambda a, b: np.where((a.view(np.uint32) > b.view(np.uint32)) & (a.view(np.uint32) < 1000), a, -1),
+    ),
+)  # fmt: skip
 FLOATS: Sequence[tuple[str, Callable[[Any, Any], Any]]] = (
     ("add.f32", np.add),
     ("div.rn.f32", np.divide),
@@ -53,6 +68,63 @@ def test_floats(name: str, expected: Any) -> None:
     c = np.zeros(32, np.float32)
     computing(a, b, c, name, "f").launch(grid=1, block=32, device="sim")
     np.testing.assert_array_equal(c, expected(a, b))
+
+
+@cute.kernel
+def texts(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor, text: cute.Constexpr, letter: cute.Constexpr) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    C[t] = cute.arch.inline_ptx(text, f"={letter},{letter},{letter}", A[t], B[t], results=C.element_type)
+
+
+@pytest.mark.parametrize(("text", "expected"), MORE_INTEGERS)
+def test_texts_of_several_instructions(text: str, expected: Any) -> None:
+    rng = np.random.default_rng(4)
+    a, b = (rng.integers(-(1 << 31), 1 << 31, 32).astype(np.int32) for _ in range(2))
+    a[:16] = rng.integers(0, 1200, 16)
+    b[:8] = 5
+    c = np.zeros(32, np.int32)
+    texts(a, b, c, text, "r").launch(grid=1, block=32, device="sim")
+    assert c.tolist() == expected(a, b).tolist()
+
+
+def test_floats_in_texts_of_several_instructions() -> None:
+    a, b = (np.random.default_rng(seed).standard_normal(32).astype(np.float32) for seed in (1, 2))
+    a[:2] = b[1:3] = np.nan
+    c = np.zeros(32, np.float32)
+    text = """{ .reg .pred p; .reg .f32 t; setp.ltu.f32 p, $1, $2; fma.rn.f32 t, $1, $2, 0fBF800000;
+        ex2.approx.ftz.f32 t, t; selp.f32 $0, t, $1, p; }"""
+    texts(a, b, c, text, "f").launch(grid=1, block=32, device="sim")
+    exact = np.exp2((a.astype(np.float64) * b - 1).astype(np.float32).astype(np.float64)).astype(np.float32)
+    np.testing.assert_array_equal(c, np.where(~(a >= b), exact, a))
+
+
+@cute.kernel
+def voting(C: cute.Tensor, mode: cute.Constexpr) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    if t >= 16:
+        text = f"{{ .reg .pred p, q; setp.eq.b32 p, $1, 20; vote.sync.{mode}.pred q, p, $2; selp.b32 $0, 1, 0, q; }}"
+        if mode == "ballot":
+            text = "{ .reg .pred p; setp.gt.s32 p, $1, 20; vote.sync.ballot.b32 $0, p, $2; }"
+        C[t] = cute.arch.inline_ptx(text, "=r,r,r", t, cute.Int32(-65536), results=cute.Int32)
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("any", 1), ("all", 0), ("uni", 0), ("ballot", -(1 << 21))])
+def test_votes_in_texts(mode: str, expected: int) -> None:
+    c = np.full(32, 7, np.int32)
+    voting(c, mode).launch(grid=1, block=32, device="sim")
+    assert c.tolist() == [7] * 16 + [expected] * 16
+
+
+def test_a_vote_of_lanes_that_do_not_take_part() -> None:
+    @cute.kernel
+    def voting(C: cute.Tensor) -> None:
+        t, _, _ = cute.arch.thread_idx()
+        if t < 16:
+            text = "{ .reg .pred p; setp.ne.s32 p, $1, 0; vote.sync.ballot.b32 $0, p, 0xffffffff; }"
+            C[t] = cute.arch.inline_ptx(text, "=r,r", t, results=cute.Int32)
+
+    with pytest.raises(TilefoldError, match=r"E3208.*vote.sync: its mask names lanes that do not execute it"):
+        voting(np.zeros(16, np.int32)).launch(grid=1, block=32, device="sim")
 
 
 @cute.kernel
@@ -114,3 +186,18 @@ def test_other_texts_are_refused(name: str) -> None:
     a = np.zeros(32, np.int32)
     with pytest.raises(TilefoldError, match="does not execute text"):
         computing(a, a, a, name, "r").launch(grid=1, block=32, device="sim")
+
+
+@pytest.mark.parametrize("text", [
+    "{ .reg .b32 t; add.s32 $0, t, $1; }",  # reads what nothing has written
+    "{ add.s32 $0, $1, $2;",
+    "add.s32 u, $1, $2; mov.b32 $0, u;",
+    "mov.b32 $1, $2;",
+    "mov.b32 $0, %laneid;",
+    "add.s32 $0, $1;",
+    "{ .reg .pred p; setp.eq.s32 p, $1, $2; @p add.s32 $0, $1, $2; }",
+])  # fmt: skip
+def test_texts_whose_meaning_is_unknown(text: str) -> None:
+    a = np.zeros(32, np.int32)
+    with pytest.raises(TilefoldError, match="does not execute text"):
+        texts(a, a, a, text, "r").launch(grid=1, block=32, device="sim")

@@ -32,7 +32,9 @@ def inline_ptx(
     warp, that gives such arrays of the results: `sim=lambda a, b, c: a ^ b ^ c`. It knows nothing of memory. One
     approximation of a Float32, such as `tanh.approx.f32 $0, $1;`, is an instruction that the simulator knows; so are
     accesses to global memory with an order, `ld.global.acquire.gpu.b32 $0, [$1];`, of an address or its number,
-    `mapa.shared::cluster.u32`, `st.async`, and single instructions of arithmetic such as `add.s32 $0, $1, $2;`.
+    `mapa.shared::cluster.u32`, `st.async`, and instructions of arithmetic, comparisons, `selp` and `vote.sync`, one
+    after the other, in registers that the text declares:
+    `{ .reg .pred p; setp.lt.s32 p, $1, $2; selp.b32 $0, $1, $2, p; }`.
     """
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"expected PTX as text, got {type(text).__name__}")

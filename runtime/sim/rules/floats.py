@@ -89,7 +89,7 @@ def _is_unordered(a: Any, b: Any) -> Any:
     return (a != a) | (b != b)
 
 
-_COMPARISONS: tuple[Callable[[Any, Any], Any], ...] = (
+FLOAT_COMPARISONS: tuple[Callable[[Any, Any], Any], ...] = (
     lambda a, b: (a == b) & False,
     lambda a, b: a == b,
     lambda a, b: a > b,
@@ -113,7 +113,7 @@ true.
 
 
 def _compare(op: arith.CmpfOp, t: Translator) -> Step:
-    function = _COMPARISONS[op.predicate.value.data]
+    function = FLOAT_COMPARISONS[op.predicate.value.data]
 
     def holds(a: Value, b: Value) -> Value:
         value = function(a, b)

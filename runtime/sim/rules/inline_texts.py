@@ -1,76 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Single instructions of arithmetic as text, `add.s32 $0, $1, $2;`, as functions of NumPy (PTX ISA, Integer Arithmetic,
-Logic and Shift, Floating Point Instructions). Operands come as signed integers or as floats.
-"""
+"""The meaning of PTX as text: instructions one after the other, with registers of their own (PTX ISA, Syntax)."""
 
 import re
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
-_INSTRUCTION = re.compile(r"\s*(\w+(?:\.\w+)+)\s+\$0((?:\s*,\s*\$\d)+)\s*;?\s*")
-_TYPES: Mapping[str, Any] = MappingProxyType(
-    {
-        f"{letter}{bits}": np.dtype(f"{kind}{bits // 8}")
-        for letter, kind in (("s", "i"), ("u", "u"), ("b", "u"), ("f", "f"))
-        for bits in (32, 64)
-    }
-)
-"""NumPy's types by the ends of instructions."""
+from ..faults import Site
+from ..warp import Warp
+from .inline_instructions import Instruction, instruction_of
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_DECLARATION = re.compile(r"\.reg\s+\.\w+\s+([\w$%]+(?:\s*,\s*[\w$%]+)*)")
+_INSTRUCTION = re.compile(r"(\w+(?:\.\w+)+)\s+([^\s,]+)\s*,\s*([^\s,]+(?:\s*,\s*[^\s,]+)*)")
+_INTEGER = re.compile(r"-?(0x[0-9a-fA-F]+|[1-9]\d*|0)U?")
+_FLOAT = re.compile(r"0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}")
+
+Meaning: TypeAlias = Callable[..., tuple[Any, ...]]
+"""The results of a text, as a function of the warp and of the operands in its lanes."""
 
 
-def _shifted(shift: Any) -> Callable[[Any, Any], Any]:
-    """A shift by an unsigned number of 32 bits; by the width or more, it shifts everything out."""
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """An instruction that writes the register `target`. Operands are names of registers, or numbers."""
 
-    def function(x: Any, by: Any) -> Any:
-        bits: int = 8 * x.dtype.itemsize
-        count: Any = by.astype(np.uint32)
-        kept: Any = np.minimum(count, bits - 1)
-        out: Any = shift(x, kept.astype(x.dtype))
-        if shift is np.right_shift and x.dtype.kind == "i":
-            return out
-        return out * (count < bits)
+    instruction: Instruction
+    target: str
+    operands: tuple[Any, ...]
 
-    return function
-
-
-def _mad(a: Any, b: Any, c: Any) -> Any:
-    return a * b + c
-
-
-_INTEGERS: Mapping[str, Callable[..., Any]] = MappingProxyType({
-    "add": np.add, "sub": np.subtract, "mul.lo": np.multiply, "mad.lo": _mad,
-    "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-    "not": np.invert, "neg": np.negative, "abs": np.abs, "mov": np.copy, "shl": _shifted(np.left_shift),
-    "shr": _shifted(np.right_shift),
-})  # fmt: skip
-_FLOATS: Mapping[str, Callable[..., Any]] = MappingProxyType({
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "min": np.fmin, "max": np.fmax, "neg": np.negative,
-    "abs": np.abs, "mov": np.copy, "add.rn": np.add, "sub.rn": np.subtract, "mul.rn": np.multiply,
-    "div.rn": np.divide, "sqrt.rn": np.sqrt,
-})  # fmt: skip
-
-
-def function_of(text: str) -> Callable[..., Any] | None:
-    """The function that a text stands for: one instruction that writes $0 and reads $1, $2 and so on in this order;
-    None for any other.
-    """
-    known = _INSTRUCTION.fullmatch(text)
-    if known is None:
-        return None
-    name, _, type = known[1].rpartition(".")
-    dtype = _TYPES.get(type)
-    function = None if dtype is None else (_FLOATS if type[0] == "f" else _INTEGERS).get(name)
-    operands = [int(number) for number in re.findall(r"\$(\d)", known[2])]
-    if function is None or dtype is None or operands != list(range(1, len(operands) + 1)):
-        return None
-
-    def run(*given: Any) -> Any:
-        by = given[1:] if name in ("shl", "shr") else ()
-        values = [x.view(dtype) if x.dtype.itemsize == dtype.itemsize else x for x in given]
+    def run(self, warp: Warp, registers: dict[str, Any]) -> None:
+        given = [registers[x] if isinstance(x, str) else x for x in self.operands]
+        values = [_of_type(x, dtype) for x, dtype in zip(given, self.instruction.operands, strict=True)]
         with np.errstate(all="ignore"):
-            return function(values[0], *by) if by else function(*values)
+            registers[self.target] = np.asarray(self.instruction.run(warp, *values))
+
+
+def meaning_of(text: str, operands: int, results: Sequence[Any], site: Site) -> Meaning | None:
+    """The meaning of a text with so many operands, and results of NumPy's types. None where it has anything else than
+    instructions that `instruction_of` knows, or a register that is read before it is written.
+    """
+    statements: list[_Statement] = []
+    names = [f"${number}" for number in range(len(results))]
+    given_names = [f"${len(results) + number}" for number in range(operands)]
+    declared, written = set(names), set(given_names)
+    text = _COMMENT.sub(" ", text).strip()
+    if text.startswith("{") and text.endswith("}"):
+        text = text[1:-1]
+    for part in map(str.strip, text.split(";")):
+        declaration, known = _DECLARATION.fullmatch(part), _INSTRUCTION.fullmatch(part)
+        if declaration is not None:
+            declared |= set(re.split(r"\s*,\s*", declaration[1]))
+        elif known is not None:
+            instruction = instruction_of(known[1], site)
+            given = tuple(map(_operand, re.split(r"\s*,\s*", known[3])))
+            reads = {x for x in given if isinstance(x, str)}
+            if instruction is None or len(given) != len(instruction.operands):
+                return None
+            if known[2] not in declared or not reads <= written:
+                return None
+            statements.append(_Statement(instruction, known[2], given))
+            written.add(known[2])
+        elif part:
+            return None
+    if not written.issuperset(names):
+        return None
+
+    def run(warp: Warp, *given: Any) -> tuple[Any, ...]:
+        registers = dict(zip(given_names, given, strict=True))
+        for statement in statements:
+            statement.run(warp, registers)
+        return tuple(_of_type(registers[name], dtype) for name, dtype in zip(names, results, strict=True))
 
     return run
+
+
+def _operand(text: str) -> Any:
+    """A number, or the name of a register."""
+    if _INTEGER.fullmatch(text):
+        return int(text.removesuffix("U"), 0)
+    if _FLOAT.fullmatch(text):
+        bits = len(text[2:]) * 4
+        return np.array(int(text[2:], 16), f"u{bits // 8}").view(f"f{bits // 8}")
+    return text
+
+
+def _of_type(x: Any, dtype: Any) -> Any:
+    """An operand with its bits as a type of their number, a constant converted to the type."""
+    if isinstance(x, int):
+        unsigned = np.array(x & (1 << 8 * dtype.itemsize) - 1, f"u{dtype.itemsize}")
+        return unsigned.astype(dtype) if dtype.kind in "fb" else unsigned.view(dtype)
+    return x.view(dtype) if x.dtype.itemsize == dtype.itemsize else x.astype(dtype)

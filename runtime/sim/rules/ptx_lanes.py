@@ -33,35 +33,40 @@ class Group:
         self._slot = None if mask is None else t.slot(mask)
 
     def rows(self, warp: Warp) -> Bools | None:
-        """The group of each lane, an array (lanes, lanes): row i is the mask that lane i gives. None if it is all
-        of its warp.
-
-        SimulationError (E3208) where the lanes that execute the instruction are not those that they name, or do not
-        agree. Lanes that the block does not have may be named.
-        """
-        active = warp.live()
+        """The group of each lane; see `groups_of`."""
         given = -1 if self._slot is None else warp.registers[self._slot]
-        every, lanes = (1 << min(warp.lanes, WARP)) - 1, np.arange(warp.lanes)
-        if not varies(given) and given & every == every and (warp.mask is None or warp.is_whole):
-            return None
-        if warp.is_gang:  # too many rows
-            warp.apart()
-        masks = np.broadcast_to(given, (warp.lanes,)).astype(np.int64)
-        rows = (masks[:, None] >> lanes % WARP) & 1 & (lanes[:, None] // WARP == lanes // WARP) != 0
-        own = np.diagonal(rows)
-        missing = rows & ~active
-        differ = rows & (masks[:, None] != masks[None, :])
-        hint = "let exactly the lanes of the mask execute it together"
-        for bad, text in (
-            (active & ~own, "its mask does not name this lane, which executes it"),
-            (active & missing.any(axis=1), "its mask names lanes that do not execute it"),
-            (active & differ.any(axis=1), "lanes of its mask give another mask"),
-        ):
-            if bad.any():
-                lane = int(bad.argmax())
-                more = f" (lane {int(missing[lane].argmax())})" if "do not execute" in text else ""
-                warp.fault(ErrorCode.SIM_CONVERGENCE, self._site, lane, f"{self._instruction}: {text}{more}", hint)
-        return rows
+        return groups_of(warp, given, self._instruction, self._site)
+
+
+def groups_of(warp: Warp, given: Value, instruction: str, site: Site) -> Bools | None:
+    """The group of each lane by its mask: an array (lanes, lanes), whose row i is the mask that lane i gives. None if
+    it is all of its warp.
+
+    SimulationError (E3208) where the lanes that execute the instruction are not those that they name, or do not
+    agree. Lanes that the block does not have may be named.
+    """
+    active = warp.live()
+    every, lanes = (1 << min(warp.lanes, WARP)) - 1, np.arange(warp.lanes)
+    if not varies(given) and given & every == every and (warp.mask is None or warp.is_whole):
+        return None
+    if warp.is_gang:  # too many rows
+        warp.apart()
+    masks = np.broadcast_to(given, (warp.lanes,)).astype(np.int64)
+    rows = (masks[:, None] >> lanes % WARP) & 1 & (lanes[:, None] // WARP == lanes // WARP) != 0
+    own = np.diagonal(rows)
+    missing = rows & ~active
+    differ = rows & (masks[:, None] != masks[None, :])
+    hint = "let exactly the lanes of the mask execute it together"
+    for bad, text in (
+        (active & ~own, "its mask does not name this lane, which executes it"),
+        (active & missing.any(axis=1), "its mask names lanes that do not execute it"),
+        (active & differ.any(axis=1), "lanes of its mask give another mask"),
+    ):
+        if bad.any():
+            lane = int(bad.argmax())
+            more = f" (lane {int(missing[lane].argmax())})" if "do not execute" in text else ""
+            warp.fault(ErrorCode.SIM_CONVERGENCE, site, lane, f"{instruction}: {text}{more}", hint)
+    return rows
 
 
 def _source(mode: str, segment: int, lanes: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -156,22 +161,26 @@ def _vote(op: ptx.VoteSyncOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         holds = np.broadcast_to(np.asarray(warp.registers[predicate], bool), (warp.lanes,))
-
-        def vote(row: Bools) -> Any:
-            match mode:
-                case "all":
-                    return bool(holds[row].all())
-                case "any":
-                    return bool(holds[row].any())
-                case "uni":
-                    return bool(holds[row].all() or not holds[row].any())
-                case _:
-                    return bits_of(holds & row)
-
-        dtype = np.int32 if mode == "ballot" else np.bool_
-        warp.registers[result] = _of_groups(warp, group.rows(warp), vote, dtype)
+        warp.registers[result] = vote(mode, holds, warp, group.rows(warp))
 
     return step
+
+
+def vote(mode: str, holds: Bools, warp: Warp, rows: Bools | None) -> Value:
+    """The result of a vote in each lane's group, in whose lanes a predicate holds."""
+
+    def of_group(row: Bools) -> Any:
+        match mode:
+            case "all":
+                return bool(holds[row].all())
+            case "any":
+                return bool(holds[row].any())
+            case "uni":
+                return bool(holds[row].all() or not holds[row].any())
+            case _:
+                return bits_of(holds & row)
+
+    return _of_groups(warp, rows, of_group, np.int32 if mode == "ballot" else np.bool_)
 
 
 def _match(op: ptx.MatchAnySyncOp, t: Translator) -> Step:

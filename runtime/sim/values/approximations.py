@@ -27,7 +27,7 @@ def _reciprocal_root(x: Doubles) -> Doubles:
     return 1 / np.sqrt(x)
 
 
-_FUNCTIONS: Mapping[str, Callable[[Doubles], Doubles]] = {
+APPROXIMATIONS: Mapping[str, Callable[[Doubles], Doubles]] = {
     "ex2": np.exp2, "lg2": np.log2, "rcp": _reciprocal, "rsqrt": _reciprocal_root, "sqrt": np.sqrt,
     "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
 }  # fmt: skip
@@ -41,7 +41,7 @@ def _flush(x: Any) -> Any:
 
 def approximate(name: str, x: Any, dtype: np.dtype[Any], ftz: bool) -> Any:
     """A function that PTX has, such as `ex2`, of numbers of a type."""
-    y = narrow(_FUNCTIONS[name](_flush(x) if ftz else np.asarray(x).astype(np.float64)), dtype)
+    y = narrow(APPROXIMATIONS[name](_flush(x) if ftz else np.asarray(x).astype(np.float64)), dtype)
     return _flush(y).astype(dtype)[()] if ftz else y
 
 

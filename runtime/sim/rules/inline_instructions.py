@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Instructions of PTX by their names in a text, `add.s32`, as functions of NumPy's arrays (PTX ISA, Integer Arithmetic,
+Logic and Shift, Floating Point, Comparison and Selection Instructions, vote.sync).
+"""
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from inspect import signature
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..faults import Site
+from ..values.approximations import APPROXIMATIONS, approximate
+from ..values.rounding import fused_multiply_add
+from ..warp import Warp
+from .floats import FLOAT_COMPARISONS, MAXIMUM_NUMBER, MINIMUM_NUMBER
+from .ptx_lanes import groups_of, vote
+
+_PRED, _WORD = np.dtype(bool), np.dtype(np.uint32)
+TYPES: Mapping[str, Any] = MappingProxyType({
+    "pred": _PRED,
+    **{
+        f"{letter}{bits}": np.dtype(f"{kind}{bits // 8}")
+        for letter, kind in (("s", "i"), ("u", "u"), ("b", "u"), ("f", "f"))
+        for bits in (32, 64)
+    },
+})  # fmt: skip
+"""NumPy's types by the ends of instructions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """An instruction: `run` takes the warp and the operands, arrays of these types, and returns the result."""
+
+    run: Callable[..., Any]
+    operands: tuple[Any, ...]
+
+
+def instruction_of(word: str, site: Site) -> Instruction | None:
+    """The instruction of a name; None for one that texts cannot have here."""
+    name, _, type = word.rpartition(".")
+    head, _, mode = name.rpartition(".")
+    if type not in TYPES:
+        return None
+    dtype = TYPES[type]
+    if head == "setp" and (compare := (_FLOATS_BY if type[0] == "f" else _INTEGERS_BY).get(mode)) is not None:
+        return _plain(compare, dtype, dtype)
+    if name == "selp":
+        return _plain(_select, dtype, dtype, _PRED)
+    if head == "vote.sync" and type == _VOTES.get(mode):
+        return Instruction(partial(_vote, mode, site), (_PRED, _WORD))
+    if name in _APPROXIMATE and type == "f32":
+        return _plain(partial(approximate, head.partition(".")[0], dtype=dtype, ftz=mode == "ftz"), dtype)
+    return _arithmetic(name, type, dtype)
+
+
+def _arithmetic(name: str, type: str, dtype: Any) -> Instruction | None:
+    if name == "fma.rn" and type[0] == "f":
+        return _plain(partial(fused_multiply_add, dtype=dtype), dtype, dtype, dtype)
+    if name == "lop3" and type == "b32":
+        return _plain(_lop3, dtype, dtype, dtype, _WORD)
+    table = _LOGIC if type == "pred" else _FLOATS if type[0] == "f" else _INTEGERS
+    function = table.get(name)
+    if function is None:
+        return None
+    if name in ("shl", "shr"):
+        return _plain(function, dtype, _WORD)
+    count: int = function.nin if isinstance(function, np.ufunc) else len(signature(function).parameters)
+    return _plain(function, *[dtype] * count)
+
+
+def _plain(function: Callable[..., Any], *operands: Any) -> Instruction:
+    """An instruction whose lanes know nothing of each other."""
+
+    def run(_: Warp, *given: Any) -> Any:
+        return function(*given)
+
+    return Instruction(run, operands)
+
+
+def _select(a: Any, b: Any, holds: Any) -> Any:
+    return np.where(np.asarray(holds), np.asarray(a), np.asarray(b))
+
+
+def _vote(mode: str, site: Site, warp: Warp, holds: Any, mask: Any) -> Any:
+    lanes = np.broadcast_to(np.asarray(mask, np.int64), (warp.lanes,))
+    given = int(lanes[0]) if (lanes == lanes[0]).all() else lanes
+    return vote(mode, np.broadcast_to(holds, (warp.lanes,)), warp, groups_of(warp, given, "vote.sync", site))
+
+
+def _shifted(shift: Any) -> Callable[[Any, Any], Any]:
+    """A shift by an unsigned number of 32 bits; by the width or more, it shifts everything out."""
+
+    def function(x: Any, count: Any) -> Any:
+        bits: int = 8 * x.dtype.itemsize
+        kept: Any = np.minimum(count, bits - 1)
+        out: Any = shift(x, kept.astype(x.dtype))
+        if shift is np.right_shift and x.dtype.kind == "i":
+            return out
+        return out * (count < bits)
+
+    return function
+
+
+def _mad(a: Any, b: Any, c: Any) -> Any:
+    return a * b + c
+
+
+def _mul_hi(a: Any, b: Any) -> Any:
+    bits = 8 * a.dtype.itemsize
+    product: Any = np.asarray(a, object) * np.asarray(b, object) >> bits  # Python's integers
+    return product.astype(a.dtype)
+
+
+def _lop3(a: Any, b: Any, c: Any, table: Any) -> Any:
+    """The logical function of three operands whose table of truth is given (PTX ISA, lop3)."""
+    out: Any = np.zeros_like(a | b | c)
+    for row in range(8):
+        terms = [x if row >> place & 1 else ~x for place, x in ((2, a), (1, b), (0, c))]
+        out |= np.where(table >> row & 1, terms[0] & terms[1] & terms[2], 0).astype(out.dtype)
+    return out
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+_VOTES: Mapping[str, str] = MappingProxyType({"all": "pred", "any": "pred", "uni": "pred", "ballot": "b32"})
+_APPROXIMATE = frozenset(f"{name}.approx{ftz}" for name in APPROXIMATIONS for ftz in ("", ".ftz"))
+_INTEGERS_BY: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+    "lo": operator.lt, "ls": operator.le, "hi": operator.gt, "hs": operator.ge,
+})  # fmt: skip
+_FLOATS_BY: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(dict(zip(
+    ("eq", "gt", "ge", "lt", "le", "ne", "num", "equ", "gtu", "geu", "ltu", "leu", "neu", "nan"),
+    FLOAT_COMPARISONS[1:15],
+    strict=True,
+)))  # fmt: skip
+_LOGIC: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert, "mov": _same}
+)
+_INTEGERS: Mapping[str, Callable[..., Any]] = MappingProxyType({
+    **_LOGIC, "add": np.add, "sub": np.subtract, "mul.lo": np.multiply, "mul.hi": _mul_hi, "mad.lo": _mad,
+    "min": np.minimum, "max": np.maximum, "neg": np.negative, "abs": np.abs, "popc": np.bitwise_count,
+    "shl": _shifted(np.left_shift), "shr": _shifted(np.right_shift),
+})  # fmt: skip
+_FLOATS: Mapping[str, Callable[..., Any]] = MappingProxyType({
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "min": MINIMUM_NUMBER, "max": MAXIMUM_NUMBER,
+    "neg": np.negative, "abs": np.abs, "mov": _same, "add.rn": np.add, "sub.rn": np.subtract, "mul.rn": np.multiply,
+    "div.rn": np.divide, "sqrt.rn": np.sqrt,
+})  # fmt: skip
