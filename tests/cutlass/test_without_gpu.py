@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The GPU that programs find on a machine without one: its memory, graphs and cooperative launches."""
 
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -112,3 +114,22 @@ def test_a_copy_between_memory_that_nobody_knows_is_refused() -> None:
     assert not memory.copy(np.zeros(1), np.zeros(2), 16)
     assert not memory.fill(12345, 0, 1)
     assert memory.allocate(0) == 0
+
+
+_ALIGNED = """
+import torch
+from tilefold.cutlass.without_gpu.tensors import tensors_on_host
+
+tensors_on_host(torch)
+for rows in range(1, 20):
+    numbers = torch.arange(4 * rows).reshape(rows, 4)
+    made = torch.randn(rows, 7, device="cuda"), torch.empty(rows, dtype=torch.bfloat16), numbers.t().to("cuda")
+    made += numbers.to(torch.float16).cuda(), numbers.to(torch.float8_e5m2).cuda()
+    assert all(tensor.data_ptr() % 256 == 0 for tensor in made)
+    assert made[2].stride() == (1, 4) and made[2].t().equal(numbers) and made[3].equal(numbers.to(torch.float16))
+"""
+
+
+def test_tensors_are_aligned_as_on_a_gpu() -> None:
+    pytest.importorskip("torch", reason="these are tensors of torch")
+    subprocess.run([sys.executable, "-c", _ALIGNED], check=True, timeout=300)

@@ -16,7 +16,7 @@ import numpy as np
 
 from tilefold.runtime.arrays.reachable import reachable
 
-_ALIGN = 256
+ALIGN = 256
 """The alignment of allocated memory in bytes (CUDA C++ Programming Guide, Size and Alignment Requirement)."""
 
 
@@ -30,8 +30,8 @@ class HostMemory:
         """The address of new memory, which kernels may reach; 0 for no bytes."""
         if not size:
             return 0
-        room = ctypes.create_string_buffer(size + _ALIGN)
-        address = -(-ctypes.addressof(room) // _ALIGN) * _ALIGN
+        room = ctypes.create_string_buffer(size + ALIGN)
+        address = -(-ctypes.addressof(room) // ALIGN) * ALIGN
         memory: Any = (ctypes.c_uint8 * size).from_address(address)
         array = np.frombuffer(memory, np.uint8)
         reachable().add(array)

@@ -7,23 +7,47 @@ from typing import Any
 
 from tilefold.runtime.arrays.reachable import reachable
 
+from .memory import ALIGN
+
 
 def _is_gpu(device: Any) -> bool:
     return isinstance(device, int) or str(device).startswith("cuda")
 
 
-def _on_host(function: Callable[..., Any], host: Any) -> Callable[..., Any]:
-    """A torch function with the host in place of a GPU among its arguments."""
+def _on_host(function: Callable[..., Any], torch: Any, is_maker: bool) -> Callable[..., Any]:
+    """A torch function with the host in place of a GPU among its arguments. Its tensors are aligned as those of a GPU
+    if it makes their memory or is asked for a GPU.
+    """
+    host = torch.device("cpu")
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        on_gpu = is_maker
+        for arg in args:
+            on_gpu |= isinstance(arg, str | type(host)) and _is_gpu(arg)
         args = tuple(host if isinstance(arg, str | type(host)) and _is_gpu(arg) else arg for arg in args)
         if kwargs.get("device") is not None and _is_gpu(kwargs["device"]):
-            kwargs["device"] = host
+            kwargs["device"], on_gpu = host, True
         kwargs.pop("pin_memory", None)
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        return _aligned(result, torch) if on_gpu else result
 
     return call
+
+
+def _aligned(tensor: Any, torch: Any) -> Any:
+    """A tensor whose storage begins at a multiple of 256 bytes, as a GPU's memory does: itself, or else a copy."""
+    is_plain = type(tensor) is torch.Tensor and tensor.device.type == "cpu" and tensor.layout is torch.strided
+    if not is_plain or tensor.requires_grad or tensor.storage_offset():
+        return tensor
+    storage = tensor.untyped_storage()
+    if storage.data_ptr() % ALIGN == 0:
+        return tensor
+    room = torch.empty(0, dtype=torch.uint8).set_(torch.UntypedStorage(storage.nbytes() + ALIGN))
+    begin = -room.untyped_storage().data_ptr() % ALIGN
+    memory = room[begin : begin + storage.nbytes()]
+    memory.copy_(torch.empty(0, dtype=torch.uint8).set_(storage))
+    return memory.view(tensor.dtype).as_strided(tensor.size(), tensor.stride())
 
 
 _MAKERS = (
@@ -51,10 +75,14 @@ def _register_address(data_ptr: Callable[..., Any]) -> Callable[..., Any]:
 
 def tensors_on_host(torch: Any) -> None:
     """Has torch make tensors in the host's memory where a program asks for a GPU's."""
-    host = torch.device("cpu")
     for name in _MAKERS:
-        setattr(torch, name, _on_host(getattr(torch, name), host))
+        setattr(torch, name, _on_host(getattr(torch, name), torch, is_maker=name != "as_tensor"))
     for name in ("to", "new_empty", "new_zeros", "new_ones", "new_full", "new_tensor"):
-        setattr(torch.Tensor, name, _on_host(getattr(torch.Tensor, name), host))
-    torch.Tensor.cuda = torch.Tensor.pin_memory = _itself
+        setattr(torch.Tensor, name, _on_host(getattr(torch.Tensor, name), torch, is_maker=name != "to"))
+
+    def cuda(tensor: Any, *_: Any, **__: Any) -> Any:
+        return _aligned(tensor, torch)
+
+    torch.Tensor.cuda = cuda
+    torch.Tensor.pin_memory = _itself
     torch.Tensor.data_ptr = _register_address(torch.Tensor.data_ptr)
