@@ -2,8 +2,8 @@
 """CuTe programs on a machine without a GPU: host memory takes the place of a GPU's, and launches are simulated.
 
 Only `python -m tilefold.cutlass` and `make programs` do this, in the process of the program. For torch `device="cuda"`
-means the host then, `tensor.cuda()` is the tensor or an aligned copy, streams and events do nothing, graphs repeat their launches, and
-there is a GPU. Memory that the program allocates by CUDA's runtime or driver is the host's.
+means the host then, `tensor.cuda()` is the tensor or an aligned copy, streams and events do nothing, graphs repeat
+their launches, and there is a GPU. Memory that the program allocates by CUDA's runtime or driver is the host's.
 """
 
 from importlib.util import find_spec
