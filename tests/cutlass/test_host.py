@@ -349,3 +349,21 @@ def test_elements_of_tf32_are_stored_as_float32() -> None:
     tensor = from_dlpack(np.zeros(4, np.float32))
     tensor.element_type = cutlass.TFloat32
     assert tensor.element_type is cutlass.Float32
+
+
+@cute.kernel
+def shifted(A: cute.Tensor, *, by: cutlass.Constexpr = 1) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    A[t] = A[t] + by
+
+
+@cute.jit
+def shift(A: cute.Tensor, **options: Any) -> None:
+    shifted(A, **options).launch(grid=1, block=8)
+
+
+@pytest.mark.parametrize("options", [{}, {"by": 5}])
+def test_a_kernel_has_parameters_by_keyword_only(options: dict[str, int]) -> None:
+    a = np.zeros(8, np.int32)
+    shift(a, **options)
+    assert a.tolist() == [options.get("by", 1)] * 8

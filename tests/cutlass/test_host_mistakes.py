@@ -22,6 +22,10 @@ def launched(a: cute.Tensor):
     k(a, 1).launch(grid=1, block=32)
 
 @cute.jit
+def variadic(a: cute.Tensor, *more: cute.Tensor):
+    k(a, 1).launch(grid=1, block=32)
+
+@cute.jit
 def tiled(a: cute.Tensor, tile: cute.Constexpr):
     k(a, 1).launch(grid=1, block=32)
 
@@ -67,6 +71,7 @@ BY_THE_HOST = {
     "launched(3)": ("E3106", "argument 'a' is of type int", "pass an array"),
     "launched([[1.0]])": ("E3106", "argument 'a' is of type list", "pass an array"),
     "launched()": ("E5009", "missing a required argument: 'a'", "it takes a"),
+    "variadic()": ("E5009", "variadic() missing a required argument: 'a'", "it takes a, more"),
     "launched(A, A)": ("E5009", "takes 1 positional arguments but 2", "it takes a"),
     "k(A)": ("E5009", "missing a required argument: 'n'", "it takes a, n"),
     "k(A, 1)()": ("E3105", "does not launch", "k(...).launch(grid=..., block=...)"),

@@ -172,6 +172,18 @@ def _not_a_scalar(storage: Any) -> None:
     storage.values = 3
 
 
+def _operand(storage: Any) -> None:
+    storage.last.first = storage.count + 1
+
+
+def _compared(storage: Any) -> None:
+    storage.count = storage.pair.first == 0
+
+
+def _condition(storage: Any) -> None:
+    storage.count = not storage.count
+
+
 def _too_large(storage: Any) -> None:
     storage.values.get_tensor((8, 8))
 
@@ -181,6 +193,9 @@ def _too_large(storage: Any) -> None:
     [
         (_unknown_member, "E5009", "has no member 'nothing'"),
         (_not_a_scalar, "E5002", "'values' is not a scalar"),
+        (_operand, "E5002", "a member of a structure is a place in memory, not a value of type Int64"),
+        (_compared, "E5002", "not a value of type Float32"),
+        (_condition, "E5002", "not a value of type Int64"),
         (_too_large, "E1003", "occupies bytes 0 to 256 of memory that has 128"),
     ],
 )

@@ -75,6 +75,7 @@ def test_properties() -> None:
         assert t.shape == ((4, 2), 16)
         assert t.stride == ((1, 4), 8)
         assert (t.rank, len(t), cute.rank(t), cute.depth(t), cute.cosize(t)) == (2, 2, 2, 2, 128)
+        assert cute.cosize(cute.make_layout((8, 4), stride=(4, 1)), mode=[0]) == 29
         assert (cute.size(t), cute.size(t, 0), cute.size(t, mode=[0, 1])) == (128, 8, 2)
         assert (t.element_type, t.memspace, t.iterator.alignment) == (cute.Float16, cute.AddressSpace.gmem, 16)
         assert cute.shape(t, 0) == (4, 2)

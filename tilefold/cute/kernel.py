@@ -162,7 +162,7 @@ class Kernel(KernelFunction):
         return call
 
     def _within(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """A call within a host function. Raises TilefoldError (E5004) for one within a kernel."""
+        """A call within a host function. Raises TilefoldError (E5005) for one within a kernel."""
         if host() is None:
             hint = "launch it from the host, or move the shared part into a function decorated with @cute.jit"
             message = f"the kernel '{self.function.__name__}' is launched within another kernel"

@@ -78,7 +78,10 @@ class Signature:
         """The arguments of a call by parameter. CallError for a call that does not fit."""
         if self.is_plain:
             return dict(zip(self.names, self.in_order(tuple(args), kwargs), strict=True))
-        bound = self.signature.bind(*args, **kwargs)
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise self._unfit(str(error)) from None
         bound.apply_defaults()
         return bound.arguments
 

@@ -184,9 +184,12 @@ def depth(a: Any, mode: Any = None) -> int:
     return algebra.depth(_shape(a, mode))
 
 
-def cosize(x: Any) -> Any:
-    """One more than the largest index of a layout or a tensor: the elements that it takes in memory."""
-    return algebra.cosize(layout_of(_laid_out(x)))
+def cosize(x: Any, mode: Any = None) -> Any:
+    """One more than the largest index of a layout or a tensor, or of a mode of it: the elements that it takes in
+    memory.
+    """
+    layout = layout_of(_laid_out(x))
+    return algebra.cosize(layout if mode is None else get(plain_layout(layout), mode))
 
 
 def ceil_div(input: Any, tiler: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ....base.errors import Code, TilefoldError
 from ..scalars.dtypes import DType, as_dtype
+from ..scalars.operators import Bits, Ordered
 from .coordinates import as_tuple
 from .pointers import alias, in_elements
 from .tensors import Pointer, Tensor
@@ -116,11 +117,24 @@ class StructView:
         member.ptr.store(value)
 
 
-@dataclass(frozen=True)
-class ScalarMember:
-    """A member of one element: `ptr` points to it."""
+@dataclass(frozen=True, eq=False)
+class ScalarMember(Ordered, Bits):
+    """A member of one element: `ptr` points to it. Operators and conditions raise TilefoldError (E5002)."""
 
     ptr: Pointer
+
+    def __bool__(self) -> bool:
+        return self._unary("not")
+
+    def _binary(self, name: str, a: Any, b: Any) -> Any:
+        return self._unary(name)
+
+    def _compare(self, predicate: str, a: Any, b: Any) -> Any:
+        return self._unary(predicate)
+
+    def _unary(self, name: str) -> Any:
+        message = f"a member of a structure is a place in memory, not a value of type {self.ptr.dtype}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "read it by .ptr.load()")
 
 
 @dataclass(frozen=True)

@@ -160,11 +160,10 @@ class Tensor(Elements):
             slice_modes(self, coord).store(value)
             return
         if not is_scalar(value):
-            raise TilefoldError(
-                Code.BUILD_VALUE,
-                f"an element is a value or a number, not {type(value).__name__}",
-                "write t[None, k] = ... for several elements",
-            )
+            is_place = hasattr(value, "ptr")
+            hint = "read it by .ptr.load()" if is_place else "write t[None, k] = ... for several elements"
+            message = f"an element is a value or a number, not {type(value).__name__}"
+            raise TilefoldError(Code.BUILD_VALUE, message, hint)
         self.write(coord, value)
 
     def ptr(self, *coord: Any) -> Address:

@@ -170,7 +170,7 @@ class HostKernelCall:
             with suspended():
                 from ..launch import launch
 
-                call = self.kernel(*plain)
+                call = self.kernel(**plain)
                 return launch(call, grid, block, request, options)
         step = self._traced(trace, grid, block, min_blocks_per_mp, request, options)
         trace.steps.append(step)
@@ -180,9 +180,9 @@ class HostKernelCall:
             slots = {ssa: name for name, ssa in trace.bound.slots.items()}
             return step.run(trace.bound, slots, trace.values)[0]
 
-    def _plain(self, trace: HostTrace) -> list[Any] | None:
-        """The arguments of the function's caller that the kernel is given; None if it is given anything else of the
-        host, for which it is built anew.
+    def _plain(self, trace: HostTrace) -> dict[str, Any] | None:
+        """By parameter, the arguments of the function's caller that the kernel is given; None if it is given anything
+        else of the host, for which it is built anew.
         """
         if any(op.name.startswith("tile.") for op in trace.block.ops):
             return None
@@ -190,14 +190,14 @@ class HostKernelCall:
         if not signature.is_plain:
             return None
         names = {ssa: name for name, ssa in trace.bound.slots.items()}
-        plain: list[Any] = []
-        for value in self.given.values():
+        plain: dict[str, Any] = {}
+        for name, value in self.given.items():
             if isinstance(value, Tensor) and value.ssa in names:
-                plain.append(trace.bound.values[names[value.ssa]])
+                plain[name] = trace.bound.values[names[value.ssa]]
             elif isinstance(value, tuple | list | dict) or any(map(_is_of_host, tree_of(value).leaves)):
                 return None
             else:
-                plain.append(value)
+                plain[name] = value
         return plain
 
     def _traced(
