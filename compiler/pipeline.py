@@ -64,6 +64,7 @@ _HANDLED: Mapping[str, frozenset[str]] = MappingProxyType({
     "unroll-loops": frozenset(("scf.for",)),
     "merge-accesses": frozenset(("ptx.ld", "ptx.st")),
     "expand-atoms": frozenset(("tile.atom_call",)),
+    "expand-conversions": frozenset(("arith.truncf", "arith.extf")),
     "expand-math": frozenset(
         f"math.{name}"
         for name in ("exp", "exp2", "log", "log2", "log10", "sin", "cos", "tanh", "erf", "sqrt", "rsqrt")

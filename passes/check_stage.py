@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from xdsl.context import Context
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ..base.errors import Code, TilefoldError
 from ..dialects.gpu import COORDINATES
+from ..dialects.ptx.types import float_bits, split_vector
 from .analysis.loop_hints import MAX_COPIES, UNROLL, body_copies, cannot_unroll, find_malformed_hint
 from .errors import LoweringError
 
@@ -80,6 +81,9 @@ def _refusal(module: ModuleOp, stage: str) -> tuple[Code, str, Operation, str] |
             return Code.STAGE_CONTRACT, f"{op.name} is not legal at stage '{stage}': {reason}", op, ""
         if UNROLL in op.attributes and (reason := find_malformed_hint(op)) is not None:
             return Code.LOOP_HINT, f"the attribute 'unroll' of {op.name}: {reason}", op, ""
+        if stage == "instr" and _computes(op) and any(map(_is_narrow, (*op.operands, *op.results))):
+            hint = "8-bit floats can only be converted: extend them with arith.extf and compute in f32 or f16"
+            return Code.EMIT_UNSUPPORTED, f"'{op.name}' of 8-bit floats", op, hint
         if stage == "instr" and isinstance(op, scf.ForOp):
             if cannot_unroll(op):
                 message = "the loop cannot be unrolled completely: its number of iterations is known only at run time"
@@ -104,3 +108,13 @@ def _reason(op: Operation, stage: str, legal: frozenset[str] | None) -> str | No
         if any(isinstance(value.type, IndexType) for value in (*op.operands, *op.results)):
             return "it uses the type index, which has no width in registers; use i32 or i64"
     return None
+
+
+def _computes(op: Operation) -> bool:
+    """Whether an operation does more with a value than move it."""
+    moves = (arith.ConstantOp, arith.SelectOp, arith.BitcastOp)
+    return op.name.startswith(("arith.", "math.")) and not isinstance(op, moves)
+
+
+def _is_narrow(value: SSAValue) -> bool:
+    return float_bits(split_vector(value.type)[0]) == 8

@@ -6,19 +6,17 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
-from ..base.errors import Code
 from ..dialects.ptx.types import float_bits, split_vector
-from .errors import LoweringError
 
 
 @dataclass(frozen=True)
 class ExpandConversionsPass(ModulePass):
     """Replaces conversions from and to 8-bit floats by `cvt`, two numbers at a time in vectors.
 
-    Numbers beyond the greatest become the greatest (satfinite). 8-bit floats have no other arithmetic.
+    Numbers beyond the greatest become the greatest (satfinite).
 
     Before:
 
@@ -43,20 +41,7 @@ class ExpandConversionsPass(ModulePass):
                 from .writing.float8_conversions import widen
 
                 widen(inner)
-            elif _computes(inner) and any(_is_narrow(value.type) for value in (*inner.operands, *inner.results)):
-                raise LoweringError(
-                    Code.EMIT_UNSUPPORTED,
-                    f"'{inner.name}' of 8-bit floats",
-                    inner,
-                    "8-bit floats can only be converted: extend them with arith.extf and compute in f32 or f16",
-                )
 
 
 def _is_narrow(type: Attribute) -> bool:
     return float_bits(split_vector(type)[0]) == 8
-
-
-def _computes(op: Operation) -> bool:
-    """Whether an operation does more with a value than move it."""
-    moves = (arith.ConstantOp, arith.SelectOp, arith.BitcastOp)
-    return op.name.startswith(("arith.", "math.")) and not isinstance(op, moves)

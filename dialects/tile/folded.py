@@ -17,8 +17,8 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...layout.algebra.coordinates import fixed_modes
 from ...layout.algebra.core import Layout, LayoutLike
-from ...layout.algebra.slicing import fixed_modes
 from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr, LayoutAttr
 from ..cute.values import unknowns, with_scalars

@@ -9,8 +9,9 @@ from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_d
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...layout.algebra.coordinates import check_within
+from ...layout.algebra.core import plain_layout
 from ...layout.algebra.inttuple import is_fully_static, show
-from ...layout.algebra.slicing import check_within, slice_and_offset
 from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr
 from ..cute.values import unknowns
@@ -102,7 +103,7 @@ class _ElementOp(TileOp):
             raise VerifyException("an element's coordinate has no '_'; use tile.slice for part of a tensor")
         with refusing():
             layout = self.tensor.type.layout.data
-            slice_and_offset(unwrap(coord), layout)
+            plain_layout(layout)(unwrap(coord))
             check_within(unwrap(coord), layout.shape, "the tensor")
 
 

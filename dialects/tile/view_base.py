@@ -17,10 +17,11 @@ from xdsl.irdl import operand_def, opt_prop_def, result_def, traits_def, var_ope
 from xdsl.traits import Pure
 
 from ...base.errors import Code, LayoutError
+from ...layout.algebra.coordinates import check_within
 from ...layout.algebra.core import Layout, LayoutLike, Tiler, plain_layout
 from ...layout.algebra.integers import Coord
 from ...layout.algebra.promises import check_promises
-from ...layout.algebra.slicing import check_within, slice_and_offset
+from ...layout.algebra.slicing import slice_and_offset
 from ...layout.algebra.unknown import Unknown, divisor
 from ..cute.attributes import QuotedAttr
 from ..cute.brackets import parameter

@@ -5,6 +5,7 @@ An integer stands for the coordinate with that place in colexicographic order: t
 The last mode takes what is left, so an index beyond the shape runs on in the last mode.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from ...base.errors import Code, LayoutError
@@ -133,3 +134,25 @@ def _increment(coord: Tree, shape: Tree, carry: Any, last: bool) -> tuple[Any, A
         return following, 0
     inside = following < shape
     return choose(inside, following, 0), choose(inside, 0, 1)
+
+
+def fixed_modes(coord: Tree, shape: Tree) -> Iterator[tuple[Any, Any]]:
+    """The integers of `coord`, which fits `shape`, from left to right, each with the size of the mode that it fixes."""
+    if isinstance(coord, tuple) and isinstance(shape, tuple):
+        for part, mode in zip(coord, shape, strict=True):
+            yield from fixed_modes(part, mode)
+    elif coord is not None:
+        yield coord, product(shape)
+
+
+def check_within(coord: Tree, shape: Tree, subject: str) -> None:
+    """Raises `LayoutError` (E0215) if a static integer of `coord` is outside of its static mode of `shape`, which is
+    that of `subject`.
+    """
+    for integer, extent in fixed_modes(coord, shape):
+        if type(integer) is int and type(extent) is int and not 0 <= integer < extent:
+            raise LayoutError(
+                Code.COORDINATE_OUTSIDE,
+                f"the coordinate {show(coord)} is outside of {show(shape)}, the shape of {subject}",
+                f"take one from 0 to {extent - 1} where {integer} stands",
+            )

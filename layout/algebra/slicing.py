@@ -4,14 +4,13 @@
 In a coordinate an underscore (None) keeps a mode, an integer fixes it.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 from ...base.errors import Code, LayoutError
 from .coordinates import crd2idx
 from .core import ComposedLayout, Layout, LayoutLike, plain_layout
-from .integers import Coord, Tree, add, as_coordinate
-from .inttuple import dice_tuple, product, show, slice_tuple
+from .integers import Coord, add, as_coordinate
+from .inttuple import dice_tuple, slice_tuple
 
 
 def slice_and_offset(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]:
@@ -48,25 +47,3 @@ def domain_offset(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]:
         offset = add(layout.offset, crd2idx(coord, layout.outer.shape, layout.outer.stride))
         return ComposedLayout(layout.inner, offset, layout.outer), 0
     return layout, layout(coord)
-
-
-def fixed_modes(coord: Tree, shape: Tree) -> Iterator[tuple[Any, Any]]:
-    """The integers of `coord`, which fits `shape`, from left to right, each with the size of the mode that it fixes."""
-    if isinstance(coord, tuple) and isinstance(shape, tuple):
-        for part, mode in zip(coord, shape, strict=True):
-            yield from fixed_modes(part, mode)
-    elif coord is not None:
-        yield coord, product(shape)
-
-
-def check_within(coord: Tree, shape: Tree, subject: str) -> None:
-    """Raises `LayoutError` (E0215) if a static integer of `coord` is outside of its static mode of `shape`, which is
-    that of `subject`.
-    """
-    for integer, extent in fixed_modes(coord, shape):
-        if type(integer) is int and type(extent) is int and not 0 <= integer < extent:
-            raise LayoutError(
-                Code.COORDINATE_OUTSIDE,
-                f"the coordinate {show(coord)} is outside of {show(shape)}, the shape of {subject}",
-                f"take one from 0 to {extent - 1} where {integer} stands",
-            )

@@ -16,9 +16,9 @@ from ...dialects.ptx.types import GLOBAL
 from ...dialects.tile import Crd2IdxOp, TensorType
 from ...dialects.tile.assembly import count_operands, fill_coordinate, unwrap
 from ...layout.algebra.coalesce import coalesce_under
+from ...layout.algebra.coordinates import fixed_modes
 from ...layout.algebra.core import ComposedLayout, Layout, flat_modes, plain_layout
 from ...layout.algebra.inttuple import transform_leaves
-from ...layout.algebra.slicing import fixed_modes
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.swizzled_sum import ANY_BITS, Part, by_period, cut_at_period, index_bits, split, sum_bits
 from ...layout.text.layouts import to_text

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ...base.element_types import ELEMENT_TYPES, ElementType
 from ..engine import numpy_type
-from ..sim.values.rounding import narrow, round_to_tf32
+from ..sim.values import narrow, round_to_tf32
 from .dtypes import is_floating
 from .evaluate import Function, Value
 from .limits import UnfitError

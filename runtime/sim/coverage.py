@@ -10,8 +10,8 @@ from xdsl.ir import SSAValue
 
 from ...dialects.kernel import KernelOp
 from ...dialects.tile import LocalTileOp, Space, TensorType
+from ...layout.algebra.coordinates import fixed_modes
 from ...layout.algebra.core import plain_layout
-from ...layout.algebra.slicing import fixed_modes
 from ..engine import LaunchConfig
 from .faults import Site, site_of
 from .memory.provenance import name_of

@@ -25,10 +25,8 @@ from ..engine import Argument, LaunchConfig, RunResult
 from ..errors import LaunchError
 from ..options import Cooperative, RunOptions
 from ..settings import simulator_processes
-from .bound_arguments import Binding, bind
 from .faults import SimulationError, Site, deep_stack, site_of
 from .launch import Budget, Completion, Forgiven, Launch, OutOfStepError, unheard
-from .launch_rules import rules_for
 from .memory.arena import Arena
 from .memory.local import LocalSpace
 from .memory.provenance import Fragments, Key, fragments_of, pieces
@@ -37,6 +35,7 @@ from .memory.undefined import Trace, UndefinedReadError, run_agreed
 from .ordering.entries import MAX_THREADS
 from .ordering.liveness import Watch
 from .ordering.schedule import run_cluster
+from .preparation import Binding, bind, rules_for
 from .residency import Seats, clusters_of, take_turns
 from .translate import Code, Spaces, Texts, Translator
 from .warp import Block, Cluster, Warp

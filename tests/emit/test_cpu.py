@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 from numpy.typing import NDArray
-from tilefold.runtime.sim.values.rounding import fused_multiply_add, narrow
+from tilefold.runtime.sim.values import fused_multiply_add, narrow
 
 from tests.emit.cpu import NotOnCpu, run_kernel, run_on_cpu
 from tests.emit.harness import kernel, llvm_of

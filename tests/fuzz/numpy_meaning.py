@@ -7,7 +7,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from tilefold.runtime.sim.values.rounding import fused_multiply_add, narrow
+from tilefold.runtime.sim.values import fused_multiply_add, narrow
 
 DTYPES: dict[str, np.dtype[Any]] = {
     **{f"{kind}{bits}": np.dtype(f"{kind.lower()}{bits}") for kind in ("Int", "Uint") for bits in (8, 16, 32, 64)},

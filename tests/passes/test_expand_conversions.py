@@ -6,6 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
@@ -95,7 +96,6 @@ def test_a_pair_is_one_instruction() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("%r = arith.addf %v, %v : f8E4M3FN", "'arith.addf' of 8-bit floats"),
         ("%x = arith.constant 1.0 : f64\n%r = arith.truncf %x : f64 to f8E4M3FN", "from f64 to f8E4M3FN"),
         (
             "%x = arith.constant dense<1.0> : vector<3xf32>\n"
@@ -108,3 +108,9 @@ def test_refusals(line: str, said: str) -> None:
     text = entry(f"%v = ptx.ld %A align 1 : !ptx.ptr<global> -> f8E4M3FN\n{line}", ARGS)
     with pytest.raises(Exception, match=said):
         apply(text, "expand-conversions")
+
+
+def test_there_is_no_arithmetic() -> None:
+    text = entry("%v = ptx.ld %A align 1 : !ptx.ptr<global> -> f8E4M3FN\n%r = arith.addf %v, %v : f8E4M3FN", ARGS)
+    with pytest.raises(ProgramError, match=r"E2201.*'arith\.addf' of 8-bit floats"):
+        apply(text, "check-stage{stage=instr}")

@@ -34,13 +34,12 @@ LAZY: Mapping[str, str] = {
     "tilefold.compiler.emit": "few kernels have functions that `expand-math` replaces",
     "tilefold.passes.lower_tensors": "few kernels print, multiply matrices or copy by tensor maps",
     "tilefold.runtime.sim.sim_engine": "few launches fail, or run on several processes",
-    "tilefold.runtime.sim.bound_arguments": "few kernels have tensor maps, layouts with `?` or pointers of numbers",
+    "tilefold.runtime.sim.preparation": "few launches have tensor maps, layouts with `?`, addresses or exact numbers",
     **dict.fromkeys(
         ("tilefold.passes.expand_conversions", "tilefold.passes.merge_accesses"),
         "programs without vectors do not wait for xDSL's dialect of them",
     ),
     "tilefold.passes.strength_reduce": "few programs still compute with constants alone",
-    "tilefold.runtime.sim.launch_rules": "few launches run in exact arithmetic",
     "tilefold.layout.tma.tma_copy": "fractions bring decimal numbers, which few programs need",
     "tilefold.cutlass.__main__": "the program's modules are there before anything else of it is imported",
     **dict.fromkeys(

@@ -36,11 +36,11 @@ from tilefold.runtime.cuda.launcher import Launcher
 from tilefold.runtime.cuda.packed_arguments import PackedArguments
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError
-from tilefold.runtime.sim.bound_arguments import bind
 from tilefold.runtime.sim.launch import Budget, Launch
 from tilefold.runtime.sim.memory.arena import Arena
 from tilefold.runtime.sim.memory.local import LocalSpace
 from tilefold.runtime.sim.memory.spaces import Space
+from tilefold.runtime.sim.preparation import bind
 from tilefold.runtime.sim.rules import rule_of
 from tilefold.runtime.sim.translate import Spaces, Translator
 from xdsl.dialects.builtin import Float8E5M2Type, VectorType, f32, i64

@@ -30,7 +30,7 @@ from ...arrays.packing import pack, unpack
 from ...arrays.storage import distances
 from ...engine import numpy_type
 from ..faults import SimulationError
-from ..values.rounding import fused_multiply_add
+from ..values import fused_multiply_add
 
 if TYPE_CHECKING:
     from ..exact.patterns import Table

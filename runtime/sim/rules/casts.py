@@ -14,8 +14,7 @@ from ....base.errors import Code as ErrorCode
 from ....dialects.arith.integer_range import wrap_signed
 from ..faults import SimulationError, site_of
 from ..translate import Rule, Rules, Step, Translator
-from ..values import Kind, Value, as_unsigned, kind_of, merge, varies
-from ..values.rounding import narrow
+from ..values import Kind, Value, as_unsigned, kind_of, merge, narrow, varies
 from ..warp import Warp
 
 

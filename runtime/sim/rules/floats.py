@@ -15,8 +15,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation
 
 from ..translate import Rule, Rules, Step, Translator
-from ..values import Value, anywhere, choose, varies
-from ..values.rounding import fused_multiply_add, narrow
+from ..values import Value, anywhere, choose, fused_multiply_add, narrow, varies
 
 _FloatRule: TypeAlias = Callable[[Operation, Translator], Step]
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..faults import Site
+from ..values import fused_multiply_add
 from ..values.approximations import APPROXIMATIONS, approximate
-from ..values.rounding import fused_multiply_add
 from ..warp import Warp
 from .floats import FLOAT_COMPARISONS, MAXIMUM_NUMBER, MINIMUM_NUMBER
 from .ptx_lanes import groups_of, vote

@@ -16,9 +16,8 @@ from xdsl.ir import Operation
 from ....dialects.math.functions import function_of
 from ...special_functions import erf
 from ..translate import Rule, Rules, Step, Translator
-from ..values import Value
+from ..values import Value, narrow
 from ..values.approximations import ArrayArithmetic
-from ..values.rounding import narrow
 from .floats import elementwise, fma, in_double
 
 _ARITHMETIC = ArrayArithmetic()

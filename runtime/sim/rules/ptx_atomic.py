@@ -18,8 +18,7 @@ from ..memory.spaces import Atomic, Space
 from ..ordering.idle_loop_values import idle_slots
 from ..ordering.releases import fence
 from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator
-from ..values import Kind
-from ..values.rounding import narrow
+from ..values import Kind, narrow
 from ..warp import Warp
 from .ptx_memory import from_bytes, space_of, to_bytes
 

@@ -11,9 +11,8 @@ from ....base.element_types import BY_PTX, ElementType
 from ....dialects import ptx
 from ...engine import numpy_type
 from ..translate import Rules, Step, Translator
-from ..values import Value
+from ..values import Value, narrow, round_to_tf32
 from ..values.approximations import approximate
-from ..values.rounding import narrow, round_to_tf32
 
 Doubles = NDArray[np.float64]
 Words = NDArray[np.int64]

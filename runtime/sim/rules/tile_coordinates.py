@@ -11,9 +11,10 @@ from ....dialects.cute.values import unknowns
 from ....dialects.tile.assembly import fill_coordinate, unwrap
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.axes import along
+from ....layout.algebra.coordinates import fixed_modes
 from ....layout.algebra.integers import add
 from ....layout.algebra.inttuple import leaves
-from ....layout.algebra.slicing import fixed_modes, slice_and_offset
+from ....layout.algebra.slicing import slice_and_offset
 from ...arrays.storage import distances
 from ..faults import SimulationError, site_of
 from ..memory.tensors import check_count, port

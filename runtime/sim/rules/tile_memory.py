@@ -12,10 +12,8 @@ from ....base.errors import Code as ErrorCode
 from ....dialects import tile
 from ....dialects.tile.assembly import fill_coordinate, unwrap
 from ....dialects.tile.printing import elements_in_print_order, tensor_header
-from ....layout.algebra.coordinates import crd2idx
+from ....layout.algebra.coordinates import crd2idx, fixed_modes
 from ....layout.algebra.core import size
-from ....layout.algebra.slicing import fixed_modes
-from ..bound_arguments import static_offset
 from ..faults import Site, site_of
 from ..memory.provenance import HINT, element_at, fragment_name, name_of, name_of_view, sharing_at
 from ..memory.ragged_guard import check_element
@@ -28,6 +26,7 @@ from ..memory.tensors import (
     tensor_value,
 )
 from ..ordering.cluster import map_to_rank
+from ..preparation import static_offset
 from ..translate import Rules, Step, Translator
 from ..values import Kind, TensorValue, Value, anywhere, kind_of, memoise, merge, varies
 from ..values.scalars import actual

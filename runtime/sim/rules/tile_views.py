@@ -15,8 +15,9 @@ from ....dialects import tile
 from ....dialects.cute.values import unknowns
 from ....dialects.tile.assembly import fill_coordinate, unwrap
 from ....dialects.tile.view_base import LayoutViewOp
+from ....layout.algebra.coordinates import fixed_modes
 from ....layout.algebra.core import plain_layout
-from ....layout.algebra.slicing import fixed_modes, slice_and_offset
+from ....layout.algebra.slicing import slice_and_offset
 from ....layout.algebra.unknown import Unknown
 from ..faults import Site, site_of
 from ..memory.provenance import name_of_view

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....dialects.math.arithmetic import Arithmetic
-from .rounding import fused_multiply_add, narrow
+from . import fused_multiply_add, narrow
 
 Doubles = NDArray[np.float64]
 _F32 = np.dtype(np.float32)

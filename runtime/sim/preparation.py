@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Binding a launch's arguments to the parameters of a kernel."""
+"""A launch before it runs: its arguments are bound to the parameters of the kernel, and the rules of its operations
+chosen.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from ...base.errors import Code, LayoutError
 from ...base.parameters import SCALARS, TENSOR_MAP, ParameterKind, Placed, Scalar
@@ -20,9 +22,11 @@ from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
 from ..engine import Argument, TensorArgument, numpy_type, pack_argument
 from ..errors import LaunchError, argument_error
-from .launch import MAP_BASE
+from .faults import site_of
+from .launch import MAP_BASE, Launch, OutOfStepError
 from .memory.arena import Allocation
-from .translate import Translator
+from .rules import orders_clusters, rule_of, runs_in_step
+from .translate import Rule, RuleOf, Translator
 from .values import TensorValue, Value, element_kind
 
 MAX_TENSOR = 1 << 30
@@ -175,3 +179,30 @@ def _read(name: str, kind: ParameterKind | None, given: Any, type: Attribute) ->
         raise argument_error(name, f"has type {type}, which no argument can have", "use tensors, integers and floats")
     value = kind.unpack(pack_argument(name, kind, given))
     return numpy_type(kind.element).type(value) if isinstance(kind, Scalar) and isinstance(value, float) else value
+
+
+def rules_for(launch: Launch, kernel: KernelOp, args: Mapping[str, Argument], *, exact: bool) -> RuleOf:
+    """The rules of a launch; with `exact` it gets the bit patterns of exact numbers. The numbers that it is given keep
+    theirs. SimulationError (E3251) for NaN in its arguments, where it looks for that.
+    """
+    rules = rule_of
+    if exact:
+        from .exact.rules import exact_rule_of, table_for
+
+        given = [value.storage if isinstance(value, TensorArgument) else np.asarray(value) for value in args.values()]
+        launch.exact, rules = table_for(kernel, given), exact_rule_of
+    if launch.numbers:
+        from .number_faults import check_arguments, watch_rules
+
+        check_arguments(args, site_of(kernel), launch.forgiven)
+        rules = watch_rules(rules)
+
+    def rule_for(kind: type[Operation]) -> Rule | None:
+        rule = rules(kind)
+        if rule is not None and launch.in_step and not runs_in_step(rule):
+            raise OutOfStepError(always=True)
+        if rule is not None and orders_clusters(rule):
+            launch.shares = False
+        return rule
+
+    return rule_for
