@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ...dialects.ptx import PtxOp
 from ...dialects.ptx.types import PtrType, TensorMapType, make_constraint, value_bytes
 from .text import quote
 from .types import llvm_type
-from .writer import FunctionWriter
+from .writer import FunctionWriter, Rule
 
 
 def effect(text: str, letters: Sequence[str], given: Sequence[str], returned: str = "void") -> str:
@@ -52,6 +53,22 @@ def call_ordered(
     """A call of instructions with registers of these letters, across which LLVM moves no access to memory."""
     text = lines if isinstance(lines, str) else "\n\t".join(lines)
     return effect(text, letters.split(",") if letters else (), [w.typed(operand) for operand in operands], result)
+
+
+def ordered(form: str = "", convergent: bool = False) -> Rule:
+    """The rule of an instruction without a result, across which LLVM moves no access to memory: its name, and its
+    operands as `form` has them, `[$0], $1`; an operand that the form lacks is a cache policy, the last of all.
+    """
+
+    def write(w: FunctionWriter, op: Operation) -> None:
+        assert isinstance(op, PtxOp)
+        places = [form] if form else []
+        places += [f"${index}" for index in range(form.count("$"), len(op.operands))]
+        letters = ",".join(make_constraint(operand.type) or "" for operand in op.operands)
+        text = f"{op.mnemonic()}{' ' if places else ''}{', '.join(places)};"
+        w.emit(call_ordered(w, text, letters, op.operands) + (" convergent nounwind" if convergent else ""))
+
+    return write
 
 
 def compute(w: FunctionWriter, mnemonic: str, op: Operation, operands: Sequence[SSAValue]) -> None:

@@ -5,7 +5,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import ptx
 from ...dialects.ptx.types import split_vector
-from .inline_assembly import effect, from_register, in_register, register
+from .inline_assembly import effect, from_register, in_register, ordered, register
 from .writer import FunctionWriter, Rule, call_rule, rule
 
 
@@ -45,16 +45,12 @@ def _store(w: FunctionWriter, op: ptx.StoreReleaseOp) -> None:
     w.emit(effect(f"{op.mnemonic()} [$0], $1;", letters, [w.typed(op.ptr), in_register(w, op.value, op)]))
 
 
-def _fence(w: FunctionWriter, op: ptx.FenceOp) -> None:
-    w.emit(effect(f"{op.mnemonic()};", [], []))
-
-
 PTX_ATOMIC: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.AtomOp, _changing),
     rule(ptx.AtomCasOp, _changing),
     rule(ptx.RedOp, _red),
     rule(ptx.LoadAcquireOp, _load),
     rule(ptx.StoreReleaseOp, _store),
-    rule(ptx.FenceOp, _fence),
+    (ptx.FenceOp, ordered()),
     (ptx.NanosleepOp, call_rule("@llvm.nvvm.nanosleep")),
 )

@@ -5,7 +5,7 @@ from xdsl.ir import Operation
 
 from ...dialects import ptx
 from ...dialects.ptx.types import REGISTER_LETTERS
-from .inline_assembly import call_ordered, effect, in_register, register
+from .inline_assembly import effect, in_register, ordered, register
 from .writer import FunctionWriter, Rule, call_rule, rule
 
 
@@ -28,16 +28,12 @@ def _async(w: FunctionWriter, op: ptx.StAsyncOp | ptx.RedAsyncOp) -> None:
     w.emit(effect(text, ["r", *letters, "r"], [w.typed(op.ptr), *given, w.typed(op.bar)]))
 
 
-def _alone(w: FunctionWriter, op: ptx.ClusterArriveOp | ptx.ClusterWaitOp | ptx.FenceMbarrierInitOp) -> None:
-    w.emit(f"{call_ordered(w, f'{op.mnemonic()};', '', ())} convergent nounwind")
-
-
 PTX_CLUSTER: tuple[tuple[type[Operation], Rule], ...] = (
     (ptx.MapaOp, call_rule("@llvm.nvvm.mapa.shared.cluster")),
     rule(ptx.GetCtaRankOp, _getctarank),
     rule(ptx.StAsyncOp, _async),
     rule(ptx.RedAsyncOp, _async),
-    rule(ptx.ClusterArriveOp, _alone),
-    rule(ptx.ClusterWaitOp, _alone),
-    rule(ptx.FenceMbarrierInitOp, _alone),
+    (ptx.ClusterArriveOp, ordered(convergent=True)),
+    (ptx.ClusterWaitOp, ordered(convergent=True)),
+    (ptx.FenceMbarrierInitOp, ordered(convergent=True)),
 )

@@ -7,16 +7,8 @@ Registers and labels of its own stand in braces, which make their names local, s
 from xdsl.ir import Operation
 
 from ...dialects import ptx
-from .inline_assembly import call_ordered
+from .inline_assembly import call_ordered, ordered
 from .writer import FunctionWriter, Rule, rule
-
-
-def _with_count(w: FunctionWriter, op: ptx.MbarrierInitOp | ptx.MbarrierExpectTxOp | ptx.MbarrierCompleteTxOp) -> None:
-    w.emit(call_ordered(w, f"{op.mnemonic()} [$0], $1;", "r,r", op.operands))
-
-
-def _on_address(w: FunctionWriter, op: ptx.MbarrierInvalOp | ptx.CpAsyncMbarrierArriveOp) -> None:
-    w.emit(call_ordered(w, f"{op.mnemonic()} [$0];", "r", op.operands))
 
 
 def _arrive(w: FunctionWriter, op: ptx.MbarrierArriveOp | ptx.MbarrierArriveExpectTxOp) -> None:
@@ -45,16 +37,16 @@ def _wait(w: FunctionWriter, op: ptx.MbarrierWaitOp) -> None:
 
 
 PTX_MBARRIER: tuple[tuple[type[Operation], Rule], ...] = (
-    rule(ptx.MbarrierInitOp, _with_count),
-    rule(ptx.MbarrierExpectTxOp, _with_count),
-    rule(ptx.MbarrierCompleteTxOp, _with_count),
+    (ptx.MbarrierInitOp, ordered("[$0], $1")),
+    (ptx.MbarrierExpectTxOp, ordered("[$0], $1")),
+    (ptx.MbarrierCompleteTxOp, ordered("[$0], $1")),
     rule(ptx.MbarrierArriveExpectTxOp, _arrive),
-    rule(ptx.MbarrierInvalOp, _on_address),
+    (ptx.MbarrierInvalOp, ordered("[$0]")),
     rule(ptx.MbarrierArriveOp, _arrive),
     rule(ptx.MbarrierArriveStateOp, _arrive_state),
     rule(ptx.MbarrierTryWaitStateOp, _test),
     rule(ptx.MbarrierTestWaitOp, _test),
     rule(ptx.MbarrierTryWaitOp, _test),
     rule(ptx.MbarrierWaitOp, _wait),
-    rule(ptx.CpAsyncMbarrierArriveOp, _on_address),
+    (ptx.CpAsyncMbarrierArriveOp, ordered("[$0]")),
 )

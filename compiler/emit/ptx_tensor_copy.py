@@ -5,7 +5,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import ptx
 from ...dialects.ptx.types import make_constraint
-from .inline_assembly import call_ordered
+from .inline_assembly import call_ordered, ordered
 from .writer import FunctionWriter, Rule, rule
 
 
@@ -19,10 +19,6 @@ def _from_shared(w: FunctionWriter, op: ptx.TensorStoreOp | ptx.TensorReduceOp) 
 
 def _prefetch(w: FunctionWriter, op: ptx.TensorPrefetchOp) -> None:
     _write(w, op, f"[$0, {{{_places(op, 1)}}}]", [op.map, *op.coords])
-
-
-def _prefetch_map(w: FunctionWriter, op: ptx.PrefetchTensorMapOp) -> None:
-    w.emit(call_ordered(w, f"{op.mnemonic()} [$0];", "l", op.operands))
 
 
 def _places(op: ptx.TensorCopyOp, first: int) -> str:
@@ -46,5 +42,5 @@ PTX_TENSOR_COPY: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.TensorStoreOp, _from_shared),
     rule(ptx.TensorReduceOp, _from_shared),
     rule(ptx.TensorPrefetchOp, _prefetch),
-    rule(ptx.PrefetchTensorMapOp, _prefetch_map),
+    (ptx.PrefetchTensorMapOp, ordered("[$0]")),
 )

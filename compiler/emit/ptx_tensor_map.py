@@ -6,7 +6,7 @@ from xdsl.ir import Operation
 
 from ...dialects import ptx
 from ...dialects.ptx.types import make_constraint
-from .inline_assembly import call_ordered
+from .inline_assembly import call_ordered, ordered
 from .writer import FunctionWriter, Rule, rule
 
 
@@ -41,26 +41,12 @@ def _replace(w: FunctionWriter, op: ptx.TensorMapReplaceOp) -> None:
     w.emit(call_ordered(w, f"{op.mnemonic()} [$0],{ordinal} $1;", letters, op.operands))
 
 
-def _release(w: FunctionWriter, op: ptx.FenceTensorMapReleaseOp) -> None:
-    w.emit(call_ordered(w, f"{op.mnemonic()};", "", ()))
-
-
-def _acquire(w: FunctionWriter, op: ptx.FenceTensorMapAcquireOp) -> None:
-    w.emit(call_ordered(w, f"{op.mnemonic()} [$0], {ptx.MAP_BYTES};", "l", op.operands))
-
-
-def _cp_fence(w: FunctionWriter, op: ptx.TensorMapCpFenceOp) -> None:
-    w.emit(
-        f"{call_ordered(w, f'{op.mnemonic()} [$0], [$1], {ptx.MAP_BYTES};', 'l,r', op.operands)} convergent nounwind"
-    )
-
-
 PTX_TENSOR_MAP: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.CvtaTensorMapOp, _cvta),
     rule(ptx.CopyTensorMapOp, _copy),
     rule(ptx.LoadTensorMapOp, _load),
     rule(ptx.TensorMapReplaceOp, _replace),
-    rule(ptx.FenceTensorMapReleaseOp, _release),
-    rule(ptx.FenceTensorMapAcquireOp, _acquire),
-    rule(ptx.TensorMapCpFenceOp, _cp_fence),
+    (ptx.FenceTensorMapReleaseOp, ordered()),
+    (ptx.FenceTensorMapAcquireOp, ordered(f"[$0], {ptx.MAP_BYTES}")),
+    (ptx.TensorMapCpFenceOp, ordered(f"[$0], [$1], {ptx.MAP_BYTES}", convergent=True)),
 )

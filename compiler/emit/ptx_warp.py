@@ -5,7 +5,7 @@ from xdsl.ir import Operation
 
 from ...dialects import ptx
 from .hinted_accesses import copy_by_assembly
-from .inline_assembly import effect
+from .inline_assembly import effect, ordered
 from .writer import FunctionWriter, Rule, call_rule, rule
 
 
@@ -57,10 +57,6 @@ def _bar_warp_sync(w: FunctionWriter, op: ptx.BarWarpSyncOp) -> None:
     w.emit(f"call void @llvm.nvvm.bar.warp.sync(i32 {op.mask.value.data})")
 
 
-def _grid_dependency(w: FunctionWriter, op: ptx.GridDependencyWaitOp | ptx.LaunchDependentsOp) -> None:
-    w.emit(effect(f"{op.mnemonic()};", [], []))
-
-
 def _ret(w: FunctionWriter, op: ptx.RetOp) -> None:
     w.emit("ret void")
 
@@ -74,7 +70,7 @@ PTX_WARP: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.BarArriveOp, _bar_arrive),
     rule(ptx.BarRedOp, _bar_red),
     rule(ptx.BarWarpSyncOp, _bar_warp_sync),
-    rule(ptx.GridDependencyWaitOp, _grid_dependency),
-    rule(ptx.LaunchDependentsOp, _grid_dependency),
+    (ptx.GridDependencyWaitOp, ordered()),
+    (ptx.LaunchDependentsOp, ordered()),
     rule(ptx.RetOp, _ret),
 )

@@ -14,7 +14,7 @@ from ...base.element_types import BY_PTX, ElementType
 from ...dialects import ptx
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.ptx_text import write_wgmma
-from .inline_assembly import call_ordered, effect
+from .inline_assembly import call_ordered, effect, ordered
 from .writer import FunctionWriter, Rule, rule
 
 
@@ -93,10 +93,6 @@ def _wait_group(w: FunctionWriter, op: ptx.WgmmaWaitGroupOp) -> None:
     _call_tied(w, op, f"{op.mnemonic()} {op.n.value.data};")
 
 
-def _commit_group(w: FunctionWriter, op: ptx.WgmmaCommitGroupOp) -> None:
-    _alone(w, f"{op.mnemonic()};")
-
-
 def _setmaxnreg(w: FunctionWriter, op: ptx.SetMaxNRegOp) -> None:
     _alone(w, f"{op.mnemonic()} {op.n.value.data};")
 
@@ -107,7 +103,7 @@ def _alone(w: FunctionWriter, text: str) -> None:
 
 PTX_WGMMA: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.WgmmaFenceOp, _fence),
-    rule(ptx.WgmmaCommitGroupOp, _commit_group),
+    (ptx.WgmmaCommitGroupOp, ordered(convergent=True)),
     rule(ptx.WgmmaWaitGroupOp, _wait_group),
     rule(ptx.WgmmaMmaAsyncOp, _mma_async),
     rule(ptx.SetMaxNRegOp, _setmaxnreg),

@@ -97,5 +97,5 @@ EMITTED: tuple[Mutant, ...] = (
         '{op.n.value.data + 1};", "", ()))',
         "examples/tma_copy.cute --target sm_90a",
     ),
-    _ATOMIC.mutant("emit: fence lost", 'w.emit(effect(f"{op.mnemonic()};", [], []))', "pass", _STORED),
+    _ATOMIC.mutant("emit: fence lost", "(ptx.FenceOp, ordered())", "(ptx.FenceOp, lambda w, op: None)", _STORED),
 )
