@@ -1,32 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The `ptx` dialect: one operation is one PTX instruction, with the semantics of the PTX ISA."""
 
+from importlib import import_module
+
 from xdsl.ir import Dialect
 
 from ...layout.atoms.bulk_copy import BULK_UNIT
 from ..definitions import find_operations
-from . import (
-    address,
-    approx,
-    async_copy,
-    atomic,
-    bulk,
-    cluster,
-    convert,
-    entry,
-    hints,
-    inline,
-    matrix,
-    mbarrier,
-    memory,
-    mma,
-    sync,
-    tensor_copy,
-    tensor_map,
-    warp,
-    wgmma,
-    wgmma_descriptor,
-)
 from .address import IntToPtrOp, PtrAddOp, PtrToIntOp
 from .approx import (
     ApproximateOp,
@@ -148,14 +128,17 @@ from .wgmma import (
 )
 from .wgmma_descriptor import WgmmaDescriptorOp
 
+_MODULES = (
+    "entry", "address", "memory", "hints", "async_copy", "matrix", "mma", "sync", "warp", "approx", "convert",
+    "atomic", "inline", "mbarrier", "bulk", "tensor_copy", "tensor_map", "cluster", "wgmma", "wgmma_descriptor",
+)  # fmt: skip
+"""The modules that define operations, in the order of the reference."""
+
 PTX = Dialect(
     "ptx",
-    find_operations(
-        entry, address, memory, hints, async_copy, matrix, mma, sync, warp, approx, convert, atomic,
-        inline, mbarrier, bulk, tensor_copy, tensor_map, cluster, wgmma, wgmma_descriptor,
-    ),
+    find_operations(*(import_module(f".{name}", __name__) for name in _MODULES)),
     [PtrType, StateSpaceAttr, TensorMapType, RecipeAttr],
-)  # fmt: skip
+)
 
 __all__ = [
     "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_REDUCTIONS", "BULK_UNIT", "BarArriveOp", "BarRedOp",

@@ -1,31 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The `tile` dialect: tensors, views of them, tiled copies and MMAs, and the atoms that they expand to."""
 
+from importlib import import_module
+
 from xdsl.ir import Dialect
 
 from ..definitions import find_operations
-from . import (
-    alias,
-    coordinates,
-    copies,
-    elementwise,
-    folded,
-    fragments,
-    gemm,
-    kernel,
-    local_partition,
-    memory,
-    partition,
-    peer,
-    rasterize,
-    recast,
-    run_time,
-    tiled_copy,
-    tiled_mma,
-    tma,
-    tma_memory,
-    views,
-)
 from .alias import AliasOp, ChooseOp
 from .coord_type import CoordTensorType
 from .coordinates import BoundsOp, CoordinateOp, IdentityOp
@@ -71,14 +51,18 @@ from .views import (
     ZippedDivideOp,
 )
 
+_MODULES = (
+    "kernel", "rasterize", "memory", "alias", "peer", "views", "local_partition", "recast", "run_time", "coordinates",
+    "tiled_copy", "partition", "tma", "tma_memory", "tiled_mma", "fragments", "gemm", "copies", "elementwise",
+    "folded",
+)  # fmt: skip
+"""The modules that define operations, in the order of the reference."""
+
 TILE = Dialect(
     "tile",
-    find_operations(
-        kernel, rasterize, memory, alias, peer, views, local_partition, recast, run_time, coordinates, tiled_copy,
-        partition, tma, tma_memory, tiled_mma, fragments, gemm, copies, elementwise, folded,
-    ),
+    find_operations(*(import_module(f".{name}", __name__) for name in _MODULES)),
     [TensorType, CoordTensorType, TiledCopyType, TiledMmaType, TmaType, CopyAtomAttr, MmaAtomAttr, SpaceAttr],
-)  # fmt: skip
+)
 
 __all__ = [
     "AliasOp", "AllocOp", "AtomCallOp", "BoundsOp", "ChooseOp", "CoalesceOp", "CompositionOp", "CoordTensorOp",

@@ -136,12 +136,3 @@ def setmaxregister(count: int, action: SetMaxRegisterAction) -> None:
     """Gives the threads of a warpgroup registers, or takes them (sm_90a)."""
     change = action is SetMaxRegisterAction.INCREASE
     (arch.setmaxregister_increase if change else arch.setmaxregister_decrease)(count)
-
-
-__all__ = [
-    "address", "bar_warp_sync", "barrier_cluster_arrive", "barrier_cluster_arrive_relaxed", "barrier_cluster_wait",
-    "barrier_cta_arrive", "barrier_cta_red", "barrier_cta_sync", "barrier_cta_sync_aligned", "cluster_ctarank",
-    "cp_async_mbarrier_arrive", "elect_sync", "fence_mbarrier_init", "fence_proxy", "mapa", "mbarrier_arrive",
-    "mbarrier_arrive_expect_tx", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_inval", "mbarrier_try_wait_parity",
-    "mbarrier_try_wait_timelimit", "setmaxregister",
-]  # fmt: skip

@@ -62,6 +62,3 @@ def red(
     """Changes a number of memory atomically, and returns nothing (PTX ISA, red)."""
     at = Address(address(ptr).ssa, DTYPES[type.value])
     atomics.red(at, value, op=op.value, sem=mem_order.value, scope=mem_scope.value)
-
-
-__all__ = ["red", "redux_sync", "shfl_sync", "vote_sync"]

@@ -322,11 +322,3 @@ def prefetch_tensormap(tensor_map: Any) -> None:
 
 def _policy(policy: Any) -> SSAValue | None:
     return None if policy is None else convert(policy, Int64).ssa
-
-
-__all__ = [
-    "TensorMap", "TensorMapDataFormat", "TensorMapSwizzle", "cp_async_bulk_tensor_global_shared_cta",
-    "cp_async_bulk_tensor_shared_cluster_global", "cp_async_bulk_tensor_shared_cta_global",
-    "create_tensor_map_tiled", "create_tensor_map_tiled_from_view", "fence_proxy_acquire", "fence_proxy_release",
-    "prefetch_tensormap", "tensormap_replace",
-]  # fmt: skip

@@ -69,10 +69,3 @@ def stmatrix(
     words = [convert(register, Uint32).ssa for register in registers]
     name = {StoreShape.M8N8: "m8n8.b16", StoreShape.M16N8: "m16n8.b8"}[shape]
     emit(ptx.StMatrixOp(len(words), layout is MMALayout.COL, in_vector(words), address(ptr).ssa, name))
-
-
-__all__ = [
-    "cp_async_bulk_commit_group", "cp_async_bulk_global_shared_cta", "cp_async_bulk_prefetch",
-    "cp_async_bulk_shared_cluster_global", "cp_async_bulk_wait_group", "cp_async_commit_group",
-    "cp_async_shared_global", "cp_async_wait_group", "ldmatrix", "stmatrix",
-]  # fmt: skip
