@@ -5,13 +5,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntAttr, StringAttr, i32
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute
-from xdsl.irdl import (
-    IRDLOperation,
-    irdl_attr_definition,
-    param_def,
-    result_def,
-    traits_def,
-)
+from xdsl.irdl import IRDLOperation, irdl_attr_definition, param_def, result_def, traits_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure

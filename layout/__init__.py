@@ -26,25 +26,8 @@ from .algebra.core import (
 )
 from .algebra.display import Displayed
 from .algebra.divide import flat_divide, logical_divide, tiled_divide, zipped_divide
-from .algebra.inverse import (
-    left_inverse,
-    max_alignment,
-    max_common_layout,
-    max_common_vector,
-    nullspace,
-    right_inverse,
-)
-from .algebra.modes import (
-    append,
-    group_modes,
-    prepend,
-    replace,
-    select,
-    take,
-    ungroup_mode,
-    zip_layout,
-    zip_layouts,
-)
+from .algebra.inverse import left_inverse, max_alignment, max_common_layout, max_common_vector, nullspace, right_inverse
+from .algebra.modes import append, group_modes, prepend, replace, select, take, ungroup_mode, zip_layout, zip_layouts
 from .algebra.modes import flatten_layout as flatten
 from .algebra.modes import unflatten_layout as unflatten
 from .algebra.product import (

@@ -11,17 +11,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ..dialects.cute import CoordAttr, LayoutAttr
-from ..dialects.tile import (
-    AllocOp,
-    CopyOp,
-    Crd2IdxOp,
-    GemmOp,
-    MmaCallOp,
-    Space,
-    SpaceAttr,
-    TensorType,
-    ViewOp,
-)
+from ..dialects.tile import AllocOp, CopyOp, Crd2IdxOp, GemmOp, MmaCallOp, Space, SpaceAttr, TensorType, ViewOp
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
 from ..dialects.tile.gemm_rules import infer_gemm_modes
 from ..dialects.tile.view_base import infer_shifted_type

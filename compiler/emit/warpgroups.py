@@ -8,14 +8,7 @@ from xdsl.ir import Operation
 from ...base.errors import Code
 from ...base.occupancy import REGISTERS
 from ...base.target import MAX_REGISTERS, REGISTER_UNIT, WARP, WARPGROUP
-from ...dialects.ptx import (
-    EntryOp,
-    SetMaxNRegOp,
-    WgmmaCommitGroupOp,
-    WgmmaFenceOp,
-    WgmmaMmaAsyncOp,
-    WgmmaWaitGroupOp,
-)
+from ...dialects.ptx import EntryOp, SetMaxNRegOp, WgmmaCommitGroupOp, WgmmaFenceOp, WgmmaMmaAsyncOp, WgmmaWaitGroupOp
 from ...dialects.tile.wgmma_rules import OTHER_REGISTERS
 from ...passes.analysis.lane_analysis import WarpValues
 from ...passes.analysis.ranges import Ranges

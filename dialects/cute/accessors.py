@@ -7,13 +7,7 @@ from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, UnitAttr, i32, i64
 from xdsl.ir import Attribute
-from xdsl.irdl import (
-    operand_def,
-    opt_prop_def,
-    prop_def,
-    result_def,
-    var_result_def,
-)
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, var_result_def
 
 from ...layout.algebra.axes import has_basis
 from ...layout.algebra.core import ComposedLayout, Layout

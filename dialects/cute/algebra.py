@@ -32,15 +32,7 @@ from ..definitions import irdl_op_definition
 from .accessors import Indexable
 from .brackets import Integers
 from .op import PureOp, Signature
-from .types import (
-    ComposedLayoutType,
-    CoordType,
-    IntTupleType,
-    LayoutType,
-    ShapeType,
-    StrideType,
-    TileType,
-)
+from .types import ComposedLayoutType, CoordType, IntTupleType, LayoutType, ShapeType, StrideType, TileType
 from .values import is_static_value, undefined_error
 
 AnyLayout = LayoutType | ComposedLayoutType

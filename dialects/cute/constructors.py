@@ -14,13 +14,7 @@ from xdsl.traits import ConstantLike, MemoryWriteEffect, Pure
 
 from ...base.errors import Code
 from ...layout.algebra.axes import has_basis
-from ...layout.algebra.core import (
-    ComposedLayout,
-    Layout,
-    make_identity_layout,
-    make_layout_like,
-    make_ordered_layout,
-)
+from ...layout.algebra.core import ComposedLayout, Layout, make_identity_layout, make_layout_like, make_ordered_layout
 from ...layout.algebra.inttuple import show, weakly_congruent
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.unknown import Unknown

@@ -25,14 +25,7 @@ from . import modes
 from .algebra import AnyLayout
 from .brackets import Integers, Mode
 from .op import PureOp, Signature
-from .types import (
-    ComposedLayoutType,
-    CoordType,
-    IntTupleType,
-    LayoutType,
-    ShapeType,
-    StrideType,
-)
+from .types import ComposedLayoutType, CoordType, IntTupleType, LayoutType, ShapeType, StrideType
 from .values import undefined_error
 
 IntTupleOrShape = IntTupleType | ShapeType

@@ -18,14 +18,7 @@ from ...layout.algebra.core import ComposedLayout, Layout, make_layout
 from ...layout.algebra.integers import Tree
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.unknown import Unknown
-from ...layout.text.layouts import (
-    parse_coord,
-    parse_int_tuple,
-    parse_layout,
-    parse_swizzle,
-    parse_tiler,
-    to_text,
-)
+from ...layout.text.layouts import parse_coord, parse_int_tuple, parse_layout, parse_swizzle, parse_tiler, to_text
 from ..errors import refuse
 from .attributes import parse_quoted
 from .value_rules import check_composed, check_layout, check_leaves, check_strides, check_tile

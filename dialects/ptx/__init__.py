@@ -8,17 +8,7 @@ from xdsl.ir import Dialect
 from ...layout.atoms.bulk_copy import BULK_UNIT
 from ..definitions import find_operations
 from .address import IntToPtrOp, PtrAddOp, PtrToIntOp
-from .approx import (
-    ApproximateOp,
-    CosOp,
-    Ex2Op,
-    Lg2Op,
-    RcpOp,
-    RsqrtOp,
-    SinOp,
-    SqrtOp,
-    TanhOp,
-)
+from .approx import ApproximateOp, CosOp, Ex2Op, Lg2Op, RcpOp, RsqrtOp, SinOp, SqrtOp, TanhOp
 from .async_copy import CpAsyncCommitGroupOp, CpAsyncOp, CpAsyncWaitAllOp, CpAsyncWaitGroupOp
 from .atomic import AtomCasOp, AtomOp, FenceOp, LoadAcquireOp, RedOp, StoreReleaseOp
 from .base import PtxOp
@@ -33,15 +23,7 @@ from .bulk import (
     BulkWaitGroupOp,
     FenceProxyAsyncOp,
 )
-from .cluster import (
-    ClusterArriveOp,
-    ClusterWaitOp,
-    FenceMbarrierInitOp,
-    GetCtaRankOp,
-    MapaOp,
-    RedAsyncOp,
-    StAsyncOp,
-)
+from .cluster import ClusterArriveOp, ClusterWaitOp, FenceMbarrierInitOp, GetCtaRankOp, MapaOp, RedAsyncOp, StAsyncOp
 from .convert import CVT_FORMS, CvtOp, Dp4aOp, PrmtOp
 from .entry import EntryOp, RetOp, SregOp
 from .hints import CreatePolicyOp
@@ -109,23 +91,8 @@ from .types import (
     scalar_bits,
     value_bytes,
 )
-from .warp import (
-    ActivemaskOp,
-    ElectSyncOp,
-    MatchAnySyncOp,
-    ReduxSyncOp,
-    ShflSyncOp,
-    ShflSyncValidOp,
-    VoteSyncOp,
-)
-from .wgmma import (
-    MAX_WGMMA_GROUPS,
-    SetMaxNRegOp,
-    WgmmaCommitGroupOp,
-    WgmmaFenceOp,
-    WgmmaMmaAsyncOp,
-    WgmmaWaitGroupOp,
-)
+from .warp import ActivemaskOp, ElectSyncOp, MatchAnySyncOp, ReduxSyncOp, ShflSyncOp, ShflSyncValidOp, VoteSyncOp
+from .wgmma import MAX_WGMMA_GROUPS, SetMaxNRegOp, WgmmaCommitGroupOp, WgmmaFenceOp, WgmmaMmaAsyncOp, WgmmaWaitGroupOp
 from .wgmma_descriptor import WgmmaDescriptorOp
 
 _MODULES = (

@@ -3,14 +3,7 @@
 
 from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import (
-    operand_def,
-    opt_operand_def,
-    opt_prop_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
+from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -18,15 +11,7 @@ from ...layout.atoms.cache_hints import LOAD_HINTS, STORE_HINTS
 from ..definitions import irdl_op_definition
 from .base import PtxOp
 from .hints import check_hint, modifiers, with_hint
-from .types import (
-    GLOBAL,
-    LOCAL,
-    SHARED,
-    PtrType,
-    StateSpace,
-    access_registers,
-    value_bytes,
-)
+from .types import GLOBAL, LOCAL, SHARED, PtrType, StateSpace, access_registers, value_bytes
 
 
 def _i64(value: int) -> IntegerAttr[I64]:

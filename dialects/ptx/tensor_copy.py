@@ -11,13 +11,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import I16, I32, I64, StringAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
-from xdsl.irdl import (
-    AttrSizedOperandSegments,
-    operand_def,
-    opt_operand_def,
-    prop_def,
-    var_operand_def,
-)
+from xdsl.irdl import AttrSizedOperandSegments, operand_def, opt_operand_def, prop_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.tma.recipe import REDUCTIONS, MapRecipe

@@ -13,13 +13,7 @@ from .copies import AtomCallOp, CopyOp, PrefetchTensorOp
 from .copy_types import CopyAtomAttr, TiledCopyType
 from .elementwise import FillOp, MapOp, YieldOp
 from .folded import Crd2IdxOp, ViewOp
-from .fragments import (
-    FragmentOp,
-    MakeFragmentAOp,
-    MakeFragmentBOp,
-    MakeFragmentCOp,
-    MakeFragmentLikeOp,
-)
+from .fragments import FragmentOp, MakeFragmentAOp, MakeFragmentBOp, MakeFragmentCOp, MakeFragmentLikeOp
 from .gemm import GemmOp, MmaCallOp
 from .kernel import ReturnOp, TileKernelOp
 from .local_partition import LocalPartitionOp

@@ -5,13 +5,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from xdsl.ir import Operation, Region, SSAValue
-from xdsl.irdl import (
-    IRDLOperation,
-    operand_def,
-    region_def,
-    traits_def,
-    var_operand_def,
-)
+from xdsl.irdl import IRDLOperation, operand_def, region_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, MemoryReadEffect, MemoryWriteEffect

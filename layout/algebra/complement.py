@@ -8,28 +8,9 @@ from ...base.errors import Code, LayoutError
 from .axes import by_axis, has_basis
 from .coalesce import coalesce_shape, filter_layout, from_modes, merge_modes
 from .coordinates import idx2crd
-from .core import (
-    ComposedLayout,
-    Layout,
-    LayoutLike,
-    check_mode,
-    coshape,
-    cosize,
-    join,
-    make_basis_like,
-    make_layout,
-)
+from .core import ComposedLayout, Layout, LayoutLike, check_mode, coshape, cosize, join, make_basis_like, make_layout
 from .integers import Tree, floordiv, is_static, mul
-from .inttuple import (
-    are_static,
-    ceil_div,
-    compact_major,
-    flatten,
-    product,
-    rank,
-    show,
-    wrap,
-)
+from .inttuple import are_static, ceil_div, compact_major, flatten, product, rank, show, wrap
 
 _SEARCH = 1 << 12  # coordinates times modes
 

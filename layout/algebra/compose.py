@@ -7,16 +7,7 @@ from ...base.errors import Code, LayoutError
 from .axes import coprofile
 from .coalesce import coalesce_open
 from .core import ComposedLayout, Layout, LayoutLike, Tiler, check_shape, join, make_layout
-from .integers import (
-    ScaledBasis,
-    Tree,
-    ceil_div_int,
-    floordiv,
-    minimum,
-    mul,
-    signum,
-    static,
-)
+from .integers import ScaledBasis, Tree, ceil_div_int, floordiv, minimum, mul, signum, static
 from .inttuple import MAX_LEAVES, show, unwrap, wrap
 from .modes import compose_parts
 from .promises import known

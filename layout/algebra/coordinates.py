@@ -10,14 +10,7 @@ from typing import Any
 
 from ...base.errors import Code, LayoutError
 from .integers import Tree, add, choose, floordiv, mod, mul
-from .inttuple import (
-    compact_major,
-    flatten_to_tuple,
-    product,
-    product_like,
-    show,
-    zip_modes,
-)
+from .inttuple import compact_major, flatten_to_tuple, product, product_like, show, zip_modes
 
 
 def crd2idx(coord: Tree, shape: Tree, stride: Any) -> Any:

@@ -10,14 +10,7 @@ from .coalesce import coalesce, from_modes, merge_modes
 from .compose import composition
 from .core import ComposedLayout, Layout, LayoutLike
 from .integers import is_static, mul, static
-from .inttuple import (
-    compact_major,
-    flatten_to_tuple,
-    is_fully_static,
-    tuple_gcd,
-    unwrap,
-    wrap,
-)
+from .inttuple import compact_major, flatten_to_tuple, is_fully_static, tuple_gcd, unwrap, wrap
 from .swizzle import Swizzle
 
 

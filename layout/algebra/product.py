@@ -22,26 +22,9 @@ from ...base.errors import Code, LayoutError
 from .axes import has_basis
 from .complement import complement, open_complement
 from .compose import composition
-from .core import (
-    ComposedLayout,
-    Layout,
-    LayoutLike,
-    Tiler,
-    cosize,
-    join,
-    make_layout,
-    make_ordered_layout,
-)
+from .core import ComposedLayout, Layout, LayoutLike, Tiler, cosize, join, make_layout, make_ordered_layout
 from .integers import IntTuple, mul
-from .inttuple import (
-    ceil_div,
-    compact_major,
-    is_fully_static,
-    product,
-    product_each,
-    rank,
-    show,
-)
+from .inttuple import ceil_div, compact_major, is_fully_static, product, product_each, rank, show
 from .inttuple import filter_zeros as filter_zeros_tuple
 from .modes import append, on_outer, spread, take, tile_unzip, zip_layouts
 

@@ -15,15 +15,7 @@ from ...base.errors import Code, LayoutError
 from ...base.target import WARP
 from ..algebra.compose import composition
 from ..algebra.coordinates import crd2idx_in_shape
-from ..algebra.core import (
-    ComposedLayout,
-    Layout,
-    LayoutLike,
-    coshape,
-    cosize,
-    make_layout,
-    plain_layout,
-)
+from ..algebra.core import ComposedLayout, Layout, LayoutLike, coshape, cosize, make_layout, plain_layout
 from ..algebra.inttuple import flatten_to_tuple, is_fully_static, product, product_each, wrap
 from ..algebra.inverse import right_inverse
 from ..atoms.copy_atom import CopyAtom

@@ -18,20 +18,7 @@ from ..tiling.tiled_copy import TiledCopy, tile_shape
 from ..tiling.tiled_mma import TiledMma, make_tiled_mma
 from .drawings import Cell, Drawn, Table, operand_tables, tables
 from .excerpt import Excerpt, Repetition, excerpt
-from .scene import (
-    INK,
-    TEXT_SIZE,
-    Box,
-    Dot,
-    Label,
-    Line,
-    Part,
-    Picture,
-    Shape,
-    escape_xml,
-    text_width,
-    wrap_text,
-)
+from .scene import INK, TEXT_SIZE, Box, Dot, Label, Line, Part, Picture, Shape, escape_xml, text_width, wrap_text
 
 _MAX_NOTEBOOK_CELLS = 1 << 14
 

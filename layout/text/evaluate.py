@@ -16,19 +16,7 @@ from ..algebra.compose import composition
 from ..algebra.core import ComposedLayout, Layout, make_layout
 from ..algebra.inttuple import MAX_LEAVES
 from ..algebra.swizzle import Swizzle
-from .expression import (
-    Call,
-    Chain,
-    Expression,
-    Item,
-    Literal,
-    Name,
-    Node,
-    Pair,
-    Statement,
-    Tuple,
-    parse_statements,
-)
+from .expression import Call, Chain, Expression, Item, Literal, Name, Node, Pair, Statement, Tuple, parse_statements
 from .operations import LAYOUT, OPERATIONS, RIGHT, SHAPE, STRIDE, Kind, Operation, mode_of
 from .parser import MAX_DEPTH, size_fits
 from .printing import lines, plain_style

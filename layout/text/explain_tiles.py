@@ -13,14 +13,7 @@ from ..algebra.inttuple import rank, transform_leaves
 from ..algebra.modes import append, spread, tile_unzip, zip_layouts
 from ..algebra.product import blocked_product, logical_product, raked_product, zipped_product
 from ..algebra.slicing import slice_and_offset
-from ..tiling.partition import (
-    everything,
-    inner_partition,
-    local_tile,
-    outer_partition,
-    padded,
-    project,
-)
+from ..tiling.partition import everything, inner_partition, local_tile, outer_partition, padded, project
 from ..tiling.tiled_copy import TiledCopy
 from .explain_layouts import explain_complement, explain_composition
 from .explanation import Agree, Distinct, Explanation, Step, shown

@@ -11,17 +11,7 @@ from ...base.errors import Code, LayoutError
 from ..algebra.complement import complement
 from ..algebra.compose import composition
 from ..algebra.coordinates import crd2crd, idx2crd
-from ..algebra.core import (
-    ComposedLayout,
-    Layout,
-    LayoutLike,
-    Tiler,
-    join,
-    make_layout,
-    plain_layout,
-    size,
-    zero_layout,
-)
+from ..algebra.core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_layout, plain_layout, size, zero_layout
 from ..algebra.display import Displayed
 from ..algebra.divide import logical_divide, zipped_divide
 from ..algebra.inttuple import rank

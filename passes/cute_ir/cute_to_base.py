@@ -15,14 +15,7 @@ from xdsl.rewriter import Rewriter
 from ...base.errors import Code
 from ...dialects.cute.accessors import GetScalarsOp
 from ...dialects.cute.brackets import parameter
-from ...dialects.cute.constructors import (
-    SCALARS,
-    GatherOp,
-    MakeComposedLayoutOp,
-    MakeLayoutOp,
-    PrintOp,
-    StaticOp,
-)
+from ...dialects.cute.constructors import SCALARS, GatherOp, MakeComposedLayoutOp, MakeLayoutOp, PrintOp, StaticOp
 from ...dialects.cute.op import CuteOp
 from ...dialects.cute.types import ComposedLayoutType, CuteType, IntTupleType
 from ...dialects.cute.values import integers

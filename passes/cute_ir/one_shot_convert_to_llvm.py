@@ -5,14 +5,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import cf, func, gpu, llvm
-from xdsl.dialects.builtin import (
-    FunctionType,
-    ModuleOp,
-    StringAttr,
-    UnitAttr,
-    UnrealizedConversionCastOp,
-    i64,
-)
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, UnitAttr, UnrealizedConversionCastOp, i64
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter

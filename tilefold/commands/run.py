@@ -19,14 +19,7 @@ from tilefold.commands.launching import (
     run_options,
     simulation,
 )
-from tilefold.commands.options import (
-    add_cache,
-    add_file,
-    add_remarks,
-    add_target,
-    parse_pairs,
-    read_source,
-)
+from tilefold.commands.options import add_cache, add_file, add_remarks, add_target, parse_pairs, read_source
 from tilefold.messages import print_remarks
 from tilefold.output import write_output
 

@@ -65,12 +65,7 @@ from tilefold.compiler.builder.tensors.copies import (
     prefetch,
 )
 from tilefold.compiler.builder.tensors.copies import copy as copy_atom_call
-from tilefold.compiler.builder.tensors.fragments import (
-    ReductionOp,
-    empty_like,
-    full,
-    full_like,
-)
+from tilefold.compiler.builder.tensors.fragments import ReductionOp, empty_like, full, full_like
 from tilefold.compiler.builder.tensors.fragments import Vec as TensorSSA
 from tilefold.compiler.builder.tensors.layouts import (
     assume,
@@ -130,12 +125,8 @@ from tilefold.compiler.builder.tensors.layouts import (
     zip_layouts,
     zipped_product,
 )
-from tilefold.compiler.builder.tensors.layouts import (
-    congruent as is_congruent,
-)
-from tilefold.compiler.builder.tensors.layouts import (
-    weakly_congruent as is_weakly_congruent,
-)
+from tilefold.compiler.builder.tensors.layouts import congruent as is_congruent
+from tilefold.compiler.builder.tensors.layouts import weakly_congruent as is_weakly_congruent
 from tilefold.compiler.builder.tensors.memory import (
     basic_copy_if,
     clear,
@@ -278,14 +269,14 @@ _FIRST_USED = MappingProxyType({
             "DumpDir", "EnableAssertions", "EnableTVMFFI", "GPUArch", "GenerateLineInfo", "KeepCUBIN", "KeepPTX",
             "KeepSASS", "LinkLibraries", "NvdisasmOptions", "OptLevel", "PtxasOptions",
         ),
-        "host.options",
+        "host.options"
     ),
     **dict.fromkeys(("SymInt", "from_dlpack", "make_ptr", "sym_int", "sym_int32", "sym_int64"), "runtime"),
     **dict.fromkeys(("Tuned", "TunedCall", "autotune"), "autotuned_kernel"),
     **dict.fromkeys(("Candidate", "Tuning"), "tuning"),
     **dict.fromkeys(
         ("FastDivmodDivisor", "FastDivmodDivisorV2", "fast_divmod_create_divisor", "fast_divmod_create_divisor_v2"),
-        "divisors",
+        "divisors"
     ),
 })  # fmt: skip
 """Names that plain kernels do without, by the modules that define them: imported when they are first used. They took a

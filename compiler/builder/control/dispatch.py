@@ -19,18 +19,7 @@ from ..tracing.state import current, host
 from .branches import branch
 from .building import discarded, name_value, truth
 from .builtin import builtin
-from .conditions import (
-    Thunk,
-    and_,
-    and_value,
-    chain,
-    choose,
-    contains,
-    decide,
-    not_,
-    or_,
-    or_value,
-)
+from .conditions import Thunk, and_, and_value, chain, choose, contains, decide, not_, or_, or_value
 from .loop_range import Range, make_range
 from .loops import conditional_loop, counted_loop, write_bounded_loop
 from .variables import MISSING, PENDING, Cell, Variable, cells_of, reachable_variables

@@ -33,15 +33,7 @@ from ....layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import Index
 from ..scalars.values import MOST, Int, index_of
 from ..tracing.state import emit, host
-from .coordinates import (
-    as_layout,
-    as_tuple,
-    check_static,
-    split_coordinate,
-    split_extents,
-    split_layout,
-    tuples,
-)
+from .coordinates import as_layout, as_tuple, check_static, split_coordinate, split_extents, split_layout, tuples
 from .modes import layout_of
 from .tensor_base import AnyTensor, emit_inferred
 from .tensors import CoordTensor, Tensor

@@ -5,15 +5,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import (
-    DenseArrayBase,
-    IndexType,
-    IntegerAttr,
-    IntegerType,
-    Signedness,
-    VectorType,
-    i64,
-)
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, IntegerType, Signedness, VectorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....base.errors import Code

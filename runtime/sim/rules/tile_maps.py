@@ -12,14 +12,7 @@ from ....layout.algebra.core import size
 from ...arrays.storage import distances
 from ..faults import site_of
 from ..memory.ragged_guard import check_all
-from ..memory.tensors import (
-    check_count,
-    checked_index,
-    in_64_bits,
-    port,
-    tensor_layout,
-    tensor_value,
-)
+from ..memory.tensors import check_count, checked_index, in_64_bits, port, tensor_layout, tensor_value
 from ..translate import Rules, Step, Suspending, Suspension, Translator
 from ..values import TensorValue, Value
 from ..warp import Warp

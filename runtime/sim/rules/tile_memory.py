@@ -17,14 +17,7 @@ from ....layout.algebra.core import size
 from ..faults import Site, site_of
 from ..memory.provenance import HINT, element_at, fragment_name, name_of, name_of_view, sharing_at
 from ..memory.ragged_guard import check_element
-from ..memory.tensors import (
-    check_count,
-    checked_index,
-    in_64_bits,
-    port,
-    tensor_layout,
-    tensor_value,
-)
+from ..memory.tensors import check_count, checked_index, in_64_bits, port, tensor_layout, tensor_value
 from ..ordering.cluster import map_to_rank
 from ..preparation import static_offset
 from ..translate import Rules, Step, Translator

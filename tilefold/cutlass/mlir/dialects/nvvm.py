@@ -11,10 +11,7 @@ from tilefold.compiler.builder.instructions.extremes import fmax as larger
 from tilefold.compiler.builder.instructions.extremes import fmin as smaller
 from tilefold.compiler.builder.instructions.mbarriers import mbarrier_try_wait
 from tilefold.compiler.builder.instructions.warp import elect_one
-from tilefold.compiler.builder.primitives.tensor_maps import (
-    cp_async_bulk_tensor_shared_cluster_global,
-    tensor_map_at,
-)
+from tilefold.compiler.builder.primitives.tensor_maps import cp_async_bulk_tensor_shared_cluster_global, tensor_map_at
 from tilefold.compiler.builder.scalars.values import Bool
 
 
