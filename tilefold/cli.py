@@ -127,6 +127,8 @@ def _main(words: list[str]) -> int:
         words = ["--remarks=text" if word == "--remarks" else word for word in words]  # the next word is not a form
         args = build_parser(words).parse_args(words)
         args.words = words
+        if getattr(args, "repro", None) is not None:
+            return import_module("tilefold.commands.recording").record(args, args.execute)
         return args.execute(args)
     except TilefoldError as error:
         return _report(error)

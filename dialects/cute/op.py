@@ -18,10 +18,9 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from ...base.errors import LayoutError
 from ...layout.algebra.core import ComposedLayout, Layout, flat_modes
 from ...layout.algebra.inttuple import unflatten
-from ..errors import refuse
+from ..errors import refuse, refusing
 from .attributes import parse_quoted
 from .brackets import Bracket, Nothing, parameter
 from .types import ComposedLayoutType, CuteType, LayoutType, type_of
@@ -189,10 +188,8 @@ class AlgebraOp(CuteOp):
         cls.infer(operand_types, properties)
 
     def verify_(self) -> None:
-        try:
+        with refusing():
             expected = self.infer(self.operand_types, self.properties)
-        except LayoutError as error:
-            refuse(error)
         if list(map(_settle_strides, self.result_types)) != list(map(_settle_strides, expected)):
             should, written = (", ".join(map(str, types)) for types in (expected, self.result_types))
             refuse(undefined_error(f"the result is of type {should}, but {written} is written"))

@@ -19,7 +19,7 @@ from ...layout.algebra.integers import Tree
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.unknown import Unknown
 from ...layout.text.layouts import parse_coord, parse_int_tuple, parse_layout, parse_swizzle, parse_tiler, to_text
-from ..errors import refuse
+from ..errors import refusing
 from .attributes import parse_quoted
 from .value_rules import check_composed, check_layout, check_leaves, check_strides, check_tile
 from .values import is_static_value, public
@@ -52,10 +52,8 @@ class CuteType(Data[Any], TypeAttribute):
         raise NotImplementedError
 
     def verify(self) -> None:
-        try:
+        with refusing():
             self.check(self.data)
-        except LayoutError as error:
-            refuse(error)
 
     @property
     def text(self) -> str:

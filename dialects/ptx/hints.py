@@ -9,20 +9,17 @@ from xdsl.irdl import opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.errors import LayoutError
 from ...layout.atoms.cache_hints import POLICIES, hint_requires, with_policy
 from ...layout.atoms.cache_hints import check_hint as check_text
 from ..definitions import irdl_op_definition
-from ..errors import refuse
+from ..errors import refusing
 from .base import PtxOp
 
 
 def check_hint(instruction: str, hint: str, allowed: frozenset[str]) -> None:
     """Refuses, as a verifier does, a hint that an `instruction` does not have."""
-    try:
+    with refusing():
         check_text(instruction, hint, allowed)
-    except LayoutError as error:
-        refuse(error)
 
 
 def modifiers(hint: StringAttr | None, policy: SSAValue | None) -> str:

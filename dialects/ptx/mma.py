@@ -20,7 +20,7 @@ from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.mma_table import mma_atom
 from ...layout.atoms.ptx_text import mnemonic
 from ..definitions import irdl_op_definition
-from ..errors import raise_at, refuse
+from ..errors import raise_at, refusing
 from .base import PtxOp
 
 REGISTER_TYPES: Mapping[str, Attribute] = MappingProxyType({"b32": i32, "f32": f32, "f64": f64})
@@ -48,10 +48,8 @@ class MmaAtomOp(PtxOp):
         """The atom's record. VerifyException if there is none, or its instruction is of another kind than that of
         `executed_by`.
         """
-        try:
+        with refusing():
             atom = self.atom
-        except TilefoldError as error:
-            refuse(error)
         if not isinstance(atom.instruction, kind):
             raise VerifyException(f"{atom.name} is not an instruction of {executed_by}")
         return atom

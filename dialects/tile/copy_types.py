@@ -20,7 +20,7 @@ from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tiling.tiled_copy import TiledCopy
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..element_types import PACKED_TYPES
-from ..errors import parse_kind, raise_at, refuse
+from ..errors import parse_kind, raise_at, refusing
 from ..ptx.types import scalar_bits
 
 
@@ -74,10 +74,8 @@ class CopyAtomAttr(ParametrizedAttribute):
             raise VerifyException(
                 f"an atom moves integers or floats of whole bytes, i4, si4, ui4 or ui1, not {self.value_type}"
             )
-        try:
+        with refusing():
             self.atom.check_executable()
-        except LayoutError as error:
-            refuse(error)
         if bits != 16 and isinstance(self.atom.instruction, MovMatrix):
             raise VerifyException(f"movmatrix transposes matrices of 16-bit elements, not of {self.value_type}")
 
@@ -141,10 +139,8 @@ class TiledCopyType(ParametrizedAttribute, TypeAttribute):
     def verify(self) -> None:
         if not isinstance(self.layout_tv.data, Layout):
             raise VerifyException("the thread-value layout of a tiled copy is a plain layout")
-        try:
+        with refusing():
             _ = self.tiled_copy
-        except LayoutError as error:
-            refuse(error)
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():

@@ -21,7 +21,7 @@ from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tiling.tiled_mma import TiledMma, make_tiled_mma
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..element_types import ir_types
-from ..errors import parse_kind, raise_at, refuse
+from ..errors import parse_kind, raise_at, refusing
 
 
 @irdl_attr_definition
@@ -43,10 +43,8 @@ class MmaAtomAttr(ParametrizedAttribute):
         return ir_types(BY_PTX[self.atom.types[OPERANDS.index(operand)]])
 
     def verify(self) -> None:
-        try:
+        with refusing():
             _ = self.atom
-        except TilefoldError as error:
-            refuse(error)
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
@@ -92,10 +90,8 @@ class TiledMmaType(ParametrizedAttribute, TypeAttribute):
         layout = self.atom_layout.data
         if not all(type(leaf) is int for leaf in leaves(layout.shape)):
             raise VerifyException(f"the atom layout {layout} of a tiled MMA is not static")
-        try:
+        with refusing():
             _ = self.tiled_mma
-        except LayoutError as error:
-            refuse(error)
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():

@@ -11,8 +11,7 @@ from typing import Any, Self
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.errors import LayoutError
-from ..errors import refuse
+from ..errors import refusing
 from .directives import TileOp
 
 
@@ -48,10 +47,8 @@ class InferringOp(TileOp, ABC):
         return _inferred_types(cls, _Same(operand_types), _Same(flat))
 
     def verify_(self) -> None:
-        try:
+        with refusing():
             expected = self.inferred_types(self.operand_types, self.properties)
-        except LayoutError as error:
-            refuse(error)
         if tuple(self.result_types) != expected:
             should, written = (", ".join(map(str, types)) for types in (expected, self.result_types))
             raise VerifyException(f"the result is {should}, but {written} is written")

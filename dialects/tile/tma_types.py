@@ -21,7 +21,7 @@ from ...layout.tma.tensor_map import check_stored_rows, check_stride
 from ...layout.tma.tma_copy import TmaCopy, make_tma_copy
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..element_types import element_of
-from ..errors import refuse
+from ..errors import refusing
 
 
 @irdl_attr_definition
@@ -57,10 +57,8 @@ class TmaType(ParametrizedAttribute, TypeAttribute):
         return make_tensor_copies(self.kind.data, self.element_type, *layouts, self.multicast.data, self.held.data)
 
     def verify(self) -> None:
-        try:
+        with refusing():
             _ = self.tma_copy
-        except LayoutError as error:
-            refuse(error)
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():

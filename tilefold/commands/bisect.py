@@ -52,14 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Searches launch by launch; 1 if a pass changes one, or one fails as it was written."""
-    if args.repro is None:
-        return _execute(args)
-    from tilefold.commands.recording import record
-
-    return record(args, _execute)
-
-
-def _execute(args: argparse.Namespace) -> int:
     from tilefold.bisection.steps import RefusedError
     from tilefold.compiler.pass_runner import InternalError
     from tilefold.lowering import load

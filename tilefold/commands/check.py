@@ -66,14 +66,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Checks launch by launch; 1 if a fault is found."""
-    if args.repro is None:
-        return _execute(args)
-    from tilefold.commands.recording import record
-
-    return record(args, _execute)
-
-
-def _execute(args: argparse.Namespace) -> int:
     from tilefold.checking.check import STAGES
     from tilefold.checking.report import Report
     from tilefold.lowering import EXECUTABLE_STAGES, load

@@ -104,14 +104,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Runs the host function, or the launches in order; 1 if a check fails."""
-    if args.repro is None:
-        return _execute(args)
-    from tilefold.commands.recording import record
-
-    return record(args, _execute)
-
-
-def _execute(args: argparse.Namespace) -> int:
     from tilefold.lowering import load
     from tilefold.runtime.cute_ir.host_engine import entry_point
 
