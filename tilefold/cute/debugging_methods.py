@@ -3,12 +3,13 @@
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import wraps
 from os import PathLike
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, ParamSpec, SupportsIndex, TypeVar
 
 from tilefold.base.errors import TilefoldError
-from tilefold.runtime.options import LaunchAttributes, RunOptions, launch_attributes
+from tilefold.runtime.options import RunOptions, launch_attributes
 
 from .torch_compile import untraced
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from .debugging import Rehearsal
     from .specialise import BoundArguments
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Size = SupportsIndex | Sequence[SupportsIndex]
 """A size of a grid or a block: x, or up to three of x, y, z."""
 
@@ -35,6 +38,19 @@ def shown(error: TilefoldError) -> TilefoldError:
     if not sys.flags.dev_mode:
         error.__traceback__ = error.__cause__ = error.__context__ = None
     return error
+
+
+def showing(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, whose errors are `shown`."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except TilefoldError as error:
+            raise shown(error) from error.__cause__
+
+    return call
 
 
 class DebuggableCall(ABC):
@@ -52,6 +68,7 @@ class DebuggableCall(ABC):
         """The kernel for these arguments and a block of this size. Raises ProgramError."""
 
     @untraced
+    @showing
     def bisect(
         self,
         grid: Size,
@@ -75,15 +92,12 @@ class DebuggableCall(ABC):
 
         The result says what it has found as text; `passed` is whether the kernel has no fault and no pass changes it.
         """
-        attributes = launch_attributes(cluster) if cluster is not None else ()
         options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes)
-        rehearsal = self._rehearsal(grid, block, attributes, options)
-        try:
-            return rehearsal.bisect(stores=stores, gpu=device == "cuda")
-        except TilefoldError as error:
-            raise shown(error) from error.__cause__
+        rehearsal = self._rehearsal(grid, block, cluster, options)
+        return rehearsal.bisect(stores=stores, gpu=device == "cuda")
 
     @untraced
+    @showing
     def check(
         self,
         grid: Size,
@@ -108,16 +122,12 @@ class DebuggableCall(ABC):
         The result says what it has found as text, and by its methods `json` and `sarif`; `passed` is whether there is
         nothing. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments that do not fit.
         """
-        attributes = launch_attributes(cluster) if cluster is not None else ()
-        rehearsal = self._rehearsal(
-            grid, block, attributes, RunOptions(True, max_steps, max_memory, seed, resident, False, numbers, processes)
-        )
-        try:
-            return rehearsal.check(outputs, stages)
-        except TilefoldError as error:
-            raise shown(error) from error.__cause__
+        options = RunOptions(True, max_steps, max_memory, seed, resident, False, numbers, processes)
+        rehearsal = self._rehearsal(grid, block, cluster, options)
+        return rehearsal.check(outputs, stages)
 
     @untraced
+    @showing
     def costs(
         self,
         grid: Size,
@@ -134,14 +144,11 @@ class DebuggableCall(ABC):
 
         The result is a table when it is printed; `lines` has its rows (docs/profiling.md). Raises what `launch` raises.
         """
-        attributes = launch_attributes(cluster) if cluster is not None else ()
-        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(races, max_steps, max_memory, seed))
-        try:
-            return rehearsal.costs()
-        except TilefoldError as error:
-            raise shown(error) from error.__cause__
+        rehearsal = self._rehearsal(grid, block, cluster, RunOptions(races, max_steps, max_memory, seed))
+        return rehearsal.costs()
 
     @untraced
+    @showing
     def repro(
         self,
         folder: "str | PathLike[str]",
@@ -161,15 +168,12 @@ class DebuggableCall(ABC):
         """
         from pathlib import Path
 
-        attributes = launch_attributes(cluster) if cluster is not None else ()
-        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(seed=seed))
-        try:
-            rehearsal.reproduction(command, outputs).write(Path(folder))
-        except TilefoldError as error:
-            raise shown(error) from error.__cause__
+        rehearsal = self._rehearsal(grid, block, cluster, RunOptions(seed=seed))
+        rehearsal.reproduction(command, outputs).write(Path(folder))
         return Path(folder) / "repro.py"
 
     @untraced
+    @showing
     def reduce(
         self,
         folder: "str | PathLike[str]",
@@ -190,15 +194,12 @@ class DebuggableCall(ABC):
 
         from .reproducing import reduce_folder
 
-        attributes = launch_attributes(cluster) if cluster is not None else ()
         options = RunOptions(seed=seed)
-        rehearsal = self._rehearsal(grid, block, attributes, options)
-        try:
-            return reduce_folder(Path(folder), rehearsal.reproduction("bisect", outputs), options, seconds)
-        except TilefoldError as error:
-            raise shown(error) from error.__cause__
+        rehearsal = self._rehearsal(grid, block, cluster, options)
+        return reduce_folder(Path(folder), rehearsal.reproduction("bisect", outputs), options, seconds)
 
     @untraced
+    @showing
     def report_html(
         self,
         grid: Size,
@@ -214,14 +215,11 @@ class DebuggableCall(ABC):
 
         The result is the text of the page (docs/profiling.md). Raises what `check` raises.
         """
-        attributes = launch_attributes(cluster) if cluster is not None else ()
-        rehearsal = self._rehearsal(grid, block, attributes, RunOptions(True, max_steps, max_memory, seed))
-        try:
-            return rehearsal.report_html()
-        except TilefoldError as error:
-            raise shown(error) from error.__cause__
+        rehearsal = self._rehearsal(grid, block, cluster, RunOptions(True, max_steps, max_memory, seed))
+        return rehearsal.report_html()
 
-    def _rehearsal(self, grid: Size, block: Size, attributes: LaunchAttributes, options: RunOptions) -> "Rehearsal":
+    def _rehearsal(self, grid: Size, block: Size, cluster: Size | None, options: RunOptions) -> "Rehearsal":
         from .debugging import Rehearsal
 
+        attributes = launch_attributes(cluster) if cluster is not None else ()
         return Rehearsal(self, grid, block, attributes, options)

@@ -12,20 +12,9 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from .... import layout as algebra
 from ....base.errors import Code, TilefoldError
-from ....layout.algebra.coordinates import crd2crd as _crd2crd
-from ....layout.algebra.coordinates import crd2idx as _crd2idx
-from ....layout.algebra.coordinates import idx2crd as _idx2crd
+from ....layout.algebra import coordinates, inttuple
 from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout
 from ....layout.algebra.integers import ceil_div_int
-from ....layout.algebra.inttuple import compatible as _compatible
-from ....layout.algebra.inttuple import congruent as _congruent
-from ....layout.algebra.inttuple import product as _product
-from ....layout.algebra.inttuple import product_each as _product_each
-from ....layout.algebra.inttuple import product_like as _product_like
-from ....layout.algebra.inttuple import shape_div as _shape_div
-from ....layout.algebra.inttuple import transform_leaves
-from ....layout.algebra.inttuple import unflatten as _unflatten
-from ....layout.algebra.inttuple import weakly_congruent as _weakly_congruent
 from ....layout.algebra.modes import compose_parts
 from ....layout.algebra.swizzle import Swizzle
 from ....layout.algebra.unknown import Unknown
@@ -74,7 +63,7 @@ def make_layout_tv(thr_layout: Any, val_layout: Any) -> tuple[tuple[Any, ...], L
     tile = algebra.raked_product(threads, values)
     numbers = algebra.make_layout((algebra.size(threads), algebra.size(values)))
     tv = algebra.composition(algebra.right_inverse(tile), numbers)
-    return _product_each(tile.shape), tv
+    return inttuple.product_each(tile.shape), tv
 
 
 def make_swizzle(b: int, m: int, s: int) -> Swizzle:
@@ -113,7 +102,7 @@ def round_up(a: Any, b: Any) -> Any:
 
 def repeat_like(x: Any, target: Any) -> Any:
     """`x` in place of each integer of a tuple; of anything else, such as an element of a tensor, `x` itself."""
-    return transform_leaves(lambda _: x, tuples(target)) if isinstance(target, tuple | list) else x
+    return inttuple.transform_leaves(lambda _: x, tuples(target)) if isinstance(target, tuple | list) else x
 
 
 def repeat(x: Any, n: int) -> Any:
@@ -147,7 +136,7 @@ def unflatten(sequence: Any, profile: Any) -> Any:
     """The numbers of a sequence in the profile of a tuple; or a layout, whose modes are leaves, in that profile."""
     if isinstance(sequence, Layout | ComposedLayout):
         return algebra.unflatten(sequence, tuples(profile))
-    return _unflatten(tuple(sequence), tuples(profile))
+    return inttuple.unflatten(tuple(sequence), tuples(profile))
 
 
 def slice_and_offset(coord: Any, src: Any) -> tuple[Any, Any]:
@@ -161,7 +150,7 @@ def size(x: Any, mode: Any = None) -> Any:
     """
     if (threads := getattr(x, "threads", None)) is not None:
         return threads
-    return _product(_shape(x, mode))
+    return inttuple.product(_shape(x, mode))
 
 
 def shape(x: Any, mode: Any = None) -> Any:
@@ -209,44 +198,44 @@ def shape_div(lhs: Any, rhs: Any) -> Any:
 
     Raises `LayoutError` (E0204) where neither of two extents divides the other.
     """
-    return _shape_div(tuples(lhs), tuples(rhs))
+    return inttuple.shape_div(tuples(lhs), tuples(rhs))
 
 
 def product(a: Any) -> Any:
     """The product of the integers of a tuple: the size of a shape."""
-    return _product(tuples(a))
+    return inttuple.product(tuples(a))
 
 
 def product_like(a: Any, target_profile: Any) -> Any:
     """The products of the parts of a tuple at the leaves of another one. Raises TilefoldError (E0201) if it is
     shallower.
     """
-    return _product_like(tuples(a), tuples(target_profile))
+    return inttuple.product_like(tuples(a), tuples(target_profile))
 
 
 def product_each(a: Any) -> tuple[Any, ...]:
     """The size of each mode of a shape."""
-    return _product_each(tuples(a))
+    return inttuple.product_each(tuples(a))
 
 
 def congruent(a: Any, b: Any) -> bool:
     """Whether two tensors, layouts or tuples have the same profile."""
-    return _congruent(_shape(a, None), _shape(b, None))
+    return inttuple.congruent(_shape(a, None), _shape(b, None))
 
 
 def weakly_congruent(a: Any, b: Any) -> bool:
     """Whether the profile of `b` refines that of `a`."""
-    return _weakly_congruent(_shape(a, None), _shape(b, None))
+    return inttuple.weakly_congruent(_shape(a, None), _shape(b, None))
 
 
 def compatible(a: Any, b: Any) -> bool:
     """Whether every coordinate of shape `a` is one of shape `b`, too."""
-    return _compatible(_shape(a, None), _shape(b, None))
+    return inttuple.compatible(_shape(a, None), _shape(b, None))
 
 
 def crd2crd(coord: Any, source: Any, target: Any) -> Any:
     """The coordinate in shape `target` of the element that a coordinate names in shape `source`."""
-    return _crd2crd(tuples(coord), tuples(source), tuples(target))
+    return coordinates.crd2crd(tuples(coord), tuples(source), tuples(target))
 
 
 def is_static(x: Any) -> bool:
@@ -259,12 +248,12 @@ def crd2idx(coord: Any, layout: Any) -> Any:
     if isinstance(layout, ComposedLayout):
         return layout(tuples(coord))
     plain = as_layout(layout)
-    return _crd2idx(tuples(coord), plain.shape, plain.stride)
+    return coordinates.crd2idx(tuples(coord), plain.shape, plain.stride)
 
 
 def idx2crd(idx: Any, shape: Any) -> Any:
     """The coordinate of a number that counts a shape colexicographically."""
-    return _idx2crd(idx, tuples(shape))
+    return coordinates.idx2crd(idx, tuples(shape))
 
 
 def _shape(x: Any, mode: Any) -> Any:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tiled MMAs, a thread's part of their operands, and multiplying (CuTe's mma_atom.hpp and gemm.hpp)."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,58 @@ from .views import as_tensor
 from .warpgroup import Field
 
 
-class TiledMma(Displayed, Stateful):
+class _Parts(ABC):
+    """The shapes of threads' parts of the operands of a tiled MMA, and registers for them."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def _mma(self) -> "TiledMma": ...
+
+    def partition_shape_A(self, shape_mk: Any) -> Any:
+        """The shape of each thread's part of A of this shape: (MMA,MMA_M,MMA_K,...)."""
+        return self._partition_shape("A", shape_mk)
+
+    def partition_shape_B(self, shape_nk: Any) -> Any:
+        """The shape of each thread's part of B of this shape: (MMA,MMA_N,MMA_K,...)."""
+        return self._partition_shape("B", shape_nk)
+
+    def partition_shape_C(self, shape_mn: Any) -> Any:
+        """The shape of each thread's part of C of this shape: (MMA,MMA_M,MMA_N,...)."""
+        return self._partition_shape("C", shape_mn)
+
+    def _partition_shape(self, operand: str, shape: Any) -> Any:
+        extents = tuples(shape)
+        check_static(extents, "the parts of a tiled MMA are static, but this is")
+        return self._mma.type.tiled_mma.partition_shape(operand, extents)
+
+    def make_fragment_A(self, input: Any) -> Tensor:
+        """Registers for a thread's part of A, or for one of a shape: (MMA,MMA_M,MMA_K,...)."""
+        return self._fragment(MakeFragmentAOp, input)
+
+    def make_fragment_B(self, input: Any) -> Tensor:
+        """Registers for a thread's part of B, or for one of a shape: (MMA,MMA_N,MMA_K,...)."""
+        return self._fragment(MakeFragmentBOp, input)
+
+    def make_fragment_C(self, input: Any) -> Tensor:
+        """The accumulator for a thread's part of C, or for one of a shape: (MMA,MMA_M,MMA_N,...). Its elements are the
+        instruction's.
+        """
+        return self._fragment(MakeFragmentCOp, input)
+
+    def _fragment(self, op: "type[MakeFragmentAOp | MakeFragmentBOp | MakeFragmentCOp]", part: Any) -> Tensor:
+        if isinstance(part, tuple | list):
+            return make_rmem_tensor(part, self._mma.type.atom.element_types(op.OPERAND)[0])
+        if not isinstance(part, AnyTensor):
+            message = f"expected a thread's part of a tensor, or its shape, got {type(part).__name__}"
+            raise TilefoldError(Code.BUILD_VALUE, message, "take it by partition_A, partition_B or partition_C")
+        made = Tensor(emit_inferred(op, [self._mma.value(), part.ssa], {}))
+        held = part.element_type if isinstance(part, Tensor) else None
+        return Tensor(made.ssa, held) if held is not None and held.ir == tensor_type(made).element_type else made
+
+
+class TiledMma(_Parts, Displayed, Stateful):
     """A tiled MMA: an atom repeated over threads, and over values as far as the permutation says.
 
     Of an atom of a warpgroup `set` says whether multiplications add C. Control flow carries this as it does variables.
@@ -70,6 +122,10 @@ class TiledMma(Displayed, Stateful):
                 "instructions of warpgroups have Field.ACCUMULATE",
             )
         self.accumulate = value if isinstance(value, bool) else convert(value, Boolean)
+
+    @property
+    def _mma(self) -> "TiledMma":
+        return self
 
     @property
     def threads(self) -> int:
@@ -152,47 +208,6 @@ class TiledMma(Displayed, Stateful):
         """The part of a thread, whose index may be a value."""
         return ThrMma(self, thr_idx)
 
-    def partition_shape_A(self, shape_mk: Any) -> Any:
-        """The shape of each thread's part of A of this shape: (MMA,MMA_M,MMA_K,...)."""
-        return self._partition_shape("A", shape_mk)
-
-    def partition_shape_B(self, shape_nk: Any) -> Any:
-        """The shape of each thread's part of B of this shape: (MMA,MMA_N,MMA_K,...)."""
-        return self._partition_shape("B", shape_nk)
-
-    def partition_shape_C(self, shape_mn: Any) -> Any:
-        """The shape of each thread's part of C of this shape: (MMA,MMA_M,MMA_N,...)."""
-        return self._partition_shape("C", shape_mn)
-
-    def _partition_shape(self, operand: str, shape: Any) -> Any:
-        extents = tuples(shape)
-        check_static(extents, "the parts of a tiled MMA are static, but this is")
-        return self.type.tiled_mma.partition_shape(operand, extents)
-
-    def make_fragment_A(self, input: Any) -> Tensor:
-        """Registers for a thread's part of A, or for one of a shape: (MMA,MMA_M,MMA_K,...)."""
-        return self._fragment(MakeFragmentAOp, input)
-
-    def make_fragment_B(self, input: Any) -> Tensor:
-        """Registers for a thread's part of B, or for one of a shape: (MMA,MMA_N,MMA_K,...)."""
-        return self._fragment(MakeFragmentBOp, input)
-
-    def make_fragment_C(self, input: Any) -> Tensor:
-        """The accumulator for a thread's part of C, or for one of a shape: (MMA,MMA_M,MMA_N,...). Its elements are the
-        instruction's.
-        """
-        return self._fragment(MakeFragmentCOp, input)
-
-    def _fragment(self, op: "type[MakeFragmentAOp | MakeFragmentBOp | MakeFragmentCOp]", part: Any) -> Tensor:
-        if isinstance(part, tuple | list):
-            return make_rmem_tensor(part, self.type.atom.element_types(op.OPERAND)[0])
-        if not isinstance(part, AnyTensor):
-            message = f"expected a thread's part of a tensor, or its shape, got {type(part).__name__}"
-            raise TilefoldError(Code.BUILD_VALUE, message, "take it by partition_A, partition_B or partition_C")
-        made = Tensor(emit_inferred(op, [self.value(), part.ssa], {}))
-        held = part.element_type if isinstance(part, Tensor) else None
-        return Tensor(made.ssa, held) if held is not None and held.ir == tensor_type(made).element_type else made
-
     def value(self) -> SSAValue:
         """It as an operand of the kernel that is being built."""
 
@@ -204,11 +219,15 @@ class TiledMma(Displayed, Stateful):
 
 
 @dataclass(frozen=True)
-class ThrMma:
+class ThrMma(_Parts):
     """A thread's part of a tiled MMA. `str` gives CuTe's text; values that depend on an index of run time are `?`."""
 
     tiled_mma: TiledMma
     thread: Any
+
+    @property
+    def _mma(self) -> TiledMma:
+        return self.tiled_mma
 
     def __str__(self) -> str:
         return "\n".join(thr_mma_lines(self.tiled_mma.type.tiled_mma, static_or_unknown(self.thread), plain_style))
@@ -224,30 +243,6 @@ class ThrMma:
     def partition_C(self, input_mn: Any) -> Any:
         """The thread's part of C (M,N,...): (MMA,MMA_M,MMA_N,...)."""
         return self._part(PartitionCOp, input_mn)
-
-    def partition_shape_A(self, shape_mk: Any) -> Any:
-        """As `TiledMma.partition_shape_A`."""
-        return self.tiled_mma.partition_shape_A(shape_mk)
-
-    def partition_shape_B(self, shape_nk: Any) -> Any:
-        """As `TiledMma.partition_shape_B`."""
-        return self.tiled_mma.partition_shape_B(shape_nk)
-
-    def partition_shape_C(self, shape_mn: Any) -> Any:
-        """As `TiledMma.partition_shape_C`."""
-        return self.tiled_mma.partition_shape_C(shape_mn)
-
-    def make_fragment_A(self, part: Any) -> Tensor:
-        """As `TiledMma.make_fragment_A`."""
-        return self.tiled_mma.make_fragment_A(part)
-
-    def make_fragment_B(self, part: Any) -> Tensor:
-        """As `TiledMma.make_fragment_B`."""
-        return self.tiled_mma.make_fragment_B(part)
-
-    def make_fragment_C(self, part: Any) -> Tensor:
-        """As `TiledMma.make_fragment_C`."""
-        return self.tiled_mma.make_fragment_C(part)
 
     def partition_fragment_C(self, tensor: Any) -> Tensor:
         """The accumulator for a thread's part of C (M,N)."""
