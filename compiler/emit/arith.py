@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`arith`: integer and floating-point arithmetic, comparison, selection."""
+"""`arith`: integer and floating-point arithmetic, comparison, selection. `math`: functions that are exact or correctly
+rounded; `expand-math` has replaced the others.
+"""
 
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.dialects.utils.bit_enum_attribute import BitEnumAttribute
 from xdsl.ir import Operation
@@ -45,6 +47,16 @@ _INTRINSIC: dict[type[Operation], str] = {
     arith.MinimumfOp: "minimum",
     arith.MaxnumfOp: "maximumnum",
     arith.MinnumfOp: "minimumnum",
+    math.AbsFOp: "fabs",
+    math.CeilOp: "ceil",
+    math.FloorOp: "floor",
+    math.RoundOp: "round",
+    math.RoundEvenOp: "roundeven",
+    math.TruncOp: "trunc",
+    math.SqrtOp: "sqrt",
+    math.CopySignOp: "copysign",
+    math.FmaOp: "fma",
+    math.CtPopOp: "ctpop",
 }
 
 
@@ -77,6 +89,19 @@ def instruction(name: str) -> Rule:
 def intrinsic(name: str) -> Rule:
     """The rule of an operation that is one LLVM intrinsic, overloaded on the type of its result."""
     return lambda w, op: w.call(op, f"@llvm.{name}.{overload(w.type(op.results[0]))}", flags(op))
+
+
+def _with_flag(name: str) -> Rule:
+    """An intrinsic on integers whose second operand says whether one input makes the result undefined: it does not."""
+
+    def write(w: FunctionWriter, op: Operation) -> None:
+        type = w.type(op.results[0])
+        w.define(
+            op.results[0],
+            f"call {type} @llvm.{name}.{overload(type)}({type} {w.ref(op.operands[0])}, i1 false)",
+        )
+
+    return write
 
 
 def _constant(w: FunctionWriter, op: arith.ConstantOp) -> None:
@@ -153,4 +178,7 @@ ARITH: tuple[tuple[type[Operation], Rule], ...] = (
     (arith.FloorDivSIOp, _make_rounded_div(up=False)),
     (arith.CeilDivSIOp, _make_rounded_div(up=True)),
     rule(arith.CeilDivUIOp, _ceil_div_unsigned),
+    (math.AbsIOp, _with_flag("abs")),
+    (math.CountLeadingZerosOp, _with_flag("ctlz")),
+    (math.CountTrailingZerosOp, _with_flag("cttz")),
 )

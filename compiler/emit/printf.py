@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`ptx.printf`: the device's vprintf, whose arguments lie in a buffer as C passes variadic ones.
+"""Printing and assertions, by functions of the device.
+
+`ptx.printf` is vprintf, whose arguments lie in a buffer as C passes variadic ones.
 
 Narrow integers are widened to 32 bits and floats to f64 (CUDA C++ Programming Guide, Formatted Output; ISO
 C, default argument promotions); each lies at its natural alignment. The format is a constant array, never
 part of the text.
+
+`cf.assert` is __assertfail, which prints the place of an assertion that does not hold, and traps. Its parameters are
+the message, the name of the file, the line, the name of the function and the size of a character (PTX Writer's Guide to
+Interoperability, Assertions).
 """
 
+from pathlib import PurePath
+
+from xdsl.dialects.builtin import FileLineColLoc
+from xdsl.dialects.cf import AssertOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -51,4 +61,23 @@ def _printf(w: FunctionWriter, op: ptx.PrintfOp) -> None:
     w.temp(f"call i32 @vprintf({w.module.string(w.kernel, op.format.data)}, ptr {buffer})")
 
 
-PRINTF: tuple[tuple[type[Operation], Rule], ...] = (rule(ptx.PrintfOp, _printf),)
+def _assert(w: FunctionWriter, op: AssertOp) -> None:
+    if not w.module.assertions:
+        return
+    w.module.declarations["__assertfail"] = "declare void @__assertfail(ptr, ptr, i32, ptr, i64)"
+    at = op.location
+    file, line = (at.filename.data, at.line.data) if isinstance(at, FileLineColLoc) else ("", 0)
+    n = w.fresh("")
+    fails, holds = f"fails{n}", f"holds{n}"
+    w.emit(f"br i1 {w.ref(op.arg)}, label %{holds}, label %{fails}")
+    w.start_block(fails)
+    message, name, kernel = (w.module.string(w.kernel, text) for text in (op.msg.data, PurePath(file).name, w.kernel))
+    w.emit(f"call void @__assertfail({message}, {name}, i32 {line}, {kernel}, i64 1)")
+    w.emit(f"br label %{holds}")
+    w.start_block(holds)
+
+
+PRINTF: tuple[tuple[type[Operation], Rule], ...] = (
+    rule(ptx.PrintfOp, _printf),
+    rule(AssertOp, _assert),
+)

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`ptx`: functions and conversions of registers: inline assembly of the instruction that the operation names."""
+"""`ptx`: instructions on registers alone, by inline assembly: special registers, functions, conversions, matrices, and
+PTX as text.
+
+LLVM narrows arithmetic by the ranges of special registers: a thread index below 128 needs 7 bits. The assembly of a
+matrix instruction has no side effect, so that LLVM erases a product that is not used, and is convergent, so that it
+stays where all lanes of the warp execute it.
+"""
 
 import struct
 from typing import cast
@@ -7,8 +13,23 @@ from typing import cast
 from xdsl.ir import Operation
 
 from ...dialects import ptx
-from .inline_assembly import compute
+from ...dialects.ptx import SregOp
+from ...dialects.ptx.mma import register_types
+from ...layout.atoms.mma_registers import Registers, registers
+from .inline_assembly import compute, effect, from_register, in_register, register
+from .text import quote
 from .writer import FunctionWriter, Rule, rule
+
+
+def _sreg(w: FunctionWriter, op: SregOp) -> None:
+    name = op.register.data
+    low, high = w.registers[name]
+    if low == high:
+        w.bind(op.result, str(low))
+        return
+    above = high + 1 if high + 1 < 2**31 else high + 1 - 2**32  # LLVM writes the bound as a signed i32
+    intrinsic = f"@llvm.nvvm.read.ptx.sreg.{name.replace('cluster_', 'cluster.')}"
+    w.define(op.result, f"call range(i32 {low}, {above}) i32 {intrinsic}()")
 
 
 def _instruction(w: FunctionWriter, op: Operation) -> None:
@@ -31,8 +52,48 @@ _OPERATIONS: tuple[type[Operation], ...] = (
     ptx.CvtOp, ptx.PrmtOp, ptx.Dp4aOp,
 )  # fmt: skip
 
+
+def _mma_sync(w: FunctionWriter, op: ptx.MmaSyncOp) -> None:
+    atom = op.atom
+    groups = [registers(atom, operand) for operand in "DABC"]
+    text = quote(f"{op.mnemonic()} {_operands(groups)};")
+    letters = [register(type, op)[1] for operand in "DABC" for type in register_types(atom, operand)]
+    results = groups[0].count
+    constraints = ",".join([f"={letter}" for letter in letters[:results]] + letters[results:])
+    types = [w.type(result) for result in op.d]
+    returned = types[0] if results == 1 else f"{{ {', '.join(types)} }}"
+    values = ", ".join(w.typed(value) for value in op.operands)
+    call = w.temp(f'call {returned} asm {text}, "{constraints}"({values}) convergent nounwind memory(none)')
+    for index, result in enumerate(op.d):
+        w.bind(result, call if results == 1 else w.temp(f"extractvalue {returned} {call}, {index}"))
+
+
+def _operands(groups: list[Registers]) -> str:
+    """`{$0,$1}, {$2}, ...`: the registers of each operand."""
+    numbers = iter(range(sum(group.count for group in groups)))
+    return ", ".join("{" + ",".join(f"${next(numbers)}" for _ in range(group.count)) + "}" for group in groups)
+
+
+def _inline(w: FunctionWriter, op: ptx.InlineOp) -> None:
+    types = [register(result.type, op)[0] for result in op.res]
+    returned = "void" if not types else types[0] if len(types) == 1 else f"{{ {', '.join(types)} }}"
+    letters = [letter.strip() for letter in op.constraints.data.split(",") if letter]
+    given = [in_register(w, value, op) for value in op.args]
+    call = f"{effect(op.text.data, letters, given, returned)} convergent nounwind"
+    if not types:
+        w.emit(call)
+        return
+    held = w.temp(call)
+    for index, result in enumerate(op.res):
+        part = held if len(types) == 1 else w.temp(f"extractvalue {returned} {held}, {index}")
+        from_register(w, result, part, op)
+
+
 PTX_COMPUTE: tuple[tuple[type[Operation], Rule], ...] = (
+    rule(SregOp, _sreg),
     *((kind, _instruction) for kind in _OPERATIONS),
     rule(ptx.RsqrtOp, _rsqrt),
     rule(ptx.CreatePolicyOp, _createpolicy),
+    rule(ptx.MmaSyncOp, _mma_sync),
+    rule(ptx.InlineOp, _inline),
 )

@@ -15,9 +15,8 @@ _VECTOR = _of("vector", "test_semantics")
 _MEMORY = _of("ptx_memory", "test_exact")
 _WARP = _of("ptx_warp", "test_instructions")
 _MATRIX = _of("ptx_matrix", "test_instructions")
-_BULK = _of("ptx_bulk", "test_instructions")
+_ASYNC = _of("ptx_async", "test_instructions")
 _ATOMIC = _of("ptx_atomic", "test_instructions")
-_MBARRIER = _of("ptx_mbarrier", "test_instructions")
 
 _STORED = "tests/mutants/programs/stored.cute"
 _SIGNALS = "tests/mutants/programs/signals.cute"
@@ -45,7 +44,7 @@ EMITTED: tuple[Mutant, ...] = (
     ),
     _MEMORY.mutant("emit: loads that LLVM may drop", "load volatile {moved}", "load {moved}", _STORED),
     _MEMORY.mutant("emit: stores that LLVM may drop", "store volatile {value}", "store {value}", _STORED),
-    _MBARRIER.mutant("emit: waits for the first phase", "{test} done, [$0], $1;", "{test} done, [$0], 0;", _SIGNALS),
+    _ASYNC.mutant("emit: waits for the first phase", "{test} done, [$0], $1;", "{test} done, [$0], 0;", _SIGNALS),
     _WARP.mutant(
         "emit: barrier of more threads",
         'i32 {op.threads.value.data}"\n    w.emit(f"call void @llvm.nvvm.barrier.cta.sync',
@@ -91,7 +90,7 @@ EMITTED: tuple[Mutant, ...] = (
         "insertelement {type} {whole}, i32 {part}, i32 {count - 1 - index}",
         "examples/ldmatrix.cute --device cuda",
     ),
-    _BULK.mutant(
+    _ASYNC.mutant(
         "emit: bulk groups never waited for",
         '{op.n.value.data};", "", ()))',
         '{op.n.value.data + 1};", "", ()))',
