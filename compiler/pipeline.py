@@ -112,9 +112,7 @@ STAGES: tuple[Stage, ...] = (
         ("expand-gemms", "expand-copies", "expand-maps", "check-stage{{stage=atoms}}"),
     ),
     Stage(
-        "index",
-        "tensors are pointers plus index arithmetic",
-        ("lower-tensors", "cse", "check-stage{{stage=index}}"),
+        "index", "tensors are pointers plus index arithmetic", ("lower-tensors", "cse", "check-stage{{stage=index}}")
     ),
     Stage(
         "instr",

@@ -37,11 +37,7 @@ class LaunchConfig:
         cluster = self.cluster
         for name, size in (("grid", self.grid), ("block", self.block), ("cluster", cluster)):
             if len(size) != 3 or any(n < 1 for n in size):
-                raise LaunchError(
-                    Code.RUN_LAUNCH,
-                    f"the {name} is {size}",
-                    "give three sizes of at least 1: x, y, z",
-                )
+                raise LaunchError(Code.RUN_LAUNCH, f"the {name} is {size}", "give three sizes of at least 1: x, y, z")
         for axis, blocks, extent in zip("xyz", self.grid, cluster, strict=True):
             if blocks % extent:
                 message = f"the grid {self.grid} is not made of clusters of {cluster}: {axis} leaves {blocks % extent}"

@@ -11,6 +11,5 @@ from tilefold.compiler.frontend.context import OUR_DIALECTS
 from tilefold.compiler.pipeline import OUR_PASSES
 
 UNIVERSE = Universe(
-    all_dialects=dict(OUR_DIALECTS),
-    all_passes={name: make for name, make in OUR_PASSES.items() if name != "cse"},
+    all_dialects=dict(OUR_DIALECTS), all_passes={name: make for name, make in OUR_PASSES.items() if name != "cse"}
 )

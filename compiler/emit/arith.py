@@ -96,10 +96,7 @@ def _with_flag(name: str) -> Rule:
 
     def write(w: FunctionWriter, op: Operation) -> None:
         type = w.type(op.results[0])
-        w.define(
-            op.results[0],
-            f"call {type} @llvm.{name}.{overload(type)}({type} {w.ref(op.operands[0])}, i1 false)",
-        )
+        w.define(op.results[0], f"call {type} @llvm.{name}.{overload(type)}({type} {w.ref(op.operands[0])}, i1 false)")
 
     return write
 

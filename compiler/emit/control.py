@@ -25,9 +25,7 @@ def _yielded_values(w: FunctionWriter, block: Block, parent: Operation, count: i
     values = _last(block, parent, scf.YieldOp).operands
     if len(values) != count:
         raise LoweringError(
-            Code.EMIT_UNSUPPORTED,
-            f"a region of '{parent.name}' yields {len(values)} values, not {count}",
-            parent,
+            Code.EMIT_UNSUPPORTED, f"a region of '{parent.name}' yields {len(values)} values, not {count}", parent
         )
     return [w.ref(value) for value in values]
 
@@ -113,9 +111,7 @@ def _while(w: FunctionWriter, op: scf.WhileOp) -> None:
     passed = [w.ref(value) for value in condition.args]
     if len(passed) != len(after.args) or len(passed) != len(op.res):
         raise LoweringError(
-            Code.EMIT_UNSUPPORTED,
-            f"'scf.condition' passes {len(passed)} values, the loop has {len(op.res)}",
-            op,
+            Code.EMIT_UNSUPPORTED, f"'scf.condition' passes {len(passed)} values, the loop has {len(op.res)}", op
         )
     w.emit(f"br i1 {w.ref(condition.condition)}, label %{body}, label %{end}")
     w.start_block(body)

@@ -97,9 +97,7 @@ def _check_resize(op: Operation, grows: bool) -> None:
     if old_count != new_count or (new <= old if grows else new >= old):
         kind = "wider" if grows else "narrower"
         raise LoweringError(
-            Code.EMIT_UNSUPPORTED,
-            f"'{op.name}' from {source.type} to {result.type}: the result must be {kind}",
-            op,
+            Code.EMIT_UNSUPPORTED, f"'{op.name}' from {source.type} to {result.type}: the result must be {kind}", op
         )
 
 

@@ -82,9 +82,7 @@ def _override(name: str, declared: Value, given: str, names: Mapping[str, Value]
             if isinstance(value, int):
                 return value
             raise TilefoldError(
-                Code.PARAM_VALUE,
-                f"-D {name}={given[:80]}: {fault}",
-                f"{name} is an integer, such as {declared}",
+                Code.PARAM_VALUE, f"-D {name}={given[:80]}: {fault}", f"{name} is an integer, such as {declared}"
             )
         case str():
             if _NAME.fullmatch(given):

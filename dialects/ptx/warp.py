@@ -108,9 +108,7 @@ class ShflSyncValidOp(_LaneOp):
 
     def __init__(self, mode: str, value: SSAValue, lane: SSAValue, control: SSAValue, mask: SSAValue | None = None):
         super().__init__(
-            operands=[value, lane, control, mask],
-            properties={"mode": StringAttr(mode)},
-            result_types=[value.type, i1],
+            operands=[value, lane, control, mask], properties={"mode": StringAttr(mode)}, result_types=[value.type, i1]
         )
 
     def mnemonic(self) -> str:

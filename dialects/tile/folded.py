@@ -91,11 +91,7 @@ class ViewOp(TileOp):
     )
 
     def __init__(
-        self,
-        source: SSAValue | Operation,
-        offset: SSAValue | None,
-        type: TensorType,
-        scalars: Sequence[SSAValue] = (),
+        self, source: SSAValue | Operation, offset: SSAValue | None, type: TensorType, scalars: Sequence[SSAValue] = ()
     ):
         super().__init__(operands=[source, offset, scalars], result_types=[type])
 

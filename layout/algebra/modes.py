@@ -84,8 +84,7 @@ def ungroup_mode(layout: LayoutLike, mode: int) -> Any:
 def _check_range(layout: LayoutLike, begin: int, end: int) -> None:
     if not 0 <= begin < end <= len(layout):
         raise LayoutError(
-            Code.MODE_OUT_OF_RANGE,
-            f"modes {begin} to {end - 1} are not a range of the {len(layout)} modes of {layout}",
+            Code.MODE_OUT_OF_RANGE, f"modes {begin} to {end - 1} are not a range of the {len(layout)} modes of {layout}"
         )
 
 

@@ -62,8 +62,7 @@ def downcast(layout: LayoutLike, n: int) -> Any:
     ones = [mode for mode, d in enumerate(stride) if is_static(d) and d == 1]
     if not ones and not any(map(is_dynamic, stride)):
         raise LayoutError(
-            Code.NO_ADJACENT_ELEMENTS,
-            f"the elements of {layout} cannot be split: no mode has the static stride 1",
+            Code.NO_ADJACENT_ELEMENTS, f"the elements of {layout} cannot be split: no mode has the static stride 1"
         )
     stride = [mul(d, n) for d in stride]
     if ones:

@@ -69,8 +69,7 @@ class CopyAtom(Displayed):
                 )
             if cosize(layout) != total or complement(layout, total).size != 1:
                 raise LayoutError(
-                    Code.ATOM_INVALID,
-                    f"{self.name}: the {role} layout {layout} does not cover the {total} bits",
+                    Code.ATOM_INVALID, f"{self.name}: the {role} layout {layout} does not cover the {total} bits"
                 )
             values = recast_layout(layout, 1, self.val_bits)
             if values[0].size != self.thr_id.size:

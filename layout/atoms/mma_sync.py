@@ -38,11 +38,7 @@ def _accumulator(m: int) -> Layout:
 
 
 def mma_sync(
-    name: str,
-    shape: Shape,
-    types: Types,
-    targets: TargetFamily,
-    operation: MmaOperation = MmaOperation.MULTIPLY_ADD,
+    name: str, shape: Shape, types: Types, targets: TargetFamily, operation: MmaOperation = MmaOperation.MULTIPLY_ADD
 ) -> MmaAtom:
     """The atom of a warp-wide mma.sync: `types` are those of D, A, B and C.
 

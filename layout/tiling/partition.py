@@ -90,7 +90,6 @@ def padded(coord: Coord, t: Any) -> Coord:
     missing = rank(t) - len(coord)
     if missing < 0:
         raise LayoutError(
-            Code.RANK_MISMATCH,
-            f"coordinate {show(coord)} has {len(coord)} modes; there are {rank(t)} to select from",
+            Code.RANK_MISMATCH, f"coordinate {show(coord)} has {len(coord)} modes; there are {rank(t)} to select from"
         )
     return coord + (None,) * missing

@@ -122,8 +122,7 @@ class TiledCopy(Displayed):
         """The tensor as ((Thr,(FrgV,FrgX)),(RestM,RestN,...))."""
         if len(layout) < rank(self.tiler):
             raise LayoutError(
-                Code.TILE_RANK,
-                f"{layout} has fewer modes than the tiler of the tiled copy, {rank(self.tiler)}",
+                Code.TILE_RANK, f"{layout} has fewer modes than the tiler of the tiled copy, {rank(self.tiler)}"
             )
         return composition(zipped_divide(layout, self.tiler), (to_tile, None))
 

@@ -26,9 +26,7 @@ def check_tiler(tiler: Tiler, subject: str) -> None:
 def _check_empty(part: Any, subject: str) -> None:
     if part == ():
         raise LayoutError(
-            Code.BAD_ARGUMENT,
-            f"{subject} has an empty tuple, (), which tiles nothing",
-            "write _ for a whole mode",
+            Code.BAD_ARGUMENT, f"{subject} has an empty tuple, (), which tiles nothing", "write _ for a whole mode"
         )
 
 

@@ -157,9 +157,7 @@ def _check_tensor(name: str, type: Attribute, scalars: Sequence[int], given: Ten
             or not (storage.dtype == kind.dtype or (not kind.is_float and storage.dtype.kind == "u"))
         ):
             raise argument_error(
-                name,
-                f"has elements of {type.element_type}, but the array has {storage.dtype}",
-                "convert the array",
+                name, f"has elements of {type.element_type}, but the array has {storage.dtype}", "convert the array"
             )
         from ..arrays.storage import storage_size
 

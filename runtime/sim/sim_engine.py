@@ -138,10 +138,7 @@ class SimEngine:
 
     @classmethod
     def of(
-        cls,
-        options: RunOptions,
-        sink: Callable[[str], None] | None = None,
-        texts: Texts = MappingProxyType({}),
+        cls, options: RunOptions, sink: Callable[[str], None] | None = None, texts: Texts = MappingProxyType({})
     ) -> "SimEngine":
         """The simulator with the options of a run."""
         budget = Budget(options.steps, options.bytes)
@@ -282,9 +279,7 @@ class SimEngine:
         )
         races = self.races or in_step > 0  # nothing but the lack of races makes any order as good
         spaces = Spaces(
-            Space("global", GLOBAL_BASE, races, Arena(GLOBAL_GUARD)),
-            Space("shared", SHARED_BASE, races),
-            LocalSpace(),
+            Space("global", GLOBAL_BASE, races, Arena(GLOBAL_GUARD)), Space("shared", SHARED_BASE, races), LocalSpace()
         )
         launch.shares = races and not (trace or chance or self._is_observed or self._is_together(config))
         rules = rules_for(launch, kernel, args, exact=self.exact)

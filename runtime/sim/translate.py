@@ -266,11 +266,7 @@ class Translator:
         return self.spaces.local.frame.allocations[-1]
 
     def shared(
-        self,
-        bytes: int,
-        align: int,
-        name: str = "shared memory",
-        sharing: Callable[[int], str | None] = unnamed,
+        self, bytes: int, align: int, name: str = "shared memory", sharing: Callable[[int], str | None] = unnamed
     ) -> int:
         """Shared memory of the block; its address. `sharing` is that of an `Allocation`."""
         return self.spaces.shared.base + self.spaces.shared.arena.allocate(name, bytes, align, sharing=sharing)

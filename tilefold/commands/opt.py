@@ -106,10 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--locations", "--mlir-print-debuginfo", action="store_true", help="print source lines: loc(...)"
     )
     parser.add_argument(
-        "-mlir-print-op-generic",
-        "--mlir-print-op-generic",
-        action="store_true",
-        help="print in MLIR's generic form",
+        "-mlir-print-op-generic", "--mlir-print-op-generic", action="store_true", help="print in MLIR's generic form"
     )
 
 

@@ -161,13 +161,7 @@ def _run_launches(args: argparse.Namespace, program: "Program") -> int:
                     f"{option} {name[:80]}: no launch of this run has an argument of this name",
                     f"their arguments: {', '.join(sorted(known)) or 'none'}",
                 )
-    session = Session(
-        program,
-        device=args.device,
-        stage=args.stage,
-        options=run_options(args),
-        counters=args.counters,
-    )
+    session = Session(program, device=args.device, stage=args.stage, options=run_options(args), counters=args.counters)
     passed = True
     for launch in launches:
         passed &= session.run(launch, files=files, saves=saves)

@@ -48,13 +48,7 @@ class GpuLaunches:
         return launchers[device]
 
     def resolve(
-        self,
-        ordinal: int,
-        bound: BoundArguments,
-        block: Any,
-        grid: Any,
-        stream: Any,
-        attributes: LaunchAttributes,
+        self, ordinal: int, bound: BoundArguments, block: Any, grid: Any, stream: Any, attributes: LaunchAttributes
     ) -> tuple[RunResult | None, Prepared | None]:
         """Launches on arguments that are bound, which are checked and packed one by one, without waiting for the GPU.
 

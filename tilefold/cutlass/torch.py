@@ -129,10 +129,7 @@ def matrix(
 
 
 def cute_tensor_like(
-    data_ref: Any,
-    cutlass_dtype: DType,
-    is_dynamic_layout: bool,
-    assumed_align: int | None = None,
+    data_ref: Any, cutlass_dtype: DType, is_dynamic_layout: bool, assumed_align: int | None = None
 ) -> tuple[RuntimeTensor, Any]:
     """A copy of a torch tensor on the GPU, in elements of a type: as an argument, and as a tensor of torch, of bytes
     where torch cannot compute with the elements.

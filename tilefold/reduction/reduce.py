@@ -134,10 +134,7 @@ class Reducer:
 
 
 def reduced(
-    source: Source,
-    is_interesting: Callable[[str], bool],
-    seconds: float,
-    progress: Callable[[str], None] = _silently,
+    source: Source, is_interesting: Callable[[str], bool], seconds: float, progress: Callable[[str], None] = _silently
 ) -> str:
     """The smallest program of interest that is found in some seconds, from the program of a source."""
     context = make_context()

@@ -91,9 +91,7 @@ erf = _function("erf", "The error function", python.erf)
 floor = _function("floor", "The greatest integer that is not greater, as a float", lambda x: float(python.floor(x)))
 ceil = _function("ceil", "The least integer that is not less, as a float", lambda x: float(python.ceil(x)))
 round_even = _function(
-    "round_even",
-    "The nearest integer, of two equally near ones the even one, as a float",
-    lambda x: float(round(x)),
+    "round_even", "The nearest integer, of two equally near ones the even one, as a float", lambda x: float(round(x))
 )
 trunc = _function("trunc", "The integer part, as a float", lambda x: float(python.trunc(x)))
 

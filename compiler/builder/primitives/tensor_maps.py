@@ -266,12 +266,7 @@ def cp_async_bulk_tensor_shared_cta_global(
     map = _map(tensor_map)
     emit(
         ptx.TensorLoadOp(
-            map.ssa,
-            map.coordinates(coordinates),
-            address(dst).ssa,
-            address(mbar).ssa,
-            None,
-            _policy(cache_policy),
+            map.ssa, map.coordinates(coordinates), address(dst).ssa, address(mbar).ssa, None, _policy(cache_policy)
         )
     )
 
@@ -297,12 +292,7 @@ def cp_async_bulk_tensor_shared_cluster_global(
     map = _map(tensor_map)
     emit(
         ptx.TensorLoadOp(
-            map.ssa,
-            map.coordinates(coordinates),
-            address(dst).ssa,
-            address(mbar).ssa,
-            mask,
-            _policy(cache_policy),
+            map.ssa, map.coordinates(coordinates), address(dst).ssa, address(mbar).ssa, mask, _policy(cache_policy)
         )
     )
 
