@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Python's operators, for values of a kernel and for fragments alike: each is a method that is given its name."""
 
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, Self, TypeAlias
 
 from ....base.errors import Code, TilefoldError
 
@@ -19,6 +20,31 @@ def not_combined(*operands: object) -> Any:
     return NotImplemented
 
 
+Binary: TypeAlias = Callable[[Any, Any], Any]
+
+
+def _operators(name: str) -> tuple[Binary, Binary]:
+    """An operator, with the value on the left and on the right."""
+    return lambda self, other: self._binary(name, self, other), lambda self, other: self._binary(name, other, self)
+
+
+def _in_place(name: str) -> Binary:
+    """As in C++, an integer that is computed with in a wider type keeps its own."""
+
+    def store(self: Any, other: Any) -> Any:
+        result = self._binary(name, self, other)
+        own, made = getattr(self, "dtype", None), getattr(result, "dtype", None)
+        if own is None or made is None or getattr(other, "dtype", own).bits >= 32:
+            return result
+        return result.to(own) if own.kind == made.kind == "int" and own.bits < made.bits == 32 else result
+
+    return store
+
+
+def _comparison(predicate: str) -> Binary:
+    return lambda self, other: self._compare(predicate, self, other)
+
+
 class Compared:
     """Comparison of two values of the kernel; the result is a predicate, or a fragment of predicates."""
 
@@ -34,15 +60,6 @@ class Compared:
     def _unary(self, name: str) -> Any:
         raise NotImplementedError
 
-    def _stored(self, name: str, other: Any) -> Any:
-        """The value that `self op= other` stores: as in C++, an integer that is computed with in a wider type keeps its
-        own."""
-        result = self._binary(name, self, other)
-        own, made = getattr(self, "dtype", None), getattr(result, "dtype", None)
-        if own is None or made is None or getattr(other, "dtype", own).bits >= 32:
-            return result
-        return result.to(own) if own.kind == made.kind == "int" and own.bits < made.bits == 32 else result
-
     __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> Any:
@@ -56,75 +73,17 @@ class Ordered(Compared):
     """A value that can be compared and computed with."""
 
     __slots__ = ()
-
-    def __lt__(self, other: Any) -> Any:
-        return self._compare("lt", self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._compare("le", self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._compare("gt", self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._compare("ge", self, other)
-
-    def __add__(self, other: Any) -> Any:
-        return self._binary("add", self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._binary("add", other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._binary("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._binary("sub", other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._binary("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._binary("mul", other, self)
-
-    def __iadd__(self, other: Any) -> Any:
-        return self._stored("add", other)
-
-    def __isub__(self, other: Any) -> Any:
-        return self._stored("sub", other)
-
-    def __imul__(self, other: Any) -> Any:
-        return self._stored("mul", other)
-
-    def __ifloordiv__(self, other: Any) -> Any:
-        return self._stored("floordiv", other)
-
-    def __imod__(self, other: Any) -> Any:
-        return self._stored("mod", other)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._binary("div", self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._binary("div", other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self._binary("floordiv", self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self._binary("floordiv", other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._binary("mod", self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return self._binary("mod", other, self)
-
-    def __pow__(self, exponent: Any) -> Any:
-        return self._binary("pow", self, exponent)
-
-    def __rpow__(self, base: Any) -> Any:
-        return self._binary("pow", base, self)
+    __lt__, __le__ = _comparison("lt"), _comparison("le")
+    __gt__, __ge__ = _comparison("gt"), _comparison("ge")
+    __add__, __radd__ = _operators("add")
+    __sub__, __rsub__ = _operators("sub")
+    __mul__, __rmul__ = _operators("mul")
+    __truediv__, __rtruediv__ = _operators("div")
+    __floordiv__, __rfloordiv__ = _operators("floordiv")
+    __mod__, __rmod__ = _operators("mod")
+    __pow__, __rpow__ = _operators("pow")
+    __iadd__, __isub__, __imul__ = _in_place("add"), _in_place("sub"), _in_place("mul")
+    __ifloordiv__, __imod__ = _in_place("floordiv"), _in_place("mod")
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -146,51 +105,13 @@ class Bits(Compared):
     """A value whose bits can be combined."""
 
     __slots__ = ()
-
-    def __and__(self, other: Any) -> Any:
-        return self._binary("and", self, other)
-
-    def __rand__(self, other: Any) -> Any:
-        return self._binary("and", other, self)
-
-    def __or__(self, other: Any) -> Any:
-        return self._binary("or", self, other)
-
-    def __ror__(self, other: Any) -> Any:
-        return self._binary("or", other, self)
-
-    def __xor__(self, other: Any) -> Any:
-        return self._binary("xor", self, other)
-
-    def __rxor__(self, other: Any) -> Any:
-        return self._binary("xor", other, self)
-
-    def __lshift__(self, other: Any) -> Any:
-        return self._binary("shl", self, other)
-
-    def __rlshift__(self, other: Any) -> Any:
-        return self._binary("shl", other, self)
-
-    def __rshift__(self, other: Any) -> Any:
-        return self._binary("shr", self, other)
-
-    def __rrshift__(self, other: Any) -> Any:
-        return self._binary("shr", other, self)
+    __and__, __rand__ = _operators("and")
+    __or__, __ror__ = _operators("or")
+    __xor__, __rxor__ = _operators("xor")
+    __lshift__, __rlshift__ = _operators("shl")
+    __rshift__, __rrshift__ = _operators("shr")
+    __iand__, __ior__, __ixor__ = _in_place("and"), _in_place("or"), _in_place("xor")
+    __ilshift__, __irshift__ = _in_place("shl"), _in_place("shr")
 
     def __invert__(self) -> Any:
         return self._unary("not")
-
-    def __iand__(self, other: Any) -> Any:
-        return self._stored("and", other)
-
-    def __ior__(self, other: Any) -> Any:
-        return self._stored("or", other)
-
-    def __ixor__(self, other: Any) -> Any:
-        return self._stored("xor", other)
-
-    def __ilshift__(self, other: Any) -> Any:
-        return self._stored("shl", other)
-
-    def __irshift__(self, other: Any) -> Any:
-        return self._stored("shr", other)
