@@ -2,6 +2,7 @@
 """SSA values as integers of the layout algebra: computing with them writes `arith` operations."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeAlias
 
 from xdsl.dialects import arith
@@ -15,6 +16,11 @@ Binary: TypeAlias = type[arith.SignlessIntegerBinaryOperation]
 Operand: TypeAlias = "int | SsaInt"
 
 
+def _operators(op: Binary) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """An operator, with the integer on the left and on the right."""
+    return lambda self, other: self.binary(op, self, other), lambda self, other: self.binary(op, other, self)
+
+
 class SsaOperators(ABC):
     """The operators of an integer of the layout algebra. The other operand may be a number."""
 
@@ -26,22 +32,12 @@ class SsaOperators(ABC):
     def binary(self, op: Binary, left: Any, right: Any) -> Self:
         """The result of an operation on two integers of this kind or numbers, of which this is one."""
 
-    def __add__(self, other: int | Self) -> Self:
-        return self.binary(arith.AddiOp, self, other)
-
-    def __radd__(self, other: int) -> Self:
-        return self.binary(arith.AddiOp, other, self)
-
-    def __sub__(self, other: int | Self) -> Self:
-        return self.binary(arith.SubiOp, self, other)
-
-    def __rsub__(self, other: int) -> Self:
-        return self.binary(arith.SubiOp, other, self)
-
-    def __mul__(self, other: int | Self) -> Self:
-        return self.binary(arith.MuliOp, self, other)
-
-    __rmul__ = __mul__
+    __add__, __radd__ = _operators(arith.AddiOp)
+    __sub__, __rsub__ = _operators(arith.SubiOp)
+    __mul__ = __rmul__ = _operators(arith.MuliOp)[0]
+    __and__ = __rand__ = _operators(arith.AndIOp)[0]
+    __xor__ = __rxor__ = _operators(arith.XOrIOp)[0]
+    __rshift__, __lshift__ = _operators(arith.ShRUIOp)[0], _operators(arith.ShLIOp)[0]
 
     def __floordiv__(self, other: int | Self) -> Self:
         return self.binary(self.DIVISION, self, other)
@@ -54,22 +50,6 @@ class SsaOperators(ABC):
 
     def __rmod__(self, other: int) -> Self:
         return self.binary(self.REMAINDER, other, self)
-
-    def __and__(self, other: int | Self) -> Self:
-        return self.binary(arith.AndIOp, self, other)
-
-    __rand__ = __and__
-
-    def __xor__(self, other: int | Self) -> Self:
-        return self.binary(arith.XOrIOp, self, other)
-
-    __rxor__ = __xor__
-
-    def __rshift__(self, other: int | Self) -> Self:
-        return self.binary(arith.ShRUIOp, self, other)
-
-    def __lshift__(self, other: int | Self) -> Self:
-        return self.binary(arith.ShLIOp, self, other)
 
     def minimum(self, other: int | Self) -> Self:
         """The smaller of two integers, which may be negative."""
