@@ -176,13 +176,6 @@ def compatible(a: Tree, b: Tree) -> bool:
     return a == product(b)
 
 
-def elem_scale(a: IntTuple, b: IntTuple) -> IntTuple:
-    """Each leaf of `a` times the size of the part of `b` at its place."""
-    if isinstance(a, tuple):
-        return tuple([elem_scale(x, y) for x, y in zip_modes(a, b)])
-    return mul(a, product(b))
-
-
 def filter_zeros(stride: IntTuple, shape: IntTuple) -> IntTuple:
     """`shape` with extent 1 wherever `stride` is a static 0."""
     if isinstance(stride, tuple):
