@@ -3,7 +3,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from tilefold.commands.options import add_file, add_pictures, add_target, read_s
 from tilefold.output import write_output, write_picture
 
 if TYPE_CHECKING:
+    from tilefold.layout.drawing.drawings import Table
     from tilefold.layout.drawing.scene import Picture
     from tilefold.lowering import Program
 
@@ -122,22 +123,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the things to show, each with its options."""
     parser.epilog = _EPILOG
     kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True)
-    shown = kinds.add_parser(
-        "file",
-        help="draw a program's copies, multiplications and shared memory, or an expression; the word may be left out",
-        description=_PROGRAM,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    _add_program(shown)
-    copy = kinds.add_parser(
-        "tiled-copy",
-        help="the tensors, tiles and partitions of a tiled copy",
-        description=_TILED_COPY,
-        epilog=_TILED_COPY_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+
+    def add(name: str, summary: str, description: str, epilog: str | None = None) -> argparse.ArgumentParser:
+        form = argparse.RawDescriptionHelpFormatter
+        return kinds.add_parser(
+            name, help=summary, description=description, epilog=epilog, formatter_class=form, allow_abbrev=False
+        )
+
+    summary = "draw a program's copies, multiplications and shared memory, or an expression; the word may be left out"
+    _add_program(add("file", summary, _PROGRAM))
+    copy = add("tiled-copy", "the tensors, tiles and partitions of a tiled copy", _TILED_COPY, _TILED_COPY_EPILOG)
     tensors = copy.add_argument_group("tensors")
     tensors.add_argument("--src", metavar="LAYOUT", help="the layout of the source tensor")
     tensors.add_argument("--dst", metavar="LAYOUT", help="the layout of the destination tensor")
@@ -177,23 +172,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--table", action="store_true", help="also print the thread and value at each place of the tile")
     add_pictures(form, "these tables")
 
-    mma = kinds.add_parser(
-        "tiled-mma",
-        help="the threads, values and fragments of a tiled MMA",
-        description=_TILED_MMA,
-        epilog=_TILED_MMA_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    mma = add("tiled-mma", "the threads, values and fragments of a tiled MMA", _TILED_MMA, _TILED_MMA_EPILOG)
     _add_mma_arguments(mma)
-    c_atom = kinds.add_parser(
-        "c-atom",
-        help="how make_tiled_copy_C_atom finds its layout",
-        description=_C_ATOM,
-        epilog=_C_ATOM_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    c_atom = add("c-atom", "how make_tiled_copy_C_atom finds its layout", _C_ATOM, _C_ATOM_EPILOG)
     _add_tiled_mma_options(c_atom)
     c_atom.add_argument("--copy-V", metavar="LIST", default="1,2,4", help="values that the copy atom moves (1,2,4)")
     _add_form(c_atom)
@@ -227,31 +208,39 @@ def _add_form(parser: argparse.ArgumentParser) -> None:
     add_pictures(form, "these tables")
 
 
+def _print(
+    args: argparse.Namespace,
+    lines: "Iterable[str]",
+    tables: "Callable[[], Iterable[Table]]",
+    picture: "Callable[[], Picture]",
+) -> None:
+    """Prints lines and, if they are asked for, tables; writes the picture to the files that are named."""
+    from tilefold.layout.drawing.drawings import make_text_table
+
+    text = "\n".join(lines) + "\n"
+    if args.table:
+        text += "\n" + "\n".join(map(make_text_table, tables()))
+    write_pictures(args, picture)
+    write_output(text, None)
+
+
 def _execute_mma(args: argparse.Namespace) -> int:
-    from tilefold.layout.drawing.drawings import make_text_table, operand_tables
+    from tilefold.layout.drawing.drawings import operand_tables
     from tilefold.layout.drawing.pictures import picture
     from tilefold.show.mma import read_mma
 
     request = read_mma(args)
-    text = "\n".join(request.lines()) + "\n"
-    if args.table:
-        text += "\n" + "\n".join(map(make_text_table, operand_tables(request.mma)))
-    write_pictures(args, lambda: picture(request.mma))
-    write_output(text, None)
+    _print(args, request.lines(), lambda: operand_tables(request.mma), lambda: picture(request.mma))
     return 0
 
 
 def _execute_c_atom(args: argparse.Namespace) -> int:
-    from tilefold.layout.drawing.drawings import make_text_table
     from tilefold.layout.drawing.pictures import draw_tables
     from tilefold.show.c_atom import read_c_atom
 
     request = read_c_atom(args)
-    text = "\n".join(request.lines()) + "\n"
-    if args.table:
-        text += "\n" + "\n".join(map(make_text_table, request.tables()))
-    write_pictures(args, lambda: draw_tables(request.tables(), f"C_atom of {request.mma.atom.name}"))
-    write_output(text, None)
+    title = f"C_atom of {request.mma.atom.name}"
+    _print(args, request.lines(), request.tables, lambda: draw_tables(request.tables(), title))
     return 0
 
 
@@ -347,16 +336,12 @@ def execute(args: argparse.Namespace) -> int:
         return _execute_mma(args)
     if args.kind == "c-atom":
         return _execute_c_atom(args)
-    from tilefold.layout.drawing.drawings import make_text_table, thread_value_tables
+    from tilefold.layout.drawing.drawings import thread_value_tables
     from tilefold.layout.drawing.pictures import picture
     from tilefold.show.options import read_request
 
     request = read_request(args)
-    text = "\n".join(request.lines()) + "\n"
-    if args.table:
-        text += "\n" + "\n".join(map(make_text_table, thread_value_tables(request.copy)))
-    write_pictures(args, lambda: picture(request.copy))
-    write_output(text, None)
+    _print(args, request.lines(), lambda: thread_value_tables(request.copy), lambda: picture(request.copy))
     for warning in request.warnings():
         print(f"warning: {warning}", file=sys.stderr)
     return 0
