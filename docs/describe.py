@@ -130,8 +130,8 @@ def operation(op: type[Operation]) -> str:
     effects = [text for trait, text in _EFFECTS.items() if any(type(t) is trait for t in op.traits.traits)]
     if effects:
         lines += [f"Effects: {'; '.join(effects)}.", ""]
-    if issubclass(op, PtxOp) and "mnemonic" in dir(op) and op.MIN_SM > 70:
-        lines += [f"Needs `sm_{op.MIN_SM}` and PTX {op.MIN_PTX / 10}.", ""]
+    if issubclass(op, PtxOp) and "mnemonic" in dir(op) and op.SINCE[0] > 70:
+        lines += [f"Needs `sm_{op.SINCE[0]}` and PTX {op.SINCE[1] / 10}.", ""]
     return "\n".join(lines)
 
 

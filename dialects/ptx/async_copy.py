@@ -21,8 +21,7 @@ from .types import GLOBAL, SHARED
 class _AsyncOp(PtxOp):
     """An instruction of the cp.async family."""
 
-    MIN_SM: ClassVar[int] = 80
-    MIN_PTX: ClassVar[int] = 70
+    SINCE: ClassVar = 80, 70
 
 
 @irdl_op_definition

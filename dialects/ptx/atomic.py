@@ -54,7 +54,7 @@ class ScopedOp(PtxOp):
         return "gpu" if self.scope is None else self.scope.data
 
     def requires(self) -> tuple[int, int]:
-        return (90, 78) if self.scope_name == "cluster" else (self.MIN_SM, self.MIN_PTX)
+        return (90, 78) if self.scope_name == "cluster" else self.SINCE
 
     def check_place(self, ptr: SSAValue | None = None) -> None:
         """Refuses a scope that there is not, and memory that no other thread sees."""

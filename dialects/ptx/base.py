@@ -13,12 +13,11 @@ from .types import PtrType
 class PtxOp(IRDLOperation, ABC):
     """An operation that stands for one PTX instruction, or for none (address arithmetic, fragments).
 
-    `MIN_SM` (for example 80) and `MIN_PTX` (for example 70, PTX ISA 7.0) say which target first has the instruction;
-    the values are those of the "Target ISA Notes" of the instruction's section in the PTX ISA.
+    `SINCE` (for example 80 and 70: sm_80 and PTX ISA 7.0) says which target first has the instruction; the values are
+    those of the "Target ISA Notes" of the instruction's section in the PTX ISA.
     """
 
-    MIN_SM: ClassVar[int] = 70
-    MIN_PTX: ClassVar[int] = 60
+    SINCE: ClassVar[tuple[int, int]] = 70, 60
     MNEMONIC: ClassVar[str | None] = None
     """The instruction, where it has no modifiers that depend on the operation's properties."""
 
@@ -30,7 +29,7 @@ class PtxOp(IRDLOperation, ABC):
 
     def requires(self) -> tuple[int, int]:
         """The oldest target that has the instruction with these operands: sm and ten times the PTX version."""
-        return self.MIN_SM, self.MIN_PTX
+        return self.SINCE
 
     def mnemonic(self) -> str | None:
         """The instruction with its modifiers as PTX spells it (`ld.global.v4.b32`), or None if none is emitted."""

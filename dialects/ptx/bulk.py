@@ -37,8 +37,7 @@ BULK_REDUCTIONS: Mapping[str, tuple[str, MapElement]] = MappingProxyType({
 class BulkOp(PtxOp):
     """An instruction of the async proxy."""
 
-    MIN_SM: ClassVar[int] = 90
-    MIN_PTX: ClassVar[int] = 80
+    SINCE: ClassVar = 90, 80
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
 

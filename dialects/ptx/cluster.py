@@ -22,8 +22,7 @@ from .types import SHARED, SHARED_CLUSTER, access_registers, scalar_bits, split_
 class _ClusterOp(PtxOp):
     """An instruction that targets have since there are clusters."""
 
-    MIN_SM: ClassVar[int] = 90
-    MIN_PTX: ClassVar[int] = 78
+    SINCE: ClassVar = 90, 78
 
 
 @irdl_op_definition
@@ -66,8 +65,7 @@ class GetCtaRankOp(_ClusterOp):
 class _AsyncOp(PtxOp):
     """A store to shared memory of the cluster, of which an mbarrier counts the bytes."""
 
-    MIN_SM: ClassVar[int] = 90
-    MIN_PTX: ClassVar[int] = 81
+    SINCE: ClassVar = 90, 81
     value = operand_def()
     ptr = operand_def(SHARED_CLUSTER)
     bar = operand_def(SHARED_CLUSTER)
@@ -196,6 +194,6 @@ class FenceMbarrierInitOp(_ClusterOp):
 
     name = "ptx.fence.mbarrier_init"
     MNEMONIC: ClassVar[str | None] = "fence.mbarrier_init.release.cluster"
-    MIN_PTX: ClassVar[int] = 80
+    SINCE: ClassVar = 90, 80
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "attr-dict"

@@ -33,7 +33,7 @@ def modifiers(hint: StringAttr | None, policy: SSAValue | None) -> str:
 def with_hint(op: PtxOp, hint: StringAttr | None, policy: SSAValue | None) -> tuple[int, int]:
     """The oldest target that has the instruction, its hint and a policy: sm and ten times the PTX version."""
     sm, ptx = hint_requires(modifiers(hint, policy))
-    return max(op.MIN_SM, sm), max(op.MIN_PTX, ptx)
+    return max(op.SINCE[0], sm), max(op.SINCE[1], ptx)
 
 
 @irdl_op_definition
@@ -52,8 +52,7 @@ class CreatePolicyOp(PtxOp):
     result = result_def(I64)
     traits = traits_def(Pure())
     assembly_format = "$priority (`fraction` $fraction^)? attr-dict"
-    MIN_SM: ClassVar[int] = 80
-    MIN_PTX: ClassVar[int] = 74
+    SINCE: ClassVar = 80, 74
 
     def __init__(self, priority: str, fraction: float = 1.0):
         given = None if fraction == 1.0 else FloatAttr(fraction, f32)

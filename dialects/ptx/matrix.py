@@ -95,8 +95,7 @@ class LdMatrixOp(_MatrixOp):
     """
 
     name = "ptx.ldmatrix"
-    MIN_SM: ClassVar[int] = 75
-    MIN_PTX: ClassVar[int] = 65
+    SINCE: ClassVar = 75, 65
     SHAPES: ClassVar[dict[str, tuple[int, ...]]] = {
         "m8n8.b16": (1, 1, 2, 4),
         "m16n16.b8": (2, 1, 2),
@@ -137,8 +136,7 @@ class StMatrixOp(_MatrixOp):
     """
 
     name = "ptx.stmatrix"
-    MIN_SM: ClassVar[int] = 90
-    MIN_PTX: ClassVar[int] = 78
+    SINCE: ClassVar = 90, 78
     SHAPES: ClassVar[dict[str, tuple[int, ...]]] = {"m8n8.b16": (1, 1, 2, 4), "m16n8.b8": (1, 1, 2, 4)}
 
     value = operand_def(VectorType)
@@ -168,8 +166,7 @@ class MovMatrixOp(PtxOp):
     """
 
     name = "ptx.movmatrix"
-    MIN_SM: ClassVar[int] = 75
-    MIN_PTX: ClassVar[int] = 78
+    SINCE: ClassVar = 75, 78
 
     value = operand_def(I32)
     result = result_def(I32)

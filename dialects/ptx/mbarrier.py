@@ -36,8 +36,7 @@ MAX_TRANSACTION = 2**20 - 1
 class _MbarrierOp(PtxOp):
     """An instruction on an mbarrier."""
 
-    MIN_SM: ClassVar[int] = 80
-    MIN_PTX: ClassVar[int] = 70
+    SINCE: ClassVar = 80, 70
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
 
@@ -162,8 +161,7 @@ class MbarrierArriveStateOp(_MbarrierOp):
 class _TransactionOp(_CountingOp):
     """An instruction that changes the number of bytes that the phase still expects."""
 
-    MIN_SM: ClassVar[int] = 90
-    MIN_PTX: ClassVar[int] = 80
+    SINCE: ClassVar = 90, 80
     ACTION: ClassVar[str]
     bar = operand_def(PtrType)
     bytes = operand_def(I32)
@@ -264,7 +262,7 @@ class MbarrierTestWaitOp(_TestOp):
 
     name = "ptx.mbarrier.test_wait"
     TEST: ClassVar[str] = "test_wait"
-    MIN_PTX: ClassVar[int] = 71
+    SINCE: ClassVar = 80, 71
 
 
 @irdl_op_definition
@@ -275,8 +273,7 @@ class MbarrierTryWaitOp(_TestOp):
 
     name = "ptx.mbarrier.try_wait"
     TEST: ClassVar[str] = "try_wait"
-    MIN_SM: ClassVar[int] = 90
-    MIN_PTX: ClassVar[int] = 78
+    SINCE: ClassVar = 90, 78
 
 
 @irdl_op_definition
@@ -287,8 +284,7 @@ class MbarrierTryWaitStateOp(_MbarrierOp):
 
     name = "ptx.mbarrier.try_wait.state"
     MNEMONIC: ClassVar[str | None] = "mbarrier.try_wait.shared.b64"
-    MIN_SM: ClassVar[int] = 90
-    MIN_PTX: ClassVar[int] = 78
+    SINCE: ClassVar = 90, 78
     bar = operand_def(SHARED)
     state = operand_def(I64)
     done = result_def(I1)
@@ -309,14 +305,14 @@ class MbarrierWaitOp(_WaitingOp):
 
     name = "ptx.mbarrier.wait"
     TEST: ClassVar[str] = "try_wait"
-    MIN_PTX: ClassVar[int] = 71
+    SINCE: ClassVar = 80, 71
 
     def __init__(self, bar: SSAValue | Operation, parity: SSAValue | Operation, scope: str | None = None):
         super().__init__(operands=[bar, parity], properties=_scope(scope))
 
     def test_on(self, target: Target) -> str:
         """The instruction in the loop on a target."""
-        return self.test("try_wait" if target.sm >= MbarrierTryWaitOp.MIN_SM else "test_wait")
+        return self.test("try_wait" if target.sm >= MbarrierTryWaitOp.SINCE[0] else "test_wait")
 
 
 @irdl_op_definition

@@ -115,7 +115,7 @@ class NanosleepOp(PtxOp):
 
     name = "ptx.nanosleep"
     MNEMONIC: ClassVar[str | None] = "nanosleep.u32"
-    MIN_PTX: ClassVar[int] = 63
+    SINCE: ClassVar = 70, 63
     duration = operand_def(I32)
     traits = traits_def(MemoryWriteEffect())
     assembly_format = "$duration attr-dict"
@@ -133,8 +133,7 @@ class GridDependencyWaitOp(PtxOp):
 
     name = "ptx.griddepcontrol.wait"
     MNEMONIC: ClassVar[str | None] = "griddepcontrol.wait"
-    MIN_SM: ClassVar[int] = 90
-    MIN_PTX: ClassVar[int] = 78
+    SINCE: ClassVar = 90, 78
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "attr-dict"
 
@@ -147,8 +146,7 @@ class LaunchDependentsOp(PtxOp):
 
     name = "ptx.griddepcontrol.launch_dependents"
     MNEMONIC: ClassVar[str | None] = "griddepcontrol.launch_dependents"
-    MIN_SM: ClassVar[int] = 90
-    MIN_PTX: ClassVar[int] = 78
+    SINCE: ClassVar = 90, 78
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "attr-dict"
 

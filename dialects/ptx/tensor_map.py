@@ -58,7 +58,7 @@ MAP_FIELDS: Mapping[str, MapField] = MappingProxyType({
 class _MapOp(BulkOp):
     """An instruction on a tensor map in memory."""
 
-    MIN_PTX: ClassVar[int] = 83
+    SINCE: ClassVar = 90, 83
 
 
 @irdl_op_definition

@@ -179,8 +179,7 @@ class ReduxSyncOp(_LaneOp):
     """
 
     name = "ptx.redux.sync"
-    MIN_SM: ClassVar[int] = 80
-    MIN_PTX: ClassVar[int] = 70
+    SINCE: ClassVar = 80, 70
     T: ClassVar[VarConstraint] = VarConstraint("T", AnyAttr())
     kind = prop_def(StringAttr)
     value = operand_def(T)
@@ -220,8 +219,7 @@ class ElectSyncOp(_LaneOp):
 
     name = "ptx.elect.sync"
     MNEMONIC: ClassVar[str | None] = "elect.sync"
-    MIN_SM: ClassVar[int] = 90
-    MIN_PTX: ClassVar[int] = 80
+    SINCE: ClassVar = 90, 80
     mask = opt_operand_def(I32)
     result = result_def(I1)
     assembly_format = "(`mask` $mask^)? attr-dict"
@@ -239,7 +237,7 @@ class ActivemaskOp(PtxOp):
 
     name = "ptx.activemask"
     MNEMONIC: ClassVar[str | None] = "activemask.b32"
-    MIN_PTX: ClassVar[int] = 62
+    SINCE: ClassVar = 70, 62
     result = result_def(I32)
     assembly_format = "attr-dict"
 
