@@ -9,12 +9,12 @@ how a target packs small elements.
 """
 
 from xdsl.dialects.builtin import VectorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation
 
 from ...base.errors import Code
 from ...base.target import MAX_LOCAL_BYTES, SHARED
 from ...dialects import ptx
-from ...dialects.ptx import PtrType, StateSpace
+from ...dialects.ptx import StateSpace
 from ...passes.errors import LoweringError
 from .hinted_accesses import load_by_assembly, store_by_assembly
 from .writer import FunctionWriter, Rule, rule
@@ -43,11 +43,6 @@ def _descriptor(w: FunctionWriter, op: ptx.WgmmaDescriptorOp) -> None:
     w.define(op.result, f"or disjoint i64 {wide}, {op.fields.value}")
 
 
-def _space(pointer: SSAValue) -> StateSpace:
-    assert isinstance(pointer.type, PtrType)
-    return pointer.type.space.data
-
-
 def _register_type(value: Attribute) -> str:
     """The type in which a value is moved to or from global and shared memory: registers of b8 to b64."""
     count, bits = ptx.access_registers(value)
@@ -57,7 +52,7 @@ def _register_type(value: Attribute) -> str:
 def _load(w: FunctionWriter, op: ptx.LoadOp) -> None:
     type = w.type(op.result)
     where = f"{w.typed(op.ptr)}, align {min(op.align.value.data, MAX_ALIGN)}"
-    if _space(op.ptr) is StateSpace.Local:
+    if op.ptr.type.space.data is StateSpace.Local:
         w.define(op.result, f"load {type}, {where}")
         return
     moved = _register_type(op.result.type)
@@ -68,7 +63,7 @@ def _load(w: FunctionWriter, op: ptx.LoadOp) -> None:
 def _store(w: FunctionWriter, op: ptx.StoreOp) -> None:
     value = w.typed(op.value)
     where = f"{w.typed(op.ptr)}, align {min(op.align.value.data, MAX_ALIGN)}"
-    if _space(op.ptr) is StateSpace.Local:
+    if op.ptr.type.space.data is StateSpace.Local:
         w.emit(f"store {value}, {where}")
         return
     moved = _register_type(op.value.type)

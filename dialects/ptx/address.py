@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr
-from ..definitions import irdl_op_definition
+from ..definitions import irdl_op_definition, typed_operand
 from .base import PtxOp
 from .types import GLOBAL, SHARED, SHARED_CLUSTER, PtrType, integer_bits
 
@@ -38,7 +38,7 @@ class PtrAddOp(PtxOp):
     """
 
     name = "ptx.ptr_add"
-    ptr = operand_def(PtrType)
+    ptr = typed_operand(PtrType)
     offset = operand_def(I32 | I64 | IndexType)
     bounds = var_operand_def(I32 | I64 | IndexType)
     within = opt_prop_def(CoordAttr)
@@ -154,7 +154,7 @@ class PtrToIntOp(_NumberOp):
     """`%n = ptx.ptrtoint %p : !ptx.ptr<global> -> i64`: an address as a number. No instruction of its own."""
 
     name = "ptx.ptrtoint"
-    ptr = operand_def(PtrType)
+    ptr = typed_operand(PtrType)
     result = result_def(I32 | I64)
     assembly_format = "$ptr attr-dict `:` type($ptr) `->` type($result)"
 

@@ -11,7 +11,7 @@ from xdsl.irdl import AnyAttr, VarConstraint, operand_def, opt_prop_def, prop_de
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ..definitions import irdl_op_definition
+from ..definitions import irdl_op_definition, typed_operand
 from .base import PtxOp
 from .types import GLOBAL, LOCAL, PtrType, scalar_bits
 from .warp import check_word
@@ -37,9 +37,8 @@ _VECTOR_ADDS: Mapping[Attribute, str] = MappingProxyType(
 """The additions of several floats at once, in global memory."""
 
 
-def _space(ptr: SSAValue) -> str:
+def _space(ptr: SSAValue[PtrType]) -> str:
     """The state space of a pointer in PTX's words."""
-    assert isinstance(ptr.type, PtrType)
     return ptr.type.space.data.address_space.ptx
 
 
@@ -74,7 +73,7 @@ class _AtomicOp(ScopedOp):
         """The memory order in PTX's words."""
         return "relaxed" if self.order is None else self.order.data
 
-    def prefix(self, instruction: str, ptr: SSAValue) -> str:
+    def prefix(self, instruction: str, ptr: SSAValue[PtrType]) -> str:
         """The mnemonic up to the operation."""
         return f"{instruction}.{self.order_name}.{self.scope_name}.{_space(ptr)}"
 
@@ -112,7 +111,7 @@ class AtomOp(_AtomicOp):
     name = "ptx.atom"
     T: ClassVar[VarConstraint] = VarConstraint("T", AnyAttr())
     kind = prop_def(StringAttr)
-    ptr = operand_def(PtrType)
+    ptr = typed_operand(PtrType)
     value = operand_def(T)
     result = result_def(T)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
@@ -152,7 +151,7 @@ class AtomCasOp(_AtomicOp):
 
     name = "ptx.atom.cas"
     T: ClassVar[VarConstraint] = VarConstraint("T", AnyAttr())
-    ptr = operand_def(PtrType)
+    ptr = typed_operand(PtrType)
     compare = operand_def(T)
     value = operand_def(T)
     result = result_def(T)
@@ -195,7 +194,7 @@ class RedOp(_AtomicOp):
     name = "ptx.red"
     ORDERS: ClassVar[tuple[str, ...]] = ("relaxed", "release")
     kind = prop_def(StringAttr)
-    ptr = operand_def(PtrType)
+    ptr = typed_operand(PtrType)
     value = operand_def()
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = (
@@ -249,7 +248,7 @@ class LoadAcquireOp(ScopedOp):
     """
 
     name = "ptx.ld.acquire"
-    ptr = operand_def(PtrType)
+    ptr = typed_operand(PtrType)
     result = result_def()
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())  # later accesses must not be read before
     assembly_format = "$ptr (`scope` $scope^)? attr-dict `:` type($ptr) `->` type($result)"
@@ -273,7 +272,7 @@ class StoreReleaseOp(ScopedOp):
 
     name = "ptx.st.release"
     value = operand_def()
-    ptr = operand_def(PtrType)
+    ptr = typed_operand(PtrType)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "$value `,` $ptr (`scope` $scope^)? attr-dict `:` type($value) `,` type($ptr)"
 

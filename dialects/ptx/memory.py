@@ -8,7 +8,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.cache_hints import LOAD_HINTS, STORE_HINTS
-from ..definitions import irdl_op_definition
+from ..definitions import irdl_op_definition, typed_operand
 from .base import PtxOp
 from .hints import check_hint, modifiers, with_hint
 from .types import GLOBAL, LOCAL, SHARED, PtrType, StateSpace, access_registers, value_bytes
@@ -41,12 +41,13 @@ class _Access(PtxOp):
     def requires(self) -> tuple[int, int]:
         return with_hint(self, self.cache, self.policy) if self.hinted else super().requires()
 
-    def suffix(self, ptr: Attribute, value: Attribute) -> str:
-        """The state space, cache hint, vector and type suffixes (`global.cs.v4.b32`)."""
-        assert isinstance(ptr, PtrType)
+    def spelled(self, name: str, ptr: PtrType, value: Attribute) -> str | None:
+        """The instruction with space, cache hint, vector and type (`ld.global.cs.v4.b32`); None for a fragment."""
+        if ptr.space.data is StateSpace.Local:
+            return None
         count, bits = access_registers(value)
         prefix = ptr.space.data.address_space.ptx + (modifiers(self.cache, self.policy) if self.hinted else "")
-        return f"{prefix}.v{count}.b{bits}" if count > 1 else f"{prefix}.b{bits}"
+        return f"{name}.{prefix}.v{count}.b{bits}" if count > 1 else f"{name}.{prefix}.b{bits}"
 
     def check_cache(self, instruction: str, ptr: Attribute, allowed: frozenset[str]) -> None:
         """Checks the cache hint."""
@@ -81,7 +82,7 @@ class LoadOp(_Access):
     """
 
     name = "ptx.ld"
-    ptr = operand_def(PtrType)
+    ptr = typed_operand(PtrType)
     align = prop_def(IntegerAttr[I64])
     result = result_def()
     traits = traits_def(MemoryReadEffect())
@@ -95,10 +96,7 @@ class LoadOp(_Access):
         super().__init__(operands=[ptr, policy], properties=_access_properties(align, cache), result_types=[type])
 
     def mnemonic(self) -> str | None:
-        assert isinstance(self.ptr.type, PtrType)
-        if self.ptr.type.space.data is StateSpace.Local:
-            return None
-        return f"ld.{self.suffix(self.ptr.type, self.result.type)}"
+        return self.spelled("ld", self.ptr.type, self.result.type)
 
     def verify_(self) -> None:
         self.check(self.result.type, self.align.value.data)
@@ -116,7 +114,7 @@ class StoreOp(_Access):
 
     name = "ptx.st"
     value = operand_def()
-    ptr = operand_def(PtrType)
+    ptr = typed_operand(PtrType)
     align = prop_def(IntegerAttr[I64])
     traits = traits_def(MemoryWriteEffect())
     assembly_format = (
@@ -135,10 +133,7 @@ class StoreOp(_Access):
         super().__init__(operands=[value, ptr, policy], properties=_access_properties(align, cache))
 
     def mnemonic(self) -> str | None:
-        assert isinstance(self.ptr.type, PtrType)
-        if self.ptr.type.space.data is StateSpace.Local:
-            return None
-        return f"st.{self.suffix(self.ptr.type, self.value.type)}"
+        return self.spelled("st", self.ptr.type, self.value.type)
 
     def verify_(self) -> None:
         self.check(self.value.type, self.align.value.data)

@@ -20,7 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.target import TargetFamily
 from ...layout.tma.recipe import MAP_ELEMENTS
 from ...layout.tma.tensor_map import MAX_RANK, SWIZZLE_NAMES
-from ..definitions import irdl_op_definition
+from ..definitions import irdl_op_definition, typed_operand
 from ..operands import Defined
 from .atomic import SCOPES
 from .bulk import BulkOp
@@ -121,7 +121,7 @@ class CopyTensorMapOp(_MapOp):
 
     name = "ptx.tensormap.copy"
     map = operand_def(MAP)
-    ptr = operand_def(PtrType)
+    ptr = typed_operand(PtrType)
     custom_directives = (MapMemory,)
     assembly_format = "$map `,` custom<MapMemory>($ptr, type($ptr)) attr-dict"
 
@@ -147,7 +147,7 @@ class TensorMapReplaceOp(_MapOp):
     field = prop_def(StringAttr)
     ordinal = opt_prop_def(IntegerAttr[I64])
     word = opt_prop_def(StringAttr)
-    ptr = operand_def(PtrType)
+    ptr = typed_operand(PtrType)
     value = opt_operand_def(IntegerType | PtrType)
     custom_directives = (MapMemory,)
     assembly_format = (
@@ -175,7 +175,6 @@ class TensorMapReplaceOp(_MapOp):
         return 0 if self.ordinal is None else self.ordinal.value.data
 
     def mnemonic(self) -> str:
-        assert isinstance(self.ptr.type, PtrType)
         space = "global" if self.ptr.type.space.data is StateSpace.Global else "shared::cta"
         return f"tensormap.replace.tile.{self.field.data}.{space}.b1024.b{MAP_FIELDS[self.field.data].bits}"
 

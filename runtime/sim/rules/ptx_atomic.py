@@ -45,7 +45,7 @@ _COMBINE: Mapping[str, Combine] = {
 }  # fmt: skip
 
 
-def _shared_space(t: Translator, ptr: SSAValue) -> Space:
+def _shared_space(t: Translator, ptr: SSAValue[ptx.PtrType]) -> Space:
     space = space_of(t, ptr.type)
     assert space is not None, "the verifiers refuse local memory"
     return space

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rules for the ptx dialect's addresses, loads, stores and allocations (PTX ISA, sections of these names)."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,9 +31,8 @@ def from_bytes(warp: Warp, content: NDArray[np.uint8], kind: Kind) -> Lanes:
     return warp.in_lanes(values)
 
 
-def space_of(t: Translator, type: Any) -> Space | None:
+def space_of(t: Translator, type: ptx.PtrType) -> Space | None:
     """The state space of a pointer type; None for local."""
-    assert isinstance(type, ptx.PtrType)
     return t.spaces.of(type.space.data)
 
 
