@@ -7,10 +7,11 @@ see `without_gpu`.
 """
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from tilefold.cutlass import install
-from tilefold.cutlass.programs import run_as_main
+from tilefold.cutlass.programs import register_addresses, run_as_main
 
 
 def main() -> None:
@@ -23,8 +24,11 @@ def main() -> None:
     if not Path(file).is_file():
         sys.exit(f"there is no file {file}")
     install()
+    from tilefold.cute.host.streams import torch_module
     from tilefold.runtime.cuda import is_available
 
+    if find_spec("torch") is not None:
+        register_addresses(torch_module())
     if not is_available():
         from tilefold.cutlass.without_gpu import stay_on_host
 

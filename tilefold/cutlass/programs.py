@@ -8,10 +8,13 @@ IR it is.
 import ast
 import sys
 from collections.abc import Sequence
+from functools import wraps
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
+
+from tilefold.runtime.arrays.reachable import reachable
 
 from .notebooks import cells_of, python_of
 
@@ -64,6 +67,19 @@ class ProgramFinder(MetaPathFinder):
             return None
         spec.loader = _Loader(name, spec.origin)
         return spec
+
+
+def register_addresses(torch: Any) -> None:
+    """Lets simulated kernels reach the tensors in the host's memory whose `data_ptr()` the program asks for."""
+    data_ptr = torch.Tensor.data_ptr
+
+    @wraps(data_ptr)
+    def call(tensor: Any) -> Any:
+        if not tensor.is_cuda:
+            reachable().add(tensor)
+        return data_ptr(tensor)
+
+    torch.Tensor.data_ptr = call
 
 
 def run_as_main(file: str) -> None:

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from tilefold.runtime.arrays.reachable import reachable
-
 from .memory import ALIGN
 
 
@@ -62,17 +60,6 @@ def _itself(tensor: Any, *_: Any, **__: Any) -> Any:
     return tensor
 
 
-def _register_address(data_ptr: Callable[..., Any]) -> Callable[..., Any]:
-    """The method that gives a tensor's address, by which kernels may reach its memory."""
-
-    @wraps(data_ptr)
-    def call(tensor: Any) -> Any:
-        reachable().add(tensor)
-        return data_ptr(tensor)
-
-    return call
-
-
 def tensors_on_host(torch: Any) -> None:
     """Has torch make tensors in the host's memory where a program asks for a GPU's."""
     for name in _MAKERS:
@@ -85,4 +72,3 @@ def tensors_on_host(torch: Any) -> None:
 
     torch.Tensor.cuda = cuda
     torch.Tensor.pin_memory = _itself
-    torch.Tensor.data_ptr = _register_address(torch.Tensor.data_ptr)
