@@ -89,8 +89,8 @@ class KernelOp(IRDLOperation, ABC):
         """Checks what holds at every stage. VerifyException names what does not."""
         if _NAME.fullmatch(self.sym_name.data) is None:
             raise VerifyException(
-                f"the kernel's name {self.sym_name.data[:40]!r} must be letters, digits and underscores, not "
-                "first a digit"
+                f"the kernel's name {self.sym_name.data[:40]!r} must consist of letters, digits and underscores, "
+                "and not begin with a digit"
             )
         size = self.threads.get_values()
         if len(size) != 3 or any(not 1 <= n <= most for n, most in zip(size, MAX_BLOCK, strict=False)):
@@ -110,16 +110,17 @@ class KernelOp(IRDLOperation, ABC):
         if len(names) != len(self.function_type.inputs):
             raise VerifyException(f"{len(names)} names for {len(self.function_type.inputs)} arguments")
         if len(set(names)) != len(names):
-            raise VerifyException("two arguments have one name")
+            raise VerifyException("two arguments have the same name")
         for name in names:
             if _NAME.fullmatch(name) is None:
                 raise VerifyException(
-                    f"the argument's name {name[:40]!r} must be letters, digits and underscores, not first a digit"
+                    f"the argument's name {name[:40]!r} must consist of letters, digits and underscores, and not begin "
+                    "with a digit"
                 )
         if len(self.body.blocks) != 1:
             raise VerifyException("a kernel's body is one block; use scf.if, scf.for and scf.while for control flow")
         if tuple(self.body.blocks[0].arg_types) != tuple(self.function_type.inputs):
-            raise VerifyException("the body's arguments are not those of the function type")
+            raise VerifyException("the body's arguments differ from the function type")
 
     def _check_cluster(self) -> None:
         size = (1, 1, 1) if self.cluster is None else self.cluster.get_values()
@@ -128,7 +129,7 @@ class KernelOp(IRDLOperation, ABC):
         most = PORTABLE_CLUSTER if self.non_portable is None else MAX_CLUSTER
         if prod(size) > most:
             text = f"the cluster has {prod(size)} blocks; at most {most} are possible"
-            hint = f"up to {MAX_CLUSTER} are with `non_portable`" if self.non_portable is None else "use a smaller one"
+            hint = f"`non_portable` allows up to {MAX_CLUSTER}" if self.non_portable is None else "use a smaller one"
             refuse(TilefoldError(Code.IR_VERIFY, text, hint))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tables of pages that show records of benchmarks/results: of each figure the newest."""
+"""The tables of pages that show the newest records of benchmarks/results."""
 
 import json
 import re
@@ -24,24 +24,25 @@ _TABLE = re.compile(r"(<!-- figures (\w+): `make docs` writes them -->\n).*?(<!-
 
 
 def table(family: str, results: Path = RESULTS) -> str:
-    """The newest figures of the problems of a family, and their ratios to those of the peers in the same run; nothing
-    where there is no record.
+    """The newest figures of the problems of a family, and their ratios to the peers' figures in the same run; empty
+    without a record.
     """
     records = [json.loads(path.read_text(encoding="utf-8")) for path in results.glob("*.json")]
-    found: dict[str, tuple[str, list[str]]] = {}
-    for record in sorted(records, key=lambda each: each["circumstances"]["date"]):
+    latest: dict[str, tuple[str, list[str]]] = {}
+    for record in sorted(records, key=lambda record: record["circumstances"]["date"]):
         rows: dict[str, tuple[str, list[str]]] = {}
         for figure in record["figures"]:
             problem = figure["name"].removesuffix(_OURS)
             if problem != figure["name"] and figure["base"] and re.fullmatch(FAMILIES[family], problem):
                 row = rows.setdefault(problem, (_measured(figure), []))
-                row[1].append(f"{figure['ratio']:.2f} of {figure['base'].removeprefix(f'{problem}, ')}")
-        found |= rows
+                peer = figure["base"].removeprefix(f"{problem}, ")
+                row[1].append(f"{figure['ratio']:.2f} \N{MULTIPLICATION SIGN} {peer}")
+        latest |= rows
     lines = [
         f"| {problem.removesuffix(', by wgmma')} | {measured} | {'; '.join(ratios)} |"
-        for problem, (measured, ratios) in found.items()
+        for problem, (measured, ratios) in latest.items()
     ]
-    return "\n".join(["", "| problem | measured | of its peers |", "|---|---|---|", *lines, "", ""]) if lines else ""
+    return "\n".join(["", "| problem | measured | relative to |", "|---|---|---|", *lines, "", ""]) if lines else ""
 
 
 def _measured(figure: Mapping[str, Any]) -> str:

@@ -40,7 +40,8 @@ class LaunchConfig:
                 raise LaunchError(Code.RUN_LAUNCH, f"the {name} is {size}", "give three sizes of at least 1: x, y, z")
         for axis, blocks, extent in zip("xyz", self.grid, cluster, strict=True):
             if blocks % extent:
-                message = f"the grid {self.grid} is not made of clusters of {cluster}: {axis} leaves {blocks % extent}"
+                rest = f"{axis} leaves {blocks % extent}"
+                message = f"the grid {self.grid} does not consist of clusters of {cluster}: {rest}"
                 raise LaunchError(Code.RUN_LAUNCH, message, "make each size of the grid a multiple of the cluster's")
 
     def of_kernel(self, cluster: Dim3 | None, non_portable: bool) -> "LaunchConfig":
@@ -49,7 +50,7 @@ class LaunchConfig:
         """
         given = [attribute for attribute in self.attributes if isinstance(attribute, Cluster)]
         if cluster is not None and given and given[0].size != cluster:
-            message = f"the kernel is for clusters of {cluster} blocks, and the launch asks for {given[0].size}"
+            message = f"the kernel has clusters of {cluster} blocks, but the launch asks for {given[0].size}"
             raise LaunchError(Code.RUN_LAUNCH, message, "leave the cluster to the kernel, or ask for the same")
         size = cluster or self.cluster
         if prod(size) > PORTABLE_CLUSTER and not non_portable:

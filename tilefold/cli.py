@@ -31,16 +31,16 @@ COMMANDS = {
     "opt": "run passes over a file and print the result",
     "run": "run the launches of a file on the simulator or the GPU and check their results",
     "check": "report all faults of the launches of a file, found on the simulator",
-    "bisect": "find the pass that changes what the launches of a file do",
-    "reduce": "shrink a program that fails, while it fails in the same way",
+    "bisect": "find the pass that changes the results of a file's launches",
+    "reduce": "shrink a failing program as long as it fails in the same way",
     "layout": "evaluate expressions of the layout algebra, explain and draw them",
     "show": "print and draw the layouts of copies, multiplications and shared memory",
     "export": "write a kernel and a header for programs in C",
     "cache": "show or clear the cache of machine code",
     "passes": "list the passes and stages",
     "explain": "explain an error code, or the decisions and costs of a file",
-    "profile": "measure the lines of a kernel on the GPU, beside what the simulator counts",
-    "lsp": "serve editors: faults, types, definitions and completion",
+    "profile": "measure the lines of a kernel on the GPU and compare them with the simulator",
+    "lsp": "serve editors: errors, types, definitions and completion",
 }
 
 _EPILOG = """\
@@ -48,7 +48,7 @@ examples:
   tilefold run examples/tiled_copy.cute                 fill, launch and check, as the file describes
   tilefold run examples/tiled_copy.cute --stage all     the same on the simulator after every stage
   tilefold check kernel.cute                            report races, stray accesses and other faults
-  tilefold bisect kernel.cute                           run after every pass, and name the one that is wrong
+  tilefold bisect kernel.cute                           run after every pass, and name the wrong one
   tilefold reduce kernel.cute -o small.cute             shrink a program that fails
   tilefold compile kernel.cute --target sm_90a          print the PTX
   tilefold compile kernel.cute --emit atoms             print the program at stage 'atoms'
@@ -63,7 +63,7 @@ exit status:
   1    the input is wrong, a check failed, or the machine lacks memory or space
   2    the command line is wrong
   70   a bug in tilefold: the message names a folder with the details
-  130  interrupted, as by Ctrl-C
+  130  interrupted, for instance by Ctrl-C
   141  the reader of the output has gone
 """
 

@@ -34,8 +34,8 @@ class Inspection(ABC):
             return self._lowered().llvm(self._target(target))
 
     def ptx(self, target: str | None = None, *, lines: bool | None = None) -> str:
-        """The program as PTX. `lines` says whether it names the lines of the source by `.loc`; the settings do by
-        default (docs/profiling.md).
+        """The program as PTX. `lines` decides whether it names source lines by `.loc`; the default comes from the
+        settings (docs/profiling.md).
         """
         with self._lowered().explaining():
             return self._lowered().ptx(self._target(target), lines=lines)
@@ -52,7 +52,7 @@ class Inspection(ABC):
         return "\n".join(remark.diagnostic.render() for remark in remarks)
 
     def report_html(self, target: str | None = None) -> "Page":
-        """Source, code at every stage, passes, remarks and resources as one HTML page, which a notebook shows."""
+        """Source, code at every stage, passes, remarks and resources as one HTML page, which a notebook displays."""
         from tilefold.report.contents import contents_of
         from tilefold.report.page import Page, page_of
 

@@ -48,11 +48,11 @@ def _check_whole(op: Operation, warps: Sequence[WarpValues]) -> None:
             continue
         where = f"warps {first} to {first + len(group) - 1}"
         if executing == known:
-            message = f"{where} are not a whole warpgroup, of which '{op.name}' is an instruction"
+            message = f"{where} are not a whole warpgroup, which '{op.name}' requires"
             hint = f"give the block a multiple of {WARPGROUP} threads"
         else:
-            message = f"'{op.name}' is executed by {executing} of the {known} threads of {where}"
-            hint = "decide by a value that the four warps have in common, such as the thread's number divided by 128"
+            message = f"{executing} of the {known} threads of {where} execute '{op.name}'"
+            hint = "branch on a value that the four warps share, such as the thread's number divided by 128"
         raise LoweringError(Code.WARPGROUP, message, op, hint)
 
 

@@ -26,7 +26,7 @@ def check_effort(entry: EntryOp) -> None:
             raise LoweringError(
                 Code.LLVM_EFFORT,
                 f"kernel '{entry.sym_name.data}' has {number} {noun} once its loops are unrolled; "
-                f"LLVM is given at most {most}",
+                f"the limit for LLVM is {most}",
                 entry,
                 "unroll less, use smaller tiles, or split the kernel",
             )

@@ -36,7 +36,7 @@ def check_format(text: str, name: str) -> None:
             hint = f"the line reads: {HEADER.rstrip()}"
         elif int(version[1]) > FORMAT:
             message = f"the file is in version {version[1]} of the .cute format; this tilefold reads version {FORMAT}"
-            hint = f"install a newer tilefold, or have the file written by one that writes version {FORMAT}"
+            hint = f"install a newer tilefold, or write the file with one that writes version {FORMAT}"
         else:
             continue
         start, end = match.span("all")

@@ -178,10 +178,10 @@ def _compare(node: ast.Compare, names: Mapping[str, Value]) -> bool:
     sides = node.left, node.comparators[0]
     left, right = (_operand(one_side, other_side, names) for one_side, other_side in (sides, sides[::-1]))
     if type(left) is not type(right):
-        raise _fault(f"{_kind(left)} is compared with {_kind(right)}", node)
+        raise _fault(f"{_kind(left)} cannot be compared with {_kind(right)}", node)
     text, function = OPERATORS[type(node.ops[0])]
     if text not in ("==", "!=") and not (isinstance(left, int) and isinstance(right, int)):
-        raise _fault(f"'{text}' is not defined for {_kind(left)}", node, "names and texts are == or != only")
+        raise _fault(f"'{text}' is not defined for {_kind(left)}", node, "names and strings have only == and !=")
     return function(left, right)
 
 

@@ -65,7 +65,7 @@ def _read_value(text: str, at: int, names: Mapping[str, Value]) -> Value:
             "quoted text ends at the next quote of its line",
             at,
             at + len(text),
-            hint="a text within an expression has single quotes: 'a' if N == 1 else 'b'" if " if " in text else "",
+            hint="a string within an expression has single quotes: 'a' if N == 1 else 'b'" if " if " in text else "",
         )
     return substituted(text[1:-1], at + 1, names)
 

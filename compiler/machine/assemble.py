@@ -85,7 +85,7 @@ def assemble(ptx: str, target: Target, options: Sequence[str] = ()) -> Cubin:
 
 def refusal(target: Target, log: str, hint: str = "") -> AssembleError:
     """The error for PTX that an assembler refuses, from its log."""
-    first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), "it does not say why")
+    first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), "it gives no reason")
     hint = hint or "please report this, with the text that --emit=ptx prints"
     return AssembleError(Code.ASSEMBLE_REFUSED, f"the assembler refused the PTX for {target}: {first}", hint, log)
 

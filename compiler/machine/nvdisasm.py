@@ -43,7 +43,7 @@ def disassemble(cubin: bytes, cuda_home: str = "", options: str = "-g -c") -> st
         except (OSError, subprocess.TimeoutExpired) as error:
             raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, f"nvdisasm does not run: {error}") from error
     if done.returncode != 0:
-        reason = done.stderr.strip().splitlines()[-1:] or ["it does not say why"]
+        reason = done.stderr.strip().splitlines()[-1:] or ["it gives no reason"]
         raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, f"nvdisasm refuses the machine code: {reason[0]}")
     return done.stdout
 

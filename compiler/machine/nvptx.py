@@ -82,7 +82,7 @@ def _machine_of(target: Target) -> Any:
         .Target.from_triple(_TRIPLE)
         .create_target_machine(cpu=target.arch, features=f"+ptx{target.ptx_version}", opt=3)
     )
-    assert str(machine.target_data) == DATA_LAYOUT, "llvmlite's LLVM has another data layout for NVPTX"
+    assert str(machine.target_data) == DATA_LAYOUT, "llvmlite's LLVM has a different data layout for NVPTX"
     return machine
 
 

@@ -95,7 +95,7 @@ def _start(path: str, is_named: bool) -> Ptxas:
     except OSError as error:
         version, reason = None, error.strerror
     else:
-        reason = "it does not tell its version"
+        reason = "it does not print its version"
     if version is None:
         named = "TILEFOLD_PTXAS names " if is_named else ""
         raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, f"{named}{path}, which is not ptxas: {reason}", hint)

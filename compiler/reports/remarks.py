@@ -141,14 +141,14 @@ def _calls(entry: EntryOp) -> Iterator[Operation]:
 
 
 _SERIALISED = (
-    "a call in a kernel with multiplications by warpgroups: the assembler lets each of them end before the next begins "
+    "a call in a kernel with multiplications by warpgroups: the assembler ends each of them before it starts the next "
     "(C7509)"
 )
 
 
 def _in_local_memory(fragment: LocalFragment) -> str:
     return (
-        f"the index is known at run time only, so all {fragment.bytes} bytes lie in local memory instead of registers; "
+        f"the index is known only at run time, so all {fragment.bytes} bytes lie in local memory instead of registers; "
         "mark the loops around it {unroll}"
     )
 

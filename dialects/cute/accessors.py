@@ -238,7 +238,7 @@ class ToIntTupleOp(CastOp):
     @classmethod
     def evaluate(cls, value: Any) -> Any:
         if has_underscore(value) or has_basis(value):
-            raise undefined_error(f"{show(value)} is not made of integers alone")
+            raise undefined_error(f"{show(value)} does not consist of integers alone")
         return value
 
 
@@ -289,7 +289,7 @@ class GetLayoutsFromTileOp(PureOp):
     def evaluate(cls, tile: Any) -> list[Layout]:
         layouts = [leaf for leaf in leaves(tile) if leaf is not None]
         if not layouts:
-            raise undefined_error("a tile of underscores alone holds no layout")
+            raise undefined_error("a tile of underscores has no layout")
         return layouts
 
     @classmethod

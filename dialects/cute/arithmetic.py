@@ -192,7 +192,7 @@ class ElemLessOp(CompareOp):
         assert isinstance(lhs, CuteType)
         assert isinstance(rhs, CuteType)
         if not congruent(lhs.data, rhs.data):
-            refuse(undefined_error(f"{lhs} and {rhs} differ in profile", Code.PROFILE_MISMATCH))
+            refuse(undefined_error(f"{lhs} and {rhs} are nested differently", Code.PROFILE_MISMATCH))
         if has_underscore(lhs.data) or has_underscore(rhs.data):
             refuse(undefined_error(f"{lhs} and {rhs} cannot be compared: an underscore is not an integer"))
 

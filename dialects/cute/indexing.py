@@ -183,7 +183,7 @@ class IncrementCoordOp(PureOp):
     @classmethod
     def evaluate(cls, coord: Any, shape: Any) -> Any:
         if not congruent(coord, shape):
-            raise undefined_error(f"{show(coord)} and {show(shape)} differ in profile", Code.PROFILE_MISMATCH)
+            raise undefined_error(f"{show(coord)} and {show(shape)} are nested differently", Code.PROFILE_MISMATCH)
         if has_underscore(coord):
             raise undefined_error(f"the coordinate {show(coord)} has no successor: it keeps modes whole")
         return increment(coord, shape)

@@ -192,7 +192,7 @@ class AlgebraOp(CuteOp):
             expected = self.infer(self.operand_types, self.properties)
         if list(map(_settle_strides, self.result_types)) != list(map(_settle_strides, expected)):
             should, written = (", ".join(map(str, types)) for types in (expected, self.result_types))
-            refuse(undefined_error(f"the result is of type {should}, but {written} is written"))
+            refuse(undefined_error(f"the result is of type {should}, but the text says {written}"))
 
 
 class PureOp(AlgebraOp):

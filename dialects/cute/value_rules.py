@@ -62,7 +62,7 @@ def check_layout(layout: Layout) -> None:
         if type(extent) is int and extent < 1:
             raise LayoutError(Code.EXTENT_NOT_POSITIVE, f"extent {extent} in the layout {layout} is not positive")
     if not congruent(layout.shape, layout.stride):
-        raise LayoutError(Code.PROFILE_MISMATCH, f"shape and stride of {layout} differ in profile")
+        raise LayoutError(Code.PROFILE_MISMATCH, f"shape and stride of {layout} are nested differently")
     check_strides(layout.stride)
 
 

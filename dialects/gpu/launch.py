@@ -164,7 +164,7 @@ class LaunchFuncOp(gpu.LaunchFuncOp):
         if self.asyncObject is not None:
             raise VerifyException("a launch on a stream object has no assembly; use tokens")
         if len({size.type for size in (*self.grid, *self.block, *self.cluster)}) != 1:
-            raise VerifyException("the sizes of a launch are of one type")
+            raise VerifyException("the sizes of a launch must have the same type")
 
 
 def _three(parser: Parser) -> list[UnresolvedOperand]:

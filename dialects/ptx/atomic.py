@@ -233,12 +233,12 @@ class RedOp(_AtomicOp):
             given = f'"{self.kind.data}" of {self.value.type}'
             raise VerifyException(f"red has {kinds}, and of vectors of f32; not {given}")
         if self.value.type in _VECTOR_ADDS and self.ptr.type != GLOBAL:
-            raise VerifyException("vectors are added in global memory only")
+            raise VerifyException("vectors can be added only in global memory")
 
 
 def _check_scalar(type: Attribute) -> None:
     if type not in (i32, i64, f32, f64):
-        raise VerifyException(f"i32, i64, f32 or f64 are read and written so, not {type}")
+        raise VerifyException(f"i32, i64, f32 or f64 can be accessed in this way, not {type}")
 
 
 @irdl_op_definition

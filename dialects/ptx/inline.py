@@ -71,7 +71,7 @@ class InlineOp(PtxOp):
     def _check(self, index: int, type: Attribute, letter: str) -> None:
         wanted = make_constraint(type)
         if wanted is None:
-            raise VerifyException(f"${index} is of type {type}, which is in no register; convert it")
+            raise VerifyException(f"${index} is of type {type}, which no register holds; convert it")
         wanted = f"={wanted}" if index < len(self.res) else wanted
         if letter != wanted:
             raise VerifyException(f"${index} is of type {type}, which is {wanted!r}, not {letter!r}")

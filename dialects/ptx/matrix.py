@@ -64,7 +64,7 @@ class _MatrixOp(PtxOp):
             raise VerifyException(f"{instruction} moves {allowed} matrices of this shape, not {num}")
         always = self.TRANSPOSES.get(self.shape_text.split(".", 1)[0])
         if always is not None and always != (self.trans is not None):
-            how = "transposed only; add 'trans'" if always else "as they are only; drop 'trans'"
+            how = "only transposed; add 'trans'" if always else "only as they are; drop 'trans'"
             raise VerifyException(f"{instruction} moves matrices of this shape {how}")
         if fragment != VectorType(i32, [self.registers]):
             raise VerifyException(f"the registers of x{num} are vector<{self.registers}xi32>, not {fragment}")

@@ -67,7 +67,7 @@ class _Access(PtxOp):
         _check_power_of_two("the alignment", align)
         if align < total:
             raise VerifyException(
-                f"an access of {total} bytes needs an address that is a multiple of it, not of {align}"
+                f"an access of {total} bytes needs an address aligned to {total} bytes, not to {align}"
             )
 
 

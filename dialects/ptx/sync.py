@@ -166,7 +166,7 @@ class BarWarpSyncOp(PtxOp):
 
     def verify_(self) -> None:
         if not -1 <= self.mask.value.data < 2**32 or self.mask.value.data == 0:
-            raise VerifyException("the mask names lanes by 32 bits, at least one of them set; -1 names them all")
+            raise VerifyException("the mask has a bit for each of 32 lanes, at least one of them set; -1 sets all")
 
 
 @irdl_op_definition

@@ -110,7 +110,7 @@ class MapMemory(Defined):
 
 def _check_memory(ptr: SSAValue) -> None:
     if ptr.type not in (GLOBAL, SHARED):
-        raise VerifyException(f"a map is changed in global or shared memory, not at a {ptr.type}")
+        raise VerifyException(f"a map can change only in global or shared memory, not at a {ptr.type}")
 
 
 @irdl_op_definition
@@ -189,7 +189,7 @@ class TensorMapReplaceOp(_MapOp):
         if field.words:
             check_word(name, "" if self.word is None else self.word.data, field.words)
             if self.value is not None:
-                raise VerifyException(f"the field {name} has constants alone")
+                raise VerifyException(f"the field {name} takes only constants")
             return
         takes = [IntegerType(field.bits), *([GLOBAL] if name == "global_address" else [])]
         if self.word is not None or self.value is None or self.value.type not in takes:

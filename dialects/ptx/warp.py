@@ -81,7 +81,7 @@ class ShflSyncOp(_LaneOp):
     def verify_(self) -> None:
         check_word("shfl.sync", self.mode.data, self.MODES)
         if value_bytes(self.value.type) != 4:
-            raise VerifyException(f"a value of 32 bits is exchanged, not {self.value.type}")
+            raise VerifyException(f"shfl.sync exchanges a value of 32 bits, not {self.value.type}")
         if not 1 <= self.segment <= WARP or self.segment & (self.segment - 1):
             raise VerifyException(f"a segment has 1, 2, 4, 8, 16 or 32 lanes, not {self.segment}")
 
@@ -117,7 +117,7 @@ class ShflSyncValidOp(_LaneOp):
     def verify_(self) -> None:
         check_word("shfl.sync", self.mode.data, ShflSyncOp.MODES)
         if value_bytes(self.value.type) != 4:
-            raise VerifyException(f"a value of 32 bits is exchanged, not {self.value.type}")
+            raise VerifyException(f"shfl.sync exchanges a value of 32 bits, not {self.value.type}")
 
 
 @irdl_op_definition

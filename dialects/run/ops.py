@@ -62,7 +62,7 @@ class _LaunchedKernel(SymbolUserOpInterface):
             )
         for axis, blocks, extent in zip("xyz", op.grid.get_values(), kernel.cluster_size or (1, 1, 1), strict=False):
             if blocks % extent:
-                text = f"the grid is not made of the kernel's clusters: {blocks} blocks along {axis}, {extent} in each"
+                text = f"the grid does not consist of whole clusters: {blocks} blocks along {axis}, {extent} in each"
                 refuse(TilefoldError(Code.RUN_LAUNCH, text, "make each size of the grid a multiple of the cluster's"))
 
 
@@ -190,11 +190,11 @@ class ArgOp(IRDLOperation):
             self.arg_type.check_whole()
             layout = self.arg_type.layout.data
             if unknowns(layout):
-                raise VerifyException(f"an argument has a static layout, not {to_text(layout)}")
+                raise VerifyException(f"an argument must have a static layout, not {to_text(layout)}")
             if self.arg_type.space.data is not Space.Gmem:
-                raise VerifyException("an argument's tensor is in gmem: a kernel allocates the others itself")
+                raise VerifyException("an argument's tensor must be in gmem: a kernel allocates the others itself")
         elif scalar_bits(self.arg_type) is None:
-            raise VerifyException(f"an argument is a tensor, an integer or a float, not {self.arg_type}")
+            raise VerifyException(f"an argument must be a tensor, an integer or a float, not {self.arg_type}")
 
 
 @irdl_op_definition
@@ -232,7 +232,7 @@ class CheckOp(IRDLOperation):
     def verify_(self) -> None:
         for value in (self.rtol, self.atol):
             if value is not None and not 0 <= value.value.data < float("inf"):
-                raise VerifyException("a tolerance is a finite number, 0 or more")
+                raise VerifyException("a tolerance must be a finite number, 0 or more")
 
 
 def _decimal(value: float) -> str:

@@ -43,7 +43,7 @@ class AliasOp(TileOp):
     def verify_(self) -> None:
         source, type, offset = self.source.type, self.result.type, self.offset.value.data
         if not isinstance(self.source.owner, AllocOp | AliasOp):
-            raise VerifyException("the memory is that of a tile.alloc or tile.alias, not of a view or an argument")
+            raise VerifyException("the memory must come from tile.alloc or tile.alias, not from a view or an argument")
         if type.space != source.space:
             raise VerifyException(f"the memory is in {source.space.data.value}, not in {type.space.data.value}")
         type.check_whole()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The shared parts of the `tile` dialect's assembly: coordinates, and view types that may be left out."""
+"""The shared parts of the `tile` dialect's assembly: coordinates, and view types that Python may skip."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias

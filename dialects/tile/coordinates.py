@@ -76,10 +76,10 @@ class IdentityOp(InferringOp):
 
     def verify_(self) -> None:
         if (self.shape is None) == (self.like is None):
-            raise VerifyException("an identity tensor needs a shape or a tensor that has it")
+            raise VerifyException("an identity tensor needs a shape, or a tensor with this shape")
         missing = 0 if self.shape is None else sum(isinstance(leaf, Unknown) for leaf in leaves(self.shape.data))
         if len(self.scalars) != missing:
-            raise VerifyException(f"the shape has {missing} extents that are not static, not {len(self.scalars)}")
+            raise VerifyException(f"the shape has {missing} dynamic extents, not {len(self.scalars)}")
         super().verify_()
 
 

@@ -126,7 +126,7 @@ class CopyOp(IRDLOperation):
             return
         src, dst = self.src.type, self.dst.type
         if not isinstance(src, TensorType) or not isinstance(dst, TensorType):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise VerifyException("only a tensor copy has a tensor of coordinates: tile.copy %tma, %src, %dst")
+            raise VerifyException("only a tensor copy takes a tensor of coordinates: tile.copy %tma, %src, %dst")
         is_bulk = self.copy_atom is not None and self.copy_atom.is_bulk
         if not is_bulk and any(getattr(self, word) is not None for word in _OF_TENSOR_COPIES):
             raise VerifyException(
@@ -150,7 +150,7 @@ class CopyOp(IRDLOperation):
                     f"mode {mode} has {sizes[0]} elements in the source, {sizes[1]} in the destination"
                 )
         if src.is_predicate:
-            raise VerifyException("predicates, i1, are not copied; read and write them by tile.load and tile.store")
+            raise VerifyException("predicates (i1) cannot be copied; read and write them by tile.load and tile.store")
         with refusing():
             if self.copy_atom is not None and is_bulk:
                 others = [value for value in (self.pred, self.multicast, self.descriptor) if value is not None]
@@ -161,7 +161,7 @@ class CopyOp(IRDLOperation):
 
     def _check_tensor_copy(self, tma: TmaType) -> None:
         if self.pred is not None:
-            raise VerifyException("a tensor copy has no predicates: it skips what lies outside of its tensor")
+            raise VerifyException("a tensor copy has no predicates: it skips elements outside of its tensor")
         with refusing():
             check_operands_of(self, tma, self.mbarrier, self.multicast)
             check_tensor_copy(tma, self.src.type, self.dst.type)
@@ -253,7 +253,7 @@ class AtomCallOp(TileOp):
             with refusing():
                 check_atom_operands(self.atom, src, dst)
         elif not isinstance(src, PtrType) or not isinstance(dst, PtrType):
-            raise VerifyException("source and destination are two tensors or two pointers")
+            raise VerifyException("source and destination must be two tensors or two pointers")
         if self.count is not None and not self.atom.atom.zfill:
             raise VerifyException(f"{self.atom.atom_name.data} has no zero-fill, so it copies all values or none")
 

@@ -84,13 +84,13 @@ def check_spaces(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
                 Code.ATOM_SPACE,
                 f"the {role} of {_name(atom)} is in {tensor.space.data.value}; it can be in "
                 f"{', '.join(sorted(allowed))}",
-                "copy by an atom between these memories; a copy without an atom is between any",
+                "copy by an atom between these memories; a copy without an atom works between any",
             )
         if tensor.element_type != atom.value_type:
             raise LayoutError(
                 Code.ATOM_VALUE_WIDTH,
                 f"{_name(atom)} moves {atom.value_type}, the {role} holds {tensor.element_type}",
-                "give the atom the type of the elements, or recast the tensor",
+                "use an atom with the type of the elements, or recast the tensor",
             )
     for role, tensor, hint in (("load", src, atom.load.data), ("store", dst, atom.store.data)):
         if hint and tensor.space.data.value != "gmem":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The directives of the `tile` dialect's assembly formats, beside xDSL's: operands whose types are those of their
-definitions, coordinates, layouts in quotes, and types of results that may be left out.
+definitions, coordinates, layouts in quotes, and types of results that Python may skip.
 
 Where the type of a result cannot be inferred, the error marks the text that determines it: from the first operand or
 atom on, or from where the format says `custom<Marked>()`.

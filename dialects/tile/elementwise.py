@@ -29,7 +29,7 @@ def _check_elements(type: TensorType) -> None:
         refuse(
             LayoutError(
                 Code.DYNAMIC_UNSUPPORTED,
-                f"the tensor has a shape that is known at run time only, {show(shape)}",
+                f"the shape of the tensor is known only at run time, {show(shape)}",
                 "loop over its tiles, taken by tile.local_tile, or over its elements, by tile.load and tile.store",
             )
         )
@@ -115,9 +115,9 @@ class MapOp(IRDLOperation):
             )
         end = self.body.block.last_op
         if not isinstance(end, YieldOp):
-            raise VerifyException("the body ends in tile.yield")
+            raise VerifyException("the body must end in tile.yield")
         if end.value.type != dst.element_type:
-            raise VerifyException(f"the body yields {end.value.type}; the elements written are {dst.element_type}")
+            raise VerifyException(f"the body yields {end.value.type}, but the elements are {dst.element_type}")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

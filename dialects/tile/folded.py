@@ -113,4 +113,4 @@ def _check_scalars(layout: LayoutLike, scalars: Sequence[SSAValue]) -> None:
     """VerifyException unless each `?` of the layout has an operand."""
     count = len(unknowns(layout))
     if len(scalars) != count:
-        raise VerifyException(f"the layout has {count} integers that are not static, and {len(scalars)} are given")
+        raise VerifyException(f"the layout has {count} dynamic integers, but {len(scalars)} are given")

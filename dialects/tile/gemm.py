@@ -104,7 +104,7 @@ class GemmOp(IRDLOperation):
                 raise LayoutError(
                     Code.MMA_OPERAND,
                     f"there is no multiplication of single elements of type {type.element_type}",
-                    "name an atom, such as that of tile.tiled_mma",
+                    "name an atom, such as the one of tile.tiled_mma",
                 )
             names.append(element.cxx[0])
         return MmaAtomAttr(StringAttr(f"UniversalFMA<{','.join(names if len(set(names)) > 1 else names[:1])}>"))

@@ -66,12 +66,12 @@ def check_gemm(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c
     ):
         if given != wanted:
             raise LayoutError(
-                Code.MMA_OPERAND, f"mode {mode} has {given} executions of the atom, that of {of} {wanted}"
+                Code.MMA_OPERAND, f"mode {mode} has {given} executions of the atom, but that of {of} has {wanted}"
             )
     if k > 1 and d.element_type != c.element_type:
         raise LayoutError(
             Code.MMA_OPERAND,
-            f"D of {atom.atom.name} has other elements than C, so it cannot accumulate over K",
+            f"D of {atom.atom.name} has elements of another type than C, so it cannot accumulate over K",
             "multiply one K at a time",
         )
 
@@ -145,7 +145,7 @@ def _check_registers(atom: MmaAtomAttr, operand: str, tensor: TensorType, layout
                 "make the fragment by make_fragment_A, make_fragment_B or make_fragment_C",
             )
     bits = held * tensor.element_bits
-    assert isinstance(layout, Layout), "fragments have plain layouts"
+    assert isinstance(layout, Layout), "fragments must have plain layouts"
     step = steps(join(list(layout)[1:]))
     if any(place % held for place in places[::held]) or step % held or tensor.align.data * 8 % bits:
         raise LayoutError(
@@ -159,5 +159,5 @@ def _check_distinct(d: LayoutLike) -> None:
     """Refuses a D two of whose values are one register."""
     assert not isinstance(d, ComposedLayout), "a fragment's layout is plain"
     if any(extent != 1 and stride == 0 for extent, stride in flat_modes(d)):
-        raise LayoutError(Code.NOT_INJECTIVE, f"two results of the multiplication are one element of D {d}")
+        raise LayoutError(Code.NOT_INJECTIVE, f"two results of the multiplication share one element of D {d}")
     _ = complement(d)  # the LayoutError, where two coordinates are one element

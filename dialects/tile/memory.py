@@ -46,7 +46,8 @@ def check_allocation(type: TensorType) -> None:
     """VerifyException unless a kernel can allocate a tensor of this type."""
     if type.space.data in (Space.Gmem, Space.Dsmem):
         raise VerifyException(
-            "a kernel allocates in smem and rmem; global memory comes as an argument, that of a peer by tile.peer"
+            "a kernel allocates only in smem and rmem; global memory comes as an argument, a peer's memory from "
+            "tile.peer"
         )
     type.check_whole()
     limit = (1 << 16) if type.space.data is Space.Rmem else (1 << 20)
@@ -82,7 +83,7 @@ class TensorAtOp(TileOp):
             raise VerifyException(f"a tensor in {type.space.data.value} begins at a {expected}, not {self.ptr.type}")
         type.check_whole()
         if unknowns(type.layout.data):
-            raise VerifyException(f"the layout {type.layout.data} has a ?; tile.make_tensor makes such tensors")
+            raise VerifyException(f"the layout {type.layout.data} has a ?; use tile.make_tensor")
 
 
 class _ElementOp(TileOp):

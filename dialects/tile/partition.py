@@ -68,7 +68,7 @@ class _RetileOp(LayoutViewOp):
             raise LayoutError(
                 Code.TILE_NOT_DIVIDING,
                 f"a fragment {layout} is not a whole number of tiles of the tiled copy",
-                "the tile of the tiled copy and that of the fragment's partition must divide each other",
+                "the tiles of the tiled copy and of the fragment's partition must divide each other",
             )
         return tiled
 

@@ -38,6 +38,6 @@ class PeerOp(InferringOp):
         source = operand_types[0]
         assert isinstance(source, TensorType)
         if source.space.data is not Space.Smem:
-            message = f"a peer has no tensor in {source.space.data.value} of its own that others reach"
+            message = f"a peer has no tensor in {source.space.data.value} that other blocks can access"
             raise LayoutError(Code.BAD_ARGUMENT, message, "take the peer's view of a tensor in smem")
         return [TensorType(source.element_type, SpaceAttr(Space.Dsmem), source.align, source.layout)]

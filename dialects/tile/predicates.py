@@ -16,8 +16,8 @@ def infer_predicate_layout(pred: TensorType, src: TensorType, values: int) -> La
     """
     layout, like = pred.layout.data, src.layout.data
     if not pred.is_predicate:
-        raise LayoutError(Code.PREDICATE_SHAPE, f"predicates are of type i1, not {pred.element_type}")
-    assert not isinstance(layout, ComposedLayout), "fragments are not swizzled"
+        raise LayoutError(Code.PREDICATE_SHAPE, f"predicates must have type i1, not {pred.element_type}")
+    assert not isinstance(layout, ComposedLayout), "fragments cannot be swizzled"
     if len(layout) != len(like):
         raise LayoutError(
             Code.PREDICATE_SHAPE, f"the predicates have {len(layout)} modes, the source of the copy {len(like)}"

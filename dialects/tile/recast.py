@@ -50,7 +50,8 @@ class RecastOp(InferringOp):
         assert isinstance(source, TensorType)
         new, old = _bits(element), source.element_bits
         if source.is_predicate or element == i1:
-            raise LayoutError(Code.BAD_ARGUMENT, "predicates, i1, are not seen as other elements, nor others as them")
+            text = "predicates (i1) cannot be viewed as other elements, or other elements as predicates"
+            raise LayoutError(Code.BAD_ARGUMENT, text)
         if new > old:
             _check_groups(source.layout.data, new // old)
         if new < old and 1 not in leaves(plain_layout(source.layout.data).stride):
@@ -62,7 +63,7 @@ class RecastOp(InferringOp):
         if 8 * source.align.data % max(new, 8):
             raise LayoutError(
                 Code.ATOM_MISALIGNED,
-                f"elements of {new // 8} bytes need addresses that are multiples of it, but the tensor's pointer is "
+                f"elements of {new // 8} bytes need addresses aligned to that size, but the tensor's pointer is "
                 f"only known to be aligned to {source.align.data}",
                 "raise the tensor's alignment, or take a view that begins at a multiple",
             )

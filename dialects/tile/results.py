@@ -51,7 +51,7 @@ class InferringOp(TileOp, ABC):
             expected = self.inferred_types(self.operand_types, self.properties)
         if tuple(self.result_types) != expected:
             should, written = (", ".join(map(str, types)) for types in (expected, self.result_types))
-            raise VerifyException(f"the result is {should}, but {written} is written")
+            raise VerifyException(f"the result is {should}, but the text says {written}")
 
 
 class _Same(tuple[Any, ...]):

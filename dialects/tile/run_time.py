@@ -145,4 +145,4 @@ class MakeTensorOp(InferringOp):
         super().verify_()
         count = len(unknowns(self.layout.data))
         if len(self.scalars) != count:
-            raise VerifyException(f"the layout has {count} integers that are not static, not {len(self.scalars)}")
+            raise VerifyException(f"the layout has {count} dynamic integers, not {len(self.scalars)}")

@@ -46,7 +46,7 @@ class ThreadViewOp(SlicedViewOp, TilingViewOp):
 def _check_part(op: ThreadViewOp) -> None:
     """Raises `LayoutError` (E0321) for a part of a tensor that each thread takes by its coordinate x, if
 
-    - the block has fewer threads than share the tensor, so that no thread accesses the parts of the others;
+    - the block has fewer threads than share the tensor, so that no thread accesses the remaining parts;
     - the block has more, and each of them accesses its part.
 
     Parts at another index, such as x modulo 32, are not looked at. Where there are some of the same tiled copy or MMA,
@@ -61,7 +61,7 @@ def _check_part(op: ThreadViewOp) -> None:
         raise LayoutError(
             Code.BLOCK_THREADS,
             f"{op.sharing} threads share the tensor, but the block has {threads}: "
-            "no thread accesses the parts of the others",
+            "no thread accesses the remaining parts",
             f"launch blocks of {op.sharing} threads, or make it for {threads}",
         )
     if threads > op.sharing and any(by_every_thread(access) for access in made):

@@ -235,7 +235,7 @@ class CoordTensorOp(TileOp):
         assert isinstance(type, CoordTensorType)
         count = len(list(leaves(type.start.data)))
         if len(self.start) != count:
-            raise VerifyException(f"the coordinates have {count} integers, and {len(self.start)} are given")
+            raise VerifyException(f"the coordinates have {count} integers, but {len(self.start)} are given")
         if not is_fully_static((type.plain_layout.shape, type.plain_layout.stride)):
             raise VerifyException(f"the layout {type.plain_layout} is not static")
 

@@ -99,9 +99,9 @@ class UpdateTensorMapOp(_TensorMapInMemoryOp):
         super().verify_()
         type, tensor = self.tma.type, self.tensor.type
         if tensor.space.data is not Space.Gmem or tensor.element_type != type.element_type:
-            raise VerifyException(f"a map of {type.element_type} in gmem does not become one of {tensor}")
+            raise VerifyException(f"a map of {type.element_type} in gmem cannot become one of {tensor}")
         if not isinstance(tensor.layout.data, Layout) or not congruent(tensor.layout.data.shape, type.gmem.data.shape):
-            text = f"the map is of a tensor {type.gmem.data}, and {plain_layout(tensor.layout.data)} has other modes"
+            text = f"the map is of a tensor {type.gmem.data}, but {plain_layout(tensor.layout.data)} has other modes"
             raise VerifyException(text)
         with refusing():
             _ = list(self.fields(tensor.layout.data))

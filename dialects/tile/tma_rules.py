@@ -60,7 +60,7 @@ def check_box(tma: TmaType, tensor: AnyTensor, values: LayoutLike) -> None:
         raise LayoutError(
             Code.ATOM_SPACE,
             f"{tma.kind.data} moves tiles of smem, but the tensor is in {tensor.space.data.value}",
-            "the other side is a view of tile.tma_tensor",
+            "the other side must be a view of tile.tma_tensor",
         )
     if tensor.element_type != tma.element_type:
         raise LayoutError(

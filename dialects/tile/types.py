@@ -121,7 +121,7 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
         """
         layout = self.layout.data
         if isinstance(layout, ComposedLayout) and type(layout.offset) is not int:
-            raise VerifyException(f"the layout {layout} begins at an unknown offset; only a part of a tensor does")
+            raise VerifyException(f"the layout {layout} begins at an unknown offset, which only a part of a tensor may")
 
     def check_single_elements(self) -> None:
         """VerifyException (E0319) for packed elements, which an operation on one at a time cannot reach."""
@@ -203,7 +203,7 @@ def _check_layout(layout: LayoutLike, space: Space) -> None:
             kind = "swizzled" if outer is not layout else f"in {space.value}"
             raise VerifyException(f"a tensor {kind} needs static extents and strides; the layout is {outer}")
         if any(leaf.width not in (32, 64) for leaf in integers if isinstance(leaf, Unknown)):
-            raise VerifyException(f"the integers of {outer} that are known at run time have 32 or 64 bits")
+            raise VerifyException(f"the integers of {outer} that are known only at run time must have 32 or 64 bits")
         return
     if cosize(outer) >= 2**48:
         raise VerifyException(f"the layout {outer} spans {cosize(outer)} elements; at most 2^48 are possible")

@@ -68,7 +68,7 @@ def check_shared(atom: MmaAtom, operand: str, tensor: TensorType, layout: Layout
         if bits and type(step) is int and bytes & (align - 1) & ~0x7F:
             raise LayoutError(
                 Code.NOT_A_WGMMA_OPERAND,
-                f"{at} begins within the {align} bytes of its swizzle, {bytes} bytes after its tensor's beginning",
+                f"{at} begins within the {align} bytes of its swizzle, {bytes} bytes after the start of its tensor",
                 "let tiles begin at multiples of 8 rows of a K-major operand, or of 8 columns of an MN-major one",
             )
 
@@ -81,7 +81,7 @@ def check_accumulation(atom: MmaAtom, separate: bool, accumulates: bool) -> None
         raise LayoutError(
             Code.MMA_OPERAND,
             f"{atom.name} adds to its accumulators in place: D is C",
-            "give A, B and C alone; `accumulate` says whether C is added",
+            "pass only A, B and C; `accumulate` says whether to add C",
         )
     if accumulates and not is_warpgroup(atom):
         raise LayoutError(
@@ -114,5 +114,5 @@ def check_block(op: Operation, atom: MmaAtom, executions: int, held: int) -> Non
             f"the accumulators take {accumulators} registers of each thread{also}, and at least {OTHER_REGISTERS} are "
             f"needed beside them; a thread has {most}",
             "share the tile among more warpgroups, or take a smaller one; "
-            "ptx.setmaxnreg gives a warpgroup registers of others",
+            "ptx.setmaxnreg moves registers from other warpgroups",
         )

@@ -16,8 +16,7 @@ _SEARCH = 1 << 12  # coordinates times modes
 
 
 def complement(layout: LayoutLike, cotarget: Any = None, *, merge_dynamic: bool = True) -> Layout:
-    """The layout R that, beside `layout`, numbers the indices up to `cotarget` (a shape; by default the
-    cosize).
+    """The layout R that, together with `layout`, covers the indices up to `cotarget` (a shape; by default the cosize).
 
     R is ordered, and disjoint from `layout` but for index 0; together they cover the indices below the size
     of `cotarget` where the strides divide each other. Stride-0 modes of `layout` are ignored. For a

@@ -170,26 +170,26 @@ class _Composer:
                 raise LayoutError(
                     Code.MODES_CARRY,
                     f"composition with {self.right}: together its modes reach {reach} in mode {mode} of the "
-                    f"left layout, coalesced, whose extent is {extent}, and carry into the next mode",
-                    "no layout is this composition; the modes of the right layout must not overlap",
+                    f"left layout, whose extent is {extent}, and carry into the next mode",
+                    "no layout describes this composition; the modes of the right layout must not overlap",
                 )
 
     def _fail_stride(self, mode: int, extent: Any, stride: Any, s: Any, d: Any, shape: Any) -> None:
         raise LayoutError(
             Code.STRIDE_DIVISIBILITY,
             f"composition with {self.right}: its mode {show(s)}:{show(d)} meets mode {mode} of the left "
-            f"layout (coalesced shape {show(shape)}) with stride {stride}; of {stride} and the extent "
-            f"{extent} neither divides the other",
-            "no layout is this composition; use strides that divide the extents or are multiples of them",
+            f"layout (coalesced shape {show(shape)}) with stride {stride}; {stride} and the extent {extent} do "
+            "not divide each other",
+            "no layout describes this composition; use strides that divide the extents or are multiples of them",
         )
 
     def _fail_shape(self, mode: int, new: int, rest: int, s: Any, d: Any, shape: Any) -> None:
         raise LayoutError(
             Code.SHAPE_DIVISIBILITY,
-            f"composition with {self.right}: of its mode {show(s)}:{show(d)}, {rest} steps are left at mode "
-            f"{mode} of the left layout (coalesced shape {show(shape)}), which takes {new} of them; {new} "
-            f"does not divide {rest}",
-            f"no layout is this composition; use an extent that is a multiple of {new}",
+            f"composition with {self.right}: {rest} steps of its mode {show(s)}:{show(d)} remain at mode "
+            f"{mode} of the left layout (coalesced shape {show(shape)}), which takes {new}; {new} does not divide "
+            f"{rest}",
+            f"no layout describes this composition; use an extent that is a multiple of {new}",
         )
 
 

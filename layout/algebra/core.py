@@ -80,16 +80,16 @@ class Layout(Displayed):
         return product(self.shape)
 
     def get_hier_coord(self, idx: Any) -> Any:
-        """The coordinate whose index this is, in the profile of the shape. The layout is compact."""
+        """The coordinate of an index of a compact layout, nested like the shape."""
         return idx2crd(idx, self.shape, self.stride)
 
     def get_flat_coord(self, idx: Any) -> Any:
-        """The coordinate whose index this is, one integer for each mode. The layout is compact."""
+        """The coordinate of an index of a compact layout, one integer for each mode."""
         coord = self.get_hier_coord(idx)
         return crd2crd(coord, self.shape, (1,) * len(self)) if isinstance(self.shape, tuple) else coord
 
     def get_1d_coord(self, idx: Any) -> Any:
-        """The coordinate whose index this is, as one integer. The layout is compact."""
+        """The coordinate of an index of a compact layout, as one integer."""
         return crd2idx_in_shape(self.get_hier_coord(idx), self.shape)
 
     @property
@@ -204,7 +204,8 @@ def make_layout(shape: "IntTuple | Layout", *more: "IntTuple | Layout") -> Layou
     if len(more) > 1:
         raise LayoutError(Code.BAD_ARGUMENT, "make_layout takes one shape and one stride, or layouts")
     if not congruent(extents, stride):
-        raise LayoutError(Code.PROFILE_MISMATCH, f"shape {show(extents)} and stride {show(stride)} differ in profile")
+        message = f"shape {show(extents)} and stride {show(stride)} are nested differently"
+        raise LayoutError(Code.PROFILE_MISMATCH, message)
     return Layout(extents, stride)
 
 

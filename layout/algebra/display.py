@@ -16,5 +16,5 @@ class Displayed:
 
     @property
     def displayed(self) -> Any:
-        """The object of the layout algebra whose picture it has; of a tiled copy of a kernel, for instance."""
+        """The object of the layout algebra that pictures show, for instance for a tiled copy of a kernel."""
         return self

@@ -124,7 +124,7 @@ def product_like(t: Tree, guide: Tree) -> Any:
 def zip_modes(a: Tree, b: Tree) -> "zip[tuple[Any, Any]]":
     """The modes of two tuples, paired. Raises `LayoutError` (E0201) unless both are tuples of one rank."""
     if not isinstance(a, tuple) or not isinstance(b, tuple) or len(a) != len(b):
-        raise LayoutError(Code.PROFILE_MISMATCH, f"{show(a)} and {show(b)} differ in profile")
+        raise LayoutError(Code.PROFILE_MISMATCH, f"{show(a)} and {show(b)} are nested differently")
     return zip(a, b, strict=True)
 
 
@@ -210,7 +210,7 @@ def ceil_div(a: IntTuple, b: IntTuple) -> IntTuple:
 def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
     """`ceil_div` of shapes that must divide each other.
 
-    Raises `LayoutError` (E0204) where of two static extents neither divides the other.
+    Raises `LayoutError` (E0204) if two static extents do not divide each other.
     """
     if isinstance(a, tuple):
         if isinstance(b, tuple):
@@ -222,7 +222,7 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
         return tuple(result)
     divisor = product(b)
     if type(a) is int and type(divisor) is int and (divisor == 0 or (a % divisor and divisor % a)):
-        raise LayoutError(Code.SHAPE_DIVISIBILITY, f"of the extents {a} and {divisor} neither divides the other")
+        raise LayoutError(Code.SHAPE_DIVISIBILITY, f"the extents {a} and {divisor} do not divide each other")
     return shape_div_int(a, divisor)
 
 

@@ -68,8 +68,7 @@ def _right_inverse(shape: Sequence[Any], stride: Sequence[Any], steps: Sequence[
 
 
 def left_inverse(layout: LayoutLike) -> Any:
-    """A layout L with L(layout(i)) == i, for a layout that is injective but for stride-0 modes (those read
-    as 0).
+    """A layout L with L(layout(i)) == i, for a layout that is injective except for modes of stride 0 (which read as 0).
 
     Raises `LayoutError` if the strides do not divide each other (E0203), or one is dynamic (E0207) or negative
     (E0213).
@@ -154,9 +153,7 @@ def _first_common_mode(a: Layout, inverse: Layout) -> Layout | None:
 
 
 def max_common_vector(a: LayoutLike, b: LayoutLike) -> int:
-    """How many elements, from the first on, are contiguous and in the same order in `a` and `b`; at least
-    1.
-    """
+    """The number of leading elements that are contiguous and in the same order in `a` and `b`; at least 1."""
     if type(a) is ComposedLayout or type(b) is ComposedLayout:
         common, limit = _without_swizzles(a, b)
         vector = max_common_vector(*common)

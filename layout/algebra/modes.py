@@ -40,7 +40,7 @@ def flatten_layout(layout: LayoutLike) -> Any:
 
 
 def unflatten_layout(layout: LayoutLike, profile: Any) -> Any:
-    """`layout`, whose modes are leaves, in the profile of `profile`."""
+    """`layout`, whose modes are leaves, nested like `profile`."""
     return _restructure(layout, lambda t: unflatten(wrap(t), profile))
 
 
@@ -143,7 +143,7 @@ def zip_tuples(t: Tree) -> Any:
 
 
 def zip_layout(layout: LayoutLike) -> Any:
-    """`layout`, whose modes have one rank, with modes and their parts exchanged."""
+    """`layout`, whose modes have the same rank, with modes and their parts exchanged."""
     return _restructure(layout, zip_tuples)
 
 
@@ -166,7 +166,7 @@ def _unzip(t: Tree, guide: Tiler) -> Any:
         if not isinstance(t, tuple) or len(t) != 2:
             raise LayoutError(
                 Code.RANK_MISMATCH,
-                f"the mode {show(t)} does not have the two parts, tile and rest, of the tiler",
+                f"the mode {show(t)} lacks the two parts of the tiler, tile and rest",
                 "an underscore in the tiler needs a mode of rank 2; use an extent or a layout",
             )
         return t

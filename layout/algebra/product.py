@@ -60,7 +60,7 @@ def tiled_product(block: LayoutLike, tiler: Tiler) -> Any:
 
 
 def flat_product(block: LayoutLike, tiler: Tiler) -> Any:
-    """The modes of `block`, followed by those of the copies."""
+    """The modes of `block`, followed by the modes of the copies."""
     return spread(zipped_product(block, tiler), tile=True)
 
 

@@ -39,7 +39,7 @@ def _upcast(shape: Tree, stride: Any, n: int) -> tuple[Any, Any]:
     if step % n and n % step:
         raise LayoutError(
             Code.STRIDE_DIVISIBILITY,
-            f"elements {n} times as wide do not fit stride {stride}: neither divides the other",
+            f"elements {n} times as wide do not fit stride {stride}: they do not divide each other",
         )
     wide = -(-step // n)
     return ceil_div_int(shape, -(-n // step)), wide if stride > 0 else -wide
@@ -78,7 +78,7 @@ def recast_layout(layout: LayoutLike, old_bits: int, new_bits: int) -> Any:
     """
     if old_bits < 1 or new_bits < 1:
         raise LayoutError(
-            Code.BAD_ARGUMENT, f"elements of {old_bits} bits cannot be seen as elements of {new_bits} bits"
+            Code.BAD_ARGUMENT, f"elements of {old_bits} bits cannot be viewed as elements of {new_bits} bits"
         )
     common = gcd(old_bits, new_bits)
     up, down = new_bits // common, old_bits // common
@@ -89,7 +89,7 @@ def recast_layout(layout: LayoutLike, old_bits: int, new_bits: int) -> Any:
 
 def _log2(n: int) -> int:
     if n < 1 or n & (n - 1):
-        raise LayoutError(Code.BAD_ARGUMENT, f"a swizzle can be recast by powers of two only, not by {n}")
+        raise LayoutError(Code.BAD_ARGUMENT, f"a swizzle can be recast only by powers of two, not by {n}")
     return n.bit_length() - 1
 
 

@@ -45,7 +45,7 @@ def installed_atoms() -> Mapping[str, MmaAtom | CopyAtom]:
                 raise LayoutError(Code.ATOM_PACKAGE, f"{where}: {type(atom).__name__} is not an MmaAtom or a CopyAtom")
             _check(atom, where)
             if atoms.setdefault(atom.name, atom) != atom:
-                raise LayoutError(Code.ATOM_PACKAGE, f"{where}: another package has an atom {atom.name} too")
+                raise LayoutError(Code.ATOM_PACKAGE, f"{where}: another package also has an atom {atom.name}")
     return MappingProxyType(atoms)
 
 
@@ -73,5 +73,5 @@ def _check(atom: MmaAtom | CopyAtom, where: str) -> None:
         raise LayoutError(
             Code.ATOM_PACKAGE,
             f"{where}: {atom.name} has an instruction that no copy atom of tilefold has, {atom.instruction!r:.80}",
-            "a copy atom of a package gives other layouts to one of these instructions",
+            "a copy atom of a package must use the instruction of one of tilefold's copy atoms",
         )

@@ -118,7 +118,7 @@ class TensorCopy:
             raise LayoutError(
                 Code.ATOM_INVALID,
                 f"PTX has no tensor copy {self}",
-                f"loads may be a multicast, stores have a reduction: {', '.join(REDUCTIONS)}",
+                f"loads may multicast, stores may reduce: {', '.join(REDUCTIONS)}",
             )
 
 

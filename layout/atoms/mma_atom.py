@@ -43,7 +43,7 @@ class MmaAtom(Displayed):
         check_name(self.name)
         if isinstance(self.instruction, MmaSync) and (self.threads < 2 or WARP % self.threads):
             raise LayoutError(
-                Code.ATOM_INVALID, f"{self.name}: {self.threads} threads are not a warp or an equal part of it"
+                Code.ATOM_INVALID, f"{self.name}: {self.threads} threads are not a warp or an equal part of one"
             )
         m, n, k = self.shape
         operands = (

@@ -42,7 +42,7 @@ def universal_fma(name: str) -> MmaAtom:
     if d.kind == "float" and d.bits == 8:
         raise LayoutError(
             Code.ATOM_UNKNOWN,
-            f"there is no atom {name[:80]!r}: there is no arithmetic of 8-bit floats",
+            f"there is no atom {name[:80]!r}: 8-bit floats have no arithmetic",
             f"accumulate in half_t or float: UniversalFMA<float,{given[0]}>",
         )
     for element in (a, b, c):

@@ -39,8 +39,8 @@ def wgmma_smem_atom(major: str, mode: str, val_bits: int) -> Any:
         raise LayoutError(
             Code.BAD_ARGUMENT,
             f"wgmma has no {major}-major layout {mode} of {val_bits}-bit elements",
-            f"majors are K and MN, layouts {', '.join(SWIZZLE_BITS)}; elements have 8, 16 or 32 bits, and 64 for tensor"
-            " copies alone",
+            f"majors are K and MN, layouts {', '.join(SWIZZLE_BITS)}; elements have 8, 16 or 32 bits, and 64 only for"
+            " tensor copies",
         )
     bits = SWIZZLE_BITS[mode]
     row = 128 << bits

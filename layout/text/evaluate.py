@@ -69,7 +69,7 @@ class Evaluator:
             case Call() if (operation := self._operation(node)) is not None:
                 return Prepared(operation, self._arguments(node, operation))
             case _:
-                raise _error(node, Code.TEXT_WRONG_KIND, "an operation and its arguments are expected here")
+                raise _error(node, Code.TEXT_WRONG_KIND, "expected an operation and its arguments")
 
     def _execute(self, statement: Statement) -> Result:
         name = statement.name
@@ -90,7 +90,7 @@ class Evaluator:
         except LayoutError as error:
             raise _located(error, node) from None
         if self._work > _MAX_WORK:
-            raise _error(node, Code.TEXT_TOO_LARGE, "the expressions ask for more work than is accepted")
+            raise _error(node, Code.TEXT_TOO_LARGE, "the expressions need too much work")
         return value
 
     def _evaluate(self, node: Expression) -> Any:
@@ -136,7 +136,7 @@ class Evaluator:
                 result = _call(node, composition, (a, result))
             else:
                 raise _error(
-                    node, Code.TEXT_WRONG_KIND, "a layout or a swizzle is expected on the left of 'o'",
+                    node, Code.TEXT_WRONG_KIND, "expected a layout or a swizzle on the left of 'o'",
                     "write A o B for a composition, OUTER o OFFSET o INNER for a layout with an offset",
                 )  # fmt: skip
         return result
@@ -153,7 +153,7 @@ class Evaluator:
         for value, argument in zip(arguments, node.arguments, strict=True):
             _check_kind(value, _COORDINATE, argument)
         if not arguments or (type(function) is Swizzle and [type(x) for x in arguments] != [int]):
-            raise _error(node, Code.TEXT_ARGUMENTS, "a coordinate is expected, or an index of a swizzle")
+            raise _error(node, Code.TEXT_ARGUMENTS, "expected a coordinate, or an index of a swizzle")
         return _call(node, function, arguments)
 
     def _operation(self, node: Call) -> Operation | None:

@@ -84,7 +84,7 @@ def explain(operation: Callable[..., Any], *arguments: Any) -> Explanation:
     if explained is None:
         name = getattr(operation, "__name__", str(operation))
         names = ", ".join([f.__name__ for f in EXPLAINED])
-        raise LayoutError(Code.BAD_ARGUMENT, f"there is no explanation of {name}", f"there is one of {names}")
+        raise LayoutError(Code.BAD_ARGUMENT, f"{name} has no explanation", f"there is one of {names}")
     for argument in arguments:
         _check(argument)
     return explained(*arguments)

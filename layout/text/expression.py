@@ -112,7 +112,7 @@ def parse_statements(text: str) -> tuple[Statement, ...]:
     """The statements of a text. Raises `LayoutSyntaxError` with the characters at fault."""
     parser = _ExpressionParser(text)
     if len(text) > MAX_EXPRESSION:
-        message = f"the text is {len(text)} characters long; {MAX_EXPRESSION} are accepted"
+        message = f"the text is {len(text)} characters long; the limit is {MAX_EXPRESSION}"
         parser.fail(message, 0, len(text), Code.TEXT_TOO_LARGE)
     return parser.whole(_ExpressionParser.statements)
 

@@ -69,7 +69,7 @@ class TiledCopy(Displayed):
 
     @property
     def threads(self) -> int:
-        """How many threads take part."""
+        """The number of threads."""
         return self.layout_tv[0].size
 
     @property

@@ -55,7 +55,7 @@ class TiledMma(Displayed):
 
     @property
     def threads(self) -> int:
-        """How many threads take part."""
+        """The number of threads."""
         return size(self.thr_layout_vmnk)
 
     @property

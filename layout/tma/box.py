@@ -71,7 +71,7 @@ def _run(gmem: Layout, to_mode: Layout) -> tuple[tuple[int, ...], list[Path]]:
         raise LayoutError(
             Code.TMA_BOX,
             f"no tensor copy moves a part of the tile: neighbours in shared memory lie apart in the tensor {gmem}",
-            "shared memory begins with a mode in which the tile takes neighbours of the tensor",
+            "let shared memory begin with a mode along which the tile's elements are neighbours in the tensor",
         )
     return tuple(extents), paths
 

@@ -66,7 +66,7 @@ class TensorMap:
         if self.swizzle_bits and row > span:
             wider = f"use a swizzle of {row} bytes, or " if row in (64, 128) else ""
             hint = f"{wider}give the tile modes of {span} bytes that follow each other in shared memory"
-            problem = f"the rows of the box {show(self.box)} have {row} bytes, more than the {span} that are swizzled"
+            problem = f"the rows of the box {show(self.box)} have {row} bytes, more than the {span} of its swizzle"
             raise LayoutError(Code.TMA_BOX, problem, hint)
 
     @property

@@ -159,7 +159,7 @@ def _find_alloc(op: WgmmaMmaAsyncOp, pointer: SSAValue) -> LocalAllocOp:
         return owner
     raise LoweringError(
         Code.EMIT_UNSUPPORTED,
-        "registers of a multiplication by a warpgroup are not in a fragment that the compiler knows",
+        "the compiler cannot tell which fragment holds the registers of a warpgroup's multiplication",
         op,
-        "give an address in a fragment of ptx.local.alloc, which no branch or loop decides",
+        "give an address in a fragment of ptx.local.alloc that does not depend on a branch or a loop",
     )

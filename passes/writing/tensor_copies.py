@@ -69,8 +69,8 @@ def _reason(type: TmaType, tile: Layout) -> str:
     if count <= least * copy.multicast:
         return text
     return (
-        f"{text}, where {least} could: shared memory holds the tile in smaller pieces; tile its atom along the other "
-        "mode first, as tile_to_shape does with the order (1,0)"
+        f"{text}, where {least} would do: shared memory holds the tile in smaller pieces; tile its atom along the "
+        "other mode first, as tile_to_shape does with the order (1,0)"
     )
 
 

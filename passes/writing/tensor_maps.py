@@ -77,9 +77,7 @@ class TensorMaps:
                 offset = add(mul(self._value(op, view.offset), view.source.type.element_bits // 8), offset)
             tensor = view.source
         if tensor not in self._names:
-            message = (
-                "the launch makes a tensor map of an argument, but this tensor begins at an address that is a number"
-            )
+            message = "the launch makes a tensor map from an argument, but this tensor begins at a computed address"
             hint = "make a map of any tensor, copy it to memory, and update it there (cpasync.update_tma_descriptor)"
             raise LoweringError(Code.TENSOR_MAP, message, op, hint)
         layout: Layout = with_scalars(op.tensor.type.layout.data, [self._value(op, scalar) for scalar in scalars])
@@ -110,7 +108,7 @@ class TensorMaps:
             return layout(unwrap(fill_coordinate(owner.coord.data, [self._value(op, c) for c in owner.coords])))
         raise LoweringError(
             Code.TENSOR_MAP,
-            "the launch makes a tensor map of the kernel's arguments, but this one depends on values of the kernel",
+            "the launch makes a tensor map from the kernel's arguments, but this one depends on values of the kernel",
             op,
             "make the map of the whole argument, and take tiles of tile.tma_tensor at run-time coordinates",
         )

@@ -40,7 +40,7 @@ def _key(name: str, value: Any, depth: int) -> object:
         return kind, value
     if depth > MAX_DEPTH:
         raise argument_error(
-            name, f"nests containers more than {MAX_DEPTH} deep", "make it flatter; it must not hold itself"
+            name, f"nests containers more than {MAX_DEPTH} deep", "nest it less; it must not contain itself"
         )
     if isinstance(value, float | complex):
         return kind, repr(value)  # which tells 0.0 from -0.0, and not one NaN from another

@@ -50,7 +50,7 @@ class Dynamic:
         by_mode: dict[int | None, int] = {None: divisibility} if is_single else {**divisibility}
         if any(type(n) is not int or n < 1 for n in by_mode.values()):
             raise _declaration_error(
-                f"divisibility={divisibility} is not positive integers", "give numbers of at least 1"
+                f"divisibility={divisibility} does not consist of positive integers", "give numbers of at least 1"
             )
         if align is not None and (align < 1 or align & (align - 1)):
             raise _declaration_error(f"an alignment of {align} bytes is not a power of two", "give 1, 2, 4, 8, ...")

@@ -55,7 +55,7 @@ def fill_argument(
         raise ExpressionError.at(node, Code.CHECK_VALUE, problem)
     rounds = not is_floating(dtype) and is_floating(values.dtype)
     if rounds and not np.array_equal(values, np.trunc(values)):
-        problem = f"the fill is not whole, but argument '{name}' holds integers"
+        problem = f"the fill has fractions, but argument '{name}' holds integers"
         raise ExpressionError.at(node, Code.CHECK_VALUE, problem, "use integers(lo, hi), or floor(...)")
     with np.errstate(all="ignore"):
         return Filled(np.broadcast_to(values, shape).astype(dtype, order="C"), initialised=True)

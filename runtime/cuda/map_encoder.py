@@ -47,7 +47,7 @@ class MapEncoder:
     def __init__(self, artifact: Artifact, library: Library, driver: Driver) -> None:
         """LaunchError (E3105) for a driver without tensor maps."""
         if library.encode_tensor_map is None:
-            message = f"kernel '{artifact.kernel}' has tensor maps, which the driver does not know"
+            message = f"kernel '{artifact.kernel}' has tensor maps, which the driver does not support"
             raise LaunchError(Code.RUN_LAUNCH, message, "update the driver: tensor maps came with CUDA 12.0")
         self._artifact, self._driver, self._encode = artifact, driver, library.encode_tensor_map
         numbers = {value_name(number): number for number in range(len(artifact.kinds))}

@@ -57,9 +57,7 @@ class PackedArguments:
                 self._copies[id(value.storage)] = buffer, value
             return Placed(self._copies[id(value.storage)][0].address, value.layout)
         if isinstance(value, int | float | np.generic):
-            raise argument_error(
-                parameter.name, f"is a tensor, but a {type(value).__name__} was given", "pass an array"
-            )
+            raise argument_error(parameter.name, f"is a tensor, not a {type(value).__name__}", "pass an array")
         return Placed(*make_device_tensor(parameter.name, value, driver.ordinal))
 
 

@@ -134,7 +134,7 @@ def _argument(value: Any, type: Attribute) -> Argument:
 def _launch(launcher: Launcher) -> Callable[[LaunchFuncOp, Translator], Step]:
     def rule(op: LaunchFuncOp, t: Translator) -> Step:
         if op.dynamicSharedMemorySize is not None:
-            text = "launches with dynamic shared memory are not run"
+            text = "the host cannot run launches with dynamic shared memory"
             raise SimulationError(Code.SIM_UNSUPPORTED, text, site=site_of(op))
         kernel = _kernel(op)
         grid, block, cluster = t.slots(op.grid), t.slots(op.block), t.slots(op.cluster)

@@ -26,7 +26,7 @@ FORGIVABLE = frozenset({Code.SIM_RACE, Code.SIM_UNINITIALISED, Code.SIM_CONSTANT
 """Faults after which a launch can go on: the access takes place, undefined bytes read as 0, and numbers stay."""
 
 
-_LOST = "several threads read this element and write it again, so that updates are lost: use ptx.atom or ptx.red"
+_LOST = "several threads read and rewrite this element, so updates are lost: use ptx.atom or ptx.red"
 _OWNING = frozenset({"ptx.mbarrier.init", "ptx.mbarrier.inval"})
 
 
@@ -134,7 +134,7 @@ def _explain(launch: Launch, fault: SimulationError) -> Finding:
     """A fault, with the other access to its byte: that which nothing orders, or the write that comes too late."""
     finding = Finding(fault.code, fault.fault, fault.hint, fault.site)
     if fault.other is not None:
-        return replace(finding, other=fault.other, role="which has begun here")
+        return replace(finding, other=fault.other, role="which began here")
     if fault.at is None or fault.origin is None:
         return finding
     journal = Journal(fault.at)

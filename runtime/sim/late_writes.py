@@ -25,7 +25,7 @@ def late_write(seen: Sequence[Sighting], fault: SimulationError) -> tuple[Sighti
         return None
     order = _order(later, seen[first_read])
     known = fault.origin is not None and fault.origin.file and later.site.file
-    lines = f", behind {later.site.line_name} and before {fault.origin.line_name}" if fault.origin and known else ""
+    lines = f", after {later.site.line_name} and before {fault.origin.line_name}" if fault.origin and known else ""
     return later, f"the write comes too late: put {order} between it and the read{lines}"
 
 

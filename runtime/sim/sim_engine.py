@@ -330,7 +330,7 @@ class SimEngine:
         if need > self.budget.bytes:
             raise SimulationError(
                 ErrorCode.SIM_MEMORY,
-                f"the launch needs {need} bytes on the host, and its budget is {self.budget.bytes}",
+                f"the launch needs {need} bytes on the host, but its budget is {self.budget.bytes}",
                 "use smaller arguments, allow more by --max-memory, or leave out the race check by --no-races",
                 site=site,
             )

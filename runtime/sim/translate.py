@@ -80,7 +80,7 @@ class Until:
     site: Site
     describe: Callable[[], tuple[str, str]]
     code: ErrorCode = ErrorCode.SIM_BARRIER
-    hint: str = "let as many threads and copies arrive as the mbarrier was made for, and wait for the right parity"
+    hint: str = "let as many threads and copies arrive as the mbarrier expects, and wait for the right parity"
 
 
 BODIES_BETWEEN_PAUSES = 64

@@ -96,7 +96,7 @@ def test_a_pass_that_changes_an_operation_is_named_with_it(
         assert main(["bisect", write(tmp_path)]) == 1
     captured = capsys.readouterr()
     assert "lower-tensors: same" in captured.out
-    assert "convert-index: DIFFERS: B at (0, 0) is 0.0, and was " in captured.out
+    assert "convert-index: DIFFERS: B at (0, 0) is 0.0 instead of " in captured.out
     assert " of 256 elements differ" in captured.out
     assert "your kernel is right at stage 'index'" in captured.out
     assert f"before: written by ptx.st at {tmp_path / 'k.cute'}:13:7, block (0,0,0), thread (0,0,0)" in captured.out
@@ -134,7 +134,7 @@ def test_a_fault_of_the_kernel_is_its_own(tmp_path: Path, capsys: Capture) -> No
     path = write(tmp_path, SCALE.replace("%A(%t, %j)", "%A(%j, %t)"))
     assert main(["bisect", path]) == 1
     out = capsys.readouterr().out
-    assert "the kernel is at fault as it was written: E3202" in out
+    assert "the kernel has a fault as written: E3202" in out
     assert "the kernel faults in the same way after every pass" in out
     assert "DIFFERS" not in out
 
@@ -216,7 +216,7 @@ def test_a_program_at_stage_instr_is_compiled_for_a_target_that_has_its_instruct
     launch = 'run.launch @kernels::@k grid(1) {\nrun.arg "B" : !tile.tensor<i32, gmem, align<16>, "4:1"> = "zeros"\n}\n'
     assert main(["bisect", write(tmp_path, f"gpu.module @kernels {{\n{program}\n}}\n{launch}")]) == 1
     captured = capsys.readouterr()
-    assert "the kernel is at fault as it was written: E3204" in captured.out
+    assert "the kernel has a fault as written: E3204" in captured.out
     assert not captured.err
 
 
@@ -242,7 +242,7 @@ def test_calls_in_python_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not verdict.passed
     assert verdict.culprit is not None
     assert verdict.culprit.after.name == "strength-reduce"
-    assert verdict.culprit.difference.text == "b at (1) is 0.0, and was 2.0; 31 of 32 elements differ"
+    assert verdict.culprit.difference.text == "b at (1) is 0.0 instead of 2.0; 31 of 32 elements differ"
     assert "test_bisect.py" in str(verdict)
 
 

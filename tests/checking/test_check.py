@@ -330,5 +330,5 @@ def test_elements_that_share_memory_are_named() -> None:
     (fault,) = overlapping(a, np.zeros_like(a), 16).check(grid=1, block=32, stages=["cute"]).faults
     assert fault.code.id == "E3205"
     assert "; elements (1,0) and (0,16) of the layout (2,32):(16,1) are both there" in fault.message
-    assert fault.hint == "give the layout strides by which its elements have bytes of their own"
+    assert fault.hint == "use strides that give each element bytes of its own"
     assert overlapping(a, np.zeros_like(a), 32).check(grid=1, block=32).passed

@@ -76,7 +76,7 @@ def test_definitions_replace_defaults_and_what_depends_on_them() -> None:
         ("x ${M}\n// param M = 1", 1, 5, "E1102", "declared so far: none"),
         ("${A == B}", 1, 3, "E1102", "unknown parameter 'A'"),
         ("// param A = 1\n${A == B}", 2, 8, "E1102", "unknown parameter 'B'"),
-        ("// param A = f16\n${A == 1}", 2, 3, "E1103", "a name is compared with an integer"),
+        ("// param A = f16\n${A == 1}", 2, 3, "E1103", "a name cannot be compared with an integer"),
         ("// param A = f16\n${A < A}", 2, 3, "E1103", "not defined for a name"),
         ("${'a' and 1}", 1, 3, "E1103", "the condition is a text"),
         ("${1 if 1}", 1, 9, "E1201", "expected 'else'"),

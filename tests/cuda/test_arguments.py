@@ -156,7 +156,7 @@ def test_device_array_is_passed_as_it_is() -> None:
         (_OnDevice(0x1004), "0x1004, which is not a multiple of 16"),
         (_OnDevice(0x1000, read_only=True), "read-only"),
         (np.zeros(4, np.float32), "not in the GPU's memory"),
-        (3, "is a tensor, but a int was given"),
+        (3, "is a tensor, not a int"),
     ],
 )
 def test_tensor_that_cannot_be_passed(value: Any, message: str) -> None:

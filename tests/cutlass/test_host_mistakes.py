@@ -52,7 +52,7 @@ IN_HOST = {
     "k(a, 1).launch(grid=1, block=2048)": ("E1003", "the block is (2048, 1, 1)", ""),
     "cute.make_layot((4, 8))": ("E5009", "cute has no 'make_layot'", "did you mean make_layout"),
     "cute.make_layout((4, 8), strides=(1, 4))": ("E5009", "'strides'", "did you mean stride?"),
-    "cute.make_layout((4, 8), stride=(1,))": ("E0201", "differ in profile", ""),
+    "cute.make_layout((4, 8), stride=(1,))": ("E0201", "are nested differently", ""),
     "cute.assume(a.shape[0], divby='x')": ("E5002", "assume(int, str)", "it takes"),
     "cute.Float32.infinity": ("E5009", "has no 'infinity'", "did you mean inf"),
     "cute.arch.alloc_smem(cute.Float32, 32)": ("E5001", OPERATION, "@cute.kernel"),

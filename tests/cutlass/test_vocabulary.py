@@ -63,8 +63,10 @@ def badly_generated(A: cute.Tensor, given: cute.Constexpr):
     A[0] = loop.results[0]
 
 
-@pytest.mark.parametrize(("given", "text"), [(0, "hands on other values"), (2, "hands on 2 values, the loop has 1")])
-def test_a_loop_whose_body_hands_on_other_values(given: int, text: str) -> None:
+@pytest.mark.parametrize(
+    ("given", "text"), [(0, "does not yield its values"), (2, "passes on 2 values, but the loop has 1")]
+)
+def test_a_loop_whose_body_yields_other_values(given: int, text: str) -> None:
     with pytest.raises(TilefoldError) as caught:
         badly_generated(np.zeros(4, np.int32), given).launch(grid=1, block=32, device="sim")
     assert "E5006" in str(caught.value)

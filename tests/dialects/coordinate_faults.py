@@ -19,10 +19,10 @@ COORDINATES = [
         ('%0 = tile.identity «"(64,0)"»', "E0205"),
         ('%0 = tile.identity "(64,«x»)"', "E0101"),
         ('%0 = tile.identity «"(4611686018427387904,2)"»', "E0103"),
-        ('%0 = «tile.identity» "(64,?)"', "1 extents that are not static, not 0"),
+        ('%0 = «tile.identity» "(64,?)"', "1 dynamic extents, not 0"),
         ('%0 = «tile.identity» "(64,0)" : ' + _C, "E0205"),
         ('%0 = «tile.identity» "(64,16)" : ' + _C, "the result is"),
-        ('%0 = «"tile.identity"»() <{operandSegmentSizes = array<i32: 0, 0>}> : () -> ' + _C, "needs a shape or a tensor"),
+        ('%0 = «"tile.identity"»() <{operandSegmentSizes = array<i32: 0, 0>}> : () -> ' + _C, "needs a shape, or a tensor"),
     ),
     *tile_faults(
         "tile.coordinate",

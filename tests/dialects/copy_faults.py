@@ -56,7 +56,7 @@ COPY_FORMS = [
         (f'{_flags("(4,1,8):(1,0,4)")}«tile.copy» %c, %p, %q if %f', "mode 0 has 4 predicates for 8 elements"),
         (f'{_flags("(1,1,8):(0,0,1)", "i32")}«tile.copy» %c, %p, %q if %f', "E0316"),
         (f'{_flags("(1,1,8):(0,0,1)")}tile.copy %c, %p, %q if «%t»', "expected a tensor"),
-        (f'{_flags("(1,1,8):(0,0,1)")}«tile.copy» %f, %f', "predicates, i1, are not copied"),
+        (f'{_flags("(1,1,8):(0,0,1)")}«tile.copy» %f, %f', "predicates (i1) cannot be copied"),
     ),
     *tile_faults(
         "tile.atom_call",
@@ -124,13 +124,13 @@ COPY_FORMS = [
         "ptx.ldmatrix",
         ('%0 = «ptx.ldmatrix» x 1 trans "m8n8.b8" %s : vector<1xi32>', 'b8x16.b4x16_p64, not "m8n8.b8"'),
         ('%0 = «ptx.ldmatrix» x 4 trans "m16n16.b8" %s : vector<8xi32>', "moves 1, 2 matrices of this shape, not 4"),
-        ('%0 = «ptx.ldmatrix» x 1 "m16n16.b8" %s : vector<2xi32>', "transposed only"),
+        ('%0 = «ptx.ldmatrix» x 1 "m16n16.b8" %s : vector<2xi32>', "only transposed"),
         ('%0 = «ptx.ldmatrix» x 1 trans "m8n16.b8x16.b4x16_p64" %s : vector<1xi32>', "drop 'trans'"),
     ),
     *ptx_faults(
         "ptx.stmatrix",
         ("%0 = ptx.ldmatrix x 4 %s : vector<4xi32>\n«ptx.stmatrix» x 2 %0, %s : vector<4xi32>", "the registers of x2 are vector<2xi32>"),
-        ('%0 = ptx.ldmatrix x 4 %s : vector<4xi32>\n«ptx.stmatrix» x 4 "m16n8.b8" %0, %s : vector<4xi32>', "transposed only"),
+        ('%0 = ptx.ldmatrix x 4 %s : vector<4xi32>\n«ptx.stmatrix» x 4 "m16n8.b8" %0, %s : vector<4xi32>', "only transposed"),
     ),
     *ptx_faults("ptx.movmatrix", ("%0 = ptx.movmatrix trans «%h»", "i32")),
 ]  # fmt: skip

@@ -219,7 +219,7 @@ COPIES = [
 MEMORY = [
     *tile_faults(
         "tile.alloc",
-        ("%0 = «tile.alloc» : " + _G, "allocates in smem and rmem"),
+        ("%0 = «tile.alloc» : " + _G, "allocates only in smem and rmem"),
         ('%0 = tile.alloc : «!tile.tensor<f16, rmem, align<16>, "S<1,0,1> o 0 o 8:1">»', "a fragment in rmem has a plain layout"),
         ('%0 = «tile.alloc» : !tile.tensor<f16, smem, align<16>, "S<1,0,1> o ?{div=2} o 8:1">', "begins at an unknown offset"),
         ('%0 = «tile.alloc» : !tile.tensor<i8, rmem, align<16>, "65537:1">', "in rmem at most 65536"),
@@ -227,7 +227,7 @@ MEMORY = [
     ),
     *tile_faults(
         "tile.peer",
-        ("%0 = tile.peer «%A, %t»", "a peer has no tensor in gmem of its own that others reach"),
+        ("%0 = tile.peer «%A, %t»", "a peer has no tensor in gmem that other blocks can access"),
         ("%0 = arith.constant 1.0 : f32\n%1 = «tile.peer» %s, %0", "takes no f32"),
     ),
     *tile_faults(
@@ -241,11 +241,11 @@ MEMORY = [
         "tile.tensor_at",
         ('%0 = tile.ptr %A(0, 0)\n%1 = «tile.tensor_at» %0 : !tile.tensor<f16, smem, align<16>, "1:0">', "begins at a !ptx.ptr<shared>"),
         ('%0 = tile.ptr %A(0, 0)\n%1 = «tile.tensor_at» %0 : !tile.tensor<f16, rmem, align<16>, "1:0">', "gmem and smem have addresses"),
-        ('%0 = tile.ptr %A(0, 0)\n%1 = «tile.tensor_at» %0 : !tile.tensor<f16, gmem, align<16>, "?:1">', "tile.make_tensor makes such tensors"),
+        ('%0 = tile.ptr %A(0, 0)\n%1 = «tile.tensor_at» %0 : !tile.tensor<f16, gmem, align<16>, "?:1">', "use tile.make_tensor"),
     ),
     *tile_faults(
         "tile.alias",
-        ('%v = tile.slice %s, (_, 0)\n%0 = «tile.alias» %v at 0 : !tile.tensor<f16, smem, align<16>, "8:1">', "not of a view"),
+        ('%v = tile.slice %s, (_, 0)\n%0 = «tile.alias» %v at 0 : !tile.tensor<f16, smem, align<16>, "8:1">', "not from a view"),
         ('%0 = «tile.alias» %s at 0 : !tile.tensor<f16, rmem, align<16>, "8:1">', "the memory is in smem, not in rmem"),
         ('%0 = «tile.alias» %s at 0 : !tile.tensor<f16, smem, align<16>, "S<1,0,1> o ?{div=2} o 8:1">', "begins at an unknown offset"),
         ('%0 = «tile.alias» %s at 4096 : !tile.tensor<f16, smem, align<2>, "1:0">', "bytes 4096 to 4098 of memory that has 4096"),
@@ -300,8 +300,8 @@ MEMORY = [
          "mode 0 has 8 elements in the destination, 64 in source 0"),
         ("«tile.map» %r, %r (%a: f32) {\n%h = arith.truncf %a : f32 to f16\ntile.yield %h : f16\n}",
          "the body takes f16, and f16 for the old element if it is used; not f32"),
-        ("«tile.map» %r () {\n%h = arith.constant 0.0 : f32\ntile.yield %h : f32\n}", "the body yields f32; the elements written are f16"),
-        ("«tile.map» %r () {\ntile.return\n}", "the body ends in tile.yield"),
+        ("«tile.map» %r () {\n%h = arith.constant 0.0 : f32\ntile.yield %h : f32\n}", "the body yields f32, but the elements are f16"),
+        ("«tile.map» %r () {\ntile.return\n}", "the body must end in tile.yield"),
         ("tile.map «%x» () {\ntile.yield %x : i32\n}", "expected a tensor"),
         ("tile.map %r «{»\n}", "'('"),
     ),
@@ -357,7 +357,7 @@ PTX = [
         ("%0 = «ptx.ld» %A align 16 : !ptx.ptr<global> -> vector<3xi32>", "the access has 12 bytes"),
         ("%0 = «ptx.ld» %A align 32 : !ptx.ptr<global> -> vector<8xi32>", "the access has 32 bytes"),
         ("%0 = «ptx.ld» %A align 3 : !ptx.ptr<global> -> i8", "the alignment is 3; it must be a positive power of two"),
-        ("%0 = «ptx.ld» %A align 4 : !ptx.ptr<global> -> i64", "an access of 8 bytes needs an address that is a multiple of it, not of 4"),
+        ("%0 = «ptx.ld» %A align 4 : !ptx.ptr<global> -> i64", "an access of 8 bytes needs an address aligned to 8 bytes, not to 4"),
     ),
     *ptx_faults("ptx.st", ("«ptx.st» %v, %A align 4 : i64, !ptx.ptr<global>", "an access of 8 bytes")),
     *ptx_faults(
@@ -389,7 +389,7 @@ PTX = [
     *ptx_faults(
         "ptx.bar.warp.sync",
         ("«ptx.bar.warp.sync» 0", "at least one of them set"),
-        ("«ptx.bar.warp.sync» 4294967296", "32 bits"),
+        ("«ptx.bar.warp.sync» 4294967296", "32 lanes"),
     ),
     *ptx_faults(
         "ptx.printf",
@@ -412,7 +412,7 @@ RUN = [
     Fault(
         "run.launch",
         run_program(f"«run.launch» @m::@k grid(4, 3) {{\n{_ARGS}}}").replace("threads(32)", "threads(32) cluster(2, 2)"),
-        "the grid is not made of the kernel's clusters: 3 blocks along y, 2 in each [E3105]",
+        "the grid does not consist of whole clusters: 3 blocks along y, 2 in each [E3105]",
     ),
     *_run(
         "run.launch",
@@ -433,7 +433,7 @@ RUN = [
     ),
     *_run(
         "run.arg",
-        (f'run.launch @m::@k grid(1) {{\n{_ARGS}  «run.arg» "B" : !tile.tensor<f32, smem, align<16>, "32:1"> = "0"\n}}', "is in gmem"),
+        (f'run.launch @m::@k grid(1) {{\n{_ARGS}  «run.arg» "B" : !tile.tensor<f32, smem, align<16>, "32:1"> = "0"\n}}', "must be in gmem"),
         (f'run.launch @m::@k grid(1) {{\n{_ARGS}  «run.arg» "B" : index = "0"\n}}', "not index"),
         (f'run.launch @m::@k grid(1) {{\n{_ARGS}  «run.arg» "B" : !tile.tensor<f32, gmem, align<16>, "S<1,0,1> o ? o 32:1"> = "0"\n}}',
          "unknown offset"),
@@ -441,9 +441,9 @@ RUN = [
     ),
     *_run(
         "run.check",
-        (f'run.launch @m::@k grid(1) {{\n{_ARGS}  «run.check» "A == 0" rtol -1.0\n}}', "a tolerance is a finite number, 0 or more"),
+        (f'run.launch @m::@k grid(1) {{\n{_ARGS}  «run.check» "A == 0" rtol -1.0\n}}', "a tolerance must be a finite number, 0 or more"),
         (f'run.launch @m::@k grid(1) {{\n{_ARGS}  «"run.check"»() <{{expr = "A", atol = 0x7FF0000000000000 : f64}}> : () -> ()\n}}',
-         "a tolerance is a finite number"),
+         "a tolerance must be a finite number"),
         (f'run.launch @m::@k grid(1) {{\n{_ARGS}  run.check "A == 0" rtol «x»\n}}', "expected"),
     ),
 ]  # fmt: skip

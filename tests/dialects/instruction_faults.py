@@ -85,7 +85,7 @@ INSTRUCTIONS = [
     *ptx_faults(
         "ptx.tensormap.copy",
         ("ptx.tensormap.copy %m, «%x»", "expected an address in global or shared memory, got a value of type i32"),
-        ("«ptx.tensormap.copy» %m, %l", "a map is changed in global or shared memory, not at a !ptx.ptr<local>"),
+        ("«ptx.tensormap.copy» %m, %l", "a map can change only in global or shared memory, not at a !ptx.ptr<local>"),
     ),
     *ptx_faults("ptx.tensormap.load", ("%0 = «ptx.tensormap.load» %m at 4", "a multiple of 8 below 128")),
     *ptx_faults(
@@ -101,7 +101,7 @@ INSTRUCTIONS = [
         ('«ptx.tensormap.replace» "rank" "none" %A, %x : i32', "the value of rank is of type i32"),
         ('«ptx.tensormap.replace» "swizzle_mode" "16B" %A', 'swizzle_mode has none, 32B, 64B, 128B; not "16B"'),
         ('«ptx.tensormap.replace» "swizzle_mode" %A', 'swizzle_mode has none, 32B, 64B, 128B; not ""'),
-        ('«ptx.tensormap.replace» "fill_mode" "nan" %A, %x : i32', "the field fill_mode has constants alone"),
+        ('«ptx.tensormap.replace» "fill_mode" "nan" %A, %x : i32', "the field fill_mode takes only constants"),
     ),
     *ptx_faults(
         "ptx.tensormap.cp_fenceproxy",
@@ -153,7 +153,7 @@ INSTRUCTIONS = [
         ('«ptx.inline» "mov.b32 $a, 1;" constraints "r" (%x) : (i32) -> ()', "followed by the number"),
         ('«ptx.inline» "nop $0;" constraints "r,r" (%x) : (i32) -> ()', "2 constraints for 1 registers"),
         ('%0 = «ptx.inline» "mov.b32 $0, $1;" constraints "=f,r" (%x) : (i32) -> (i32)', "which is '=r', not '=f'"),
-        ('«ptx.inline» "nop $0;" constraints "l" (%l) : (!ptx.ptr<local>) -> ()', "which is in no register"),
+        ('«ptx.inline» "nop $0;" constraints "l" (%l) : (!ptx.ptr<local>) -> ()', "which no register holds"),
     ),
     *ptx_faults("ptx.nanosleep", ("ptx.nanosleep «%v»", "i32")),
     *ptx_faults(
@@ -169,23 +169,23 @@ INSTRUCTIONS = [
         "ptx.red",
         ('«ptx.red» "exch" %A, %x : !ptx.ptr<global>, i32', 'not "exch" of i32'),
         ('«ptx.red» "add" %A, %x order "acquire" : !ptx.ptr<global>, i32', "red has relaxed, release"),
-        ('%0 = ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xf32>\n«ptx.red» "add" %s, %0 : !ptx.ptr<shared>, vector<2xf32>', "in global memory only"),
+        ('%0 = ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xf32>\n«ptx.red» "add" %s, %0 : !ptx.ptr<shared>, vector<2xf32>', "only in global memory"),
     ),
-    *ptx_faults("ptx.ld.acquire", ("%0 = «ptx.ld.acquire» %A : !ptx.ptr<global> -> i8", "i32, i64, f32 or f64 are read and written so, not i8")),
+    *ptx_faults("ptx.ld.acquire", ("%0 = «ptx.ld.acquire» %A : !ptx.ptr<global> -> i8", "i32, i64, f32 or f64 can be accessed in this way, not i8")),
     *ptx_faults("ptx.st.release", ("«ptx.st.release» %h, %A : f16, !ptx.ptr<global>", "not f16")),
     *ptx_faults("ptx.fence.proxy.async", ('«ptx.fence.proxy.async» of "local"', 'space has shared, global; not "local"')),
     *ptx_faults("ptx.fence", ('«ptx.fence» "acquire"', 'fence has acq_rel, sc; not "acquire"')),
     *ptx_faults(
         "ptx.shfl.sync",
         ('%0 = «ptx.shfl.sync» "left" %x, %x : i32', 'shfl.sync has up, down, bfly, idx; not "left"'),
-        ('%0 = «ptx.shfl.sync» "up" %h, %x : f16', "a value of 32 bits is exchanged, not f16"),
+        ('%0 = «ptx.shfl.sync» "up" %h, %x : f16', "shfl.sync exchanges a value of 32 bits, not f16"),
         ('%0 = «ptx.shfl.sync» "up" %x, %x width 12 : i32', "1, 2, 4, 8, 16 or 32 lanes, not 12"),
         ('%0 = «"ptx.shfl.sync"»(%x, %x) <{mode = "up"}> : (i32, i32) -> f32', "the types differ: i32 and f32"),
     ),
     *ptx_faults(
         "ptx.shfl.sync.valid",
         ('%0, %1 = «ptx.shfl.sync.valid» "left" %x, %x, %x : i32', 'shfl.sync has up, down, bfly, idx; not "left"'),
-        ('%0, %1 = «ptx.shfl.sync.valid» "up" %h, %x, %x : f16', "a value of 32 bits is exchanged, not f16"),
+        ('%0, %1 = «ptx.shfl.sync.valid» "up" %h, %x, %x : f16', "shfl.sync exchanges a value of 32 bits, not f16"),
     ),
     *ptx_faults(
         "ptx.vote.sync",

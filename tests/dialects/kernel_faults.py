@@ -27,8 +27,8 @@ def _generic(name: str, properties: str, block: str, end: str) -> str:
 
 
 KERNELS = [
-    *_both('@"a b"() threads(32)', "must be letters, digits and underscores"),
-    *_both(f"@k{'x' * 300}() threads(32)", "must be letters, digits and underscores"),
+    *_both('@"a b"() threads(32)', "must consist of letters, digits and underscores"),
+    *_both(f"@k{'x' * 300}() threads(32)", "must consist of letters, digits and underscores"),
     *_both("@k() threads(0)", "the block is (0, 1, 1) threads"),
     *_both("@k() threads(1, 1, 65)", "at most (1024, 1024, 64)"),
     *_both("@k() threads(64, 32)", "the block has 2048 threads; at most 1024"),
@@ -37,7 +37,7 @@ KERNELS = [
     *_both("@k() threads(32) cluster(17) non_portable", "the cluster has 17 blocks; at most 16 are possible"),
     *_both("@k() threads(32) min_blocks(0)", "min_blocks is 0; 1 to 32 are possible"),
     *_both("@k() threads(32) max_registers(256)", "max_registers is 256; 1 to 255 are possible"),
-    *_both("@k(%a.b: i32) threads(32)", "the argument's name 'a.b' must be letters"),
+    *_both("@k(%a.b: i32) threads(32)", "the argument's name 'a.b' must consist of letters"),
     Fault("tile.kernel", _module("tile.kernel @k() threads«(1, 1, 1, 1)» {\ntile.return\n}"), "one to three sizes"),
     Fault("tile.kernel", _module("tile.kernel @k() «{»\ntile.return\n}"), "'threads'"),
     Fault("tile.kernel", _module(f"tile.kernel @k«(%A: {_T} align 16)» threads(32) {{\ntile.return\n}}"), "part of its type"),
@@ -73,7 +73,7 @@ KERNELS = [
             'sym_name = "k", arg_names = ["a", "a"], threads = array<i64: 1, 1, 1>, function_type = (i32, i32) -> ()',
             "%a: i32, %b: i32", "tile.return",
         ),
-        "two arguments have one name",
+        "two arguments have the same name",
     ),
     Fault(
         "tile.kernel",
@@ -82,7 +82,7 @@ KERNELS = [
             'sym_name = "k", arg_names = ["a"], threads = array<i64: 1, 1, 1>, function_type = (i32) -> ()',
             "%a: i64", "tile.return",
         ),
-        "the body's arguments are not those of the function type",
+        "the body's arguments differ from the function type",
     ),
     Fault("ptx.entry", _generic("ptx.entry", f"{_ENTRY}, threads = array<i64: 32>", "", "ptx.ret"), "the block is (32,)"),
     Fault("ptx.entry", _module("«ptx.entry» @k(%A: !ptx.ptr<global>) threads(32) {\nptx.ret\n}"), "alignment of argument 'A' is 0"),

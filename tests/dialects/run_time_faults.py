@@ -76,7 +76,7 @@ RUN_TIME = [
         ('%0 = tile.make_tensor %A, «"S<1,0,1> o 0 o 8:1"»', "E0211"),
         (f'%0 = «tile.make_tensor» %A, "S<1,0,1> o 0 o 8:1" : {_G}', "E0211"),
         (f'%0 = «tile.make_tensor» %A, "8:1" : {_G}', "the result is"),
-        (f'%0 = «tile.make_tensor» %A, "?:?" (%t) : {_D}', "has 2 integers that are not static, not 1"),
+        (f'%0 = «tile.make_tensor» %A, "?:?" (%t) : {_D}', "has 2 dynamic integers, not 1"),
     ),
     *tile_faults("tile.dim", ("%0 = «tile.dim» %A, 2", "E0208")),
     *tile_faults(
@@ -85,8 +85,8 @@ RUN_TIME = [
         ('%d = tile.logical_divide %A, "(4,8)"\n%0 = «tile.stride» %d, 1', "E0213"),
     ),
     *tile_faults("tile.get_scalars", (f'{_MAKE}%0 = «"tile.get_scalars"»(%d) : ({_D}) -> index', "has 2 integers")),
-    *tile_faults("tile.crd2idx", ('%0 = «tile.crd2idx» (%t) in "4:?"', "has 1 integers that are not static, and 0 are given")),
-    *tile_faults("tile.view", (f"%0 = «tile.view» %A with (%t) : {_D}", "has 2 integers that are not static, and 1 are given")),
+    *tile_faults("tile.crd2idx", ('%0 = «tile.crd2idx» (%t) in "4:?"', "has 1 dynamic integers, but 0 are given")),
+    *tile_faults("tile.view", (f"%0 = «tile.view» %A with (%t) : {_D}", "has 2 dynamic integers, but 1 are given")),
     *tile_faults("tile.copy", (f"{_MAKE}«tile.copy» %d, %d", "E0207")),
     *tile_faults("tile.print_tensor", (f'{_MAKE}«tile.print_tensor» "d" %d', "only a static number of elements")),
     *_run(
@@ -99,7 +99,7 @@ RUN_TIME = [
         ('!tile.tensor<f16, gmem, align<16>, "(8,4):(1,8)">', "but the kernel takes"),
         ("i32", "but the kernel takes"),
     ),
-    Fault("run.arg", run_program('run.launch @m::@k grid(1) {\n«run.arg» "A" : ' + _D + ' = "0"\n}\n'), "has a static layout"),
+    Fault("run.arg", run_program('run.launch @m::@k grid(1) {\n«run.arg» "A" : ' + _D + ' = "0"\n}\n'), "must have a static layout"),
     _entry('%A: !ptx.ptr<global> align 16 layout "(?,4):(1,?{i64})", %A_0: i32', "is followed by i32, i64, not by i32"),
     _entry('%A: i32 layout "?:1", %A_0: i32', "is followed by"),
     Fault("ptx.entry", 'gpu.module @m {\nptx.entry @k(%A: !ptx.ptr<global> align 16 layout «"S<1,0,1> o 0 o 8:1"») threads(32) {\nptx.ret\n}\n}\n',

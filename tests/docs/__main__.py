@@ -44,7 +44,7 @@ def _report(page: Path, command: Command, printed: str) -> bool:
     if matches(command.expected, printed):
         return True
     if "..." not in command.expected:
-        print(f"{page.name}:{command.line}: {command.text}: written anew")
+        print(f"{page.name}:{command.line}: {command.text}: updated")
         return True
     print(f"{page.name}:{command.line}: {command.text} prints:\n{printed}")
     return False

@@ -62,7 +62,7 @@ def test_ptxas_is_looked_for_in_order(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(AssembleError, match=r"E2302: TILEFOLD_PTXAS names /nowhere, which is not ptxas: No such file"):
         find_ptxas("/nowhere", cuda_home)
     silent = _script(tmp_path / "silent", 0, "#!/bin/sh\n")
-    with pytest.raises(AssembleError, match=r"E2302: .*silent/ptxas, which is not ptxas: it does not tell its version"):
+    with pytest.raises(AssembleError, match=r"E2302: .*/ptxas, which is not ptxas: it does not print its version"):
         find_ptxas(silent)
 
 

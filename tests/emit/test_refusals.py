@@ -83,7 +83,7 @@ def test_name_that_ptx_has_already(name: str) -> None:
 def test_name_cannot_break_out_of_the_text(name: str) -> None:
     entry = _entry([])
     entry.properties["sym_name"] = StringAttr(name)
-    assert "must be letters, digits and underscores" in _refused(entry, "E1003")
+    assert "must consist of letters, digits and underscores" in _refused(entry, "E1003")
 
 
 def test_extension_to_a_type_that_is_not_wider() -> None:

@@ -128,9 +128,9 @@ INSIDE = "scf.if %p {{\n{}\n}}\n"
 
 
 @pytest.mark.parametrize(("body", "threads", "said"), [
-    (UNIFORM.format(16, "ult") + INSIDE.format("ptx.wgmma.fence"), 128, "'ptx.wgmma.fence' is executed by 16 of the 128 threads of warps 0 to 3"),
-    (UNIFORM.format(64, "ult") + INSIDE.format("ptx.setmaxnreg dec 40"), 256, "executed by 64 of the 128 threads of warps 0 to 3"),
-    (UNIFORM.format(160, "uge") + INSIDE.format("ptx.wgmma.commit_group"), 256, "executed by 96 of the 128 threads of warps 4 to 7"),
+    (UNIFORM.format(16, "ult") + INSIDE.format("ptx.wgmma.fence"), 128, "16 of the 128 threads of warps 0 to 3 execute 'ptx.wgmma.fence'"),
+    (UNIFORM.format(64, "ult") + INSIDE.format("ptx.setmaxnreg dec 40"), 256, "64 of the 128 threads of warps 0 to 3"),
+    (UNIFORM.format(160, "uge") + INSIDE.format("ptx.wgmma.commit_group"), 256, "96 of the 128 threads of warps 4 to 7"),
     ("ptx.wgmma.wait_group 0", 192, "warps 4 to 5 are not a whole warpgroup"),
     ("ptx.wgmma.fence", 32, "warps 0 to 0 are not a whole warpgroup"),
 ])  # fmt: skip
@@ -189,7 +189,7 @@ def test_registers_that_no_fragment_holds_are_refused() -> None:
         %c = arith.select %i1, %d, %e : !ptx.ptr<local>
         ptx.wgmma.mma_async "SM90_64x8x16_F32F16F16_SS<Major::K,Major::K>" %c, %i64, %i64, %i1 : i64
         """
-    with pytest.raises(LoweringError, match="not in a fragment that the compiler knows"):
+    with pytest.raises(LoweringError, match="the compiler cannot tell which fragment"):
         ptx_of(kernel(body, ARGS, "128"), SM90A)
 
 

@@ -120,7 +120,7 @@ WRONG = {
     f"def atoms(): return [replace({F16}, thr_id=Layout(64, 1))]": "64 threads are not a warp",
     "def atoms(): return [replace(mma_atom('UniversalFMA<half_t>'), name='X')]": "X is fma.rn.f16",
     f"""TWO = [{{}}, {{'targets': TargetFamily(80, 70)}}]
-def atoms(): return [replace({F16}, name='X', **x) for x in TWO]""": ("another package has"),
+def atoms(): return [replace({F16}, name='X', **x) for x in TWO]""": ("another package also has"),
     f"def atoms(): return [replace({F16}, layout_a={F16}.layout_b)]": "does not hold the 128 elements",
 }
 

@@ -155,7 +155,7 @@ def test_types_that_are_left_out_follow_the_first(name: str, types: tuple[str, .
         ("UniversalFMA<bfloat16_t,half_t>", "f16 does not widen to bf16"),
         ("UniversalFMA<float,int>", "s32 does not widen to f32"),
         ("UniversalFMA<int16_t,int8_t,int8_t,int32_t>", "s32 does not widen to s16"),
-        ("UniversalFMA<float_e4m3_t>", "no arithmetic of 8-bit floats"),
+        ("UniversalFMA<float_e4m3_t>", "8-bit floats have no arithmetic"),
         ("UniversalFMA<float,quux>", "no type 'quux'"),
         ("UniversalFMA<float,>", "no type ''"),
         ("UniversalFMA<float,float,float,float,float>", "has 5 types"),

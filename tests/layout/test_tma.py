@@ -202,5 +202,5 @@ def test_atoms_name_their_spaces_and_targets() -> None:
         atom = tensor_copy_atom(instruction, 1024)
         assert (atom.name, atom.instruction, atom.targets.min_sm) == (name, instruction, 90)
         assert (atom.src_spaces, atom.dst_spaces)[not instruction.to_shared] == ("gmem",)
-    with pytest.raises(LayoutError, match="loads may be a multicast"):
+    with pytest.raises(LayoutError, match="loads may multicast"):
         TensorCopy(to_shared=False, multicast=True)

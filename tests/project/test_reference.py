@@ -51,7 +51,7 @@ def test_tables_have_the_newest_figures(tmp_path: Path) -> None:
     record(1, b1=400.0, b2=600.0)
     rows = table("attention_sm90", tmp_path).splitlines()[3:-1]
     assert rows == [
-        "| attention, b1 | 550 TFLOP/s | 1.10 of cuDNN |",
-        "| attention, b2 | 600 TFLOP/s | 1.20 of cuDNN |",
+        "| attention, b1 | 550 TFLOP/s | 1.10 \N{MULTIPLICATION SIGN} cuDNN |",
+        "| attention, b2 | 600 TFLOP/s | 1.20 \N{MULTIPLICATION SIGN} cuDNN |",
     ]
     assert table("gemm_sm90", tmp_path) == ""

@@ -72,14 +72,14 @@ def other_lists(out: Any) -> None:
     xs: list[Any] = []
     if t > 3:
         xs = [t]
-    out[t] = len(xs)  # error: E5007, containers of other lengths or keys
+    out[t] = len(xs)  # error: E5007, containers with different lengths or keys
 
 
 def appended(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
     xs: list[Any] = []
     for i in cute.range(t):
-        xs.append(i * 2)  # error: E5007, containers of other lengths or keys after an iteration
+        xs.append(i * 2)  # error: E5007, containers with different lengths or keys after an iteration
     out[t] = xs[0]
 
 
@@ -186,7 +186,7 @@ def grown_set(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
     xs = {1}
     for _ in cute.range(t):
-        xs.add(2)  # error: E5007, 'xs' has no value here: it holds containers of other lengths
+        xs.add(2)  # error: E5007, 'xs' has no value here: it holds containers with different lengths
     out[t] = len(xs)
 
 

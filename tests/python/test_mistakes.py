@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What users get wrong has a code, is told at their line, and comes with what would work."""
+"""What users get wrong has a code, names their line, and hints at a cure."""
 
 from types import MappingProxyType
 from typing import Any
@@ -39,14 +39,14 @@ MISTAKES = MappingProxyType({
     "sum(n)": ("E5002", "'Int' object is not iterable", "write cute.range(n)"),
     "(1, 2)[x]": ("E5002", "tuple indices must be integers or slices, not Vec", ""),
     "-cute.make_fragment_like(r)": ("E5002", "bad operand type for unary -: 'Tensor'", "t.load()"),
-    "np.ones(8) * x": ("E5002", "a kernel cannot compute with an array of NumPy", "as an argument"),
+    "np.ones(8) * x": ("E5002", "a kernel cannot compute with a NumPy array", "as an argument"),
     "x + A": ("E5002", "for +: 'Vec' and 'Tensor'", "t.load() is a tensor's elements as a value"),
     "n << -1": ("E5002", "Int32 cannot be shifted by -1", "shift by 0 to 31"),
     "n >> 32": ("E5002", "Int32 cannot be shifted by 32", "shift by 0 to 31"),
     "-A": ("E5002", "bad operand type for unary -: 'Tensor'", "t.load()"),
     "np.exp(n)": ("E5002", "NumPy's functions do not take Int", "take the function from cute"),
     "np.maximum(x, x)": ("E5002", "NumPy's functions do not take Vec", "take the function from cute"),
-    "np.ones(8) + x": ("E5002", "a kernel cannot compute with an array of NumPy", "as an argument"),
+    "np.ones(8) + x": ("E5002", "a kernel cannot compute with a NumPy array", "as an argument"),
     "np.float32(2) * A": ("E5002", "for *: 'numpy.float32' and 'Tensor'", "t.load()"),
     "x + None": ("E5002", "for +: 'Vec' and 'NoneType'", "combine with each other and with numbers"),
     "cute.exp('a')": ("E5002", "expected a fragment, a value or a number, got str", "t.load()"),
@@ -65,7 +65,7 @@ MISTAKES = MappingProxyType({
     "x[0, 8]": ("E5002", "coordinate 8 is outside of 8", ""),
     "A[n : n + 3, 0]": ("E5002", "the length of the slice is known only when the kernel runs", "cute.local_tile"),
     "A[1.5, 0]": ("E5002", "a coordinate is an integer, not float", ""),
-    "cute.arch.cp_async_wait_group(n)": ("E5003", "the number of groups must be static", "number of Python"),
+    "cute.arch.cp_async_wait_group(n)": ("E5003", "the number of groups must be static", "a Python number"),
     "cute.arch.barrier(barrier_id='a')": ("E5003", "the number of a barrier must be static, but it is 'a'", ""),
     "cute.full((n, 4), 0, cute.Float32)": ("E5003", "the shape of a fragment must be static", "cute.Constexpr"),
     "cute.autovec_copy(cute.make_fragment_like(r, cute.Int32), r)": ("E1003", "does not convert: write dst.store(", ""),

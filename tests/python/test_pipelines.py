@@ -278,8 +278,8 @@ def refusal(function: Any, *args: Any, **options: Any) -> TilefoldError:
     ("make", "message"),
     [
         (lambda: group(0), "a group of 0 arrivals"),
-        (lambda: pipeline.CooperativeGroup(pipeline.Agent.ThreadBlock), "a group of agents of the kind"),
-        (lambda: pipeline.make_pipeline_state(PRODUCER, 0), "a pipeline of 0 stages"),
+        (lambda: pipeline.CooperativeGroup(pipeline.Agent.ThreadBlock), "a group cannot have agents of the kind"),
+        (lambda: pipeline.make_pipeline_state(PRODUCER, 0), "a pipeline cannot have 0 stages"),
         (lambda: pipeline.NamedBarrier(1, 48), "48 threads meet at a barrier"),
         (lambda: pipeline.agent_sync(THREAD), "a single thread waits for itself"),
         (
@@ -311,7 +311,7 @@ def refusal(function: Any, *args: Any, **options: Any) -> TilefoldError:
                 consumer_group=group(),
                 barrier_storage=cute.make_smem_tensor(3, cute.Int64),
             ),
-            "4 mbarriers lie in a tensor of 3 elements",
+            "4 mbarriers are in a tensor of 3 elements",
         ),
         (
             lambda: pipeline.PipelineAsync.create(
@@ -320,17 +320,17 @@ def refusal(function: Any, *args: Any, **options: Any) -> TilefoldError:
                 consumer_group=group(),
                 barrier_storage=cute.make_rmem_tensor(4, cute.Int64),
             ),
-            "mbarriers lie in rmem",
+            "mbarriers are in rmem",
         ),
         (
             lambda: pipeline.PipelineAsync.create(
                 num_stages=2, producer_group=group(), consumer_group=group()
             ).consumer_wait(pipeline.make_pipeline_state(CONSUMER, 3)),
-            "a state of 3 stages in a pipeline of 2",
+            "the state has 3 stages, but the pipeline 2",
         ),
         (
             lambda: pipeline.PipelineOrder.create(depth=1, length=0, group_id=0, producer_group=group()),
-            "turns of 0 groups",
+            "0 groups cannot take turns",
         ),
     ],
 )

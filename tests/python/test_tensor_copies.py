@@ -254,7 +254,7 @@ def test_a_map_of_a_tile_of_the_thread_is_refused_before_it_is_lowered() -> None
     def wrong(A: cute.Tensor):
         cpasync.prefetch_descriptor(_made(cute.local_tile(A, SHAPE, (cute.arch.thread_idx()[0], 0)))[0])
 
-    with pytest.raises(TilefoldError, match="differs from thread to thread") as caught:
+    with pytest.raises(TilefoldError, match="differs between threads") as caught:
         wrong(np.zeros((128, 128), np.float16)).launch(grid=1, block=2, device="sim", stage="cute")
     assert caught.value.code == "E0322"
 

@@ -76,7 +76,7 @@ def test_a_map_without_its_fence_is_a_fault(stage: str) -> None:
     with pytest.raises(TilefoldError) as caught:
         halves(of_halves(A), B, W, TensorMapUpdateMode.GMEM, False).launch(grid=2, block=64, device="sim", stage=stage)
     assert caught.value.code == "E3216"
-    assert "fence.proxy.tensormap::generic.acquire is missing" in str(caught.value)
+    assert "fence.proxy.tensormap::generic.acquire between them is missing" in str(caught.value)
 
 
 def test_ptx() -> None:

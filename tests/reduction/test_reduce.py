@@ -42,9 +42,9 @@ def test_a_fault_stays(tmp_path: Path, capsys: Capture) -> None:
     assert "grid(1)" in small
     said = capsys.readouterr().err
     assert said.startswith(
-        "to be kept: it is at fault as it was written: E3202\nthe program: 23 lines\nfewer operations: "
+        "failure to keep: it has a fault as written: E3202\nthe program: 23 lines\nfewer operations: "
     )
-    assert "\nnothing more can go: " in said
+    assert "\nnothing more can be removed: " in said
 
 
 def test_a_pass_that_changes_the_program_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,10 +35,10 @@ def test_a_wrong_result_is_repeated(command: str, tmp_path: Path, capsys: Captur
     captured = capsys.readouterr()
     assert f"note: python {folder / 'repro.py'} repeats this" in captured.err
     assert sorted(file.name for file in folder.iterdir()) == [
-        "A.npy", "facts.json", "kernel.cute", "n.npy", "repro.py", "said.txt",
+        "A.npy", "facts.json", "kernel.cute", "n.npy", "output.txt", "repro.py",
     ]  # fmt: skip
     assert np.load(folder / "A.npy").shape == (32, 8)
-    assert (folder / "said.txt").read_text().startswith(captured.out)
+    assert (folder / "output.txt").read_text().startswith(captured.out)
     assert json.loads((folder / "facts.json").read_text())["numpy"] == np.__version__
     Path(path).unlink()
     done = repeated(folder, tmp_path / "elsewhere")
@@ -67,7 +67,7 @@ def test_a_crash_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
     folder = tmp_path / "bug"
     with planted(monkeypatch, "lower-tensors", fails):
         assert main(["run", write(tmp_path), "--device", "sim", "--repro", str(folder)]) == 70
-    assert "RuntimeError: it does not work" in (folder / "said.txt").read_text()
+    assert "RuntimeError: it does not work" in (folder / "output.txt").read_text()
     assert main(["opt", str(folder / "before-the-pass.cute"), "-p", "lower-tensors"]) == 0
     assert repeated(folder, tmp_path / "elsewhere").returncode == 0, "without the wrong pass it is right"
 

@@ -128,11 +128,11 @@ def test_a_kernel_says_its_clusters(engine: CudaEngine, library: FakeLibrary) ->
     calls = [call[2:] for call in cast(FakeDriver, engine.driver).calls if call[0] == "cuFuncSetAttribute"]
     assert calls == [(14, 1)]  # before the first launch
     assert library.asked == [(16, 0, 4, (16, 1, 1))]
-    with pytest.raises(TilefoldError, match=r"E3105: the grid \(24, 1, 1\) is not made of clusters of \(16, 1, 1\)"):
-        engine.launch(kernel, LaunchConfig((24, 1, 1), BLOCK), {"n": 1})
     with pytest.raises(
-        TilefoldError, match=r"E3105: the kernel is for clusters of \(16, 1, 1\) .* asks for \(2, 1, 1\)"
+        TilefoldError, match=r"E3105: the grid \(24, 1, 1\) does not consist of clusters of \(16, 1, 1\)"
     ):
+        engine.launch(kernel, LaunchConfig((24, 1, 1), BLOCK), {"n": 1})
+    with pytest.raises(TilefoldError, match=r"E3105: the kernel has clusters of \(16, 1, 1\) .* asks for \(2, 1, 1\)"):
         engine.launch(kernel, LaunchConfig((32, 1, 1), BLOCK, 0, launch_attributes(2)), {"n": 1})
     assert len(library.launched) == 2
 
@@ -165,7 +165,7 @@ def test_hardware_says_how_many_clusters_a_persistent_grid_has(
     assert [hardware.get_max_active_clusters(size) for size in (1, 2, 4, 16)] == [128, 64, 32, 8]
     assert library.asked[0] == (1, driver.max_shared_bytes, 4, (1, 1, 1))  # one block fills a multiprocessor
     for size in (0, 17, 2.0, True):
-        with pytest.raises(TilefoldError, match=r"E3105: a cluster of .* blocks(.|\n)*1 to 16"):
+        with pytest.raises(TilefoldError, match=r"E3105: a cluster cannot have .* blocks(.|\n)*1 to 16"):
             hardware.get_max_active_clusters(cast(int, size))
     assert hardware.get_device_multiprocessor_count() == 132
     assert hardware.get_l2_cache_size_in_bytes() == 50 << 20
@@ -203,7 +203,7 @@ def test_options_of_a_launch_become_attributes() -> None:
     [
         ((4, 1, 1), (0,), "the cluster is"),
         ((4, 1, 1), (2.0,), "the cluster is"),
-        ((4, 1, 1), (3,), r"the grid \(4, 1, 1\) is not made of clusters of \(3, 1, 1\): x leaves 1"),
+        ((4, 1, 1), (3,), r"the grid \(4, 1, 1\) does not consist of clusters of \(3, 1, 1\): x leaves 1"),
     ],
 )
 def test_cluster_that_cannot_be(grid: Any, cluster: Any, message: str) -> None:
@@ -220,8 +220,8 @@ def test_the_cluster_of_a_kernel() -> None:
     assert replace(plain, attributes=launch_attributes((2, 2))).of_kernel((2, 2, 1), False).cluster == (2, 2, 1)
     assert large.of_kernel((16, 1, 1), True).cluster == (16, 1, 1)
     for config, cluster, message in (
-        (replace(plain, attributes=launch_attributes(2)), (2, 2, 1), r"is for clusters of \(2, 2, 1\) blocks, and the"),
-        (plain, (1, 3, 1), r"is not made of clusters of \(1, 3, 1\): y leaves 2"),
+        (replace(plain, attributes=launch_attributes(2)), (2, 2, 1), r"has clusters of \(2, 2, 1\) blocks, but the"),
+        (plain, (1, 3, 1), r"does not consist of clusters of \(1, 3, 1\): y leaves 2"),
         (large, (16, 1, 1), r"a cluster of \(16, 1, 1\) has 16 blocks"),
         (replace(large, attributes=launch_attributes(16)), None, r"a cluster of \(16, 1, 1\) has 16 blocks"),
     ):
@@ -240,16 +240,16 @@ def test_kernels_name_their_cluster(engine: CudaEngine, library: FakeLibrary, de
     if device == "sim":
         call.launch(4, 32, device="sim", races=False)
         assert out.all()
-        with pytest.raises(TilefoldError, match=r"E3105: the grid \(3, 1, 1\) is not made of .*: x leaves 1"):
+        with pytest.raises(TilefoldError, match=r"E3105: the grid \(3, 1, 1\) does not consist of .*: x leaves 1"):
             call.launch(3, 32, device="sim")
-        with pytest.raises(TilefoldError, match=r"E3105: the kernel is for clusters of \(2, 1, 1\) blocks"):
+        with pytest.raises(TilefoldError, match=r"E3105: the kernel has clusters of \(2, 1, 1\) blocks"):
             call.launch(4, 32, cluster=4, device="sim")
         return
     artifact = replace(_artifact(), cluster=(2, 1, 1))
     engine.launch(artifact, LaunchConfig((4, 1, 1), BLOCK), {"n": 1})
-    with pytest.raises(TilefoldError, match=r"E3105: the grid \(3, 1, 1\) is not made of .*: x leaves 1"):
+    with pytest.raises(TilefoldError, match=r"E3105: the grid \(3, 1, 1\) does not consist of .*: x leaves 1"):
         engine.launch(artifact, LaunchConfig((3, 1, 1), BLOCK), {"n": 1})
-    with pytest.raises(TilefoldError, match=r"E3105: the kernel is for clusters of \(2, 1, 1\) blocks"):
+    with pytest.raises(TilefoldError, match=r"E3105: the kernel has clusters of \(2, 1, 1\) blocks"):
         engine.launch(artifact, LaunchConfig((4, 1, 1), BLOCK, 0, launch_attributes(4)), {"n": 1})
     assert len(library.launched) == 1
 

@@ -139,7 +139,7 @@ def test_the_driver_refuses() -> None:
 def test_a_driver_without_maps() -> None:
     library = FakeLibrary()
     old: Any = SimpleNamespace(encode_tensor_map=None)
-    with pytest.raises(LaunchError, match="tensor maps, which the driver does not know"):
+    with pytest.raises(LaunchError, match="tensor maps, which the driver does not support"):
         MapEncoder(_artifact(), old, cast(Driver, FakeDriver(library)))
 
 

@@ -224,7 +224,7 @@ MISTAKES = {
     ),
     "more than an mbarrier counts": (
         INIT + one(EXPECT, LOAD.replace("%bytes", "%huge")) + WAIT + USE, "E3215",
-        "copies 1048576 bytes, where the mbarrier at 0x", ("%A, %huge", "%A, %bytes"),
+        "copies 1048576 bytes, but the mbarrier at 0x", ("%A, %huge", "%A, %bytes"),
     ),
     "not an mbarrier": (
         one(MAKE, EXPECT, LOAD.replace("%bar", "%s128")) + SYNC + WAIT + USE,
@@ -380,7 +380,7 @@ def test_mistakes_with_reductions() -> None:
     zeros = {"A": np.ones(64, np.float32), "B": np.zeros(64, np.float32)}
     launch_on(text_of(right), zeros, block=(64, 1, 1))
     assert (zeros["B"] == 1).all()
-    assert "fence.proxy.async is missing" in str(refused(right.replace(FENCE, ""), "E3216"))
+    assert "fence.proxy.async between them is missing" in str(refused(right.replace(FENCE, ""), "E3216"))
     assert "ends while its bulk copy may still read" in str(refused(right.replace(COMMIT, ""), "E3217"))
     read = "%v = ptx.ld %B align 4 : !ptx.ptr<global> -> f32\nptx.st %v, %B align 4 : f32, !ptx.ptr<global>\n"
     early = right.replace(WAIT_READ, WAIT_READ + read)

@@ -70,7 +70,7 @@ MISTAKES = {
     "no barrier before the access": (
         SEND + SYNC,
         "E3218",
-        "reaches into the shared memory of block (1,0,0), which may not have begun",
+        "accesses the shared memory of block (1,0,0), which may not have begun",
         (SEND, SYNC + SEND),
     ),
     "no barrier between writes": (
@@ -95,10 +95,10 @@ MISTAKES = {
     "exit while a peer may arrive": (
         FENCED + SYNC + REMOTE,
         "E3220",
-        "block (1,0,0), thread (0,0,0): reaches into the shared memory of block (0,0,0), which",
+        "block (1,0,0), thread (0,0,0): accesses the shared memory of block (0,0,0), which",
         (REMOTE, REMOTE + AWAIT),
     ),
-    "a wait without an arrival": (WAIT, "E3221", "waits at the cluster barrier, where it has not", (WAIT, SYNC)),
+    "a wait without an arrival": (WAIT, "E3221", "waits at the cluster barrier without having arrived", (WAIT, SYNC)),
     "an aligned barrier for some lanes": (
         FIRST_OF.replace("BODY", ARRIVE) + WAIT,
         "E3221",
@@ -108,7 +108,7 @@ MISTAKES = {
     "a rank that the cluster lacks": (
         SYNC + "%q = ptx.mapa %mine, %two\n%v = ptx.ld %q align 4 : !ptx.ptr<shared_cluster> -> i32\n",
         "E3202",
-        "reaches into the shared memory of rank 2; the cluster has 2 blocks",
+        "accesses the shared memory of rank 2; the cluster has 2 blocks",
         ("%mine, %two", "%mine, %rank"),
     ),
 }
@@ -250,7 +250,7 @@ def test_blocks_send_bytes_to_each_other(seed: int | None, completion: Completio
 
 @pytest.mark.parametrize(("wrong", "right", "code", "said"), [
     ("expect_tx %bar, %bytes", "expect_tx %bar, %half", "E3207", "has 128 bytes more than it expects"),
-    ("ptx.fence.proxy.async\n", "", "E3216", "fence.proxy.async is missing"),
+    ("ptx.fence.proxy.async\n", "", "E3216", "fence.proxy.async between them is missing"),
     (AWAIT, "", "E3204", "which is unwritten"),
     (EXPECT + SYNC, EXPECT + "ptx.bar.sync 0\n", "E3218", "which may not have begun"),
     ("%bytes, %their_bar", "%bytes, %own_bar", "E3215", "not in the block of the bytes that it counts"),

@@ -183,13 +183,13 @@ scf.if %c {{
     ("body", "thread", "said"),
     [
         ('%r = ptx.shfl.sync "up" %i, %i : i32', 0, "names lanes that do not execute it (lane 16)"),
-        ('%m = arith.constant 255 : i32\n%r = ptx.redux.sync "add" %i mask %m : i32', 8, "does not name this lane"),
+        ('%m = arith.constant 255 : i32\n%r = ptx.redux.sync "add" %i mask %m : i32', 8, "lacks this lane"),
         (
             '%m = arith.constant 65535 : i32\n%r = ptx.shfl.sync "bfly" %i, %sixteen mask %m : i32',
             0,
             "comes from lane 16",
         ),
-        ("%r = ptx.match.any.sync %i mask %i", 0, "does not name this lane"),
+        ("%r = ptx.match.any.sync %i mask %i", 0, "lacks this lane"),
     ],
 )
 def test_lanes_that_are_missing(body: str, thread: int, said: str) -> None:
@@ -209,7 +209,7 @@ def test_lanes_that_disagree_about_the_mask() -> None:
         %m = arith.select %c, %low, %all : i32
         %v = ptx.match.any.sync %i mask %m"""
     error = fault(entry(body), "E3208")
-    assert "lanes of its mask give another mask" in error.message
+    assert "lanes of its mask pass a different mask" in error.message
     assert error.thread == (16, 0, 0)
 
 

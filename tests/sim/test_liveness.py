@@ -56,7 +56,7 @@ def options(threads: int, blocks: int = 1, seed: int | None = None) -> dict[str,
 def test_warps_wait_for_what_nobody_writes(load: str, seed: int | None) -> None:
     text = entry(HEAD + choice(spin(load), spin(load) + STORE), POINTER, "128")
     error = fault(text, "E3231", **options(128, seed=seed))
-    assert "waits for memory that nobody changes, forever" in error.message
+    assert "waits for memory that no thread changes, forever" in error.message
     assert "warps 1 to 3 of block (0,0,0)" in error.message
     assert "byte 0 of argument A (4 bytes)" in error.message
     launch(entry(HEAD + choice(spin(load), STORE), POINTER, "64"), **options(64, seed=seed))

@@ -63,7 +63,7 @@ MISTAKES = {
     ),
     6: Mistake(
         "a store of what threads wrote, without a fence of proxies", tensor.run, _STORED.replace(tensor.FENCE, ""),
-        "E3216", "which thread (0,0,0) wrote by the generic one; fence.proxy.async is missing",
+        "E3216", "which thread (0,0,0) wrote by the generic one; fence.proxy.async between them is missing",
         (tensor.SYNC, tensor.FENCE + tensor.SYNC),
     ),
     7: Mistake(
@@ -119,7 +119,7 @@ MISTAKES = {
     17: _in_cluster(
         "exit while a peer reads the block's shared memory", body=cluster.PUT + cluster.SYNC + cluster.GET,
         code="E3220",
-        said="ptx.ld at test.cute:29:6: block (1,0,0), thread (0,0,0): reaches into the shared memory of block (0,0,0)",
+        said="ptx.ld at test.cute:29:6: block (1,0,0), thread (0,0,0): accesses the shared memory of block (0,0,0)",
         cure=(cluster.GET, cluster.GET + cluster.SYNC),
     ),
     18: _in_multicast(
@@ -147,7 +147,7 @@ MISTAKES = {
     22: Mistake(
         "a multiplication by a part of a warp", wgmma.run,
         wgmma.RIGHT.replace(wgmma.MULTIPLY, "scf.if %leads {\n" + wgmma.MULTIPLY + "}\n"), "E3208",
-        "is executed by 1 lanes", ("scf.if %leads {\n" + wgmma.MULTIPLY + "}\n", wgmma.MULTIPLY),
+        "1 lanes execute", ("scf.if %leads {\n" + wgmma.MULTIPLY + "}\n", wgmma.MULTIPLY),
     ),
     23: Mistake(
         "more registers than the block has", partial(wgmma.run, threads=384),
@@ -156,7 +156,7 @@ MISTAKES = {
     ),
     24: _in_cluster(
         "two arrivals at the cluster barrier without a wait", body=cluster.ARRIVE + cluster.SYNC, code="E3221",
-        said="arrives at the cluster barrier in phase 0 again, without a wait since it arrived last",
+        said="arrives at the cluster barrier in phase 0 again, without a wait since its last arrival",
         cure=(cluster.ARRIVE + cluster.SYNC, cluster.SYNC),
     ),
     25: _in_cluster(
@@ -166,7 +166,7 @@ MISTAKES = {
         + cluster.AWAIT + cluster.SYNC,
         code="E3207",
         said="the mbarrier of block (0,0,0) at the same place has 1 arrivals, this one 0, none by other blocks: a "
-        "thread arrives at that of a peer by the address that ptx.mapa returns",
+        "thread arrives at a peer's mbarrier by the address from ptx.mapa",
         cure=("scf.if %only {\nptx.mbarrier.arrive %bar\n", "scf.if %is_first {\nptx.mbarrier.arrive %their_bar\n"),
     ),
     26: Mistake(

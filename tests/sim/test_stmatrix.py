@@ -139,4 +139,4 @@ scf.if %some {{
 }}"""
     given = {name: np.zeros(128, np.uint32) for name in "AB"}
     error = fault(entry(body, ARGS, shared=512), "E3208", **given)
-    assert "is executed by 7 lanes" in error.message
+    assert "7 lanes execute" in error.message

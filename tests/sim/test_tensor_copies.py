@@ -213,7 +213,7 @@ def test_in_and_out_again(seed: int | None, completion: Completion) -> None:
 # Each mistake: the kernel with it, the code, words of the message, and the cure: a text instead of another.
 MISTAKES = {
     "no proxy fence before a reduction": (
-        FILL + SYNC + one(REDUCE, COMMIT, WAIT_READ), "E3216", "fence.proxy.async is missing", (SYNC, FENCE + SYNC),
+        FILL + SYNC + one(REDUCE, COMMIT, WAIT_READ), "E3216", "fence.proxy.async between them", (SYNC, FENCE + SYNC),
     ),
     "exit with a reduction that is not committed": (
         FILL + FENCE + SYNC + one(REDUCE, WAIT_READ), "E3217", "ends while its bulk copy may still read",
@@ -313,7 +313,7 @@ def test_the_mode_of_a_tensor_without_a_map() -> None:
      r"begins 4 bytes from the start of a row, which is not a multiple of 16(.|\n)*a multiple of 4 elements"),
     (Case("f32", "float32", (40, 20), (1, 44), (16, 8), (4, -4)),
      Case("f32", "float32", (40, 20), (1, 44), (16, 8), (4, 0)),
-     r"is stored begins at the coordinates \(4,-4\), before the tensor"),
+     r"stored box begins at the coordinates \(4,-4\), before the tensor"),
     (Case("u16", "uint16", (33, 20), (1, 40), (16, 16), (24, 8)),
      Case("u16", "uint16", (32, 20), (1, 40), (16, 16), (24, 8)),
      r"ends the rows of the tensor, of 66 bytes(.|\n)*GPUs write the 14 bytes behind them too"),

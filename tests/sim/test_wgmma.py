@@ -204,7 +204,7 @@ MISTAKES = {
     ),
     "an address too large": (
         "%far = arith.constant 16300 : i64\n%a2 = arith.addi %a, %far : i64\n" + RIGHT.replace("%a,", "%a2,"), "E3226",
-        "it has bits set that mean nothing", ("constant 16300", "constant 0"),
+        "it has meaningless bits set", ("constant 16300", "constant 0"),
     ),
     "a tile misaligned for its swizzle": (
         "%off = ptx.smem.addr 128\n%a2 = ptx.wgmma.descriptor %off leading 1 stride 8 swizzle 3\n"

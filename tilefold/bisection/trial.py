@@ -99,7 +99,7 @@ def difference(first: Outcome, second: Outcome, *, exact: bool = True) -> Differ
             if first_difference is not None:
                 return first_difference
     if Counter(first.printed.splitlines()) != Counter(second.printed.splitlines()):
-        return Difference("the kernel prints other text")
+        return Difference("the kernel prints different text")
     if first.history is not None and second.history is not None:
         return _different_writes(first.history, second.history)
     return None
@@ -142,7 +142,7 @@ def _different_tensors(
             place = "(" + ", ".join(map(str, where[0].tolist())) + ")"
             count, total = len(where), indices.size
     old, new = before.storage[index].item(), after.storage[index].item()
-    text = f"{name} at {place} is {new!r}, and was {old!r}; {count} of {total} elements differ"
+    text = f"{name} at {place} is {new!r} instead of {old!r}; {count} of {total} elements differ"
     return Difference(text, name, index * size)
 
 

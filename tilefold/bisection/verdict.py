@@ -65,7 +65,7 @@ class Verdict:
     def __str__(self) -> str:
         fault, lines = self.reference.fault, list[str]()
         if fault is not None:
-            lines.append(f"the kernel is at fault as it was written: {fault.code}: {fault.message}")
+            lines.append(f"the kernel has a fault as written: {fault.code}: {fault.message}")
         elif self.culprit is not None or self.emission:
             lines.append(f"your kernel is right {_at(self.stage)}")
         if self.culprit is not None:

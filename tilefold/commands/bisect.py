@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`tilefold bisect`: runs the launches of a file after each pass, and names the first that changes what they do."""
+"""`tilefold bisect`: runs the launches of a file after each pass, and names the pass that changes their results."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from tilefold.running.launches import Launch
 
 _EPILOG = """\
-The launches run on the simulator as the file was written, and again after each pass, with the same arguments. Results,
-printed text and faults must stay the same, bit for bit. Where they do not, the pass is named, with the smallest element
-that differs, the operations that wrote it, and their IR before and after the pass. A fault that the kernel has as it
-was written is the kernel's own; one that appears later is that of a pass. At last the instructions of the PTX that have
-effects, their order, and the numbers of barriers and waits are compared with the operations at stage 'instr'.
+The launches run on the simulator with the file as written, and again after each pass, with the same arguments. Results,
+printed text and faults must stay the same, bit for bit. If they change, the command names the pass, the smallest
+element that differs, the operations that wrote it, and their IR before and after the pass. A fault of the program as
+written is the kernel's own; a later one comes from a pass. Finally the command compares the PTX with the operations at
+stage 'instr': the instructions with effects, their order, and the numbers of barriers and waits.
 
 examples:
   tilefold bisect kernel.cute
   tilefold bisect kernel.cute --stores              compare every value written to global memory, not only the last
   tilefold bisect kernel.cute --device cuda         and then the GPU, within the tolerances of the types
-  tilefold bisect kernel.cute -p fold-layouts,cse   these passes instead of all that lead to stage 'instr'
+  tilefold bisect kernel.cute -p fold-layouts,cse   these passes instead of the pipeline to stage 'instr'
 
 Exit status: 0 if no pass changes anything and every check of the file holds, else 1.
 """
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target(parser, None, f"{DEFAULT_ARCH}, or one that supports the kernel")
     parser.add_argument("-p", "--passes", metavar="PIPELINE", help="the passes to try, separated by commas")
     parser.add_argument(
-        "--stores", action="store_true", help="compare every value that is written to global memory on the way"
+        "--stores", action="store_true", help="also compare every value written to global memory on the way"
     )
     parser.add_argument(
         "--device", choices=("sim", "cuda"), default="sim", help="where the last step runs (default: sim)"

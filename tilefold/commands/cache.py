@@ -13,11 +13,11 @@ examples:
   tilefold cache clear    remove everything in it
   du -sh "$(tilefold cache path)"
 
-The key of machine code is everything that it depends on: the program, the target, and the versions of tilefold, LLVM
-and the assembler. The key of an autotuning result includes the GPU. So entries are never out of date, and clearing the
-cache costs only the time to compile again. Above the limit, the least recently used entries are removed. A checksum
-detects a damaged entry, which is then compiled again. If the folder cannot be written, tilefold warns and keeps
-nothing. Entries that another user owns or can write are never loaded.
+The key of machine code consists of the program, the target, and the versions of tilefold, LLVM and the assembler. The
+key of an autotuning result includes the GPU. So entries are never out of date, and clearing the cache costs only the
+time to compile again. Above the limit, tilefold removes the least recently used entries. A checksum detects damaged
+entries; tilefold then compiles again. If it cannot write to the folder, it warns and keeps nothing. It never loads
+entries that another user owns or can write.
 
 environment:
   {CACHE_DIR}      the folder (default: in the user's folder for caches)

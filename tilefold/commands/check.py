@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from tilefold.runtime.sim.diagnosis import Diagnosis
 
 _EPILOG = """\
-Each launch runs at stage 'cute', where accesses are checked against the shapes of their tensors, and at stage 'instr',
-the instructions. All faults are reported, each with both operations that it concerns: data races, accesses out of
-bounds, uses of unwritten values, barriers that not all threads reach, outputs that are not written, failed checks.
+Each launch runs at stage 'cute', where the simulator checks accesses against the shapes of their tensors, and at stage
+'instr', the instructions. The command reports all faults, each with both operations involved: data races, out-of-bounds
+accesses, uses of unwritten values, barriers that some threads never reach, unwritten outputs, failed checks.
 
 examples:
   tilefold check kernel.cute
   tilefold check kernel.cute --stage all
   tilefold check kernel.cute --format sarif -o kernel.sarif    for editors and servers of source code
 
-Exit status: 0 without a fault, else 1.
+Exit status: 0 without a fault, otherwise 1.
 """
 
 
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="check at this stage, or at 'all' of them (default: cute and instr); can be repeated",
     )
-    parser.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="how faults are reported")
+    parser.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="the format of the report")
     parser.add_argument("-o", "--output", metavar="OUT", help="write the report to this file")
     add_launch(parser)
     add_simulation(parser)

@@ -18,22 +18,22 @@ _STAGES = ("cute", "folded", "atoms", "index", "instr")
 _FORMS = (*_STAGES, "llvm", "ptx", "cubin")
 
 _EPILOG = """\
-stages, in order: cute (as written), folded (static layouts folded), atoms (copies expanded to instructions'
-atoms), index (pointers and index arithmetic), instr (one operation a PTX instruction); then llvm, ptx and
-cubin (machine code).
+stages, in order: cute (as written), folded (static layouts folded), atoms (copies expanded to executions of atoms),
+index (pointers and index arithmetic), instr (one operation per PTX instruction); then llvm, ptx and cubin (machine
+code).
 
 examples:
   tilefold compile kernel.cute                                PTX for the default target
   tilefold compile kernel.cute --target sm_90a --emit cubin -o kernel.cubin
   tilefold compile kernel.cute --emit instr                   the program as the simulator runs it at stage instr
   tilefold compile kernel.cute --report                       registers, spills, shared memory, instruction counts
-  tilefold compile kernel.cute --remarks -o kernel.ptx        instructions chosen and why, what accesses cost
+  tilefold compile kernel.cute --remarks -o kernel.ptx        chosen instructions, reasons, costs of accesses
   tilefold compile kernel.cute -D TILE_M=64 --emit atoms -o atoms.cute
   tilefold compile atoms.cute                                 continue from the saved stage
 
-A stage written to a file by -o keeps the line numbers of the original file, so that later messages still name them.
-It also records the version of its format. PTX and machine code name them by `.loc`, for profilers and debuggers, which
-changes no instruction; TILEFOLD_LINE_INFO=0 leaves them out everywhere.
+A stage written to a file by -o keeps the line numbers of the original file for later messages, and the version of its
+format. PTX and machine code name the lines by `.loc`, for profilers and debuggers, without changing an instruction;
+TILEFOLD_LINE_INFO=0 omits them everywhere.
 """
 
 

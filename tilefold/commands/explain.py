@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 _CODE = re.compile(r"[Ee]?\d{1,5}|[Ee]\d\w*")
 _EPILOG = """\
-Of a file, without an option, the remarks of the compiler are printed. `-o report.html` writes one page instead, which
-needs no other file: source, code at every stage, passes, remarks, faults, costs, layouts as pictures, and resources.
+For a file without options, the command prints the compiler's remarks. `-o report.html` writes a self-contained page
+instead: source, code at every stage, passes, remarks, faults, costs, layouts as pictures, and resources.
 
 --costs runs each launch of the file on the simulator, and prints a table of its lines, the most costly first:
-wavefronts of shared memory and sectors of global memory against the least that would do, the bytes of the sectors
-against the distinct bytes, the lanes that meet in a bank, and why an access is narrow. For a tensor with bank conflicts
-it looks for a swizzle and for padding, and launches again with them; and again without each barrier.
+wavefronts of shared memory and sectors of global memory beside the least possible numbers, the bytes of the sectors
+beside the distinct bytes, the lanes that meet in a bank, and the reasons for narrow accesses. For a tensor with bank
+conflicts it tries swizzles and padding in further launches. It also launches without each barrier.
 
 examples:
   tilefold explain E3206                    the cause of an error, an example, and the cure
   tilefold explain                          all codes
   tilefold explain kernel.cute              the decisions of the compiler, line by line
   tilefold explain kernel.cute -o report.html   everything on one page
-  tilefold explain kernel.cute --source     what each line became: operations, PTX, machine code
+  tilefold explain kernel.cute --source     the code of each line: operations, PTX, machine code
   tilefold explain kernel.cute --source=sass    the machine code, with the line of each instruction
-  tilefold explain kernel.cute --costs      what the lines cost, and what would cost less
+  tilefold explain kernel.cute --costs      the costs of the lines, and cheaper variants
 """
 
 
@@ -50,15 +50,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("of a FILE")
     add_parameters(group)
     add_target(group, None, f"{DEFAULT_ARCH}, or one that supports the kernel")
-    group.add_argument("--costs", action="store_true", help="print what each line costs, as simulated")
+    group.add_argument("--costs", action="store_true", help="print the simulated cost of each line")
     group.add_argument(
         "--source",
         nargs="?",
         const="lines",
         choices=("lines", "ir", "ptx", "sass"),
         metavar="=FORM",
-        help="print what each line became at stage instr, in PTX and in machine code; =ir, =ptx or =sass print that "
-        "form, each of its lines with the line of the source that it is from",
+        help="print each line's operations at stage instr, PTX and machine code; =ir, =ptx or =sass print that form, "
+        "with the source line of each of its lines",
     )
     group.add_argument(
         "-o", "--output", metavar="OUT", help="write to this file; a page with everything, if it ends in .html"

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def add_launch(parser: Options) -> None:
     """Declares the options that choose launches, and change their sizes and arguments."""
     parser.add_argument("--launch", metavar="NAME", help="only the launches of this name or kernel")
-    parser.add_argument("--grid", metavar="X[,Y[,Z]]", help="launch this many blocks instead of those in the file")
-    parser.add_argument("--block", metavar="X[,Y[,Z]]", help="the threads of a block; must be those of the kernel")
+    parser.add_argument("--grid", metavar="X[,Y[,Z]]", help="launch this many blocks instead of the file's")
+    parser.add_argument("--block", metavar="X[,Y[,Z]]", help="the threads of a block; must match the kernel")
     parser.add_argument(
         "--arg", metavar="NAME=FILE", action="append", default=[], help="take an argument's values from a .npy file"
     )
@@ -50,18 +50,18 @@ def add_simulation(parser: Options) -> None:
         metavar="N",
         type=int,
         default=1,
-        help="let the simulator run N blocks at the same time, so that they may wait for each other (default: 1)",
+        help="let the simulator run N blocks at the same time, which may wait for each other (default: 1)",
     )
     parser.add_argument(
         "--processes",
         metavar="N",
         type=int,
-        help="let at most N processes of the simulator share out the blocks of a launch (default: one for each core)",
+        help="distribute the blocks of a launch over at most N processes of the simulator (default: one for each core)",
     )
     parser.add_argument(
         "--numbers",
         action="store_true",
-        help="look on the simulator for the first NaN or infinity, indices that wrap, conversions that lose numbers "
+        help="search on the simulator for the first NaN or infinity, indices that wrap, conversions that lose numbers "
         "and differences without digits",
     )
     parser.add_argument(
@@ -73,7 +73,7 @@ def add_simulation(parser: Options) -> None:
         "--no-races",
         dest="races",
         action="store_false",
-        help="do not look for data races on the simulator; takes less time and memory",
+        help="do not search for data races on the simulator; saves time and memory",
     )
 
 

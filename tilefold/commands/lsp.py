@@ -10,9 +10,9 @@ _EPILOG = """\
 examples:
   tilefold lsp    as editors start it
 
-An editor starts this command and talks with it over standard input and output, by the Language Server Protocol: faults
-as they are typed, types and pictures of layouts on hover, definitions, references, an outline and completion. When a
-file is opened or saved, it is lowered as well, so that the faults that passes find are shown. No kernel is run.
+An editor starts this command and communicates with it over standard input and output, by the Language Server Protocol.
+The server offers errors while typing, types and pictures of layouts on hover, definitions, references, an outline and
+completion. When a file is opened or saved, it also lowers the file, to report the errors of passes. It runs no kernel.
 
 The server needs pygls: pip install 'tilefold[lsp]'. docs/editors.md says how to set up VS Code, Neovim and others.
 """

@@ -32,14 +32,14 @@ examples:
   tilefold opt kernel.cute -p 'a{x=1 y="text"},b'            passes with options
   tilefold opt kernel.cute -p fold-layouts,cse --print-ir-changes     the lines that each pass changes
   tilefold opt kernel.cute -p fold-layouts,cse --timing
-  tilefold opt kernel.cute -p fold-layouts,cse --dump-dir ir one numbered file a pass; each can be read again
+  tilefold opt kernel.cute -p fold-layouts,cse --dump-dir ir one numbered file per pass; commands accept them
   tilefold opt errors.cute --split-input-file --verify-diagnostics
 
-Each pass can also be named as a flag of its own, -cse -dce, with options "-a=x=1 y=text"; MLIR's flags may start with
-one dash. Without FILE the standard input is read.
+Each pass also has its own flag, -cse -dce, with options "-a=x=1 y=text"; MLIR's flags may start with one dash. Without
+FILE, the command reads the standard input.
 
-Printed programs can be read again, by every command. With --locations, and in the files of --dump-dir, each operation
-carries the line of the original file, so that messages about the saved program still name it.
+Every command can read printed programs. With --locations, and in the files of --dump-dir, each operation carries the
+line of the original file, so messages about the saved program still name it.
 """
 
 _SPLIT = re.compile(r"^// -----[ \t\r]*$", re.MULTILINE)
@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timing", "--mlir-timing", action="store_true", help="print a table of the time that each pass takes"
     )
-    parser.add_argument("--dump-dir", metavar="DIR", help="write the program after every pass to DIR, one file a pass")
+    parser.add_argument("--dump-dir", metavar="DIR", help="write the program after every pass to a file in DIR")
     parser.add_argument(
         "-split-input-file",
         "--split-input-file",

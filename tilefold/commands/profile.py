@@ -11,9 +11,9 @@ from tilefold.output import write_output
 
 _EPILOG = """\
 Each launch of the file runs on the simulator, which counts transactions by lines, and on the GPU under Nsight Compute
-(ncu, which comes with CUDA), which samples the warps. The table has the share of the samples that a line has, the share
-of the cycles that the simulator's model gives it, the transactions of both, and that which its warps wait for. Under it
-stands where both differ: transactions that are not the same, and lines whose time the model does not explain.
+(ncu, which comes with CUDA), which samples the warps. For each line, the table has its share of the samples, its share
+of the cycles in the simulator's model, the transactions of both, and the causes of waits. Below it, notes list the
+differences: unequal transactions, and lines whose time the model does not explain.
 
 examples:
   tilefold profile examples/transpose.cute

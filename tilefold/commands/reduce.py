@@ -12,20 +12,20 @@ from tilefold.commands.options import add_file, add_target, parse_pairs, read_so
 from tilefold.output import write_output
 
 _EPILOG = """\
-The program is run first, as by `tilefold bisect`, to see how it fails: a pass crashes or refuses it, the kernel is at
-fault, a pass changes what it does, the PTX lacks an instruction, or a check fails. Then parts of it are left out and
-numbers made smaller, as long as it fails in the same way: with the same pass, the same code of a fault, or the same
-check, of which no larger part of the elements may be wrong.
+The command first runs the program like `tilefold bisect` and classifies the failure: a pass crashes or refuses it, the
+kernel has a fault, a pass changes its results, the PTX lacks an instruction, or a check fails. Then it removes parts of
+the program and reduces numbers, as long as the program fails in the same way: with the same pass, the same code of a
+fault, or the same check with no larger share of wrong elements.
 
-With --test, a program is of interest where the command, given the name of a file that holds it, ends with another exit
-status than 0: `{}` stands for the name, which else comes last.
+With --test, the command keeps programs for which COMMAND fails. It passes the name of a file with the program in place
+of `{}`, or as the last argument.
 
 examples:
   tilefold reduce kernel.cute -o small.cute
   tilefold reduce kernel.cute --seconds 300 --launch scale
   tilefold reduce kernel.cute --test './fails.sh {}' -o small.cute
 
-Exit status: 0 if the program fails and has been reduced, also where the time was up, else 1.
+Exit status: 0 if the program fails and the command has reduced it, even if the time ran out, otherwise 1.
 """
 
 

@@ -47,16 +47,16 @@ An argument filled with poison counts as unwritten: the simulator refuses to rea
 ~= allows atol + rtol * |expected|, with rtol and atol by element type, as in torch.testing.assert_close.
 
 examples:
-  tilefold run kernel.cute                            on the GPU if there is one, else on the simulator
+  tilefold run kernel.cute                            on the GPU if there is one, otherwise the simulator
   tilefold run kernel.cute --stage all                on the simulator after every stage; all results must agree
   tilefold run kernel.cute --arg A=a.npy --save B=b.npy
-  tilefold run kernel.cute --timeline warps.json      what each warp waits for: open it at ui.perfetto.dev
+  tilefold run kernel.cute --timeline warps.json      the waits of each warp, for ui.perfetto.dev
   tilefold run kernel.cute --launch scale --grid 4 --fill 'A=arange' --fill 'B=poison' --check 'B == A * 2'
 
 A file with a host function, func.func @main, starts there: it prints, and launches kernels by gpu.launch_func.
   tilefold run main.mlir --device sim --allow-env SIZE=8
 
-Exit status: 0 if every check holds, 1 if one does not or the run fails.
+Exit status: 0 if every check holds, 1 if a check or the run fails.
 """
 
 
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--device",
         choices=("auto", "sim", "cuda"),
         default="auto",
-        help="where to run; auto takes the GPU if there is one and no --stage is given (default)",
+        help="where to run; auto (default) takes the GPU if there is one, unless --stage is given",
     )
     parser.add_argument(
         "--stage",

@@ -29,11 +29,10 @@ examples:
 """
 
 _PROGRAM = """\
-Draws what a program says of threads and memory: each tiled copy, source and destination side by side; the fragments A,
-B and C of each tiled MMA; each tensor in shared memory, swizzled as it is, by the 32 banks; and with --accesses which
-lanes each bank serves in the worst execution of each access. Or draws an expression of the layout algebra: a layout, a
-tiled copy or a tiled MMA.
-"""
+Draws a program's use of threads and memory: each tiled copy, source and destination side by side; the fragments A, B
+and C of each tiled MMA; each tensor in shared memory, with its swizzle, by the 32 banks; and with --accesses the lanes
+that each bank serves in the worst execution of each access. Or draws an expression of the layout algebra: a layout, a
+tiled copy or a tiled MMA. """
 
 _C_ATOM = """\
 Prints the steps of CuTe's make_tiled_copy_C_atom for atoms that move 1, 2, 4, ... values of a thread: the first
@@ -57,7 +56,7 @@ place of one thread among the atoms, with its part of each given tensor and the 
 _TILED_MMA_EPILOG = """\
 atoms: CuTe's names, such as SM80_16x8x16_F32F16F16F32_TN, SM80_16x8x8_F32TF32TF32F32_TN, UniversalFMA<float>.
 
-example: four warps, each of which multiplies 16 x 16 x 16 of a tile of 32 x 32 x 16:
+example: four warps, each multiplies 16 x 16 x 16 of a tile of 32 x 32 x 16:
   tilefold show tiled-mma --atom SM80_16x8x16_F32F16F16F32_TN --atoms "(2,2,1):(1,2,4)" --permute "(32,32,16)" \\
       --A "(128,32):(32,1)" --thread 37
 others:
@@ -68,13 +67,12 @@ others:
 
 _TILED_COPY = """\
 Prints in the form of CuTe's print: a source and a destination tensor, the tile of a block, the tiled copy made of an
-atom and of thread and value layouts, one thread's slice of it, and the parts of the tensors that this thread
-copies. --src, --dst and --cta-tiler are optional; without --cta-tiler the whole source is partitioned.
-"""
+atom and of thread and value layouts, one thread's slice of it, and the parts of the tensors that this thread copies.
+--src, --dst and --cta-tiler are optional; without --cta-tiler, the copy partitions the whole source. """
 
 _TILED_COPY_EPILOG = """\
 layouts: "(8,4):(1,8)", nested "((2,4),8):((8,1),16)", swizzled "S<3,3,3> o 0 o (64,64):(64,1)";
-  "(_8,_4):(_1,_8)" and "Sw<3,3,3>" are read as well, and a shape alone, "(8,4)", is compact.
+  "(_8,_4):(_1,_8)" and "Sw<3,3,3>" are also valid, and a shape alone, "(8,4)", is compact.
 tilers: "(128,32)", or a layout for each mode "[4:2;(2,8):(1,4)]".
 types: f16, bf16, f32, f64, f8E4M3FN, i8, si4, ..., e4m3, tf32, u16, ..., half_t, float_e4m3_t, uint16_t, float,
   ..., Float16, ..., or a width such as 16b.
@@ -84,15 +82,14 @@ atoms: CuTe's names, such as UniversalCopy<uint128_t>, UniversalCopy<double>, SM
 spaces: gmem, smem and rmem print gmem_ptr, smem_ptr and ptr; 'ptr' is memory without a tag, such as an
   ordinary host array.
 
-Extents and strides that are known only at run time are '?', and '?{div=8}' where 8 divides them. With --ragged, tiles
-may reach beyond their tensor. The last lines then give the excess and the number of the thread's elements inside.
+Write '?' for run-time extents and strides, and '?{div=8}' if 8 divides them. With --ragged, tiles may extend beyond
+their tensor. The last lines then give the excess and the number of the thread's elements inside.
 
-Coordinate and thread index are run-time integers and everything else is static, as in a kernel; with
---run-time-tiler the extents of the CTA tiler are run-time integers too, as in make_shape(bM, bN, bK) of ints.
-Static integers are marked _8, as C++ prints them; --plain leaves the marks out. Pointers are addresses in
-bytes from an arbitrary start; where a tile or a part starts elsewhere than its tensor, the distance in
-elements is printed at the end. A part of a swizzled tensor is a plain layout where it does not reach two bits
-that the swizzle combines; its strides then depend on the thread.
+Coordinate and thread index are run-time integers and everything else is static, as in a kernel; with --run-time-tiler
+the extents of the CTA tiler are run-time integers too, as in make_shape(bM, bN, bK) of ints. Static integers print as
+_8, like in C++; --plain omits the underscores. Pointers are addresses in bytes from an arbitrary start; if a tile or a
+part starts elsewhere than its tensor, the last lines give the distance in elements. A part of a swizzled tensor is a
+plain layout unless it covers two bits that the swizzle combines; its strides then depend on the thread.
 
 example: 1024 x 1024 elements of 16 bits, column-major; 32 threads copy a 128 x 32 tile to shared memory by
 cp.async, 16 bytes each at a time:
@@ -181,7 +178,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_ragged(parser: Any) -> None:
-    text = "tiles may reach beyond their tensor, as the last ones of ragged views do"
+    text = "tiles may extend beyond their tensor, like the last ones of ragged views"
     parser.add_argument("--ragged", action="store_true", help=text)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels in Python, in the vocabulary of CuTe: `from tilefold import cute`.
 
-These names build kernels (docs/python.md); `cute.arch` holds the instructions of a thread, `cute.nvgpu` those of atoms,
-`cute.pipeline` stages between producers and consumers, `cute.utils` the order of tiles.
+These names build kernels (docs/python.md); `cute.arch` has the instructions of a thread, `cute.nvgpu` the instructions
+of atoms, `cute.pipeline` stages between producers and consumers, `cute.utils` the order of tiles.
 """
 
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`cute.arch`: the coordinates of a thread, and the instructions by which threads cooperate."""
+"""`cute.arch`: the coordinates of a thread, and the instructions that let threads cooperate."""
 
 from tilefold.base.target import WARP as WARP_SIZE
 from tilefold.compiler.builder.instructions.arch import (

@@ -69,12 +69,12 @@ class Tuned(KernelFunction):
 
     @property
     def last(self) -> CompiledKernel:
-        """The configuration that was built last. Raises TilefoldError (E3107) if none was."""
+        """The last configuration that was built. Raises TilefoldError (E3107) if there is none."""
         return self.kernel.last
 
     def tune(self, *args: Any, **kwargs: Any) -> Tuning:
-        """Compiles and times the configurations on these arguments, whose contents the runs change; or finds what was
-        measured for their types before, also by another process.
+        """Compiles and times the configurations on these arguments, whose contents the runs change; or finds an earlier
+        measurement for their types, also from another process.
 
         Raises CudaUnavailable without a GPU, TilefoldError if no configuration works.
         """
@@ -95,7 +95,7 @@ class Tuned(KernelFunction):
         return tuning
 
     def forget_outdated(self) -> None:
-        """Forgets what was prepared and measured while the globals that the kernel reads were others."""
+        """Forgets launches and measurements made with other values of the globals that the kernel reads."""
         if self.tuner.kernel.forget_outdated():
             self.launchers.clear()
             self._tunings.clear()
@@ -135,7 +135,7 @@ class Tuned(KernelFunction):
 
 
 class TunedCall:
-    """A kernel with configurations, and arguments: in the order of its parameters where `kwargs` is None."""
+    """A kernel with configurations, and arguments: in the order of its parameters if `kwargs` is None."""
 
     __slots__ = ("args", "kwargs", "tuned")
     tuned: Tuned
@@ -158,16 +158,16 @@ class TunedCall:
         return place_of(self.of(self.tuned.configs[0]).bound.arrays, device, stage)
 
     def config(self, ordinal: int | None, grid: Sized | None = None) -> Config:
-        """The configuration that is launched: on a GPU the fastest, which is found out where it is not known; on the
-        simulator (None), which has no time, the first. Raises what `Tuned.tune` does.
+        """The configuration for a launch: on a GPU the fastest, measured if unknown; on the simulator (None), which has
+        no times, the first. Raises the errors of `Tuned.tune`.
         """
         tuned = self.tuned
         return tuned.configs[0] if ordinal is None else tuned.tuning(self, ordinal, grid).best.config
 
     @untraced
     def build(self, config: Config | None = None) -> CompiledKernel:
-        """The kernel for these arguments without launching it: for a configuration, by default the one that is
-        launched; of arguments that are only described, the first. Raises ProgramError.
+        """The kernel for these arguments without launching it: for a configuration, by default the one that a launch
+        chooses, or the first one for descriptions of arguments. Raises ProgramError.
         """
         try:
             if config is None:
@@ -198,8 +198,8 @@ class TunedCall:
         numbers: bool = False,
         processes: int | None = None,
     ) -> "RunResult | None":
-        """Launches the fastest configuration, as `KernelCall.launch` does, which says what the options mean. On the
-        simulator it is the first one.
+        """Launches the fastest configuration, or the first one on the simulator. `KernelCall.launch` describes the
+        options.
 
         `grid` is for this launch, instead of that of `autotune`: of tensors with dynamic extents it may depend on them.
         """
@@ -245,7 +245,7 @@ def autotune(
     repeat: int = 20,
     time_on_workers: bool = False,
 ) -> Callable[[Kernel], Tuned]:
-    """Makes a kernel one that chooses among configurations, values of its `Constexpr` parameters:
+    """Makes a kernel choose among configurations, values of its `Constexpr` parameters:
 
         @cute.autotune(configs=[{"BM": 64}, {"BM": 128}], grid=lambda c: M // c["BM"], block=128)
         @cute.kernel

@@ -52,7 +52,7 @@ USUAL = Compilation()
 
 @dataclass(repr=False, eq=False)
 class CompiledKernel(Inspection):
-    """A kernel that is built. Its methods take the target to compile for, by default that of its `compilation`, or
+    """A built kernel. Its methods take the target to compile for, by default the target of its `compilation`, or
     `sm_80`.
     """
 
@@ -69,7 +69,7 @@ class CompiledKernel(Inspection):
 
     @cached_property
     def program(self) -> Program:
-        """The program on its way from stage `cute` on."""
+        """The program, from stage `cute` on."""
         how = self.compilation
         return Program(
             self.traced.source,
@@ -105,11 +105,11 @@ class CompiledKernel(Inspection):
         return export(artifact, Path(folder), self.program.tensors(self.name))
 
     def loaded_on(self, arch: str) -> "Artifact":
-        """The kernel ready to be loaded on a GPU of an architecture."""
+        """The kernel in the form that a GPU of an architecture loads."""
         return self.artifact(arch if self.compilation.target is None else None)
 
     def artifact(self, target: str | None = None) -> "Artifact":
-        """The kernel ready to be loaded, for a launch without the compiler: machine code, or PTX that the driver must
+        """The kernel in a form that launches without the compiler can load: machine code, or PTX that the driver must
         assemble.
         """
         return self.program.artifact(self.symbol, self._target(target))

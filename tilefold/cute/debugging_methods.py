@@ -61,7 +61,7 @@ class DebuggableCall(ABC):
     @property
     @abstractmethod
     def bound(self) -> "BoundArguments":
-        """The arguments in the form from which the kernel is built. Raises LaunchError (E3106)."""
+        """The arguments in the form that building the kernel takes. Raises LaunchError (E3106)."""
 
     @abstractmethod
     def build(self, block: Size) -> "CompiledKernel":
@@ -86,9 +86,10 @@ class DebuggableCall(ABC):
         numbers: bool = False,
         processes: int | None = None,
     ) -> "Verdict":
-        """Finds the pass that changes what a launch does: simulates it as it was traced and after each pass, on copies
-        of the arguments, and compares results, faults, printed text and, with `stores`, every value written to global
-        memory; then the PTX, and with `device="cuda"` the results of the GPU. The other options are those of `launch`.
+        """Finds the pass that changes the results of a launch. It simulates the launch as traced and after each pass,
+        on copies of the arguments, and compares results, faults, printed text and, with `stores`, every value written
+        to global memory; then it compares the PTX, and with `device="cuda"` the results of the GPU. The other options
+        are those of `launch`.
 
         The result says what it has found as text; `passed` is whether the kernel has no fault and no pass changes it.
         """
@@ -113,11 +114,11 @@ class DebuggableCall(ABC):
         numbers: bool = False,
         processes: int | None = None,
     ) -> "Report":
-        """Finds all faults of a launch on the simulator, at the stages given, on copies of the arguments: races, stray
-        accesses, uses of unwritten values, barriers that not all reach. The arguments named in `outputs` count as
-        unwritten before the launch, and each of their elements must be written by it; by default those that the kernel
-        writes and never reads, unless data decide which elements. So many `resident` blocks run at the same time;
-        `numbers` looks for NaN, infinities, and others that go wrong.
+        """Finds all faults of a launch on the simulator, at the given stages, on copies of the arguments: races,
+        out-of-bounds accesses, uses of unwritten values, barriers that some threads never reach. The arguments named in
+        `outputs` count as unwritten before the launch, which must write each of their elements; the default is all
+        arguments that the kernel writes and never reads, unless data decide which elements it writes. `resident` blocks
+        run at the same time; `numbers` also looks for NaN, infinities, and other wrong numbers.
 
         The result says what it has found as text, and by its methods `json` and `sarif`; `passed` is whether there is
         nothing. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments that do not fit.
@@ -139,8 +140,8 @@ class DebuggableCall(ABC):
         max_memory: int | None = None,
         seed: int = 0,
     ) -> "Costs":
-        """The costs of the kernel's lines, as a launch on the simulator finds them, on copies of the arguments: bank
-        conflicts and the layouts that remove them, sectors of global memory, barriers that the launch does not need.
+        """The costs of the kernel's lines in a launch on the simulator, on copies of the arguments: bank conflicts and
+        layouts without them, sectors of global memory, superfluous barriers.
 
         The result is a table when it is printed; `lines` has its rows (docs/profiling.md). Raises what `launch` raises.
         """
@@ -160,9 +161,9 @@ class DebuggableCall(ABC):
         cluster: Size | None = None,
         seed: int = 0,
     ) -> "Path":
-        """Writes a folder that repeats a launch elsewhere, without this program: the kernel and its launch as text, the
-        arguments as arrays, and a script that executes a command of tilefold on them: `run`, `check`, `bisect` or
-        `reduce`. The arguments named in `outputs` count as unwritten. Returns the script.
+        """Writes a folder that repeats a launch on another machine: the kernel and its launch as text, the arguments as
+        arrays, and a script that executes a command of tilefold on them: `run`, `check`, `bisect` or `reduce`. The
+        arguments named in `outputs` count as unwritten. Returns the script.
 
         Raises TilefoldError (E4002) where the folder cannot be written.
         """
@@ -185,8 +186,8 @@ class DebuggableCall(ABC):
         cluster: Size | None = None,
         seed: int = 0,
     ) -> str:
-        """Writes a folder as `repro` does, and shrinks the kernel in it while it fails in the same way: a pass crashes
-        or changes it, or it is at fault. Returns the text of the small kernel.
+        """Writes a folder like `repro`, and shrinks the kernel in it as long as it fails in the same way: a pass
+        crashes or changes it, or it has a fault. Returns the text of the small kernel.
 
         Raises TilefoldError (E4003) for a launch that does not fail, (E4002) where the folder cannot be written.
         """
@@ -210,7 +211,7 @@ class DebuggableCall(ABC):
         max_memory: int | None = None,
         seed: int = 0,
     ) -> "Page":
-        """Everything about the kernel and a launch as one HTML page, which a notebook shows: source, code at every
+        """Everything about the kernel and a launch as one HTML page, which a notebook displays: source, code at every
         stage, passes, remarks, resources, and, from the simulator on copies of the arguments, faults and costs.
 
         The result is the text of the page (docs/profiling.md). Raises what `check` raises.

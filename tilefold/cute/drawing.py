@@ -20,8 +20,8 @@ def print_latex(layout: LayoutLike) -> None:
 
 
 def print_latex_tv(layout_tv: Layout, tile: Any = None) -> None:
-    """Prints a LaTeX document with the thread and the value that has each place of a tile, by a layout from (thread,
-    value) to places.
+    """Prints a LaTeX document with the thread and the value at each place of a tile, by a layout from (thread, value)
+    to places.
     """
     from tilefold.layout.drawing.drawings import make_thread_value_table
     from tilefold.layout.drawing.latex import latex
@@ -30,7 +30,8 @@ def print_latex_tv(layout_tv: Layout, tile: Any = None) -> None:
 
 
 def save_picture(x: Displayed | MmaAtomAttr, path: str | PathLike[str]) -> None:
-    """Writes the picture of a static layout, a tiled copy, a tiled MMA or an atom: SVG or PNG, as `path` ends.
+    """Writes the picture of a static layout, a tiled copy, a tiled MMA or an atom, as SVG or PNG by the suffix of
+    `path`.
 
     TilefoldError for a value without a picture (E5002), for a path that ends otherwise (E4003) or cannot be written
     (E4002), for PNG where Pillow is not installed (E4004), and where `tilefold.layout.drawing.drawings.tables` raises

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The sizes of a GPU, on which grids of persistent blocks depend."""
+"""The sizes of a GPU that determine grids of persistent blocks."""
 
 from typing import TYPE_CHECKING
 
@@ -13,14 +13,14 @@ _EMPTY = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry empty()
 
 
 class HardwareInfo:
-    """The sizes of a GPU, by its number. Its methods raise CudaUnavailable (E3301) where there is no such GPU."""
+    """The sizes of a GPU, by its number. Its methods raise CudaUnavailable (E3301) if the GPU does not exist."""
 
     def __init__(self, device_id: int = 0) -> None:
         self.device_id = device_id
 
     def get_max_active_clusters(self, cluster_size: int) -> int:
-        """The number of clusters of this size that run at a time, of blocks that fill a multiprocessor. LaunchError
-        (E3105) for a size that no cluster has, and for a GPU without clusters.
+        """The number of clusters of this size that run at a time, if each block fills a multiprocessor. Raises
+        LaunchError (E3105) for an impossible size, and for a GPU without clusters.
 
         A grid of persistent blocks has this number of clusters, or fewer if there are fewer tiles.
         """
@@ -30,7 +30,7 @@ class HardwareInfo:
 
         if type(cluster_size) is not int or not 1 <= cluster_size <= MAX_CLUSTER:
             hint = f"a cluster has 1 to {MAX_CLUSTER} blocks"
-            raise LaunchError(Code.RUN_LAUNCH, f"a cluster of {cluster_size!r} blocks", hint)
+            raise LaunchError(Code.RUN_LAUNCH, f"a cluster cannot have {cluster_size!r} blocks", hint)
         engine = self._engine
         if not engine.driver.target.has_clusters:
             message = f"{engine.driver.name} has no clusters"

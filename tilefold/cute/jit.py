@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 class JitFunction(Generic[P, R]):
-    """A function that is called by the host, or while a kernel is built.
+    """A function that the host calls, or that a kernel under construction calls.
 
     The host's arrays become tensors with layouts. Within a kernel, control flow on values of the kernel becomes the
     kernel's.
@@ -108,7 +108,7 @@ def jit(*, preprocessor: bool = True) -> Callable[[Callable[P, R]], JitFunction[
 
 
 def jit(function: Callable[..., Any] | None = None, /, *, preprocessor: bool = True) -> Any:
-    """Makes a function one that launches kernels, or, called by a kernel, a part of it. With `preprocessor=False` it is
-    taken as it is, where Python keeps no source: see `kernel`.
+    """Makes a function launch kernels or, if a kernel calls it, a part of that kernel. `preprocessor=False` takes the
+    function unchanged, for functions without source: see `kernel`.
     """
     return partial(JitFunction, preprocessor=preprocessor) if function is None else JitFunction(function, preprocessor)

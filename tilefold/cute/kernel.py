@@ -76,7 +76,7 @@ class KernelFunction(ABC):
         return ordered
 
     def set_name_prefix(self, prefix: str) -> None:
-        """Has the names of kernels that are built from now on begin with `prefix`."""
+        """Makes the names of kernels built from now on begin with `prefix`."""
         self.prefix = prefix
 
     def __getitem__(self, sizes: Any) -> Any:
@@ -102,7 +102,7 @@ class KernelFunction(ABC):
         return self.last.ir(stage, target)
 
     def ptx(self, target: str | None = None, *, lines: bool | None = None) -> str:
-        """The program as PTX; `lines` says whether with `.loc` directives, by default as the settings do."""
+        """The program as PTX; `lines` decides about `.loc` directives, by default the settings do."""
         return self.last.ptx(target, lines=lines)
 
     def report(self, target: str | None = None) -> str:
@@ -110,7 +110,7 @@ class KernelFunction(ABC):
         return self.last.report(target)
 
     def report_html(self, target: str | None = None) -> "Page":
-        """Everything about the kernel as one HTML page, which a notebook shows."""
+        """Everything about the kernel as one HTML page, which a notebook displays."""
         return self.last.report_html(target)
 
     def explain(self, target: str | None = None) -> str:
@@ -123,7 +123,7 @@ class KernelFunction(ABC):
 
 
 class Kernel(KernelFunction):
-    """A function that is a kernel. A call binds its arguments: `k(a, b).launch(grid=..., block=...)`.
+    """A kernel as a Python function. A call binds its arguments: `k(a, b).launch(grid=..., block=...)`.
 
     For arguments of each combination of types, constants and block sizes a kernel of its own is built, when it is
     needed first.
@@ -172,7 +172,7 @@ class Kernel(KernelFunction):
         return HostKernelCall(self, args, kwargs)
 
     def built_for_host(self, traced: Traced, how: Compilation) -> CompiledKernel:
-        """The kernel that a host function launches, one for each text and way to compile it."""
+        """The kernel that a host function launches, one for each text and each set of compile options."""
         compiled = CompiledKernel(traced, how)
         key = compiled.to_cute(), how
         self._last = self._for_host.setdefault(key, compiled)
@@ -180,19 +180,19 @@ class Kernel(KernelFunction):
 
     @cached_property
     def on_gpus(self) -> "GpuLaunches":
-        """The launches on GPUs; `launchers` has those that are prepared, by device."""
+        """The launches on GPUs; `launchers` has the prepared ones by device."""
         from .gpu_launch import GpuLaunches
 
         return GpuLaunches(self)
 
     @cached_property
     def rewritten(self) -> Callable[..., object]:
-        """The function with control flow that becomes the kernel's. Raises ProgramError (E5004, E5005)."""
+        """The function, rewritten so that its control flow becomes the kernel's. Raises ProgramError (E5004, E5005)."""
         return rewritten(self.function, self._lines) if self.options.preprocessor else self.function
 
     def forget_outdated(self) -> bool:
-        """Forgets what was built while the globals and outer variables that the function reads, also in its helpers,
-        were others; returns whether there was any.
+        """Forgets kernels built with other values of the globals and outer variables that the function and its helpers
+        read; returns whether there were any.
         """
         if self._outer is None or not self._outer.have_changed:
             return False
@@ -247,7 +247,7 @@ class KernelCall(DebuggableCall):
 
     @property
     def bound(self) -> BoundArguments:
-        """The arguments in the form from which the kernel is built. Raises LaunchError (E3106)."""
+        """The arguments in the form that building the kernel takes. Raises LaunchError (E3106)."""
         if self.bindings is None:
             self.bindings = self.kernel.signature.bind_in_order(self.args)
         return self.bindings
@@ -282,7 +282,7 @@ class KernelCall(DebuggableCall):
         processes: int | None = None,
         **more: Unpack[LaunchOptions],
     ) -> "RunResult | None":
-        """Runs the kernel over a grid of blocks, on the GPU that has its arrays, without waiting (docs/runtime.md).
+        """Runs the kernel over a grid of blocks, on the GPU that holds its arrays, without waiting (docs/runtime.md).
 
         `device` is "cuda", "cuda:1", "sim" (the simulator, at `stage`) or "auto": the GPU if there is one. Arrays of
         the host are copied to the GPU and back, and the launch is waited for. `stream` is one of torch, CuPy, cuda.core
@@ -367,9 +367,9 @@ def kernel(
     non_portable: bool = False,
     contract: bool = False,
 ) -> Any:
-    """Makes a function a kernel: `@cute.kernel`, or `@cute.kernel(min_blocks=2, max_registers=128)`: the blocks that a
-    multiprocessor is to hold at least, and the most registers of a thread. `cluster` is the size of its clusters in
-    blocks, which every launch has then; more than 8 blocks, up to 16, need `non_portable=True`.
+    """Makes a function a kernel: `@cute.kernel`, or `@cute.kernel(min_blocks=2, max_registers=128)`: the least number
+    of blocks that a multiprocessor must hold, and the greatest number of registers of a thread. `cluster` is the size
+    of its clusters in blocks, for every launch; 9 to 16 blocks need `non_portable=True`.
 
      Its `for`, `while` and `if` on values of the kernel become the kernel's (docs/python.md). `name` is the kernel's
     name in PTX, the function's by default; `preprocessor=False` takes the function as it is, where Python keeps no

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`cute.math`: mathematical functions of numbers, values and fragments. With `fastmath=True` one instruction
-approximates a function, where there is one.
+"""`cute.math`: mathematical functions of numbers, values and fragments. With `fastmath=True`, one instruction
+approximates a function, if there is one.
 """
 
 from tilefold.compiler.builder.instructions.math import absolute as absf

@@ -11,7 +11,8 @@ from tilefold.compiler.builder.scalars.dtypes import DType
 
 
 def native_struct(cls: type[Any] | None = None, /, *, zero_init: bool = True, packed: bool = False) -> Any:
-    """Makes a class with annotated fields one of values: `@cute.native_struct`. Branches and loops carry its fields.
+    """Makes a class with annotated fields a structure of values: `@cute.native_struct`. Branches and loops carry its
+    fields.
 
     `S(total=x)` converts numbers and values to the types of the fields; other fields are 0 unless `zero_init` is False,
     and must be given then. Its objects are arguments of kernels, too. A structure has no memory, so that `packed`

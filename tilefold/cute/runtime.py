@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 class RuntimeTensor:
-    """An array as an argument: `from_dlpack` makes it. Its layout is part of the kernel's type, but for the extents and
-    strides that are marked as dynamic.
+    """An array as an argument: `from_dlpack` makes it. Its layout is part of the kernel's type, except for extents and
+    strides marked as dynamic.
     """
 
     def __init__(self, array: Any, align: int | None = None) -> None:
@@ -68,14 +68,14 @@ class RuntimeTensor:
 
     @property
     def element_type(self) -> DType:
-        """The type of the elements; it can be set to another one of the same size, such as Float8E4M3FN for bytes."""
+        """The type of the elements; you can set it to another type of the same size, such as Float8E4M3FN for bytes."""
         return element_of_name(self._array.dtype)
 
     @element_type.setter
     def element_type(self, dtype: DType) -> None:
         if dtype.bits != self.element_type.bits and not (dtype.bits == 1 and self.element_type.bits == 8):
             raise _argument_error(
-                f"elements of {self.element_type} cannot be taken for {dtype}", "choose one of their size"
+                f"elements of {self.element_type} cannot be treated as {dtype}", "choose one of their size"
             )
         self._array = replace(self._array, dtype=name_of_elements(dtype))
         self._wrap()
@@ -98,13 +98,13 @@ class RuntimeTensor:
 
     @property
     def leading_dim(self) -> int | None:
-        """The mode whose stride is 1: the one of more than one element, if there is any."""
+        """The mode with stride 1; preferably one with more than one element."""
         return _leading_mode(self._array)
 
     @checked
     def mark_layout_dynamic(self, leading_dim: int | None = None) -> "RuntimeTensor":
-        """All extents may differ from call to call, and all strides but that of `leading_dim`, which is 1: by default
-        that of the mode that has it. LaunchError (E3106) where its stride is not 1.
+        """Lets all extents differ from call to call, and all strides except that of `leading_dim`, which is 1; by
+        default it is the mode with stride 1. Raises LaunchError (E3106) if its stride is not 1.
         """
         if leading_dim is not None:
             rank = len(self.shape)
@@ -119,9 +119,9 @@ class RuntimeTensor:
     def mark_compact_shape_dynamic(
         self, mode: int, stride_order: Sequence[int] | None = None, divisibility: int = 1
     ) -> "RuntimeTensor":
-        """The extent of a mode of a compact tensor may differ from call to call, as a multiple of `divisibility`, and
-        the strides that follow from it. `stride_order` lists the modes from the slowest to the fastest, where strides
-        leave that open. LaunchError (E3106) for a mode, an order or a divisor that the tensor does not have.
+        """Lets the extent of a mode of a compact tensor, and the strides that follow from it, differ from call to call,
+        as a multiple of `divisibility`. `stride_order` lists the modes from the slowest to the fastest, if the strides
+        leave that open. Raises LaunchError (E3106) for a mode, an order or a divisor that does not fit the tensor.
         """
         rank = len(self.shape)
         if not -rank <= mode < rank:
@@ -166,9 +166,9 @@ def from_dlpack(
     tensor: Any, assumed_align: int | None = None, *, use_32bit_stride: bool = False, enable_tvm_ffi: bool = False
 ) -> RuntimeTensor:
     """An array of torch, NumPy, CuPy or JAX as an argument, without copying it. `assumed_align` promises an alignment
-    of its address in bytes. A fake torch tensor describes an array to compile for. The other options change nothing:
-    strides have as many bits as they need, and calls take arrays as they are. LaunchError (E3106) for an array that no
-    kernel can be given.
+    of its address in bytes. A fake torch tensor describes an array to compile for. The other options have no effect:
+    strides have as many bits as they need, and calls accept plain arrays. Raises LaunchError (E3106) for an array that
+    no kernel accepts.
     """
     return RuntimeTensor(tensor, assumed_align)
 
@@ -218,12 +218,12 @@ def make_fake_compact_tensor(
     **unused: Any,
 ) -> FakeTensor:
     """A description of a compact tensor. `stride_order` has a number for each mode, 0 for the fastest; by default the
-    first mode is the fastest. LaunchError (E3106) for other orders.
+    first mode is the fastest. Raises LaunchError (E3106) for other orders.
     """
     extents = _integers(shape)
     if stride_order is not None and sorted(stride_order) != list(range(len(extents))):
         raise _argument_error(
-            f"stride_order is {tuple(stride_order)}", f"give each of {len(extents)} modes another number"
+            f"stride_order is {tuple(stride_order)}", f"give each of {len(extents)} modes a different number"
         )
     layout = make_layout(extents) if stride_order is None else make_ordered_layout(extents, tuple(stride_order))
     return FakeTensor(dtype, Layout(extents, layout.stride), _align(dtype, assumed_align), _symbols(*as_tuple(shape)))
@@ -334,7 +334,7 @@ def _argument(dtype: DType, value: Any, assumed_align: int | None) -> Pointer:
 
 @checked
 def nullptr(dtype: DType, mem_space: Any = None, assumed_align: int | None = None) -> Pointer:
-    """An address to compile for, of which only the type matters."""
+    """An address to compile for; only its type matters."""
     return _argument(dtype, 0, assumed_align)
 
 

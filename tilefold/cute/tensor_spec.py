@@ -14,8 +14,8 @@ from .specialise import name_of_elements
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """An argument by its shape, element type, strides in elements (row-major by default) and the bytes of which its
-    address is a multiple. A kernel is built for it, and compiled for any target, but not launched on it:
+    """An argument by its shape, element type, strides in elements (row-major by default) and alignment in bytes.
+    tilefold can build a kernel for it and compile it for any target, but not launch it:
 
         spec = cute.TensorSpec((4096, 4096), cute.Float16)
         gemm(spec, spec, spec).build(block=128).ptx("sm_90")

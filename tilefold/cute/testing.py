@@ -35,7 +35,7 @@ _NO_GPU_L2 = 1 << 20
 
 
 class CantImplementError(Exception):
-    """The error of a program whose kernel does not take a configuration."""
+    """The error of a program whose kernel does not support a configuration."""
 
 
 class JitArguments:
@@ -102,9 +102,9 @@ def benchmark(
 
 
 def exact(expectation: Callable[..., Any], *arrays: Any) -> Any:
-    """The result of a NumPy function for exact numbers: it gets the arrays, as they were before a launch, as arrays of
-    exact numbers, and computes with these. `launch(..., exact=True).exact["C"] == exact(lambda a, b: a @ b, A, B)` says
-    for each element of C whether it is right, in whatever order the kernel adds.
+    """The result of a NumPy function on exact numbers: the function gets the arrays, with their contents before a
+    launch, as arrays of exact numbers. `launch(..., exact=True).exact["C"] == exact(lambda a, b: a @ b, A, B)` says for
+    each element of C whether it is right, whatever the order in which the kernel adds.
 
     Conversions to other floating-point types change nothing in them. Raises LaunchError for anything but arrays.
     """
@@ -115,7 +115,7 @@ def exact(expectation: Callable[..., Any], *arrays: Any) -> Any:
 
 @checked
 def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:
-    """How many workspaces a benchmark needs so that the L2 cache has lost each one when it is used again."""
+    """The number of workspaces that a benchmark needs so that the L2 cache has evicted each one before its next use."""
     from tilefold.runtime.cuda import is_available
 
     size = _NO_GPU_L2
@@ -138,8 +138,8 @@ def _convert(source: Any, target: Any, count: Int32) -> None:
 
 @checked
 def convert(source: Any, target: Any) -> None:
-    """Writes the elements of a tensor to one of the same shape, rounded to its elements. LaunchError (E3106) for
-    different shapes.
+    """Writes the elements of a tensor to a tensor of the same shape, rounded to its element type. Raises LaunchError
+    (E3106) for different shapes.
     """
     arrays = [array_of(name, unmark(x)) for name, x in (("source", source), ("target", target))]
     if arrays[0].shape != arrays[1].shape:
@@ -177,8 +177,8 @@ def tune(
     iterations: int = 100,
     stream: Any = None,
 ) -> dict[str, Any]:
-    """The fastest combination of parameters: `func(*args, **parameters)` returns a function to be timed, or raises
-    ValueError or TilefoldError for parameters that it cannot have, which are left out.
+    """The fastest combination of parameters: `func(*args, **parameters)` returns a function to time, or raises
+    ValueError or TilefoldError for unsupported parameters, which `tune` skips.
 
     LaunchError (E3105) if no combination is left; its hint is the error of the last one.
     """
@@ -239,7 +239,7 @@ def autotune_jit(
     warmup_iterations: int = 10,
     iterations: int = 100,
 ) -> Callable[[JitFunction[..., Any]], AutotunedFunction]:
-    """A decorator above `cute.jit`: each call has the fastest parameters of `params_dict`, constants of the function.
+    """A decorator above `cute.jit`: each call uses the fastest parameters of `params_dict`, constants of the function.
 
     They are found by timing all combinations on the arguments of the first call, and again where an argument that
     `update_on_change` names has another value.

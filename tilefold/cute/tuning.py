@@ -37,7 +37,9 @@ Sized: TypeAlias = Size | Callable[[Config], Size]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A configuration that was tried: its resources, and its time in milliseconds; or why it has neither."""
+    """A configuration after its trial: its resources, and its time in milliseconds; or the reason that it has
+    neither.
+    """
 
     config: Config
     resources: "KernelResources | None" = None
@@ -54,7 +56,7 @@ class Tuning:
 
     @property
     def best(self) -> Candidate:
-        """The fastest. TilefoldError (E3105) where none works."""
+        """The fastest candidate. Raises TilefoldError (E3105) if none works."""
         timed = [candidate for candidate in self.candidates if candidate.milliseconds is not None]
         if not timed:
             raise TilefoldError(

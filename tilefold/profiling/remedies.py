@@ -87,7 +87,7 @@ def layouts(
             kind = [c for c in proposed if isinstance(c.layout, ComposedLayout) is swizzled][:MAX_TRIED]
             text = next(filter(None, (_try(program, target, location, c, reference, now[0]) for c in kind)), None)
             texts += [] if text is None else [text]
-        for text in texts or ["no swizzle or padding that was tried removes its conflicts"]:
+        for text in texts or ["none of the swizzles and paddings tried removes its conflicts"]:
             yield Remedy(site.file, site.line, f"{about}: {text}")
 
 

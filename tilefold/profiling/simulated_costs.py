@@ -118,7 +118,7 @@ def _why_scattered(offsets: NDArray[np.int64], width: int) -> str:
     if len(steps) == 1 and abs(steps[0]) > width:
         return f": neighbouring lanes access elements {abs(steps[0])} bytes apart"
     if len(steps) == 1 and begin:
-        return f": it begins {begin} bytes after the begin of a sector"
+        return f": it begins {begin} bytes after the start of a sector"
     return ""
 
 

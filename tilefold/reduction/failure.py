@@ -31,7 +31,7 @@ class Kind(Enum):
 
     REFUSED = "a pass refuses it"
     CRASH = "a pass fails"
-    FAULT = "it is at fault as it was written"
+    FAULT = "it has a fault as written"
     PASS = "a pass changes it"
     EMISSION = "its PTX is wrong"
     CHECK = "a check fails"
@@ -101,7 +101,7 @@ class Conditions:
                 message,
                 "--test COMMAND reduces a program for which a command fails, such as 'tilefold check'",
             )
-        progress(f"to be kept: {failure}")
+        progress(f"failure to keep: {failure}")
         bounded = self._bounded(source, failure)
 
         def keeps(text: str) -> bool:

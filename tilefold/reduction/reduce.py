@@ -81,7 +81,7 @@ class Reducer:
             self.progress(f"the time is up: {self}")
         else:
             self.complete = True
-            self.progress(f"nothing more can go: {self}")
+            self.progress(f"nothing more can be removed: {self}")
         return self.text
 
     def __str__(self) -> str:

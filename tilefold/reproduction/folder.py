@@ -24,7 +24,7 @@ _PACKAGES = "xdsl", "llvmlite", "numpy", "ml_dtypes", "cuda-bindings"
 
 _SCRIPT = '''\
 #!/usr/bin/env python3
-"""Repeats what `said.txt` shows: python {name}. It takes tilefold, of a version that facts.json has."""
+"""Repeats what `output.txt` shows: python {name}. It takes tilefold, of a version that facts.json has."""
 
 import os
 import subprocess
@@ -79,7 +79,7 @@ class Reproduction:
         script = _SCRIPT.format(name="repro.py", settings=settings, commands=listed)
         write_output(script, str(folder / "repro.py"))
         write_output(json.dumps(_facts(), indent=2) + "\n", str(folder / "facts.json"))
-        write_output(self.said, str(folder / "said.txt"))
+        write_output(self.said, str(folder / "output.txt"))
 
     def _command(self, folder: Path, number: int, launch: Values) -> list[str]:
         """The command for a launch, whose arrays are written to the folder."""

@@ -62,7 +62,7 @@ class Host:
             self._simulate(entry, stage, write)
             texts.append("".join(printed))
             if texts[-1] != texts[0]:
-                message = f"at stage {stage} the program prints other text than at the stage before: a pass changed it"
+                message = f"at stage {stage} the program prints different text from the stage before: a pass changed it"
                 print_diagnostics(Diagnostic(Severity.ERROR, message, code=Code.STAGES_DIFFER).render())
                 return False
         return True

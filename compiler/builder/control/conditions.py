@@ -87,7 +87,7 @@ _UNDECIDED: Mapping[str, tuple[str, str]] = MappingProxyType({
     ),
     "const_expr": (
         "const_expr is for a condition that is known while the kernel is built, but this {} is known only when it runs",
-        "leave const_expr out, and the kernel decides; or pass the number as a cute.Constexpr",
+        "remove const_expr to let the kernel decide, or pass the number as a cute.Constexpr",
     ),
     "guard": (
         "Python decides which pattern matches, but this {} is known only when the kernel runs",

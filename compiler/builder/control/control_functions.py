@@ -18,7 +18,7 @@ from .variables import Box
 
 
 def if_(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any] = lambda: None) -> Any:
-    """`then() if condition else otherwise()`: of a value of the kernel both are built.
+    """`then() if condition else otherwise()`: for a condition on a value of the kernel, both are built.
 
     Their results become one. Raises TilefoldError (E5006) where their types differ.
     """
@@ -45,8 +45,8 @@ def for_(counts: "Range | Int | int", body: Callable[..., Any], *carried: Any) -
 
 
 def while_(condition: Callable[..., Any], body: Callable[..., Any], *carried: Any) -> Any:
-    """A loop of the kernel: `body(*carried)` as long as `condition(*carried)`; it returns what the next iteration gets,
-    as that of `for_` does.
+    """A loop of the kernel: `body(*carried)` as long as `condition(*carried)`; like the body of `for_`, it returns the
+    values for the next iteration.
     """
     _check_functions(condition, body)
     state = Box("the state of while_", _as_single(carried))

@@ -23,8 +23,8 @@ from ..tracing.state import host
 
 @dataclass(frozen=True)
 class Range:
-    """`start`, `start + step`, ... up to but without `stop`, as a loop of the kernel counts. `unroll` is how many
-    iterations are done in one: 0 for all of them, None for as many as keep fragments in registers.
+    """The numbers `start`, `start + step`, ... below `stop` that a loop of the kernel counts. `unroll` is the number of
+    iterations merged into one: 0 for all of them, None for as many as keep fragments in registers.
     """
 
     start: "int | Int"
@@ -57,7 +57,7 @@ class Range:
         )
 
     def holds(self, x: object) -> Any:
-        """Whether this is one of the numbers, as a predicate; False for anything but numbers."""
+        """Whether `x` is one of the numbers, as a predicate; False for other objects."""
         if not is_scalar(x):
             return False
         number = binary("floordiv", binary("sub", x, self.start), self.step)
@@ -91,7 +91,7 @@ class Range:
         return Int(value.ssa, Index, Unknown(64, self._divisor), self._between)
 
     def count(self) -> "int | Int":
-        """How many numbers there are; 0 or less for an empty range."""
+        """The number of iterations; 0 or less for an empty range."""
         if self._sign == 0:
             return -((self.start - self.stop) // self.step)  # rounded up, whichever sign the step has
         up = self._sign > 0

@@ -44,7 +44,7 @@ class WhileLoop:
         end = self._after.last_op
         if not isinstance(end, scf.YieldOp) or len(end.operands) != len(self._initial):
             hint = f"end the body by yield_out of {len(self._initial)} values"
-            raise TilefoldError(Code.BUILD_CARRIED, "the body of a loop hands on other values than it got", hint)
+            raise TilefoldError(Code.BUILD_CARRIED, "the body of a loop does not yield its values", hint)
         types = [value.ssa.type for value in self._initial]
         starts = [value.ssa for value in self._initial]
         loop = scf.WhileOp(starts, types, Region(self._before), Region(self._after))
@@ -67,7 +67,7 @@ def yield_out(args: Sequence[Any] = ()) -> None:
         return
     types = current().block.arg_types
     if len(types) != len(args):
-        message = f"yield_out hands on {len(args)} values, the loop has {len(types)}"
-        raise TilefoldError(Code.BUILD_CARRIED, message, "hand on as many as the loop begins with")
+        message = f"yield_out passes on {len(args)} values, but the loop has {len(types)}"
+        raise TilefoldError(Code.BUILD_CARRIED, message, "pass on as many as the loop begins with")
     values = [convert(value, dtype_of(type)).ssa for value, type in zip(args, types, strict=True)]
     current().insert(scf.YieldOp(*values))

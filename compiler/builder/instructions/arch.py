@@ -27,9 +27,7 @@ T = TypeVar("T", int, "int | None")
 
 def _static(x: T, subject: str) -> T:
     if x is not None and type(x) is not int:
-        raise TilefoldError(
-            Code.BUILD_RUN_TIME, f"{subject} must be static, but it is {x!r}", "pass a number of Python"
-        )
+        raise TilefoldError(Code.BUILD_RUN_TIME, f"{subject} must be static, but it is {x!r}", "pass a Python number")
     return x
 
 
@@ -87,13 +85,13 @@ def warp_idx() -> Int:
 
 
 def sync_threads() -> None:
-    """Waits until all threads of the block are here; then sees their earlier writes."""
+    """Waits until all threads of the block arrive; then sees their earlier writes."""
     barrier()
 
 
 def barrier(*, barrier_id: "Int | int | None" = None, number_of_threads: int | None = None) -> None:
-    """Waits until all threads of the block, or `number_of_threads` of them, are at a barrier, 0 by default; then sees
-    their earlier writes. The number of the barrier may be a value, the same in all threads of a warp.
+    """Waits until all threads of the block, or `number_of_threads` of them, have reached a barrier, 0 by default; then
+    sees their earlier writes. The number of the barrier may be a value that is the same in all threads of a warp.
     """
     number, offset = _barrier(0 if barrier_id is None else barrier_id)
     emit(ptx.BarSyncOp(number, _static(number_of_threads, "the number of threads"), offset))
@@ -117,12 +115,12 @@ def _barrier(number: "Int | int") -> tuple[int, SSAValue | None]:
 
 
 def sync_warp(mask: int = -1) -> None:
-    """Waits for the lanes of a mask; their earlier writes are visible then."""
+    """Waits for the lanes of a mask; then sees their earlier writes."""
     emit(ptx.BarWarpSyncOp(_static(mask, "a mask of lanes")))
 
 
 def cp_async_commit_group() -> None:
-    """Makes a group of the asynchronous copies that the thread began since the last one."""
+    """Commits the asynchronous copies that the thread has started since the last commit to a group."""
     emit(ptx.CpAsyncCommitGroupOp())
 
 
@@ -162,12 +160,12 @@ def fence_acq_rel_sys() -> None:
 
 
 def griddepcontrol_wait() -> None:
-    """Waits for earlier work in the stream, where the kernel is launched with `use_pdl=True` (sm_90)."""
+    """Waits for earlier work in the stream, if the launch has `use_pdl=True` (sm_90)."""
     emit(ptx.GridDependencyWaitOp())
 
 
 def griddepcontrol_launch_dependents() -> None:
-    """Lets the next kernel begin, if it is launched with `use_pdl=True`, once all blocks got here (sm_90)."""
+    """Lets the next kernel begin, if its launch has `use_pdl=True`, once all blocks have called this (sm_90)."""
     emit(ptx.LaunchDependentsOp())
 
 
@@ -177,8 +175,8 @@ def nanosleep(sleep_time: "Int | int") -> None:
 
 
 def cp_async_bulk_load(to: Place, source: Place, bytes: "Int | int", mbarrier: Place) -> None:
-    """Starts a copy of contiguous bytes from global to shared memory, which an mbarrier counts when they are there
-    (sm_90). Addresses and size are multiples of 16.
+    """Starts a copy of contiguous bytes from global to shared memory; an mbarrier counts the bytes on arrival (sm_90).
+    Addresses and size are multiples of 16.
     """
     size = convert(bytes, Int32).ssa
     emit(ptx.BulkLoadOp(address_of(to).ssa, address_of(source).ssa, size, address_of(mbarrier).ssa))
@@ -197,7 +195,9 @@ def cp_async_bulk_prefetch(source: Place, bytes: "Int | int") -> None:
 
 
 def cp_async_bulk_commit_group() -> None:
-    """Makes a bulk group of the bulk copies to global memory that the thread began since the last one (sm_90)."""
+    """Commits the bulk copies to global memory that the thread has started since the last commit to a bulk group
+    (sm_90).
+    """
     emit(ptx.BulkCommitGroupOp())
 
 
@@ -264,8 +264,8 @@ APPROXIMATIONS = {
 
 
 def approx(function: str, x: Any, ftz: bool = False) -> Any:
-    """An approximation by one instruction: `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos` or `tanh`, of a Float32
-    or of the elements of a fragment. With `ftz`, subnormal numbers count as zero.
+    """Approximates `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos` or `tanh` by one instruction, for a Float32 or
+    the elements of a fragment. With `ftz`, subnormal numbers count as zero.
     """
     op = APPROXIMATIONS.get(function)
     if op is None:

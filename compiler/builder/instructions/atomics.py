@@ -118,7 +118,7 @@ def _float_extreme(
     at = address_of(ptr)
     if at.dtype != Float32:
         message = f"atomic_f{kind} is for Float32, but the elements are {at.dtype}"
-        raise TilefoldError(Code.BUILD_VALUE, message, "of integers write cute.arch.atomic_max or atomic_min")
+        raise TilefoldError(Code.BUILD_VALUE, message, "for integers write cute.arch.atomic_max or atomic_min")
     bits = insert_value(arith.BitcastOp(convert(val, Float32).ssa, i32))
 
     def changed(by: str) -> Any:
@@ -139,8 +139,8 @@ def red(
     scope: str | None = None,
 ) -> None:
     """Changes memory atomically, like `atomic`, without returning the old value: `red(t.ptr(i), 1, op="add")`. From
-    sm_90 on `add` takes a fragment of two or four Float32, too, for adjacent elements of global memory, each of which
-    is changed atomically. `dtype` is the type of the element, or PTX's word for it, where it is not the pointer's.
+    sm_90 on, `add` also takes a fragment of two or four Float32, for adjacent elements of global memory; it changes
+    each element atomically. `dtype` is the type of the element, or PTX's word for it, where it is not the pointer's.
     """
     place = ptr
     if dtype is not None and isinstance(ptr, Pointer):
@@ -235,7 +235,7 @@ def store(
 
 def _check_order(sem: str | None, orders: Sequence[str | None]) -> None:
     if sem not in orders:
-        raise TilefoldError(Code.BUILD_VALUE, f"there is no order {sem!r} of this access", f"one of {orders}")
+        raise TilefoldError(Code.BUILD_VALUE, f"this access has no order {sem!r}", f"one of {orders}")
 
 
 def _hint(sem: str | None, cop: str | None, priority: str | None, prefetch: str | None) -> str:

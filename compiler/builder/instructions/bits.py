@@ -44,7 +44,7 @@ def brev(value: Any) -> Any:
     value = _integer(value)
     bits, letter = value.dtype.bits, {32: "r", 64: "l"}.get(value.dtype.bits)
     if letter is None:
-        raise TilefoldError(Code.BUILD_VALUE, f"brev is of 32 or 64 bits, not of {value.dtype}", "convert it by .to")
+        raise TilefoldError(Code.BUILD_VALUE, f"brev takes 32 or 64 bits, not {value.dtype}", "convert it by .to")
     return inline_ptx(f"brev.b{bits} $0, $1;", f"={letter},{letter}", value, results=value.dtype, sim=_reverse_bits)
 
 
@@ -59,20 +59,20 @@ def _reverse_bits(x: Any) -> Any:
 
 
 def mulhi(a: Any, b: Any) -> Any:
-    """The upper half of the product of two integers of up to 32 bits: of the type in which they are multiplied."""
+    """The upper half of the product of two integers of up to 32 bits, in the type of the multiplication."""
     if isinstance(a, Vec) or isinstance(b, Vec):
         return elementwise(mulhi, common_type(a, b), a, b)
     dtype = common_type(a, b)
     if dtype.kind != "int" or dtype.bits > 32:
-        raise TilefoldError(Code.BUILD_VALUE, f"mulhi is of integers of up to 32 bits, not of {dtype}")
+        raise TilefoldError(Code.BUILD_VALUE, f"mulhi takes integers of up to 32 bits, not {dtype}")
     wide = DTYPES["Uint64" if dtype.unsigned else "Int64"]
     x, y = (convert(convert(operand, dtype), wide) for operand in (a, b))
     return convert(x * y >> dtype.bits, dtype)
 
 
 def bitcast(x: Any, dtype: Any) -> Any:
-    """The bits of a value as one of another type of the same width; of a fragment those of all elements, of which the
-    first mode grows or shrinks where the widths differ.
+    """The bits of a value as a value of another type of the same width; for a fragment, the bits of all elements. If
+    the widths differ, the fragment's first mode grows or shrinks.
     """
     target = as_dtype(dtype)
     if isinstance(x, Vec):
@@ -81,7 +81,7 @@ def bitcast(x: Any, dtype: Any) -> Any:
     value = convert(value, Int64) if value.dtype == Index else value
     if value.dtype.bits != target.bits or (Boolean in (value.dtype, target) and value.dtype != target):
         message = f"a {value.dtype} of {value.dtype.bits} bits is no {target} of {target.bits}"
-        raise TilefoldError(Code.BUILD_VALUE, message, "only types of one width have the same bits; .to converts")
+        raise TilefoldError(Code.BUILD_VALUE, message, "only types of equal width share their bits; .to converts")
     same = value.ssa.type == target.ir
     return wrap(value.ssa if same else insert_value(arith.BitcastOp(value.ssa, target.ir)), target)
 
@@ -125,13 +125,13 @@ def prmt(src: Any, src_reg_shifted: Any, prmt_indices: Any) -> Any:
 
 
 def dp4a(a: Any, b: Any, c: Any) -> Any:
-    """`c` plus the products of the four bytes of `a` and `b`, which have signs where their types have: of the type of
-    `c`, an Int32 or Uint32.
+    """`c` plus the products of the four bytes of `a` and `b`, signed or unsigned like their types. The result has the
+    type of `c`, Int32 or Uint32.
     """
     x, y, z = (as_value(operand, Int32) for operand in (a, b, c))
     if any(value.dtype not in (Int32, Uint32) for value in (x, y, z)):
         given = ", ".join(str(value.dtype) for value in (x, y, z))
-        message = f"dp4a is of Int32 and Uint32, not of {given}"
+        message = f"dp4a takes Int32 and Uint32, not {given}"
         raise TilefoldError(Code.BUILD_VALUE, message, "cute.arch.bitcast and x.to convert")
     form = ".".join("u32" if value.dtype.unsigned else "s32" for value in (x, y))
     return wrap(insert_value(ptx.Dp4aOp(form, x.ssa, y.ssa, z.ssa)), z.dtype)

@@ -46,7 +46,7 @@ def block_idx_in_cluster() -> Int:
 
 
 def cluster_size() -> Int:
-    """How many blocks a cluster has."""
+    """The number of blocks of a cluster."""
     return _register("cluster_nctarank", 1, MAX_CLUSTER)
 
 
@@ -55,14 +55,14 @@ def _register(name: str, low: int, high: int) -> Int:
 
 
 def cluster_arrive(*, aligned: bool = True) -> None:
-    """Arrives at the barrier of the cluster and does not wait. The thread's earlier accesses happen before those that
-    follow the waits of others. With `aligned`, all threads of the warp must execute it together.
+    """Arrives at the barrier of the cluster without waiting. The thread's earlier accesses happen before the accesses
+    of other threads after their waits. With `aligned`, all threads of the warp must execute it together.
     """
     emit(ptx.ClusterArriveOp(aligned=aligned))
 
 
 def cluster_arrive_relaxed(*, aligned: bool = True) -> None:
-    """As `cluster_arrive`, but only accesses before a fence happen before those that follow."""
+    """Like `cluster_arrive`, but only accesses before a fence happen before the later ones."""
     emit(ptx.ClusterArriveOp(relaxed=True, aligned=aligned))
 
 
@@ -72,8 +72,8 @@ def cluster_wait(*, aligned: bool = True) -> None:
 
 
 def mbarrier_init_fence() -> None:
-    """Makes the mbarriers that the thread has initialised known to copies of its block, behind a barrier, and to
-    threads and copies of other blocks, behind a cluster barrier.
+    """Makes the mbarriers that the thread has initialised visible to copies of its block, after a barrier, and to
+    threads and copies of other blocks, after a cluster barrier.
     """
     emit(ptx.FenceMbarrierInitOp())
 
@@ -91,8 +91,8 @@ def mapa(ptr: Address, cta_rank_in_cluster: "Int | int" = 0) -> Address: ...
 
 
 def mapa(ptr: "Address | Pointer | Tensor", cta_rank_in_cluster: "Int | int" = 0) -> "Address | Pointer | Tensor":
-    """The place in the shared memory of the block of a rank in the cluster that `ptr` is in the own block's: a tensor,
-    a pointer, or an address. Atomic operations, `load_acquire`, `store_release`, `store_async` and `red_async` take the
+    """Maps `ptr` in the thread's own shared memory to the same place in the block of a rank of the cluster: a tensor, a
+    pointer, or an address. Atomic operations, `load_acquire`, `store_release`, `store_async` and `red_async` take the
     latter two.
     """
     if isinstance(ptr, Pointer):
@@ -105,8 +105,8 @@ def mapa(ptr: "Address | Pointer | Tensor", cta_rank_in_cluster: "Int | int" = 0
 
 
 def store_async(at: Address | Pointer, value: Scalar, mbarrier: Address | Pointer) -> None:
-    """Starts a store to an element of a block of the cluster; the mbarrier, in the same block, counts its bytes when it
-    is there. Both addresses are results of `mapa`.
+    """Starts a store to an element of a block of the cluster; the mbarrier, in the same block, counts its bytes on
+    arrival. Both addresses come from `mapa`.
     """
     place = remote(at)
     emit(ptx.StAsyncOp(convert(value, place.dtype).ssa, place.ssa, remote(mbarrier).ssa))
@@ -123,8 +123,8 @@ def store_async_dsmem(smem_ptr: Pointer, value: Any, mbar_ptr: Address | Pointer
 
 def red_async(kind: str, at: Address | Pointer, value: Scalar, mbarrier: Address | Pointer) -> None:
     """Starts an atomic change of an element of a block of the cluster; the mbarrier, in the same block, counts its
-    bytes when it is done. `add` of integers of 32 and 64 bits; `min`, `max`, `umin`, `umax`, `and`, `or`, `xor`, `inc`
-    and `dec` of those of 32 bits.
+    bytes on completion. `add` takes integers of 32 and 64 bits; `min`, `max`, `umin`, `umax`, `and`, `or`, `xor`, `inc`
+    and `dec` take 32 bits.
     """
     place = remote(at)
     operand = convert(value, place.dtype).ssa
@@ -141,5 +141,5 @@ def remote(at: Any) -> Address:
 
 
 def make_warp_uniform(value: Any) -> Any:
-    """The value of the warp's first lane, of which the compiler knows that it is the same in all lanes."""
+    """The value of the warp's first lane, which the compiler knows to be the same in all lanes."""
     return shuffle_sync(value, 0)

@@ -56,8 +56,8 @@ def inline_ptx(
 
 
 def dynamic_smem_size() -> Any:
-    """The bytes of shared memory whose size the launch gives: 0 of a kernel that has at most 48 KiB, which are the
-    kernel's own. The simulator knows no other.
+    """The bytes of shared memory whose size the launch sets: 0 for a kernel with at most 48 KiB, which are static. The
+    simulator has no other.
     """
     return inline_ptx("mov.u32 $0, %dynamic_smem_size;", "=r", results=Int32, sim=lambda: 0)
 

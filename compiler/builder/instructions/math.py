@@ -44,10 +44,10 @@ def _function(name: str, description: str, of_numbers: Callable[[float], float])
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"{description}, of a number, a value, or each element of a fragment, whose shape the result has. An integer\n"
-        "is converted to Float32 before. With `fastmath` one instruction approximates it, where there is one, and\n"
-        "`a * b + c` as x is rounded once; so with `approx`, which sets subnormal numbers to 0 where `ftz` says so.\n"
-        "Without, the error is that of an accurate function (docs/language.md)."
+        f"{description}, for a number, a value, or each element of a fragment. It converts an integer to Float32\n"
+        "first. With `fastmath` one instruction approximates the function, if there is one, and `a * b + c` as x\n"
+        "rounds once; so with `approx`, which treats subnormal numbers as 0 only with `ftz`. Otherwise the function\n"
+        "is accurate (docs/language.md)."
     )
     return function
 
@@ -61,8 +61,8 @@ def _approximate(name: str, flags: FastMathFlagsAttr, x: Any) -> Any:
 
 
 def rcp(x: Any, approx: bool = True, ftz: bool = False) -> Any:
-    """1 divided by a number, a value or each element of a fragment; with `approx` by one instruction, 1 ulp
-    off at most.
+    """1 divided by a number, a value or each element of a fragment; with `approx` by one instruction, with an error of
+    at most 1 ulp.
     """
     return arch.approx("rcp", x.to(Float32), ftz) if approx and not is_number(x) else 1.0 / x
 
@@ -88,8 +88,8 @@ sin = _function("sin", "The sine of an angle in radians", python.sin)
 cos = _function("cos", "The cosine of an angle in radians", python.cos)
 tanh = _function("tanh", "The hyperbolic tangent", python.tanh)
 erf = _function("erf", "The error function", python.erf)
-floor = _function("floor", "The greatest integer that is not greater, as a float", lambda x: float(python.floor(x)))
-ceil = _function("ceil", "The least integer that is not less, as a float", lambda x: float(python.ceil(x)))
+floor = _function("floor", "The integer at or below the number, as a float", lambda x: float(python.floor(x)))
+ceil = _function("ceil", "The integer at or above the number, as a float", lambda x: float(python.ceil(x)))
 round_even = _function(
     "round_even", "The nearest integer, of two equally near ones the even one, as a float", lambda x: float(round(x))
 )
@@ -115,12 +115,12 @@ def fma(a: Any, b: Any, c: Any) -> Any:
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """The smaller of two; of a number and NaN the number, as `numpy.fmin`; `numpy.minimum` gives NaN."""
+    """The smaller of two; for a number and NaN, the number, like `numpy.fmin` (`numpy.minimum` gives NaN)."""
     return _extreme("min", min, a, b)
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """The larger of two; of a number and NaN the number, as `numpy.fmax`; `numpy.maximum` gives NaN."""
+    """The larger of two; for a number and NaN, the number, like `numpy.fmax` (`numpy.maximum` gives NaN)."""
     return _extreme("max", max, a, b)
 
 
@@ -142,14 +142,14 @@ def where(cond: Any, x: Any, y: Any) -> Any:
 
 
 def argmax(x: Vec) -> Any:
-    """Where the greatest element of a fragment is, counted colexicographically, as an Int32: of equal ones the first,
-    and NaN never is, unless all are.
+    """The position of the greatest element of a fragment, counted colexicographically, as an Int32: the first of
+    several equal ones. NaN counts only if all elements are NaN.
     """
     return _first("gt", x)
 
 
 def argmin(x: Vec) -> Any:
-    """As `argmax`, where the least element is."""
+    """Like `argmax`, for the least element."""
     return _first("lt", x)
 
 
@@ -177,12 +177,12 @@ def ones_like(a: Vec | Elements, dtype: Any = None) -> Vec:
 
 
 def any_(x: Vec) -> Any:
-    """Whether one of the elements of a fragment holds, or is not 0."""
+    """Whether an element of a fragment is true, or not 0."""
     return x.to(Boolean).reduce("or")
 
 
 def all_(x: Vec) -> Any:
-    """Whether all elements of a fragment hold, or are not 0."""
+    """Whether all elements of a fragment are true, or not 0."""
     return x.to(Boolean).reduce("and")
 
 

@@ -31,9 +31,9 @@ def mbarrier_arrive(
     *,
     scope: str | None = None,
 ) -> None:
-    """Arrives at a barrier in shared memory, `arrive_count` times (sm_90 where not once), and does not wait: at the one
-    of the block, or of the block of this rank in the cluster (sm_90). With the scope `cta`, an arrival at another block
-    says only that memory has been read, and takes much less time.
+    """Arrives at a barrier in shared memory without waiting, `arrive_count` times (more than once: sm_90): in the
+    thread's own block, or in the block of this rank in the cluster (sm_90). With the scope `cta`, an arrival at another
+    block only announces that reads are over, and takes much less time.
     """
     once = type(arrive_count) is int and arrive_count == 1
     count = None if once else convert(arrive_count, Int32).ssa
@@ -43,7 +43,7 @@ def mbarrier_arrive(
 def mbarrier_expect_tx(
     mbar_ptr: Place, bytes: "Int | int", peer_cta_rank_in_cluster: "Int | int | None" = None
 ) -> None:
-    """Adds to the bytes of asynchronous copies that the phase of a barrier in shared memory expects; at a rank as
+    """Adds to the bytes of asynchronous copies that the phase of a barrier in shared memory expects; for ranks see
     `mbarrier_arrive`.
     """
     emit(ptx.MbarrierExpectTxOp(_of_peer(mbar_ptr, peer_cta_rank_in_cluster), convert(bytes, Int32).ssa))
@@ -52,7 +52,7 @@ def mbarrier_expect_tx(
 def mbarrier_arrive_and_expect_tx(
     mbar_ptr: Place, bytes: "Int | int", peer_cta_rank_in_cluster: "Int | int | None" = None
 ) -> None:
-    """Adds to the bytes that the phase expects, then arrives at the barrier and does not wait; at a rank as
+    """Adds to the bytes that the phase expects, then arrives at the barrier without waiting; for ranks see
     `mbarrier_arrive`.
     """
     emit(ptx.MbarrierArriveExpectTxOp(_of_peer(mbar_ptr, peer_cta_rank_in_cluster), convert(bytes, Int32).ssa))
@@ -61,37 +61,37 @@ def mbarrier_arrive_and_expect_tx(
 def mbarrier_complete_tx(
     mbar_ptr: Place, bytes: "Int | int", peer_cta_rank_in_cluster: "Int | int | None" = None
 ) -> None:
-    """Counts bytes as moved, as an asynchronous copy does by itself; at a rank as `mbarrier_arrive`."""
+    """Counts bytes as moved, like an asynchronous copy does; for ranks see `mbarrier_arrive`."""
     emit(ptx.MbarrierCompleteTxOp(_of_peer(mbar_ptr, peer_cta_rank_in_cluster), convert(bytes, Int32).ssa))
 
 
 def mbarrier_wait(mbar_ptr: Place, phase: "Int | int", scope: str | None = None) -> None:
     """Waits until the phase of this parity, 0 for the first, of a barrier in shared memory has ended. With the scope
-    `cluster` (sm_90), the writes of threads of other blocks before their arrivals are visible then.
+    `cluster` (sm_90), it also makes the writes of other blocks' threads before their arrivals visible.
     """
     emit(ptx.MbarrierWaitOp(_own(mbar_ptr), convert(phase, Int32).ssa, scope))
 
 
 def mbarrier_try_wait(mbar_ptr: Place, phase: "Int | int", scope: str | None = None) -> Bool:
-    """Whether the phase of this parity of a barrier in shared memory has ended, after a short wait at most (sm_90);
-    with a scope as `mbarrier_wait`.
+    """Whether the phase of this parity of a barrier in shared memory has ended, after at most a short wait (sm_90); for
+    the scope see `mbarrier_wait`.
     """
     return wrap(emit(ptx.MbarrierTryWaitOp(_own(mbar_ptr), convert(phase, Int32).ssa, scope)).results[0])
 
 
 def mbarrier_conditional_try_wait(cond: Any, mbar_ptr: Place, phase: "Int | int") -> Any:
-    """As `mbarrier_try_wait` where a condition holds, else True."""
+    """Like `mbarrier_try_wait` if a condition holds, otherwise True."""
     return if_(cond, lambda: mbarrier_try_wait(mbar_ptr, phase), lambda: Boolean(True))
 
 
 def mbarrier_test_wait(mbar_ptr: Place, phase: "Int | int", scope: str | None = None) -> Bool:
-    """As `mbarrier_try_wait`, without a wait."""
+    """Like `mbarrier_try_wait`, without a wait."""
     return wrap(emit(ptx.MbarrierTestWaitOp(_own(mbar_ptr), convert(phase, Int32).ssa, scope)).results[0])
 
 
 def cp_async_mbarrier_arrive_noinc(mbar_ptr: Place) -> None:
-    """Arrives at a barrier in shared memory when the thread's asynchronous copies so far are finished; the arrival is
-    one of those that the barrier was made for.
+    """Arrives at a barrier in shared memory when the thread's asynchronous copies so far are complete; the barrier's
+    initial number of arrivals includes this one.
     """
     emit(ptx.CpAsyncMbarrierArriveOp(address_of(mbar_ptr).ssa))
 

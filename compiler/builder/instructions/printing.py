@@ -62,7 +62,7 @@ def pretty_str(x: object) -> str:
 
 
 def print_layout(tensor: "Tensor | Layout", text: str = "tensor") -> None:
-    """Each thread that gets here prints the text, then where the tensor is and its layout.
+    """Each thread that gets here prints the text, then the tensor's address and layout.
 
     Of a layout itself Python prints the table of its indices, where it is called, in kernels and outside (CuTe's
     print_layout). Raises TilefoldError (E0202) unless it has two modes, and E5003 unless it is static.

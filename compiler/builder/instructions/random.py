@@ -33,7 +33,7 @@ def philox(seed: Any, counter: Any, *more: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def uniform(seed: Any, counter: Any) -> Any:
-    """A random Float32 from 0 up to but without 1, for a seed and a counter: one of 2**24 numbers, equally likely."""
+    """A random Float32 from 0 to below 1 for a seed and a counter: one of 2**24 equally likely numbers."""
     return _unit(philox(seed, counter)[0])
 
 

@@ -134,14 +134,14 @@ def _function(name: str, description: str, of_values: Callable[..., Any]) -> Cal
         made = of_one
     made.__name__ = made.__qualname__ = name
     made.__doc__ = (
-        f"{description}, of numbers, values, or the elements of fragments, computed in Float32 with an error of 3\n"
-        "ulp at most. `fastmath` changes nothing: no instruction approximates it."
+        f"{description}, for numbers, values, or the elements of fragments, computed in Float32 with an error of\n"
+        "at most 3 ulp. `fastmath` has no effect: no instruction approximates the function."
     )
     return made
 
 
 tan = _function("tan", "The tangent of an angle in radians up to 2**20", _tan)
-asin = _function("asin", "The angle in radians, -pi/2 to pi/2, of a sine", _asin)
-acos = _function("acos", "The angle in radians, 0 to pi, of a cosine", _acos)
-atan = _function("atan", "The angle in radians, -pi/2 to pi/2, of a tangent", _atan)
-atan2 = _function("atan2", "The angle in radians, -pi to pi, of the point whose ordinate is y and abscissa x", _atan2)
+asin = _function("asin", "The angle in radians, -pi/2 to pi/2, with this sine", _asin)
+acos = _function("acos", "The angle in radians, 0 to pi, with this cosine", _acos)
+atan = _function("atan", "The angle in radians, -pi/2 to pi/2, with this tangent", _atan)
+atan2 = _function("atan2", "The angle in radians, -pi to pi, of the point (x, y)", _atan2)

@@ -36,7 +36,7 @@ CLAMP = WARP - 1
 def shuffle_sync_op(
     value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP, kind: str = "idx"
 ) -> Any:
-    """The value of another lane: `idx`, `bfly`, `up` or `down` as the functions below.
+    """The value of another lane, chosen by `idx`, `bfly`, `up` or `down` like in the functions below.
 
     `mask_and_clamp` is the instruction's operand c (PTX ISA, shfl.sync): segments of `width` lanes are
     `32 - width << 8 | 31`, and `32 - width << 8` for `up`.
@@ -60,18 +60,18 @@ def shuffle_sync_bfly(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_c
 
 
 def shuffle_sync_up(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
-    """The value of the lane `offset` before; its own where that is before its segment."""
+    """The value of the lane `offset` lanes lower; the lane's own value if that is before its segment."""
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "up")
 
 
 def shuffle_sync_down(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
-    """The value of the lane `offset` after; its own where that is after its segment."""
+    """The value of the lane `offset` lanes higher; the lane's own value if that is beyond its segment."""
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "down")
 
 
 def warp_reduction(value: Any, op: "ReductionOp | Callable[[Any, Any], Any]", *, threads_in_group: int = WARP) -> Any:
-    """The values of `threads_in_group` lanes that follow each other, a power of two, combined in each of them, by a
-    butterfly. `op` is a reduction such as `ReductionOp.ADD`, or a function of two values.
+    """Combines the values of `threads_in_group` consecutive lanes, a power of two, by a butterfly; each lane gets the
+    result. `op` is a reduction such as `ReductionOp.ADD`, or a function of two values.
     """
     if threads_in_group not in (1, 2, 4, 8, 16, 32):
         message = f"a segment has 1, 2, 4, 8, 16 or 32 lanes, not {threads_in_group}"
@@ -85,12 +85,12 @@ def warp_reduction(value: Any, op: "ReductionOp | Callable[[Any, Any], Any]", *,
 
 
 def warp_reduction_sum(value: Any, *, threads_in_group: int = WARP) -> Any:
-    """The sum of the values of `threads_in_group` lanes that follow each other, in each of them."""
+    """The sum of the values of `threads_in_group` consecutive lanes, in each of them."""
     return warp_reduction(value, ReductionOp.ADD, threads_in_group=threads_in_group)
 
 
 def warp_reduction_max(value: Any, *, threads_in_group: int = WARP) -> Any:
-    """The largest of the values of `threads_in_group` lanes that follow each other, in each of them."""
+    """The largest value of `threads_in_group` consecutive lanes, in each of them."""
     return warp_reduction(value, ReductionOp.MAX, threads_in_group=threads_in_group)
 
 
@@ -131,7 +131,9 @@ def match_any(value: Any, mask: Any = FULL_MASK) -> Int:
 
 
 def redux_sync(value: Any, kind: str, mask: Any = FULL_MASK) -> Any:
-    """The Int32 or Uint32 of all lanes combined: `add`, `min`, `max`, `umin`, `umax`, `and`, `or` or `xor` (sm_80)."""
+    """Combines the Int32 or Uint32 of all lanes by `add`, `min`, `max`, `umin`, `umax`, `and`, `or` or `xor`
+    (sm_80).
+    """
     operand = as_value(value)
     if operand.dtype.kind != "float":
         operand = convert(operand, Uint32 if operand.dtype.unsigned and operand.dtype.bits == 32 else Int32)
@@ -171,12 +173,12 @@ class Elected(Bool):
 
 
 def elect_one(mask: Any = FULL_MASK) -> Elected:
-    """Whether this is the one lane of the mask that is chosen (sm_90): `if elect_one():`, or `with elect_one():`."""
+    """Whether this is the elected lane of the mask (sm_90): `if elect_one():`, or `with elect_one():`."""
     return Elected(emit(ptx.ElectSyncOp(lane_mask(mask))).results[0])
 
 
 def activemask() -> Int:
-    """An Int32 with a bit for each lane that executes this."""
+    """An Int32 with a bit for each active lane."""
     return wrap(emit(ptx.ActivemaskOp()).results[0])
 
 

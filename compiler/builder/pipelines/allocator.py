@@ -17,8 +17,8 @@ class SmemAllocator:
     """Allocates shared memory of the block; the compiler places it."""
 
     def allocate(self, size_or_type: Any, byte_alignment: int = 16) -> Any:
-        """So many bytes, room for an element of a type, or a structure (`cute.struct`), at a multiple of
-        `byte_alignment` bytes at least: where it begins, or the structure.
+        """Allocates a number of bytes, an element of a type, or a structure (`cute.struct`), at a multiple of at least
+        `byte_alignment` bytes, and returns the start, or the structure.
         """
         if isinstance(size_or_type, Struct):
             align = max(byte_alignment, size_or_type.alignment)
@@ -29,19 +29,19 @@ class SmemAllocator:
         return make_smem_tensor(shape, dtype, max(byte_alignment, dtype.bits // 8)).iterator
 
     def allocate_tensor(self, element_type: Any, layout: Any, byte_alignment: int = 128, swizzle: Any = None) -> Tensor:
-        """A tensor in a layout at a multiple of `byte_alignment` bytes. Its addresses are swizzled by `swizzle`, which
-        counts bytes, or elements as that of a composed layout does.
+        """A tensor in a layout at a multiple of `byte_alignment` bytes. `swizzle` swizzles its addresses; it counts
+        bytes, or elements like the swizzle of a composed layout.
         """
         element = as_dtype(element_type)
         return make_smem_tensor(in_elements(swizzle, layout, element), element, byte_alignment)
 
     def allocate_array(self, element_type: Any, num_elems: int = 1, byte_alignment: int = 128) -> Pointer:
-        """Where an array of `num_elems` elements begins."""
+        """Allocates an array of `num_elems` elements, and returns its start."""
         return make_smem_tensor(num_elems, element_type, byte_alignment).iterator
 
 
 def alloc_smem(element_type: Any, size_in_elems: int, alignment: int | None = None) -> Pointer:
-    """Shared memory for a number of elements: where it begins."""
+    """Allocates shared memory for a number of elements, and returns its start."""
     return SmemAllocator().allocate_array(element_type, size_in_elems, alignment or 128)
 
 

@@ -25,8 +25,8 @@ from .states import PipelineState
 
 @dataclass(frozen=True)
 class NamedBarrier:
-    """Barrier `barrier_id` of a block, 0 to 15, at which `num_threads` threads meet, whole warps. 0 is that of
-    `cute.arch.sync_threads()`. The number may be a value, the same in all threads of a warp.
+    """Barrier `barrier_id` of a block, 0 to 15, for `num_threads` threads of whole warps. `cute.arch.sync_threads()`
+    uses barrier 0. The number may be a value that is the same in all threads of a warp.
     """
 
     barrier_id: Any
@@ -39,7 +39,7 @@ class NamedBarrier:
             )
 
     def arrive_and_wait(self) -> None:
-        """Waits until all the threads are here; their earlier writes are visible then."""
+        """Waits until all the threads arrive; then sees their earlier writes."""
         arch.barrier(barrier_id=self.barrier_id, number_of_threads=self.num_threads)
 
     sync = arrive_and_wait
@@ -50,22 +50,22 @@ class NamedBarrier:
         return self.barrier_id
 
     def arrive(self) -> None:
-        """Counts as being here, and does not wait."""
+        """Arrives without waiting."""
         arch.barrier_arrive(barrier_id=self.barrier_id, number_of_threads=self.num_threads)
 
 
 def sync(barrier_id: Any = 0) -> None:
-    """Waits until all threads of the block are at a barrier."""
+    """Waits until all threads of the block have reached a barrier."""
     arch.barrier(barrier_id=barrier_id)
 
 
 def arrive_and_wait(barrier_id: Any, num_threads: int) -> None:
-    """Waits until `num_threads` threads are at a barrier."""
+    """Waits until `num_threads` threads have reached a barrier."""
     NamedBarrier(barrier_id, num_threads).arrive_and_wait()
 
 
 def arrive(barrier_id: Any, num_threads: int) -> None:
-    """Arrives at a barrier where `num_threads` threads meet, and does not wait."""
+    """Arrives at a barrier of `num_threads` threads without waiting."""
     NamedBarrier(barrier_id, num_threads).arrive()
 
 
@@ -81,13 +81,13 @@ def agent_sync(agent: Agent) -> None:
 
 
 def pipeline_init_arrive(cluster_shape_mn: Any = (1, 1), is_relaxed: bool = False) -> None:
-    """After pipelines were created with `defer_sync`: the thread's part of that is done. It does not wait."""
+    """Announces, without waiting, that the thread has created its pipelines with `defer_sync`."""
     if size(cluster_shape_mn) > 1:
         (cluster.cluster_arrive_relaxed if is_relaxed else cluster.cluster_arrive)()
 
 
 def pipeline_init_wait(cluster_shape_mn: Any = (1, 1)) -> None:
-    """After `pipeline_init_arrive`: waits until all threads of the cluster were there, or of a block without one."""
+    """Waits until all threads of the cluster, or of a block without a cluster, have called `pipeline_init_arrive`."""
     if size(cluster_shape_mn) > 1:
         cluster.cluster_wait()
     else:
@@ -95,9 +95,9 @@ def pipeline_init_wait(cluster_shape_mn: Any = (1, 1)) -> None:
 
 
 class PipelineOrder(Stateful):
-    """Groups of threads that take turns in each of `depth` kinds of work, which follow each other: `wait` begins a
-    group's turn, `arrive` ends it, and the next turn of the group is in the next kind of work
-    (cutlass/pipeline/sm90_pipeline.hpp, OrderedSequenceBarrier).
+    """Groups of threads that take turns in each of `depth` consecutive kinds of work: `wait` begins a group's turn,
+    `arrive` ends it, and the group's next turn is in the next kind of work (cutlass/pipeline/sm90_pipeline.hpp,
+    OrderedSequenceBarrier).
     """
 
     def __init__(self, bars: Tensor, length: int, group: Any, state: PipelineState) -> None:
@@ -123,7 +123,7 @@ class PipelineOrder(Stateful):
         """
         producer_group.check_threads("producer")
         if type(length) is not int or length < 1:
-            raise pipeline_error(f"turns of {length!r} groups", "there is at least one group")
+            raise pipeline_error(f"{length!r} groups cannot take turns", "pass at least one group")
         state = PipelineState(depth, phase=where(group_id == 0, 1, 0))
         bars = mbarriers(barrier_storage, depth * length)
         init([(bars.ptr(i), producer_group.size) for i in range(depth * length)], not defer_sync)
@@ -134,7 +134,9 @@ class PipelineOrder(Stateful):
         mbarrier_wait(self._bar(self.group), self.state.phase)
 
     def arrive(self) -> None:
-        """The thread has done its part of the turn; the next group's begins when all threads of this one have."""
+        """Ends the thread's part of the turn; the next group's turn begins when all threads of this group have called
+        it.
+        """
         following = self.group + 1
         mbarrier_arrive(self._bar(where(following == self.length, 0, following)))
         self.state.advance()
@@ -153,12 +155,12 @@ def mbarriers(storage: Pointer | Tensor | None, count: int) -> Tensor:
     tensor = storage.tensor if isinstance(storage, Pointer) else storage
     hint = f"write cute.make_smem_tensor({count}, cute.Int64)"
     if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TilefoldError(Code.BUILD_VALUE, f"mbarriers lie in a {type(storage).__name__}", hint)
+        raise TilefoldError(Code.BUILD_VALUE, f"the storage of mbarriers is a {type(storage).__name__}", hint)
     if tensor.memspace is not AddressSpace.smem or tensor.element_type.bits != 64:
-        raise pipeline_error(f"mbarriers lie in {tensor.memspace.name}, in elements of {tensor.element_type}", hint)
+        raise pipeline_error(f"mbarriers are in {tensor.memspace.name}, in elements of {tensor.element_type}", hint)
     held = size(tensor)
     if isinstance(storage, Tensor) and isinstance(held, int) and held < count:
-        raise pipeline_error(f"{count} mbarriers lie in a tensor of {held} elements", hint)
+        raise pipeline_error(f"{count} mbarriers are in a tensor of {held} elements", hint)
     return make_tensor(tensor.iterator, count)
 
 

@@ -18,8 +18,8 @@ from .tile_scheduler import PersistentTileSchedulerParams, StaticPersistentTileS
 
 
 class GroupSearchState(NamedTuple):
-    """How far the products have been searched: the last one, and the numbers of its first tile and of the next one's,
-    counted in clusters.
+    """The state of a search through the products: the last one, and the numbers of its first tile and of the next
+    product's first tile, counted in clusters.
     """
 
     group_idx: Any = -1
@@ -45,8 +45,8 @@ class GroupSearchResult(NamedTuple):
 
 
 class GroupedGemmTileSchedulerHelper(Stateful):
-    """Finds the product of a tile. The numbers that a block asks for ascend, so that each search goes on from the last
-    one; for a smaller number the result means nothing.
+    """Finds the product of a tile. A block must ask for ascending numbers, so each search continues from the last one;
+    the result for a smaller number is undefined.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class GroupedGemmTileSchedulerHelper(Stateful):
         self.search_state = search_state
 
     def delinearize_z(self, cta_tile_coord: tuple[Any, Any, Any], problem_shape_mnkl: Tensor) -> GroupSearchResult:
-        """The tile of a coordinate (m, n, number) among products of the sizes (M, N, K, L), a row each."""
+        """The tile of a coordinate (m, n, number) among products of the sizes (M, N, K, L), one per row."""
         m, n, number = (convert(part, Int32) for part in cta_tile_coord)
 
         def clusters(group: Any) -> tuple[Any, Any]:
@@ -108,7 +108,7 @@ class GroupWorkTileInfo(NamedTuple):
 
 
 class StaticPersistentGroupTileScheduler(Stateful):
-    """The tiles of one block, as `StaticPersistentTileScheduler` gives them, of a group of products."""
+    """The tiles of one block for a group of products, in the order of `StaticPersistentTileScheduler`."""
 
     def __init__(
         self, tiles: StaticPersistentTileScheduler, helper: GroupedGemmTileSchedulerHelper, problem_shape_mnkl: Tensor
@@ -139,7 +139,7 @@ class StaticPersistentGroupTileScheduler(Stateful):
 
     @property
     def num_tiles_executed(self) -> Any:
-        """The tiles that the block has left behind."""
+        """The number of tiles that the block has finished."""
         return self.tiles.num_tiles_executed
 
     def initial_work_tile_info(self) -> GroupWorkTileInfo:
@@ -147,11 +147,11 @@ class StaticPersistentGroupTileScheduler(Stateful):
         return self.get_current_work()
 
     def advance_to_next_work(self, advance_count: int = 1) -> None:
-        """Goes on by a tile of the block, or by several."""
+        """Advances by one or several tiles of the block."""
         self.tiles.advance_to_next_work(advance_count)
 
     def get_current_work(self) -> GroupWorkTileInfo:
-        """The next tile. If there is none, the search has not gone on."""
+        """The next tile. Without one, the search does not advance."""
         coord, is_valid = self.tiles.get_current_work()
         number = where(is_valid, convert(coord[2], Int32), 0)
         result = self.helper.delinearize_z((coord[0], coord[1], number), self.problem_shape_mnkl)

@@ -26,7 +26,7 @@ class PipelineUserType(Enum):
 
 
 class PipelineOp(Enum):
-    """The work after which a side of a pipeline hands a stage on, and so the way in which it arrives."""
+    """The work after which a side of a pipeline passes a stage on, which determines how it arrives."""
 
     AsyncThread = auto()
     """Each thread arrives by itself."""
@@ -51,17 +51,19 @@ class CooperativeGroup:
 
     def __post_init__(self) -> None:
         if self.agent is not Agent.Thread:
-            raise pipeline_error(f"a group of agents of the kind {self.agent!r}", "write pipeline.Agent.Thread")
+            problem = f"a group cannot have agents of the kind {self.agent!r}"
+            raise pipeline_error(problem, "write pipeline.Agent.Thread")
         if isinstance(self.size, float) and self.size.is_integer():  # a quotient, such as threads / 32
             object.__setattr__(self, "size", int(self.size))
         if type(self.size) is not int or not 0 < self.size < 1 << 20:
-            raise pipeline_error(f"a group of {self.size!r} arrivals", "an mbarrier counts 1 to 2^20 - 1 arrivals")
+            problem = f"a group cannot have {self.size!r} arrivals"
+            raise pipeline_error(problem, "an mbarrier counts 1 to 2^20 - 1 arrivals")
 
     def check_threads(self, side: str) -> None:
-        """Raises TilefoldError (E5011) where each thread arrives once, but the block has fewer threads."""
+        """Raises TilefoldError (E5011) if each thread arrives once, but the block has fewer threads."""
         threads = current().threads
         if threads is not None and self.size > threads:
-            hint = "the size of a group is the number of arrivals that hand a stage on"
+            hint = "the size of a group is the number of arrivals that pass a stage on"
             raise pipeline_error(f"the {side} group has {self.size} threads, but the block only {threads}", hint)
 
     def check_warps(self, side: str, each: int = 1) -> None:
@@ -70,12 +72,12 @@ class CooperativeGroup:
         """
         threads = current().threads
         if self.size % each:
-            hint = f"each warp arrives at {each} blocks of its cluster: multiply the number of warps by it"
+            hint = f"each warp arrives at {each} blocks of its cluster: multiply the number of warps by {each}"
             raise pipeline_error(f"the {side} group has {self.size} arrivals", hint)
         if threads is not None and self.size > -(-threads // WARP) * each:
             hint = "one thread of each warp arrives: the size is the number of warps"
             if each > 1:
-                hint += f" times {each}, the blocks that each of them tells"
+                hint += f", times the {each} blocks that each of them signals"
             warps = -(-threads // WARP)
             raise pipeline_error(f"the {side} group has {self.size} arrivals, but the block only {warps} warps", hint)
 

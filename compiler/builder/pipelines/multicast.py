@@ -49,12 +49,12 @@ def peers_of(layout: Layout | None, modes: tuple[int, int]) -> Peers | None:
         return None
     shape, hint = layout.shape, f"write cute.make_layout((1, m, n, 1)), of {MAX_CLUSTER} blocks at most"
     if not isinstance(shape, tuple) or len(shape) != 4 or not is_fully_static((shape, layout.stride)):
-        raise pipeline_error(f"a cluster of the layout {layout}", hint)
+        raise pipeline_error(f"a cluster cannot have the layout {layout}", hint)
     rows: Any
     columns: Any
     _, rows, columns, _ = shape
     if layout != make_layout(shape) or shape[0] != 1 or shape[3] != 1 or rows * columns > MAX_CLUSTER:
-        raise pipeline_error(f"a cluster of the layout {layout}", hint)
+        raise pipeline_error(f"a cluster cannot have the layout {layout}", hint)
     if rows * columns == 1:
         return None
     lane, rank = arch.lane_idx(), cluster.block_idx_in_cluster()

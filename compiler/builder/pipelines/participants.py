@@ -67,7 +67,7 @@ class _Side(Stateful):
         self.state = state
 
     def advance(self) -> None:
-        """Goes on to the next stage."""
+        """Advances to the next stage."""
         self.state.advance()
 
     def reset_count(self) -> None:
@@ -93,13 +93,13 @@ class PipelineProducer(_Side):
         return Filling(*self._stage())
 
     def acquire_and_advance(self, try_acquire_token: Any = None) -> Filling:
-        """Waits until the stage is empty, and goes on to the next."""
+        """Waits until the stage is empty, and advances to the next."""
         stage = self.acquire(try_acquire_token)
         self.advance()
         return stage
 
     def commit(self, stage: Filling | None = None) -> None:
-        """A stage is full: the one given, or the current one."""
+        """Marks a stage as full: the given one, or the current one."""
         (Filling(*self._stage()) if stage is None else stage).commit()
 
     def tail(self) -> None:
@@ -122,11 +122,11 @@ class PipelineConsumer(_Side):
         return Reading(*self._stage())
 
     def wait_and_advance(self, try_wait_token: Any = None) -> Reading:
-        """Waits until the stage is full, and goes on to the next."""
+        """Waits until the stage is full, and advances to the next."""
         stage = self.wait(try_wait_token)
         self.advance()
         return stage
 
     def release(self, stage: Reading | None = None) -> None:
-        """A stage may be filled again: the one given, or the current one."""
+        """Releases a stage for filling: the given one, or the current one."""
         (Reading(*self._stage()) if stage is None else stage).release()

@@ -61,7 +61,7 @@ class _Stages:
 
     def _stage(self, state: PipelineState) -> Any:
         if state.stages != self.num_stages:
-            problem = f"a state of {state.stages} stages in a pipeline of {self.num_stages}"
+            problem = f"the state has {state.stages} stages, but the pipeline {self.num_stages}"
             raise pipeline_error(problem, f"write pipeline.make_pipeline_state(..., {self.num_stages})")
         return state.index
 
@@ -70,11 +70,11 @@ class _Stages:
         barriers.wait(self._empty(state), state.phase, try_acquire_token)
 
     def producer_try_acquire(self, state: PipelineState) -> Bool:
-        """Whether the consumer has emptied the stage, after a short wait at most."""
+        """Whether the consumer has emptied the stage, after at most a short wait."""
         return mbarrier_try_wait(self._empty(state), state.phase)
 
     def producer_commit(self, state: PipelineState) -> None:
-        """The thread has filled its part of the stage."""
+        """Announces that the thread has filled its part of the stage."""
         mbarrier_arrive(self._full(state))
 
     def producer_get_barrier(self, state: PipelineState) -> Address:
@@ -82,7 +82,7 @@ class _Stages:
         return self._full(state)
 
     def producer_tail(self, state: PipelineState) -> None:
-        """Waits until the consumer has emptied all stages, so that the block may end. The state stays as it is."""
+        """Waits until the consumer has emptied all stages, so that the block may end. The state does not change."""
         last = state.clone()
         for _ in range(self.num_stages):
             barriers.wait(self._empty(last), last.phase)
@@ -93,11 +93,11 @@ class _Stages:
         barriers.wait(self._full(state), state.phase, try_wait_token)
 
     def consumer_try_wait(self, state: PipelineState) -> Bool:
-        """Whether the producer has filled the stage, after a short wait at most."""
+        """Whether the producer has filled the stage, after at most a short wait."""
         return mbarrier_try_wait(self._full(state), state.phase)
 
     def consumer_release(self, state: PipelineState) -> None:
-        """The thread needs the stage no longer."""
+        """Releases the stage for the thread."""
         mbarrier_arrive(self._empty(state))
 
     def consumer_get_barrier(self, state: PipelineState) -> Address:
@@ -105,15 +105,15 @@ class _Stages:
         return self._empty(state)
 
     def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer]:
-        """The two sides with states of their own, each at its first stage."""
+        """The two sides, each with its own state at its first stage."""
         return self.make_producer(), self.make_consumer()
 
     def make_producer(self) -> PipelineProducer:
-        """The producers' side with a state of its own, at its first stage."""
+        """The producers' side with its own state at its first stage."""
         return PipelineProducer(self, make_pipeline_state(PipelineUserType.Producer, self.num_stages))
 
     def make_consumer(self) -> PipelineConsumer:
-        """The consumers' side with a state of its own, at its first stage."""
+        """The consumers' side with its own state at its first stage."""
         return PipelineConsumer(self, make_pipeline_state(PipelineUserType.Consumer, self.num_stages))
 
 
@@ -137,7 +137,7 @@ class PipelineAsync(_Stages):
         defer_sync: bool = False,
         name: str = "",
     ) -> Self:
-        """A pipeline whose mbarriers, two for each stage, one thread makes; all threads of the block call it.
+        """A pipeline with two mbarriers for each stage, which one thread initialises; all threads of the block call it.
 
         The mbarriers lie in `barrier_storage`, elements of 8 bytes of shared memory, or in memory of their own. With
         `defer_sync`, the block waits for them elsewhere, by `pipeline_init_wait`. Raises TilefoldError (E5011) for
@@ -151,7 +151,8 @@ class PipelineAsync(_Stages):
 
 
 class PipelineCpAsync(PipelineAsync):
-    """A pipeline whose producers fill stages by `cp.async`: a stage is full when those of all producers are complete.
+    """A pipeline whose producers fill stages by `cp.async`: a stage is full when the copies of all producers are
+    complete.
 
     An elementary store of a producer before `producer_commit` counts as well.
     """
@@ -190,7 +191,7 @@ class PipelineTmaAsync(_Stages):
         defer_sync: bool = False,
         name: str = "",
     ) -> Self:
-        """A pipeline of which each producer warp expects `tx_count` bytes a stage.
+        """A pipeline in which each producer warp expects `tx_count` bytes per stage.
 
         `cta_layout_vmnk` is the layout (1,M,N,1) of a cluster whose blocks copy into each other's stages: along M (B)
         and along N (A), unless `mcast_mode_mn` has a 0 for one of them. A consumer warp tells each of these blocks that
@@ -221,8 +222,8 @@ class PipelineTmaAsync(_Stages):
         return full
 
     def producer_commit(self, state: PipelineState) -> None:
-        """Nothing is left to do: the copies themselves count. Raises TilefoldError (E5011) where those since
-        `producer_acquire` have another number of bytes than the pipeline.
+        """Has no effect: the copies themselves count. Raises TilefoldError (E5011) if the copies since
+        `producer_acquire` move a number of bytes that differs from the pipeline's.
         """
         self.transactions.end()
 
@@ -232,7 +233,7 @@ class PipelineTmaAsync(_Stages):
         super().producer_tail(state)
 
     def consumer_release(self, state: PipelineState) -> None:
-        """The warp needs the stage no longer; one thread arrives."""
+        """Releases the stage for the warp; one thread arrives."""
         empty = self._empty(state)
         if self.peers is None:
             barriers.once_a_warp(lambda: mbarrier_arrive(empty))
@@ -250,19 +251,19 @@ class PipelineTmaStore:
 
     @classmethod
     def create(cls, *, num_stages: int, producer_group: CooperativeGroup) -> Self:
-        """A pipeline for the threads that fill the stages, of which those that copy call its methods."""
+        """A pipeline for the threads that fill the stages; only the copying threads call its methods."""
         make_pipeline_state(PipelineUserType.Producer, num_stages)
         producer_group.check_threads("producer")
         return cls(num_stages)
 
     def producer_acquire(self) -> None:
-        """Waits until one of the stages can be written again: all groups but the last `num_stages` - 1 have read."""
+        """Waits until a stage is free: all groups except the last `num_stages` - 1 have read theirs."""
         arch.cp_async_bulk_wait_group(self.num_stages - 1, read=True)
 
     def producer_commit(self) -> None:
-        """Makes a group of the copies of a stage."""
+        """Commits the copies of a stage to a group."""
         arch.cp_async_bulk_commit_group()
 
     def producer_tail(self) -> None:
-        """Waits until all stages have been read, so that the block may end."""
+        """Waits until the copies have read all stages, so that the block may end."""
         arch.cp_async_bulk_wait_group(0, read=True)

@@ -11,7 +11,7 @@ from .groups import PipelineUserType, pipeline_error
 
 
 class PipelineState(Stateful):
-    """A place in a ring of stages (cutlass/pipeline/sm90_pipeline.hpp, PipelineState).
+    """A position in a ring of stages (cutlass/pipeline/sm90_pipeline.hpp, PipelineState).
 
     `index` is the stage, `phase` the parity to wait for, `count` the number of stages since `reset_count`. They are
     numbers while Python knows them, and Int32 where a loop of the kernel carries them.
@@ -23,14 +23,15 @@ class PipelineState(Stateful):
 
     def __init__(self, stages: int, count: Any = 0, index: Any = 0, phase: Any = 0) -> None:
         if type(stages) is not int or stages < 1:
-            raise pipeline_error(f"a pipeline of {stages!r} stages", "give it a static number of stages, at least 1")
+            problem = f"a pipeline cannot have {stages!r} stages"
+            raise pipeline_error(problem, "give it a static number of stages, at least 1")
         self.stages = stages
         self.index = index
         self.phase = phase
         self.count = count
 
     def advance(self, count: Any = 1) -> None:
-        """Goes on by a stage, or by several; after the last one comes the first, and the phase changes."""
+        """Advances by one or several stages; after the last one comes the first, and the phase changes."""
         following: Any = self.index + count
         self.count = self.count + count
         if type(count) is int and count == 1 and isinstance(self.index, Value):
@@ -41,11 +42,11 @@ class PipelineState(Stateful):
         self.phase = self.phase ^ (convert(rounds, Int32) if isinstance(rounds, Value) else rounds)
 
     def reset_count(self) -> None:
-        """Counts from 0 again; the stage and the phase stay."""
+        """Restarts the count at 0; stage and phase stay."""
         self.count = 0
 
     def clone(self) -> "PipelineState":
-        """Another state at the same place, which advances on its own."""
+        """A copy of the state, which advances on its own."""
         return PipelineState(self.stages, self.count, self.index, self.phase)
 
     def __repr__(self) -> str:
@@ -53,7 +54,7 @@ class PipelineState(Stateful):
 
 
 def make_pipeline_state(type: PipelineUserType, stages: int) -> PipelineState:
-    """Where a side begins: at stage 0, whose first phase the consumer waits for, while the producer waits for the one
-    before it, which counts as complete. Raises TilefoldError (E5011) for a number of stages below 1.
+    """The first state of a side, at stage 0. The consumer waits for its first phase, and the producer for the phase
+    before, which counts as complete. Raises TilefoldError (E5011) for a number of stages below 1.
     """
     return PipelineState(stages, phase=int(type is PipelineUserType.Producer))

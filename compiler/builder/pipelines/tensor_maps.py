@@ -23,14 +23,14 @@ def copy_tensormap(tma_atom: TmaAtom, tensormap_ptr: Any) -> None:
 
 
 def update_tma_descriptor(tma_atom: TmaAtom, gmem_tensor: Tensor, tma_desc_ptr: Any) -> None:
-    """Makes the tensor map in memory, a copy of the atom's, that of another tensor with the same modes: its address,
-    its extents and its strides. Several threads of a warp may do so together.
+    """Adapts the tensor map in memory, a copy of the atom's, to another tensor with the same modes: its address, its
+    extents and its strides. Several threads of a warp may do so together.
     """
     emit(UpdateTensorMapOp(tma_atom.ssa, as_tensor(gmem_tensor).ssa, address_of(tma_desc_ptr).ssa))
 
 
 def fence_tma_desc_acquire(tma_desc_ptr: Any) -> None:
-    """Lets the tensor copies of the thread see the map in global memory as other threads have released it."""
+    """Lets the thread's tensor copies see the map in global memory that other threads have released."""
     emit(ptx.FenceTensorMapAcquireOp(address_of(tma_desc_ptr).ssa))
 
 
@@ -47,21 +47,21 @@ def cp_fence_tma_desc_release(tma_desc_global_ptr: Any, tma_desc_shared_ptr: Any
 
 
 class TensorMapUpdateMode(Enum):
-    """Where tensor maps are changed: in global memory, or in shared memory, from where they are copied."""
+    """The place where tensor maps change: global memory, or shared memory, from where the warp copies them."""
 
     GMEM = 1
     SMEM = 2
 
 
 class TensorMapManager:
-    """Keeps tensor maps in memory, of `bytes_per_tensormap` bytes each, and makes them those of other tensors."""
+    """Keeps tensor maps of `bytes_per_tensormap` bytes each in memory, and adapts them to other tensors."""
 
     def __init__(self, tensormap_update_mode: TensorMapUpdateMode, bytes_per_tensormap: int = ptx.MAP_BYTES) -> None:
         self.tensormap_update_mode = tensormap_update_mode
         self.bytes_per_tensormap = bytes_per_tensormap
 
     def get_tensormap_ptr(self, ptr: Any, address_space: Any = None) -> Any:
-        """The pointer as `cute.copy` takes it, whichever the space by which it is addressed."""
+        """The pointer in the form for `cute.copy`, whatever its address space."""
         return ptr
 
     def init_tensormap_from_atom(self, copy_atom: TmaAtom, dst_ptr: Any, warp_id: int) -> None:
@@ -73,7 +73,7 @@ class TensorMapManager:
         fence_tma_desc_release()
 
     def fence_tensormap_update(self, tensormap_ptr: Any) -> None:
-        """Lets the tensor copies of the thread see a map as it was updated."""
+        """Lets the thread's tensor copies see an updated map."""
         fence_tma_desc_acquire(tensormap_ptr)
 
     def update_tensormap(
@@ -84,8 +84,8 @@ class TensorMapManager:
         warp_id: int,
         tensormap_smem_ptr: Sequence[Any],
     ) -> None:
-        """Lets a warp make maps those of tensors, when its own tensor copies are complete, and release them. In mode
-        SMEM the maps at `tensormap_smem_ptr` are changed and then copied.
+        """Lets a warp adapt maps to tensors after its own tensor copies are complete, and release them. In mode SMEM it
+        changes the maps at `tensormap_smem_ptr` and then copies them.
         """
         in_shared = self.tensormap_update_mode is TensorMapUpdateMode.SMEM
         changed = tensormap_smem_ptr if in_shared else tensormap_gmem_ptr

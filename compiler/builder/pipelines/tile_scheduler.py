@@ -43,10 +43,10 @@ class PersistentTileSchedulerParams:
                 check_integer(subject, size)
         if any(isinstance(size, Value) or size < 1 for size in self._static) or self.cluster_shape_mnk[2] != 1:
             raise pipeline_error(
-                f"a cluster of {self.cluster_shape_mnk} blocks", "pass static sizes (m, n, 1), at least 1"
+                f"a cluster cannot have {self.cluster_shape_mnk} blocks", "pass static sizes (m, n, 1), at least 1"
             )
         if type(self.swizzle_size) is not int or self.swizzle_size < 1:
-            raise pipeline_error(f"swizzle_size is {self.swizzle_size!r}", "it is a static number of at least 1")
+            raise pipeline_error(f"swizzle_size is {self.swizzle_size!r}", "pass a static number of at least 1")
 
     @property
     def _static(self) -> tuple[int, int, int]:
@@ -61,8 +61,8 @@ class PersistentTileSchedulerParams:
 
 
 class WorkTileInfo(NamedTuple):
-    """A tile of the problem by its coordinate (m, n, l), and whether there is one: a block ends at the first that is
-    not. A tile of a cluster at the edge may lie beyond the problem along M or N.
+    """A tile of the problem by its coordinate (m, n, l), and whether the tile exists: a block ends at the first one
+    that does not. A tile of a cluster at the edge may lie beyond the problem along M or N.
     """
 
     tile_idx: tuple[Any, Any, Any]
@@ -70,8 +70,8 @@ class WorkTileInfo(NamedTuple):
 
 
 class StaticPersistentTileScheduler(Stateful):
-    """The tiles of one block: cluster i of the grid computes those with the numbers i, i + n, i + 2 n, ..., where n is
-    the number of clusters in the grid.
+    """The tiles of one block: cluster i of the grid computes tiles i, i + n, i + 2 n, ..., where n is the number of
+    clusters in the grid.
     """
 
     def __init__(self, params: PersistentTileSchedulerParams, in_cluster: tuple[Any, Any], first: Any, step: Any):
@@ -94,16 +94,16 @@ class StaticPersistentTileScheduler(Stateful):
 
     @staticmethod
     def get_grid_shape(params: PersistentTileSchedulerParams, max_active_clusters: int) -> tuple[int, int, int]:
-        """The grid for a launch: as many clusters as the GPU holds at a time, but not more than there are. Raises
+        """The grid for a launch: as many clusters as the GPU holds at a time, but no more than the problem has. Raises
         TilefoldError (E5003) unless the tiles are Python numbers.
         """
         m, n, layers = params.clusters
         total = m * n * layers
         if isinstance(total, Value) and host() is None:
             hint = "compute the grid on the host, from the shapes of the arrays"
-            raise TilefoldError(Code.BUILD_RUN_TIME, "a grid is static, but the number of tiles is not", hint)
+            raise TilefoldError(Code.BUILD_RUN_TIME, "a grid must be static, but the number of tiles is not", hint)
         if type(max_active_clusters) is not int or max_active_clusters < 1:
-            raise pipeline_error(f"{max_active_clusters!r} clusters are active", "there is at least one")
+            raise pipeline_error(f"max_active_clusters is {max_active_clusters!r}", "pass a number of at least 1")
         rows, columns, _ = params.cluster_shape_mnk
         clusters: Any = total  # on the host a number that compares as others do
         return rows, columns, max(1, min(clusters, max_active_clusters, MAX_GRID[2]))
@@ -113,12 +113,12 @@ class StaticPersistentTileScheduler(Stateful):
         return self.get_current_work()
 
     def advance_to_next_work(self, advance_count: int = 1) -> None:
-        """Goes on by a tile of the block, or by several."""
+        """Advances by one or several tiles of the block."""
         self.current = self.current + self.step * advance_count
         self.num_tiles_executed = self.num_tiles_executed + 1
 
     def get_current_work(self) -> WorkTileInfo:
-        """The tile that is next."""
+        """The next tile."""
         m, n, layers = (
             convert(extent, Int32) if isinstance(extent, Value) else extent for extent in self.params.clusters
         )

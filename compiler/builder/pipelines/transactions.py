@@ -23,7 +23,7 @@ class Transactions:
 
     def __init__(self, bytes: int) -> None:
         if type(bytes) is not int or not 0 < bytes <= MAX_TRANSACTION or bytes % BULK_UNIT:
-            hint = f"copies have multiples of {BULK_UNIT} bytes, and a phase expects {MAX_TRANSACTION} bytes at most"
+            hint = f"copies have multiples of {BULK_UNIT} bytes, and a phase expects at most {MAX_TRANSACTION} bytes"
             raise pipeline_error(f"tx_count is {bytes!r}", hint)
         self.bytes = bytes
         self._block: Block | None = None

@@ -67,7 +67,7 @@ def barrier_cta_red(predicate: Any, barrier_id: int = 0, kind: str = "or", threa
 
 
 def bar_warp_sync(mask: int = warp.FULL_MASK) -> None:
-    """Waits for the lanes of a mask; their earlier writes are visible then."""
+    """Waits for the lanes of a mask; then sees their earlier writes."""
     arch.sync_warp(mask)
 
 

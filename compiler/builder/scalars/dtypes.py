@@ -119,7 +119,7 @@ class DType:
 
     @property
     def has_arithmetic(self) -> bool:
-        """Whether it is computed with; elements of other types are loaded, stored and converted only."""
+        """Whether the type has arithmetic; kernels only load, store and convert elements of other types."""
         return self.kind != "packed" and not (self.kind == "float" and self.bits == 8)
 
     @property
@@ -129,7 +129,7 @@ class DType:
 
     @property
     def of_tensor(self) -> "DType":
-        """The type of the elements of a tensor that is made for this type."""
+        """The element type of a tensor made for this type."""
         return Float32 if self.name == "TFloat32" else self
 
     def __repr__(self) -> str:

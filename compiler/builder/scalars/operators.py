@@ -16,7 +16,7 @@ def not_combined(*operands: object) -> Any:
     """
     if any(hasattr(type(operand), "__array_interface__") for operand in operands):
         hint = "pass it to the kernel as an argument, and load its elements"
-        raise TilefoldError(Code.BUILD_VALUE, "a kernel cannot compute with an array of NumPy", hint)
+        raise TilefoldError(Code.BUILD_VALUE, "a kernel cannot compute with a NumPy array", hint)
     return NotImplemented
 
 

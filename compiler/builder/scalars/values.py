@@ -46,7 +46,7 @@ Scalar: TypeAlias = "Value | int | float | bool"
 
 
 class Value(Compared):
-    """A value that is known when the kernel runs: `ssa` in the IR, of type `dtype`."""
+    """A run-time value of the kernel: `ssa` in the IR, of type `dtype`."""
 
     __slots__ = ("dtype", "ssa")
 
@@ -58,13 +58,13 @@ class Value(Compared):
         self.dtype = dtype_of(ssa.type) if dtype is None else dtype
 
     def to(self, dtype: DType) -> Any:
-        """The value as one of another type: floats round to nearest even, and towards zero to an integer; of a wider
-        integer the low bits are kept.
+        """Converts the value to another type: floats round to nearest even, and towards zero to an integer; a wider
+        integer keeps its low bits.
         """
         return convert(self, as_dtype(dtype))
 
     def ir_value(self) -> "Value":
-        """The value itself, for programs that hand it to an operation of an IR."""
+        """The value itself, for programs that pass it to an operation of an IR."""
         return self
 
     def __bool__(self) -> bool:
@@ -145,7 +145,7 @@ class Float(Ordered, Value):
 
 
 class Bool(Ordered, Bits, Value):
-    """A predicate. `&`, `|`, `^` and `~` combine predicates, other arithmetic takes it for the Int32 0 or 1; `and`,
+    """A predicate. `&`, `|`, `^` and `~` combine predicates, other arithmetic treats it as the Int32 0 or 1; `and`,
     `or` and `not` need the rewriting of a kernel.
     """
 
@@ -153,7 +153,7 @@ class Bool(Ordered, Bits, Value):
 
 
 class Int(Ordered, Bits, Value):
-    """An integer, in arithmetic modulo its width, except that `//` and `%` are Python's: they round down.
+    """An integer. Arithmetic wraps at its width; `//` and `%` round down, as in Python.
 
     `known` has its divisor, `range` its limits; both follow the arithmetic, prove the alignment
     of views and save instructions. Of a result that may wrap, only powers of two are known to divide it.
@@ -170,7 +170,7 @@ class Int(Ordered, Bits, Value):
 
     @property
     def nonnegative(self) -> bool:
-        """Whether it is known not to be negative."""
+        """Whether the value is known to be at least 0."""
         return self.range[0] >= 0
 
     def ceil_div(self, a: "Int | int", b: "Int | int") -> Any:

@@ -67,7 +67,7 @@ def at_run_time(attribute: CoordAttr, operands: list[SSAValue]) -> tuple[CoordAt
 
 def check_inside(coord: Any, shape: Any) -> None:
     """Raises TilefoldError for an element that a tensor does not have, as far as integers are static (E5002), and for a
-    coordinate that has other modes than the shape (E0201).
+    coordinate whose modes differ from the shape (E0201).
     """
     parts, extents = wrap(coord), wrap(shape)
     if len(parts) not in (1, len(extents)):

@@ -46,8 +46,8 @@ from .views import as_tensor
 
 @dataclass(frozen=True, repr=False)
 class CopyAtom(Displayed):
-    """A copy instruction, and the elements that it moves. One of cp.async may fill: where a predicate does not hold, it
-    writes zeros.
+    """A copy instruction, and the elements that it moves. A cp.async may fill: if a predicate is false, it writes
+    zeros.
     """
 
     attribute: CopyAtomAttr
@@ -80,7 +80,7 @@ class TiledCopy(Displayed):
 
     @property
     def threads(self) -> int:
-        """How many threads take part."""
+        """The number of threads."""
         return self.type.tiled_copy.threads
 
     @property
@@ -109,19 +109,19 @@ class TiledCopy(Displayed):
         return "\n".join(tiled_copy_lines(self.displayed, plain_style))
 
     def get_layoutS_TV(self) -> Layout:
-        """(thread, value) to a place of the tile that is read."""
+        """(thread, value) to a place of the source tile."""
         return self.type.tiled_copy.get_layoutS_TV()
 
     def get_layoutD_TV(self) -> Layout:
-        """(thread, value) to a place of the tile that is written."""
+        """(thread, value) to a place of the destination tile."""
         return self.type.tiled_copy.get_layoutD_TV()
 
     def tidfrg_S(self, target: Any) -> Any:
-        """A layout, or a tensor, that is read: (Thr,(FrgV,FrgX),(RestM,RestN,...)), all threads' parts at once."""
+        """A source layout or tensor: (Thr,(FrgV,FrgX),(RestM,RestN,...)), all threads' parts at once."""
         return relaid(target, self.type.tiled_copy.tidfrg_S)
 
     def tidfrg_D(self, target: Any) -> Any:
-        """A layout, or a tensor, that is written: (Thr,(FrgV,FrgX),(RestM,RestN,...))."""
+        """A destination layout or tensor: (Thr,(FrgV,FrgX),(RestM,RestN,...))."""
         return relaid(target, self.type.tiled_copy.tidfrg_D)
 
     def tile2thrfrg(self, tiles: Any, ref2trg: Any) -> Any:
@@ -142,7 +142,7 @@ class TiledCopy(Displayed):
         return ThrCopy(self, thr_idx)
 
     def value(self) -> SSAValue:
-        """It as an operand of the kernel that is being built."""
+        """The object as an operand of the kernel under construction."""
 
         def made() -> Operation:
             properties = {"atom": self.type.atom, "tv": self.type.layout_tv, "tiler": self.type.tiler}
@@ -153,7 +153,7 @@ class TiledCopy(Displayed):
 
 @dataclass(frozen=True)
 class ThrCopy:
-    """A thread's part of a tiled copy. `str` gives CuTe's text; an index of run time is `?`."""
+    """A thread's part of a tiled copy. `str` gives CuTe's text; a run-time index is `?`."""
 
     tiled_copy: TiledCopy
     thread: Any
@@ -170,12 +170,12 @@ class ThrCopy:
         return partition(PartitionDOp, self.tiled_copy.value(), dst, self.thread)
 
     def retile_S(self, fragment: Tensor) -> Tensor:
-        """A fragment of another tiling of the same tile, such as an accumulator, in the profile of the source."""
+        """A fragment of another tiling of the same tile, such as an accumulator, nested like the source."""
         tensor_type(fragment)
         return fragment.view_of(RetileSOp, [self.tiled_copy.value(), fragment.ssa], {})
 
     def retile_D(self, fragment: Tensor) -> Tensor:
-        """As `retile_S`, in the profile of the destination."""
+        """Like `retile_S`, nested like the destination."""
         tensor_type(fragment)
         return fragment.view_of(RetileDOp, [self.tiled_copy.value(), fragment.ssa], {})
 
@@ -253,7 +253,7 @@ def make_tiled_copy_C(atom: CopyAtom, tiled_mma: TiledMma) -> TiledCopy:
 
 
 def make_tiled_copy_C_atom(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
-    """Of C, as many values of each thread as one execution of the atom moves."""
+    """The tiled copy of as many values of C per thread as one execution of the atom moves."""
     return _of_mma("C_atom", atom, mma)
 
 

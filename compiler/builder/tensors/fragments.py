@@ -73,7 +73,7 @@ class Vec(Ordered, Bits):
         return product(self.shape)
 
     def settle(self) -> Elements:
-        """The registers that hold the elements, which must not be written to."""
+        """The registers that hold the elements; do not write to them."""
         return self.expression.settle()
 
     def to(self, dtype: Any) -> "Vec":
@@ -115,7 +115,7 @@ class Vec(Ordered, Bits):
         reduction_profile: Any = 0,
         keepdims: bool = False,
     ) -> Any:
-        """The elements combined: a value, or a fragment of the modes that the profile keeps.
+        """Combines the elements to a value, or to a fragment of the modes that the profile keeps.
 
         `reduction_profile` has None for a mode that is kept and a number for one that is reduced, in a profile of the
         shape: 0 reduces every mode, `(None, 1)` the second one of two, `((None, 1), None)` a part of the first one.
@@ -345,7 +345,7 @@ def _kept_leaves(profile: Any, shape: Shape) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class ReductionOp:
-    """How `reduce` combines elements: an operation by its name, or a function of two values."""
+    """The way that `reduce` combines elements: an operation by its name, or a function of two values."""
 
     name: str
     combine: Callable[[Any, Any], Any] | None = None
@@ -358,7 +358,7 @@ class ReductionOp:
     XOR: ClassVar["ReductionOp"]
 
     def function(self, a: Any, b: Any) -> Any:
-        """Two values combined, or fragments element by element."""
+        """Combines two values, or two fragments element by element."""
         return combined(self.name, a, b) if self.combine is None else self.combine(a, b)
 
     def start(self, dtype: DType) -> Any:

@@ -29,7 +29,7 @@ from .warpgroup import (
 
 
 class LayoutEnum(Enum):
-    """Which mode of a matrix is contiguous: the second (ROW_MAJOR), or the first."""
+    """The contiguous mode of a matrix: the second (ROW_MAJOR), or the first."""
 
     ROW_MAJOR = "row"
     COL_MAJOR = "col"
@@ -129,7 +129,7 @@ def make_trivial_tiled_mma(
     tiler_mn: tuple[int, int],
     a_source: OperandSource = OperandSource.SMEM,
 ) -> TiledMma:
-    """The tiled MMA of warpgroups for element types, whose instruction multiplies tiles of `tiler_mn`, M being 64.
+    """The tiled MMA of warpgroups for element types; its instruction multiplies tiles of `tiler_mn`, with M = 64.
 
     Raises TilefoldError (E0302, E0304) where there is no such instruction.
     """
@@ -147,8 +147,8 @@ def make_trivial_tiled_mma(
 
 
 def sm90_get_smem_store_op(layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc: DType) -> CopyAtom:
-    """The copy atom that brings results of warpgroups to shared memory: matrices of 16-bit elements (stmatrix),
-    transposed where M is contiguous, else accesses as wide as layouts allow.
+    """The copy atom that moves results of warpgroups to shared memory: matrices of 16-bit elements (stmatrix),
+    transposed if M is contiguous; for other elements, accesses as wide as layouts allow.
     """
     if elem_ty_d.bits == 16 and elem_ty_acc.bits in (16, 32):
         return make_copy_atom(StMatrix8x8x16bOp(layout_d.is_m_major_c(), 4), elem_ty_d)
@@ -158,8 +158,8 @@ def sm90_get_smem_store_op(layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc: 
 def compute_tile_shape_or_override(
     tile_shape_mnk: Any, element_type: Any, is_cooperative: bool = False, epi_tile_override: Any = None
 ) -> tuple[int, int]:
-    """The part of a tile of C that an epilogue handles at a time: `epi_tile_override`, or 64 rows, of cooperating
-    warpgroups 128, and 32 columns, or 64 of elements of 8 bits where each warpgroup has a tile of its own
+    """The part of a tile of C that an epilogue handles at a time: `epi_tile_override`, or 64 rows (128 for cooperating
+    warpgroups) and 32 columns (64 for 8-bit elements if each warpgroup has its own tile)
     (cutlass/epilogue/collective/builders/sm90_builder.inl).
     """
     if epi_tile_override is not None:

@@ -29,7 +29,7 @@ R = TypeVar("R")
 
 
 def make_layout(shape: Any, *more: Any, stride: Any = None) -> Layout:
-    """A layout of a shape and, unless it is compact, a stride; or the one whose modes are the given layouts.
+    """A layout of a shape and, unless it is compact, a stride; or the layout whose modes are the given layouts.
 
     `make_layout((8, 128), stride=(128, 1))`. Without a stride the first mode is the fastest.
     """
@@ -43,7 +43,7 @@ def make_layout(shape: Any, *more: Any, stride: Any = None) -> Layout:
 
 
 def make_ordered_layout(shape: Any, order: Any) -> Layout:
-    """The compact layout of a shape whose modes run the faster the smaller their number in `order`.
+    """The compact layout of a shape. A mode with a smaller number in `order` runs faster.
 
     Modes of equal numbers begin at the same stride, as in CuTe, so that coordinates share indices.
     """
@@ -88,12 +88,12 @@ def recast_layout(new_type_bits: Any, old_type_bits: Any, src_layout: Any) -> An
 
 
 def size_in_bytes(dtype: Any, layout: Any) -> int:
-    """The bytes that the elements of a type in a layout lie in, up to the last one; 0 without a layout."""
+    """The bytes that elements of a type span in a layout; 0 without a layout."""
     return 0 if layout is None else -(-as_dtype(dtype).bits * cosize(layout) // 8)
 
 
 def round_up(a: Any, b: Any) -> Any:
-    """The smallest multiple of `b` that is not less than `a`; of tuples for each of their parts."""
+    """The smallest multiple of `b` that is not less than `a`; for tuples, part by part."""
     if isinstance(a, tuple):
         divisors = (*b, *(1,) * (len(a) - len(b)))  # pyright: ignore[reportUnknownArgumentType]
         return tuple([round_up(x, y) for x, y in zip(a, divisors, strict=True)])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
@@ -145,8 +145,8 @@ def slice_and_offset(coord: Any, src: Any) -> tuple[Any, Any]:
 
 
 def size(x: Any, mode: Any = None) -> Any:
-    """The number of elements of a tensor, a fragment, a layout or a shape, or of a mode: `size(t, 1)`,
-    `size(t, mode=[0, 1])`; of threads of a tiled copy or a tiled MMA. Of a tuple, a shape, it is the product.
+    """The number of elements of a tensor, a fragment, a layout, a shape (the product of its integers) or a mode:
+    `size(t, 1)`, `size(t, mode=[0, 1])`; for a tiled copy or a tiled MMA, the number of threads.
     """
     if (threads := getattr(x, "threads", None)) is not None:
         return threads
@@ -207,7 +207,7 @@ def product(a: Any) -> Any:
 
 
 def product_like(a: Any, target_profile: Any) -> Any:
-    """The products of the parts of a tuple at the leaves of another one. Raises TilefoldError (E0201) if it is
+    """The products of the parts of a tuple at the leaves of another one. Raises TilefoldError (E0201) if the tuple is
     shallower.
     """
     return inttuple.product_like(tuples(a), tuples(target_profile))
@@ -239,7 +239,7 @@ def crd2crd(coord: Any, source: Any, target: Any) -> Any:
 
 
 def is_static(x: Any) -> bool:
-    """Whether all integers of a tensor's layout, a layout or a tuple are known while the kernel is built."""
+    """Whether Python knows all integers of a tensor's layout, a layout or a tuple while it builds the kernel."""
     return not has_value(_laid_out(x))
 
 

@@ -23,7 +23,7 @@ def make_rmem_tensor(layout_or_shape: Any, dtype: Any) -> Tensor:
 
 def make_rmem_tensor_like(src: "Tensor | Vec | Layout", dtype: Any = None) -> Tensor:
     """Registers in the shape of a tensor, a fragment or a layout, compact, the first mode the fastest: one for each
-    coordinate. Without `dtype` the elements are those of the tensor.
+    coordinate. By default the elements have the tensor's type.
     """
     element = dtype if dtype is not None or isinstance(src, Layout) else src.element_type
     return make_rmem_tensor(make_layout(src.shape), element)

@@ -112,8 +112,8 @@ class TiledMma(_Parts, Displayed, Stateful):
         return hash(self.type)
 
     def set(self, field: Field, value: Any) -> None:
-        """Sets a field for the multiplications that follow: `set(Field.ACCUMULATE, k > 0)`, True at first. The value
-        may be one of run time. Raises TilefoldError (E5002) for an atom that has no such field.
+        """Sets a field for the following multiplications: `set(Field.ACCUMULATE, k > 0)`, True at first. The value may
+        be a run-time value. Raises TilefoldError (E5002) for an atom without this field.
         """
         if field is not Field.ACCUMULATE or not is_warpgroup(self.type.atom.atom):
             raise TilefoldError(
@@ -129,7 +129,7 @@ class TiledMma(_Parts, Displayed, Stateful):
 
     @property
     def threads(self) -> int:
-        """How many threads execute it."""
+        """The number of threads that execute it."""
         return self.type.tiled_mma.threads
 
     @property
@@ -209,7 +209,7 @@ class TiledMma(_Parts, Displayed, Stateful):
         return ThrMma(self, thr_idx)
 
     def value(self) -> SSAValue:
-        """It as an operand of the kernel that is being built."""
+        """The object as an operand of the kernel under construction."""
 
         def made() -> Operation:
             properties = {"atom": self.type.atom, "atoms": self.type.atom_layout, "permute": self.type.permutation}

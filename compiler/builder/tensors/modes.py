@@ -42,7 +42,7 @@ def get(target: Any, mode: Any) -> Any:
 
 
 def select(target: Any, mode: Any) -> Any:
-    """The named modes in that order: `select(t, [0, 1, 3, 2])`. Of a tensor, the others stay at coordinate 0.
+    """The named modes in that order: `select(t, [0, 1, 3, 2])`. The other modes of a tensor stay at coordinate 0.
 
     It chooses modes, not elements by conditions as `numpy.select`; `cute.where` does that.
     """
@@ -57,7 +57,7 @@ def select(target: Any, mode: Any) -> Any:
 
 
 def take(target: Any, begin: int, end: int) -> Any:
-    """Modes `begin` to `end - 1` (CuTe's `take<begin, end>`); of a tensor, the others stay at coordinate 0.
+    """Modes `begin` to `end - 1` (CuTe's `take<begin, end>`); the other modes of a tensor stay at coordinate 0.
 
     It takes modes, not elements as `numpy.take`.
     """
@@ -135,7 +135,7 @@ def dice(target: Any, coord: Any) -> Any:
 
 
 def domain_offset(coord: Any, tensor: Any) -> Any:
-    """The tensor as seen from a coordinate: its layout, begun there. Elements beyond its end must not be accessed.
+    """The tensor from a coordinate on: its layout, starting there. The kernel must not access elements beyond its end.
 
     A coordinate may be negative, as it is for a tensor whose first tile is the incomplete one: elements before its
     beginning must not be accessed either. The arguments may also stand in the other order. Raises TilefoldError

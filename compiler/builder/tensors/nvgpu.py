@@ -27,8 +27,8 @@ class CopyOp:
 
 
 class CopyUniversalOp(CopyOp):
-    """Loads and stores between any two memory spaces: of the requested width in bits, else as wide as layouts and
-    alignment allow.
+    """Loads and stores between any two memory spaces: of the requested width in bits, or by default as wide as layouts
+    and alignment allow.
     """
 
     def atom_name(self, bits: int | None) -> str:
@@ -52,7 +52,7 @@ class CopyR2SOp(CopyUniversalOp):
 
 
 class LoadCacheMode(Enum):
-    """The caches that hold what a copy reads: all, or L2 alone."""
+    """The caches that keep the data of a load: all, or only L2."""
 
     ALWAYS = "CACHEALWAYS"
     GLOBAL = "CACHEGLOBAL"
@@ -61,7 +61,7 @@ class LoadCacheMode(Enum):
 @dataclass(frozen=True, slots=True)
 class CopyG2SOp(CopyOp):
     """Asynchronous copies from global to shared memory (cp.async), of 4, 8 or 16 bytes, 16 by default and always with
-    `LoadCacheMode.GLOBAL`. Where a predicate does not hold, zeros are written, unless `zfill` is False.
+    `LoadCacheMode.GLOBAL`. If a predicate is false, the copy writes zeros, unless `zfill` is False.
     """
 
     cache_mode: LoadCacheMode = LoadCacheMode.ALWAYS
@@ -94,8 +94,8 @@ class LdMatrix8x8x16bOp(_MatricesOp):
 
 
 class LdMatrix8x16x8bOp(LdMatrix8x8x16bOp):
-    """Loads matrices of 8 x 16 elements of 8 bits from shared memory into the registers of a warp (ldmatrix). They
-    cannot be transposed.
+    """Loads matrices of 8 x 16 elements of 8 bits from shared memory into the registers of a warp (ldmatrix), without
+    transposing.
     """
 
     def atom_name(self, bits: int | None) -> str:
@@ -135,7 +135,7 @@ class CopyBulkTensorTileG2SOp(TensorCopyOp):
 
 
 class CopyBulkTensorTileG2SMulticastOp(TensorCopyOp):
-    """As `CopyBulkTensorTileG2SOp`, to several blocks of a cluster at once."""
+    """Like `CopyBulkTensorTileG2SOp`, to several blocks of a cluster at once."""
 
     KIND: ClassVar[str] = "LOAD_MULTICAST"
 
@@ -166,7 +166,7 @@ class BulkCopyOp(CopyOp):
 
 
 class CopyBulkG2SOp(BulkCopyOp):
-    """Loads contiguous elements from global to shared memory (cp.async.bulk), which an mbarrier counts."""
+    """Loads contiguous elements from global to shared memory (cp.async.bulk); an mbarrier counts the bytes."""
 
     DIRECTION: ClassVar[str] = "G2S"
 

@@ -59,7 +59,7 @@ def is_allocated(tensor: Tensor) -> bool:
 
 
 def alias(tensor: Tensor, layout: Any, dtype: Any, offset: int = 0, alignment: int | None = None) -> Tensor:
-    """A tensor of another type in the memory of one that `make_smem_tensor` gave, from byte `offset` on.
+    """A tensor of another type in the memory of one from `make_smem_tensor`, from byte `offset` on.
 
     Its alignment is that of the memory there, unless a smaller one is given. Stages of a kernel that follow each other
     share memory so, with a barrier between.
@@ -75,7 +75,7 @@ def alias(tensor: Tensor, layout: Any, dtype: Any, offset: int = 0, alignment: i
 
 
 def make_tensor(iterator: Pointer | CoordPointer, layout: Any) -> Any:
-    """Another layout from where a tensor begins (CuTe's make_tensor): `make_tensor(t.iterator, layout)`.
+    """Another layout from the start of a tensor (CuTe's make_tensor): `make_tensor(t.iterator, layout)`.
 
     `layout` is a layout, or a shape, which stands for its compact layout; its integers may be values. Raises
     TilefoldError for a swizzle of memory that is not shared memory of the kernel from its beginning on.
@@ -111,8 +111,8 @@ def recast_tensor(src: Tensor, dtype: Any, swizzle_: None = None) -> Tensor:
 
 
 def recast_ptr(ptr: Pointer, swizzle_: Swizzle | None = None, dtype: Any = None) -> Pointer:
-    """A pointer to elements of another type at the same address, and with another swizzle, which tensors have that are
-    made of it by `make_tensor`. `swizzle_` counts bytes, or elements of the type.
+    """A pointer to elements of another type at the same address, with another swizzle for the tensors that
+    `make_tensor` makes from it. `swizzle_` counts bytes, or elements of the type.
 
     Raises TilefoldError (E5002) for anything but a pointer, E0219 for a swizzle of memory that the kernel does not
     allocate.

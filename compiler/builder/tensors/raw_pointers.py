@@ -34,11 +34,11 @@ class Address:
 
     @property
     def llvm_ptr(self) -> "Address":
-        """It itself, for programs that hand it to an operation of an IR."""
+        """The address itself, for programs that pass it to an operation of an IR."""
         return self
 
     def number(self) -> Int:
-        """It as a number: an Int64 in global memory, an Int32 in shared memory."""
+        """The address as a number: an Int64 in global memory, an Int32 in shared memory."""
         made = wrap(emit(PtrToIntOp(self.ssa)).results[0])
         assert isinstance(made, Int)
         return made

@@ -146,7 +146,7 @@ class Range:
     kind: MemRange
 
     def data_ptr(self) -> Pointer:
-        """Where it begins."""
+        """The start of the elements."""
         return self._all().iterator
 
     def get_tensor(self, layout: Any, swizzle: Any = None, dtype: Any = None) -> Tensor:

@@ -77,8 +77,8 @@ class AnyTensor:
 
     @property
     def layout(self) -> Any:
-        """The layout: from a coordinate to the number of the element, counted from the iterator. Its integers that are
-        known only at run time are values.
+        """The layout: from a coordinate to the number of the element, counted from the iterator. Its run-time integers
+        are values.
         """
         if self._layout is None:
             self._layout = self._with_values()
@@ -99,19 +99,19 @@ class AnyTensor:
 
     @property
     def shape(self) -> Any:
-        """The shape: a number for each mode, nested as the layout is."""
+        """The shape: a number for each mode, nested like the layout."""
         return self.layout.shape
 
     @property
     def stride(self) -> Any:
-        """The strides in elements, of the profile of the shape."""
+        """The strides in elements, nested like the shape."""
         layout = self.layout
         return layout.outer.stride if isinstance(layout, ComposedLayout) else layout.stride
 
     @property
     def leading_dim(self) -> "int | tuple[int, ...] | None":
-        """The contiguous mode, whose stride is 1: that of more than one element, if there are several; the path to it
-        where modes are nested, None if there is none.
+        """The contiguous mode, whose stride is 1: of several, the one with more than one element; its path if modes are
+        nested; None if no mode is contiguous.
         """
         layout = plain_layout(self.ir_type.layout.data)
         paths: list[tuple[int, ...]] = []
@@ -146,7 +146,7 @@ class AnyTensor:
 
     @property
     def type(self) -> Any:  # last, since it hides Python's own in this class
-        """The type in the IR, to be printed."""
+        """The type in the IR, for printing."""
         return self.ssa.type
 
 
@@ -212,12 +212,14 @@ class Elements(AnyTensor):
     dtype = element_type
 
     def element(self, ssa: SSAValue, dtype: DType | None = None) -> Any:
-        """An element read from it as a value, of the type of its elements or of one that is the same in memory."""
+        """A loaded element as a value, of the element type or of another type with the same form in memory."""
         target = self._dtype if dtype is None else dtype
         return wrap(ssa, target) if ssa.type == target.ir else convert(wrap(ssa), target)
 
     def stored(self, value: Any) -> SSAValue:
-        """A value or number as memory holds it. Raises TilefoldError (E5002) for an impossible conversion."""
+        """A value or number in the form that memory holds. Raises TilefoldError (E5002) for an impossible
+        conversion.
+        """
         ssa = convert(value, self._dtype).ssa
         held = self.ir_type.element_type
         return ssa if ssa.type == held else casts.cast(ssa, self._dtype, dtype_of(held))

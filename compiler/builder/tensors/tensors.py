@@ -38,8 +38,8 @@ def aligned_after(type: TensorType, distance: Int) -> int:
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Pointer:
-    """The beginning of a tensor; `make_tensor` takes one with a layout, and gives the tensor the pointer's `swizzle`
-    (`recast_ptr`), if there is one. `p + n` is `n` elements further on.
+    """The start of a tensor; `make_tensor` takes a pointer with a layout, and gives the tensor the pointer's `swizzle`
+    (`recast_ptr`), if it has one. `p + n` is `n` elements further on.
     """
 
     tensor: "Tensor"
@@ -63,8 +63,8 @@ class Pointer:
         return self.tensor.ir_type.align.data
 
     def align(self, min_align: int) -> "Pointer":
-        """The pointer, of which the program promises that its address is a multiple of `min_align` bytes. Raises
-        TilefoldError (E5002) for registers, and for anything but a power of two.
+        """The pointer with the promise that its address is a multiple of `min_align` bytes. Raises TilefoldError
+        (E5002) for registers, and unless `min_align` is a power of two.
         """
         if not is_alignment(min_align):
             raise TilefoldError(Code.BUILD_VALUE, f"the alignment is {min_align!r}", "it is a power of two, in bytes")
@@ -99,14 +99,14 @@ class Pointer:
     __radd__ = __add__
 
     def toint(self) -> "PointerNumber | Int":
-        """The address as a number: an Int64 in global memory, an Int32 in shared memory. On the host it serves to make
-        tensor maps alone.
+        """The address as a number: an Int64 in global memory, an Int32 in shared memory. On the host it serves only to
+        make tensor maps.
         """
         return PointerNumber(self) if host() is not None else self.tensor.ptr().number()
 
     @property
     def llvm_ptr(self) -> "Pointer":
-        """The pointer itself, for programs that hand it to an operation of an IR."""
+        """The pointer itself, for programs that pass it to an operation of an IR."""
         return self
 
     def raw_ptr(self) -> RawPointer:
@@ -141,7 +141,7 @@ def address_of(x: Any) -> Address:
 
 
 class Tensor(Elements):
-    """Elements in memory, seen through a layout.
+    """Elements in memory, with a layout.
 
     `t[i, j]` is an element, `t[i, j] = v` writes it; one number counts colexicographically. With `None` for a mode,
     `t[None, k]` is the tensor of the modes that are kept, and `t[None, k] = u` writes `u` there: a value, or a fragment
@@ -152,7 +152,7 @@ class Tensor(Elements):
 
     @property
     def iterator(self) -> Pointer:
-        """Where it begins."""
+        """The start of the tensor."""
         return Pointer(self)
 
     def __setitem__(self, coord: Any, value: Any) -> None:
@@ -167,7 +167,9 @@ class Tensor(Elements):
         self.write(coord, value)
 
     def ptr(self, *coord: Any) -> Address:
-        """The address of the element at a coordinate, for atomic operations: `t.ptr(i, j)`; of the first for none."""
+        """The address of the element at a coordinate, for atomic operations: `t.ptr(i, j)`; without a coordinate, of
+        the first element.
+        """
         attribute, operands = inside(*split_coordinate(coord or (0,)), self)
         return Address(emit(PtrOp.inferred([self.ssa, operands], {"coord": attribute})).results[0], self.element_type)
 
@@ -176,7 +178,7 @@ class Tensor(Elements):
         return load(self)
 
     def store(self, value: Any) -> None:
-        """Writes a value of the tensor's shape, or one number everywhere, converted to its elements as by `x.to`."""
+        """Writes a value of the tensor's shape, or the same number everywhere, with the conversions of `x.to`."""
         store(self, value)
 
     def __repr__(self) -> str:

@@ -122,8 +122,8 @@ def _map_element(op: "nvgpu.TensorCopyOp", requested: DType, given: DType) -> St
 def tma_partition(
     atom: TmaAtom, cta_coord: Any, cta_layout: Any, smem_tensor: Tensor, gmem_tensor: CoordTensor
 ) -> tuple[Tensor, CoordTensor]:
-    """Shared memory and coordinates by instructions, ((TMA,TMA_Iter),Rest...), as the block at `cta_coord` of a
-    multicast copies them.
+    """Divides shared memory and coordinates into instructions, ((TMA,TMA_Iter),Rest...), for the block at `cta_coord`
+    of a multicast.
 
     The first mode of each tensor is a tile. `cta_layout` numbers the blocks that share the tiles; without a multicast
     `tma_partition(atom, 0, cute.make_layout(1), sA, gA)`.
@@ -150,8 +150,8 @@ def prefetch_descriptor(atom: TmaAtom) -> None:
 
 
 def create_tma_multicast_mask(cta_layout: Any, cta_coord: Any, mcast_mode: int) -> Any:
-    """The mask of the blocks that lie with the block at `cta_coord` of a cluster along a mode of its layout: bit i
-    stands for rank i. Coordinates may be values.
+    """The mask of the blocks along a mode of the cluster's layout through the block at `cta_coord`: bit i stands for
+    rank i. Coordinates may be values.
     """
     layout = as_layout(cta_layout)
     check_static(layout, "the layout of a cluster is static, but this is")

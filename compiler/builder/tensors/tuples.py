@@ -15,7 +15,7 @@ from .tensor_base import AnyTensor
 
 
 def transform_leaf(f: Callable[..., Any], *terms: Any) -> Any:
-    """The results of a function of the leaves of tuples that have one profile. LayoutError (E0201) for others."""
+    """Applies a function to the leaves of tuples that are nested alike. Raises LayoutError (E0201) for others."""
     first, *rest = map(tuples, terms)
     if not isinstance(first, tuple):
         return f(first, *rest)
@@ -25,7 +25,7 @@ def transform_leaf(f: Callable[..., Any], *terms: Any) -> Any:
 
 
 def transform_apply(*terms: Any, f: Callable[..., Any], g: Callable[..., Any]) -> Any:
-    """`g` of the results of `f` of the modes of tuples, one after the other."""
+    """Applies `f` to the modes of tuples one after the other, and `g` to the results."""
     return g(*[f(*parts) for parts in zip(*[as_tuple(tuples(term)) for term in terms], strict=True)])
 
 
@@ -56,7 +56,7 @@ def E(mode: int | Sequence[int]) -> Basis:
 
 
 def flatten_to_tuple(a: Any) -> tuple[Any, ...]:
-    """The leaves of a tuple; of an integer, it alone."""
+    """The leaves of a tuple; for an integer, a tuple of it alone."""
     return as_tuple(flatten(tuples(a)))
 
 
@@ -115,12 +115,14 @@ def has_underscore(a: Any) -> bool:
 
 
 def is_major(mode: int, stride: Any) -> bool:
-    """Whether a mode of a stride is contiguous: its first leaf is 1."""
+    """Whether a mode of a stride is contiguous, so that its first leaf is 1."""
     return _is_one(front(as_tuple(tuples(stride))[mode]))
 
 
 def leading_dim(shape: Any, stride: Any) -> Any:
-    """Where the first mode is that has a stride of 1 and no extent of 1, as `find_if`; None if there is none."""
+    """The position of the first mode with a stride of 1 and an extent other than 1, in the form of `find_if`; None
+    without such a mode.
+    """
     extents = iter(flatten_to_tuple(shape))
     return find_if(stride, lambda step, _: not _is_one(next(extents)) and _is_one(step))
 
@@ -140,11 +142,11 @@ def prepend_ones(t: Any, up_to_rank: int | None = None) -> Any:
 
 
 def get_nonswizzle_portion(layout: Any) -> Any:
-    """The layout without its swizzle, that of a tensor too."""
+    """The layout without its swizzle; also for a tensor."""
     return plain_layout(layout.layout if isinstance(layout, AnyTensor) else layout)
 
 
 def get_swizzle_portion(layout: Any) -> Any:
-    """The swizzle of a layout or a tensor, None of a plain one."""
+    """The swizzle of a layout or a tensor; None if it is plain."""
     layout = layout.layout if isinstance(layout, AnyTensor) else layout
     return layout.inner if isinstance(layout, ComposedLayout) else None

@@ -53,7 +53,7 @@ def local_tile(input: T, tiler: Any, coord: Any, proj: Any = None) -> T:
 
 
 def inner_partition(tensor: T, tiler: Any, coord: Any) -> T:
-    """The elements within the tile at a coordinate of the tensor's tiles, as `local_tile`: (BLK_M,BLK_N,...)."""
+    """The elements of the tile at a coordinate of the tensor's tiles, like `local_tile`: (BLK_M,BLK_N,...)."""
     return _tiles(LocalTileOp, tensor, tiler, coord, None)
 
 
@@ -128,8 +128,8 @@ def make_identity_tensor(shape: Any) -> CoordTensor:
 
 
 def bounds(coords: CoordTensor, limits: Any) -> Tensor:
-    """For each coordinate of a tensor of coordinates whether it is below `limits`: a fragment of predicates in its
-    shape. Where a limit is `None`, nothing is asked.
+    """Compares each coordinate of a tensor of coordinates with `limits`: a fragment of predicates in its shape, true
+    below the limits. A limit of `None` allows every coordinate.
     """
     if not isinstance(coords, CoordTensor):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(

@@ -16,27 +16,27 @@ from .nvgpu import MatrixOp
 
 
 class OperandMajorMode(Enum):
-    """Which mode of an operand is contiguous in shared memory: K, or M of A and N of B."""
+    """The contiguous mode of an operand in shared memory: K, or M of A and N of B."""
 
     K = "K"
     MN = "MN"
 
 
 class OperandSource(Enum):
-    """Where A is: in registers, or in shared memory."""
+    """The place of A: registers, or shared memory."""
 
     RMEM = "rmem"
     SMEM = "smem"
 
 
 class Field(Enum):
-    """The fields of `tiled_mma.set`: whether a multiplication adds C, or its product takes the place of C."""
+    """The fields of `tiled_mma.set`: whether a multiplication adds C, or its product replaces C."""
 
     ACCUMULATE = "accumulate"
 
 
 class SmemLayoutAtomKind(Enum):
-    """The layouts of shared memory that wgmma and tensor copies have: the contiguous mode, and the bytes in which the
+    """The layouts of shared memory for wgmma and tensor copies: the contiguous mode, and the bytes within which the
     hardware swizzles, none for INTER.
     """
 
@@ -95,7 +95,7 @@ class MmaF16BF16Op(WarpgroupOp):
 
 @dataclass(frozen=True, slots=True)
 class MmaTF32Op(WarpgroupOp):
-    """Multiplies TFloat32, of K-major operands: `MmaTF32Op(Float32, (64, 128, 8), OperandSource.SMEM)`."""
+    """Multiplies TFloat32 with K-major operands: `MmaTF32Op(Float32, (64, 128, 8), OperandSource.SMEM)`."""
 
     acc_dtype: DType
     instruction_shape: tuple[int, int, int]
@@ -140,17 +140,17 @@ def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: Any) -> Layout
 
 
 def fence() -> None:
-    """Orders the threads' accesses to accumulators, and to registers of A, before the multiplications that follow (PTX
-    ISA, wgmma.fence): before the first of these, and wherever the threads have changed such registers in between.
+    """Orders the threads' accesses to accumulators and registers of A before the following multiplications (PTX ISA,
+    wgmma.fence). Call it before the first multiplication, and again after the threads have changed these registers.
     """
     emit(WgmmaFenceOp())
 
 
 def commit_group() -> None:
-    """The warpgroup's multiplications since the last commit become one group (PTX ISA, wgmma.commit_group)."""
+    """Commits the warpgroup's multiplications since the last commit to a group (PTX ISA, wgmma.commit_group)."""
     emit(WgmmaCommitGroupOp())
 
 
 def wait_group(group: int) -> None:
-    """Waits until at most `group` of the warpgroup's latest groups are running (PTX ISA, wgmma.wait_group)."""
+    """Waits until at most the latest `group` of the warpgroup's groups are running (PTX ISA, wgmma.wait_group)."""
     emit(WgmmaWaitGroupOp(group))

@@ -103,7 +103,7 @@ _SPELLING: Mapping[str, str] = MappingProxyType({
     "by --max-memory": "by launch(..., max_memory=...)",
     "by --resident": "by launch(..., resident=...)",
     "by --no-races": "by launch(..., races=False)",
-    "so that ptx.bar.warp.sync will do": "so that cute.arch.sync_warp() will do",
+    "so ptx.bar.warp.sync suffices": "so cute.arch.sync_warp() suffices",
     "put ptx.bar.warp.sync": "put cute.arch.sync_warp()",
     "use ptx.atom or ptx.red": "use cute.arch.atomic_add or another of its kind",
     "execute ptx.fence.mbarrier_init": "call cute.arch.mbarrier_init_fence()",

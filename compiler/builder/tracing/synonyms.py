@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 _NAMES = {
     **dict.fromkeys(("syncthreads", "__syncthreads"), "cute.arch.sync_threads"),
     **dict.fromkeys(("shfl_xor_sync", "__shfl_xor_sync"), "cute.arch.shuffle_sync_bfly"),
-    **dict.fromkeys(("make_shape", "make_stride", "make_coord", "make_tile"), "a tuple of Python"),
+    **dict.fromkeys(("make_shape", "make_stride", "make_coord", "make_tile"), "a Python tuple"),
     **dict.fromkeys(("dot", "matmul", "mma"), "cute.gemm"),
     **dict.fromkeys(("maximum", "fmaxf"), "cute.math.max"),
     **dict.fromkeys(("minimum", "fminf"), "cute.math.min"),

@@ -175,8 +175,8 @@ def _inline(op: ptx.InlineOp, t: Translator) -> Any:
     if floats:
         raise SimulationError(
             Code.SIM_UNSUPPORTED,
-            "the function that is given for PTX as text computes with floats, not with exact numbers",
-            "use the operation of the instruction where the kernel runs in exact arithmetic",
+            "the function for the PTX text computes with floats, not with exact numbers",
+            "use the operation of the instruction to run the kernel in exact arithmetic",
             site=site_of(op),
         )
     return _plain(op, t)

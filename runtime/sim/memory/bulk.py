@@ -150,4 +150,4 @@ def _check_order(
     hint = "let the thread that wrote execute ptx.fence.proxy.async before the barrier, or this thread after it"
     lane, row = int(warp.lane_numbers()[0]), int(rows[conflict.index])
     at = space.name, row * access.width + conflict.byte
-    warp.fault(Code.SIM_PROXY, access.site, lane, f"{text}; fence.proxy.async is missing between", hint, at)
+    warp.fault(Code.SIM_PROXY, access.site, lane, f"{text}; fence.proxy.async between them is missing", hint, at)

@@ -62,7 +62,7 @@ def _matrix(descriptor: int, extent: int, major: str) -> Matrix:
     addresses = (start + places) * ROW
     problem = ""
     if descriptor & ~_FIELDS:
-        problem = "it has bits set that mean nothing: an address or a stride is too large for its field"
+        problem = "it has meaningless bits set: an address or a stride is too large for its field"
     elif offset != (start >> 3) & (width - 1):
         problem = (
             f"its matrix begins in row {(start >> 3) & (width - 1)} of the pattern of its swizzle, and the base offset "

@@ -20,15 +20,15 @@ from .provenance import HINT
 if TYPE_CHECKING:
     from .spaces import Access, Space
 
-NUMBER_HINT = "pass an array to cute.runtime.from_dlpack, and keep it, before its address is used as a number"
+NUMBER_HINT = "pass an array to cute.runtime.from_dlpack, and keep it, before using its address as a number"
 _CONSTANT_HINT = "load them without nc, which no barrier and no fence orders, or write them in another launch"
 ATOMIC = frozenset({"ptx.atom", "ptx.atom.cas", "ptx.red", "ptx.ld.acquire", "ptx.st.release"})
 """The operations whose accesses are atomic."""
-WARP_SYNC = "put a barrier between the two accesses; both are of one warp, so that ptx.bar.warp.sync will do"
+WARP_SYNC = "put a barrier between the two accesses; both belong to one warp, so ptx.bar.warp.sync suffices"
 BLOCK_BARRIER = "put a barrier of the block between the two accesses"
 PAIR = (
-    "put a barrier of the block between the two accesses, where all threads reach it; else let the one arrive at a "
-    "barrier or an mbarrier behind its access, and the other wait there before its own"
+    "put a barrier of the block between the two accesses, where all threads reach it; otherwise let one thread "
+    "arrive at a barrier or an mbarrier after its access, and the other wait there before its own"
 )
 
 
@@ -53,7 +53,7 @@ def refuse(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], *, 
                 hint = "wait at its mbarrier for the phase that counts its bytes; the first phase has parity 0"
             warp.fault(Code.SIM_IN_FLIGHT, access.site, lane, text, hint, other=operation.origin)
         if (states == MBARRIER).any():
-            hint = "end it with ptx.mbarrier.inval before its bytes are used otherwise"
+            hint = "end it with ptx.mbarrier.inval before using its bytes for anything else"
             warp.fault(Code.SIM_MBARRIER, access.site, lane, f"{verb} {where}, which belongs to an mbarrier", hint)
         warp.fault(
             Code.SIM_UNINITIALISED, access.site, lane,
@@ -72,7 +72,7 @@ def out_of_bounds(space: "Space", warp: Warp, access: "Access", index: int, addr
         beyond = f"out of bounds at {space.show(address)}"
         hint = "check the layout against the size of the tensor, or predicate the access"
         if warp.launch.reached is not None and abs(address - space.base) > 2 * space.arena.span:
-            beyond, hint = f"at {address:#x}, where there is none that the simulator knows", NUMBER_HINT
+            beyond, hint = f"at {address:#x}, where the simulator knows no memory", NUMBER_HINT
     verb = "reads" if loading else "writes"
     text = f"{verb} {access.width} bytes of {space.name} memory {beyond}"
     warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)
@@ -137,7 +137,7 @@ def race(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], confl
         text = f"race: {verb} {space.name} {where}, which {other} {did}, and no barrier lies between"
         hint = remedy(warp, lane, conflict, access)
         if sharing := space.arena.sharing(place % space.arena.span):
-            text, hint = f"{text}; {sharing}", "give the layout strides by which its elements have bytes of their own"
+            text, hint = f"{text}; {sharing}", "use strides that give each element bytes of its own"
     warp.fault(Code.SIM_RACE, access.site, lane, text, hint, (space.name, place), rival=warp.block.thread_of(agent))
 
 
@@ -154,7 +154,7 @@ def remedy(warp: Warp, lane: int, conflict: Conflict, access: "Access") -> str:
         entry = np.array([conflict.time << 32 | agent])
         if int(times_of(own.clock, warp, entry)[0]) > conflict.time > 0:
             x, y, z = warp.block.thread(warp.first_thread + knowing)
-            return f"thread ({x},{y},{z}) has waited for it, this one has not: put ptx.bar.warp.sync behind the wait"
+            return f"thread ({x},{y},{z}) has waited for it, this one has not: put ptx.bar.warp.sync after the wait"
     if agent & ASYNC:
         return "wait for the asynchronous copy, at its group or mbarrier, and let others know by a barrier"
     is_wide = access.kind in ("async", "bulk") and len(warp.block.warps) > 1  # it has bytes of other warps
@@ -179,12 +179,12 @@ def _other_barrier(warp: Warp, conflict: Conflict) -> str:
     other, who = warp.block.warps[(agent - 1) % threads // WARP], warp.block.describe(agent)
     until = int(times_of(known(warp), warp, np.array([conflict.time << 32 | agent]))[0])
     if until in other.arrivals and not conflict.with_write:
-        return f"{other.arrivals[until][0]} lets this thread go on before {who} reads: put it behind the read"
+        return f"{other.arrivals[until][0]} lets this thread go on before {who} reads: put it after the read"
     own = {number for _, number in warp.arrivals.values()}
     site, number = next((arrival for time, arrival in other.arrivals.items() if time > conflict.time), (None, None))
     if number is None or number in own:
         return ""
-    return f"{who} is at barrier {number} behind its access, by {site}, and this thread is not: wait there"
+    return f"{who} is at barrier {number} after its access, by {site}, and this thread is not: wait there"
 
 
 @dataclass(slots=True)

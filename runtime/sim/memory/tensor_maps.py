@@ -105,7 +105,7 @@ def map_at(space: Space, warp: Warp, access: Access, lane: int, address: int) ->
             if (conflict := space.shadow.unfenced(warp, rows, BULK_UNIT, proxy)) is not None:
                 where, other = space.show_row(int(rows[conflict.index]), BULK_UNIT, conflict.byte), conflict.agent
                 text = f"reads a tensor map at {where}, which {warp.block.describe(other)} wrote"
-                text = f"{text}; fence.proxy.tensormap::generic.{fence} is missing between"
+                text = f"{text}; fence.proxy.tensormap::generic.{fence} between them is missing"
                 warp.fault(Code.SIM_PROXY, access.site, lane, text, hint)
     warp.restore(before)
     if not is_map(content):

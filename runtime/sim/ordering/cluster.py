@@ -60,7 +60,7 @@ class ClusterBarrier:
         places = warp.first_index + lanes
         if (self.due[places] >= 0).any():
             lane = int(lanes[(self.due[places] >= 0).argmax()])
-            text = f"arrives at the cluster barrier in phase {self.phase} again, without a wait since it arrived last"
+            text = f"arrives at the cluster barrier in phase {self.phase} again, without a wait since its last arrival"
             warp.fault(Code.SIM_CLUSTER_BARRIER, site, lane, text, "let each arrival be followed by one wait")
         self.arrived[places], self.due[places] = True, self.phase
         offered = join_clocks((fenced_knowledge(warp), warp.published)) if relaxed else snapshot(warp, lanes)
@@ -73,7 +73,7 @@ class ClusterBarrier:
         lanes = warp.lane_numbers()
         phases = self.due[warp.first_index + lanes]
         if (phases < 0).any():
-            text = "waits at the cluster barrier, where it has not arrived"
+            text = "waits at the cluster barrier without having arrived"
             lane = int(lanes[(phases < 0).argmax()])
             warp.fault(Code.SIM_CLUSTER_BARRIER, site, lane, text, "execute ptx.barrier.cluster.arrive before the wait")
         return int(phases.max())
@@ -123,7 +123,7 @@ class Reach:
         for rank in np.unique(ranks[others]).tolist():
             lane = int(lanes[(ranks == rank).argmax()])
             if is_ordered and known(warp).times[rank * threads : (rank + 1) * threads].max() <= cluster.start:
-                text = f"reaches into the shared memory of {cluster.name(rank)}, which may not have begun"
+                text = f"accesses the shared memory of {cluster.name(rank)}, which may not have begun"
                 warp.fault(Code.SIM_PEER_BEGIN, site, lane, text, f"{_SYNC}, before the first access to a peer")
             if rank in self.ended:
                 _fail_ended_peer(warp, site, lane, f"{cluster.name(rank)}, which has ended")
@@ -149,7 +149,7 @@ class Reach:
 
 
 def _fail_ended_peer(warp: "Warp", site: Site, lane: int, block: str) -> None:
-    text = f"reaches into the shared memory of {block}"
+    text = f"accesses the shared memory of {block}"
     warp.fault(Code.SIM_PEER_END, site, lane, text, f"{_SYNC}, after the last access to a peer")
 
 
@@ -181,7 +181,7 @@ def windows_of(warp: "Warp", access: "Access", at: NDArray[Any], is_ordered: boo
     if (ranks >= cluster.size).any():
         index = int((ranks >= cluster.size).argmax())
         rank = f"rank {ranks[index]}" if ranks[index] < MAX_CLUSTER else "a rank that no cluster has"
-        text = f"reaches into the shared memory of {rank}; the cluster has {cluster.size} blocks"
+        text = f"accesses the shared memory of {rank}; the cluster has {cluster.size} blocks"
         hint = "the ranks of a cluster are 0 to its size less 1"
         warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)
     cluster.reach.note(warp, access.site, ranks, access.kind in ("async", "bulk"), is_ordered)

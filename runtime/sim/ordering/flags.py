@@ -85,14 +85,14 @@ def missing_edge(warp: "Warp", lane: int, agent: int, time: int) -> str:
 def _why_unreleased(warp: "Warp", flag: Flag, agent: int, time: int) -> str:
     """Why a write does not release an access of a thread of its block; empty if it does."""
     if flag.left is None:
-        return f"{flag.site} does not release: put {FENCE} before it, or let it be a release"
+        return f"{flag.site} does not release: put {FENCE} before it, or make it a release"
     if _knows(warp, flag.left, agent, time):
         return ""
     if agent == flag.agent or _knows(warp, flag.knew, agent, time):
-        return f"{flag.site} releases only what lies before its thread's fence: put {FENCE} right before it"
+        return f"{flag.site} releases only the accesses before its thread's fence: put {FENCE} right before it"
     alone = warp.launch.config.threads <= WARP
     means = "ptx.bar.warp.sync" if alone else "a barrier of the threads that write"
-    return f"{flag.site} releases what its own thread knows: put {means} between the access and it"
+    return f"{flag.site} releases only its own thread's accesses: put {means} between the access and it"
 
 
 def _why_unacquired(warp: "Warp", lane: int, look: Look, flag: Flag) -> str:
@@ -100,7 +100,7 @@ def _why_unacquired(warp: "Warp", lane: int, look: Look, flag: Flag) -> str:
     site, scopes = flag.site, [look.scope] if look.acquires else []
     scopes += [narrower(fence.scope, look.scope) for fence in look.warp.fences if fence.time > look.time]
     if not scopes:
-        return f"the look at the value of {site} does not acquire: put {FENCE} behind it"
+        return f"the read of the value of {site} does not acquire: put {FENCE} after it"
     scope = max(scopes, key=WIDENING.index)
     near = block_of(warp, flag.agent) // warp.block.cluster.size == warp.block.cluster.number
     narrow = [name for name in (flag.scope, scope) if name == "cta" or (name == "cluster" and not near)]
@@ -112,11 +112,11 @@ def _why_unacquired(warp: "Warp", lane: int, look: Look, flag: Flag) -> str:
     if look.warp is warp and look.lane == lane:
         return ""
     x, y, z = look.warp.block.thread(look.warp.first_thread + look.lane)
-    who = f"thread ({x},{y},{z}) has looked at the value of {site}, this one has not"
+    who = f"thread ({x},{y},{z}) has read the value of {site}, but this one has not"
     if not look.acquires:
-        return f"{who}, so that its own fence acquires nothing: put {FENCE} behind the look, then a barrier"
+        return f"{who}, so its own fence acquires nothing: put {FENCE} after the read, then a barrier"
     means = "ptx.bar.warp.sync" if look.warp is warp else "a barrier of the block"
-    return f"{who}: put {means} behind the look"
+    return f"{who}: put {means} after the read"
 
 
 def _knows(warp: "Warp", clock: Clock, agent: int, time: int) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Warps that go on forever: loops that wait for memory that nobody changes, and loops that repeat their state.
+"""Warps that go on forever: loops that wait for memory that no thread changes, and loops that repeat their state.
 
 A warp is deterministic: with equal registers, equal active lanes and equal memory it does the same again. So a launch
 is stuck once every warp that could go on has come back to a state that it was in before, and memory is as it was. The
@@ -136,10 +136,10 @@ class Watch:
             parts += [f"{self._writers(space)}" for space in sorted(spaces) if space]
         if missing:
             parts.append(f"{missing} of {self.launch.config.blocks} blocks have not begun")
-        does = "waits for memory that nobody changes" if waiting else "repeats a loop that changes nothing"
+        does = "waits for memory that no thread changes" if waiting else "repeats a loop that changes nothing"
         hint = "let the loop's body change the values that its condition depends on"
         if waiting:
-            hint = "let a thread that does not wait itself write it, and check the value that is awaited"
+            hint = "let a thread that is not waiting write it, and check the expected value"
             if missing:
                 hint += (
                     "; blocks that wait for later ones need to run at the same time: in a cluster, in a cooperative "

@@ -45,7 +45,8 @@ class Meeting:
             if other.threads != barrier.threads:
                 counts = " and ".join("all" if n is None else str(n) for n in (other.threads, barrier.threads))
                 text = f"warps meet at barrier {barrier.id} with different numbers of threads, {counts}"
-                warp.fault(ErrorCode.SIM_BARRIER, barrier.site, 0, text, "give one number wherever the barrier is used")
+                hint = "use the same number wherever the barrier is used"
+                warp.fault(ErrorCode.SIM_BARRIER, barrier.site, 0, text, hint)
         if barrier.threads is None:
             return len(self.arrived) == len(left)
         return len(self.arrived) * WARP >= barrier.threads
@@ -223,7 +224,7 @@ def _hint_misdirected(cluster: Cluster) -> str:
             if more and barrier.is_published and not barrier.is_reached:
                 block = cluster.name(other.maker // cluster.launch.config.threads)
                 counts = f"{other.arrived} arrivals, this one {barrier.arrived}, none by other blocks"
-                text = "a thread arrives at that of a peer by the address that ptx.mapa returns, not by a plain one"
+                text = "a thread arrives at a peer's mbarrier by the address from ptx.mapa, not by a plain one"
                 return f"; the mbarrier of {block} at the same place has {counts}: {text}"
     return ""
 

@@ -58,7 +58,7 @@ def warpgroup_of(warp: Warp, site: Site) -> Warpgroup:
     of the warp do, or the block ends within the warpgroup.
     """
     if warp.active < WARP:
-        text = f"the instruction of a warpgroup is executed by {warp.active} lanes; all {WARP} of the warp must"
+        text = f"{warp.active} lanes execute the instruction of a warpgroup; all {WARP} of the warp must"
         warp.fault(Code.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
     number = warp.index // WARPS
     group = warp.block.warpgroups.get(number)

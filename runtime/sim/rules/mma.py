@@ -39,7 +39,7 @@ def _multiplication(op: Operation, atom: MmaAtom, t: Translator) -> Multiply:
 
     def multiply(warp: Warp, a: Bytes, b: Bytes, c: Bytes) -> Bytes:
         if atom.threads > 1 and not warp.is_whole:
-            text = f"{atom.name} is executed by {warp.active} lanes; all {WARP} of the warp must"
+            text = f"{warp.active} lanes execute {atom.name}; all {WARP} of the warp must"
             warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
         operands = from_bytes(of_a, a), from_bytes(of_b, b), from_bytes(of_c, c)
         d = execute(*operands)

@@ -54,7 +54,7 @@ def one_for_all(warp: Warp, site: Site, flags: Flags) -> NDArray[np.bool_]:
     """The predicate of each lane for one execution of an atom: a fault (E3214) where those of its values differ."""
     _fault_where(
         warp, site, flags != flags[:, :1], "the predicates of the values that one atom moves differ",
-        "give the values of one execution one predicate: a mode of stride 0, or an atom of one value",
+        "give all values of one execution the same predicate: a mode of stride 0, or an atom of one value",
     )  # fmt: skip
     return flags[:, 0]
 

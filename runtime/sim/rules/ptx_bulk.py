@@ -108,7 +108,7 @@ def _load(op: ptx.BulkLoadOp | ptx.BulkSendOp, t: Translator) -> Step:
             barrier = warp.block.cluster.mbarriers[place]
             if size > ptx.MAX_TRANSACTION:
                 where = barriers.shared.show_row(place, MBARRIER_BYTES)
-                text = f"copies {size} bytes, where the mbarrier at {where} counts up to {ptx.MAX_TRANSACTION}"
+                text = f"copies {size} bytes, but the mbarrier at {where} counts up to {ptx.MAX_TRANSACTION}"
                 barriers.fault(warp, lane, text)
             rank, inner = copies.window(warp, lane, target)
             if rank != place * MBARRIER_BYTES // shared.arena.span:

@@ -106,7 +106,7 @@ def _check_aligned(warp: Warp, site: Site) -> None:
         text = (
             f"the thread does not reach this aligned barrier, which {warp.active} of the warp's {warp.lanes} lanes do"
         )
-        hint = "leave out `aligned`, or move the barrier out of divergent control flow"
+        hint = "omit `aligned`, or move the barrier out of divergent control flow"
         warp.fault(Code.SIM_CLUSTER_BARRIER, site, lane, text, hint)
 
 

@@ -16,7 +16,7 @@ from ..warp import Warp
 def _check_whole(warp: Warp, site: Site, instruction: str) -> None:
     """A fault (E3208) unless all lanes of a full warp are active."""
     if not warp.is_whole:
-        text = f"{instruction} is executed by {warp.active} lanes; all {WARP} of the warp must"
+        text = f"{warp.active} lanes execute {instruction}; all {WARP} of the warp must"
         warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
 
 

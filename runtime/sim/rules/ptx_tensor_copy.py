@@ -79,7 +79,7 @@ class _Copies:
         if not self.stores:
             return
         if min(coords) < 0:
-            text = f"a box that is stored begins at the coordinates {show(tuple(coords))}, before the tensor"
+            text = f"a stored box begins at the coordinates {show(tuple(coords))}, before the tensor"
             self._fault(warp, lane, text, "only loads may begin at coordinates below 0", Code.SIM_OUT_OF_BOUNDS)
         if row % unit and first < row < first + placed.map.box[0] * size:
             text = f"a box that is stored ends the rows of the tensor, of {row} bytes, by a whole {unit} bytes"

@@ -95,7 +95,7 @@ class Multiply:
         """The rows of shared memory that hold a matrix; they are counted. A fault for an invalid descriptor."""
         subject = f"the descriptor {descriptor & (1 << 64) - 1:#018x} of {name} of {self.product.atom.name}"
         if matrix.problem:
-            hint = "make it by ptx.wgmma.descriptor of an address that is aligned to the pattern of the swizzle"
+            hint = "make it by ptx.wgmma.descriptor from an address that is aligned to the pattern of the swizzle"
             warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, f"{subject}: {matrix.problem}", hint)
         space = self.shared
         offsets = matrix.addresses.ravel() - space.base
@@ -209,7 +209,7 @@ class Multiply:
         if (value != value[0]).any():
             lane = int((value != value[0]).argmax())
             text = f"the lanes of a warp give different {subject}: {value[0]} and {value[lane]}"
-            hint = "compute them of values that are the same in all lanes, such as the number of the warp"
+            hint = "compute them from values that are the same in all lanes, such as the number of the warp"
             warp.fault(ErrorCode.SIM_CONVERGENCE, self.site, lane, text, hint)
         return int(value[0])
 
@@ -258,7 +258,7 @@ def _setmaxnreg(op: ptx.SetMaxNRegOp, t: Translator) -> Suspending:
     site, number, grows = site_of(op), op.n.value.data, op.inc is not None
     kernel = kernel_of(op)
     assert kernel is not None, "an instruction is in a kernel"
-    bounds, hint = kernel.launch_bounds, "let other warpgroups give registers back, by dec, or ask for fewer"
+    bounds, hint = kernel.launch_bounds, "let other warpgroups return registers, by dec, or ask for fewer"
 
     def run(warp: Warp) -> Suspension:
         group, block = warpgroup_of(warp, site), warp.block

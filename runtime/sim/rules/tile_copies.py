@@ -207,7 +207,7 @@ def _by_atom(
 
     def execute(warp: Warp, source: TensorValue, target: TensorValue, a: Elements, b: Elements) -> None:
         if crosses and not warp.is_whole:
-            text = f"{record.name} is executed by {warp.active} lanes; all {WARP} of the warp must"
+            text = f"{warp.active} lanes execute {record.name}; all {WARP} of the warp must"
             warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
         content = get(warp, source, a)
         if crosses and not writers.all():

@@ -39,7 +39,7 @@ def _tensor_map(op: tile.TensorMapOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         given, maps = tensor_value(warp.registers[source]), warp.launch.maps
         if any(map(varies, (given.address, *given.scalars))):
-            text = "the launch makes a tensor map of the kernel's arguments, but this one differs from thread to thread"
+            text = "the launch makes a tensor map from the kernel's arguments, but this one differs between threads"
             hint = "make the map of the whole argument, and take tiles of tile.tma_tensor at run-time coordinates"
             raise SimulationError(Code.TENSOR_MAP, text, hint, site=site)
         try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`cute.nvgpu`: the instructions that atoms are made of; those that copy asynchronously are in `cute.nvgpu.cpasync`,
-those of warps in `cute.nvgpu.warp`, those of warpgroups in `cute.nvgpu.warpgroup`.
+"""`cute.nvgpu`: the instructions of atoms. Asynchronous copies are in `cute.nvgpu.cpasync`, instructions of warps in
+`cute.nvgpu.warp`, of warpgroups in `cute.nvgpu.warpgroup`.
 """
 
 from tilefold.base.errors import TilefoldError as OpError

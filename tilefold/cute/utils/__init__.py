@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`cute.utils`: the order in which persistent blocks compute tiles, also of groups of products, the sizes of a GPU that
-their grids depend on, and shared memory by the names of CuTe programs; those of tiles for warpgroups are in
+"""`cute.utils`: the order in which persistent blocks compute tiles, also of groups of products; the sizes of a GPU that
+their grids depend on; shared memory under the names of CuTe programs. Helpers for tiles of warpgroups are in
 `cute.utils.hopper_helpers`.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensors of torch whose elements are floats of 8 bits, held as bytes."""
+"""Torch tensors whose elements are floats of 8 bits, stored as bytes."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from ..testing import convert
 
 
 def is_fp8_dtype(dtype: DType) -> bool:
-    """Whether it is a type of floats of 8 bits."""
+    """Whether `dtype` is a type of floats of 8 bits."""
     return dtype.is_float and dtype.bits == 8
 
 

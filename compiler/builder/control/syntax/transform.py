@@ -285,7 +285,7 @@ class _Rewriter(ast.NodeTransformer):
         for part in own_nodes(node):
             if isinstance(part, ast.NamedExpr):
                 form = (
-                    "':=' in an operand of 'and', 'or', a chain of comparisons or 'A if C else B' that may be left out"
+                    "':=' in an operand of 'and', 'or', a chain of comparisons or 'A if C else B' that Python may skip"
                 )
                 raise self.refuse(part, form, "assign on a line before")
         return place_like(ast.Lambda(parameters(), self.visit(node)), node)
