@@ -181,8 +181,8 @@ def _same(a: Any, b: Any) -> bool:
 def _round(f: Callable[..., Any], arguments: Inputs) -> float:
     """Microseconds a call."""
     began = time.perf_counter()
-    for each in arguments:
-        f(*each)
+    for argument in arguments:
+        f(*argument)
     return (time.perf_counter() - began) * 1e6 / len(arguments)
 
 

@@ -47,9 +47,12 @@ class Attention:
         small = SMALL if self.causal and self.depth == 64 else None
         return [
             Workload(
-                f"{self.name}: {spelled(each)}", "examples/attention.cute", {**size, **each}, None if number else small
+                f"{self.name}: {spelled(configuration)}",
+                "examples/attention.cute",
+                {**size, **configuration},
+                None if number else small,
             )
-            for number, each in enumerate(CONFIGURATIONS)
+            for number, configuration in enumerate(CONFIGURATIONS)
         ]
 
 
@@ -59,8 +62,13 @@ ATTENTIONS = tuple(Attention(depth, causal) for depth in (128, 64) for causal in
 def cases(multiprocessors: int) -> list[Case]:
     """Heads of 128 and 64, with and without a mask."""
     return [
-        Case(each.name, each.workloads(), partial(_measure, problem=each), TARGET if each.depth == 128 else None)
-        for each in ATTENTIONS
+        Case(
+            attention.name,
+            attention.workloads(),
+            partial(_measure, problem=attention),
+            TARGET if attention.depth == 128 else None,
+        )
+        for attention in ATTENTIONS
     ]
 
 
@@ -70,10 +78,10 @@ def _measure(bench: Bench, problem: Attention) -> list[Figure]:
     shape = (BATCH, LENGTH, HEADS, problem.depth)
     given = {name: torch.randn(shape, device="cuda", dtype=torch.float16) for name in "QKV"}
     output = torch.empty(shape, device="cuda", dtype=torch.float16)
-    args = {name: each.permute(1, 3, 2, 0) for name, each in {**given, "O": output}.items()}
+    args = {name: tensor.permute(1, 3, 2, 0) for name, tensor in {**given, "O": output}.items()}
     args["scale"] = problem.depth**-0.5
-    launchers = {each.name: bench.launcher(each, args) for each in problem.workloads()}
-    heads = [each.transpose(1, 2) for each in given.values()]  # (batch, head, row, element), as PyTorch has them
+    launchers = {workload.name: bench.launcher(workload, args) for workload in problem.workloads()}
+    heads = [tensor.transpose(1, 2) for tensor in given.values()]  # (batch, head, row, element), as PyTorch has them
     flash = partial(_attend, torch, "FLASH_ATTENTION", heads, problem.causal)
     peer = f"{problem.name}, FlashAttention-2"
     contenders = {**launchers, peer: lambda: flash().transpose(1, 2)}
@@ -96,5 +104,5 @@ def _attend(torch: Torch, backend: str, heads: Sequence[Any], causal: bool) -> A
 
 def _expected(torch: Torch, heads: Sequence[Any], causal: bool) -> Any:
     """What must come out, in f32, one sequence after the other; (batch, row, head, element)."""
-    each = [_attend(torch, "MATH", [tensor[i : i + 1].float() for tensor in heads], causal) for i in range(BATCH)]
-    return torch.cat(each).transpose(1, 2)
+    batches = [_attend(torch, "MATH", [tensor[i : i + 1].float() for tensor in heads], causal) for i in range(BATCH)]
+    return torch.cat(batches).transpose(1, 2)

@@ -86,8 +86,14 @@ PROBLEMS = (
 def cases(multiprocessors: int) -> list[Case]:
     """Every problem, by as many persistent blocks as there are multiprocessors."""
     return [
-        Case(each.name, (), partial(_measure, problem=each, blocks=multiprocessors), TARGET, partial(_compile, each))
-        for each in PROBLEMS
+        Case(
+            problem.name,
+            (),
+            partial(_measure, problem=problem, blocks=multiprocessors),
+            TARGET,
+            partial(_compile, problem),
+        )
+        for problem in PROBLEMS
     ]
 
 
@@ -130,7 +136,7 @@ def _measure(bench: Bench, problem: Heads, blocks: int) -> list[Figure]:
         _spelled(options): _run(torch, problem, options, blocks, given, out, more) for options in problem.configurations
     }
     error = 2e-3 if problem.type == "f16" else 1e-2
-    contenders: dict[str, Run] = {**ours, "cuDNN": lambda: torch.cat([each.transpose(1, 2) for each in peer()], 1)}
+    contenders: dict[str, Run] = {**ours, "cuDNN": lambda: torch.cat([output.transpose(1, 2) for output in peer()], 1)}
     bench.check(contenders, out, _expected(torch, heads, problem), given, rtol=error, atol=error)
     count = max(4, round(_SAMPLE / problem.operations))
     ours = bench.repeated(ours, count)
@@ -157,7 +163,7 @@ def _attend(torch: Torch, backend: str, heads: Sequence[Sequence[Any]], problem:
     kernels = torch.nn.attention
     attend = torch.nn.functional.scaled_dot_product_attention
     with kernels.sdpa_kernel(getattr(kernels.SDPBackend, backend)):
-        return [attend(*each, is_causal=problem.causal, enable_gqa=problem.shared > 1) for each in heads]
+        return [attend(*tensors, is_causal=problem.causal, enable_gqa=problem.shared > 1) for tensors in heads]
 
 
 def _expected(torch: Torch, heads: Sequence[Sequence[Any]], problem: Heads) -> Any:
@@ -168,10 +174,10 @@ def _expected(torch: Torch, heads: Sequence[Sequence[Any]], problem: Heads) -> A
         flat = [x.flatten(0, 1) for x in (q, k, v)]
         step = max(1, _SCORES // length**2)
         chunks = [[x[i : i + step].float()[None] for x in flat] for i in range(0, problem.batch * problem.heads, step)]
-        done = [_attend(torch, "MATH", [each], replace(problem, shared=1))[0][0] for each in chunks]
+        done = [_attend(torch, "MATH", [chunk], replace(problem, shared=1))[0][0] for chunk in chunks]
         return torch.cat(done).view(q.shape).transpose(1, 2)
 
-    return torch.cat([part(length, *each) for length, each in zip(problem.lengths, heads, strict=True)], 1)
+    return torch.cat([part(length, *head) for length, head in zip(problem.lengths, heads, strict=True)], 1)
 
 
 def _spelled(options: Options) -> str:

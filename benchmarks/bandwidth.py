@@ -77,6 +77,6 @@ def _transposes(bench: Bench) -> list[Figure]:
     best = max(ours, key=lambda figure: figure.value)
     return [
         ratio(peer, copy),
-        *(ratio(each, copy, TRANSPOSE_TARGET if each is best else None) for each in ours),
+        *(ratio(figure, copy, TRANSPOSE_TARGET if figure is best else None) for figure in ours),
         ratio(best, peer),
     ]

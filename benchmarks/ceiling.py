@@ -160,7 +160,9 @@ def multiprocessors(engine: CudaEngine) -> int:
 def workloads(name: str, multiprocessors: int) -> list[Workload]:
     """What `best` runs for a ceiling of `CEILINGS`, to be built before."""
     shapes = CEILINGS[name]
-    return [each.workload(multiprocessors) for ceiling in shapes for each in (replace(ceiling, iterations=2), ceiling)]
+    return [
+        variant.workload(multiprocessors) for ceiling in shapes for variant in (replace(ceiling, iterations=2), ceiling)
+    ]
 
 
 def best(engine: CudaEngine, name: str, built: Callable[[Workload], Built | None] = lambda _: None) -> Queued:
@@ -179,7 +181,7 @@ def best(engine: CudaEngine, name: str, built: Callable[[Workload], Built | None
         queued = Queued(engine, ceiling, built(ceiling.workload(count)))
         timing = engine.measure(queued.run, ceiling.atom, warmup=2, repeat=5)
         speeds.append((queued.operations / timing.median_ms, queued))
-    return max(speeds, key=lambda each: each[0])[1]
+    return max(speeds, key=lambda pair: pair[0])[1]
 
 
 def measure_ceiling(engine: CudaEngine, name: str, *, warmup: int = 3, repeat: int = 10) -> Figure:

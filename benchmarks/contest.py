@@ -27,10 +27,10 @@ class Bench:
 
     def built_for(self, workload: Workload) -> Built:
         """The kernel of a workload and its launch. TilefoldError with the compiler's message where there is none."""
-        found = self.built[workload.name]
-        if isinstance(found, str):
-            raise TilefoldError(Code.CLI_VALUE, f"{workload.name} does not compile: {found}")
-        return found
+        build = self.built[workload.name]
+        if isinstance(build, str):
+            raise TilefoldError(Code.CLI_VALUE, f"{workload.name} does not compile: {build}")
+        return build
 
     def launcher(self, workload: Workload, args: Mapping[str, CudaArgument]) -> Run:
         """What queues the workload's kernel on the default stream, on arrays in device memory.
@@ -64,15 +64,15 @@ class Bench:
         self, peers: Mapping[str, Run], output: Any, expected: Any, inputs: Sequence[Any], *, atol: float
     ) -> dict[str, Run]:
         """The peers whose results are right. One that fails does not hold up the case, but counts as a failure."""
-        found: dict[str, Run] = {}
+        runs: dict[str, Run] = {}
         for name, run in peers.items():
             try:
                 self.check({name: run}, output, expected, inputs, atol=atol)
             except Exception as error:  # PyTorch and Triton raise errors of many kinds
                 self.failed.append(f"{name}: {error}")
             else:
-                found[name] = run
-        return found
+                runs[name] = run
+        return runs
 
     def repeated(self, contenders: Mapping[str, Run], count: int) -> dict[str, Run]:
         """The contenders, each `count` times at once; see `timing.repeated`."""

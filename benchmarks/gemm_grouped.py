@@ -52,11 +52,11 @@ class Grouped:
         """Where each group's rows are in A and D."""
         if self.is_masked:
             return [(group, slice(count)) for group, count in enumerate(self.rows)]
-        first, found = 0, list[Any]()
+        first, slices = 0, list[Any]()
         for count in self.rows:
-            found.append(slice(first, first + count))
+            slices.append(slice(first, first + count))
             first += -(-count // HEIGHT) * HEIGHT
-        return found
+        return slices
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -81,8 +81,14 @@ PROBLEMS = (
 def cases(multiprocessors: int) -> list[Case]:
     """Every one of `PROBLEMS`, which is to be as fast as its peers."""
     return [
-        Case(each.name, (), partial(_measure, problem=each, blocks=multiprocessors), 1.0, partial(_compile, each))
-        for each in PROBLEMS
+        Case(
+            problem.name,
+            (),
+            partial(_measure, problem=problem, blocks=multiprocessors),
+            1.0,
+            partial(_compile, problem),
+        )
+        for problem in PROBLEMS
     ]
 
 
@@ -142,12 +148,12 @@ def _peers(bench: Bench, problem: Grouped, a: Any, b: Any, d: Any) -> dict[str, 
         for left, right, out in parts:
             torch.mm(left, right, out=out)
 
-    found: dict[str, Run] = {"cuBLAS (torch.mm for each group)": one_by_one}
+    runs: dict[str, Run] = {"cuBLAS (torch.mm for each group)": one_by_one}
     if not problem.is_masked and hasattr(torch, "_grouped_mm"):
         ends = torch.tensor([place.stop for place in problem.places], device="cuda", dtype=torch.int32)
         if all(count % HEIGHT == 0 for count in problem.rows):
-            found["torch._grouped_mm"] = lambda: torch._grouped_mm(a, b.transpose(1, 2), offs=ends)
-    return found
+            runs["torch._grouped_mm"] = lambda: torch._grouped_mm(a, b.transpose(1, 2), offs=ends)
+    return runs
 
 
 def _scaled_peers(bench: Bench, problem: Grouped, a: Any, b: Any, scale_a: Any, scale_b: Any, d: Any) -> dict[str, Run]:

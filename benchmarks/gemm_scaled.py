@@ -97,7 +97,8 @@ def _measure(bench: Bench, shape: tuple[int, int, int], blocks: int) -> list[Fig
         return partial(module.gemm_fp8_scaled, *inputs, given.d, config, "cuda", blocks)
 
     ours = {
-        " ".join(f"{key}={value}" for key, value in each.items()) or "defaults": run(each) for each in CONFIGURATIONS
+        " ".join(f"{key}={value}" for key, value in configuration.items()) or "defaults": run(configuration)
+        for configuration in CONFIGURATIONS
     }
     bench.check(ours, given.d, given.expected, inputs, atol=allowed)
     one = torch.ones((), device="cuda")

@@ -81,9 +81,13 @@ def cases(multiprocessors: int) -> list[Case]:
     """Every product of `CONTESTS`, by as many persistent blocks as there are multiprocessors."""
     return [
         Case(
-            each.name, (), partial(_measure, contest=each, blocks=multiprocessors), each.target, partial(_compile, each)
+            contest.name,
+            (),
+            partial(_measure, contest=contest, blocks=multiprocessors),
+            contest.target,
+            partial(_compile, contest),
         )
-        for each in CONTESTS
+        for contest in CONTESTS
     ]
 
 

@@ -81,9 +81,12 @@ class Gemm:
         chosen = configurations(self.type, self.m, self.n, multiprocessors, narrow=narrow, scaled=self.scaled)
         return [
             Workload(
-                f"{self.name}: {spelled(each) or 'defaults'}", file, {**size, **each}, None if number else self.small
+                f"{self.name}: {spelled(options) or 'defaults'}",
+                file,
+                {**size, **options},
+                None if number else self.small,
             )
-            for number, each in enumerate(chosen)
+            for number, options in enumerate(chosen)
         ]
 
     @property
@@ -134,7 +137,9 @@ def _ceilings(gemm: Gemm, multiprocessors: int) -> list[Workload]:
 def _measure(bench: Bench, gemm: Gemm, multiprocessors: int, ceilings: dict[str, ceiling.Queued]) -> list[Figure]:
     torch = bench.torch
     operands = Operands(torch, gemm)
-    launchers = {each.name: bench.launcher(each, operands.arguments()) for each in gemm.workloads(multiprocessors)}
+    launchers = {
+        workload.name: bench.launcher(workload, operands.arguments()) for workload in gemm.workloads(multiprocessors)
+    }
     peers = operands.peers()
     inputs = (operands.a, operands.b)
     before = torch.backends.cuda.matmul.allow_tf32
@@ -168,13 +173,13 @@ def _ratios(gemm: Gemm, figures: Mapping[str, Figure]) -> list[Figure]:
     top = figures.get("ceiling")
     ours = figures["tilefold"]
     peers = [figure for name, figure in figures.items() if name not in ("tilefold", "ceiling")]
-    found: list[Figure] = []
+    rows: list[Figure] = []
     if top is not None:
-        found += [top, ratio(ours, top, gemm.target), *(ratio(peer, top) for peer in peers)]
+        rows += [top, ratio(ours, top, gemm.target), *(ratio(peer, top) for peer in peers)]
     else:
-        found += peers
+        rows += peers
     of_peers = gemm.target if top is None else None
-    return [*found, *(ratio(ours, peer, of_peers if peer is peers[0] else None) for peer in peers)]
+    return [*rows, *(ratio(ours, peer, of_peers if peer is peers[0] else None) for peer in peers)]
 
 
 class Operands:
@@ -245,14 +250,14 @@ class Operands:
 
     def peers(self) -> dict[str, Run]:
         """The product by cuBLAS and, where the problem asks for it and it is installed, by Triton."""
-        found = {f"cuBLAS ({self.peer})": self.cublas()}
+        runs = {f"cuBLAS ({self.peer})": self.cublas()}
         if self._gemm.gelu:
-            found["cuBLAS (torch._addmm_activation)"] = partial(
+            runs["cuBLAS (torch._addmm_activation)"] = partial(
                 self._torch._addmm_activation, self.bias, self.a, self.b.T, use_gelu=True
             )
         if self._gemm.triton and find_spec("triton") is not None:
-            found["Triton"] = partial(import_module("benchmarks.triton_gemm").matmul, self.a, self.b, self.d)
-        return found
+            runs["Triton"] = partial(import_module("benchmarks.triton_gemm").matmul, self.a, self.b, self.d)
+        return runs
 
     def cublas(self) -> Run:
         """The product by PyTorch."""

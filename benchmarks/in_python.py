@@ -41,14 +41,14 @@ class Problem:
 def cases(multiprocessors: int) -> list[Case]:
     """A GEMM, softmax, RMSNorm and attention."""
     gemms = ({"BLOCKS": multiprocessors}, {"STAGES": 3})
-    found = [_case(f"f16 GEMM {SIZE}^3", "gemm", {"M": SIZE, "N": SIZE, "K": SIZE}, gemms, _gemm)]
+    cases = [_case(f"f16 GEMM {SIZE}^3", "gemm", {"M": SIZE, "N": SIZE, "K": SIZE}, gemms, _gemm)]
     for kernel, problem in (("softmax", _softmax), ("rmsnorm", _rmsnorm)):
         threads, rows = ROWS[kernel][LENGTH]
         size = {"M": ELEMENTS // LENGTH, "N": LENGTH}
-        found.append(_case(f"{kernel}, rows of {LENGTH}", kernel, size, [{"GROUP": threads, "ROWS": rows}], problem))
+        cases.append(_case(f"{kernel}, rows of {LENGTH}", kernel, size, [{"GROUP": threads, "ROWS": rows}], problem))
     heads = {"S": SEQUENCE, "D": DEPTH, "HEADS": HEADS, "BATCH": 1}
     name = f"attention, b1 h{HEADS} s{SEQUENCE} d{DEPTH} f16"
-    return [*found, _case(name, "attention", heads, ATTENTION, _attention)]
+    return [*cases, _case(name, "attention", heads, ATTENTION, _attention)]
 
 
 def _case(
@@ -60,13 +60,13 @@ def _case(
 ) -> Case:
     """A kernel in Python against the best of the configurations of its twin."""
     file = f"examples/{kernel}.cute"
-    twins = [Workload(f"{name} in .cute: {spelled(each)}", file, {**size, **each}) for each in configurations]
+    twins = [Workload(f"{name} in .cute: {spelled(options)}", file, {**size, **options}) for options in configurations]
     return Case(f"{name} in Python", twins, partial(_measure, name=name, twins=twins, problem=problem), TARGET)
 
 
 def _measure(bench: Bench, name: str, twins: Sequence[Workload], problem: Callable[[Torch], Problem]) -> list[Figure]:
     given = problem(bench.torch)
-    launchers = {each.name: bench.launcher(each, given.args) for each in twins}
+    launchers = {workload.name: bench.launcher(workload, given.args) for workload in twins}
     ours, theirs = f"{name} in Python", f"{name} in .cute"
     contenders = {ours: given.run, **launchers}
     bench.check(contenders, given.output, given.expected, given.inputs, rtol=given.rtol, atol=given.atol)
@@ -124,11 +124,11 @@ def _attention(torch: Torch) -> Problem:
     Q, K, V = (torch.randn(shape, device="cuda").half() for _ in range(3))
     Out = torch.empty_like(Q)
     run = partial(example("attention").attention, Q, K, V, Out, device="cuda")
-    heads = [each.transpose(0, 1)[None] for each in (Q, K, V)]
+    heads = [tensor.transpose(0, 1)[None] for tensor in (Q, K, V)]
     kernels = torch.nn.attention
     with kernels.sdpa_kernel(kernels.SDPBackend.FLASH_ATTENTION):
         expected = torch.nn.functional.scaled_dot_product_attention(*heads)[0].transpose(0, 1).float()
     named = {"Q": Q, "K": K, "V": V, "O": Out}
-    args = {name: each.permute(0, 2, 1)[..., None] for name, each in named.items()} | {"scale": DEPTH**-0.5}
+    args = {name: tensor.permute(0, 2, 1)[..., None] for name, tensor in named.items()} | {"scale": DEPTH**-0.5}
     work = 4.0 * HEADS * SEQUENCE * SEQUENCE * DEPTH
     return Problem(run, args, (Q, K, V), Out, expected, work, "TFLOP/s", rtol=4e-3, atol=4e-3)

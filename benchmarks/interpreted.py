@@ -38,16 +38,18 @@ def measure(earlier: Mapping[str, float], repeat: int = 5, **facts: str) -> Reco
     for workload, _, _ in PROBLEMS:
         for stage in STAGES:
             program, launch = workload.loaded()
-            found = min(seconds(program, launch, stage) for _ in range(repeat))
+            fastest = min(seconds(program, launch, stage) for _ in range(repeat))
             name = f"{workload.name}, stage {stage}"
             if workload.name in peers:
                 peer = peers[workload.name]
                 target = 1 / FACTOR if stage == "cute" else None
-                figures.append(Figure(name, found, "s", f"Triton's interpreter, {peer:.4g} s", peer / found, target))
+                figures.append(
+                    Figure(name, fastest, "s", f"Triton's interpreter, {peer:.4g} s", peer / fastest, target)
+                )
             if name in earlier:
-                figures.append(Figure(name, found, "s", f"{earlier[name]:.4g} s before", earlier[name] / found))
+                figures.append(Figure(name, fastest, "s", f"{earlier[name]:.4g} s before", earlier[name] / fastest))
             elif workload.name not in peers:
-                figures.append(Figure(name, found, "s"))
+                figures.append(Figure(name, fastest, "s"))
     return Record(
         "simulator and Triton's interpreter", circumstances(this_machine(), **facts), tuple(figures), "interpreted"
     )

@@ -104,20 +104,20 @@ def contenders(torch: Torch, count: int) -> dict[str, Callable[[], Any]]:
     ours()  # builds, loads and prepares
     engine = gpu_engine(0)
     prepared = engine.load(kernel.last.artifact(engine.driver.target.arch))
-    found: dict[str, Callable[[], Any]] = {
+    launches: dict[str, Callable[[], Any]] = {
         "driver, cuda-python": driver_call(prepared, tensors),
         "driver, ctypes": direct_call(prepared),
         "tilefold": ours,
     }
     if count == 3:
         one = torch.zeros(1, device="cuda")
-        found["torch add_"] = lambda: one.add_(one)
+        launches["torch add_"] = lambda: one.add_(one)
         if engine.driver.capability >= (9, 0):
-            found[WITH_MAPS] = lambda: three_maps(*tensors).launch(grid=(1, 1, 1), block=(32, 1, 1))
+            launches[WITH_MAPS] = lambda: three_maps(*tensors).launch(grid=(1, 1, 1), block=(32, 1, 1))
     triton = triton_call(count, tensors)
     if triton is not None:
-        found["Triton"] = triton
-    return found
+        launches["Triton"] = triton
+    return launches
 
 
 def time_on_host(torch: Torch, calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:

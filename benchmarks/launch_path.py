@@ -96,12 +96,12 @@ def microseconds(
     launchers["auto"] = Launcher(rules, resolve)
 
     def launch() -> None:
-        for each in arrays:
-            kernel(*each).launch(grid=(1, 1, 1), block=(32, 1, 1), stream=0)
+        for group in arrays:
+            kernel(*group).launch(grid=(1, 1, 1), block=(32, 1, 1), stream=0)
 
     def launch_tuned() -> None:
-        for each in arrays:
-            tuned_kernel(*each).launch(stream=0)
+        for group in arrays:
+            tuned_kernel(*group).launch(stream=0)
 
     run = launch_tuned if tuned else launch
     run()
@@ -126,10 +126,10 @@ def of_interface(count: int) -> list[Any]:
 
 def figures(rounds: int = 50) -> list[Figure]:
     """All figures; those on tensors of torch where it is installed."""
-    found: list[Figure] = []
+    figures: list[Figure] = []
 
     def add(name: str, taken: float, target: float | None = None) -> None:
-        found.append(Figure(f"before the driver, {name}", taken, "us", target=target, at_most=target is not None))
+        figures.append(Figure(f"before the driver, {name}", taken, "us", target=target, at_most=target is not None))
 
     for count in KERNELS:
         add(f"{count} arrays by __cuda_array_interface__", microseconds([of_interface(count)], rounds))
@@ -137,7 +137,7 @@ def figures(rounds: int = 50) -> list[Figure]:
     try:
         torch = import_module("torch")
     except ImportError:
-        return found
+        return figures
     for count in KERNELS:
         tensors = of_torch(torch, count)
         plain = microseconds([tensors], rounds)
@@ -147,7 +147,7 @@ def figures(rounds: int = 50) -> list[Figure]:
         with_maps = microseconds([tensors], rounds, maps=True)
         add(f"{count} tensors with a map each", with_maps, plain + OF_MAPS if count == 3 else None)
         add(f"{count} tensors of dynamic extents", microseconds([tensors], rounds, dynamic=True))
-    return found
+    return figures
 
 
 def main() -> int:

@@ -79,8 +79,8 @@ def processor_milliseconds() -> dict[str, float]:
 
 def _figure(name: str, samples: list[tuple[float, float]]) -> Figure:
     target, unit = TARGETS.get(name, (None, "ms"))
-    clock = tuple(each[0] for each in samples)
-    note = f"of a processor {median(each[1] for each in samples):.3g} ms"
+    clock = tuple(sample[0] for sample in samples)
+    note = f"of a processor {median(sample[1] for sample in samples):.3g} ms"
     return Figure(
         f"Python GEMM, {name}", median(clock), unit, target=target, at_most=target is not None, note=note, samples=clock
     )
@@ -159,7 +159,7 @@ def _whole(timed: _Timer) -> None:
         built, hit = build(), _Timer()
         hit("hit", lambda built=built: built.artifact(ARCH))
         hits.append(hit.times)
-    timed.times["hit on disk"] = (median(each["hit"][0] for each in hits), median(each["hit"][1] for each in hits))
+    timed.times["hit on disk"] = (median(times["hit"][0] for times in hits), median(times["hit"][1] for times in hits))
     from tilefold.cute.kernel import Kernel
 
     kernel = Kernel(import_module("gemm").gemm_kernel.function)

@@ -163,7 +163,7 @@ def circumstances(device: str, **more: str) -> dict[str, str]:
 def _commit() -> str:
     """The commit of the checkout, with a mark where files differ from it; `unknown` where there is no git."""
     try:
-        found = subprocess.run(
+        process = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=12"],
             cwd=ROOT,
             capture_output=True,
@@ -172,4 +172,4 @@ def _commit() -> str:
         )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return found.stdout.strip()
+    return process.stdout.strip()

@@ -101,15 +101,15 @@ def _run(workload: Workload) -> list[Figure]:
         for outcome in check_results(check.condition.text, arguments.logical(given), rtol=check.rtol, atol=check.atol):
             if not outcome.passed:
                 raise TilefoldError(Code.CHECK_FAILED, f"{workload.name}: {outcome}")
-    found: list[Figure] = []
+    figures: list[Figure] = []
     name = f"{Path(workload.file).stem} {workload.configuration}"
-    for what, unit, (count, least) in (
+    for quantity, unit, (count, least) in (
         ("sectors", "of 32 bytes", result.counters.sectors()),
         ("wavefronts", "of shared memory", result.counters.wavefronts()),
     ):
         if count:
-            found.append(Figure(f"{name}: {what}", count, unit, f"the least, {least}", count / least))
-    return found
+            figures.append(Figure(f"{name}: {quantity}", count, unit, f"the least, {least}", count / least))
+    return figures
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

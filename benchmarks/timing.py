@@ -99,7 +99,7 @@ def check_each(
 
     TilefoldError that names the contender otherwise.
     """
-    sums = [checksum(torch, each) for each in inputs]
+    sums = [checksum(torch, tensor) for tensor in inputs]
     bound = expected.abs().mul_(rtol).add_(atol) if rtol or atol else None
     for name, run in contenders.items():
         _bits(torch, output).fill_(-1)
@@ -110,7 +110,7 @@ def check_each(
         if not bool(right.all()):
             wrong = int((~right).sum())
             raise TilefoldError(Code.CHECK_FAILED, f"{name}: {wrong} of {right.numel()} elements are wrong")
-    if [checksum(torch, each) for each in inputs] != sums:
+    if [checksum(torch, tensor) for tensor in inputs] != sums:
         raise TilefoldError(Code.CHECK_FAILED, "a contender changed its input")
 
 

@@ -35,8 +35,8 @@ def cases(multiprocessors: int) -> list[Case]:
 def _case(name: str, size: Parameters, configurations: Sequence[Parameters]) -> Case:
     small = SMALL if name == f"TMA, tiles of {SIZES[0]}^3" else None
     workloads = [
-        Workload(f"{name}: {spelled(each)}", FILE, {**size, **each}, None if number else small)
-        for number, each in enumerate(configurations)
+        Workload(f"{name}: {spelled(configuration)}", FILE, {**size, **configuration}, None if number else small)
+        for number, configuration in enumerate(configurations)
     ]
     return Case(name, workloads, partial(_measure, name=name, workloads=workloads))
 

@@ -70,15 +70,15 @@ def build_all(workloads: Iterable[Workload], target: Target) -> dict[str, Built 
 
     In place of one that cannot be compiled stands the message. TilefoldError where different ones have one name.
     """
-    each: dict[str, Workload] = {}
+    by_name: dict[str, Workload] = {}
     for workload in workloads:
-        if each.setdefault(workload.name, workload) != workload:
+        if by_name.setdefault(workload.name, workload) != workload:
             raise TilefoldError(Code.CLI_VALUE, f"two workloads have the name '{workload.name}'")
-    if not each:
+    if not by_name:
         return {}
     # a process that uses a GPU must not be forked
-    with ProcessPoolExecutor(min(len(each), cpu_count() or 1), mp_context=get_context("spawn")) as pool:
-        futures = {name: pool.submit(_build, workload, target) for name, workload in each.items()}
+    with ProcessPoolExecutor(min(len(by_name), cpu_count() or 1), mp_context=get_context("spawn")) as pool:
+        futures = {name: pool.submit(_build, workload, target) for name, workload in by_name.items()}
         return {name: future.result() for name, future in futures.items()}
 
 
@@ -86,7 +86,7 @@ def compile_ahead(compilations: Sequence[Callable[[], None]]) -> None:
     """Carries compilations out in as many processes as there are cores. What goes wrong is told where it is needed."""
     if compilations:
         with ProcessPoolExecutor(min(len(compilations), cpu_count() or 1), mp_context=get_context("spawn")) as pool:
-            wait([pool.submit(each) for each in compilations])
+            wait([pool.submit(compilation) for compilation in compilations])
 
 
 def _build(workload: Workload, target: Target) -> Built | str:

@@ -105,11 +105,11 @@ def _name(attribute: Any) -> str:
 
 def _rows(kind: str, definitions: Iterable[tuple[str, Any]]) -> list[str]:
     rows: list[str] = []
-    for name, each in definitions:
-        many = isinstance(each, VarOperandDef | VarResultDef)
-        optional = isinstance(each, OptOperandDef | OptResultDef | OptPropertyDef)
+    for name, definition in definitions:
+        many = isinstance(definition, VarOperandDef | VarResultDef)
+        optional = isinstance(definition, OptOperandDef | OptResultDef | OptPropertyDef)
         which = ", any number" if many else ", optional" if optional else ""
-        rows.append(f"| {kind} | `{name}` | {constraint(each.constr)}{which} |")
+        rows.append(f"| {kind} | `{name}` | {constraint(definition.constr)}{which} |")
     return rows
 
 

@@ -73,10 +73,10 @@ def folders() -> Mapping[str, Folder]:
 
 def layer_imports() -> Mapping[str, frozenset[str]]:
     """For each folder at the root those that its modules import, at any depth."""
-    found = {layer: set[str]() for layer in PRODUCT}
+    imports = {layer: set[str]() for layer in PRODUCT}
     for path, folder in folders().items():
-        found[_layer(path)] |= {_layer(other) for other in folder.imports}
-    return {layer: frozenset(others - {layer}) for layer, others in found.items()}
+        imports[_layer(path)] |= {_layer(other) for other in folder.imports}
+    return {layer: frozenset(others - {layer}) for layer, others in imports.items()}
 
 
 def picture() -> Picture:

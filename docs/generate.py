@@ -160,7 +160,7 @@ def _functions(functions: Mapping[str, object]) -> str:
 
 def pages() -> dict[str, str]:
     """The text of every page, by file name."""
-    found = {
+    pages = {
         "atoms.md": atoms(),
         "passes.md": passes(),
         "stages.md": stages(),
@@ -171,12 +171,12 @@ def pages() -> dict[str, str]:
     }
     for name, make in OUR_DIALECTS.items():
         introduction = docstring(import_module(f"tilefold.dialects.{name}"))
-        found[f"dialect-{name}.md"] = dialect(make(), introduction)
-    found |= python_pages()
-    titles = {name: text.splitlines()[0].lstrip("# ") for name, text in found.items()}
-    index = [f"- [{titles[name]}]({name})" for name in sorted(found)]
-    found["README.md"] = "# Reference\n\n" + "\n".join(index) + "\n"
-    return {name: _NOTE + text for name, text in found.items()}
+        pages[f"dialect-{name}.md"] = dialect(make(), introduction)
+    pages |= python_pages()
+    titles = {name: text.splitlines()[0].lstrip("# ") for name, text in pages.items()}
+    index = [f"- [{titles[name]}]({name})" for name in sorted(pages)]
+    pages["README.md"] = "# Reference\n\n" + "\n".join(index) + "\n"
+    return {name: _NOTE + text for name, text in pages.items()}
 
 
 def main() -> None:

@@ -49,11 +49,11 @@ def normal(seed: int, shape: tuple[int, ...], dtype: Any = np.float16) -> np.nda
     return np.random.default_rng(seed).standard_normal(shape, np.float32).astype(dtype)
 
 
-def check(what: str, result: Array, expected: np.ndarray, rtol: float = 2e-3, atol: float = 2e-3) -> None:
+def check(subject: str, result: Array, expected: np.ndarray, rtol: float = 2e-3, atol: float = 2e-3) -> None:
     """Compares a result with what NumPy computes. SystemExit for one that differs by more than the tolerances."""
-    found = result if isinstance(result, np.ndarray) else result.cpu().numpy()
-    far = np.abs(found.astype(np.float64) - expected) > atol + rtol * np.abs(expected)
-    if far.any() or not np.isfinite(found).all():
-        at = tuple(int(i) for i in np.argwhere(far | ~np.isfinite(found))[0])
-        raise SystemExit(f"{what}: {int(far.sum())} of {found.size} elements are wrong, first {at}: {found[at]}")
-    print(f"{what}: {found.size} elements are right")
+    actual = result if isinstance(result, np.ndarray) else result.cpu().numpy()
+    far = np.abs(actual.astype(np.float64) - expected) > atol + rtol * np.abs(expected)
+    if far.any() or not np.isfinite(actual).all():
+        at = tuple(int(i) for i in np.argwhere(far | ~np.isfinite(actual))[0])
+        raise SystemExit(f"{subject}: {int(far.sum())} of {actual.size} elements are wrong, first {at}: {actual[at]}")
+    print(f"{subject}: {actual.size} elements are right")

@@ -191,9 +191,9 @@ def gemm(
     device: str = "auto",
 ) -> None:
     """D = activation(A @ B^T + bias), by a block for each tile of D. The tiles must cover the problem."""
-    for what, extent, tile in (("M", A.shape[0], config.m), ("N", B.shape[0], config.n), ("K", A.shape[1], config.k)):
+    for mode, extent, tile in (("M", A.shape[0], config.m), ("N", B.shape[0], config.n), ("K", A.shape[1], config.k)):
         if extent % tile:
-            raise SystemExit(f"{what} = {extent} is not a multiple of the tile's {tile}")
+            raise SystemExit(f"{mode} = {extent} is not a multiple of the tile's {tile}")
     tiles = (A.shape[0] // config.m) * (B.shape[0] // config.n)
     call = gemm_kernel(A, B, D, bias, config, activation)
     call.launch(grid=(tiles, 1, 1), block=(config.threads, 1, 1), device=device)

@@ -78,7 +78,7 @@ class ScaledSums(Sums):
     def loaded(self, of_tile: Any, k: Any) -> Any:
         """The scales of a block of K, or of the last one."""
         k = cute.math.min(k, cute.size(of_tile[0][0]) - 1)
-        return tuple([each[k] for each in some] for some in of_tile)
+        return tuple([mode[k] for mode in some] for some in of_tile)
 
     def add(self, products: Any, of_rows: Any, of_columns: Any) -> None:
         """Adds products, times their scales, of which a thread has those of two rows."""

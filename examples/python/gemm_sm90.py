@@ -57,7 +57,7 @@ def accumulated(dtype: Any) -> Any:
 def warpgroup_mma(mA: Any, mB: Any, warpgroups: int, columns: int) -> Any:
     """The multiplication of 64 rows of A a warpgroup with so many rows of B, both in shared memory."""
     major_a, major_b = (utils.LayoutEnum.from_tensor(tensor).sm90_mma_major_mode() for tensor in (mA, mB))
-    a, b = (cute.TFloat32 if each.element_type == cute.Float32 else each.element_type for each in (mA, mB))
+    a, b = (cute.TFloat32 if matrix.element_type == cute.Float32 else matrix.element_type for matrix in (mA, mB))
     layout, tile = (warpgroups, 1, 1), (ROWS, columns)
     return hopper_helpers.make_trivial_tiled_mma(a, b, major_a, major_b, accumulated(a), layout, tile)
 

@@ -76,6 +76,6 @@ def attention(
     config = attention_sm80.Config(causal=causal)
     if Q.shape != K.shape or Q.shape[1] % config.rows:
         raise SystemExit(f"all arrays have the same shape, with a multiple of {config.rows} rows")
-    for each in zip(Q, K, V, Out, strict=True):
-        attention_sm80.attention(*each, config, device)
+    for tensors in zip(Q, K, V, Out, strict=True):
+        attention_sm80.attention(*tensors, config, device)
     return None

@@ -42,7 +42,7 @@ class Parser:
         self.count = 0
         if len(text) > MAX_TEXT:
             self.fail(
-                f"the text is {len(text)} characters long; {MAX_TEXT} are accepted", 0, len(text), Code.TEXT_TOO_LARGE
+                f"the text is {len(text)} characters long; the limit is {MAX_TEXT}", 0, len(text), Code.TEXT_TOO_LARGE
             )
 
     def fail(

@@ -119,8 +119,8 @@ def diagnose(launch: Launch, most: int = MOST) -> Diagnosis:
                 Finding(Code.SIM_GRID, text, hint, site)
                 for site, text, hint in find_uncovered(launch.program.find(), launch.config)
             ]
-            found = *findings, *left, *missed, *remarks
-            return Diagnosis(found, arguments, result.counters.steps, result.exact)
+            diagnoses = *findings, *left, *missed, *remarks
+            return Diagnosis(diagnoses, arguments, result.counters.steps, result.exact)
     return Diagnosis(tuple(findings), None)
 
 

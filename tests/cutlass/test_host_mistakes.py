@@ -97,7 +97,7 @@ BY_THE_HOST = {
     "make_fake_compact_tensor(cute.Float32, (4, 8), stride_order=(0, 0))": (
         "E3106",
         "stride_order is (0, 0)",
-        "another",
+        "different",
     ),
     "make_ptr(cute.Float32, 'x')": ("E3106", "an address is an integer", "data_ptr()"),
     "make_ptr(np.float32, 0x1000)": ("E3106", "not a type of elements", "cute.Float32"),

@@ -30,7 +30,7 @@ REFUSED = {
     "a value as a condition of a comprehension": "comprehension assertion guard",
     "a value as an index of a list": "element_of_a_list formatted",
     "`enumerate(cute.range(n))`": "enumerated reversed_range length_of_a_range",
-    "numbers that the type": "number_that_is_too_large",
+    "a number that the type": "number_that_is_too_large",
     "`:=` in an operand": "walrus",
     "`yield` in a kernel": "generator coroutine global_statement",
     "`break`, `continue` and `return` in `finally`": "break_in_finally return_in_finally",
@@ -68,7 +68,7 @@ def test_forms_that_become_operations() -> None:
 
 
 def test_forms_that_are_refused() -> None:
-    found = rows("| form | write instead |")
+    found = rows("| form | alternative |")
     assert len(found) == len(REFUSED)
     for row, (words, names) in zip(found, REFUSED.items(), strict=True):
         assert row.startswith(words)

@@ -29,8 +29,8 @@ MISTAKES = MappingProxyType({
         "E5009", "unexpected keyword argument 'profile'", "did you mean reduction_profile?"
     ),
     "cute.make_smem_tensor(8, cute.Int8, align=8)": ("E5009", "keyword argument 'align'", "did you mean alignment?"),
-    "cute.copy(A, r)": ("E5009", "missing 1 required positional argument: 'dst'", "it takes tiling, src, dst, pred"),
-    "cute.copy(*(A,))": ("E5009", "missing 2 required positional arguments", "it takes tiling, src, dst, pred"),
+    "cute.copy(A, r)": ("E5009", "missing 1 required positional argument: 'dst'", "it takes atom, src, dst, pred"),
+    "cute.copy(*(A,))": ("E5009", "missing 2 required positional arguments", "it takes atom, src, dst, pred"),
     "cute.size(A, **{'mod': 1})": ("E5009", "keyword argument 'mod'", "did you mean mode?"),
     "cute.make_fragment_like(r).fill()": ("E5009", "missing 1 required positional argument: 'value'", "it takes value"),
     # operands

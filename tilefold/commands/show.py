@@ -68,7 +68,8 @@ others:
 _TILED_COPY = """\
 Prints in the form of CuTe's print: a source and a destination tensor, the tile of a block, the tiled copy made of an
 atom and of thread and value layouts, one thread's slice of it, and the parts of the tensors that this thread copies.
---src, --dst and --cta-tiler are optional; without --cta-tiler, the copy partitions the whole source. """
+--src, --dst and --cta-tiler are optional; without --cta-tiler, the copy partitions the whole source.
+"""
 
 _TILED_COPY_EPILOG = """\
 layouts: "(8,4):(1,8)", nested "((2,4),8):((8,1),16)", swizzled "S<3,3,3> o 0 o (64,64):(64,1)";
@@ -127,7 +128,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             name, help=summary, description=description, epilog=epilog, formatter_class=form, allow_abbrev=False
         )
 
-    summary = "draw a program's copies, multiplications and shared memory, or an expression; the word may be left out"
+    summary = "draw a program's copies, multiplications and shared memory, or an expression; the word is optional"
     _add_program(add("file", summary, _PROGRAM))
     copy = add("tiled-copy", "the tensors, tiles and partitions of a tiled copy", _TILED_COPY, _TILED_COPY_EPILOG)
     tensors = copy.add_argument_group("tensors")

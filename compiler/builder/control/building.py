@@ -189,7 +189,7 @@ def put_back(variable: Variable, tree: Tree | None) -> None:
     variable.set(MISSING if tree is None else tree.rebuilt(tree.leaves))
 
 
-CONTAINERS_DIFFER = "holds containers of other lengths or keys"
+CONTAINERS_DIFFER = "holds containers with different lengths or keys"
 SAME_LENGTH = "give it that length before, and set elements instead of adding them"
 
 

@@ -98,8 +98,8 @@ def barrier(*, barrier_id: "Int | int | None" = None, number_of_threads: int | N
 
 
 def barrier_arrive(*, barrier_id: "Int | int", number_of_threads: int, aligned: bool = True) -> None:
-    """Arrives at a barrier where `number_of_threads` threads meet, and does not wait. The threads of a warp arrive
-    together: TilefoldError (E5002) unless `aligned`.
+    """Arrives at a barrier of `number_of_threads` threads without waiting. The threads of a warp arrive together:
+    TilefoldError (E5002) unless `aligned`.
     """
     if not aligned:
         raise TilefoldError(Code.BUILD_VALUE, "threads of a warp arrive one by one", "use an mbarrier for that")
@@ -224,8 +224,8 @@ class SharedSpace:
 
 def fence_proxy(kind: str, space: str | None = None, use_intrinsic: bool | None = None) -> None:
     """A fence between the proxies, of shared memory (`"async.shared", space="cta"`), of global memory
-    (`"async.global"`), or of both (`"async"`): bulk copies and matrix instructions after it see what was written there
-    before it (sm_90). It is the same whatever `use_intrinsic`.
+    (`"async.global"`), or of both (`"async"`): bulk copies and matrix instructions after it see the writes before it
+    (sm_90). It is the same whatever `use_intrinsic`.
     """
     words: dict[tuple[str, str | None], str | None]
     words = {("async", None): None, ("async.shared", "cta"): "shared", ("async.global", None): "global"}
@@ -241,8 +241,8 @@ def fence_view_async_shared() -> None:
 
 
 def setmaxregister_increase(reg_count: int) -> None:
-    """Waits until the block has enough registers for each thread of the warpgroup to have `reg_count`, a multiple
-    of 8 from 24 to 256 (sm_90a). Where the kernel has no `max_registers`, it begins with no more than that.
+    """Waits until the block has enough registers for each thread of the warpgroup to have `reg_count`, a multiple of 8
+    from 24 to 256 (sm_90a). A kernel without `max_registers` begins with at most that number.
     """
     emit(ptx.SetMaxNRegOp(_static(reg_count, "the number of registers"), inc=True))
 

@@ -24,12 +24,12 @@ from .inline import inline_ptx
 
 
 def popc(value: Any) -> Any:
-    """How many bits of an integer are 1: an Int32."""
+    """The number of 1 bits of an integer, as an Int32."""
     return _count_bits(ops.CtPopOp, value)
 
 
 def clz(value: Any) -> Any:
-    """How many bits of an integer are 0 above its highest 1, all of them for 0: an Int32."""
+    """The number of leading zero bits of an integer, as an Int32; all bits for 0."""
     return _count_bits(ops.CountLeadingZerosOp, value)
 
 
@@ -40,7 +40,7 @@ def _count_bits(op: Callable[[Any], Any], x: Any) -> Any:
 
 
 def brev(value: Any) -> Any:
-    """An integer of 32 or 64 bits with its bits in the other order."""
+    """An integer of 32 or 64 bits with its bits in reverse order."""
     value = _integer(value)
     bits, letter = value.dtype.bits, {32: "r", 64: "l"}.get(value.dtype.bits)
     if letter is None:

@@ -78,7 +78,7 @@ def print_layout(tensor: "Tensor | Layout", text: str = "tensor") -> None:
 
 
 def printf(format: Any, *values: Any, end: str = "\n") -> None:
-    """Each thread that gets here prints values, as C's printf does: `printf("t = %d: %f\\n", t, x)`.
+    """Each thread that gets here prints values, like C's printf: `printf("t = %d: %f\\n", t, x)`.
 
     `{}` stands for a value by the conversion that fits it, for a layout, a tuple or a tensor as `print` shows it, with
     the numbers that its values have. The line ends with `end`, with or without `\\n` at the end of the format; values

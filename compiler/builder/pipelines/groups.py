@@ -40,7 +40,7 @@ class PipelineOp(Enum):
 
 @dataclass(frozen=True)
 class CooperativeGroup:
-    """One side of a pipeline: `size` arrivals hand a stage on, a whole number. `alignment` changes nothing.
+    """One side of a pipeline: `size` arrivals, a whole number, pass a stage on. `alignment` changes nothing.
 
     Raises TilefoldError (E5011) for another agent than the thread, and for a size that no mbarrier counts.
     """

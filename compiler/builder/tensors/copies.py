@@ -134,7 +134,7 @@ class TiledCopy(Displayed):
         return relaid(tiles, lambda x: self.type.tiled_copy.tile2thrfrg(x, layout))
 
     def retile(self, src: Tensor) -> Tensor:
-        """A fragment of another tiling of the same tile in the profile of the source, the same for each thread."""
+        """A fragment of another tiling of the same tile, nested like the source, the same for each thread."""
         return self.get_slice(0).retile_S(src)
 
     def get_slice(self, thr_idx: Any) -> "ThrCopy":
@@ -162,11 +162,11 @@ class ThrCopy:
         return "\n".join(thr_copy_lines(self.tiled_copy.type.tiled_copy, static_or_unknown(self.thread), plain_style))
 
     def partition_S(self, src: Any) -> Any:
-        """The thread's part of a tensor that is read: ((AtomV,RestV),RestM,RestN,...)."""
+        """The thread's part of a source: ((AtomV,RestV),RestM,RestN,...)."""
         return partition(PartitionSOp, self.tiled_copy.value(), src, self.thread)
 
     def partition_D(self, dst: Any) -> Any:
-        """The thread's part of a tensor that is written: ((AtomV,RestV),RestM,RestN,...)."""
+        """The thread's part of a destination: ((AtomV,RestV),RestM,RestN,...)."""
         return partition(PartitionDOp, self.tiled_copy.value(), dst, self.thread)
 
     def retile_S(self, fragment: Tensor) -> Tensor:

@@ -82,7 +82,9 @@ def tile_to_shape(atom: LayoutLike, trg_shape: Any, order: Any = None) -> Layout
 
 
 def recast_layout(new_type_bits: Any, old_type_bits: Any, src_layout: Any) -> Any:
-    """A layout of elements of a width as one of elements of another width in the same memory; bits, or types."""
+    """Converts a layout of elements of one width to elements of another width in the same memory; widths are bits or
+    types.
+    """
     new, old = (x.bits if isinstance(x, DType) else x for x in (new_type_bits, old_type_bits))
     return algebra.recast_layout(layout_of(src_layout), old, new)
 
@@ -101,7 +103,7 @@ def round_up(a: Any, b: Any) -> Any:
 
 
 def repeat_like(x: Any, target: Any) -> Any:
-    """`x` in place of each integer of a tuple; of anything else, such as an element of a tensor, `x` itself."""
+    """`x` in place of each integer of a tuple; `x` itself for any other object, such as an element of a tensor."""
     return inttuple.transform_leaves(lambda _: x, tuples(target)) if isinstance(target, tuple | list) else x
 
 
@@ -169,7 +171,7 @@ def rank(x: Any, mode: Any = None) -> int:
 
 
 def depth(a: Any, mode: Any = None) -> int:
-    """How deep a tensor's shape, a layout or a tuple nests; 0 for an integer."""
+    """The nesting depth of a tensor's shape, a layout or a tuple; 0 for an integer."""
     return algebra.depth(_shape(a, mode))
 
 
@@ -182,7 +184,7 @@ def cosize(x: Any, mode: Any = None) -> Any:
 
 
 def ceil_div(input: Any, tiler: Any) -> Any:
-    """`a / b` rounded up; of tuples, leaf by leaf."""
+    """`a / b` rounded up; for tuples, leaf by leaf."""
     input = tuples(input)
     if isinstance(input, tuple):
         parts = tuples(tiler) if isinstance(tiler, tuple | list) else (tiler,) * len(input)  # pyright: ignore[reportUnknownArgumentType]
@@ -219,7 +221,7 @@ def product_each(a: Any) -> tuple[Any, ...]:
 
 
 def congruent(a: Any, b: Any) -> bool:
-    """Whether two tensors, layouts or tuples have the same profile."""
+    """Whether two tensors, layouts or tuples are nested alike."""
     return inttuple.congruent(_shape(a, None), _shape(b, None))
 
 
@@ -229,12 +231,12 @@ def weakly_congruent(a: Any, b: Any) -> bool:
 
 
 def compatible(a: Any, b: Any) -> bool:
-    """Whether every coordinate of shape `a` is one of shape `b`, too."""
+    """Whether every coordinate of shape `a` is also a coordinate of shape `b`."""
     return inttuple.compatible(_shape(a, None), _shape(b, None))
 
 
 def crd2crd(coord: Any, source: Any, target: Any) -> Any:
-    """The coordinate in shape `target` of the element that a coordinate names in shape `source`."""
+    """Converts a coordinate of shape `source` to the coordinate of the same element in shape `target`."""
     return coordinates.crd2crd(tuples(coord), tuples(source), tuples(target))
 
 

@@ -69,16 +69,16 @@ class _Parts(ABC):
         return self._mma.type.tiled_mma.partition_shape(operand, extents)
 
     def make_fragment_A(self, input: Any) -> Tensor:
-        """Registers for a thread's part of A, or for one of a shape: (MMA,MMA_M,MMA_K,...)."""
+        """Registers for a thread's part of A, or for a part of a shape: (MMA,MMA_M,MMA_K,...)."""
         return self._fragment(MakeFragmentAOp, input)
 
     def make_fragment_B(self, input: Any) -> Tensor:
-        """Registers for a thread's part of B, or for one of a shape: (MMA,MMA_N,MMA_K,...)."""
+        """Registers for a thread's part of B, or for a part of a shape: (MMA,MMA_N,MMA_K,...)."""
         return self._fragment(MakeFragmentBOp, input)
 
     def make_fragment_C(self, input: Any) -> Tensor:
-        """The accumulator for a thread's part of C, or for one of a shape: (MMA,MMA_M,MMA_N,...). Its elements are the
-        instruction's.
+        """The accumulator for a thread's part of C, or for a part of a shape: (MMA,MMA_M,MMA_N,...). It has the
+        instruction's element type.
         """
         return self._fragment(MakeFragmentCOp, input)
 
@@ -94,7 +94,7 @@ class _Parts(ABC):
 
 
 class TiledMma(_Parts, Displayed, Stateful):
-    """A tiled MMA: an atom repeated over threads, and over values as far as the permutation says.
+    """A tiled MMA: an atom repeated over threads, and over values by the permutation.
 
     Of an atom of a warpgroup `set` says whether multiplications add C. Control flow carries this as it does variables.
     """
@@ -220,7 +220,7 @@ class TiledMma(_Parts, Displayed, Stateful):
 
 @dataclass(frozen=True)
 class ThrMma(_Parts):
-    """A thread's part of a tiled MMA. `str` gives CuTe's text; values that depend on an index of run time are `?`."""
+    """A thread's part of a tiled MMA. `str` gives CuTe's text; values that depend on a run-time index are `?`."""
 
     tiled_mma: TiledMma
     thread: Any

@@ -77,15 +77,15 @@ def group_modes(input: Any, begin: int, end: int | None = None) -> Any:
 
 
 def flatten(a: Any) -> Any:
-    """All modes at one level: `((2, 3), 4)` becomes `(2, 3, 4)`, and not one mode of 24 as by `numpy.ravel`."""
+    """All modes at one level: `((2, 3), 4)` becomes `(2, 3, 4)`, not one mode of 24 as in `numpy.ravel`."""
     if isinstance(a, tuple):
         return flatten_tuple(a)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return relaid(a, algebra.flatten)
 
 
 def coalesce(input: Any, target_profile: Any = None) -> Any:
-    """The same elements in the same order with as few modes as possible. With a tuple `target_profile`, each mode under
-    a leaf of it for itself: `coalesce(layout, (1, 1))` keeps two modes.
+    """The same elements in the same order with as few modes as possible. A tuple `target_profile` coalesces the modes
+    under each of its leaves separately: `coalesce(layout, (1, 1))` keeps two modes.
     """
     if isinstance(input, AnyTensor) and target_profile is None:
         return input.view(CoalesceOp, [], {})
@@ -119,7 +119,7 @@ def prepend(input: Any, elem: Any = None, up_to_rank: int | None = None) -> Any:
 
 
 def slice_(src: Any, coord: Any) -> Any:
-    """The modes that `None` keeps, at a coordinate of the others; of a tensor the same as `t[coord]`."""
+    """The modes that `None` keeps, at a coordinate of the others; for a tensor the same as `t[coord]`."""
     if isinstance(src, AnyTensor):
         return cast("Any", src)[coord]
     if isinstance(src, tuple):

@@ -159,7 +159,7 @@ def create_tma_multicast_mask(cta_layout: Any, cta_coord: Any, mcast_mode: int) 
 
 
 def make_layout_image_mask(lay: Any, coord: Any, mode: int) -> Any:
-    """As `create_tma_multicast_mask`: bits for the indices that a layout has along a mode, from a coordinate on."""
+    """Like `create_tma_multicast_mask`: bits for the indices of a layout along a mode, from a coordinate on."""
     return create_tma_multicast_mask(lay, coord, mode)
 
 

@@ -30,7 +30,7 @@ def transform_apply(*terms: Any, f: Callable[..., Any], g: Callable[..., Any]) -
 
 
 def unwrap(x: Any) -> Any:
-    """A tuple without the tuples around it that have one mode."""
+    """A tuple without the one-mode tuples around it."""
     inner: Any = tuples(x)
     modes = as_tuple(inner)
     return unwrap(modes[0]) if len(modes) == 1 and modes[0] is not inner else inner
@@ -71,8 +71,8 @@ def front(input: Any) -> Any:
 
 
 def find_if(t: Any, pred_fn: Callable[[Any, int], Any], hierarchical: bool = True) -> Any:
-    """Where the first leaf is for which `pred_fn(leaf, position in its tuple)` holds: a number, within a nested tuple a
-    tuple of numbers; None if there is none. Unless `hierarchical`, tuples within are leaves.
+    """The position of the first leaf with a true `pred_fn(leaf, position in its tuple)`: a number, or a tuple of
+    numbers within a nested tuple; None without such a leaf. Unless `hierarchical`, tuples within are leaves.
     """
     for position, part in enumerate(as_tuple(tuples(t))):
         if isinstance(part, tuple) and hierarchical:
@@ -85,7 +85,7 @@ def find_if(t: Any, pred_fn: Callable[[Any, int], Any], hierarchical: bool = Tru
 
 
 def find(t: Any, x: Any, hierarchical: bool = True) -> Any:
-    """Where the first leaf is that Python knows to equal `x`, as `find_if`."""
+    """The position of the first leaf that Python knows to equal `x`, in the form of `find_if`."""
     return find_if(t, lambda leaf, _: not isinstance(leaf, Value) and leaf == x, hierarchical)
 
 
@@ -132,12 +132,12 @@ def _is_one(x: Any) -> bool:
 
 
 def append_ones(t: Any, up_to_rank: int | None = None) -> Any:
-    """A layout or a tensor with modes 1:0 after its own, one or up to a rank."""
+    """Appends modes 1:0 to a layout or a tensor, one or up to a rank."""
     return append(t, up_to_rank=up_to_rank)
 
 
 def prepend_ones(t: Any, up_to_rank: int | None = None) -> Any:
-    """A layout or a tensor with modes 1:0 before its own, one or up to a rank."""
+    """Prepends modes 1:0 to a layout or a tensor, one or up to a rank."""
     return prepend(t, up_to_rank=up_to_rank)
 
 

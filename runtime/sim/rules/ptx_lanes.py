@@ -58,9 +58,9 @@ def groups_of(warp: Warp, given: Value, instruction: str, site: Site) -> Bools |
     differ = rows & (masks[:, None] != masks[None, :])
     hint = "let exactly the lanes of the mask execute it together"
     for bad, text in (
-        (active & ~own, "its mask does not name this lane, which executes it"),
+        (active & ~own, "its mask lacks this lane, which executes it"),
         (active & missing.any(axis=1), "its mask names lanes that do not execute it"),
-        (active & differ.any(axis=1), "lanes of its mask give another mask"),
+        (active & differ.any(axis=1), "lanes of its mask pass a different mask"),
     ):
         if bad.any():
             lane = int(bad.argmax())
