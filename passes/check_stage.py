@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from ..base.errors import Code, TilefoldError
 from ..dialects.gpu import COORDINATES
-from ..dialects.ptx.types import float_bits, split_vector
+from ..dialects.ptx.base import float_bits, split_vector
 from .analysis.loop_hints import MAX_COPIES, UNROLL, body_copies, cannot_unroll, find_malformed_hint
 from .errors import LoweringError
 

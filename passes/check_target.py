@@ -12,7 +12,7 @@ from ..base.errors import Code
 from ..base.target import DEFAULT_ARCH, Target, TargetFamily
 from ..dialects.kernel import KernelOp
 from ..dialects.ptx import EntryOp, PtxOp
-from ..dialects.ptx.types import split_vector
+from ..dialects.ptx.base import split_vector
 from ..dialects.tile import AtomCallOp, CopyOp, GemmOp, MmaCallOp, TensorMapOp, TiledCopyOp, TiledMmaOp, TmaType
 from .errors import LoweringError
 

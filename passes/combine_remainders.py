@@ -13,7 +13,7 @@ from xdsl.rewriter import Rewriter
 
 from ..dialects.arith.semantics import SUMS, int_width
 from ..dialects.ptx import EntryOp, PtrAddOp
-from ..dialects.ptx.types import integer_bits
+from ..dialects.ptx.base import integer_bits
 from .analysis.quotients import Digit, Product, Quotients, Sum, write_in_digits, write_in_quotients
 from .analysis.ranges import Ranges
 from .convert_index import resize

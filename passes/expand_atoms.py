@@ -24,7 +24,7 @@ from ..dialects.ptx import (
     StMatrixOp,
     StoreOp,
 )
-from ..dialects.ptx.types import LOCAL, float_bits, scalar_bits
+from ..dialects.ptx.base import LOCAL, float_bits, scalar_bits
 from ..dialects.tile import AtomCallOp
 from ..layout.atoms.cache_hints import split_policy
 from ..layout.atoms.copy_atom import CopyAtom

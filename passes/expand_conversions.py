@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
-from ..dialects.ptx.types import float_bits, split_vector
+from ..dialects.ptx.base import float_bits, split_vector
 
 
 @dataclass(frozen=True)

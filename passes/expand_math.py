@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from ..base.errors import Code
 from ..dialects.math.functions import Function, function_of
-from ..dialects.ptx.types import float_bits, split_vector
+from ..dialects.ptx.base import float_bits, split_vector
 from .errors import LoweringError
 from .writing.emitter import Emitter
 from .writing.ssa_arithmetic import SsaArithmetic, SsaNumber

@@ -13,7 +13,7 @@ from xdsl.rewriter import Rewriter
 
 from ..dialects.arith.semantics import is_side_effect_free
 from ..dialects.ptx import LoadOp, PtrAddOp, PtrType, StoreOp, scalar_bits, value_bytes
-from ..dialects.ptx.types import LOCAL, SHARED, SHARED_CLUSTER
+from ..dialects.ptx.base import LOCAL, SHARED, SHARED_CLUSTER
 from .analysis.affine import AddressSum, Sum, Sums
 from .writing.emitter import Emitter
 

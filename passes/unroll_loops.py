@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ..dialects.ptx import BarRedOp, BarSyncOp, LoadOp, StoreOp, value_bytes
-from ..dialects.ptx.types import LOCAL
+from ..dialects.ptx.base import LOCAL
 from .analysis.loop_hints import trip_values, unroll_count
 from .writing.emitter import Emitter
 

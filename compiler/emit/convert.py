@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...base.errors import Code
-from ...dialects.ptx.types import float_bits, scalar_bits, split_vector
+from ...dialects.ptx.base import float_bits, scalar_bits, split_vector
 from ...passes.errors import LoweringError
 from .types import llvm_type, overload
 from .vector import write_by_elements

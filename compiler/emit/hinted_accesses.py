@@ -5,7 +5,7 @@ The instruction's text is the operation's mnemonic, which its verifier composes 
 """
 
 from ...dialects import ptx
-from ...dialects.ptx.types import REGISTER_LETTERS
+from ...dialects.ptx.base import REGISTER_LETTERS
 from .inline_assembly import effect
 from .writer import FunctionWriter
 

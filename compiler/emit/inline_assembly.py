@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.ptx import PtxOp
-from ...dialects.ptx.types import PtrType, TensorMapType, make_constraint, value_bytes
+from ...dialects.ptx.base import PtrType, TensorMapType, make_constraint, value_bytes
 from .text import quote
 from .types import llvm_type
 from .writer import FunctionWriter, Rule

@@ -21,7 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code
 from ...dialects import ptx
-from ...dialects.ptx.types import PtrType, float_bits, integer_bits
+from ...dialects.ptx.base import PtrType, float_bits, integer_bits
 from ...passes.errors import LoweringError
 from .writer import FunctionWriter, Rule, rule
 

@@ -8,7 +8,7 @@ Registers and labels of its own stand in braces, which make their names local, s
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import ptx
-from ...dialects.ptx.types import make_constraint
+from ...dialects.ptx.base import make_constraint
 from .inline_assembly import call_ordered, ordered
 from .writer import FunctionWriter, Rule, rule
 

@@ -4,7 +4,7 @@
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import ptx
-from ...dialects.ptx.types import split_vector
+from ...dialects.ptx.base import split_vector
 from .inline_assembly import effect, from_register, in_register, ordered, register
 from .writer import FunctionWriter, Rule, call_rule, rule
 

@@ -4,7 +4,7 @@
 from xdsl.ir import Operation
 
 from ...dialects import ptx
-from ...dialects.ptx.types import REGISTER_LETTERS
+from ...dialects.ptx.base import REGISTER_LETTERS
 from .inline_assembly import effect, in_register, ordered, register
 from .writer import FunctionWriter, Rule, call_rule, rule
 

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation
 from ...base.element_types import VALUES
 from ...base.errors import Code
 from ...dialects.element_types import FLOATS
-from ...dialects.ptx.types import MAP, PtrType, integer_bits
+from ...dialects.ptx.base import MAP, PtrType, integer_bits
 from ...passes.errors import LoweringError
 
 MAX_VECTOR = 256

@@ -7,7 +7,7 @@ from xdsl.dialects import vector
 from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code
-from ...dialects.ptx.types import split_vector
+from ...dialects.ptx.base import split_vector
 from ...passes.errors import LoweringError
 from .arith import intrinsic
 from .writer import FunctionWriter, Rule, rule

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import EffectInstance
 
 from ...layout.algebra.integers import maximum, minimum
-from ..ptx.types import integer_bits
+from ..ptx.base import integer_bits
 from . import integer_range as ranges
 from .integer_range import Range, RangeOf, limits, reduce_range, wrap_signed
 

@@ -18,7 +18,7 @@ from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation
 
-from ..ptx.types import float_bits, split_vector
+from ..ptx.base import float_bits, split_vector
 from .angles import cosine, sine
 from .arithmetic import TO_INTEGER, Arithmetic, evaluate_polynomial
 

@@ -11,7 +11,22 @@ from .address import IntToPtrOp, PtrAddOp, PtrToIntOp
 from .approx import ApproximateOp, CosOp, Ex2Op, Lg2Op, RcpOp, RsqrtOp, SinOp, SqrtOp, TanhOp
 from .async_copy import CpAsyncCommitGroupOp, CpAsyncOp, CpAsyncWaitAllOp, CpAsyncWaitGroupOp
 from .atomic import AtomCasOp, AtomOp, FenceOp, LoadAcquireOp, RedOp, StoreReleaseOp
-from .base import PtxOp
+from .base import (
+    GLOBAL,
+    LOCAL,
+    MAP,
+    SHARED,
+    SHARED_CLUSTER,
+    PtrType,
+    PtxOp,
+    RecipeAttr,
+    StateSpace,
+    StateSpaceAttr,
+    TensorMapType,
+    access_registers,
+    scalar_bits,
+    value_bytes,
+)
 from .bulk import (
     BULK_REDUCTIONS,
     BulkCommitGroupOp,
@@ -75,21 +90,6 @@ from .tensor_map import (
     LoadTensorMapOp,
     TensorMapCpFenceOp,
     TensorMapReplaceOp,
-)
-from .types import (
-    GLOBAL,
-    LOCAL,
-    MAP,
-    SHARED,
-    SHARED_CLUSTER,
-    PtrType,
-    RecipeAttr,
-    StateSpace,
-    StateSpaceAttr,
-    TensorMapType,
-    access_registers,
-    scalar_bits,
-    value_bytes,
 )
 from .warp import ActivemaskOp, ElectSyncOp, MatchAnySyncOp, ReduxSyncOp, ShflSyncOp, ShflSyncValidOp, VoteSyncOp
 from .wgmma import MAX_WGMMA_GROUPS, SetMaxNRegOp, WgmmaCommitGroupOp, WgmmaFenceOp, WgmmaMmaAsyncOp, WgmmaWaitGroupOp

@@ -18,8 +18,7 @@ from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr
 from ..definitions import irdl_op_definition, typed_operand
-from .base import PtxOp
-from .types import GLOBAL, SHARED, SHARED_CLUSTER, PtrType, integer_bits
+from .base import GLOBAL, SHARED, SHARED_CLUSTER, PtrType, PtxOp, integer_bits
 
 Fixed: TypeAlias = Sequence[tuple[Any, Any]]
 """Integers of a coordinate, each with the extent of the mode that it fixes; SSA values or static."""

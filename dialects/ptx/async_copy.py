@@ -13,9 +13,8 @@ from ...layout.atoms.cache_hints import PREFETCH_HINTS
 from ...layout.atoms.instructions import CpAsync
 from ...layout.atoms.ptx_text import mnemonic
 from ..definitions import irdl_op_definition
-from .base import PtxOp
+from .base import GLOBAL, SHARED, PtxOp
 from .hints import check_hint, modifiers, with_hint
-from .types import GLOBAL, SHARED
 
 
 class _AsyncOp(PtxOp):

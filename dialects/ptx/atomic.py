@@ -12,8 +12,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ..definitions import irdl_op_definition, typed_operand
-from .base import PtxOp
-from .types import GLOBAL, LOCAL, PtrType, scalar_bits
+from .base import GLOBAL, LOCAL, PtrType, PtxOp, scalar_bits
 from .warp import check_word
 
 SCOPES = ("cta", "cluster", "gpu", "sys")

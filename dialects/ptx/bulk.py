@@ -18,8 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...layout.tma.recipe import MAP_ELEMENTS, MapElement
 from ..definitions import irdl_op_definition
-from .base import PtxOp
-from .types import GLOBAL, SHARED, SHARED_CLUSTER
+from .base import GLOBAL, SHARED, SHARED_CLUSTER, PtxOp
 from .warp import check_word
 
 _FENCED = {"shared": ".shared::cta", "global": ".global"}

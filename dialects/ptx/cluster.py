@@ -15,8 +15,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..definitions import irdl_op_definition
-from .base import PtxOp
-from .types import SHARED, SHARED_CLUSTER, access_registers, scalar_bits, split_vector, value_bytes
+from .base import SHARED, SHARED_CLUSTER, PtxOp, access_registers, scalar_bits, split_vector, value_bytes
 
 
 class _ClusterOp(PtxOp):

@@ -42,8 +42,7 @@ from ..kernel import (
     print_kernel_args,
 )
 from ..parameters import Parameter
-from .base import PtxOp
-from .types import GLOBAL, MAP, PtrType, RecipeAttr
+from .base import GLOBAL, MAP, PtrType, PtxOp, RecipeAttr
 
 CLUSTER_REGISTERS = (
     *(f"{n}.{axis}" for n in ("cluster_ctaid", "cluster_nctaid", "clusterid", "nclusterid") for axis in "xyz"),

@@ -10,8 +10,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ..definitions import irdl_op_definition
-from .base import PtxOp
-from .types import make_constraint
+from .base import PtxOp, make_constraint
 
 MAX_TEXT = 4096
 """The longest text, in characters."""

@@ -14,8 +14,7 @@ from ...base.target import TargetFamily
 from ...layout.atoms.instructions import UNPACKED_BITS, LdMatrix, MovMatrix, StMatrix
 from ...layout.atoms.ptx_text import mnemonic
 from ..definitions import irdl_op_definition
-from .base import PtxOp
-from .types import SHARED
+from .base import SHARED, PtxOp
 
 
 class _MatrixOp(PtxOp):

@@ -23,8 +23,7 @@ from ...base.target import Target
 from ..definitions import irdl_op_definition
 from ..errors import refuse
 from ..operands import Defined
-from .base import PtxOp
-from .types import SHARED, SHARED_CLUSTER, PtrType
+from .base import SHARED, SHARED_CLUSTER, PtrType, PtxOp
 
 MAX_ARRIVALS = 2**20 - 1
 """The most arrivals that a phase can need (PTX ISA, Contents of the mbarrier object)."""

@@ -9,9 +9,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.cache_hints import LOAD_HINTS, STORE_HINTS
 from ..definitions import irdl_op_definition, typed_operand
-from .base import PtxOp
+from .base import GLOBAL, LOCAL, SHARED, PtrType, PtxOp, StateSpace, access_registers, value_bytes
 from .hints import check_hint, modifiers, with_hint
-from .types import GLOBAL, LOCAL, SHARED, PtrType, StateSpace, access_registers, value_bytes
 
 
 def _i64(value: int) -> IntegerAttr[I64]:

@@ -12,8 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import BARRIERS, MAX_THREADS, WARP
 from ..definitions import irdl_op_definition
-from .base import PtxOp
-from .types import PtrType, float_bits, scalar_bits
+from .base import PtrType, PtxOp, float_bits, scalar_bits
 from .warp import check_word
 
 

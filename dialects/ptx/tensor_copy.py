@@ -17,9 +17,9 @@ from xdsl.utils.exceptions import VerifyException
 from ...layout.tma.recipe import REDUCTIONS, MapRecipe
 from ...layout.tma.tensor_map import MAX_RANK
 from ..definitions import irdl_op_definition
+from .base import MAP, SHARED
 from .bulk import BulkOp
 from .entry import EntryOp
-from .types import MAP, SHARED
 from .warp import check_word
 
 

@@ -23,8 +23,8 @@ from ...layout.tma.tensor_map import MAX_RANK, SWIZZLE_NAMES
 from ..definitions import irdl_op_definition, typed_operand
 from ..operands import Defined
 from .atomic import SCOPES
+from .base import GLOBAL, MAP, SHARED, PtrType, StateSpace
 from .bulk import BulkOp
-from .types import GLOBAL, MAP, SHARED, PtrType, StateSpace
 from .warp import check_word
 
 MAP_BYTES = 128

@@ -10,8 +10,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import WARP, TargetFamily
 from ..definitions import irdl_op_definition
-from .base import PtxOp
-from .types import value_bytes
+from .base import PtxOp, value_bytes
 
 
 class _LaneOp(PtxOp):

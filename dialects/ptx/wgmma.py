@@ -20,9 +20,8 @@ from ...base.target import MAX_SET_REGISTERS, MIN_SET_REGISTERS, REGISTER_UNIT, 
 from ...layout.atoms.instructions import WgMma
 from ..definitions import irdl_op_definition
 from ..errors import refuse
-from .base import PtxOp
+from .base import LOCAL, PtxOp
 from .mma import MmaAtomOp
-from .types import LOCAL
 
 MAX_WGMMA_GROUPS = 7
 """The most groups that a `ptx.wgmma.wait_group` leaves running."""

@@ -10,8 +10,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.target import TargetFamily
 from ...layout.atoms.wgmma_smem import START_MASK, MatrixDescriptor
 from ..definitions import irdl_op_definition
-from .base import PtxOp
-from .types import SHARED
+from .base import SHARED, PtxOp
 
 
 @irdl_op_definition

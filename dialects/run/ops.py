@@ -21,7 +21,7 @@ from ..definitions import irdl_op_definition
 from ..errors import refuse
 from ..kernel import KernelOp, format_dim3, parse_dim3
 from ..parameters import Parameter
-from ..ptx.types import scalar_bits
+from ..ptx.base import scalar_bits
 from ..tile.types import Space, TensorType
 
 

@@ -25,7 +25,7 @@ from ...layout.algebra.inttuple import rank
 from ...layout.atoms.instructions import BulkCopy
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refuse, refusing
-from ..ptx.types import GLOBAL, SHARED, PtrType
+from ..ptx.base import GLOBAL, SHARED, PtrType
 from .assembly import AnyTensor, parse_defined, parse_tensor
 from .bulk_rules import bulk_runs, check_bulk_operands
 from .copy_rules import atom_values, check_atom_operands, check_tiled_operands

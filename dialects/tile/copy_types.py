@@ -21,7 +21,7 @@ from ...layout.tiling.tiled_copy import TiledCopy
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..element_types import PACKED_TYPES
 from ..errors import parse_kind, raise_at, refusing
-from ..ptx.types import scalar_bits
+from ..ptx.base import scalar_bits
 
 
 @irdl_attr_definition

@@ -17,7 +17,7 @@ from ..cute.values import unknowns
 from ..definitions import irdl_op_definition
 from ..kernel import KernelOp, LaunchBounds, parse_kernel_args, parse_launch_bounds, print_kernel_args
 from ..parameters import Parameter, passed_as
-from ..ptx.types import scalar_bits
+from ..ptx.base import scalar_bits
 from .types import Space, TensorType
 
 

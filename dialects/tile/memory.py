@@ -17,7 +17,7 @@ from ..cute import CoordAttr
 from ..cute.values import unknowns
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
-from ..ptx.types import PtrType, StateSpaceAttr
+from ..ptx.base import PtrType, StateSpaceAttr
 from .assembly import check_operands, fill_coordinate, unwrap
 from .directives import TileOp
 from .results import InferringOp

@@ -17,7 +17,7 @@ from ...layout.algebra.unknown import divisor
 from ...layout.text.layouts import to_text
 from ..cute import LayoutAttr
 from ..definitions import irdl_op_definition, typed_operand
-from ..ptx.types import scalar_bits
+from ..ptx.base import scalar_bits
 from .results import InferringOp
 from .types import TensorType
 

@@ -32,8 +32,8 @@ from ...layout.tma.tensor_map import UNIT
 from ..cute import CoordAttr, LayoutAttr, TilerAttr
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refuse, refusing
+from ..ptx.base import GLOBAL, SHARED
 from ..ptx.tensor_copy import TensorCopyOp, TensorLoadOp, TensorPrefetchOp, TensorReduceOp, TensorStoreOp
-from ..ptx.types import GLOBAL, SHARED
 from .assembly import check_operands, fill_coordinate, unwrap
 from .coord_type import CoordTensorType
 from .directives import TileOp

@@ -15,7 +15,7 @@ from ...layout.algebra.inttuple import congruent, leaves, unflatten
 from ...layout.algebra.unknown import Unknown
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
-from ..ptx.types import GLOBAL, MAP, SHARED, PtrType
+from ..ptx.base import GLOBAL, MAP, SHARED, PtrType
 from .directives import TileOp
 from .tma_types import TmaType
 from .types import Space, TensorType

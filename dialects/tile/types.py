@@ -20,7 +20,7 @@ from ...layout.text.layouts import parse_layout, to_text
 from ..cute import LayoutAttr, parse_quoted
 from ..element_types import PACKED_TYPES
 from ..errors import refuse
-from ..ptx.types import StateSpace, scalar_bits
+from ..ptx.base import StateSpace, scalar_bits
 
 
 class Space(StrEnum):

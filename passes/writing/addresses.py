@@ -12,7 +12,7 @@ from ...dialects.arith.semantics import constant_of, int_width
 from ...dialects.cute.values import with_scalars
 from ...dialects.ptx import PtrAddOp
 from ...dialects.ptx.address import Fixed
-from ...dialects.ptx.types import GLOBAL
+from ...dialects.ptx.base import GLOBAL
 from ...dialects.tile import Crd2IdxOp, TensorType
 from ...dialects.tile.assembly import count_operands, fill_coordinate, unwrap
 from ...layout.algebra.coalesce import coalesce_under

@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.arith.integer_range import wrap_signed
 from ...dialects.ptx import LoadOp, PtrAddOp
-from ...dialects.ptx.types import integer_bits
+from ...dialects.ptx.base import integer_bits
 from ...dialects.tile import TensorType
 from ..analysis.loop_hints import UNROLL
 

@@ -8,7 +8,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...base.errors import Code
 from ...dialects.element_types import FLOATS
 from ...dialects.ptx import CvtOp
-from ...dialects.ptx.types import float_bits, split_vector
+from ...dialects.ptx.base import float_bits, split_vector
 from ..errors import LoweringError
 from .emitter import Emitter
 from .vector_elements import extract_elements, join_vector

@@ -12,8 +12,8 @@ from xdsl.ir import Attribute, SSAValue
 from ...base.element_types import BY_PTX
 from ...dialects.element_types import ir_type
 from ...dialects.ptx import Dp4aOp, LoadOp, MmaSyncOp, StoreOp
+from ...dialects.ptx.base import float_bits
 from ...dialects.ptx.mma import REGISTER_TYPES
-from ...dialects.ptx.types import float_bits
 from ...dialects.tile import MmaCallOp, TensorType
 from ...layout.algebra.core import size
 from ...layout.atoms.instructions import Dp4a, Fma, MmaSync, WgMma

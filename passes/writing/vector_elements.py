@@ -7,7 +7,7 @@ from xdsl.dialects import vector
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
-from ...dialects.ptx.types import split_vector
+from ...dialects.ptx.base import split_vector
 from .emitter import Emitter
 
 

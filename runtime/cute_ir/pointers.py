@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from xdsl.dialects.llvm import LLVMArrayType
 from xdsl.ir import Attribute
 
-from ...dialects.ptx.types import integer_bits
+from ...dialects.ptx.base import integer_bits
 
 
 class PointerError(Exception):

@@ -14,7 +14,7 @@ from ...base.errors import Code
 from ...base.target import MAX_BLOCK, MAX_GRID
 from ...dialects.arith.integer_range import wrap_signed
 from ...dialects.gpu.launch import FuncOp, LaunchFuncOp
-from ...dialects.ptx.types import integer_bits, scalar_bits
+from ...dialects.ptx.base import integer_bits, scalar_bits
 from ..engine import LaunchConfig
 from ..errors import Dim3, LaunchError
 from ..options import launch_attributes

@@ -26,7 +26,7 @@ from ..errors import LaunchError
 from ..options import Cooperative, RunOptions
 from ..settings import simulator_processes
 from .faults import SimulationError, Site, deep_stack, site_of
-from .launch import Budget, Completion, Forgiven, Launch, OutOfStepError, unheard
+from .launch import Budget, Completion, Forgiven, Launch, OutOfStepError, Seats, clusters_of, take_turns, unheard
 from .memory.arena import Arena
 from .memory.local import LocalSpace
 from .memory.provenance import Fragments, Key, fragments_of, pieces
@@ -36,7 +36,6 @@ from .ordering.entries import MAX_THREADS
 from .ordering.liveness import Watch
 from .ordering.schedule import run_cluster
 from .preparation import Binding, bind, rules_for
-from .residency import Seats, clusters_of, take_turns
 from .translate import Code, Spaces, Texts, Translator
 from .warp import Block, Cluster, Warp
 

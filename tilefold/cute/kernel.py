@@ -18,8 +18,7 @@ from tilefold.runtime.options import LaunchOptions, RunOptions, check_smem, laun
 
 from .compiled_kernel import Compilation, CompiledKernel
 from .debugging_methods import DebuggableCall, Size, shown
-from .outer_names import OuterNames
-from .parameters import Signature
+from .parameters import OuterNames, Signature
 from .specialise import BoundArguments
 from .torch_compile import skip_frames, untraced
 

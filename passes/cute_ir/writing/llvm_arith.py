@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.llvm import PoisonOp
-from ....dialects.ptx.types import integer_bits
+from ....dialects.ptx.base import integer_bits
 from ...writing.emitter import Emitter
 
 Convert = Callable[[Emitter, Any], SSAValue]

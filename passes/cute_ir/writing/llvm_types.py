@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, Intege
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....base.errors import Code
-from ....dialects.ptx.types import float_bits
+from ....dialects.ptx.base import float_bits
 from ...errors import LoweringError
 from ...writing.emitter import Emitter
 

@@ -9,8 +9,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ....base.errors import Code
 from ....dialects.gpu import ModuleOp as GpuModuleOp
 from ....dialects.gpu.launch import PrintfOp
+from ....dialects.ptx.base import integer_bits
 from ....dialects.ptx.sync import conversions
-from ....dialects.ptx.types import integer_bits
 from ...errors import LoweringError
 from ...writing.emitter import Emitter
 from .llvm_types import integer

@@ -19,7 +19,7 @@ from ....dialects.cute.constructors import GatherOp, PrintOp, StaticOp
 from ....dialects.cute.op import AlgebraOp
 from ....dialects.cute.types import CuteType
 from ....dialects.cute.values import integers, map_integers
-from ....dialects.ptx.types import integer_bits
+from ....dialects.ptx.base import integer_bits
 from ....layout.algebra.unknown import Unknown
 from ..faults import Site, site_of
 from ..translate import Rules, Step, Translator

@@ -21,8 +21,7 @@ from tilefold.runtime.cuda.launcher import Launcher
 from ..compiled_kernel import CompiledKernel
 from ..debugging_methods import shown
 from ..jit import JitFunction
-from ..outer_names import OuterNames
-from ..parameters import Signature
+from ..parameters import OuterNames, Signature
 from .arguments import HostArguments, check_symbols
 from .launching import HostLaunch
 from .options import CompileOptions
