@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Any
 
 from tilefold.compiler.machine.assemble import assemble
-from tilefold.runtime.arrays.dlpack import read_dlpack
+from tilefold.runtime.arrays.array import read_dlpack
 from tilefold.runtime.cuda.kernel import Kernel
 
 from benchmarks.launch import KERNELS, direct_call, time_on_host

@@ -1,15 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The record of an array that a launch is given."""
+"""Arrays, as a launch is given them: address, element type, shape, strides, device. Nothing is copied.
 
+Torch is read by its tensors' attributes, which is fastest; NumPy by `__array_interface__`; others by DLPack (Python
+Specification; the structures are those of dlpack.h, version 1.0), or else by `__cuda_array_interface__` (Numba's
+specification). No library is imported.
+"""
+
+import ctypes
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from struct import Struct, unpack
+from typing import Any
 
+from ...base.element_types import ElementType
 from ...layout.algebra.core import Layout
-from .library_types import ELEMENTS
+from ..errors import argument_error
+from .library_types import BY_DLPACK, BY_LIBRARY_NAME, BY_TYPESTR, ELEMENTS, ELEMENTS_HINT
 
 HOST = None
 """The device of an array in the host's memory."""
 NOWHERE = -1
 """The device of an array that is described only: kernels are built for it, but not launched on it."""
+_META_ADDRESS = 1 << 8
+"""The address of torch's tensors without memory, as far as it matters: they are aligned as those with memory are."""
+
+_HOST_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost
+_CUDA_DEVICES = (2, 13)  # kDLCUDA, kDLCUDAManaged
+_CAPSULE_NAME = b"dltensor"
+_VERSIONED_NAME = b"dltensor_versioned"
+_READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
+
+_VERSIONED = Struct("@IIPPQ")
+"""The fields before the DLTensor of a DLManagedTensorVersioned: its version, two addresses, flags."""
+_TENSOR = Struct("@PiiiBBHPPQ")
+"""DLTensor: data, kind and number of the device, modes, the type's code, bits and lanes, shape, strides, offset."""
+
+_pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_has_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
 
 
 class ArrayError(Exception):
@@ -61,3 +90,173 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
         strides.append(step)
         step *= extent
     return tuple(reversed(strides))
+
+
+def is_numpy_scalar(x: object) -> bool:
+    """Whether an object is a NumPy scalar, not an array without modes, nor a tensor."""
+    return getattr(x, "shape", None) == () and hasattr(x, "dtype") and not hasattr(x, "__dlpack__")
+
+
+def is_torch(x: object) -> bool:
+    """Whether an object is a torch tensor."""
+    return any(cls.__module__ == "torch" and cls.__name__ == "Tensor" for cls in type(x).__mro__)
+
+
+def is_array(x: object) -> bool:
+    """Whether `array_of` can read an object, as far as its attributes tell."""
+    kind = type(x)
+    return (
+        isinstance(x, Array)
+        or is_torch(x)
+        or any(
+            hasattr(kind, name) or hasattr(x, name)
+            for name in ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
+        )
+    )
+
+
+def array_of(name: str, x: Any) -> Array:
+    """The address, layout and device of an array; `name` is the argument's, for messages.
+
+    LaunchError (E3106) for an object that is not an array, for an array without elements or memory, or with elements,
+    strides or a device that kernels do not have, and for a read-only array of a GPU.
+    """
+    try:
+        array = choose_reader(x)(x)
+        if any(step < 0 for step in array.strides):
+            raise ArrayError(f"has negative strides {array.strides}", "pass a copy of it")
+        if 0 in array.shape:
+            raise ArrayError(f"is empty: its shape is {array.shape}", "there is nothing to launch on")
+        if not array.address:
+            raise ArrayError("has no memory", "it was freed, or serves tracing only, as torch's fake tensors do")
+    except ArrayError as error:
+        raise argument_error(name, error.problem, error.hint) from None
+    except Exception as error:  # an error of a library, or of a malformed interface
+        problem = f"cannot be read as an array: {type(error).__name__}: {error}".partition("\n")[0]
+        raise argument_error(name, problem) from error
+    return array
+
+
+def choose_reader(x: Any) -> Callable[[Any], Array]:
+    """The function that reads arrays of the class of this one, and raises ArrayError for one that kernels cannot take.
+
+    ArrayError for other objects.
+    """
+    if isinstance(x, Array):
+        return _itself
+    if is_torch(x):
+        return _read_torch
+    if getattr(x, "__array_interface__", None) is not None:
+        return _host
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        return read_dlpack
+    if getattr(x, "__cuda_array_interface__", None) is None:
+        raise ArrayError(f"is not an array but a {type(x).__name__}", "pass an array of torch, CuPy, JAX or NumPy")
+    return _cuda
+
+
+def _itself(x: Array) -> Array:
+    return x
+
+
+def _host(x: Any) -> Array:
+    return _read_interface(x.__array_interface__, HOST, getattr(x, "dtype", ""))
+
+
+def _cuda(x: Any) -> Array:
+    device = getattr(getattr(x, "device", None), "id", 0)
+    return _read_interface(x.__cuda_array_interface__, int(device), getattr(x, "dtype", ""))
+
+
+def _read_torch(x: Any) -> Array:
+    name = str(x.dtype).removeprefix("torch.")
+    if str(x.layout) != "torch.strided":
+        raise ArrayError(f"is a {str(x.layout).removeprefix('torch.')} tensor", "pass x.to_dense()")
+    if x.device.type == "meta" or hasattr(x, "fake_mode"):
+        return Array(_META_ADDRESS, _known(name).signed_name, tuple(x.shape), tuple(x.stride()), NOWHERE)
+    if not x.is_cuda and x.device.type != "cpu":
+        raise ArrayError(f"is on the device {x.device}", "move it to the GPU or to the host")
+    if x.is_neg():
+        raise ArrayError("is a view that torch negates when reading it", "pass x.resolve_neg()")
+    return Array(
+        int(x.data_ptr()),
+        _known(name).signed_name,
+        tuple(x.shape),
+        tuple(x.stride()),
+        x.get_device() if x.is_cuda else HOST,
+    )
+
+
+def _read_interface(interface: Mapping[str, Any], device: int | None, dtype: object) -> Array:
+    """An array by `__array_interface__` or `__cuda_array_interface__`. `dtype` names types that it cannot."""
+    address, read_only = interface["data"]
+    if read_only and device is not HOST:
+        raise ArrayError("is read-only", "pass a writable array")
+    typestr = str(interface["typestr"])
+    if typestr[0] == ">":
+        raise ArrayError(f"has elements of type {typestr}, of the other byte order", "pass x.astype(...)")
+    element = BY_TYPESTR.get(typestr[1:]) or _known(str(dtype) or typestr)
+    shape = tuple(map(int, interface["shape"]))
+    steps: Any = interface.get("strides")
+    size = element.bytes
+    if steps is not None and any(int(step) % size for step in steps):
+        raise ArrayError(f"has strides of {tuple(steps)} bytes, between its elements", "pass a copy of it")
+    strides = row_major(shape) if steps is None else tuple(int(step) // size for step in steps)
+    return Array(int(address), element.signed_name, shape, strides, device, not read_only)
+
+
+def _known(name: str) -> ElementType:
+    element = BY_LIBRARY_NAME.get(name)
+    if element is None:
+        raise ArrayError(f"has elements of type {name}, which kernels do not support", ELEMENTS_HINT)
+    return element
+
+
+def read_dlpack(array: Any) -> Array:
+    """The contents of an array's capsule. The array must outlive its use, as it does during a launch.
+
+    Of the host's arrays it is known whether they are read-only; those whose library does not say so count as read-only,
+    as for NumPy, since those of JAX are. On a GPU it is not asked, where a kernel has no other way to give results.
+
+    ArrayError if the array is neither in the host's memory nor in that of a CUDA device, or of a type that kernels
+    do not have.
+    """
+    kind, device = array.__dlpack_device__()
+    if kind not in _HOST_DEVICES and kind not in _CUDA_DEVICES:
+        raise ArrayError(f"is on a device of another kind (DLPack's {int(kind)})", "move it to the GPU or to the host")
+    is_host = kind in _HOST_DEVICES
+    # The capsule is not renamed to one that is used, so its own destructor releases it.
+    capsule = _versioned_capsule(array) if is_host else array.__dlpack__()
+    flags, address = _contents(capsule)
+    header = ctypes.string_at(address, _TENSOR.size)
+    data, _, _, modes, code, bits, lanes, extents, steps, offset = _TENSOR.unpack(header)
+    element = BY_DLPACK.get((code, bits))
+    if element is None or lanes != 1:
+        raise ArrayError(
+            f"has elements of DLPack's type {code} of {bits} bits, which kernels do not support", ELEMENTS_HINT
+        )
+    shape = _integers(extents, modes)
+    strides = _integers(steps, modes) if steps else row_major(shape)
+    place = HOST if is_host else int(device)
+    return Array(data + offset, element.signed_name, shape, strides, place, not (is_host and flags & _READ_ONLY))
+
+
+def _versioned_capsule(array: Any) -> Any:
+    """An array's capsule with flags, where its library knows of them."""
+    try:
+        return array.__dlpack__(max_version=(1, 0))
+    except TypeError:  # a library of before DLPack 1.0, which has no such argument
+        return array.__dlpack__()
+
+
+def _contents(capsule: object) -> tuple[int, int]:
+    """The flags of a capsule, and the address of its DLTensor."""
+    if not _has_name(capsule, _VERSIONED_NAME):
+        return _READ_ONLY, _pointer_of(capsule, _CAPSULE_NAME)
+    start = _pointer_of(capsule, _VERSIONED_NAME)
+    *_, flags = _VERSIONED.unpack(ctypes.string_at(start, _VERSIONED.size))
+    return flags, start + _VERSIONED.size
+
+
+def _integers(address: int, count: int) -> tuple[int, ...]:
+    return unpack(f"@{count}q", ctypes.string_at(address, 8 * count)) if count else ()

@@ -8,7 +8,7 @@ from types import BuiltinFunctionType, FunctionType, NoneType
 from typing import Any, cast
 
 from ..errors import argument_error
-from .readers import is_array, is_torch
+from .array import is_array, is_torch
 
 MAX_DEPTH = 32
 """The deepest nesting of containers in a constant."""

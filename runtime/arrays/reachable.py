@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from .readers import is_torch
+from .array import is_torch
 
 if TYPE_CHECKING:
     import numpy as np

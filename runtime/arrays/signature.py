@@ -13,8 +13,7 @@ from ...base.errors import Code
 from ...layout.algebra.core import Layout
 from ...layout.algebra.unknown import Unknown
 from ..errors import LaunchError
-from .array import Array
-from .readers import is_array
+from .array import Array, is_array
 
 ALIGN = 16
 """The greatest alignment that is looked for, in bytes: that of the widest access of most GPUs."""

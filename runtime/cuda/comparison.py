@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...base.parameters import POINTER, Scalar
-from ..arrays.array import HOST, Array
+from ..arrays.array import HOST, Array, array_of, choose_reader, is_array, is_numpy_scalar, is_torch
 from ..arrays.constants import constant_key, is_exact
-from ..arrays.readers import array_of, choose_reader, is_array, is_numpy_scalar, is_torch
 from ..arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, fit_conditions, infer_array_spec
 from ..arrays.torch_guards import tensor_check
 from ..compiled.artifact import Parameter

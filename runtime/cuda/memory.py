@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 from numpy.typing import NDArray
 
 from ...layout.algebra.core import Layout
-from ..arrays.readers import array_of
+from ..arrays.array import array_of
 from ..errors import argument_error
 from .driver import Driver
 

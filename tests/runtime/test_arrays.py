@@ -12,10 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.layout.algebra.unknown import Unknown
-from tilefold.runtime.arrays.array import NOWHERE, Array, row_major
-from tilefold.runtime.arrays.dlpack import read_dlpack
+from tilefold.runtime.arrays.array import NOWHERE, Array, array_of, is_array, read_dlpack, row_major
 from tilefold.runtime.arrays.host_tensors import HostTensors
-from tilefold.runtime.arrays.readers import array_of, is_array
 from tilefold.runtime.arrays.signature import ArraySpec, Dynamic, dynamic, fit_conditions, infer_array_spec
 from tilefold.runtime.engine import TensorArgument
 from tilefold.runtime.errors import LaunchError

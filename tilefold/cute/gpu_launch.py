@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilefold import devices
-from tilefold.runtime.arrays.readers import is_torch
+from tilefold.runtime.arrays.array import is_torch
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.direct import Args

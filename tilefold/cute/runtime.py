@@ -15,9 +15,8 @@ from tilefold.compiler.builder.tensors.coordinates import as_tuple
 from tilefold.compiler.builder.tracing.state import is_building
 from tilefold.layout.algebra.core import Layout, make_layout, make_ordered_layout
 from tilefold.layout.algebra.unknown import Unknown
-from tilefold.runtime.arrays.array import HOST, Array
+from tilefold.runtime.arrays.array import HOST, Array, array_of
 from tilefold.runtime.arrays.reachable import reachable
-from tilefold.runtime.arrays.readers import array_of
 from tilefold.runtime.arrays.signature import ALIGN, Dynamic, Marked
 from tilefold.runtime.errors import LaunchError
 

@@ -25,10 +25,9 @@ from tilefold.compiler.builder.trace import Parameter
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import Space, SpaceAttr, TensorType
 from tilefold.layout.algebra.core import Layout
-from tilefold.runtime.arrays.array import Array
+from tilefold.runtime.arrays.array import Array, array_of, is_array, is_numpy_scalar
 from tilefold.runtime.arrays.constants import constant_key
 from tilefold.runtime.arrays.library_types import ELEMENTS, ELEMENTS_HINT
-from tilefold.runtime.arrays.readers import array_of, is_array, is_numpy_scalar
 from tilefold.runtime.arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, infer_array_spec
 from tilefold.runtime.errors import ArgumentTypeError, LaunchError, argument_error
 

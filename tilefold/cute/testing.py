@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.instructions.assertions import assert_ as assert_
-from tilefold.runtime.arrays.array import Array
+from tilefold.runtime.arrays.array import Array, array_of
 from tilefold.runtime.arrays.library_types import ELEMENTS
-from tilefold.runtime.arrays.readers import array_of
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.streams import handle_of
 

@@ -16,9 +16,8 @@ from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.scalars import scalars_of
 from tilefold.lowering import Program
 from tilefold.running.filled_arguments import unpacked
-from tilefold.runtime.arrays.array import Array
+from tilefold.runtime.arrays.array import Array, array_of, is_array
 from tilefold.runtime.arrays.packing import pack
-from tilefold.runtime.arrays.readers import array_of, is_array
 from tilefold.runtime.arrays.storage import mode_sizes, read_logical_array, read_logical_numbers, storage_of
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.errors import argument_error, dim3

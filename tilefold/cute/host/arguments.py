@@ -18,8 +18,7 @@ from tilefold.dialects.tile import TensorType
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.inttuple import leaves
 from tilefold.layout.algebra.unknown import Unknown
-from tilefold.runtime.arrays.array import Array
-from tilefold.runtime.arrays.readers import array_of, is_array
+from tilefold.runtime.arrays.array import Array, array_of, is_array
 from tilefold.runtime.arrays.signature import Marked
 from tilefold.runtime.errors import LaunchError, MisfitError, argument_error
 

@@ -9,8 +9,8 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from tilefold.base.parameters import POINTER
+from tilefold.runtime.arrays.array import is_torch
 from tilefold.runtime.arrays.constants import is_exact
-from tilefold.runtime.arrays.readers import is_torch
 from tilefold.runtime.compiled.artifact import Parameter
 from tilefold.runtime.cuda.comparison import Comparison, Rules
 from tilefold.runtime.cuda.direct import Args, Launch, Step, written
