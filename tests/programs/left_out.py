@@ -11,7 +11,6 @@ LEFT_OUT: Mapping[str, str] = {
     "cute/blackwell_geforce": "products with scales of blocks, which sm_120 has",
     "cute/notebooks/tour_to_sol_gemm.ipynb": _TENSOR_MEMORY,
     "cute/tvm_ffi": "TVM FFI",
-    "cute_ext/ampere": "the module cute.experimental, which is missing",
     "cute_ext/blackwell": _TENSOR_MEMORY,
     f"{_TUTORIALS}/ffi": "C++: an extension of Python is built",
     f"{_TUTORIALS}/fp16_gemm_4_iket.py": _TENSOR_MEMORY,

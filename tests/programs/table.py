@@ -53,6 +53,7 @@ PROGRAMS: tuple[Program, ...] = (
         "--batch_size 1 --seqlen_q 64 --seqlen_kv 64 --num_head 1 --head_dim 64 --m_block_size 64 --n_block_size 64",
         _LARGE,
     ),
+    Program("cute_ext/ampere/memcpy_simt_universal_copy.py"),
     Program("cute/ampere/tutorial/elementwise_add_autotune.py", f"--M 16 --N 128 {_ONCE}", _LARGE),
     Program(
         f"{_HOPPER}/cta_norm/cta_norm.py",

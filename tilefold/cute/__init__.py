@@ -45,6 +45,7 @@ from tilefold.compiler.builder.instructions.printing import pretty_str, print_la
 from tilefold.compiler.builder.scalars.dtypes import DTYPES, DType
 from tilefold.compiler.builder.scalars.values import Bool, Float, Int, Value
 from tilefold.compiler.builder.tensors.address_space import AddressSpace
+from tilefold.compiler.builder.tensors.coordinates import tuples
 from tilefold.compiler.builder.tensors.copies import (
     CopyAtom,
     ThrCopy,
@@ -229,7 +230,7 @@ from .specialise import Constexpr
 from .typing import Coord, Integer, IntTuple, Numeric, Shape, Stride, Tile, Tiler
 
 if TYPE_CHECKING:
-    from . import pipeline, runtime, testing, utils
+    from . import experimental, pipeline, runtime, testing, utils
     from .autotuned_kernel import Tuned, TunedCall, autotune
     from .divisors import (
         FastDivmodDivisor,
@@ -260,7 +261,7 @@ if TYPE_CHECKING:
     from .tuning import Candidate, Tuning
 
 _FIRST_USED = MappingProxyType({
-    **dict.fromkeys(("pipeline", "runtime", "testing", "utils"), ""),
+    **dict.fromkeys(("experimental", "pipeline", "runtime", "testing", "utils"), ""),
     "native_struct": "native_struct", "save_picture": "drawing", "TensorSpec": "tensor_spec",
     "torch_op": "torch_operators",
     **dict.fromkeys(("Compiler", "compile"), "host.compiler"),
@@ -301,6 +302,7 @@ __all__ = [
     "ceil_div", "clear", "coalesce", "compatible", "compile", "complement", "composition", "congruent",
     "const_expr", "copy", "copy_atom_call", "cos", "coshape", "cosize", "crd2crd", "crd2idx", "depth", "dice",
     "domain_offset", "downcast", "dynamic", "elem_less", "empty_like", "erf", "exp", "exp2",
+    "experimental",
     "fast_divmod_create_divisor", "fast_divmod_create_divisor_v2", "fill", "filter", "filter_tuple", "filter_zeros",
     "find", "find_if", "flat_divide", "flat_product", "flatten", "flatten_to_tuple", "floor", "fma", "for_",
     "from_dlpack", "front", "full", "full_like", "gemm", "get", "get_divisibility", "get_nonswizzle_portion",
@@ -335,5 +337,7 @@ def __getattr__(name: str) -> Any:
     globals()[name] = value = getattr(module, name) if defined else module
     return value
 
+
+_pack_shape = _pack_tile = tuples  # by which public programs hand shapes and tilers to views
 
 publish(__name__)

@@ -14,6 +14,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "cute.arch": "tilefold.cute.arch",
     "cute.arch.nvvm_wrappers": "tilefold.cute.arch",
     "cute.core": "tilefold.cute",
+    "cute.experimental": "tilefold.cute.experimental",
     "cute.math": "tilefold.cute.math",
     "cute.nvgpu": "tilefold.cute.nvgpu",
     "cute.nvgpu.common": "tilefold.cute.nvgpu",
