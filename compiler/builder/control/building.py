@@ -18,18 +18,7 @@ from ....base.errors import Code, TilefoldError
 from ....dialects.arith.integer_range import Range, contains, either
 from ....layout.algebra.unknown import Unknown
 from ..scalars.dtypes import Boolean, DType, promote
-from ..scalars.values import (
-    Bool,
-    Int,
-    Scalar,
-    Value,
-    check_numbers,
-    common_type,
-    compare,
-    convert,
-    weak_type,
-    wrap,
-)
+from ..scalars.values import Bool, Int, Scalar, Value, check_numbers, common_type, compare, convert, weak_type, wrap
 from ..tensors.fragments import Vec, full
 from ..tracing.source import RESULT, user_place
 from ..tracing.state import current
