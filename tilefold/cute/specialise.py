@@ -24,7 +24,6 @@ from tilefold.compiler.builder.tensors.tensors import Tensor
 from tilefold.compiler.builder.trace import Parameter
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import Space, SpaceAttr, TensorType
-from tilefold.layout.algebra.core import Layout
 from tilefold.runtime.arrays.array import Array, array_of, is_array, is_numpy_scalar
 from tilefold.runtime.arrays.constants import constant_key
 from tilefold.runtime.arrays.library_types import ELEMENTS, ELEMENTS_HINT
@@ -239,8 +238,3 @@ def unmark(array: Any) -> Any:
     while isinstance(array, Marked) or hasattr(array, "__tilefold_array__"):
         array = array.array if isinstance(array, Marked) else array.__tilefold_array__
     return array
-
-
-def layout_of(array: Any) -> Layout:
-    """The layout of an array: its shape, and its strides in elements."""
-    return array_of("array", array).layout

@@ -14,8 +14,6 @@ from tilefold.compiler.reports.source_map import CodeLine, SourceMap, Spot, ir_l
 from tilefold.lowering import Program
 from tilefold.runtime.settings import ptxas_settings
 
-FORMS = ("ir", "ptx", "sass")
-
 
 def source_map(program: Program, target: Target) -> SourceMap:
     """The operations of stage `instr`, the PTX and the machine code of a program, by the lines of its source.
