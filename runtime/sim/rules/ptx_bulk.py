@@ -157,10 +157,6 @@ def _prefetch(op: ptx.BulkPrefetchOp, t: Translator) -> Step:
     return step
 
 
-def _commit(op: ptx.BulkCommitGroupOp, t: Translator) -> Step:
-    return bulk.commit
-
-
 def _wait(op: ptx.BulkWaitGroupOp, t: Translator) -> Step:
     in_flight, reads_only = op.n.value.data, op.read is not None
     return lambda warp: bulk.wait(warp, in_flight, reads_only)
@@ -177,7 +173,7 @@ PTX_BULK: Rules = {
     ptx.BulkStoreOp: _store,
     ptx.BulkReduceOp: _store,
     ptx.BulkPrefetchOp: _prefetch,
-    ptx.BulkCommitGroupOp: _commit,
+    ptx.BulkCommitGroupOp: lambda op, t: bulk.commit,
     ptx.BulkWaitGroupOp: _wait,
     ptx.FenceProxyAsyncOp: _fence,
 }

@@ -22,10 +22,6 @@ from .ptx_mbarrier import MBARRIER_BYTES, Barriers
 from .ptx_memory import to_bytes
 
 
-def _mapa(op: ptx.MapaOp, t: Translator) -> Step:
-    return t.compute(op.result, map_to_rank, op.ptr, op.rank)
-
-
 def _getctarank(op: ptx.GetCtaRankOp, t: Translator) -> Step:
     pointer, result, dtype = t.slot(op.ptr), t.slot(op.result), t.kind(op.result).dtype
 
@@ -146,7 +142,7 @@ def _fence(op: ptx.FenceMbarrierInitOp, t: Translator) -> Step:
 
 
 PTX_CLUSTER: Rules = {
-    ptx.MapaOp: _mapa,
+    ptx.MapaOp: lambda op, t: t.compute(op.result, map_to_rank, op.ptr, op.rank),
     ptx.GetCtaRankOp: _getctarank,
     ptx.StAsyncOp: _st_async,
     ptx.RedAsyncOp: _red_async,

@@ -43,17 +43,9 @@ def _cp_async(op: ptx.CpAsyncOp, t: Translator) -> Step:
     return step
 
 
-def _commit(op: ptx.CpAsyncCommitGroupOp, t: Translator) -> Step:
-    return asynchronous.commit
-
-
 def _wait_group(op: ptx.CpAsyncWaitGroupOp, t: Translator) -> Step:
     in_flight = op.n.value.data
     return lambda warp: asynchronous.wait(warp, in_flight)
-
-
-def _wait_all(op: ptx.CpAsyncWaitAllOp, t: Translator) -> Step:
-    return asynchronous.wait_all
 
 
 def block_barrier(site: Site, number: int, t: Translator, threads: int | None = None, waits: bool = True) -> Suspending:
@@ -161,9 +153,9 @@ def _printf(op: ptx.PrintfOp, t: Translator) -> Step:
 
 PTX_SYNC: Rules = {
     ptx.CpAsyncOp: _cp_async,
-    ptx.CpAsyncCommitGroupOp: _commit,
+    ptx.CpAsyncCommitGroupOp: lambda op, t: asynchronous.commit,
     ptx.CpAsyncWaitGroupOp: _wait_group,
-    ptx.CpAsyncWaitAllOp: _wait_all,
+    ptx.CpAsyncWaitAllOp: lambda op, t: asynchronous.wait_all,
     ptx.BarSyncOp: _bar_sync,
     ptx.BarArriveOp: _bar_sync,
     ptx.BarRedOp: _bar_red,

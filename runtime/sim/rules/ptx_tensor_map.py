@@ -47,10 +47,6 @@ class _Memory:
             self.space.store(warp, self.writes, address + offset, part)
 
 
-def _cvta(op: ptx.CvtaTensorMapOp, t: Translator) -> Step:
-    return t.compute(op.result, lambda address: address, op.ptr)
-
-
 def _copy(op: ptx.CopyTensorMapOp, t: Translator) -> Step:
     source, target, memory = t.slot(op.map), t.slot(op.ptr), _Memory(op, space_of(t, op.ptr.type), t)
     others = _Memory(op, t.spaces.global_, t)
@@ -106,10 +102,6 @@ def _replace(op: ptx.TensorMapReplaceOp, t: Translator) -> Step:
     return step
 
 
-def _release(op: ptx.FenceTensorMapReleaseOp, t: Translator) -> Step:
-    return lambda warp: fence_proxy(warp, (TENSOR_MAPS,))
-
-
 def _acquire(op: ptx.FenceTensorMapAcquireOp, t: Translator) -> Step:
     pointer = t.slot(op.ptr)
 
@@ -142,11 +134,11 @@ def _cp_fence(op: ptx.TensorMapCpFenceOp, t: Translator) -> Step:
 
 
 PTX_TENSOR_MAP: Rules = {
-    ptx.CvtaTensorMapOp: _cvta,
+    ptx.CvtaTensorMapOp: lambda op, t: t.compute(op.result, lambda address: address, op.ptr),
     ptx.CopyTensorMapOp: _copy,
     ptx.LoadTensorMapOp: _load,
     ptx.TensorMapReplaceOp: _replace,
-    ptx.FenceTensorMapReleaseOp: _release,
+    ptx.FenceTensorMapReleaseOp: lambda op, t: lambda warp: fence_proxy(warp, (TENSOR_MAPS,)),
     ptx.FenceTensorMapAcquireOp: _acquire,
     ptx.TensorMapCpFenceOp: _cp_fence,
 }

@@ -154,10 +154,6 @@ def _call(op: tile.TmaCallOp, t: Translator) -> Step:
     return step
 
 
-def _map_ptr(op: tile.TensorMapPtrOp, t: Translator) -> Step:
-    return t.compute(op.result, lambda address: address, op.tma)
-
-
 def _copy_map(op: tile.CopyTensorMapOp, t: Translator) -> Step:
     source, target = t.slot(op.tma), t.slot(op.ptr)
     step, (given, to) = as_instruction(op, t, [MAP, op.ptr.type], lambda values: CopyTensorMapOp(*values))
@@ -215,7 +211,7 @@ TILE_TENSOR_COPIES: Rules = {
     tile.CoordTensorOp: _coord_tensor,
     tile.PrefetchOp: tensor_copy,
     tile.TmaCallOp: _call,
-    tile.TensorMapPtrOp: _map_ptr,
+    tile.TensorMapPtrOp: lambda op, t: t.compute(op.result, lambda address: address, op.tma),
     tile.CopyTensorMapOp: _copy_map,
     tile.UpdateTensorMapOp: _update_map,
 }
