@@ -18,7 +18,7 @@ from ..algebra.integers import ScaledBasis, Tree
 from ..algebra.inttuple import leaves
 from ..algebra.swizzle import Swizzle
 from ..algebra.unknown import Unknown
-from .parser import Parser
+from .parser import Parser, one_of
 
 
 def parse_layout(text: str) -> LayoutLike:
@@ -52,6 +52,11 @@ def parse_tiler(text: str) -> Any:
 def parse_swizzle(text: str) -> Swizzle:
     """A swizzle, from `S<3,4,3>` or `Sw<3,4,3>`."""
     return Parser(text).whole(Parser.swizzle)
+
+
+def parse_any(text: str) -> Any:
+    """Whatever of a layout, composed layout, swizzle, tiler or tuple the text is."""
+    return Parser(text).whole(one_of)
 
 
 def to_text(x: Any) -> str:

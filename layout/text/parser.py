@@ -280,3 +280,14 @@ class Parser:
         self.expect(closing, "or ';' in a tiler")
         self.depth -= 1
         return tuple(items)
+
+
+def one_of(parser: Parser) -> Any:
+    """A swizzle, a composed layout, a layout, a tiler or a tuple, as the text demands."""
+    if parser.peek() == "S":
+        return parser.layout() if " o " in parser.text else parser.swizzle()
+    if parser.peek() in ("[", "<"):
+        return parser.tiler()
+    if ":" in parser.text:
+        return parser.layout()
+    return parser.coord() if "_" in parser.text or "X" in parser.text else parser.int_tuple()

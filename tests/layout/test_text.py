@@ -10,6 +10,7 @@ from tilefold.layout.algebra.core import ComposedLayout, Layout
 from tilefold.layout.algebra.integers import ScaledBasis
 from tilefold.layout.algebra.unknown import Unknown
 from tilefold.layout.text.layouts import (
+    parse_any,
     parse_coord,
     parse_int_tuple,
     parse_layout,
@@ -74,11 +75,11 @@ def test_tilers_round_trip(text: str) -> None:
     assert to_text(parse_tiler(text)) == (text if text != "[_]" else "(_)")
 
 
-def test_every_kind_is_read() -> None:
-    assert parse_swizzle("S<1,2,3>") == parse_swizzle("Sw<1,2,3>") == cute.Swizzle(1, 2, 3)
-    assert parse_coord("(1,(_,X))") == parse_coord("(1,(_,_))") == (1, (None, None))
-    assert parse_tiler("<4:1;8>") == (Layout(4, 1), 8)
-    assert parse_int_tuple("(1@0,?)") == (ScaledBasis(1, (0,)), Unknown())
+def test_every_kind_is_recognised() -> None:
+    assert parse_any("S<1,2,3>") == parse_swizzle("Sw<1,2,3>") == cute.Swizzle(1, 2, 3)
+    assert parse_any("(1,(_,X))") == parse_coord("(1,(_,_))") == (1, (None, None))
+    assert parse_any("<4:1;8>") == (Layout(4, 1), 8)
+    assert parse_any("(1@0,?)") == parse_int_tuple("(1@0,?)") == (ScaledBasis(1, (0,)), Unknown())
 
 
 @pytest.mark.parametrize(
@@ -120,13 +121,13 @@ def test_hostile_text_is_refused_at_once(text: str) -> None:
 
 @given(st.text(alphabet="0123456789_?@():,<>[];oSwXi{}div= -", max_size=40))
 def test_any_text_parses_or_is_refused(text: str) -> None:
-    for parse in (parse_layout, parse_int_tuple, parse_coord, parse_tiler, parse_swizzle):
+    for parse in (parse_layout, parse_int_tuple, parse_coord, parse_tiler, parse_swizzle, parse_any):
         try:
             value = parse(text)
         except LayoutSyntaxError as error:
             assert 0 <= error.offset <= error.end <= len(text)  # noqa: PT017
         else:
-            assert parse(to_text(value)) == value
+            assert parse_any(to_text(value)) == value
 
 
 def test_integers_beyond_64_bits_do_not_print() -> None:
