@@ -6,8 +6,14 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
+
+import tilefold.cutlass as cutlass
+from tilefold import cute
+from tilefold.cute.runtime import from_dlpack
+from tilefold.cutlass.architectures import Arch, BaseDSL
 
 PROGRAM = """
 import sys
@@ -108,3 +114,33 @@ def test_a_name_that_is_missing_has_a_hint(name: str) -> None:
         assert caught.value.code == "E5009"
         assert hint in caught.value.hint
         assert isinstance(caught.value, AttributeError if "importlib" in way else ImportError)
+
+
+def test_the_gpu_and_the_tools_that_programs_ask_for() -> None:
+    arch = BaseDSL._get_dsl().get_arch_enum()  # pyright: ignore[reportPrivateUsage]
+    assert arch >= Arch.sm_80
+    assert sorted([Arch.sm_100f, Arch.sm_90a, Arch.sm_90, Arch.sm_120]) == [
+        Arch.sm_90, Arch.sm_90a, Arch.sm_100f, Arch.sm_120,
+    ]  # fmt: skip
+    assert (Arch.sm_103a.major, Arch.sm_103a.minor) == (10, 3)
+    major, minor = cutlass.CUDA_VERSION
+    assert cutlass.target_version(min_version="12.0", max_version=f"{major}.{minor}")
+    assert not cutlass.target_version(min_version=f"{major}.{minor + 1}")
+    assert not cutlass.target_version(max_version="12.0")
+    assert [int(part) for part in cutlass.__version__.split(".")[:2]] >= [4, 4]
+
+
+@cute.kernel
+def at_addresses(start: cute.Int64, out: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    pointer = cutlass.inttoptr(start, mem_space=1, dtype=cute.Float32)
+    ones = cutlass.full([4], 1.0, cute.Float32)
+    for i in cutlass.range(2, vectorize=True):
+        out[i, t] = pointer[t] + ones[0]
+
+
+def test_addresses_by_number() -> None:
+    held, out = np.arange(32, dtype=np.float32), np.zeros((2, 32), np.float32)
+    registered = from_dlpack(held)
+    at_addresses(registered.data_ptr, out).launch(grid=1, block=32, device="sim")
+    assert (out == held + 1).all()

@@ -5,7 +5,8 @@ DIR is `examples/python/CuTeDSL` of a checkout of NVIDIA/cutlass. Each program r
 its results with its own reference; torch must be installed. Without a GPU kernels are simulated, at the sizes of the
 table. Prints for each program `runs`, `stops` with the reason, or `known` where it ends as the table says that it must,
 and then the programs that are left out, with the reason; exits with 1 if a program stops, or if the folder has one that
-is neither in the table nor left out.
+is neither in the table nor left out. With `--names` nothing is run: it lists the public names and arguments that
+programs use and tilefold lacks, with the number of uses.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from tempfile import TemporaryDirectory
 from tilefold.runtime.cuda import is_available
 
 from .left_out import LEFT_OUT
+from .names import report
 from .table import PROGRAMS, Program
 
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
@@ -100,7 +102,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("folder", type=Path, help="the folder of the programs")
     parser.add_argument("--only", default="", help="run the programs whose path contains this text")
     parser.add_argument("--seconds", type=int, default=600, help="the time that one program may take (default: 600)")
+    parser.add_argument("--names", action="store_true", help="only list public names and arguments that are missing")
     options = parser.parse_args(argv)
+    if options.names:
+        print(*report(options.folder, LICENCE), sep="\n")
+        return 0
     chosen = [program for program in PROGRAMS if options.only in program.path]
     on_gpu, counts = is_available(), Counter[str]()
     print(f"{len(chosen)} programs, on {'the GPU' if on_gpu else 'the simulator'}")

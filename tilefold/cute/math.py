@@ -3,6 +3,7 @@
 approximates a function, if there is one.
 """
 
+from tilefold.compiler.builder.instructions.math import absolute as abs
 from tilefold.compiler.builder.instructions.math import absolute as absf
 from tilefold.compiler.builder.instructions.math import (
     ceil,
@@ -25,13 +26,14 @@ from tilefold.compiler.builder.instructions.math import (
 )
 from tilefold.compiler.builder.instructions.math import maximum as max
 from tilefold.compiler.builder.instructions.math import minimum as min
+from tilefold.compiler.builder.instructions.math import round_even as roundeven
 from tilefold.compiler.builder.instructions.trigonometry import acos, asin, atan, atan2, tan
 
 from .public import publish
 
 __all__ = [
-    "absf", "acos", "asin", "atan", "atan2", "ceil", "cos", "erf", "exp", "exp2", "floor", "fma", "log", "log10",
-    "log2", "max", "min", "rcp", "round_even", "rsqrt", "sin", "sqrt", "tan", "tanh", "trunc",
+    "abs", "absf", "acos", "asin", "atan", "atan2", "ceil", "cos", "erf", "exp", "exp2", "floor", "fma", "log",
+    "log10", "log2", "max", "min", "rcp", "round_even", "roundeven", "rsqrt", "sin", "sqrt", "tan", "tanh", "trunc",
 ]  # fmt: skip
 
 publish(__name__)

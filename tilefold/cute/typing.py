@@ -4,12 +4,15 @@
 from typing import Any
 
 from tilefold.compiler.builder.scalars.families import Float, Integer, Numeric
+from tilefold.compiler.builder.tensors.address_space import AddressSpace
 from tilefold.compiler.builder.tensors.tensors import Pointer, Tensor
 from tilefold.layout.algebra.core import ComposedLayout, Layout
 
 from .dtypes import (
     BFloat16,
     Boolean,
+    Float8E4M3FN,
+    Float8E5M2,
     Float16,
     Float32,
     Float64,
@@ -17,6 +20,7 @@ from .dtypes import (
     Int16,
     Int32,
     Int64,
+    TFloat32,
     Uint8,
     Uint16,
     Uint32,
@@ -27,7 +31,8 @@ IntTuple = Shape = Stride = Coord = Tile = Tiler = XTuple = Int = Any
 """Integers, or tuples of these: as annotations they say something to readers only."""
 
 __all__ = [
-    "BFloat16", "Boolean", "ComposedLayout", "Coord", "Float", "Float16", "Float32", "Float64", "Int", "Int16",
-    "Int32", "Int64", "Int8", "IntTuple", "Integer", "Layout", "Numeric", "Pointer", "Shape", "Stride", "Tensor",
-    "Tile", "Tiler", "Uint16", "Uint32", "Uint64", "Uint8", "XTuple",
+    "AddressSpace", "BFloat16", "Boolean", "ComposedLayout", "Coord", "Float", "Float16", "Float32", "Float64",
+    "Float8E4M3FN", "Float8E5M2", "Int", "Int16", "Int32", "Int64", "Int8", "IntTuple", "Integer", "Layout",
+    "Numeric", "Pointer", "Shape", "Stride", "TFloat32", "Tensor", "Tile", "Tiler", "Uint16", "Uint32", "Uint64",
+    "Uint8", "XTuple",
 ]  # fmt: skip

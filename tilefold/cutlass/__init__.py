@@ -45,29 +45,37 @@ from tilefold.cute import (
 from tilefold.cute.jit import dsl_user_op
 from tilefold.layout.algebra.swizzle import Swizzle
 
+from .architectures import CUDA_VERSION, target_version
 from .modules import add_modules
 from .narrow_floats import (
     Float4E2M1FN,
     Float4E2M1FNx2,
+    Float6E2M3FN,
     Float6E2M3FNx4,
+    Float6E3M2FN,
     Float6E3M2FNx4,
     Float8E4M3,
     Float8E4M3B11FNUZ,
     Float8E8M0FNU,
 )
-from .pointers import Pointer
+from .pointers import Pointer, inttoptr
 from .programs import ProgramFinder
 from .value_trees import extract_mlir_values, new_from_mlir_values
+from .vector import full
+
+__version__ = "4.4.0"
+"""The newest version in the public changelog of the interface whose names these are."""
 
 range_dynamic = for_generate = range
 
 __all__ = [
-    "AddressSpace", "Array", "BFloat16", "Boolean", "Constexpr", "Float", "Float16", "Float32", "Float4E2M1FN",
-    "Float4E2M1FNx2", "Float64", "Float6E2M3FNx4", "Float6E3M2FNx4", "Float8E4M3", "Float8E4M3B11FNUZ", "Float8E4M3FN",
-    "Float8E5M2", "Float8E8M0FNU", "GridConstant", "Int16", "Int32", "Int4", "Int64", "Int8", "Integer", "Numeric",
-    "Pointer", "Swizzle", "TFloat32", "Uint16", "Uint32", "Uint64", "Uint8", "Value", "Vector", "const_expr",
-    "dsl_user_op", "dtype", "dynamic_expr", "extract_mlir_values", "for_generate", "install", "make_array_view", "max",
-    "min", "new_from_mlir_values", "range", "range_constexpr", "range_dynamic", "yield_out",
+    "AddressSpace", "Array", "BFloat16", "Boolean", "CUDA_VERSION", "Constexpr", "Float", "Float16", "Float32",
+    "Float4E2M1FN", "Float4E2M1FNx2", "Float64", "Float6E2M3FN", "Float6E2M3FNx4", "Float6E3M2FN", "Float6E3M2FNx4",
+    "Float8E4M3", "Float8E4M3B11FNUZ", "Float8E4M3FN", "Float8E5M2", "Float8E8M0FNU", "GridConstant", "Int16",
+    "Int32", "Int4", "Int64", "Int8", "Integer", "Numeric", "Pointer", "Swizzle", "TFloat32", "Uint16", "Uint32",
+    "Uint64", "Uint8", "Value", "Vector", "const_expr", "dsl_user_op", "dtype", "dynamic_expr",
+    "extract_mlir_values", "for_generate", "full", "install", "inttoptr", "make_array_view", "max", "min",
+    "new_from_mlir_values", "range", "range_constexpr", "range_dynamic", "target_version", "yield_out",
 ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from tilefold.compiler.builder.control.control_functions import if_
 from tilefold.compiler.builder.control.with_loops import while_generate, yield_out
 from tilefold.compiler.builder.instructions.math import maximum as max
 from tilefold.compiler.builder.instructions.math import minimum as min
+from tilefold.compiler.builder.scalars.families import Float, Integer, Numeric
 from tilefold.compiler.builder.scalars.values import Value, as_value
 from tilefold.cute import (
     BFloat16,
@@ -31,14 +32,16 @@ from tilefold.cute import (
 )
 from tilefold.cute.jit import dsl_user_op
 
+from .architectures import Arch, BaseDSL, target_version
 from .cuda_errors import DSLCudaRuntimeError
 from .value_trees import debug_print_mlir_values, extract_mlir_values, new_from_mlir_values, set_dynamic_debug
 
 __all__ = [
-    "BFloat16", "Boolean", "Constexpr", "DSLCudaRuntimeError", "DSLRuntimeError", "Float16", "Float32", "Float64",
-    "Int16", "Int32", "Int64", "Int8", "T", "Uint16", "Uint32", "Uint64", "Uint8", "const_expr",
-    "debug_print_mlir_values", "dsl_user_op", "extract_mlir_values", "if_generate", "max", "min",
-    "new_from_mlir_values", "not_", "set_dynamic_debug", "while_generate", "yield_out",
+    "Arch", "BFloat16", "BaseDSL", "Boolean", "Constexpr", "DSLCudaRuntimeError", "DSLRuntimeError", "Float",
+    "Float16", "Float32", "Float64", "Int16", "Int32", "Int64", "Int8", "Integer", "Numeric", "T", "Uint16",
+    "Uint32", "Uint64", "Uint8", "const_expr", "debug_print_mlir_values", "dsl_user_op", "extract_mlir_values",
+    "if_generate", "max", "min", "new_from_mlir_values", "not_", "set_dynamic_debug", "target_version",
+    "while_generate", "yield_out",
 ]  # fmt: skip
 
 
@@ -54,6 +57,16 @@ class T:
     def i32() -> Attribute:
         """An integer of 32 bits."""
         return Int32.mlir_type
+
+    @staticmethod
+    def i8() -> Attribute:
+        """An integer of 8 bits."""
+        return Int8.mlir_type
+
+    @staticmethod
+    def i16() -> Attribute:
+        """An integer of 16 bits."""
+        return Int16.mlir_type
 
     @staticmethod
     def i64() -> Attribute:

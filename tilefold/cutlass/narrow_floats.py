@@ -16,6 +16,11 @@ Float6E2M3FNx4, Float6E3M2FNx4 = (
 )
 """Three bytes of four floats of 6 bits; no tensor has such elements, but programs ask for the width."""
 
+Float6E2M3FN, Float6E3M2FN = (
+    DType(f"Float6{name}FN", IntegerType(6), "packed", 6, unsigned=True) for name in ("E2M3", "E3M2")
+)
+"""Floats of 6 bits; no tensor has such elements, but programs compare types with them."""
+
 Float8E8M0FNU, Float8E4M3B11FNUZ, Float8E4M3 = (
     DType(name, IntegerType(8), "packed", 8, unsigned=True)
     for name in ("Float8E8M0FNU", "Float8E4M3B11FNUZ", "Float8E4M3")

@@ -5,7 +5,10 @@ from typing import Any
 
 from tilefold.compiler.builder.primitives.barriers import raw_pointer
 from tilefold.compiler.builder.primitives.tensor_maps import MapPointer
+from tilefold.compiler.builder.tensors.address_space import AddressSpace
+from tilefold.compiler.builder.tensors.pointers import make_ptr
 from tilefold.compiler.builder.tensors.raw_pointers import RawPointer
+from tilefold.cute import Int8
 
 
 class _Pointers(type):
@@ -21,3 +24,11 @@ class Pointer(metaclass=_Pointers):
     """The class of raw pointers. `Pointer(p, dtype=Int64)` is the address of a pointer, an array or a tensor as one of
     elements of another type; of a tensor map it has words, which a kernel copies.
     """
+
+
+def inttoptr(value: Any, mem_space: Any = AddressSpace.gmem, dtype: Any = Int8) -> RawPointer:
+    """The pointer to elements of a type at an address: a number, or an integer of the kernel. `mem_space` is global or
+    shared memory, or its number. TilefoldError (E5002) for another memory.
+    """
+    space = AddressSpace(mem_space) if isinstance(mem_space, int) else mem_space
+    return raw_pointer(make_ptr(dtype, value, space, None))

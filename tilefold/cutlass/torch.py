@@ -16,8 +16,9 @@ from tilefold.cute.runtime import RuntimeTensor, from_dlpack
 from tilefold.cute.testing import convert
 
 __all__ = [
-    "GaussianInitConfig", "RandomInitConfig", "ScalarInitConfig", "TensorInitType", "as_tensor", "convert_cute_tensor",
-    "create_and_permute_torch_tensor", "current_stream", "cute_tensor_like", "default_stream", "dtype", "matrix",
+    "GaussianInitConfig", "RandomInitConfig", "ScalarInitConfig", "TensorInitType", "as_tensor",
+    "convert_cute_tensor", "create_and_permute_torch_tensor", "current_stream", "cute_tensor_like",
+    "default_stream", "dtype", "get_leading_dim", "matrix",
 ]  # fmt: skip
 
 
@@ -144,7 +145,7 @@ def cute_tensor_like(
     made = from_dlpack(held, assumed_align=assumed_align)
     made.element_type = cutlass_dtype
     if is_dynamic_layout:
-        made.mark_layout_dynamic(_leading_mode(data_ref))
+        made.mark_layout_dynamic(get_leading_dim(data_ref))
     if is_narrow:
         convert_cute_tensor(data_ref.to(torch.float32).to(held.device), made, cutlass_dtype, is_dynamic_layout)
     return made, held
@@ -156,12 +157,12 @@ def convert_cute_tensor(
     """Writes the numbers of a float32 torch tensor to an argument, rounded to its elements, and returns it."""
     source = from_dlpack(f32_torch_tensor.to("cuda"))
     if is_dynamic_layout:
-        source.mark_layout_dynamic(_leading_mode(f32_torch_tensor))
+        source.mark_layout_dynamic(get_leading_dim(f32_torch_tensor))
     convert(source, cute_tensor)
     return cute_tensor
 
 
-def _leading_mode(tensor: Any) -> int | None:
-    """The mode whose stride is 1, the one of more than one element if there are several."""
+def get_leading_dim(tensor: Any) -> int | None:
+    """The mode of a torch tensor whose stride is 1, the one of more than one element if there are several."""
     ones = [mode for mode, step in enumerate(tensor.stride()) if step == 1]
     return next((mode for mode in ones if tensor.shape[mode] != 1), ones[0] if ones else None)

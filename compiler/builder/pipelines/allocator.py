@@ -45,6 +45,8 @@ def alloc_smem(element_type: Any, size_in_elems: int, alignment: int | None = No
     return SmemAllocator().allocate_array(element_type, size_in_elems, alignment or 128)
 
 
-def get_smem_capacity_in_bytes(target: str) -> int:
-    """The bytes of shared memory that a block can have on a target such as "sm_90". Raises TargetError for another."""
-    return Target(target).max_shared_bytes
+def get_smem_capacity_in_bytes(compute_capability: str = "sm_90") -> int:
+    """The bytes of shared memory that a block can have on a target, by default Hopper's. Raises TargetError for an
+    unknown one.
+    """
+    return Target(compute_capability).max_shared_bytes

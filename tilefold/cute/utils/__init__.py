@@ -19,17 +19,23 @@ from tilefold.compiler.builder.pipelines.tile_scheduler import (
     WorkTileInfo,
 )
 from tilefold.compiler.builder.tensors.hopper import LayoutEnum
+from tilefold.compiler.builder.tensors.hopper import make_smem_layout_a as sm90_make_smem_layout_a
+from tilefold.compiler.builder.tensors.hopper import make_smem_layout_b as sm90_make_smem_layout_b
+from tilefold.compiler.builder.tensors.hopper import make_smem_layout_epi as sm90_make_smem_layout_epi
 from tilefold.cute.drawing import print_latex, print_latex_tv
 from tilefold.cute.hardware import HardwareInfo
 
 from ..public import publish
 from . import hopper_helpers
+from .tensor_helpers import create_cute_tensor_for_fp8, is_fp8_dtype
 
 __all__ = [
     "GroupSearchResult", "GroupSearchState", "GroupedGemmTileSchedulerHelper", "HardwareInfo", "LayoutEnum",
     "PersistentTileSchedulerParams", "SmemAllocator", "StaticPersistentGroupTileScheduler",
     "StaticPersistentTileScheduler", "TensorMapManager", "TensorMapUpdateMode", "WorkTileInfo",
-    "create_initial_search_state", "get_smem_capacity_in_bytes", "hopper_helpers", "print_latex", "print_latex_tv",
+    "create_cute_tensor_for_fp8", "create_initial_search_state", "get_smem_capacity_in_bytes", "hopper_helpers",
+    "is_fp8_dtype", "print_latex", "print_latex_tv", "sm90_make_smem_layout_a", "sm90_make_smem_layout_b",
+    "sm90_make_smem_layout_epi",
 ]  # fmt: skip
 
 publish(__name__)

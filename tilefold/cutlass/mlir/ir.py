@@ -2,10 +2,12 @@
 """Types and values of an IR, as programs annotate with them."""
 
 from xdsl.dialects import builtin
+from xdsl.dialects.builtin import LocationAttr as Location
 from xdsl.ir import Attribute as Type
 from xdsl.ir import SSAValue as Value
+from xdsl.rewriter import InsertPoint as InsertionPoint
 
-__all__ = ["IntegerType", "Type", "Value"]
+__all__ = ["InsertionPoint", "IntegerType", "Location", "Type", "Value"]
 
 
 class IntegerType:
