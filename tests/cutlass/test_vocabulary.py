@@ -313,6 +313,40 @@ def families(A: cute.Tensor, dtype: cutlass.Constexpr[Any]):
         A[0] = cutlass.Float16.width
 
 
+@cute.jit
+def doubled(x: float | cutlass.Float32, times: cutlass.Constexpr[int]) -> Any:
+    """A function may call itself."""
+    if cutlass.const_expr(times == 0):
+        return x
+    return doubled(x + x, times - 1)
+
+
+@cute.kernel
+def of_type(A: cute.Tensor, B: cute.Tensor | None, n: cutlass.Int32 | None):
+    for x in (A[0], A[0].to(cutlass.Int32)):
+        kind = {cutlass.Float32: 1, cutlass.Int32: 2}[type(x)]
+        A[kind] = doubled(x, 3) + (kind if isinstance(x, float | cutlass.Float32) else 0)
+    if cutlass.const_expr(type(n) is cutlass.Int32 and B is None):
+        A[3] = n
+
+
+@cute.jit
+def sized() -> list[int]:
+    atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32)
+    mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(cute.Float32), (4, 2, 1))
+    return [cute.make_tiled_copy_tv(atom, cute.make_layout(64), cute.make_layout(1)).size, mma.size]
+
+
+def test_tiled_copies_and_multiplications_have_sizes() -> None:
+    assert sized() == [64, 8]
+
+
+def test_types_of_values_and_unions_of_types() -> None:
+    a = np.array([1.5, 0, 0, 0], np.float32)
+    of_type(a, None, 7).launch(grid=1, block=1, device="sim")
+    assert a.tolist() == [1.5, 13, 8, 7]
+
+
 def test_types_are_classes_to_programs() -> None:
     A = np.zeros(1, np.int32)
     families(A, cutlass.Float16).launch(grid=1, block=1, device="sim")

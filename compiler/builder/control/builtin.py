@@ -4,10 +4,10 @@
 from collections.abc import Callable, Iterable, Mapping
 from inspect import isclass
 from types import FunctionType, MappingProxyType
-from typing import Any
+from typing import Any, Union, get_args, get_origin
 
 from ....base.errors import Code, TilefoldError
-from ..scalars.dtypes import DType, Float32, Int32
+from ..scalars.dtypes import DType, Float32, Index, Int32
 from ..scalars.values import Value, binary, convert
 from ..tensors.fragments import Vec
 from .building import truth
@@ -74,6 +74,18 @@ def _is_class(x: object) -> bool:
     return isclass(x) or isinstance(x, DType)
 
 
+def _is_instance(x: object, kinds: Any) -> bool:
+    return isinstance(x, get_args(kinds) if get_origin(kinds) is Union else kinds)
+
+
+def _type(*arguments: Any) -> Any:
+    """Of a value of the kernel the type that programs name: `type(x) is cute.Float32`."""
+    value = arguments[0]
+    if len(arguments) != 1 or not isinstance(value, Value):
+        return type(*arguments)
+    return Int32 if value.dtype == Index else value.dtype
+
+
 _BUILTINS: Mapping[Any, Callable[..., Any]] = MappingProxyType({
     range: _range,
     min: _extreme("min", min),
@@ -84,4 +96,6 @@ _BUILTINS: Mapping[Any, Callable[..., Any]] = MappingProxyType({
     int: _convert(int, "int"),
     float: _convert(float, "float"),
     isclass: _is_class,
+    isinstance: _is_instance,
+    type: _type,
 })  # fmt: skip

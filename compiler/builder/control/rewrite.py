@@ -113,7 +113,8 @@ def _compile(function: FunctionType, node: ast.FunctionDef, parents: list[str], 
     for name in reversed(parents):
         body = scope(ast.ClassDef, name, [], [], [body], [])
     free = [name for name in (*function.__code__.co_freevars, RUNTIME) if name != "__class__"]
-    known = [ast.Global(names=[name]) for name in parents[:1] if name not in free]  # a method may name its class
+    outer = [*parents, node.name][0]  # a function may name itself, a method its class
+    known = [ast.Global(names=[outer])] if outer not in free else []
     module = ast.Module([scope(ast.FunctionDef, "__scope__", parameters(*free), [*known, body], [])], [])
     ast.fix_missing_locations(module)
     flags = function.__code__.co_flags & _FUTURE

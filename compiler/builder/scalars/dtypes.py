@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Union
 
 from xdsl.dialects.builtin import IndexType, i8
 from xdsl.ir import Attribute
@@ -42,6 +42,12 @@ class DType:
 
     def __subclasscheck__(self, kind: object) -> bool:
         return kind == self
+
+    def __or__(self, other: Any) -> Any:  # of annotations: `Int32 | None`, as of classes
+        return Union[self, other]  # noqa: UP007 - which would be this again
+
+    def __ror__(self, other: Any) -> Any:
+        return Union[other, self]  # noqa: UP007
 
     @property
     def least(self) -> int:

@@ -84,6 +84,11 @@ class TiledCopy(Displayed):
         return self.type.tiled_copy.threads
 
     @property
+    def size(self) -> int:
+        """The number of threads, as of `cute.size`."""
+        return self.threads
+
+    @property
     def layout_tv(self) -> Layout:
         """(thread, value) to a place of the tile."""
         return self.type.tiled_copy.layout_tv

@@ -133,6 +133,11 @@ class TiledMma(_Parts, Displayed, Stateful):
         return self.type.tiled_mma.threads
 
     @property
+    def size(self) -> int:
+        """The number of threads, as of `cute.size`."""
+        return self.threads
+
+    @property
     def tile_shape(self) -> tuple[int, int, int]:
         """The tile that all threads multiply at once: (M,N,K)."""
         return self.type.tiled_mma.tile_shape
