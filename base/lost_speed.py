@@ -103,7 +103,7 @@ def lost_speed(log: str) -> tuple[LostSpeed, ...]:
 
 
 def first_refused(log: str, allowed: bool) -> LostSpeed | None:
-    """The first message of a log that counts as an error; None if there is none, or these are `allowed`."""
+    """The first message of a log that counts as an error; None without one, or if `allowed`."""
     return None if allowed else next((message for message in lost_speed(log) if message.refused), None)
 
 

@@ -10,7 +10,7 @@ REGISTERS = 64 * 1024
 _WARP_REGISTERS = 256
 """The granularity of a warp's registers."""
 _PARTITIONS = 4
-"""Parts of a multiprocessor, each of which holds whole warps with their registers."""
+"""The parts of a multiprocessor; each holds whole warps with their registers."""
 _SHARED_UNIT = 128
 """The granularity of a block's shared memory, in bytes."""
 

@@ -16,7 +16,7 @@ from .errors import Code, TilefoldError
 WARP = 32
 """The threads of a warp, which are its lanes."""
 WARPGROUP = 128
-"""The threads of a warpgroup, four warps, the first of which has a number that is a multiple of 4."""
+"""The threads of a warpgroup: four warps; the number of the first is a multiple of 4."""
 STATIC_SHARED_BYTES = 48 * 1024
 """Shared memory that a kernel can declare; more must be asked for at launch (CUDA C++ Programming Guide)."""
 RESERVED_SHARED_BYTES = 1024

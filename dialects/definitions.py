@@ -46,7 +46,7 @@ def irdl_op_definition(cls: type[Op]) -> type[Op]:
 
 
 def typed_operand(kind: type[T]) -> SSAValue[T]:
-    """`operand_def(kind)`, of which the type checker knows what `.type` is."""
+    """`operand_def(kind)`, with a `.type` that the type checker knows."""
     return cast("SSAValue[T]", operand_def(kind))
 
 

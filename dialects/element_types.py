@@ -43,7 +43,7 @@ FLOATS: Mapping[type[Attribute], ElementType] = MappingProxyType(
 """The floating-point types by their classes in xDSL."""
 
 PACKED_TYPES = tuple(type for type, element in _ELEMENTS.items() if element.kind == "packed")
-"""Element types narrower than a byte, several of which share one in memory."""
+"""Element types narrower than a byte; several elements share a byte in memory."""
 
 
 def element_of(type: Attribute) -> ElementType | None:

@@ -245,10 +245,10 @@ def parse_dim3(parser: Parser) -> list[int]:
 
 def format_dim3(size: Sequence[int]) -> str:
     """`(32)`, `(8, 32)` or `(8, 4, 2)`: trailing ones are left out."""
-    kept = list(size)
-    while len(kept) > 1 and kept[-1] == 1:
-        kept.pop()
-    return f"({', '.join(map(str, kept))})"
+    sizes = list(size)
+    while len(sizes) > 1 and sizes[-1] == 1:
+        sizes.pop()
+    return f"({', '.join(map(str, sizes))})"
 
 
 def print_kernel_args(

@@ -17,7 +17,7 @@ from docs.describe import docstring
 from tilefold import cute
 from tilefold.cutlass.modules import MODULES
 
-_KINDS = {"int": "integers", "float": "floats", "bool": "predicates", "packed": "elements that are not computed with,"}
+_KINDS = {"int": "integers", "float": "floats", "bool": "predicates", "packed": "elements without arithmetic"}
 _STARS = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
 
 

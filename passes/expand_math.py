@@ -22,8 +22,8 @@ from .writing.vector_elements import extract_elements, join_vector
 class ExpandMathPass(ModulePass):
     """Replaces functions of `math` by the operations that compute them in f32, element by element.
 
-    f16 and bf16 are extended before and rounded after. With the flag `afn` one instruction approximates the function;
-    with all flags (`fast`) it takes subnormal numbers for 0. Without, the error is that of docs/language.md.
+    It extends f16 and bf16 before and rounds after. With the flag `afn`, one instruction approximates the function;
+    with all flags (`fast`), it treats subnormal numbers as 0. docs/language.md lists the errors of the other functions.
 
     Before:
 

@@ -110,13 +110,13 @@ def _fold_view(op: LayoutViewOp, scalars: Scalars) -> None:
     assert isinstance(op.result.type, TensorType), "coordinate tensors are folded before"
     whole = op.relayout(scalars.layout(emitter, op.source))
     coord = op.coordinate(whole, [SsaInt(emitter, value) for value in op.coords])
-    kept = plain_layout(whole)
+    sliced = plain_layout(whole)
     offset = None
     if coord is not None:
-        distance = add_index(emitter, *slice_index(emitter, coord, kept))
+        distance = add_index(emitter, *slice_index(emitter, coord, sliced))
         offset = emitter.index(distance) if isinstance(distance, int) and distance else distance or None
-        kept = sliced_layout(coord, kept)
-    own = scalars_for(emitter, op.result.type.layout.data, kept)
+        sliced = sliced_layout(coord, sliced)
+    own = scalars_for(emitter, op.result.type.layout.data, sliced)
     if offset is None and op.result.type == op.source.type and own == scalars.of(op.source):
         emitter.replace([op.source])
     else:

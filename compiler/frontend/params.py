@@ -12,12 +12,11 @@ before the text is read as MLIR:
     %g = tile.local_tile %A, "(${TILE_M},32)", (%m, %k)      // -> "(128,32)"
     %c = tile.tiled_copy #atom thr ${THR} val "${TILE_M / 16}:1"
 
-Expressions have integers with `+ - * / // % **`, parentheses, `min` and `max`, where `/` must divide without
-remainder; comparisons `== != < <= > >=`, `and`, `or` and `not`, which give 1 or 0; texts in single quotes; and
-`A if C else B`, of which only the branch taken is evaluated. Names and texts are compared by `==` and `!=` only. A
-quoted text is inserted with its quotes, or without them inside another quoted text; `${...}` in it is replaced.
-`$${` stands for `${` itself. `-D TILE_M=64` on the command line replaces a default by a value of the same kind, in
-which nothing is replaced. Comments are not substituted.
+Expressions have integers with `+ - * / // % **`, parentheses, `min` and `max`, where `/` must divide without remainder;
+comparisons `== != < <= > >=`, `and`, `or` and `not`, which give 1 or 0; texts in single quotes; and `A if C else B`,
+which evaluates only the branch taken. Names and strings have only `==` and `!=`. A string is inserted with its quotes,
+or without them inside another string, after replacing `${...}` in it. `$${` stands for `${` itself. `-D TILE_M=64` on
+the command line replaces a default by a value of the same kind, taken literally. Comments keep their text.
 
 Other comment lines of their own choose lines, and check parameters:
 
@@ -146,8 +145,8 @@ class _Expansion:
             )
         name, at = match["name"], origin + match.start("value")
         if name in self.values or name in CHOICE_WORDS:
-            wrong = "is declared twice" if name in self.values else "has the name of an operator"
-            raise self.fault(Code.PARAM_SYNTAX, f"parameter '{name}' {wrong}", origin + match.start("name"), at)
+            problem = "is declared twice" if name in self.values else "has the name of an operator"
+            raise self.fault(Code.PARAM_SYNTAX, f"parameter '{name}' {problem}", origin + match.start("name"), at)
         if len(self.values) == MAX_PARAMS:
             raise self.fault(Code.PARAM_TOO_LARGE, f"more than {MAX_PARAMS} parameters", origin, at)
         try:

@@ -39,13 +39,13 @@ def disassemble(cubin: bytes, cuda_home: str = "", options: str = "-g -c") -> st
         path.write_bytes(cubin)
         command = [find_nvdisasm(cuda_home), *shlex.split(options), str(path)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+            process = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, f"nvdisasm does not run: {error}") from error
-    if done.returncode != 0:
-        reason = done.stderr.strip().splitlines()[-1:] or ["it gives no reason"]
+    if process.returncode != 0:
+        reason = process.stderr.strip().splitlines()[-1:] or ["it gives no reason"]
         raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, f"nvdisasm refuses the machine code: {reason[0]}")
-    return done.stdout
+    return process.stdout
 
 
 def _candidates(cuda_home: str) -> Iterator[str]:

@@ -146,7 +146,7 @@ def compile_isolated(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> 
     """
     main = f"import sys; sys.path[:] = {sys.path!r}\nfrom tilefold.compiler.machine import nvptx\nnvptx.child_main()"
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", main, target.arch],
             input=llvm_ir.encode(),
             capture_output=True,
@@ -156,13 +156,13 @@ def compile_isolated(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> 
     except subprocess.TimeoutExpired as error:
         message = f"LLVM was stopped after {timeout:g} seconds"
         raise LlvmError(Code.LLVM_TIMEOUT, message, llvm_ir, "unroll less, or split the kernel") from error
-    words = done.stderr.decode("utf-8", "replace").strip()
-    if done.returncode == _REFUSED:
+    words = process.stderr.decode("utf-8", "replace").strip()
+    if process.returncode == _REFUSED:
         raise LlvmError(Code.LLVM_REFUSED, words, llvm_ir)
-    if done.returncode != 0:
+    if process.returncode != 0:
         last = words.splitlines()[-1] if words else "no message"
-        raise LlvmError(Code.LLVM_CRASHED, f"LLVM ended with status {done.returncode}: {last}", llvm_ir)
-    return done.stdout.decode()
+        raise LlvmError(Code.LLVM_CRASHED, f"LLVM ended with status {process.returncode}: {last}", llvm_ir)
+    return process.stdout.decode()
 
 
 def child_main() -> None:

@@ -54,13 +54,13 @@ class Ptxas:
         with TemporaryDirectory(prefix="tilefold-") as folder:
             Path(folder, "kernel.ptx").write_text(ptx, encoding="utf-8")
             command = [self.path, "-v", f"-arch={target.arch}", *options, "-o", "kernel.cubin", "kernel.ptx"]
-            done = _run(command, folder)
-            if done.returncode != 0:
-                hint = "install a newer ptxas" if "Unsupported .version" in done.stderr else ""
-                if "ption" in done.stderr and options:  # an option that it does not know, or a wrong value of one
+            process = _run(command, folder)
+            if process.returncode != 0:
+                hint = "install a newer ptxas" if "Unsupported .version" in process.stderr else ""
+                if "ption" in process.stderr and options:  # an option that it does not know, or a wrong value of one
                     hint = f"the options {' '.join(options)} must be among those that `{_NAME} --help` lists"
-                raise refusal(target, done.stderr, hint)
-            return cubin_of(Path(folder, "kernel.cubin").read_bytes(), done.stderr)
+                raise refusal(target, process.stderr, hint)
+            return cubin_of(Path(folder, "kernel.cubin").read_bytes(), process.stderr)
 
 
 def find_ptxas(program: str = "", cuda_home: str = "") -> Ptxas:

@@ -31,7 +31,7 @@ def assembler_remarks(log: str, ptx: str, entries: Sequence[EntryOp], source: So
 
 
 def refuse_slower(log: str, ptx: str, entries: Sequence[EntryOp], source: Source) -> NoReturn:
-    """ProgramError (E2303) with the messages of a log, of which one at least counts as an error."""
+    """ProgramError (E2303) with the messages of a log, if at least one counts as an error."""
     raise ProgramError(
         [
             Diagnostic(Severity.ERROR, str(message), place, Code.ASSEMBLE_SLOWER, message.hint)

@@ -191,9 +191,9 @@ _Content: TypeAlias = tuple[bool, bool, Sequence[tuple[object, ...]]]
 def _content_of(op: Operation) -> tuple[object, ...]:
     """All that the text of an operation depends on, without those in its regions."""
     blocks = [(block, [arg.type for arg in block.args]) for region in op.regions for block in region.blocks]
-    kept = dict(op.properties), dict(op.attributes)  # passes change them in place
+    before = dict(op.properties), dict(op.attributes)  # passes change them in place
     types = [result.type for result in op.results]
-    return op, op.parent, tuple(op.operands), types, *kept, tuple(op.successors), blocks, op.location
+    return op, op.parent, tuple(op.operands), types, *before, tuple(op.successors), blocks, op.location
 
 
 def _unused_name(hint: str, taken: dict[str, int]) -> str:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The integer operations of `arith`: their values, the ranges of these, and the operands that have no result; the
-values of constants; and the effects of operations on memory, of which xDSL does not know all.
+"""The integer operations of `arith`: their values, the ranges of these, and the operands without a result; the values
+of constants; and the effects of operations on memory, as far as xDSL lacks them.
 
 Constant folding, the analyses of ranges, divisors, sums and lanes, the builder of kernels in Python and the simulator
 all read this table. The source is MLIR's description of the dialect.
@@ -29,7 +29,7 @@ Function: TypeAlias = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Undefined:
-    """Operands of which an operation has no result.
+    """Operands for which an operation has no result.
 
     `holds` takes two signed integers, or arrays of them, and the bits of their type. `problem` is a template for
     messages, in which {bits} and {least} stand for the type's width and its least integer.
@@ -142,7 +142,7 @@ INTEGER_OPERATIONS: Mapping[type[Operation], IntegerOperation] = MappingProxyTyp
 )
 
 SUMS = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp)
-"""The operations of which sums of multiples consist. Theirs are the values that may exceed the type of the result."""
+"""The operations that sums of multiples consist of. Their values may exceed the type of the result."""
 
 COMPARISONS: tuple[tuple[Function, bool], ...] = (
     (operator.eq, False), (operator.ne, False),
@@ -160,7 +160,7 @@ def compare(predicate: int, a: int, b: int, bits: int) -> bool:
 
 
 _PURE = (arith.RemUIOp, arith.ExtSIOp)
-"""Arithmetic of which xDSL does not say that it has no effects."""
+"""Arithmetic without effects that xDSL does not mark as such."""
 
 
 def get_effects(op: Operation) -> Set[EffectInstance] | None:

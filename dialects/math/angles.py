@@ -3,8 +3,8 @@
 
 An angle is a multiple of pi/2 and a rest within -pi/4 and pi/4. Of moderate angles three parts of pi/2 are subtracted
 (Cody and Waite, Software Manual for the Elementary Functions, 1980). Of others the quotient by pi/2 is a product of
-integers, of which only the bits of the last two digits before the point and those behind it are computed (Payne and
-Hanek, Radian reduction for trigonometric functions, 1983).
+integers, computing only the bits of the last two digits before the point and of those after it (Payne and Hanek, Radian
+reduction for trigonometric functions, 1983).
 """
 
 from itertools import pairwise

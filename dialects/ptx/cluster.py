@@ -2,7 +2,7 @@
 """Clusters of blocks: addresses in the shared memory of a peer, asynchronous stores there, and barriers of all threads
 (PTX ISA, sections mapa, getctarank, st.async, red.async, barrier.cluster and membar: fence.mbarrier_init).
 
-A block must not access the shared memory of a peer before that has begun, nor after it has ended. A cluster barrier
+A block must not access the shared memory of a peer before the peer has begun or after it has ended. A cluster barrier
 ensures both.
 """
 
@@ -62,7 +62,7 @@ class GetCtaRankOp(_ClusterOp):
 
 
 class _AsyncOp(PtxOp):
-    """A store to shared memory of the cluster, of which an mbarrier counts the bytes."""
+    """A store to shared memory of the cluster; an mbarrier counts its bytes."""
 
     SINCE: ClassVar = 90, 81
     value = operand_def()

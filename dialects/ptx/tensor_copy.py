@@ -59,7 +59,7 @@ class TensorLoadOp(TensorCopyOp):
     shared memory; the mbarrier at `bar` counts the bytes of the whole box when they are there (PTX ISA,
     cp.async.bulk.tensor). Elements outside of the tensor are zero, or NaN by the map.
 
-    With a mask, of which bit i stands for the block of rank i in the cluster, the box goes to the same place in each of
+    With a mask, whose bit i stands for the block of rank i in the cluster, the box goes to the same place in each of
     these blocks, whose own mbarrier at the place of `bar` counts it.
 
     Preconditions: `dst` is a multiple of 128; where the map swizzles, the swizzle applies to the address in shared

@@ -2,7 +2,7 @@
 """Instructions of warpgroups: matrix multiplications that read shared memory while the threads go on, and the registers
 of the threads (PTX ISA, Asynchronous warpgroup-level matrix instructions, and setmaxnreg).
 
-A warpgroup is four warps, the first of which has a number that 4 divides. All its threads execute these instructions
+A warpgroup is four warps; the number of the first is a multiple of 4. All its threads execute these instructions
 together. The async proxy reads the matrices: it sees the threads' writes to shared memory only after a
 `ptx.fence.proxy.async`.
 """
@@ -91,8 +91,8 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
     (`!ptx.ptr<local>`), by the name of the atom. `negate_a` and `negate_b` change the sign of a matrix of floats.
 
     Preconditions: the fragments are of `ptx.local.alloc`; all threads of the warpgroup execute it, with the same
-    descriptors. Postcondition: until the threads have waited for its group, they neither read nor write the
-    accumulators, nor write A and B, in registers or shared memory.
+    descriptors. Postcondition: until the threads have waited for its group, they do not read or write the accumulators,
+    and do not write A and B, in registers or shared memory.
     """
 
     name = "ptx.wgmma.mma_async"

@@ -63,9 +63,8 @@ class AliasOp(TileOp):
 class ChooseOp(InferringOp):
     """`%t = tile.choose %i of %A, %B`: the tensor `%A` where `%i` is 0, `%B` where it is 1, and so on.
 
-    The tensors have one type but for the alignment, of which the result has the least. Preconditions: `%i`, an index,
-    is the number of one of them. A fragment that is one of several lies in local memory, unless the compiler can tell
-    which one it is.
+    The tensors have the same type except for the alignment; the result has the least alignment. Preconditions: `%i`, an
+    index, is the number of one of them. A chosen fragment lies in local memory, unless the compiler knows the number.
     """
 
     name = "tile.choose"

@@ -103,7 +103,7 @@ class TmaValue(Defined):
 
 @irdl_custom_directive
 class Coordinate(CustomDirective):
-    """`(%m, (0, %k), _)`: a coordinate, of which operands of type `index` give the `?`."""
+    """`(%m, (0, %k), _)`: a coordinate; operands of type `index` give its `?`."""
 
     coord: AttributeVariable
     operands: VariadicOperandVariable

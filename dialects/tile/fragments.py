@@ -78,8 +78,8 @@ class _OperandFragmentOp(FragmentOp):
     The elements are those of the part, if the instruction takes them, else those that it takes. Of a part of a
     coordinate tensor only the shape counts.
 
-    An operand that the instruction reads from shared memory has no fragment: the result is the part itself, of which
-    each execution takes a descriptor.
+    An operand that the instruction reads from shared memory has no fragment: the result is the part itself, and each
+    execution takes a descriptor of it.
     """
 
     OPERAND: ClassVar[str]

@@ -100,8 +100,8 @@ _MOST_SHARED = 1 << 18
 
 
 def map_element(type: Attribute, reduction: str = "", held: str = "") -> MapElement | None:
-    """The elements of a map for those of a tensor, of which copies have a reduction; None if there are none. Those
-    that are `held` are of this name, and of as many bits.
+    """The map's element type for a tensor's element type and a reduction; None if maps have none. `held` names another
+    element type of the same width for the map.
 
     Integers of the IR have no sign; those of a map are signed where that makes a difference.
     """

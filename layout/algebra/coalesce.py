@@ -128,8 +128,8 @@ def filter_layout(layout: LayoutLike, profile: Any = None) -> Any:
 def _filter(layout: Layout) -> Layout:
     stride = flatten_to_tuple(layout.stride)
     shape = flatten_to_tuple(layout.shape)
-    kept = [1 if type(d) is int and d == 0 else s for s, d in zip(shape, stride, strict=True)]
-    return from_modes(*merge_modes(kept, stride))
+    extents = [1 if type(d) is int and d == 0 else s for s, d in zip(shape, stride, strict=True)]
+    return from_modes(*merge_modes(extents, stride))
 
 
 def by_profile(layout: LayoutLike, profile: Tree, f: Callable[[Layout], Layout]) -> Any:

@@ -21,11 +21,11 @@ def slice_and_offset(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]
     """
     outer = plain_layout(layout)
     assert type(outer) is Layout
-    kept = Layout(slice_tuple(coord, outer.shape), slice_tuple(coord, outer.stride))
+    sliced = Layout(slice_tuple(coord, outer.shape), slice_tuple(coord, outer.stride))
     offset = crd2idx(coord, outer.shape, outer.stride)
     if type(layout) is ComposedLayout:
-        return ComposedLayout(layout.inner, add(layout.offset, offset), kept), 0
-    return kept, as_coordinate(offset)
+        return ComposedLayout(layout.inner, add(layout.offset, offset), sliced), 0
+    return sliced, as_coordinate(offset)
 
 
 def slice_(coord: Coord, layout: LayoutLike) -> LayoutLike:

@@ -52,11 +52,11 @@ def slice_as_cute(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]:
         return slice_and_offset(coord, layout)
     if not all(type(leaf) is int for leaf in leaves((layout.outer.shape, layout.outer.stride))):
         return slice_and_offset(coord, layout)
-    kept = slice_(coord, layout.outer)
+    sliced = slice_(coord, layout.outer)
     if all(leaf is None for leaf in leaves(coord)):
-        return ComposedLayout(layout.inner, layout.offset, _plain(kept)), 0
+        return ComposedLayout(layout.inner, layout.offset, _plain(sliced)), 0
     try:
-        return _slice(layout.inner, _mixed(layout.offset), coord, layout.outer, _plain(kept))
+        return _slice(layout.inner, _mixed(layout.offset), coord, layout.outer, _plain(sliced))
     except LayoutError:  # not made of powers of two, which C++ refuses
         return slice_and_offset(coord, layout)
 
@@ -72,7 +72,7 @@ def _mixed(x: Any) -> MixedBits:
     return MixedBits(x, 0) if type(x) is int else MixedBits(0, -1, x)
 
 
-def _slice(swizzle: Swizzle, offset: MixedBits, coord: Coord, outer: Layout, kept: Layout) -> tuple[LayoutLike, Any]:
+def _slice(swizzle: Swizzle, offset: MixedBits, coord: Coord, outer: Layout, sliced: Layout) -> tuple[LayoutLike, Any]:
     bits, base, gap = swizzle.bits, swizzle.base, abs(swizzle.shift) - swizzle.bits
     shape = (1 << base, 1 << bits, 1 << gap, 1 << bits, 1)  # of an index: below, low field, between, high field, above
     low, between, high = 1 << base, 1 << base + bits, 1 << base + bits + gap
@@ -81,15 +81,15 @@ def _slice(swizzle: Swizzle, offset: MixedBits, coord: Coord, outer: Layout, kep
     fixed, at = dice(coord, outer), dice_tuple(coord, coord)
     start = _xor(offset, _bits_at(composition(fields, fixed), at))
     rest = composition(untouched, fixed)(at)
-    reached = composition(fields, kept)(kept.size - 1)
+    reached = composition(fields, sliced)(sliced.size - 1)
     if reached & ~swizzle(reached):
         left: Any = start if start.dynamic else start.static
-        return ComposedLayout(swizzle, left, kept), rest
+        return ComposedLayout(swizzle, left, sliced), rest
     parts = _strides(swizzle, start)
     twos = (2,) * bits
     decayed = Layout((1 << base, twos, 1 << gap, twos, 1), (1, parts[0], between, parts[1], above))
     begin = swizzle(start.value)
-    return composition(decayed, kept), add(RunTimeInt(begin) if type(begin) is int else begin, rest)
+    return composition(decayed, sliced), add(RunTimeInt(begin) if type(begin) is int else begin, rest)
 
 
 def _strides(swizzle: Swizzle, start: MixedBits) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -19,15 +19,15 @@ from .copy_atom import CopyAtom
 from .instructions import AutoMove, CpAsync, Move
 
 _PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
-_EVICTION = tuple(f"L1::{kept}" for kept in ("evict_normal", "evict_unchanged", "evict_first", "evict_last"))
+_EVICTION = tuple(f"L1::{priority}" for priority in ("evict_normal", "evict_unchanged", "evict_first", "evict_last"))
 _L1 = (*_EVICTION, "L1::no_allocate")
 
 
 def _loads() -> Iterator[str]:
-    for kept in ("ca", "cg", "cs", "lu", "cv", *_L1, "nc", *(f"{op}.nc" for op in ("ca", "cg", "cs"))):
-        yield from (kept, *(f"{kept}.{prefetch}" for prefetch in _PREFETCH))
-    for kept in _L1:
-        yield from (f"nc.{kept}", *(f"nc.{kept}.{prefetch}" for prefetch in _PREFETCH))
+    for operator in ("ca", "cg", "cs", "lu", "cv", *_L1, "nc", *(f"{op}.nc" for op in ("ca", "cg", "cs"))):
+        yield from (operator, *(f"{operator}.{prefetch}" for prefetch in _PREFETCH))
+    for priority in _L1:
+        yield from (f"nc.{priority}", *(f"nc.{priority}.{prefetch}" for prefetch in _PREFETCH))
     yield from _PREFETCH
 
 
@@ -38,8 +38,10 @@ STORE_HINTS = frozenset(("wb", "cg", "cs", "wt", *_L1))
 PREFETCH_HINTS = frozenset(_PREFETCH)
 """The hints of a cp.async: a prefetch size."""
 
-_L2 = tuple(f"L2::{kept}" for kept in ("evict_first", "evict_last", "evict_normal", "evict_unchanged"))
-POLICIES = frozenset((*_L2, *(f"{kept}.L2::{rest}" for kept in _L2 for rest in ("evict_first", "evict_unchanged"))))
+_L2 = tuple(f"L2::{priority}" for priority in ("evict_first", "evict_last", "evict_normal", "evict_unchanged"))
+POLICIES = frozenset(
+    (*_L2, *(f"{priority}.L2::{rest}" for priority in _L2 for rest in ("evict_first", "evict_unchanged")))
+)
 """The parts of a policy: the priority of a fraction of the accesses, and of the others."""
 
 
@@ -57,7 +59,7 @@ def split_policy(hint: str) -> tuple[str, str]:
 
 
 def _with_priorities(hints: frozenset[str]) -> frozenset[str]:
-    return hints | {with_policy(hint, kept) for hint in (*hints, "") for kept in _L2}
+    return hints | {with_policy(hint, priority) for hint in (*hints, "") for priority in _L2}
 
 
 _ATOM_HINTS = MappingProxyType({

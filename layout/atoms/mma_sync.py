@@ -25,9 +25,9 @@ def _operand(rows: int, k: int, bits: int) -> Layout:
 
 def _with_values(threads: tuple[int, ...], steps: tuple[int, ...], modes: list[tuple[int, int]], flat: bool) -> Layout:
     """The layout of threads and of the value modes larger than 1; a single value mode is a leaf if `flat`."""
-    kept = [m for m in modes if m[0] > 1] or [(1, 0)]
-    shape, stride = tuple([m[0] for m in kept]), tuple([m[1] for m in kept])
-    if flat and len(kept) == 1:
+    nontrivial = [m for m in modes if m[0] > 1] or [(1, 0)]
+    shape, stride = tuple([m[0] for m in nontrivial]), tuple([m[1] for m in nontrivial])
+    if flat and len(nontrivial) == 1:
         return Layout((threads, shape[0]), (steps, stride[0]))
     return Layout((threads, shape), (steps, stride))
 

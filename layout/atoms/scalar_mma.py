@@ -31,10 +31,10 @@ def universal_fma(name: str) -> MmaAtom:
     names = _all_four(given) if 1 <= len(given) <= 4 else given
     unknown = next((x for x in names if x not in _FMA_TYPES), None)
     if unknown is not None or len(names) != 4:
-        wrong = f"there is no type {unknown!r}" if unknown is not None else f"it has {len(names) or 'no'} types"
+        problem = f"there is no type {unknown!r}" if unknown is not None else f"it has {len(names) or 'no'} types"
         raise LayoutError(
             Code.ATOM_UNKNOWN,
-            f"there is no atom {name[:80]!r}: {wrong}",
+            f"there is no atom {name[:80]!r}: {problem}",
             f"UniversalFMA<D,A,B,C> takes one to four of {', '.join(_FMA_TYPES)}"
             + ("; multiply views of real and imaginary parts" if "complex" in name else ""),
         )

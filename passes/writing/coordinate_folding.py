@@ -103,8 +103,8 @@ class CoordinateFolding:
         whole = plain_layout(op.relayout(self._scalars.layout(emitter, op.source)))
         start = self._starts[op.source]
         coord = op.coordinate(whole, [SsaInt(emitter, value) for value in op.coords])
-        kept = whole if coord is None else sliced_layout(coord, whole)
-        self._scalars.note(op.result, scalars_for(emitter, op.result.type.layout.data, kept))
+        sliced = whole if coord is None else sliced_layout(coord, whole)
+        self._scalars.note(op.result, scalars_for(emitter, op.result.type.layout.data, sliced))
         if coord is None:
             return start
         return {path: self._moved(emitter, value, coord, along(whole, path)) for path, value in start.items()}

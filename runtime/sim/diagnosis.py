@@ -140,31 +140,33 @@ def _explain(launch: Launch, fault: SimulationError) -> Finding:
     journal = Journal(fault.at)
     with suppress(SimulationError):  # records made before another fault count
         launch.run(None, journal)
-    seen = sightings_of(journal, fault)
+    sightings = sightings_of(journal, fault)
     if fault.code != Code.SIM_UNINITIALISED:
-        other = _earlier(seen, fault)
+        other = _earlier(sightings, fault)
         if other is None:
             return finding
         role = f"thread {_thread(other)} {'writes' if other.writes else 'reads'} it here"
-        if fault.hint in (WARP_SYNC, BLOCK_BARRIER, PAIR) and _updates(seen, fault) & _updates(seen, fault, other):
+        if fault.hint in (WARP_SYNC, BLOCK_BARRIER, PAIR) and _updates(sightings, fault) & _updates(
+            sightings, fault, other
+        ):
             finding = replace(finding, hint=_LOST)
         return replace(finding, other=other.site, role=role)
-    late = late_write(seen, fault)
+    late = late_write(sightings, fault)
     if late is None:
         return replace(finding, note="nothing in the launch writes this byte")
     later, hint = late
     return replace(finding, other=later.site, role=f"thread {_thread(later)} writes it here, later", hint=hint)
 
 
-def _earlier(seen: Sequence[Sighting], fault: SimulationError) -> Sighting | None:
+def _earlier(sightings: Sequence[Sighting], fault: SimulationError) -> Sighting | None:
     """The access before that of a fault which conflicts with it: of the thread that the fault names, if it is there."""
-    mine = next((sighting for sighting in seen if _is_of(sighting, fault)), None)
+    mine = next((sighting for sighting in sightings if _is_of(sighting, fault)), None)
     if mine is None:
         return None
     anyone = fault.code != Code.SIM_RACE
     is_atomic = _is_atomic(mine) and "scope" not in fault.fault  # other atomic accesses do not conflict
     latest = named = other = None
-    for sighting in seen:
+    for sighting in sightings:
         if _is_of(sighting, fault):
             if named is not None:
                 return named
@@ -179,10 +181,10 @@ def _earlier(seen: Sequence[Sighting], fault: SimulationError) -> Sighting | Non
     return other
 
 
-def _updates(seen: Sequence[Sighting], fault: SimulationError, other: Sighting | None = None) -> set[Site]:
+def _updates(sightings: Sequence[Sighting], fault: SimulationError, other: Sighting | None = None) -> set[Site]:
     """The operations by which a thread writes the byte after it has read it: that of a fault, or another."""
     who = (fault.block, fault.thread) if other is None else (other.block, other.thread)
-    own = [sighting for sighting in seen if (sighting.block, sighting.thread) == who]
+    own = [sighting for sighting in sightings if (sighting.block, sighting.thread) == who]
     first = next((index for index, sighting in enumerate(own) if not sighting.writes), len(own))
     return {sighting.site for sighting in own[first:] if sighting.writes}
 

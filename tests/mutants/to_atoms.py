@@ -15,8 +15,8 @@ _MAPS = of("expand-maps", "passes/expand_maps.py", "passes/test_expand_maps")
 TO_ATOMS: tuple[Mutant, ...] = (
     _FOLD.mutant(
         "fold: constant part of a slice lost",
-        "distance = add_index(emitter, *slice_index(emitter, coord, kept))",
-        "distance = add_index(emitter, slice_index(emitter, coord, kept)[0], None)",
+        "distance = add_index(emitter, *slice_index(emitter, coord, sliced))",
+        "distance = add_index(emitter, slice_index(emitter, coord, sliced)[0], None)",
         "tests/mutants/programs/slices.cute",
     ),
     _FOLD.mutant(

@@ -78,9 +78,9 @@ def bisect(
     if stage != "instr":
         return Verdict(reference, stage)
     target = program.simulated_target("instr")
-    wrong = wrong_emission(last.module, trial.kernel, target, executed)
-    if wrong or reference.fault is not None:
-        return Verdict(reference, stage, emission=wrong)
+    discrepancy = wrong_emission(last.module, trial.kernel, target, executed)
+    if discrepancy or reference.fault is not None:
+        return Verdict(reference, stage, emission=discrepancy)
     usual = list(map(str, passes)) == list(map(str, passes_to_instr(program, target)))
     notes = assembler_changes(program, trial.kernel, target) if usual else ()
     if gpu is None:

@@ -32,7 +32,8 @@ _PROGRAM = """\
 Draws a program's use of threads and memory: each tiled copy, source and destination side by side; the fragments A, B
 and C of each tiled MMA; each tensor in shared memory, with its swizzle, by the 32 banks; and with --accesses the lanes
 that each bank serves in the worst execution of each access. Or draws an expression of the layout algebra: a layout, a
-tiled copy or a tiled MMA. """
+tiled copy or a tiled MMA.
+"""
 
 _C_ATOM = """\
 Prints the steps of CuTe's make_tiled_copy_C_atom for atoms that move 1, 2, 4, ... values of a thread: the first

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elements of 4, 6 and 8 bits as storage: they have a width, and are moved by the byte, but not computed with."""
+"""Elements of 4, 6 and 8 bits as storage: they have a width, and copies move them by the byte, but they have no
+arithmetic.
+"""
 
 from xdsl.dialects.builtin import IntegerType
 

@@ -185,8 +185,8 @@ def _by_pass(program: Program, passes: Sequence[ModulePass], trial: Trial, name:
 def _check_emission(program: Program, trial: Trial) -> Failure | None:
     target = program.simulated_target("instr")
     module = program.reached("instr", target)
-    wrong = wrong_emission(module, trial.kernel, target, trial.run(module).executed)
-    return _discrepancy(wrong[0].text) if wrong else None
+    discrepancy = wrong_emission(module, trial.kernel, target, trial.run(module).executed)
+    return _discrepancy(discrepancy[0].text) if discrepancy else None
 
 
 def _discrepancy(text: str) -> Failure:

@@ -98,8 +98,8 @@ class _Moved:
 
 @dataclass(frozen=True, eq=False)
 class Roots:
-    """The tensors of which views may be that a loop or a branch changes, those of each type in their order. They are
-    made before it, in one of the blocks `outside`.
+    """The tensors that the views of variables may come from, for variables that a loop or a branch changes, by type and
+    in order. The kernel makes them before it, in one of the blocks `outside`.
     """
 
     outside: frozenset[Block]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Persistent blocks of a group of products, whose sizes are in memory: which tile of which product a block computes
+"""Persistent blocks for a group of products with sizes in memory: the tile and the product that a block computes
 (CUTLASS, gemm/kernel/sm90_tile_scheduler_group.hpp).
 
 The tiles of all products are numbered one after the other, in a product along M first; the number is the third

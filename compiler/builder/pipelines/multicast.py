@@ -17,8 +17,8 @@ from .groups import pipeline_error
 
 @dataclass(frozen=True)
 class Peers:
-    """A cluster of `rows` times `columns` blocks, of which a block tells `told_blocks`: lane i of a warp tells block i
-    if `tells`.
+    """A cluster of `rows` times `columns` blocks. A block signals `told_blocks` of them: lane i of a warp signals block
+    i if `tells`.
     """
 
     rows: int

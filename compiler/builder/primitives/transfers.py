@@ -63,9 +63,7 @@ def ldmatrix(
 def stmatrix(
     ptr: Any, registers: Sequence[Any], layout: MMALayout = MMALayout.ROW, *, shape: StoreShape = StoreShape.M8N8
 ) -> None:
-    """Stores matrices, transposed by COL, of which each lane gives the registers, and points to a row (PTX ISA,
-    stmatrix; sm_90).
-    """
+    """Stores matrices, transposed by COL; each lane passes registers and points to a row (PTX ISA, stmatrix; sm_90)."""
     words = [convert(register, Uint32).ssa for register in registers]
     name = {StoreShape.M8N8: "m8n8.b16", StoreShape.M16N8: "m16n8.b8"}[shape]
     emit(ptx.StMatrixOp(len(words), layout is MMALayout.COL, in_vector(words), address(ptr).ssa, name))

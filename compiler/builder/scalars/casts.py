@@ -147,7 +147,7 @@ def _to(operation: Callable[..., Operation], ssa: SSAValue, target: DType) -> SS
 
 
 def register_of(ssa: SSAValue) -> SSAValue | None:
-    """The coordinate of type `index` of which an i32 was made; None for any other integer."""
+    """The coordinate of type `index` that an i32 was made from; None for any other integer."""
     op = ssa.owner
     return op.input if isinstance(op, arith.IndexCastOp) and isinstance(op.input.owner, CoordinateOp) else None
 

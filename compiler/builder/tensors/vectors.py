@@ -15,7 +15,7 @@ from .tensor_base import registers
 
 
 def from_elements(elements: Sequence[Any], dtype: Any = None) -> Vec:
-    """A vector of numbers and values, of their type, or of the one that is given."""
+    """A vector of numbers and values, of their common type or of `dtype`."""
     values = list(elements)
     element = dtype or next((value.dtype for value in values if isinstance(value, Value)), None)
     if element is None or not values:

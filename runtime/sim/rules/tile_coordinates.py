@@ -54,8 +54,8 @@ def coordinate_view(op: LayoutViewOp, type: tile.CoordTensorType, t: Translator)
         with no_zero_extents(warp, site):
             whole = op.relayout(lane_layout(type.plain_layout, tensor.scalars)) if static is None else static
             coord = op.coordinate(whole, [LaneInt(registers[slot]) for slot in coords])
-            kept, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
-        scalars = scalars_for(op.result.type.layout.data, kept)
+            sliced, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
+        scalars = scalars_for(op.result.type.layout.data, sliced)
         registers[result] = CoordTensorValue(add(tensor.start, numbers(distance)), scalars)
 
     return step

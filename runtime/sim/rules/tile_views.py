@@ -89,12 +89,12 @@ def _run_time_view(op: LayoutViewOp, type: tile.TensorType, t: Translator) -> St
         with in_64_bits(warp, site), no_zero_extents(warp, site):
             whole = plain_layout(op.relayout(lane_layout(type.layout.data, tensor.scalars)))
             coord = op.coordinate(whole, [LaneInt(registers[slot]) for slot in coords])
-            kept, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
+            sliced, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
             seen = _make_guard(op, relayout, type, tensor, [registers[slot] for slot in coords])
             tensor = move(tensor, numbers(distance), type)
             fixed = [(number(integer), number(extent)) for integer, extent in fixed_modes(coord, whole.shape)]
         tensor = _led_outside(warp, tensor, view, fixed)
-        registers[result] = replace(tensor, scalars=scalars_for(op.result.type.layout.data, kept), guard=seen)
+        registers[result] = replace(tensor, scalars=scalars_for(op.result.type.layout.data, sliced), guard=seen)
 
     return step
 

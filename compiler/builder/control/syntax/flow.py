@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`break`, `continue` and `return` as flags: after it, a function leaves loops and itself at its end only.
+"""`break`, `continue` and `return` as flags: after this step, a function leaves loops and itself only at its end.
 
-The statements after one that may leave go where they are executed only if nothing left: into the other branch of an
-`if` of which one branch always leaves, else under a test of the flags. A flag is a variable like any other, so that it
-stays a `bool` of Python where Python decides, and becomes a predicate of the kernel where the kernel decides.
+The statements after one that may leave move to a place that is reached only if nothing has left: the other branch of an
+`if` with a branch that always leaves, or a test of the flags. A flag is an ordinary variable: it stays a Python `bool`
+where Python decides, and becomes a predicate where the kernel decides.
 """
 
 import ast
@@ -102,7 +102,7 @@ def _block(body: Sequence[ast.stmt], names: _Names, flags: dict[ast.stmt, str]) 
 
 
 def _branch(statement: ast.If, rest: Sequence[ast.stmt], names: _Names, flags: dict[ast.stmt, str]) -> _Lowered | None:
-    """An `if` of which one branch always leaves, with the rest in the other one; None for another `if`."""
+    """An `if` with a branch that always leaves, with the rest in the other branch; None for any other `if`."""
     if always_leaves(statement.body) and may_leave(statement.body):
         then = _block(statement.body, names, flags)
         other = _block([*statement.orelse, *rest], names, flags)

@@ -6,6 +6,6 @@ from typing import Any
 
 
 def extract(source: Any, dynamic_position: Sequence[Any], static_position: Sequence[int]) -> Any:
-    """The element of a vector at a place: the static one, unless a value is given. There is one of the two."""
+    """The element of a vector at a place: static, or a value; exactly one of the two is given."""
     (place,) = (*dynamic_position, *static_position)
     return source[place]
