@@ -10,7 +10,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from math import prod
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -49,6 +49,13 @@ class Parameter:
     type: Attribute
     dtype: DType | None = None
     view: Callable[[Tensor], object] | None = None
+
+
+class Unmade(NamedTuple):
+    """An argument that is made of its `values`, which are parameters, as soon as these have values in the kernel."""
+
+    make: Callable[[list[Any]], object]
+    values: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -103,6 +110,7 @@ def _trace(
         )
         for key, tree in trees.items()
     }
+    given = {key: x.make(list(x.values)) if isinstance(x, Unmade) else x for key, x in given.items()}
     call = inspect.BoundArguments(inspect.signature(function), OrderedDict(given))
     code: Any = getattr(function, "__code__", None)
     place = FileLineColLoc(StringAttr(code.co_filename), IntAttr(code.co_firstlineno), IntAttr(1))

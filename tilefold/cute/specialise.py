@@ -6,11 +6,11 @@ kernel.
 import copy
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_args, get_type_hints
 
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute
@@ -21,7 +21,7 @@ from tilefold.compiler.builder.control.objects import is_ours
 from tilefold.compiler.builder.primitives import arrays
 from tilefold.compiler.builder.scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64
 from tilefold.compiler.builder.tensors.tensors import Tensor
-from tilefold.compiler.builder.trace import Parameter
+from tilefold.compiler.builder.trace import Parameter, Unmade
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import Space, SpaceAttr, TensorType
 from tilefold.runtime.arrays.array import Array, array_of, is_array, is_numpy_scalar
@@ -30,10 +30,12 @@ from tilefold.runtime.arrays.library_types import ELEMENTS, ELEMENTS_HINT
 from tilefold.runtime.arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, infer_array_spec
 from tilefold.runtime.errors import ArgumentTypeError, LaunchError, argument_error
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar
+from .jit_arguments import CType, JitArgument, StructType, StructValue, members_at, number_at, places_in
 
-    _T = TypeVar("_T", default=Any)
+if TYPE_CHECKING:
+    import typing_extensions
+
+    _T = typing_extensions.TypeVar("_T", default=Any)
     Constexpr = Annotated[_T, "constexpr"]
     """A parameter that Python knows while the kernel is built; each value is a kernel of its own."""
 else:
@@ -43,6 +45,9 @@ else:
 
         def __class_getitem__(cls, _: Any) -> type:
             return cls
+
+
+AdapterT = TypeVar("AdapterT", bound=type)
 
 
 def is_constexpr(annotation: object) -> bool:
@@ -69,6 +74,28 @@ def read_annotation(annotation: object) -> object:
     return annotation
 
 
+@cache
+def _adapters() -> dict[type, type]:
+    return {}
+
+
+def register_jit_arg_adapter(*types: type) -> Callable[[AdapterT], AdapterT]:
+    """Makes a class the adapter of arguments of other classes: an object of it, made of the argument, stands for it."""
+
+    def register(adapter: AdapterT) -> AdapterT:
+        _adapters().update(dict.fromkeys(types, adapter))
+        return adapter
+
+    return register
+
+
+def _adapted(value: Any) -> Any:
+    """The argument, or its adapter where its class has one."""
+    known = _adapters()
+    adapter = next((known[kind] for kind in type(value).__mro__ if kind in known), None) if known else None
+    return value if adapter is None else adapter(value)
+
+
 @dataclass
 class BoundArguments:
     """The arguments of a call: as a kernel is built from them, and as it is launched on them.
@@ -87,6 +114,9 @@ class BoundArguments:
         _check_kind(name, value, annotation)
         if is_constexpr(annotation) or value is None or isinstance(value, str | DType):
             return self._constant(name, value)
+        value = _adapted(value)
+        if hasattr(value, "__c_pointers__"):
+            return self._foreign(name, value)
         if isinstance(value, tuple | list):
             kind: Any = type(cast("object", value))
             given = cast("Sequence[object]", value)
@@ -102,6 +132,20 @@ class BoundArguments:
         if dataclasses.is_dataclass(value) and not isinstance(value, type) and not is_ours(value):
             return self._dataclass(name, value)
         return self._leaf(name, value, annotation)
+
+    def _foreign(self, name: str, value: JitArgument) -> Any:
+        """The stand-in for an object of another library."""
+        places = list(places_in(name, value))
+        self.key.append((type(value), tuple(kind for kind, _ in places)))
+        values = [self._at(f"{name}{number}", *place) for number, place in enumerate(places)]
+        return Unmade(value.__new_from_mlir_values__, tuple(values))
+
+    def _at(self, name: str, kind: CType, address: int) -> object:
+        """The stand-in for a value in the memory of C."""
+        if not isinstance(kind, StructType):
+            return self._leaf(name, *number_at(name, kind, address))
+        places = enumerate(members_at(name, kind, address))
+        return StructValue(tuple(self._at(f"{name}_{number}", *place) for number, place in places))
 
     def _leaf(self, name: str, value: Any, annotation: object) -> object:
         """The stand-in for an argument that is not a container."""

@@ -43,6 +43,8 @@ from tilefold.cute import (
     range_constexpr,
 )
 from tilefold.cute.jit import dsl_user_op
+from tilefold.cute.jit_arguments import DynamicExpression, JitArgument
+from tilefold.cute.specialise import register_jit_arg_adapter
 from tilefold.layout.algebra.swizzle import Swizzle
 
 from .architectures import CUDA_VERSION, target_version
@@ -69,13 +71,14 @@ __version__ = "4.4.0"
 range_dynamic = for_generate = range
 
 __all__ = [
-    "AddressSpace", "Array", "BFloat16", "Boolean", "CUDA_VERSION", "Constexpr", "Float", "Float16", "Float32",
-    "Float4E2M1FN", "Float4E2M1FNx2", "Float64", "Float6E2M3FN", "Float6E2M3FNx4", "Float6E3M2FN", "Float6E3M2FNx4",
-    "Float8E4M3", "Float8E4M3B11FNUZ", "Float8E4M3FN", "Float8E5M2", "Float8E8M0FNU", "GridConstant", "Int16",
-    "Int32", "Int4", "Int64", "Int8", "Integer", "Numeric", "Pointer", "Swizzle", "TFloat32", "Uint16", "Uint32",
-    "Uint64", "Uint8", "Value", "Vector", "const_expr", "dsl_user_op", "dtype", "dynamic_expr",
-    "extract_mlir_values", "for_generate", "full", "install", "inttoptr", "make_array_view", "max", "min",
-    "new_from_mlir_values", "range", "range_constexpr", "range_dynamic", "target_version", "yield_out",
+    "AddressSpace", "Array", "BFloat16", "Boolean", "CUDA_VERSION", "Constexpr", "DynamicExpression", "Float",
+    "Float16", "Float32", "Float4E2M1FN", "Float4E2M1FNx2", "Float64", "Float6E2M3FN", "Float6E2M3FNx4",
+    "Float6E3M2FN", "Float6E3M2FNx4", "Float8E4M3", "Float8E4M3B11FNUZ", "Float8E4M3FN", "Float8E5M2",
+    "Float8E8M0FNU", "GridConstant", "Int16", "Int32", "Int4", "Int64", "Int8", "Integer", "JitArgument", "Numeric",
+    "Pointer", "Swizzle", "TFloat32", "Uint16", "Uint32", "Uint64", "Uint8", "Value", "Vector", "const_expr",
+    "dsl_user_op", "dtype", "dynamic_expr", "extract_mlir_values", "for_generate", "full", "install", "inttoptr",
+    "make_array_view", "max", "min", "new_from_mlir_values", "range", "range_constexpr", "range_dynamic",
+    "register_jit_arg_adapter", "target_version", "yield_out",
 ]  # fmt: skip
 
 

@@ -36,7 +36,10 @@ def print_tensor(tensor: Tensor | Vec | CoordTensor, text: str = "tensor", *, ve
         return
     elements = tensor.settle() if isinstance(tensor, Vec) else tensor
     tensor_type(elements)
-    emit(PrintTensorOp.build(operands=[elements.ssa], properties={"text": StringAttr(text)}))
+    op = PrintTensorOp.build(operands=[elements.ssa], properties={"text": StringAttr(text)})
+    if (side := host()) is not None:
+        side.effect(op)  # which has the function executed as a kernel, where extents are static
+    emit(op)
 
 
 def _print_coordinates(tensor: CoordTensor, text: str) -> None:

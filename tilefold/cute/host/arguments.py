@@ -22,6 +22,7 @@ from tilefold.runtime.arrays.array import Array, array_of, is_array
 from tilefold.runtime.arrays.signature import Marked
 from tilefold.runtime.errors import LaunchError, MisfitError, argument_error
 
+from ..jit_arguments import CType, JitArgument, StructType, number_at
 from ..specialise import BoundArguments, Constexpr, element_of_name, unmark
 from .descriptions import FakeTensor, SymInt
 from .streams import StreamSlot, is_stream
@@ -93,6 +94,10 @@ class HostArguments(BoundArguments):
             raise misfit(name, type, array)
         return None
 
+    def _foreign(self, name: str, value: JitArgument) -> Any:
+        made = super()._foreign(name, value)
+        return made.make(list(made.values))
+
     def _object(self, name: str, value: Any) -> object:
         """An object of a class that says that it holds arguments: its pointers and tensors are."""
         made = copy.copy(value)
@@ -133,6 +138,11 @@ class KernelArguments(BoundArguments):
     def add(self, name: str, value: Any, annotation: object) -> object:
         is_known = isinstance(value, int | float | tuple) and not isinstance(annotation, DType)
         return super().add(name, value, Constexpr if is_known else annotation)
+
+    def _at(self, name: str, kind: CType, address: int) -> object:
+        if isinstance(kind, StructType):
+            return super()._at(name, kind, address)
+        return self._constant(name, number_at(name, kind, address)[0])
 
     def _leaf(self, name: str, value: Any, annotation: object) -> object:
         described = getattr(value, "__tilefold_pointer__", None)

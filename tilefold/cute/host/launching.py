@@ -157,6 +157,7 @@ class HostKernelCall:
         """
         trace = self._trace
         trace.waiting.pop(self, None)
+        trace.flush()
         check_smem(_number(smem))
         attributes = launch_attributes(None if cluster is None else _numbers(cluster), use_pdl, **more)
         request = LaunchRequest(device, stage, _number(stream), attributes)

@@ -48,7 +48,7 @@ class HostTrace:
     `steps` are the launches, and the operations that print, in order; where it is `eager` they are executed at once.
     `functions` are those of the kernels, `compilation` says how these are compiled. `guards` are the values whose
     numbers the function has asked for: its record holds for these numbers. `waiting` are the calls of kernels that
-    have not been launched, with their lines.
+    have not been launched, with their lines, and `pending` operations of a call that is `eager` for which it is early.
     """
 
     bound: HostArguments
@@ -59,6 +59,7 @@ class HostTrace:
     guards: dict[SSAValue, int | float | bool] = field(default_factory=lambda: {})
     constants: dict[SSAValue, int | float | bool] = field(default_factory=lambda: {})
     waiting: "dict[HostKernelCall, Place | None]" = field(default_factory=lambda: {})
+    pending: list[Operation] = field(default_factory=lambda: [])
 
     @property
     def block(self) -> Block:
@@ -98,18 +99,26 @@ class HostTrace:
         return False
 
     def effect(self, op: Operation) -> None:
-        """Prints or checks, now or in each call. TilefoldError (E5001) for operations that a host function lacks."""
+        """Prints or checks, in this call or each. TilefoldError (E5001) for operations that a host function lacks."""
         if op.name not in ("ptx.printf", "tile.print", "cf.assert"):
-            op.detach()
+            if op.parent is not None:
+                op.detach()
             message = "this is an operation of a kernel, but a function of the host is executed"
             hint = "move it into a function that is decorated with @cute.kernel"
-            if not self.steps:
+            if all(isinstance(step, Operation) for step in self.steps):
                 fault = Diagnostic(Severity.ERROR, message, user_place(), Code.BUILD_OUTSIDE, hint)
                 raise ElementsError(ProgramError([fault]))
             raise TilefoldError(Code.BUILD_OUTSIDE, message, hint)
         self.steps.append(op)
         if self.eager:
-            self.values.execute(op)
+            self.pending.append(op)
+
+    def flush(self) -> None:
+        """Executes the effects that are pending. They wait for the next launch, or for the end of the function: before,
+        it may turn out that it is executed as a kernel.
+        """
+        while self.pending:
+            self.values.execute(self.pending.pop(0))
 
     def constant(self, number: float, dtype: DType) -> Any:
         """A Python number as a host value: as such it becomes an argument of kernels."""
@@ -126,10 +135,15 @@ class HostTrace:
             try:
                 result = _call(function, arguments)
                 self._check_launched()
+                self.flush()
                 return result
-            except (TilefoldError, NoNumberError, ElementsError):
+            except ElementsError:
+                raise
+            except (TilefoldError, NoNumberError):
+                self.flush()
                 raise
             except Exception as error:
+                self.flush()
                 if (ours := explain_error(error, builder.unbound) or of_host(error)) is not None:
                     raise ours.with_traceback(error.__traceback__) from error
                 raise

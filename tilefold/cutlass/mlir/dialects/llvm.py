@@ -2,7 +2,6 @@
 """PTX as text, and addresses of other memories, in the form of MLIR's dialect llvm."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -11,8 +10,12 @@ from tilefold.compiler.builder.instructions.inline import inline_ptx
 from tilefold.compiler.builder.primitives.barriers import raw_pointer
 from tilefold.compiler.builder.scalars.dtypes import Boolean, Int32
 from tilefold.compiler.builder.scalars.values import Bool, convert
-from tilefold.compiler.builder.tensors.address_space import AddressSpace
 from tilefold.compiler.builder.tensors.raw_pointers import RawPointer
+from tilefold.cute.jit_arguments import PointerType, StructType, StructValue
+
+from ..ir import Value
+
+__all__ = ["AsmDialect", "PointerType", "StructType", "addrspacecast", "extractvalue", "inline_asm"]
 
 
 class AsmDialect(Enum):
@@ -22,25 +25,22 @@ class AsmDialect(Enum):
     AD_Intel = 1
 
 
-@dataclass(frozen=True)
-class PointerType:
-    """The type of addresses in a memory, by its number (`AddressSpace`)."""
-
-    space: AddressSpace
-
-    @staticmethod
-    def get(address_space: int = 0) -> "PointerType":
-        """The type of addresses in the memory of a number. Raises TilefoldError (E5002) for an unknown one."""
-        known = {space.value: space for space in AddressSpace}
-        if address_space not in known:
-            hint = f"known are {', '.join(map(str, known))}"
-            raise TilefoldError(Code.BUILD_VALUE, f"there is no memory of the number {address_space}", hint)
-        return PointerType(known[address_space])
-
-
 def addrspacecast(res: PointerType, arg: Any) -> RawPointer:
     """An address as one of another memory; see `RawPointer.tospace`."""
     return raw_pointer(arg).tospace(res.space)
+
+
+def extractvalue(res: Any, container: Any, position: Sequence[int]) -> Any:
+    """The member of a structure at a position: a number for each structure on the way. Raises TilefoldError (E5002) for
+    a member that it does not have.
+    """
+    value = container.value if isinstance(container, Value) else container
+    for number in position:
+        if not isinstance(value, StructValue) or not 0 <= number < len(value.members):
+            problem = f"a value of type {type(value).__name__} has no member {number}"
+            raise TilefoldError(Code.BUILD_VALUE, problem, "count the members of the structure from 0")
+        value = value.members[number]
+    return value
 
 
 def inline_asm(res: Any, operands_: Sequence[Any], asm_string: str, constraints: str, **flags: Any) -> Any:
