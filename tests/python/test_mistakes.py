@@ -64,6 +64,8 @@ MISTAKES = MappingProxyType({
     "A[1024]": ("E5002", "coordinate 1024 is outside of (16,64): 0 to 1023", ""),
     "x[0, 8]": ("E5002", "coordinate 8 is outside of 8", ""),
     "A[n : n + 3, 0]": ("E5002", "the length of the slice is known only when the kernel runs", "cute.local_tile"),
+    "A[n / 2, 0]": ("E5002", "a coordinate is an integer, not Float32", "write a // b"),
+    "A[None, n / 2]": ("E5002", "a coordinate is an integer, not Float32", "write a // b"),
     "A[1.5, 0]": ("E5002", "a coordinate is an integer, not float", ""),
     "cute.arch.cp_async_wait_group(n)": ("E5003", "the number of groups must be static", "a Python number"),
     "cute.arch.barrier(barrier_id='a')": ("E5003", "the number of a barrier must be static, but it is 'a'", ""),

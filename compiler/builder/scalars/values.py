@@ -356,4 +356,5 @@ def check_integer(subject: str, x: object) -> None:
     """Raises TilefoldError (E5002), which names `subject`, for anything but integers."""
     if isinstance(x, bool) or not isinstance(x, int | Int):
         shown = x.dtype if isinstance(x, Value) else type(x).__name__
-        raise TilefoldError(Code.BUILD_VALUE, f"{subject} is an integer, not {shown}")
+        hint = "write a // b, or x.to(cute.Int32)" if isinstance(x, Float) else ""
+        raise TilefoldError(Code.BUILD_VALUE, f"{subject} is an integer, not {shown}", hint)

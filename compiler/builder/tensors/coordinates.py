@@ -41,7 +41,7 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
                     "count from the first element",
                 )
             return part
-        if hasattr(part, "__index__") and not isinstance(part, bool) and not getattr(part, "shape", ()):
+        if hasattr(part, "__index__") and not isinstance(part, bool | Value) and not getattr(part, "shape", ()):
             return convert(index(part))
         index_of(part)  # raises, and says why
         return None
