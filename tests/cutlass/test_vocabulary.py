@@ -499,3 +499,10 @@ def test_machine_code_is_kept_as_text(tmp_path: Path, monkeypatch: pytest.Monkey
     cute.compile(host, A, options=f"--keep-sass --nvdisasm-options '-c' --dump-dir {tmp_path}")
     assert made == ["-g -c", "-c"]
     assert (tmp_path / "collatz.sass").read_text() == "b'ELF'"
+
+
+def test_major_modes_of_matrices() -> None:
+    rows, columns = cute.utils.LayoutEnum.ROW_MAJOR, cute.utils.LayoutEnum.COL_MAJOR
+    assert [rows.is_k_major_a(), rows.is_k_major_b(), rows.is_n_major_c()] == [True] * 3
+    assert [rows.is_m_major_a(), rows.is_n_major_b(), rows.is_m_major_c()] == [False] * 3
+    assert [columns.is_m_major_a(), columns.is_n_major_b(), columns.is_m_major_c()] == [True] * 3

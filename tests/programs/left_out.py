@@ -7,8 +7,22 @@ _TENSOR_MEMORY = "tcgen05 and tensor memory, which sm_90 lacks"
 _PRIMITIVES, _TUTORIALS = "experimental/primitives", "dsl_tutorials"
 
 LEFT_OUT: Mapping[str, str] = {
-    "cute/blackwell": _TENSOR_MEMORY,
-    "cute/blackwell_geforce": "products with scales of blocks, which sm_120 has",
+    "cute/blackwell/efc": _TENSOR_MEMORY,
+    **{
+        f"cute/blackwell/kernel/{name}": _TENSOR_MEMORY
+        for name in (
+            "attention", "blockscaled_gemm", "blockscaled_grouped_gemm", "blockwise_gemm", "dense_gemm",
+            "grouped_gemm", "mixed_input_gemm", "moe",
+        )
+    },
+    "cute/blackwell/kernel/distributed": "several GPUs that share memory",
+    "cute/blackwell/kernel/reduce": "modules of other programs",
+    "cute/blackwell/tutorial/tutorial_gemm": _TENSOR_MEMORY,
+    **{
+        f"cute/blackwell/tutorial/tutorial_tma/{name}.py": "helpers for sm_100" for name in ("tma_v1", "tma_v2")
+    },
+    "cute/blackwell_geforce/kernel/blockscaled_gemm": "products with scales of blocks, which sm_120 has",
+    "cute/blackwell_geforce/kernel/dense_gemm": "setmaxnreg in a warp without a whole warpgroup, as sm_120 has it",
     "cute/notebooks/tour_to_sol_gemm.ipynb": _TENSOR_MEMORY,
     "cute/tvm_ffi": "TVM FFI",
     "cute_ext/blackwell": _TENSOR_MEMORY,
@@ -25,8 +39,8 @@ LEFT_OUT: Mapping[str, str] = {
     f"{_PRIMITIVES}/tutorial/05_minimal_tensor_mma.py": _TENSOR_MEMORY,
     f"{_PRIMITIVES}/tutorial/10_minimal_tensor_mma_fp8.py": _TENSOR_MEMORY,
     f"{_PRIMITIVES}/tutorial/gemm_M128_N128_Kany_TN_warpspec_multistage.py": _TENSOR_MEMORY,
-    "experimental/task_scheduling": _TENSOR_MEMORY,
+    "experimental/task_scheduling": "the module experimental.task_scheduling, most with tensor memory",
     "helpers": "modules of other programs",
     "utils": "modules of other programs",
-}
+}  # fmt: skip
 """By a program, or a folder of programs, what they need, or what they are."""

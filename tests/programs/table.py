@@ -92,6 +92,13 @@ PROGRAMS: tuple[Program, ...] = (
         "a thread ends while its last tensor copy may still read shared memory",
         races=False,
     ),
+    Program("cute/blackwell/kernel/rmsnorm/rmsnorm.py", "--M 4 --N 1024", _LARGE),
+    Program(
+        "cute/blackwell/tutorial/tutorial_tma/tma_v0.py",
+        "--M 128 --N 128 --num_warmup 0 --num_iters 1",
+        f"{_LARGE}; a thread ends while its last tensor copy may still read shared memory",
+        races=False,
+    ),
     *(
         Program(f"{_NOTEBOOKS}/{name}.ipynb")
         for name in (

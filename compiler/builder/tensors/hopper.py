@@ -55,6 +55,14 @@ class LayoutEnum(Enum):
         """Whether K of B (N,K) is contiguous."""
         return self is LayoutEnum.ROW_MAJOR
 
+    def is_m_major_a(self) -> bool:
+        """Whether A is contiguous along M."""
+        return self is LayoutEnum.COL_MAJOR
+
+    def is_n_major_b(self) -> bool:
+        """Whether B is contiguous along N."""
+        return self is LayoutEnum.COL_MAJOR
+
     def is_n_major_c(self) -> bool:
         """Whether N of C (M,N) is contiguous."""
         return self is LayoutEnum.ROW_MAJOR
