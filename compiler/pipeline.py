@@ -3,7 +3,6 @@
 the next. A pass's module is imported when the pass is asked for.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -81,10 +80,13 @@ def concerns(name: str, module: Operation) -> bool:
     handled = _HANDLED.get(name)
     if handled is None:
         return True
-    names = (op.name for op in module.walk() if op.name in handled)
-    if name in _JOINING:
-        return any(count > 1 for count in Counter(names).values())
-    return next(names, None) is not None
+    seen = set[str]()
+    for op in module.walk():
+        if op.name in handled:
+            if name not in _JOINING or op.name in seen:
+                return True
+            seen.add(op.name)
+    return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import TypeVar
 
 from xdsl.dialects.builtin import (
     I64,
@@ -131,6 +132,17 @@ class KernelOp(IRDLOperation, ABC):
             text = f"the cluster has {prod(size)} blocks; at most {most} are possible"
             hint = f"`non_portable` allows up to {MAX_CLUSTER}" if self.non_portable is None else "use a smaller one"
             refuse(TilefoldError(Code.IR_VERIFY, text, hint))
+
+
+KernelT = TypeVar("KernelT", bound=KernelOp)
+
+
+def kernels_in(program: Operation, kind: type[KernelT]) -> list[KernelT]:
+    """The kernels of a class in a program, in its order. Their bodies are not searched: no kernel is within another."""
+    if isinstance(program, KernelOp):
+        return [program] if isinstance(program, kind) else []
+    inner = (op for region in program.regions for block in region.blocks for op in block.ops if op.regions)
+    return [kernel for op in inner for kernel in kernels_in(op, kind)]
 
 
 def kernel_of(op: Operation) -> KernelOp | None:

@@ -9,6 +9,7 @@ from xdsl.passes import ModulePass
 
 from ..base.errors import Code
 from ..base.target import DEFAULT_ARCH, Target
+from ..dialects.kernel import kernels_in
 from ..dialects.ptx import EntryOp, SmemAddrOp, SmemAllocOp
 from .errors import LoweringError
 from .writing.emitter import Emitter
@@ -30,9 +31,8 @@ class AllocateSmemPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         limit = Target(self.target).max_shared_bytes
-        for entry in list(op.walk()):
-            if isinstance(entry, EntryOp):
-                self._place(entry, limit)
+        for entry in kernels_in(op, EntryOp):
+            self._place(entry, limit)
 
     def _place(self, entry: EntryOp, limit: int) -> None:
         end = 0 if entry.shared_bytes is None else entry.shared_bytes.value.data

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ..dialects.arith.semantics import SUMS, int_width
+from ..dialects.kernel import kernels_in
 from ..dialects.ptx import EntryOp, PtrAddOp
 from ..dialects.ptx.base import integer_bits
 from .analysis.quotients import Digit, Product, Quotients, Sum, write_in_digits, write_in_quotients
@@ -48,9 +49,8 @@ class CombineRemaindersPass(ModulePass):
     name = "combine-remainders"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for entry in op.walk():
-            if isinstance(entry, EntryOp):
-                _Combination(entry).run(entry)
+        for entry in kernels_in(op, EntryOp):
+            _Combination(entry).run(entry)
 
 
 class _Combination:

@@ -14,6 +14,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ..dialects import gpu
 from ..dialects.arith.integer_range import limits
 from ..dialects.arith.semantics import INTEGER_OPERATIONS, OVERFLOW, TOO_FAR, constant_of, int_width
+from ..dialects.kernel import kernels_in
 from ..dialects.ptx import EntryOp, SregOp
 from .analysis.loop_hints import trip_values
 from .analysis.ranges import Ranges
@@ -41,9 +42,8 @@ class ConvertIndexPass(ModulePass):
     name = "convert-index"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for entry in list(op.walk()):
-            if isinstance(entry, EntryOp):
-                _Conversion(entry).run(entry)
+        for entry in kernels_in(op, EntryOp):
+            _Conversion(entry).run(entry)
 
 
 class _Conversion:

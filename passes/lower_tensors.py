@@ -14,6 +14,7 @@ from xdsl.rewriter import Rewriter
 
 from ..base.errors import Code
 from ..dialects.cute.values import unknowns
+from ..dialects.kernel import kernels_in
 from ..dialects.parameters import scalar_names
 from ..dialects.ptx import (
     CvtaTensorMapOp,
@@ -92,9 +93,8 @@ class LowerTensorsPass(ModulePass):
     name = "lower-tensors"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in list(op.walk()):
-            if isinstance(kernel, TileKernelOp):
-                _Kernel(kernel).lower()
+        for kernel in kernels_in(op, TileKernelOp):
+            _Kernel(kernel).lower()
 
 
 _REPLACED = (

@@ -21,7 +21,7 @@ from tilefold.compiler.pass_runner import run_pipeline
 from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, pipeline_to
 from tilefold.dialects.gpu import ModuleOp as GpuModuleOp
 from tilefold.dialects.gpu.launch import FuncOp
-from tilefold.dialects.kernel import KernelOp
+from tilefold.dialects.kernel import KernelOp, kernels_in
 from tilefold.dialects.ptx import EntryOp
 from tilefold.passes.check_stage import CheckStagePass, fulfils
 from tilefold.passes.errors import LoweringError
@@ -251,11 +251,11 @@ class Program:
     @property
     def kernels(self) -> "Mapping[str, KernelOp]":
         """The kernels of the program as it was written, by `module::kernel`, in the order of the text."""
-        return {op.symbol: op for op in self.module.walk() if isinstance(op, KernelOp)}
+        return {op.symbol: op for op in kernels_in(self.module, KernelOp)}
 
     def entries(self, target: Target) -> list[EntryOp]:
         """The kernels at stage `instr`."""
-        return [op for op in self.reached("instr", target).walk() if isinstance(op, EntryOp)]
+        return kernels_in(self.reached("instr", target), EntryOp)
 
     def artifact(self, kernel: str, target: Target) -> "Artifact":
         """One kernel, ready to be loaded on a GPU. `kernel` is its symbol, with or without its module's."""

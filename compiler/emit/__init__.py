@@ -4,6 +4,7 @@
 from xdsl.ir import Operation
 
 from ...base.target import Target
+from ...dialects.kernel import kernels_in
 from ...dialects.ptx import EntryOp
 from ..pipeline import concerns
 from .kernel import write_kernel
@@ -27,7 +28,6 @@ def emit_llvm(module: Operation, target: Target, *, lineinfo: bool = False, asse
         module = module.clone()
         expand_functions(module)
     w = ModuleWriter(target, rule_of, lineinfo, assertions)
-    for op in module.walk():
-        if isinstance(op, EntryOp):
-            write_kernel(w, op)
+    for entry in kernels_in(module, EntryOp):
+        write_kernel(w, entry)
     return w.text()
