@@ -173,6 +173,34 @@ def test_dynamic_expressions_reach_kernels() -> None:
     assert filled(add, 5) == [5] * 4
 
 
+class Buffer:
+    """A pointer of a program, to whose methods its own lead."""
+
+    def __init__(self, pointer: Any) -> None:
+        self.pointer = pointer
+
+    def __c_pointers__(self) -> Any:
+        return self.pointer.__c_pointers__()
+
+    def __get_mlir_types__(self) -> Any:
+        return self.pointer.__get_mlir_types__()
+
+    def __new_from_mlir_values__(self, values: list[Any]) -> "Buffer":
+        return Buffer(self.pointer.__new_from_mlir_values__(values))
+
+
+@cute.jit
+def fill_buffer(buffer: Any) -> None:
+    fill_kernel(cute.make_tensor(buffer.pointer, cute.make_layout(4)), 3).launch(grid=1, block=4)
+
+
+def test_objects_with_pointers_of_ours_need_not_be_read() -> None:
+    a = np.zeros(4, np.int32)
+    compiled = cute.compile(fill_buffer, Buffer(cute.runtime.make_ptr(cute.Int32, a.ctypes.data)))
+    compiled(Buffer(cute.runtime.make_ptr(cute.Int32, a.ctypes.data)))
+    assert a.tolist() == [3] * 4
+
+
 class Faulty:
     """An argument that says too little, or of values that C lacks."""
 

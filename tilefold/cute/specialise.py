@@ -96,6 +96,12 @@ def _adapted(value: Any) -> Any:
     return value if adapter is None else adapter(value)
 
 
+def _holds_arguments(value: Any) -> bool:
+    """Whether an attribute of an object is a pointer or a tensor of ours, to which its own methods would lead."""
+    parts = getattr(value, "__dict__", {}).values()
+    return any(hasattr(part, "__tilefold_pointer__") or hasattr(part, "__tilefold_array__") for part in parts)
+
+
 @dataclass
 class BoundArguments:
     """The arguments of a call: as a kernel is built from them, and as it is launched on them.
@@ -115,7 +121,7 @@ class BoundArguments:
         if is_constexpr(annotation) or value is None or isinstance(value, str | DType):
             return self._constant(name, value)
         value = _adapted(value)
-        if hasattr(value, "__c_pointers__"):
+        if hasattr(value, "__c_pointers__") and not _holds_arguments(value):
             return self._foreign(name, value)
         if isinstance(value, tuple | list):
             kind: Any = type(cast("object", value))
