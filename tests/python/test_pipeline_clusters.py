@@ -107,7 +107,7 @@ def test_layouts_of_clusters_that_are_refused() -> None:
             num_stages=2, producer_group=group(), consumer_group=group(size), tx_count=16, cta_layout_vmnk=layout
         )
 
-    assert "a cluster of the layout (2,2):(1,2)" in str(refusal(create(cute.make_layout((2, 2)))))
-    assert "a cluster of the layout" in str(refusal(create(cute.make_layout((1, 2, 2, 1), stride=(0, 2, 1, 0)))))
+    assert "a cluster cannot have the layout (2,2):(1,2)" in str(refusal(create(cute.make_layout((2, 2)))))
+    assert "a cluster cannot have the layout" in str(refusal(create(cute.make_layout((1, 2, 2, 1), stride=(0, 2, 1, 0)))))
     assert "the consumer group has 4 arrivals" in str(refusal(create(cute.make_layout((1, 2, 2, 1)), 4)))
     assert "but the block only 2 warps" in str(refusal(create(cute.make_layout((1, 2, 2, 1)), 9)))
