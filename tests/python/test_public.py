@@ -25,7 +25,7 @@ def test_a_shell_offers_the_public_names_alone(module: ModuleType) -> None:
 
 def test_functions_made_from_a_table_have_their_own_names() -> None:
     assert (cute.exp2.__name__, cute.rsqrt.__name__) == ("exp2", "rsqrt")
-    assert (cute.exp2.__doc__ or "").startswith("2 to the power of x, of a number")
+    assert (cute.exp2.__doc__ or "").startswith("2 to the power of x, for a number")
 
 
 def test_options_of_kernels_are_parameters() -> None:

@@ -24,8 +24,7 @@ class UnknownImportError(TilefoldError, ModuleNotFoundError):
 
 class _PublicModule(ModuleType):
     def __dir__(self) -> list[str]:
-        modules = (name for name, value in vars(self).items() if isinstance(value, _PublicModule))
-        return sorted({*(vars(self).get("__all__") or super().__dir__()), *modules})
+        return sorted(vars(self).get("__all__") or super().__dir__())
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

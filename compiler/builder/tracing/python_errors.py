@@ -197,7 +197,8 @@ def _attribute(error: AttributeError) -> TilefoldError | None:
 
 def unknown_name(module: ModuleType, name: str) -> tuple[Code, str, str]:
     """The code, the message and the hint for a name that a public module lacks."""
-    public = [name for name in dir(module) if not name.startswith("_")]
+    modules = (name for name, value in vars(module).items() if isinstance(value, type(module)))
+    public = sorted({name for name in (*dir(module), *modules) if not name.startswith("_")})
     here = newer(name) or called_here(name, _vocabulary(module.__name__))
     hint = here or _similar(name, public) or _listed(public)
     return Code.BUILD_NAME, f"{module.__name__.removeprefix(f'{_PACKAGE}.')} has no '{name}'", hint
