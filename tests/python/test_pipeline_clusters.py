@@ -108,6 +108,6 @@ def test_layouts_of_clusters_that_are_refused() -> None:
         )
 
     assert "a cluster cannot have the layout (2,2):(1,2)" in str(refusal(create(cute.make_layout((2, 2)))))
-    assert "a cluster cannot have the layout" in str(refusal(create(cute.make_layout((1, 2, 2, 1), stride=(0, 2, 1, 0)))))
+    assert "cannot have the layout" in str(refusal(create(cute.make_layout((1, 2, 2, 1), stride=(0, 2, 1, 0)))))
     assert "the consumer group has 4 arrivals" in str(refusal(create(cute.make_layout((1, 2, 2, 1)), 4)))
     assert "but the block only 2 warps" in str(refusal(create(cute.make_layout((1, 2, 2, 1)), 9)))
