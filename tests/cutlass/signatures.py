@@ -164,7 +164,7 @@ cute.flatten_to_tuple a
 cute.front input
 cute.full shape fill_value dtype
 cute.full_like a fill_value dtype
-cute.gemm _ d a b c
+cute.gemm atom d a b c
 cute.get_divisibility x
 cute.get_nonswizzle_portion layout
 cute.get_swizzle_portion layout

@@ -12,6 +12,7 @@ from tilefold.base.errors import TilefoldError
 import tilefold.cutlass as cutlass
 from tilefold import cute
 from tilefold.cute.nvgpu import CopyUniversalOp
+from tilefold.cute.nvgpu.warp import LdMatrix8x8x16bOp
 from tilefold.cute.testing import CantImplementError
 from tilefold.cutlass.cutlass_dsl import T
 from tilefold.cutlass.mlir.dialects import nvvm
@@ -34,16 +35,48 @@ def exchanging(x: cute.Tensor, y: cute.Tensor, f: cute.Tensor) -> None:
     read = cute.arch.load(y.iterator + t, cute.Int32, sem="acquire", scope="gpu")
     cute.arch.store(y.iterator + t + 32, read + 1, sem="release", scope="gpu")
     cute.arch.store(y.iterator + t + 64, cute.arch.load(y.iterator + t))
+    kind, place = nvvm.ReductionType.S32, y.iterator + 96
+    nvvm.red(op=nvvm.ReductionOp.ADD, type_=kind, a=place, b=t, mem_order=nvvm.MemOrderKind.RELAXED)
+
+
+@cute.kernel
+def copying_other_ranks(x: cute.Tensor, y: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    own = cute.make_rmem_tensor((2, 2), cute.Int32)
+    even = cute.make_rmem_tensor(((2, 2),), cute.Boolean)
+    for i in cute.range_constexpr(4):
+        own[i] = i
+        even[i] = (t + i) % 2 == 0
+    cute.basic_copy_if(even, own, cute.group_modes(cute.local_tile(x, (2, 2), (t, 0)), 0))
+    cute.basic_copy(own, cute.local_tile(y, (4,), (t,)))
+
+
+def test_copies_of_other_ranks() -> None:
+    """Without an atom, elements are copied in the order of their coordinates, whatever the modes are."""
+    x, y = np.full((64, 2), -1, np.int32), np.zeros(128, np.int32)
+    copying_other_ranks(x, y).launch(grid=1, block=32, device="sim")
+    assert (x.reshape(32, 2, 2)[::2] == [[0, 2], [-1, -1]]).all()
+    assert (x.reshape(32, 2, 2)[1::2] == [[-1, -1], [1, 3]]).all()
+    assert (y == np.tile(np.arange(4), 32)).all()
+
+
+def test_layouts_of_a_copy_atom() -> None:
+    """ldmatrix reads a row by each of its lanes; transposed, it writes two adjacent elements of a column to each."""
+    atom = cute.make_copy_atom(LdMatrix8x8x16bOp(transpose=True, num_matrices=4), cute.Float16)
+    assert (str(atom.layout_src_tv), str(atom.thr_id)) == ("(32,8):(8,1)", "32:1")
+    assert str(atom.layout_dst_tv) == "((4,8),(1,2,4)):((16,1),(1,8,64))"
+    assert atom.value_type is cute.Float16
 
 
 def test_instructions() -> None:
-    x, y = np.full(256, -1, np.int32), np.zeros(96, np.int32)
+    x, y = np.full(256, -1, np.int32), np.zeros(97, np.int32)
     f = np.random.default_rng(0).standard_normal(64).astype(np.float32)
     exchanging(x, y, f).launch(grid=1, block=32, device="sim")
     numbers = np.arange(32)[:, None] + np.arange(4)
     assert (x[:128].reshape(32, 4) == np.where(numbers % 2 == 0, numbers, -1)).all()
     assert (x[128:].reshape(32, 4) == numbers).all()
-    assert y.reshape(3, 32).tolist() == [[496] * 32, [497] * 32, [496] * 32]
+    assert y[:96].reshape(3, 32).tolist() == [[496] * 32, [497] * 32, [496] * 32]
+    assert y[96] == 496
     assert (f[32:] == 2 * f[:32].max()).all()
 
 

@@ -47,13 +47,11 @@ from tilefold.compiler.builder.scalars.values import Bool, Float, Int, Value
 from tilefold.compiler.builder.tensors.address_space import AddressSpace
 from tilefold.compiler.builder.tensors.coordinates import tuples
 from tilefold.compiler.builder.tensors.copies import (
-    CopyAtom,
     ThrCopy,
     TiledCopy,
     autovec_copy,
     basic_copy,
     copy,
-    make_copy_atom,
     make_cotiled_copy,
     make_tiled_copy,
     make_tiled_copy_A,
@@ -66,6 +64,7 @@ from tilefold.compiler.builder.tensors.copies import (
     prefetch,
 )
 from tilefold.compiler.builder.tensors.copies import copy as copy_atom_call
+from tilefold.compiler.builder.tensors.copy_atoms import CopyAtom, make_copy_atom
 from tilefold.compiler.builder.tensors.fragments import ReductionOp, empty_like, full, full_like
 from tilefold.compiler.builder.tensors.fragments import Vec as TensorSSA
 from tilefold.compiler.builder.tensors.layouts import (

@@ -18,7 +18,8 @@ from ..control.control_functions import if_
 from ..scalars.casts import in_vector
 from ..scalars.dtypes import DTYPES, DType, Float32, of_sign
 from ..scalars.values import Scalar, convert, wrap
-from ..tensors.copies import copy, make_copy_atom
+from ..tensors.copies import copy
+from ..tensors.copy_atoms import make_copy_atom
 from ..tensors.fragments import Vec
 from ..tensors.memory import make_rmem_tensor
 from ..tensors.nvgpu import CopyUniversalOp

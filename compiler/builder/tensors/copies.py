@@ -28,47 +28,20 @@ from ....layout.text.printing import plain_style, thr_copy_lines, tiled_copy_lin
 from ....layout.tiling import tiled_copy as algebra
 from ....layout.tiling.cotiled_copy import make_cotiled_copy as _cotiled
 from ....layout.tiling.tiled_copy_mma import BY_MMA
-from ..scalars.dtypes import DType, as_dtype, dtype_of
 from ..tracing.state import checked, current, emit
 from . import nvgpu
 from .address_space import AddressSpace
 from .coordinates import as_layout, check_static, tuples
+from .copy_atoms import CopyAtom, make_copy_atom
 from .copying import emit_copy
 from .fragments import Vec
-from .memory_attributes import CacheEvictionPriority, cache_hints
+from .memory_attributes import CacheEvictionPriority
 from .mma import TiledMma, partition, static_or_unknown
 from .modes import prepend, relaid
 from .tensor_base import tensor_type
 from .tensors import Tensor, address_of
 from .tma import TmaAtom, policy_of, tensor_copy, tensor_prefetch
 from .views import as_tensor
-
-
-@dataclass(frozen=True, repr=False)
-class CopyAtom(Displayed):
-    """A copy instruction, and the elements that it moves. A cp.async may fill: if a predicate is false, it writes
-    zeros.
-    """
-
-    attribute: CopyAtomAttr
-    fills: bool = False
-
-    @property
-    def name(self) -> str:
-        """CuTe's name of it."""
-        return self.attribute.atom_name.data
-
-    @property
-    def dtype(self) -> DType:
-        """The type of the elements."""
-        return dtype_of(self.attribute.value_type)
-
-    def __repr__(self) -> str:
-        return f"CopyAtom({self.name}, {self.dtype})"
-
-    @property
-    def displayed(self) -> algebra.CopyAtom:
-        return self.attribute.atom
 
 
 @dataclass(frozen=True, repr=False)
@@ -185,35 +158,6 @@ class ThrCopy:
         return fragment.view_of(RetileDOp, [self.tiled_copy.value(), fragment.ssa], {})
 
     retile = retile_S
-
-
-def make_copy_atom(
-    op: "nvgpu.CopyOp | str",
-    copy_internal_type: Any,
-    num_bits_per_copy: int | None = None,
-    load: str = "",
-    store: str = "",
-    **attributes: Any,
-) -> CopyAtom:
-    """A copy atom: of an instruction of `nvgpu`, or by CuTe's name, for elements of a type.
-
-    `num_bits_per_copy` is the width of one execution, where the instruction leaves it open. `load` and `store` are
-    cache hints in PTX's words: `load="L1::no_allocate"`. For `CopyG2ROp` and `CopyR2GOp` they are named by attributes:
-    `l1c_evict_priority=CacheEvictionPriority.NO_ALLOCATE`, `load_cache_mode`, `l2_prefetch_size`, `invariant` (nothing
-    writes the data while the kernel runs), `memory_order`, `memory_scope`. Raises TilefoldError for an unknown atom or
-    attribute.
-    """
-    if not isinstance(op, nvgpu.CopyOp | str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TilefoldError(
-            Code.BUILD_VALUE, f"expected a copy instruction, got {op!r}", "such as cute.nvgpu.CopyUniversalOp()"
-        )
-    name = op if isinstance(op, str) else op.atom_name(num_bits_per_copy)
-    if attributes:
-        load, store = cache_hints(op, attributes)
-    with checked():
-        value_type = as_dtype(copy_internal_type).in_memory
-        made = CopyAtomAttr(StringAttr(name), value_type, StringAttr(load), StringAttr(store))
-    return CopyAtom(made, isinstance(op, nvgpu.CopyG2SOp) and op.zfill is None)
 
 
 def _zero_filling_atom(atom: CopyAtomAttr) -> CopyAtomAttr:

@@ -12,7 +12,7 @@ from ....layout.algebra.core import LayoutLike, flat_modes, plain_layout
 from ....layout.atoms.wgmma_smem import find_widest_mode
 from ..scalars.dtypes import DType, as_dtype
 from .coordinates import as_tuple, tuples
-from .copies import CopyAtom, make_copy_atom
+from .copy_atoms import CopyAtom, make_copy_atom
 from .mma import TiledMma, make_tiled_mma
 from .nvgpu import CopyUniversalOp, StMatrix8x8x16bOp
 from .tensor_base import AnyTensor, tensor_type

@@ -3,13 +3,13 @@
 
 from typing import Any
 
-from ....dialects.tile import CopyOp, MakeFragmentLikeOp, Space
+from ....dialects.tile import MakeFragmentLikeOp, Space
 from ....dialects.tile.fragments import FRAGMENT_ALIGN
 from ....layout.algebra.core import Layout, make_layout
 from ....layout.algebra.product import make_fragment_like as layout_like
 from ..scalars.dtypes import as_dtype
-from ..tracing.state import emit
 from .coordinates import as_layout
+from .copying import emit_copy
 from .fragments import Vec
 from .tensor_base import allocate, emit_inferred, tensor_type
 from .tensors import Tensor
@@ -68,6 +68,4 @@ def clear(tensor: Tensor) -> None:
 
 def basic_copy_if(pred: Tensor, src: Tensor, dst: Tensor) -> None:
     """Copies the elements of `src` to `dst` for which the predicates in `pred` hold."""
-    for tensor in (pred, src, dst):
-        tensor_type(tensor)
-    emit(CopyOp(src.ssa, dst.ssa, pred=pred.ssa))
+    emit_copy(src, dst, pred)

@@ -299,28 +299,27 @@ def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = None, permutation_mnk
     return TiledMma(type)
 
 
-def gemm(mma: Any, *tensors: Tensor) -> None:
+def gemm(atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor | None = None) -> None:
     """`gemm(mma, D, A, B, C)`: D = A * B + C on each thread's fragments; `gemm(mma, A, B, C)` with D = C.
 
     A and B are fragments or in shared memory, C and D fragments. The ranks say what is multiplied: (V)x(V)->(V),
     (M)x(N)->(M,N), (M,K)x(N,K)->(M,N), (V,M)x(V,N)->(V,M,N) or (V,M,K)x(V,N,K)->(V,M,N), where V are the values of one
-    execution of the atom. `mma` is a tiled MMA, an atom, or None for UniversalFMA of the types of the elements.
+    execution of the atom. `atom` is a tiled MMA, an atom, or None for UniversalFMA of the types of the elements.
 
     An atom of a warpgroup starts the multiplication, which goes on until `nvgpu.warpgroup.wait_group`. It adds C where
-    `mma.set` has said so.
+    `atom.set` has said so.
     """
-    if len(tensors) not in (3, 4):
-        raise TilefoldError(Code.BUILD_VALUE, "gemm takes D, A, B, C or A, B, C after the tiled MMA")
-    for tensor in tensors:
+    if c is None:
+        d, a, b, c = b, d, a, b
+    for tensor in (d, a, b, c):
         tensor_type(tensor)
-    d, (a, b, c) = (None, tensors) if len(tensors) == 3 else (tensors[0], tensors[1:])
-    tiled = mma.tiled_mma if isinstance(mma, ThrMma) else mma
-    into = None if d is None or d.ssa is c.ssa else d.ssa
-    atom = tiled if isinstance(tiled, MmaAtomAttr) else None
-    if tiled is None and any(tensor.element_type.unsigned for tensor in (*tensors, c)):
-        types = [tensor.element_type for tensor in (d or c, a, b, c)]
-        atom = make_mma_atom(MmaUniversalOp(*types))
+    tiled = atom.tiled_mma if isinstance(atom, ThrMma) else atom
+    into = None if d.ssa is c.ssa else d.ssa
+    plain = tiled if isinstance(tiled, MmaAtomAttr) else None
+    types = [tensor.element_type for tensor in (d, a, b, c)]
+    if tiled is None and any(type.unsigned for type in types):
+        plain = make_mma_atom(MmaUniversalOp(*types))
     value = tiled.value() if isinstance(tiled, TiledMma) else None
     flag = tiled.accumulate if isinstance(tiled, TiledMma) else True
     accumulate = None if flag is True else convert(flag, Boolean).ssa
-    emit(GemmOp(a.ssa, b.ssa, c.ssa, into, value, atom, accumulate))
+    emit(GemmOp(a.ssa, b.ssa, c.ssa, into, value, plain, accumulate))

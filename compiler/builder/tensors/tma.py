@@ -14,6 +14,8 @@ from ....base.element_types import BY_NAME
 from ....base.errors import Code, TilefoldError
 from ....dialects.cute import LayoutAttr, TilerAttr
 from ....dialects.tile import CopyOp, PrefetchOp, TensorMapOp, TmaPartitionOp, TmaTensorOp, TmaType
+from ....layout.algebra.core import ComposedLayout
+from ....layout.algebra.swizzle import Swizzle
 from ....layout.tma.partition import compute_multicast_mask
 from ....layout.tma.recipe import MAP_ELEMENTS
 from ..scalars.dtypes import DType, Int64, Uint16, dtype_of
@@ -22,6 +24,7 @@ from ..tracing.state import emit
 from . import nvgpu
 from .coordinates import as_layout, check_static, split_coordinate, tuples
 from .fragments import ReductionOp
+from .pointers import in_elements
 from .tensor_base import AnyTensor
 from .tensors import CoordTensor, Tensor, address_of
 from .views import as_tensor
@@ -83,10 +86,10 @@ def make_tiled_tma_atom(
     coordinates that it takes, which is tiled as the tensor would be: `atom, coords = make_tiled_tma_atom(...)`.
 
     The tensor is an argument of the kernel, or a view of one that does not depend on the block or the thread: each
-    launch makes the map. `cta_tiler` cuts a tile, `smem_layout` is the tile's layout in shared memory; `num_multicast`
-    blocks of a cluster load a part of it each. The map has elements of the `internal_type`, of as many bits as the
-    tensor's: a load as TFloat32 rounds those of Float32. Raises TilefoldError if no map describes the tensor
-    (E0322), or no instruction moves the tile (E0323).
+    launch makes the map. `cta_tiler` cuts a tile, `smem_layout` is the tile's layout in shared memory, whose swizzle
+    counts elements, or bytes as that of a pointer; `num_multicast` blocks of a cluster load a part of it each. The map
+    has elements of the `internal_type`, of as many bits as the tensor's: a load as TFloat32 rounds those of Float32.
+    Raises TilefoldError if no map describes the tensor (E0322), or no instruction moves the tile (E0323).
     """
     if not isinstance(op, nvgpu.TensorCopyOp):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(
@@ -96,16 +99,18 @@ def make_tiled_tma_atom(
         )
     for given in (smem_layout, cta_tiler, num_multicast):
         check_static(given, "tiles are static, but this is")
-    source = as_tensor(gmem_tensor)
+    source, smem = as_tensor(gmem_tensor), as_layout(smem_layout)
+    if isinstance(smem, ComposedLayout) and isinstance(smem.inner, Swizzle) and smem.offset == 0:
+        smem = in_elements(smem.inner, smem.outer, source.element_type)
     properties = {
         "kind": StringAttr(op.atom_name(None)),
-        "smem": LayoutAttr(as_layout(smem_layout)),
+        "smem": LayoutAttr(smem),
         "tiler": TilerAttr(tuples(cta_tiler)),
         "multicast": None if num_multicast == 1 else IntegerAttr(num_multicast, i64),
         "held": _map_element(op, source.element_type if internal_type is None else internal_type, source.element_type),
     }
     tma = emit(TensorMapOp.inferred([source.ssa], properties)).results[0]
-    return TmaInfo(TmaAtom(tma), CoordTensor(emit(TmaTensorOp.inferred([tma])).results[0]), smem_layout)
+    return TmaInfo(TmaAtom(tma), CoordTensor(emit(TmaTensorOp.inferred([tma])).results[0]), smem)
 
 
 def _map_element(op: "nvgpu.TensorCopyOp", requested: DType, given: DType) -> StringAttr | None:

@@ -11,8 +11,18 @@ from tilefold.compiler.builder.instructions.extremes import fmax as larger
 from tilefold.compiler.builder.instructions.extremes import fmin as smaller
 from tilefold.compiler.builder.instructions.mbarriers import mbarrier_try_wait
 from tilefold.compiler.builder.instructions.warp import elect_one
+from tilefold.compiler.builder.primitives import lanes
 from tilefold.compiler.builder.primitives.tensor_maps import cp_async_bulk_tensor_shared_cluster_global, tensor_map_at
+from tilefold.compiler.builder.primitives.words import MemOrder as MemOrderKind
+from tilefold.compiler.builder.primitives.words import MemScope as MemScopeKind
+from tilefold.compiler.builder.primitives.words import ReductionOp, ReductionType, SharedSpace
 from tilefold.compiler.builder.scalars.values import Bool
+
+__all__ = [
+    "CpAsyncBulkTensorGlobalToSharedClusterOp", "CpAsyncBulkTensorLoadMode", "MemOrderKind", "MemScopeKind",
+    "ReductionOp", "ReductionType", "SharedSpace", "elect_sync", "fmax", "fmin", "mbarrier_try_wait_parity_timelimit",
+    "red",
+]  # fmt: skip
 
 
 class CpAsyncBulkTensorLoadMode(Enum):
@@ -42,6 +52,22 @@ def fmin(*operands: Any, c: Any = None) -> Any:
 def mbarrier_try_wait_parity_timelimit(addr: Any, phase: Any, time_limit: Any) -> Bool:
     """Whether the phase of a parity has ended, after a short wait; the hardware decides how long, not `time_limit`."""
     return mbarrier_try_wait(addr, phase)
+
+
+def red(
+    op: ReductionOp,
+    type_: ReductionType,
+    a: Any,
+    b: Any,
+    *,
+    mem_order: MemOrderKind = MemOrderKind.RELAXED,
+    mem_scope: MemScopeKind = MemScopeKind.GPU,
+    shared_space: SharedSpace | None = None,
+) -> None:
+    """Changes the number at an address `a` atomically by `b`, and returns nothing (PTX ISA, red). The address says
+    which memory it is in, whatever `shared_space` is.
+    """
+    lanes.red(op, type_, a, b, mem_order=mem_order, mem_scope=mem_scope)
 
 
 def CpAsyncBulkTensorGlobalToSharedClusterOp(
