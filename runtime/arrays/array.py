@@ -174,7 +174,8 @@ def _read_torch(x: Any) -> Array:
         raise ArrayError(f"is a {str(x.layout).removeprefix('torch.')} tensor", "pass x.to_dense()")
     if x.device.type == "meta" or hasattr(x, "fake_mode"):
         return Array(_META_ADDRESS, _known(name).signed_name, tuple(x.shape), tuple(x.stride()), NOWHERE)
-    if not x.is_cuda and x.device.type != "cpu":
+    place = x.get_device()
+    if place < 0 and x.device.type != "cpu":
         raise ArrayError(f"is on the device {x.device}", "move it to the GPU or to the host")
     if x.is_neg():
         raise ArrayError("is a view that torch negates when reading it", "pass x.resolve_neg()")
@@ -183,7 +184,7 @@ def _read_torch(x: Any) -> Array:
         _known(name).signed_name,
         tuple(x.shape),
         tuple(x.stride()),
-        x.get_device() if x.is_cuda else HOST,
+        HOST if place < 0 else place,
     )
 
 

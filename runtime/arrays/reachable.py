@@ -50,20 +50,26 @@ class Reachable:
         return 0
 
     def memory(self) -> "list[NDArray[np.uint8]]":
-        """The memory that still exists, by address; pieces that overlap are one."""
+        """The memory that still exists, by address; pieces that overlap are one. They keep their owners alive."""
         import numpy as np
 
-        for address in [address for address, (owner, _) in self._owners.items() if owner() is None]:
-            del self._owners[address]
-        ranges: list[tuple[int, int]] = []
-        for address, (_, size) in sorted(self._owners.items()):
+        alive = {address: (owner(), size) for address, (owner, size) in self._owners.items()}
+        ranges: list[tuple[int, int, list[Any]]] = []
+        for address, (owner, size) in sorted(alive.items(), key=lambda item: item[0]):
             end = address + size
-            if ranges and address < ranges[-1][1]:
-                ranges[-1] = ranges[-1][0], max(end, ranges[-1][1])
+            if owner is None:
+                del self._owners[address]
+            elif ranges and address < ranges[-1][1]:
+                start, last, owners = ranges[-1]
+                ranges[-1] = start, max(end, last), [*owners, owner]
             else:
-                ranges.append((address, end))
-        pieces: list[Any] = [(ctypes.c_uint8 * (end - start)).from_address(start) for start, end in ranges]
-        return [np.frombuffer(piece, np.uint8) for piece in pieces]
+                ranges.append((address, end, [owner]))
+        pieces: list[Any] = []
+        for start, end, owners in ranges:
+            piece: Any = (ctypes.c_uint8 * (end - start)).from_address(start)
+            piece.owners = owners
+            pieces.append(np.frombuffer(piece, np.uint8))
+        return pieces
 
 
 @cache

@@ -3,12 +3,13 @@
 
 import subprocess
 import sys
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.runtime.arrays.reachable import reachable
+from tilefold.runtime.arrays.reachable import Reachable, reachable
 from tilefold.runtime.cuda.driver import CudaError
 
 from tilefold import cute
@@ -108,6 +109,21 @@ def test_kernels_reach_memory_that_a_program_allocates(monkeypatch: pytest.Monke
     assert (runtime.cudaFree(address), reachable().size_from(address)) == ((bad,), 0)
 
 
+def test_memory_that_a_launch_reaches_stays_alive() -> None:
+    memory = Reachable()
+    array = np.arange(1000)
+    owner = weakref.ref(array)
+    memory.add(array[:2])
+    memory.add(array)
+    (piece,) = memory.memory()
+    del array
+    assert owner() is not None
+    assert piece.view(np.int64).tolist() == list(range(1000))
+    del piece
+    assert owner() is None
+    assert not memory.memory()
+
+
 def test_a_copy_between_memory_that_nobody_knows_is_refused() -> None:
     memory = HostMemory()
     assert not memory.copy(0, np.zeros(1), 8)
@@ -125,7 +141,7 @@ for rows in range(1, 20):
     numbers = torch.arange(4 * rows).reshape(rows, 4)
     made = torch.randn(rows, 7, device="cuda"), torch.empty(rows, dtype=torch.bfloat16), numbers.t().to("cuda")
     made += numbers.to(torch.float16).cuda(), numbers.to(torch.float8_e5m2).cuda()
-    assert all(tensor.data_ptr() % 256 == 0 for tensor in made)
+    assert all(tensor.data_ptr() % 256 == 0 and tensor.is_cuda for tensor in made)
     assert made[2].stride() == (1, 4) and made[2].t().equal(numbers) and made[3].equal(numbers.to(torch.float16))
 """
 

@@ -75,7 +75,7 @@ def register_addresses(torch: Any) -> None:
 
     @wraps(data_ptr)
     def call(tensor: Any) -> Any:
-        if not tensor.is_cuda:
+        if tensor.get_device() < 0:
             reachable().add(tensor)
         return data_ptr(tensor)
 

@@ -71,4 +71,5 @@ def tensors_on_host(torch: Any) -> None:
         return _aligned(tensor, torch)
 
     torch.Tensor.cuda = cuda
+    torch.Tensor.is_cuda = property(lambda _: True)
     torch.Tensor.pin_memory = _itself
