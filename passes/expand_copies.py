@@ -157,7 +157,7 @@ def _split_by_atom(
     values: list[LayoutLike] = []
     rest: list[list[Layout]] = []
     for layout, count in operands:
-        split = split_atom_mode(layout, count)
+        split = split_atom_mode(layout, count, atom)
         assert split is not None, "the verifier checks this"
         values.append(split[0])
         rest.append([plain_layout(split[1]), *(plain_layout(layout)[i] for i in range(1, len(layout)))])

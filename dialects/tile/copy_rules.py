@@ -6,6 +6,7 @@ from math import gcd
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.adjacency import contiguous_values, steps
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
+from ...layout.algebra.divide import logical_divide
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.unknown import divisor
 from ...layout.atoms.bulk_copy import BULK_UNIT
@@ -19,16 +20,22 @@ def atom_values(atom: CopyAtomAttr) -> tuple[int, int]:
     return record.src[1].size, record.dst[1].size
 
 
-def split_atom_mode(layout: LayoutLike, values: int) -> tuple[LayoutLike, LayoutLike] | None:
+def split_atom_mode(
+    layout: LayoutLike, values: int, atom: CopyAtomAttr | None = None
+) -> tuple[LayoutLike, LayoutLike] | None:
     """The values of one execution and the repetitions, from the first mode of a partition; None if it does not split.
 
-    The first mode is `(AtomV, RestV)` after a partition; of a plain fragment it may also be `AtomV` alone.
+    The first mode is `(AtomV, RestV)` after a partition; of a plain fragment it may also be `AtomV` alone. An `atom`
+    of one thread takes its values in order from any mode that has a multiple of them.
     """
     first = layout[0]
     if size(first) == values:
         return first, layout_one(first)
     if isinstance(first.shape, tuple) and len(first) == 2 and size(first[0]) == values:
         return first[0], first[1]
+    if atom is not None and atom.atom.thr_id.size == 1 and size(first) % values == 0:
+        divided = logical_divide(first, Layout(values, 1))
+        return divided[0], divided[1]
     return None
 
 
@@ -106,9 +113,10 @@ def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -
     check_spaces(atom, src, dst)
     counts = atom_values(atom)
     repeats: list[int] = []
+    own = "rmem" in (src.space.data.value, dst.space.data.value)  # else a part of the tensors may be meant for a thread
     for role, tensor, count in (("source", src, counts[0]), ("destination", dst, counts[1])):
         layout = tensor.layout.data
-        split = split_atom_mode(layout, count)
+        split = split_atom_mode(layout, count, atom if own else None)
         if split is None:
             raise LayoutError(
                 Code.ATOM_VALUES,

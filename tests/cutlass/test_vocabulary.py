@@ -210,9 +210,25 @@ def test_functions_of_dialects() -> None:
     assert B[0] == -1
 
 
+@cute.kernel
+def packed(A: cute.Tensor, B: cute.Tensor):
+    t = cute.arch.thread_idx()[0]
+    pair = vector.from_elements(T.vector(2, T.f32()), [A[t], A[t] + 1])
+    words = vector.bitcast(T.vector(1, T.i64()), pair)
+    low, high = vector.bitcast(T.vector(2, T.i32()), words)[0], vector.bitcast(T.vector(2, T.f32()), words)[1]
+    B[t] = vector.bitcast(T.vector(1, T.f32()), vector.from_elements(T.vector(1, T.i32()), [low]))[0] + high
+
+
+def test_bits_of_vectors() -> None:
+    A, B = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    packed(A, B).launch(grid=1, block=32, device="sim")
+    assert B.tolist() == (2 * A + 1).tolist()
+
+
 def test_types_and_conditions() -> None:
     types = [T.bool(), T.i32(), T.i64(), T.f16(), T.bf16(), T.f32(), IntegerType.get_signless(1)]
     assert [str(type) for type in types] == ["i1", "i32", "i64", "f16", "bf16", "f32", "i1"]
+    assert (str(T.vector(2, T.f32())), cutlass.Float.zero, -cutlass.Float.inf) == ("vector<2xf32>", 0, float("-inf"))
     assert not not_(True)
     with pytest.raises(TilefoldError):
         llvm.PointerType.get(99)

@@ -48,7 +48,7 @@ def test_a_moved_pointer_promises_no_more_than_it_holds() -> None:
     def aligned(A: cute.Tensor, n: cute.Int32):
         for distance, expected in ((4, 16), (2, 8), (1, 4), (n, 4), (n * 4, 16)):
             assert (A.iterator + distance).alignment == expected
-            assert cute.make_tensor(A.iterator + distance, (2,)).iterator.alignment == expected
+            assert cute.make_tensor(A.iterator + distance, (2,)).iterator.max_alignment == expected
 
     aligned(np.zeros(64, np.float32), 1).build(1)
 

@@ -37,3 +37,23 @@ def test_zeros_are_written(zfill: bool | None, elsewhere: float, whole: bool, st
     out = np.zeros_like(A)
     kernel(A, out, zfill).launch(grid=1, block=32, device="sim", stage=stage)
     assert out.tolist() == np.where(np.arange(32)[:, None] < 5, A, elsewhere).tolist()
+
+
+def test_an_atom_narrower_than_a_part() -> None:
+    @cute.kernel
+    def kernel(A: cute.Tensor, out: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        wide = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=128)
+        tiled = cute.make_tiled_copy(wide, cute.make_layout((32, 8), stride=(1, 32)), (32, 8))
+        part = tiled.get_slice(t).partition_S(A)
+        narrow = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=64)
+        pred = cute.make_rmem_tensor((1, 1, 1), cute.Boolean)
+        pred.fill(t < 5)
+        row = cute.make_rmem_tensor_like(part)
+        row.fill(0.0)
+        cute.copy(narrow, cute.make_tensor(part.iterator, cute.make_layout((8, 1, 1))), row, pred=pred)
+        cute.autovec_copy(row, out[t, None])  # of different ranks
+
+    out = np.ones_like(A)
+    kernel(A, out).launch(grid=1, block=32, device="sim")
+    assert out.tolist() == np.where(np.arange(32)[:, None] < 5, A, 0).tolist()

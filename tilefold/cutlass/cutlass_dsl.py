@@ -4,6 +4,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute
 
 from tilefold.base.errors import TilefoldError as DSLRuntimeError
@@ -87,6 +88,11 @@ class T:
     def f32() -> Attribute:
         """A float of 32 bits."""
         return Float32.mlir_type
+
+    @staticmethod
+    def vector(length: int, element: Attribute) -> VectorType:
+        """A vector of so many elements of a type."""
+        return VectorType(element, [length])
 
 
 def not_(x: Any) -> Any:

@@ -4,7 +4,7 @@
 from typing import Any
 
 from ....base.target import Target
-from ..scalars.dtypes import DTYPES, as_dtype
+from ..scalars.dtypes import DTYPES, DType, as_dtype
 from ..tensors.memory import make_smem_tensor
 from ..tensors.pointers import in_elements
 from ..tensors.structs import Struct
@@ -26,18 +26,24 @@ class SmemAllocator:
             return size_or_type(memory.iterator)
         is_size = type(size_or_type) is int
         shape, dtype = (size_or_type, Int8) if is_size else (1, as_dtype(size_or_type))
-        return make_smem_tensor(shape, dtype, max(byte_alignment, dtype.bits // 8)).iterator
+        return make_smem_tensor(shape, dtype, _aligned(dtype, byte_alignment)).iterator
 
     def allocate_tensor(self, element_type: Any, layout: Any, byte_alignment: int = 128, swizzle: Any = None) -> Tensor:
-        """A tensor in a layout at a multiple of `byte_alignment` bytes. `swizzle` swizzles its addresses; it counts
-        bytes, or elements like the swizzle of a composed layout.
+        """A tensor in a layout at a multiple of at least `byte_alignment` bytes. `swizzle` swizzles its addresses; it
+        counts bytes, or elements like the swizzle of a composed layout.
         """
         element = as_dtype(element_type)
-        return make_smem_tensor(in_elements(swizzle, layout, element), element, byte_alignment)
+        return make_smem_tensor(in_elements(swizzle, layout, element), element, _aligned(element, byte_alignment))
 
     def allocate_array(self, element_type: Any, num_elems: int = 1, byte_alignment: int = 128) -> Pointer:
         """Allocates an array of `num_elems` elements, and returns its start."""
-        return make_smem_tensor(num_elems, element_type, byte_alignment).iterator
+        element = as_dtype(element_type)
+        return make_smem_tensor(num_elems, element, _aligned(element, byte_alignment)).iterator
+
+
+def _aligned(dtype: DType, bytes: int) -> int:
+    """An alignment of at least one element."""
+    return max(bytes, dtype.bits // 8)
 
 
 def alloc_smem(element_type: Any, size_in_elems: int, alignment: int | None = None) -> Pointer:

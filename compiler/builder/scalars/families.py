@@ -39,3 +39,5 @@ class Integer(metaclass=_Integers):
 
 class Float(metaclass=_Floats):
     """The types of floats."""
+
+    zero, inf, nan = 0.0, float("inf"), float("nan")

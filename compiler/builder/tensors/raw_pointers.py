@@ -78,6 +78,8 @@ class RawPointer:
         bits = gcd(divisor * self.base.ir_type.element_bits, 8 * self.base.ir_type.align.data)
         return bits // 8 & -(bits // 8)
 
+    max_alignment = alignment
+
     @property
     def address(self) -> Address:
         """The address as instructions take it."""

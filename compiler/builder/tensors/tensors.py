@@ -62,6 +62,8 @@ class Pointer:
         """The known alignment of its address in bytes."""
         return self.tensor.ir_type.align.data
 
+    max_alignment = alignment
+
     def align(self, min_align: int) -> "Pointer":
         """The pointer with the promise that its address is a multiple of `min_align` bytes. Raises TilefoldError
         (E5002) for registers, and unless `min_align` is a power of two.
