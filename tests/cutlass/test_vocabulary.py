@@ -15,6 +15,7 @@ import tilefold.cutlass as cutlass
 from tests.cutlass.test_modules import ran
 from tilefold import cute
 from tilefold.cutlass.cutlass_dsl import (
+    NumericMeta,
     T,
     debug_print_mlir_values,
     extract_mlir_values,
@@ -228,6 +229,7 @@ def test_bits_of_vectors() -> None:
 def test_types_and_conditions() -> None:
     types = [T.bool(), T.i32(), T.i64(), T.f16(), T.bf16(), T.f32(), IntegerType.get_signless(1)]
     assert [str(type) for type in types] == ["i1", "i32", "i64", "f16", "bf16", "f32", "i1"]
+    assert isinstance(cutlass.Int32, NumericMeta)
     assert (str(T.vector(2, T.f32())), cutlass.Float.zero, -cutlass.Float.inf) == ("vector<2xf32>", 0, float("-inf"))
     assert not not_(True)
     with pytest.raises(TilefoldError):

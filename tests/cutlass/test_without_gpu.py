@@ -143,6 +143,15 @@ for rows in range(1, 20):
     made += numbers.to(torch.float16).cuda(), numbers.to(torch.float8_e5m2).cuda()
     assert all(tensor.data_ptr() % 256 == 0 and tensor.is_cuda for tensor in made)
     assert made[2].stride() == (1, 4) and made[2].t().equal(numbers) and made[3].equal(numbers.to(torch.float16))
+
+
+@torch.library.custom_op("tilefold_tests::fill", mutates_args=("x",), device_types="cuda")
+def fill(x: torch.Tensor) -> None:
+    x.fill_(3)
+
+
+fill(made[1])
+assert (made[1] == 3).all()
 """
 
 

@@ -12,6 +12,7 @@ from tilefold.compiler.builder.control.control_functions import if_
 from tilefold.compiler.builder.control.with_loops import while_generate, yield_out
 from tilefold.compiler.builder.instructions.math import maximum as max
 from tilefold.compiler.builder.instructions.math import minimum as min
+from tilefold.compiler.builder.scalars.dtypes import DType as NumericMeta
 from tilefold.compiler.builder.scalars.families import Float, Integer, Numeric
 from tilefold.compiler.builder.scalars.values import Value, as_value
 from tilefold.cute import (
@@ -39,10 +40,10 @@ from .value_trees import debug_print_mlir_values, extract_mlir_values, new_from_
 
 __all__ = [
     "Arch", "BFloat16", "BaseDSL", "Boolean", "Constexpr", "DSLCudaRuntimeError", "DSLRuntimeError", "Float",
-    "Float16", "Float32", "Float64", "Int16", "Int32", "Int64", "Int8", "Integer", "Numeric", "T", "Uint16",
-    "Uint32", "Uint64", "Uint8", "const_expr", "debug_print_mlir_values", "dsl_user_op", "extract_mlir_values",
-    "if_generate", "max", "min", "new_from_mlir_values", "not_", "set_dynamic_debug", "target_version",
-    "while_generate", "yield_out",
+    "Float16", "Float32", "Float64", "Int16", "Int32", "Int64", "Int8", "Integer", "Numeric", "NumericMeta", "T",
+    "Uint16", "Uint32", "Uint64", "Uint8", "const_expr", "debug_print_mlir_values", "dsl_user_op",
+    "extract_mlir_values", "if_generate", "max", "min", "new_from_mlir_values", "not_", "set_dynamic_debug",
+    "target_version", "while_generate", "yield_out",
 ]  # fmt: skip
 
 

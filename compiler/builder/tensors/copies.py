@@ -37,7 +37,7 @@ from .copying import emit_copy
 from .fragments import Vec
 from .memory_attributes import CacheEvictionPriority
 from .mma import TiledMma, partition, static_or_unknown
-from .modes import group_modes, prepend, rank_of, relaid
+from .modes import prepend, relaid
 from .tensor_base import tensor_type
 from .tensors import Tensor, address_of
 from .tma import TmaAtom, policy_of, tensor_copy, tensor_prefetch
@@ -293,13 +293,9 @@ def autovec_copy(
     *,
     l1c_evict_priority: CacheEvictionPriority = CacheEvictionPriority.EVICT_NORMAL,
 ) -> None:
-    """Copies element by element, as wide as layouts and alignment allow (CuTe's `copy(src, dst)`). Tensors of different
-    ranks are copied in the order of their elements. The L1 cache keeps those in global memory as `l1c_evict_priority`
-    says.
+    """Copies element by element, as wide as layouts and alignment allow (CuTe's `copy(src, dst)`). The L1 cache keeps
+    those in global memory as `l1c_evict_priority` says.
     """
-    if rank_of(src) != rank_of(dst):
-        src, dst = group_modes(src, 0), group_modes(dst, 0)
-        pred = None if pred is None else group_modes(pred, 0)
     if l1c_evict_priority is CacheEvictionPriority.EVICT_NORMAL:
         emit_copy(src, dst, pred)
         return

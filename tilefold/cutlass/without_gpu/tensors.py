@@ -72,4 +72,13 @@ def tensors_on_host(torch: Any) -> None:
 
     torch.Tensor.cuda = cuda
     torch.Tensor.is_cuda = property(lambda _: True)
+    custom_op = torch.library.custom_op
+
+    @wraps(custom_op)
+    def custom_op_on_host(*args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("device_types") == "cuda":
+            kwargs["device_types"] = "cpu"
+        return custom_op(*args, **kwargs)
+
+    torch.library.custom_op = custom_op_on_host
     torch.Tensor.pin_memory = _itself
