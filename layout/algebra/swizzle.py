@@ -34,6 +34,21 @@ class Swizzle:
             raise LayoutError(Code.SWIZZLE_INVALID, f"{self} reaches beyond the bits of a 64-bit index")
 
     @property
+    def num_bits(self) -> int:
+        """CuTe's name of `bits`."""
+        return self.bits
+
+    @property
+    def num_base(self) -> int:
+        """CuTe's name of `base`."""
+        return self.base
+
+    @property
+    def num_shift(self) -> int:
+        """CuTe's name of `shift`."""
+        return self.shift
+
+    @property
     def y_mask(self) -> int:
         """The bits that are read."""
         return ((1 << self.bits) - 1) << (self.base + max(self.shift, 0))

@@ -43,7 +43,7 @@ def exchanging(x: cute.Tensor, y: cute.Tensor, f: cute.Tensor) -> None:
 def copying_other_ranks(x: cute.Tensor, y: cute.Tensor) -> None:
     t, _, _ = cute.arch.thread_idx()
     own = cute.make_rmem_tensor((2, 2), cute.Int32)
-    even = cute.make_rmem_tensor(((2, 2),), cute.Boolean)
+    even = cute.make_fragment_like(cute.group_modes(cute.make_identity_tensor((2, 2)), 0), cute.Boolean)
     for i in cute.range_constexpr(4):
         own[i] = i
         even[i] = (t + i) % 2 == 0
@@ -60,12 +60,14 @@ def test_copies_of_other_ranks() -> None:
     assert (y == np.tile(np.arange(4), 32)).all()
 
 
-def test_layouts_of_a_copy_atom() -> None:
+def test_parts_of_a_copy_atom_and_of_a_swizzle() -> None:
     """ldmatrix reads a row by each of its lanes; transposed, it writes two adjacent elements of a column to each."""
     atom = cute.make_copy_atom(LdMatrix8x8x16bOp(transpose=True, num_matrices=4), cute.Float16)
     assert (str(atom.layout_src_tv), str(atom.thr_id)) == ("(32,8):(8,1)", "32:1")
     assert str(atom.layout_dst_tv) == "((4,8),(1,2,4)):((16,1),(1,8,64))"
     assert atom.value_type is cute.Float16
+    swizzle = cute.make_swizzle(2, 3, 4)
+    assert (swizzle.num_bits, swizzle.num_base, swizzle.num_shift) == (2, 3, 4)
 
 
 def test_instructions() -> None:
@@ -128,6 +130,7 @@ def test_tuples() -> None:
         ("cute.nvgpu.common", "CopyUniversalOp"),
         ("utils.sm90", "make_smem_layout_a"),
         ("utils.static_persistent_tile_scheduler", "StaticPersistentTileScheduler"),
+        ("base_dsl._mlir_helpers.op", "dsl_user_op"),
         ("base_dsl.common", "DSLRuntimeError"),
         ("base_dsl.runtime.cuda", "checkCudaErrors"),
         ("cutlass_dsl", "DSLCudaRuntimeError"),

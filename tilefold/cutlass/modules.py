@@ -52,6 +52,8 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "_mlir._mlir_libs._cutlass_ir._mlir.ir": "tilefold.cutlass.mlir.ir",
     "cutlass_dsl": "tilefold.cutlass.cutlass_dsl",
     "base_dsl": "tilefold.cutlass.cutlass_dsl",
+    "base_dsl._mlir_helpers": "tilefold.cutlass.mlir",
+    "base_dsl._mlir_helpers.op": "tilefold.cutlass.cutlass_dsl",
     "base_dsl.arch": "tilefold.cutlass.architectures",
     "base_dsl.common": "tilefold.cutlass.cutlass_dsl",
     "base_dsl.dsl": "tilefold.cutlass.cutlass_dsl",

@@ -12,7 +12,7 @@ from .coordinates import as_layout
 from .copying import emit_copy
 from .fragments import Vec
 from .tensor_base import allocate, emit_inferred, tensor_type
-from .tensors import Tensor
+from .tensors import CoordTensor, Tensor
 
 
 def make_rmem_tensor(layout_or_shape: Any, dtype: Any) -> Tensor:
@@ -29,15 +29,18 @@ def make_rmem_tensor_like(src: "Tensor | Vec | Layout", dtype: Any = None) -> Te
     return make_rmem_tensor(make_layout(src.shape), element)
 
 
-def make_fragment_like(src: "Tensor | Vec | Layout", dtype: Any = None) -> Tensor:
+def make_fragment_like(src: "Tensor | CoordTensor | Vec | Layout", dtype: Any = None) -> Tensor:
     """Registers for the elements of a tensor, a fragment or a layout, compact, the modes in the order of the layout's
     strides, the first one contiguous (CuTe's make_fragment_like).
 
     Without `dtype` the elements are those of the tensor. An element at several coordinates, by modes of equal strides,
-    may be one register, as in CuTe; `make_rmem_tensor_like` has a register for each.
+    may be one register, as in CuTe; `make_rmem_tensor_like` has a register for each. A fragment, or a tensor of
+    coordinates, which takes a `dtype`, has no strides: the first mode is the fastest.
     """
     if isinstance(src, Vec):
         return make_rmem_tensor_like(src, dtype)
+    if isinstance(src, CoordTensor):
+        return make_rmem_tensor(src.shape, dtype)
     if isinstance(src, Layout):
         return make_rmem_tensor(layout_like(src), dtype)
     tensor_type(src)
