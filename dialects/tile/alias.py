@@ -25,9 +25,9 @@ class AliasOp(TileOp):
     """`%c = tile.alias %buf at 16384 : !tile.tensor<f32, smem, align<128>, "(64,64):(64,1)">`: a tensor of another
     type in the memory of `%buf`, from that byte on.
 
-    `%buf` is the result of `tile.alloc` or of another `tile.alias`. The tensor must lie within it, with whole periods
-    of its swizzle; its alignment follows from that of `%buf` and the offset. Both names denote the same bytes: a
-    barrier must separate a write by one name from another thread's access by the other name.
+    `%buf` is the result of `tile.alloc` or of another `tile.alias`. The tensor must lie within it, with the whole
+    blocks that its swizzle permutes; its alignment follows from that of `%buf` and the offset. Both names denote the
+    same bytes: a barrier must separate a write by one name from another thread's access by the other name.
     """
 
     name = "tile.alias"

@@ -105,14 +105,15 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def bytes(self) -> int:
-        """The bytes of memory that hold the elements of a whole tensor. A swizzle permutes whole periods of it."""
+        """The bytes of memory that hold the elements of a whole tensor. A swizzle permutes blocks of it: whole periods,
+        or shorter ones where the indices do not reach all the bits that it reads.
+        """
         layout = self.layout.data
         elements = cosize(layout)
         if isinstance(layout, ComposedLayout):
             assert isinstance(layout.inner, Swizzle), "the verifiers check this"
             assert type(layout.offset) is int, "the verifiers check this"
-            period = 1 << (layout.inner.y_mask | layout.inner.z_mask).bit_length()
-            elements = -(-(layout.offset + elements) // period) * period
+            elements = layout.inner.reach(layout.offset + elements)
         return -(-elements * self.element_bits // 8)
 
     def check_whole(self) -> None:

@@ -65,6 +65,16 @@ class Swizzle:
         y = index & self.y_mask
         return index ^ (y >> self.shift if self.shift >= 0 else y << -self.shift)
 
+    def reach(self, count: int) -> int:
+        """A bound of the indices to which those below `count` are mapped. It is a multiple of the blocks that the
+        swizzle permutes: shorter ones than its period where no index has the upper bits that it reads.
+        """
+        block = (self.y_mask | self.z_mask).bit_length()
+        if self.shift >= 0:
+            changed = min(self.base + self.bits, (count - 1).bit_length() - self.shift)
+            block = changed if changed > self.base else 0
+        return -(-count >> block) << block
+
     @staticmethod
     def from_name(name: str) -> "Swizzle":
         """The swizzle of byte addresses by which tensor copies write shared memory (CUtensorMapSwizzle): `none`,

@@ -14,7 +14,8 @@ from tilefold import cute
 from tilefold.cute.nvgpu import CopyUniversalOp
 from tilefold.cute.nvgpu.warp import LdMatrix8x8x16bOp
 from tilefold.cute.testing import CantImplementError
-from tilefold.cutlass.cutlass_dsl import T
+from tilefold.cute.utils import SmemAllocator
+from tilefold.cutlass.cutlass_dsl import Arch, T
 from tilefold.cutlass.mlir.dialects import nvvm
 
 
@@ -161,6 +162,56 @@ def test_the_largest_of_three() -> None:
     a = np.arange(-8, 24, dtype=np.float32)
     extremes(a).launch(grid=1, block=32, device="sim")
     assert a.tolist() == [min(max(n, 0.5), 3) for n in range(-8, 24)]
+
+
+@cute.kernel
+def counting_threads(counts: cute.Tensor, sums: cute.Tensor) -> None:
+    nvvm.atomicrmw(op=nvvm.AtomicOpKind.ADD, ptr=counts.iterator, a=cute.Int32(2))
+    nvvm.atomicrmw(res=T.f32(), op=nvvm.AtomicOpKind.FADD, ptr=sums.iterator, a=cute.Float32(0.5))
+
+
+def test_atomic_operations_of_the_dialect() -> None:
+    counts, sums = np.zeros(1, np.int32), np.zeros(1, np.float32)
+    counting_threads(counts, sums).launch(grid=1, block=32, device="sim")
+    assert (counts[0], sums[0]) == (64, 16)
+
+
+def test_families_of_targets() -> None:
+    assert Arch.sm_90.is_family_of(Arch.sm_90a)
+    assert Arch.sm_103a.is_family_of(Arch.sm_100f)
+    assert not Arch.sm_80.is_family_of(Arch.sm_86)
+    assert not Arch.sm_90a.is_family_of(Arch.sm_80)
+
+
+def test_layouts_of_tiled_objects() -> None:
+    mma = cute.make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", (2, 1, 1))
+    assert (mma.tv_layout_A_tiled, mma.tv_layout_C_tiled) == (mma.get_layoutA_TV(), mma.get_layoutC_TV())
+    assert mma.get_slice(5).get_slice(0).tv_layout_B_tiled == mma.get_layoutB_TV()
+    atom = cute.make_copy_atom(CopyUniversalOp(), cute.Float32)
+    copy = cute.make_tiled_copy_tv(atom, cute.make_layout((4, 8), stride=(8, 1)), cute.make_layout((1, 4)))
+    assert str(copy.layout_tv_tiled) == "((8,4),4):((16,1),4)"
+    assert (copy.layout_src_tv_tiled, copy.layout_dst_tv_tiled) == (copy.get_layoutS_TV(), copy.get_layoutD_TV())
+    assert [mode.shape for mode in copy.tiler_mn] == [4, 32]
+    assert copy.get_slice(3).get_slice(1).thr_idx == 1
+
+
+@cute.kernel
+def swizzling(x: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    layout = cute.make_composed_layout(cute.make_swizzle(5, 0, 5), 0, cute.make_layout((16, 8), stride=(8, 1)))
+    tile = SmemAllocator().allocate_array(cute.Float32, cute.cosize(layout))
+    part = cute.make_tensor(tile, layout)
+    for i in cute.range_constexpr(4):
+        part[t * 4 + i] = x[t * 4 + i]
+    cute.arch.sync_threads()
+    for i in cute.range_constexpr(4):
+        x[t * 4 + i] = part[127 - t * 4 - i]
+
+
+def test_a_tile_that_is_shorter_than_the_period_of_its_swizzle() -> None:
+    x = np.arange(128, dtype=np.float32)
+    swizzling(x).launch(grid=1, block=32, device="sim")
+    assert (x == np.arange(128)[::-1]).all()
 
 
 @cute.jit

@@ -465,7 +465,7 @@ def test_pairs_and_names_of_instructions() -> None:
     def pairs(A: cute.Tensor):
         a, b = (A[0], A[1]), (A[2], A[3])
         product = cute.arch.mul_packed_f32x2(a, b)
-        A[4], A[5] = cute.arch.fma_packed_f32x2(a, b, product)
+        A[4], A[5] = cute.arch.fma_packed_f32x2(a, b, product, rnd=nvvm.RoundingModeKind.RN)
         A[6], A[7] = cute.arch.sub_packed_f32x2(cute.arch.add_packed_f32x2(a, b), product)
         A[0] = cute.arch.exp2(cute.math.exp2(A[0], approx=True, ftz=True))
 

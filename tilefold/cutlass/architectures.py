@@ -53,6 +53,10 @@ class Arch(Enum):
         """The second number of the compute capability."""
         return self.value[1]
 
+    def is_family_of(self, arch: "Arch") -> bool:
+        """Whether it is in the family of `arch`: of its major number, and not before it."""
+        return self.major == arch.major and self.minor >= arch.minor
+
     def __lt__(self, other: "Arch") -> bool:
         return self._place() < other._place()
 

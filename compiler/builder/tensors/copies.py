@@ -24,6 +24,7 @@ from ....dialects.tile import (
 )
 from ....layout.algebra.core import Layout
 from ....layout.algebra.display import Displayed
+from ....layout.algebra.inttuple import wrap
 from ....layout.text.printing import plain_style, thr_copy_lines, tiled_copy_lines
 from ....layout.tiling import tiled_copy as algebra
 from ....layout.tiling.cotiled_copy import make_cotiled_copy as _cotiled
@@ -62,7 +63,7 @@ class TiledCopy(Displayed):
         return self.threads
 
     @property
-    def layout_tv(self) -> Layout:
+    def layout_tv_tiled(self) -> Layout:
         """(thread, value) to a place of the tile."""
         return self.type.tiled_copy.layout_tv
 
@@ -70,6 +71,11 @@ class TiledCopy(Displayed):
     def tiler(self) -> Any:
         """The tile that all threads copy at once."""
         return self.type.tiler.data
+
+    @property
+    def tiler_mn(self) -> tuple[Any, ...]:
+        """The tiler with a layout for each mode."""
+        return tuple(map(as_layout, wrap(self.tiler)))
 
     @property
     def atom(self) -> CopyAtom:
@@ -81,7 +87,7 @@ class TiledCopy(Displayed):
         return self.type.tiled_copy
 
     def __repr__(self) -> str:
-        return f"TiledCopy({self.atom}, {self.layout_tv}, {plain_style(self.tiler)})"
+        return f"TiledCopy({self.atom}, {self.layout_tv_tiled}, {plain_style(self.tiler)})"
 
     def __str__(self) -> str:
         return "\n".join(tiled_copy_lines(self.displayed, plain_style))
@@ -93,6 +99,16 @@ class TiledCopy(Displayed):
     def get_layoutD_TV(self) -> Layout:
         """(thread, value) to a place of the destination tile."""
         return self.type.tiled_copy.get_layoutD_TV()
+
+    @property
+    def layout_src_tv_tiled(self) -> Layout:
+        """The layout that `get_layoutS_TV()` gives."""
+        return self.get_layoutS_TV()
+
+    @property
+    def layout_dst_tv_tiled(self) -> Layout:
+        """The layout that `get_layoutD_TV()` gives."""
+        return self.get_layoutD_TV()
 
     def tidfrg_S(self, target: Any) -> Any:
         """A source layout or tensor: (Thr,(FrgV,FrgX),(RestM,RestN,...)), all threads' parts at once."""
@@ -134,18 +150,22 @@ class ThrCopy:
     """A thread's part of a tiled copy. `str` gives CuTe's text; a run-time index is `?`."""
 
     tiled_copy: TiledCopy
-    thread: Any
+    thr_idx: Any
 
     def __str__(self) -> str:
-        return "\n".join(thr_copy_lines(self.tiled_copy.type.tiled_copy, static_or_unknown(self.thread), plain_style))
+        return "\n".join(thr_copy_lines(self.tiled_copy.type.tiled_copy, static_or_unknown(self.thr_idx), plain_style))
+
+    def get_slice(self, thr_idx: Any) -> "ThrCopy":
+        """The part of another thread."""
+        return self.tiled_copy.get_slice(thr_idx)
 
     def partition_S(self, src: Any) -> Any:
         """The thread's part of a source: ((AtomV,RestV),RestM,RestN,...)."""
-        return partition(PartitionSOp, self.tiled_copy.value(), src, self.thread)
+        return partition(PartitionSOp, self.tiled_copy.value(), src, self.thr_idx)
 
     def partition_D(self, dst: Any) -> Any:
         """The thread's part of a destination: ((AtomV,RestV),RestM,RestN,...)."""
-        return partition(PartitionDOp, self.tiled_copy.value(), dst, self.thread)
+        return partition(PartitionDOp, self.tiled_copy.value(), dst, self.thr_idx)
 
     def retile_S(self, fragment: Tensor) -> Tensor:
         """A fragment of another tiling of the same tile, such as an accumulator, nested like the source."""

@@ -43,13 +43,84 @@ from .warpgroup import Field
 
 
 class _Parts(ABC):
-    """The shapes of threads' parts of the operands of a tiled MMA, and registers for them."""
+    """The layouts of a tiled MMA, the shapes of threads' parts of its operands, and registers for them."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def _mma(self) -> "TiledMma": ...
+
+    @property
+    def threads(self) -> int:
+        """The number of threads that execute it."""
+        return self._mma.type.tiled_mma.threads
+
+    @property
+    def size(self) -> int:
+        """The number of threads, as of `cute.size`."""
+        return self.threads
+
+    @property
+    def tile_shape(self) -> tuple[int, int, int]:
+        """The tile that all threads multiply at once: (M,N,K)."""
+        return self._mma.type.tiled_mma.tile_shape
+
+    def get_tile_size(self, mode_idx: int) -> int:
+        """The extent of `tile_shape` in a mode: 0 is M, 1 N and 2 K."""
+        return self.tile_shape[mode_idx]
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        """The tile that the instruction multiplies: (M,N,K)."""
+        return self._mma.type.atom.atom.shape
+
+    @property
+    def thr_id(self) -> Layout:
+        """The lanes of the threads that execute the instruction together."""
+        return self._mma.type.atom.atom.thr_id
+
+    @property
+    def tv_layout_A(self) -> Layout:
+        """(thread, value) to a place of the instruction's A, (M,K)."""
+        return self._mma.type.atom.atom.layout_a
+
+    @property
+    def tv_layout_B(self) -> Layout:
+        """(thread, value) to a place of the instruction's B, (N,K)."""
+        return self._mma.type.atom.atom.layout_b
+
+    @property
+    def tv_layout_C(self) -> Layout:
+        """(thread, value) to a place of the instruction's C, (M,N)."""
+        return self._mma.type.atom.atom.layout_c
+
+    def get_layoutA_TV(self) -> Layout:
+        """(thread, value) to a place of the tile of A, (M,K)."""
+        return self._mma.type.tiled_mma.layout_tv("A")
+
+    def get_layoutB_TV(self) -> Layout:
+        """(thread, value) to a place of the tile of B, (N,K)."""
+        return self._mma.type.tiled_mma.layout_tv("B")
+
+    def get_layoutC_TV(self) -> Layout:
+        """(thread, value) to a place of the tile of C, (M,N)."""
+        return self._mma.type.tiled_mma.layout_tv("C")
+
+    @property
+    def tv_layout_A_tiled(self) -> Layout:
+        """The layout that `get_layoutA_TV()` gives."""
+        return self.get_layoutA_TV()
+
+    @property
+    def tv_layout_B_tiled(self) -> Layout:
+        """The layout that `get_layoutB_TV()` gives."""
+        return self.get_layoutB_TV()
+
+    @property
+    def tv_layout_C_tiled(self) -> Layout:
+        """The layout that `get_layoutC_TV()` gives."""
+        return self.get_layoutC_TV()
 
     def partition_shape_A(self, shape_mk: Any) -> Any:
         """The shape of each thread's part of A of this shape: (MMA,MMA_M,MMA_K,...)."""
@@ -128,50 +199,6 @@ class TiledMma(_Parts, Displayed, Stateful):
         return self
 
     @property
-    def threads(self) -> int:
-        """The number of threads that execute it."""
-        return self.type.tiled_mma.threads
-
-    @property
-    def size(self) -> int:
-        """The number of threads, as of `cute.size`."""
-        return self.threads
-
-    @property
-    def tile_shape(self) -> tuple[int, int, int]:
-        """The tile that all threads multiply at once: (M,N,K)."""
-        return self.type.tiled_mma.tile_shape
-
-    def get_tile_size(self, mode_idx: int) -> int:
-        """The extent of `tile_shape` in a mode: 0 is M, 1 N and 2 K."""
-        return self.tile_shape[mode_idx]
-
-    @property
-    def shape_mnk(self) -> tuple[int, int, int]:
-        """The tile that the instruction multiplies: (M,N,K)."""
-        return self.type.atom.atom.shape
-
-    @property
-    def thr_id(self) -> Layout:
-        """The lanes of the threads that execute the instruction together."""
-        return self.type.atom.atom.thr_id
-
-    @property
-    def tv_layout_A(self) -> Layout:
-        """(thread, value) to a place of the instruction's A, (M,K)."""
-        return self.type.atom.atom.layout_a
-
-    @property
-    def tv_layout_B(self) -> Layout:
-        """(thread, value) to a place of the instruction's B, (N,K)."""
-        return self.type.atom.atom.layout_b
-
-    @property
-    def tv_layout_C(self) -> Layout:
-        """(thread, value) to a place of the instruction's C, (M,N)."""
-        return self.type.atom.atom.layout_c
-
-    @property
     def displayed(self) -> algebra.TiledMma:
         return self.type.tiled_mma
 
@@ -181,18 +208,6 @@ class TiledMma(_Parts, Displayed, Stateful):
 
     def __str__(self) -> str:
         return "\n".join(tiled_mma_lines(self.displayed, plain_style))
-
-    def get_layoutA_TV(self) -> Layout:
-        """(thread, value) to a place of the tile of A, (M,K)."""
-        return self.type.tiled_mma.layout_tv("A")
-
-    def get_layoutB_TV(self) -> Layout:
-        """(thread, value) to a place of the tile of B, (N,K)."""
-        return self.type.tiled_mma.layout_tv("B")
-
-    def get_layoutC_TV(self) -> Layout:
-        """(thread, value) to a place of the tile of C, (M,N)."""
-        return self.type.tiled_mma.layout_tv("C")
 
     def thrfrg_A(self, target: Any) -> Any:
         """A layout, or a tensor, of A (M,K,...): ((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK,...))), all threads' parts."""
@@ -228,14 +243,18 @@ class ThrMma(_Parts):
     """A thread's part of a tiled MMA. `str` gives CuTe's text; values that depend on a run-time index are `?`."""
 
     tiled_mma: TiledMma
-    thread: Any
+    thr_idx: Any
 
     @property
     def _mma(self) -> TiledMma:
         return self.tiled_mma
 
     def __str__(self) -> str:
-        return "\n".join(thr_mma_lines(self.tiled_mma.type.tiled_mma, static_or_unknown(self.thread), plain_style))
+        return "\n".join(thr_mma_lines(self.tiled_mma.type.tiled_mma, static_or_unknown(self.thr_idx), plain_style))
+
+    def get_slice(self, thr_idx: Any) -> "ThrMma":
+        """The part of another thread."""
+        return self.tiled_mma.get_slice(thr_idx)
 
     def partition_A(self, input_mk: Any) -> Any:
         """The thread's part of A (M,K,...): (MMA,MMA_M,MMA_K,...)."""
@@ -254,7 +273,7 @@ class ThrMma(_Parts):
         return self.make_fragment_C(self.partition_C(tensor))
 
     def _part(self, op: type[Any], tensor: Any) -> Any:
-        return partition(op, self.tiled_mma.value(), tensor, self.thread)
+        return partition(op, self.tiled_mma.value(), tensor, self.thr_idx)
 
 
 def static_or_unknown(index: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.control.control_functions import if_
+from tilefold.compiler.builder.instructions.atomics import atomic
 from tilefold.compiler.builder.instructions.extremes import fmax as larger
 from tilefold.compiler.builder.instructions.extremes import fmin as smaller
 from tilefold.compiler.builder.instructions.mbarriers import mbarrier_try_wait
@@ -19,9 +20,9 @@ from tilefold.compiler.builder.primitives.words import ReductionOp, ReductionTyp
 from tilefold.compiler.builder.scalars.values import Bool
 
 __all__ = [
-    "CpAsyncBulkTensorGlobalToSharedClusterOp", "CpAsyncBulkTensorLoadMode", "MemOrderKind", "MemScopeKind",
-    "ReductionOp", "ReductionType", "SharedSpace", "elect_sync", "fmax", "fmin", "mbarrier_try_wait_parity_timelimit",
-    "red",
+    "AtomicOpKind", "CpAsyncBulkTensorGlobalToSharedClusterOp", "CpAsyncBulkTensorLoadMode", "MemOrderKind",
+    "MemScopeKind", "ReductionOp", "ReductionType", "RoundingModeKind", "SharedSpace", "atomicrmw", "elect_sync",
+    "fmax", "fmin", "mbarrier_try_wait_parity_timelimit", "red",
 ]  # fmt: skip
 
 
@@ -30,6 +31,35 @@ class CpAsyncBulkTensorLoadMode(Enum):
 
     TILE = "tile"
     IM2COL = "im2col"
+
+
+class RoundingModeKind(Enum):
+    """How an instruction rounds: to the nearest, to zero, down, up."""
+
+    RN = "rn"
+    RZ = "rz"
+    RM = "rm"
+    RP = "rp"
+
+
+class AtomicOpKind(Enum):
+    """The atomic operations by the names of the dialect; FADD is ADD of floats."""
+
+    ADD = "add"
+    FADD = "fadd"
+    EXCH = "exch"
+    MAX = "max"
+    UMAX = "umax"
+    MIN = "min"
+    UMIN = "umin"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+
+
+def atomicrmw(*, op: AtomicOpKind, ptr: Any, a: Any, res: Any = None) -> Any:
+    """Changes memory atomically and returns the old value. `res`, its type, is that of the memory."""
+    return atomic(op.value.removeprefix("f"), ptr, a)
 
 
 def elect_sync() -> Bool:
