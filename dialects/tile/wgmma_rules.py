@@ -15,6 +15,7 @@ from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.wgmma_smem import UNIT, MatrixDescriptor, find_operand_swizzle, operand_align, operand_descriptor
 from ..kernel import kernel_of
+from .threads import by_every_thread
 from .types import TensorType
 
 OTHER_REGISTERS = 24
@@ -92,13 +93,13 @@ def check_accumulation(atom: MmaAtom, separate: bool, accumulates: bool) -> None
 
 
 def check_block(op: Operation, atom: MmaAtom, executions: int, held: int) -> None:
-    """Checks that the block around `op` has whole warpgroups (E0321), and that the registers of a thread hold the
+    """Checks that the block around `op` has whole warpgroups, or leaves some threads out (E0321), and that the registers of a thread hold the
     accumulators of all executions and `held` ones of A (E0325). Raises `LayoutError`.
     """
     kernel, most = kernel_of(op), MAX_REGISTERS
     if kernel is not None:
         bounds, threads = kernel.launch_bounds, prod(kernel.block)
-        if threads % WARPGROUP:
+        if threads < WARPGROUP or (threads % WARPGROUP and by_every_thread(op)):
             raise LayoutError(
                 Code.BLOCK_THREADS,
                 f"{atom.name} is executed by warpgroups of {WARPGROUP} threads, but the block has {threads}",

@@ -95,7 +95,7 @@ def test_a_scalar_argument_has_rank_0() -> None:
         ("normal(seed=-1)", F32, "a seed is an integer, zero or more"),
         ("poison + 1", F32, "'poison' stands alone"),
         ("A", F32, "shape (2, 2)"),
-        ("0.5", I32, "not whole"),
+        ("0.5", I32, "has fractions"),
         ("1 / 0", F32, "division by zero"),
         ("9 ** 9 ** 9", F32, "exponent"),
         ("9 ** 40", F32, "beyond 64 bits"),

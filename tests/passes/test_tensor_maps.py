@@ -106,7 +106,7 @@ tile.prefetch %b
 @pytest.mark.parametrize(
     ("smem", "said"),
     [
-        ("S<3,3,3> o 0 o ((64,2),(8,8)):((1,512),(64,1024))", "16 instructions of (64,8) a tile, where 2 could"),
+        ("S<3,3,3> o 0 o ((64,2),(8,8)):((1,512),(64,1024))", "16 instructions of (64,8) a tile, where 2 would do"),
         ("S<3,3,3> o 0 o ((64,2),64):((1,4096),64)", 'SM90_TMA_LOAD: 2 instructions of (64,64) a tile"'),
     ],
 )

@@ -331,7 +331,7 @@ def test_ptx_as_text() -> None:
     ptx = built.ptx("sm_80")
     assert ptx.count("lop3.b32") >= 1
     assert "mov.b64 {%r" in ptx
-    with pytest.raises(ProgramError, match="the simulator does not execute text: lop3") as error:
+    with pytest.raises(ProgramError, match="the simulator does not execute text: mov.b64") as error:
         inline(a, out).launch(grid=1, block=32, device="sim")
     assert error.value.code == "E3201"
 
@@ -361,7 +361,12 @@ def nothing(_: Any) -> None:
 
 
 @cute.kernel
-def simulated_text(Source: cute.Tensor, Out: cute.Tensor, given: cute.Constexpr[Callable[..., Any] | None]):
+def simulated_text(
+    Source: cute.Tensor,
+    Out: cute.Tensor,
+    given: cute.Constexpr[Callable[..., Any]],
+    split: cute.Constexpr[Callable[..., Any] | None],
+):
     t, _, _ = cute.arch.thread_idx()
     x = Source[t]
     three = "lop3.b32 $0, $1, $2, $3, 0x96;"
@@ -371,7 +376,7 @@ def simulated_text(Source: cute.Tensor, Out: cute.Tensor, given: cute.Constexpr[
         "=r,=r,l",
         cute.Int64(x) * 65537 + t,
         results=(cute.Int32, cute.Int32),
-        sim=halves,
+        sim=split,
     )
     cute.arch.inline_ptx("nanosleep.u32 $0;", "r", 10, sim=nothing)
     Out[t + 32] = low - high
@@ -381,20 +386,20 @@ def simulated_text(Source: cute.Tensor, Out: cute.Tensor, given: cute.Constexpr[
 def test_text_is_simulated_by_a_function(stage: str) -> None:
     a, out = np.arange(32, dtype=np.int32) * 7 - 50, np.zeros(64, np.int32)
     t = np.arange(32)
-    simulated_text(a, out, xor).launch(grid=1, block=32, device="sim", stage=stage)
+    simulated_text(a, out, xor, halves).launch(grid=1, block=32, device="sim", stage=stage)
     wide = a.astype(np.int64) * 65537 + t
     low = (wide & 0xFFFFFFFF).astype(np.uint32).astype(np.int32)
     assert out[:32].tolist() == (a ^ 5 ^ t).tolist()
     assert out[32:].tolist() == (low - (wide >> 32).astype(np.int32)).tolist()
 
 
-@pytest.mark.parametrize(("given", "message"), [
-    (None, "sim="), (two, "gives 2 results, the text has 1"),
+@pytest.mark.parametrize(("given", "split", "message"), [
+    (xor, None, "sim="), (two, halves, "gives 2 results, the text has 1"),
 ])  # fmt: skip
-def test_text_that_the_simulator_is_told_nothing_of(given: Any, message: str) -> None:
+def test_text_that_the_simulator_is_told_nothing_of(given: Any, split: Any, message: str) -> None:
     a, out = np.zeros(32, np.int32), np.zeros(64, np.int32)
     with pytest.raises(ProgramError, match="E3201") as caught:
-        simulated_text(a, out, given).launch(grid=1, block=32, device="sim")
+        simulated_text(a, out, given, split).launch(grid=1, block=32, device="sim")
     assert message in str(caught.value)
 
 
@@ -402,9 +407,9 @@ def test_text_that_the_simulator_is_told_nothing_of(given: Any, message: str) ->
 def test_a_gpu_computes_what_the_functions_do() -> None:
     a = np.arange(32, dtype=np.int32) * 7 - 50
     wanted, out = np.zeros(64, np.int32), np.zeros(64, np.int32)
-    call = simulated_text(a, wanted, xor)
+    call = simulated_text(a, wanted, xor, halves)
     call.launch(grid=1, block=32, device="sim")
-    simulated_text(a, out, None).launch(grid=1, block=32, device="cuda")
+    simulated_text(a, out, xor, None).launch(grid=1, block=32, device="cuda")
     assert out.tolist() == wanted.tolist()
 
 

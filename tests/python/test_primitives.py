@@ -514,7 +514,7 @@ def test_a_map_is_copied_by_words_and_changed() -> None:
     launch_rows_from(src, map_words(), out, 5, 6, True)
     assert np.array_equal(out[:6], src[5:11, :16])
     assert (out[6:] == 0).all()
-    with pytest.raises(TilefoldError, match=r"fence\.proxy\.tensormap::generic\.release is missing") as error:
+    with pytest.raises(TilefoldError, match=r"tensormap::generic\.release between them is missing") as error:
         launch_rows_from(src, map_words(), out, 5, 6, False)
     assert error.value.code == "E3216"
 

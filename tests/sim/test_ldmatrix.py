@@ -73,7 +73,7 @@ def test_the_whole_warp_must_take_part() -> None:
     body = """
         %s = ptx.smem.addr 0
         %m = ptx.ldmatrix x 1 %s : vector<1xi32>"""
-    assert "executed by 16 lanes" in fault(entry(body, "", "16", 64), "E3208", block=(16, 1, 1)).message
+    assert "16 lanes execute ldmatrix" in fault(entry(body, "", "16", 64), "E3208", block=(16, 1, 1)).message
     guarded = (
         """
         %t = gpu.thread_id x

@@ -54,30 +54,33 @@ APART = lead(COPY, REPLACE, RELEASE) + SYNC + lead(ACQUIRE, LOAD, who="second")
 MISTAKES = {
     "no fences": (
         lead(COPY, LOAD), "E3216",
-        "which thread (0,0,0) wrote; fence.proxy.tensormap::generic.release is missing",
+        "which thread (0,0,0) wrote; fence.proxy.tensormap::generic.release between them is missing",
         (COPY, COPY + RELEASE + ACQUIRE),
     ),
     "no release": (
-        lead(COPY, REPLACE, ACQUIRE, LOAD), "E3216", "generic.release is missing", (ACQUIRE, RELEASE + ACQUIRE),
+        lead(COPY, REPLACE, ACQUIRE, LOAD), "E3216", "generic.release between them is missing",
+        (ACQUIRE, RELEASE + ACQUIRE),
     ),
     "no acquire": (
-        lead(COPY, REPLACE, RELEASE, LOAD), "E3216", "generic.acquire is missing", (RELEASE, RELEASE + ACQUIRE),
+        lead(COPY, REPLACE, RELEASE, LOAD), "E3216", "generic.acquire between them is missing",
+        (RELEASE, RELEASE + ACQUIRE),
     ),
     "changed after the fences": (
-        lead(COPY, RELEASE, ACQUIRE, REPLACE, LOAD), "E3216", "generic.release is missing",
+        lead(COPY, RELEASE, ACQUIRE, REPLACE, LOAD), "E3216", "generic.release between them is missing",
         (REPLACE, REPLACE + RELEASE + ACQUIRE),
     ),
     "the writer alone acquires": (
-        lead(COPY, RELEASE) + SYNC + lead(LOAD, who="second"), "E3216", "generic.acquire is missing",
+        lead(COPY, RELEASE) + SYNC + lead(LOAD, who="second"), "E3216", "generic.acquire between them is missing",
         (SYNC, SYNC + lead(ACQUIRE, who="second")),
     ),
     "a release too late": (
-        lead(COPY, REPLACE) + SYNC + lead(RELEASE) + lead(ACQUIRE, LOAD, who="second"), "E3216", "release is missing",
+        lead(COPY, REPLACE) + SYNC + lead(RELEASE) + lead(ACQUIRE, LOAD, who="second"), "E3216",
+        "release between them is missing",
         (SYNC + lead(RELEASE), lead(RELEASE) + SYNC),
     ),
     "no barrier": (APART.replace(SYNC, ""), "E3205", "race: reads global", (APART.replace(SYNC, ""), APART)),
     "another map": (
-        lead(COPY, RELEASE, ACQUIRE.replace("%W", "%B"), LOAD), "E3216", "acquire is missing",
+        lead(COPY, RELEASE, ACQUIRE.replace("%W", "%B"), LOAD), "E3216", "acquire between them is missing",
         ("acquire %B", "acquire %W"),
     ),
     "no map": (lead(LOAD), "E0322", "holds no tensor map", (LOAD, COPY + RELEASE + ACQUIRE + LOAD)),

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -22,6 +23,7 @@ from tilefold.dialects.cute.values import with_scalars
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.dialects.tile import MakeTensorOp
 from tilefold.layout.algebra.core import cosize
+from tilefold.layout.algebra.inttuple import leaves
 from tilefold.runtime.arrays.array import HOST, NOWHERE
 from tilefold.runtime.arrays.array import Array as ArrayRecord
 from tilefold.runtime.arrays.reachable import reachable
@@ -246,7 +248,8 @@ def _argument(host: HostTrace, value: Any, annotation: object) -> Any:
 
 
 def _size(n: Any) -> int | SSAValue:
-    """A size of a grid: a number, or a host value."""
+    """A size of a grid: a number, or a host value. Of a mode with several extents it is their product."""
+    n = prod(leaves(n)) if isinstance(n, tuple) else n
     return n.ssa if isinstance(n, Int) else index(n)
 
 
