@@ -93,8 +93,8 @@ def check_accumulation(atom: MmaAtom, separate: bool, accumulates: bool) -> None
 
 
 def check_block(op: Operation, atom: MmaAtom, executions: int, held: int) -> None:
-    """Checks that the block around `op` has whole warpgroups, or leaves some threads out (E0321), and that the registers of a thread hold the
-    accumulators of all executions and `held` ones of A (E0325). Raises `LayoutError`.
+    """Checks that the block around `op` has whole warpgroups, or leaves threads out (E0321), and that the registers of
+    a thread hold the accumulators of all executions and `held` ones of A (E0325). Raises `LayoutError`.
     """
     kernel, most = kernel_of(op), MAX_REGISTERS
     if kernel is not None:

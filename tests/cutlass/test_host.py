@@ -99,6 +99,24 @@ def test_a_composition_that_holds_for_some_extents_asks_for_them() -> None:
     assert np.array_equal(b, a + 1)
 
 
+@cute.kernel
+def count_blocks(A: cute.Tensor) -> None:
+    block, _, _ = cute.arch.block_idx()
+    A[block] = A[block] + 1
+
+
+@cute.jit
+def count_tiles(A: cute.Tensor) -> None:
+    count_blocks(A).launch(grid=[cute.zipped_divide(A, (1,)).shape[1], 1, 1], block=1)
+
+
+def test_a_grid_has_modes_of_several_extents() -> None:
+    a = np.zeros(5, np.int32)
+    count_tiles(a)
+    cute.compile(count_tiles, from_dlpack(a).mark_layout_dynamic())(a)
+    assert a.tolist() == [2] * 5
+
+
 def test_a_question_for_a_number_is_asked_again() -> None:
     asked: list[int] = []
 

@@ -249,7 +249,7 @@ MEMORY = [
         ('%0 = «tile.alias» %s at 0 : !tile.tensor<f16, rmem, align<16>, "8:1">', "the memory is in smem, not in rmem"),
         ('%0 = «tile.alias» %s at 0 : !tile.tensor<f16, smem, align<16>, "S<1,0,1> o ?{div=2} o 8:1">', "begins at an unknown offset"),
         ('%0 = «tile.alias» %s at 4096 : !tile.tensor<f16, smem, align<2>, "1:0">', "bytes 4096 to 4098 of memory that has 4096"),
-        ('%0 = «tile.alias» %s at 3968 : !tile.tensor<f16, smem, align<16>, "S<3,3,3> o 0 o 64:1">', "bytes 3968 to 4992"),
+        ('%0 = «tile.alias» %s at 4032 : !tile.tensor<f16, smem, align<16>, "S<3,3,3> o 0 o 64:1">', "bytes 4032 to 4160"),
         ('%0 = «tile.alias» %s at -2 : !tile.tensor<f16, smem, align<2>, "1:0">', "bytes -2 to 0"),
         ('%0 = «tile.alias» %s at 8 : !tile.tensor<f16, smem, align<16>, "8:1">', "the alignment is 8, not 16"),
         ('%0 = tile.alias %s «:» !tile.tensor<f16, smem, align<16>, "8:1">', "'at'"),

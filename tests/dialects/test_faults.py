@@ -15,7 +15,7 @@ from tests.dialects.kernel_faults import KERNELS, TYPES
 from tests.dialects.mma_faults import MMA_FAULTS
 from tests.dialects.run_time_faults import RUN_TIME
 from tests.dialects.tma_faults import TENSOR_MAPS
-from tests.dialects.wgmma_faults import WGMMA_FAULTS
+from tests.dialects.wgmma_faults import WARP_MORE, WGMMA_FAULTS
 
 FAULTS: list[Fault] = [
     *VIEWS, *COORDINATES, *RUN_TIME, *COPIES, *COPY_FORMS, *MMA_FAULTS, *MEMORY, *PTX, *INSTRUCTIONS, *RUN, *KERNELS,
@@ -48,3 +48,7 @@ def test_fault(fault: Fault) -> None:
     assert (said.place.file, said.place.line, said.place.column) == ("fault.cute", line, column), said.render()
     if part:
         assert said.place.end == column + len(part), said.render()
+
+
+def test_a_block_may_have_warps_that_do_not_multiply() -> None:
+    parse_program(plain_source(WARP_MORE, "twin.cute"), make_context())

@@ -39,6 +39,13 @@ def _call(
     return Fault(op, program(f"{_operands(a, b, c)}«{op}» {atom} {names}", threads), said)
 
 
+WARP_MORE = program(
+    f"{_operands(SW128, SW128, C)}%whole = arith.constant 128 : index\n%first = arith.cmpi ult, %t, %whole : index\n"
+    f"scf.if %first {{\ntile.mma_call {ATOM} %o2, %o0, %o1, %o2\n}}",
+    threads=160,
+)
+"""A warpgroup multiplies, and a warp beside it does not."""
+
 MMA = f"%m = tile.tiled_mma {ATOM}\n"
 WGMMA_FAULTS = [
     _call("no descriptor describes the K-major operand (64,16):(65,1)", b="f16 smem 1024 (64,16):(65,1)"),

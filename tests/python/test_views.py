@@ -274,7 +274,7 @@ MISTAKES: Sequence[tuple[Callable[[Any, Any], object], str, str]] = (
     (lambda t, x: cute.copy(cast("Any", None), t, t), "E5002", "expected a tiled copy or a copy atom"),
     (lambda t, x: cute.autovec_copy(t, cast("Any", 3)), "E5002", "expected a tensor in memory"),
     (lambda t, x: cute.autovec_copy(t, cute.make_rmem_tensor((8, 8), cute.Float32)), "E1003", "elements"),
-    (lambda t, x: cute.gemm(None, t, t), "E5002", "gemm takes"),
+    (lambda t, x: cute.gemm(None, t, t, cast("Any", 3)), "E5002", "expected a tensor"),
     (lambda t, x: cute.make_identity_tensor((4, 1.5)), "E5002", "expected integers"),
     (lambda t, x: cute.size(t, 2), "E0208", "modes 0 to 1"),
 )

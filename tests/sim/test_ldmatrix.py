@@ -83,7 +83,7 @@ def test_the_whole_warp_must_take_part() -> None:
         + body
         + "\n}"
     )
-    assert "executed by 8 lanes" in fault(entry(guarded, shared=64), "E3208").message
+    assert "8 lanes execute ldmatrix" in fault(entry(guarded, shared=64), "E3208").message
 
 
 def test_rows_are_aligned_and_written() -> None:
