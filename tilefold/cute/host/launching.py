@@ -249,7 +249,8 @@ def _argument(host: HostTrace, value: Any, annotation: object) -> Any:
 
 def _size(n: Any) -> int | SSAValue:
     """A size of a grid: a number, or a host value. Of a mode with several extents it is their product."""
-    n = prod(leaves(n)) if isinstance(n, tuple) else n
+    factors: list[Any] = list(leaves(n))
+    n = factors[0] if len(factors) == 1 else prod(factors)
     return n.ssa if isinstance(n, Int) else index(n)
 
 
