@@ -21,7 +21,7 @@ from ....layout.algebra.unknown import Unknown
 from ..scalars.dtypes import DType, as_dtype
 from ..scalars.values import Int, check_integer
 from ..tracing.python_errors import misuse_error
-from .coordinates import as_layout, has_value, tuples
+from .coordinates import as_layout, as_tuple, has_value, tuples
 from .modes import get, layout_of
 
 P = ParamSpec("P")
@@ -185,14 +185,15 @@ def cosize(x: Any, mode: Any = None) -> Any:
 
 def ceil_div(input: Any, tiler: Any) -> Any:
     """`a / b` rounded up; for tuples, leaf by leaf."""
-    input = tuples(input)
-    if isinstance(input, tuple):
-        parts = tuples(tiler) if isinstance(tiler, tuple | list) else (tiler,) * len(input)  # pyright: ignore[reportUnknownArgumentType]
-        if len(parts) > len(input):  # pyright: ignore[reportUnknownArgumentType]
-            raise TilefoldError(Code.RANK_MISMATCH, f"{len(parts)} divisors for {len(input)} integers")  # pyright: ignore[reportUnknownArgumentType]
-        missing = (1,) * (len(input) - len(parts))  # pyright: ignore[reportUnknownArgumentType]
-        return tuple([ceil_div(x, y) for x, y in zip(input, (*parts, *missing), strict=True)])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    return ceil_div_int(input, tuples(tiler))
+    if not isinstance(tuples(input), tuple):
+        return ceil_div_int(tuples(input), tuples(tiler))
+    extents, divisors = as_tuple(tuples(input)), as_tuple(tuples(tiler))
+    if not isinstance(tuples(tiler), tuple):
+        divisors *= len(extents)
+    if len(divisors) > len(extents):
+        raise TilefoldError(Code.RANK_MISMATCH, f"{len(divisors)} divisors for {len(extents)} integers")
+    divisors += (1,) * (len(extents) - len(divisors))
+    return tuple([ceil_div(x, y) for x, y in zip(extents, divisors, strict=True)])
 
 
 def shape_div(lhs: Any, rhs: Any) -> Any:

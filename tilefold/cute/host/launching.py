@@ -3,7 +3,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -23,7 +22,7 @@ from tilefold.dialects.cute.values import with_scalars
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.dialects.tile import MakeTensorOp
 from tilefold.layout.algebra.core import cosize
-from tilefold.layout.algebra.inttuple import leaves
+from tilefold.layout.algebra.inttuple import product
 from tilefold.runtime.arrays.array import HOST, NOWHERE
 from tilefold.runtime.arrays.array import Array as ArrayRecord
 from tilefold.runtime.arrays.reachable import reachable
@@ -249,8 +248,7 @@ def _argument(host: HostTrace, value: Any, annotation: object) -> Any:
 
 def _size(n: Any) -> int | SSAValue:
     """A size of a grid: a number, or a host value. Of a mode with several extents it is their product."""
-    factors: list[Any] = list(leaves(n))
-    n = factors[0] if len(factors) == 1 else prod(factors)
+    n = product(n)
     return n.ssa if isinstance(n, Int) else index(n)
 
 

@@ -18,12 +18,13 @@ def _on_host(function: Callable[..., Any], torch: Any, is_maker: bool) -> Callab
     """
     host = torch.device("cpu")
 
+    def names_gpu(arg: Any) -> bool:
+        return isinstance(arg, str | type(host)) and _is_gpu(arg)
+
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        on_gpu = is_maker
-        for arg in args:
-            on_gpu |= isinstance(arg, str | type(host)) and _is_gpu(arg)
-        args = tuple(host if isinstance(arg, str | type(host)) and _is_gpu(arg) else arg for arg in args)
+        on_gpu = is_maker or any(map(names_gpu, args))
+        args = tuple(host if names_gpu(arg) else arg for arg in args)
         if kwargs.get("device") is not None and _is_gpu(kwargs["device"]):
             kwargs["device"], on_gpu = host, True
         kwargs.pop("pin_memory", None)
