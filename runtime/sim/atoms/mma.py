@@ -4,12 +4,12 @@
 Values are NumPy arrays (lanes, values), as the lanes of a warp hold them in their fragments, one element each; the
 element types are those of `DTYPES`. `from_bytes` and `to_bytes` convert between them and the contents of registers.
 
-The model: products are exact, the sum of all products and the element of C is taken in double precision, and the
-result is rounded once, to nearest even. tf32 operands lose the 13 low bits of their f32 pattern, as tensor cores ignore
-them. Integers are exact; the sum wraps at 32 bits or, with `.satfinite`, is clamped. Of f64 the products are rounded
-too. UniversalFMA is a fused multiply-add in the type of D.
+PTX leaves the order and the rounding of a sum of floats open. Where a `Summation` says how a GPU takes it, results are
+that GPU's, bit for bit. Without one, products are exact, the sum of all products and the element of C is taken in
+double precision, and the result is rounded once, to nearest even; `bound` says how far a GPU may be from that.
 
-PTX leaves the order and the rounding of the sum open, so a GPU may differ; `bound` says by how much.
+tf32 operands lose the 13 low bits of their f32 pattern, as tensor cores ignore them. Integers are exact; the sum wraps
+at 32 bits or, with `.satfinite`, is clamped. UniversalFMA is a fused multiply-add in the type of D.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,11 +26,13 @@ from ....layout.algebra.complement import complement
 from ....layout.algebra.core import Layout
 from ....layout.atoms.instructions import Dp4a, Fma, MmaOperation, MmaSync
 from ....layout.atoms.mma_atom import MmaAtom
+from ....layout.atoms.summation import Summation
 from ...arrays.packing import pack, unpack
 from ...arrays.storage import distances
 from ...engine import numpy_type
 from ..faults import SimulationError
 from ..values import fused_multiply_add
+from .sums import multiply_add
 
 if TYPE_CHECKING:
     from ..exact.patterns import Table
@@ -60,10 +62,10 @@ def to_bytes(name: str, values: Values) -> NDArray[np.uint8]:
     return np.ascontiguousarray(values, DTYPES[name]).view(np.uint8)
 
 
-def executor(atom: MmaAtom, exact: "Table | None" = None) -> Executor:
+def executor(atom: MmaAtom, exact: "Table | None" = None, how: Summation | None = None) -> Executor:
     """The result of `atom` for whole warps, one after the other, or, for an atom of one thread, for any lanes; of
-    floats in exact arithmetic where there is a table of exact numbers. The first axes of arrays (..., lanes, values)
-    are those of several executions.
+    floats in exact arithmetic where there is a table of exact numbers, else summed as `how` says. The first axes of
+    arrays (..., lanes, values) are those of several executions.
 
     An instruction of fewer threads than a warp is executed once by each group of them. SimulationError (E3201) for an
     atom of more than one warp, and one whose operands are not all in registers.
@@ -71,6 +73,8 @@ def executor(atom: MmaAtom, exact: "Table | None" = None) -> Executor:
     if isinstance(atom.instruction, Fma | Dp4a):
         return _fma(atom, exact)
     table = _Table(atom)
+    if how is not None and exact is None:
+        return _summed(atom, table, how)
     widen_a, widen_b, widen_c = [widen(name, exact) for name in atom.types[1:]]
     rounded = narrow(atom.types[0], table.operation is MmaOperation.SATURATE, exact)
     differing = table.operation is MmaOperation.XOR_POPC
@@ -86,6 +90,21 @@ def executor(atom: MmaAtom, exact: "Table | None" = None) -> Executor:
         total = total + widen_c(c).reshape(*c.shape[:-2], warps, -1).take(at_c, axis=-1)
         sums = rounded(total).reshape(*total.shape[:-3], -1).take(from_d, axis=-1)
         return sums.reshape(*total.shape[:-4], a.shape[-2], -1)
+
+    return execute
+
+
+def _summed(atom: MmaAtom, table: "_Table", how: Summation) -> Executor:
+    """The result as a GPU sums it."""
+    of_a, of_b = widen(atom.types[1]), widen(atom.types[2])
+    multiply = multiply_add(how, atom.types, table.a[0], table.b[0], table.c[0])
+
+    def execute(a: Values, b: Values, c: Values) -> Values:
+        outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2], c.shape[:-2])
+        fragments = [
+            np.broadcast_to(x, (*outer, *x.shape[-2:])).reshape(-1, WARP * x.shape[-1]) for x in (of_a(a), of_b(b), c)
+        ]
+        return multiply(*fragments).reshape(*outer, *c.shape[-2:])
 
     return execute
 

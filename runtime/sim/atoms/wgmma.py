@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The arithmetic of a warpgroup's multiplication, for all of its 128 threads at once.
 
-The model is that of `mma`: products are exact, their sum with the accumulator is taken in double precision, and each
-instruction rounds its result once, to nearest even.
+The sums are those of `mma`: a GPU's, or else in double precision, with each result rounded once, to nearest even.
 """
 
 from collections.abc import Sequence
@@ -15,8 +14,10 @@ from ....base.target import WARP
 from ....layout.algebra.core import Layout
 from ....layout.atoms.instructions import MmaOperation, WgMma
 from ....layout.atoms.mma_atom import MmaAtom
+from ....layout.atoms.summation import Summation
 from ...arrays.storage import distances
 from .mma import from_bytes, narrow, to_bytes, widen
+from .sums import MultiplyAdd, multiply_add
 
 if TYPE_CHECKING:
     from ..exact.patterns import Table
@@ -28,12 +29,20 @@ Numbers = NDArray[np.float64]
 class Product:
     """The product of an atom of a warpgroup, on the bytes that hold its operands."""
 
-    def __init__(self, atom: MmaAtom, instruction: WgMma, signs: tuple[int, int], exact: "Table | None" = None) -> None:
+    def __init__(
+        self,
+        atom: MmaAtom,
+        instruction: WgMma,
+        signs: tuple[int, int],
+        exact: "Table | None" = None,
+        how: Summation | None = None,
+    ) -> None:
         self.atom, self.instruction, self._signs = atom, instruction, signs
         operation = MmaOperation.SATURATE if instruction.saturates else MmaOperation.MULTIPLY_ADD
         self._widen = [widen(name, exact) for name in atom.types]
         self._narrow = narrow(atom.types[0], operation is MmaOperation.SATURATE, exact)
         self._places_a, self._places_d = _places(atom.layout_a), _places(atom.layout_c)
+        self._sum = None if how is None or exact is not None else _sum(how, atom)
 
     @property
     def shape_number(self) -> int:
@@ -58,6 +67,12 @@ class Product:
 
     def result(self, a: Numbers, b: Numbers, d: Numbers | None) -> Numbers:
         """A * B + D, or A * B where `d` is None, as D's type has it."""
+        if self._sum is not None:
+            if self._signs[0] * self._signs[1] < 0:
+                a = -a
+            before = np.zeros((len(a), len(b))) if d is None else d
+            total = self._sum(*[x.reshape(1, -1) for x in (a, b, self._narrow(before))])
+            return self._widen[0](total.reshape(before.shape))
         total = np.matmul(a, b.T)
         if self._signs[0] * self._signs[1] < 0:
             total = -total
@@ -67,6 +82,13 @@ class Product:
         """The accumulators (lanes, bytes) of a warp, number 0 to 3 of the warpgroup."""
         places = self._places_d[warp * WARP : (warp + 1) * WARP]
         return to_bytes(self.atom.types[0], self._narrow(result.T.ravel()[places]))
+
+
+def _sum(how: Summation, atom: MmaAtom) -> MultiplyAdd:
+    """Of the matrices A (M, K), B (N, K) and D (M, N)."""
+    m, n, k = atom.shape
+    at_a, at_b, at_d = [np.arange(rows * columns).reshape(rows, columns) for rows, columns in ((m, k), (n, k), (m, n))]
+    return multiply_add(how, atom.types, at_a, at_b.T, at_d)
 
 
 def _places(layout: Layout) -> NDArray[np.int64]:

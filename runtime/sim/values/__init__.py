@@ -216,7 +216,7 @@ def to_odd(nearest: NDArray[Any], error: NDArray[Any], bits: np.dtype[Any]) -> N
 def fused_multiply_add(a: Any, b: Any, c: Any, dtype: np.dtype[Any]) -> Any:
     """a * b + c, rounded once to `dtype`, the type of all three."""
     if dtype.itemsize == 8:
-        return np.vectorize(_fma_exact, otypes=[np.float64])(a, b, c)[()]
+        return _fused_doubles(np.asarray(a, np.float64), np.asarray(b, np.float64), np.asarray(c, np.float64))[()]
     # The product is exact, since the significands have at most 24 bits each.
     product = np.asarray(a, np.float64) * np.asarray(b, np.float64)
     addend = np.asarray(c, np.float64)
@@ -224,6 +224,43 @@ def fused_multiply_add(a: Any, b: Any, c: Any, dtype: np.dtype[Any]) -> Any:
     part = total - product
     error = (product - (total - part)) + (addend - part)
     return narrow(to_odd(total, error, np.dtype(np.int64)), dtype)
+
+
+def _fused_doubles(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[Any]:
+    """a * b + c in f64 (Boldo and Melquiond, Emulation of FMA and Correctly Rounded Sums, 2008).
+
+    The method takes the error of a product as a number of f64, so it needs products that are neither large nor small;
+    others are computed one by one.
+    """
+    product = np.asarray(a * b)
+    high_a, high_b = _upper_half(a), _upper_half(b)
+    low_a, low_b = a - high_a, b - high_b
+    product_error = low_a * low_b - (((product - high_a * high_b) - low_a * high_b) - high_a * low_b)
+    low, low_error = _two_sum(c, product_error)
+    high, high_error = _two_sum(product, low)
+    result = np.asarray(high + to_odd(*_two_sum(low_error, high_error), np.dtype(np.int64)))
+    is_zero = (a == 0) | (b == 0)
+    is_usual = (np.abs(product) > 2.0**-900) & (np.abs(product) < 2.0**1000) & (np.abs(c) < 2.0**1000)
+    is_usual &= (np.abs(a) < 2.0**900) & (np.abs(b) < 2.0**900)
+    result = np.where(is_zero, product + c, result)
+    rest = ~(is_zero | is_usual)
+    if rest.any():
+        every = np.broadcast_arrays(a, b, c)
+        result[rest] = [_fma_exact(*map(float, x)) for x in zip(*[x[rest] for x in every], strict=True)]
+    return result
+
+
+def _upper_half(x: NDArray[Any]) -> NDArray[Any]:
+    """The upper 26 bits of the significands of f64 (Dekker)."""
+    scaled = x * (2.0**27 + 1)
+    return np.asarray(scaled - (scaled - x))
+
+
+def _two_sum(a: Any, b: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The sum in f64, and its error (Knuth)."""
+    total = np.asarray(a + b)
+    part = total - a
+    return total, np.asarray((a - (total - part)) + (b - part))
 
 
 def _fma_exact(a: float, b: float, c: float) -> float:

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How tensor cores sum the products of a matrix instruction. PTX leaves it open, and each generation of GPUs does it
+in its own way.
+
+Measured on an H200 for sm_90. For the others after the models of Xie et al., "MMA-Sim: Bit-Accurate Reference Model of
+Tensor Cores and Matrix Cores" (arXiv 2511.10909), except for the exponent of zeros, which is that of sm_90.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+from ...base.element_types import BY_PTX
+from ...base.target import Target
+from .instructions import MmaInstruction, MmaSync, WgMma
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AlignedSum:
+    """A sum of aligned addends, in one or more steps along K; `steps` has the numbers k of the products of each.
+
+    A step adds its products to the accumulator. M is the largest raw exponent among the addends; that of a product is
+    the sum of its operands' raw exponents. Each addend is truncated toward zero to a multiple of 2**(M - `fraction`),
+    and their sum is then exact. A result in f32 is truncated toward zero to `significand` bits; one in f16 is rounded
+    to nearest even. Between steps the accumulator has its type.
+
+    `as_f16` converts the operands to f16 first. With `accumulates_last` the first step starts from zero, and the
+    accumulator is added at the end, rounded to nearest even: an instruction that is emulated.
+    """
+
+    steps: tuple[tuple[int, ...], ...]
+    fraction: int
+    significand: int = 24
+    as_f16: bool = False
+    accumulates_last: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FusedChain:
+    """A chain of fused multiply-adds, which begins with the accumulator; k rises."""
+
+
+Summation: TypeAlias = AlignedSum | FusedChain
+
+LEAST_EXPONENT = -133
+"""The least M of a step (measured with bf16 and tf32, whose products may have smaller exponents)."""
+
+
+def summation(instruction: MmaInstruction, target: Target) -> Summation | None:
+    """How the GPUs of `target` sum the floats of a matrix instruction.
+
+    None for integers and instructions of one thread, whose results PTX defines, and for those that nobody has measured
+    on such a GPU.
+    """
+    if not isinstance(instruction, MmaSync | WgMma) or BY_PTX[instruction.types[0]].kind != "float":
+        return None
+    if instruction.types[0] == "f64":
+        return FusedChain()
+    if isinstance(instruction, WgMma):
+        return _wgmma(instruction)
+    name, k = instruction.types[1], instruction.shape[2]
+    if BY_PTX[name].bits == 8:
+        return _of_bytes(k, target.sm)
+    if instruction.shape == (8, 8, 4):  # of a quarter of a warp, which GPUs after sm_70 emulate
+        return None
+    if target.sm >= 90:
+        return AlignedSum(_consecutive(k, k), 25)
+    terms = 4 if name == "tf32" else 8
+    return AlignedSum(_consecutive(k, terms), 24)
+
+
+def _wgmma(instruction: WgMma) -> AlignedSum:
+    """Each step takes all of K."""
+    steps = _consecutive(instruction.shape[2], instruction.shape[2])
+    if BY_PTX[instruction.types[1]].bits == 8:
+        return AlignedSum(steps, 13, 14)
+    return AlignedSum(steps, 25)
+
+
+def _of_bytes(k: int, sm: int) -> AlignedSum | None:
+    """mma.sync on 8-bit floats. sm_90 has no unit for it: it multiplies as f16, in two steps."""
+    if sm == 89:
+        return AlignedSum(_consecutive(k, 16), 13, 14)
+    if sm == 90:
+        pairs = [tuple([i for i in range(k) if i % 4 in pair]) for pair in ((0, 1), (2, 3))]
+        return AlignedSum(tuple(pairs), 25, as_f16=True, accumulates_last=True)
+    if sm // 10 == 12:
+        return AlignedSum(_consecutive(k, k), 25)
+    return None
+
+
+def _consecutive(k: int, terms: int) -> tuple[tuple[int, ...], ...]:
+    """Steps of `terms` products, in order."""
+    numbers: Iterable[int] = range(0, k, terms)
+    return tuple([tuple(range(first, min(first + terms, k))) for first in numbers])

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sums of products as GPUs take them, bit for bit: a `Summation` on the fragments of a matrix instruction."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.element_types import BY_PTX
+from ....layout.atoms.instructions import Types
+from ....layout.atoms.summation import LEAST_EXPONENT, AlignedSum, FusedChain, Summation
+from ..values import fused_multiply_add
+from .native_sums import compiled, scratch
+
+Array: TypeAlias = NDArray[Any]
+MultiplyAdd: TypeAlias = Callable[[Array, Array, Array], Array]
+"""D of fragments (count, elements) of A, B and C."""
+
+_CANONICAL_NAN = {"f32": np.array(0x7FFFFFFF, np.uint32), "f16": np.array(0x7FFF, np.uint16)}
+_SHORT = 8
+"""N of the instructions of a warp."""
+
+
+def multiply_add(how: Summation, types: Types, at_a: Array, at_b: Array, at_c: Array) -> MultiplyAdd:
+    """A * B + C of element types (D, A, B, C). Tables tell where the elements (M, K), (K, N) and (M, N) of matrices are
+    in their fragments.
+
+    A and B come in f32 or f64, exactly; C and D have the type of the accumulator, and the same places.
+    """
+    if isinstance(how, FusedChain):
+        return _fused_chain(at_a, at_b, at_c)
+    return _aligned_sum(how, types, at_a, at_b, at_c)
+
+
+def _fused_chain(at_a: Array, at_b: Array, at_c: Array) -> MultiplyAdd:
+    from_d = np.argsort(at_c.ravel())
+
+    def execute(a: Array, b: Array, c: Array) -> Array:
+        total = c.take(at_c, axis=1)
+        for k in range(at_a.shape[1]):
+            total = fused_multiply_add(
+                a.take(at_a[:, k, None], axis=1), b.take(at_b[k], axis=1)[:, None], total, c.dtype
+            )
+        return total.reshape(c.shape).take(from_d, axis=1)
+
+    return execute
+
+
+def _aligned_sum(how: AlignedSum, types: Types, at_a: Array, at_b: Array, at_c: Array) -> MultiplyAdd:
+    accumulator, *operands = types[:3]
+    order = [k for step in how.steps for k in step]
+    tables = [np.ascontiguousarray(x, np.int32) for x in (at_a[:, order], at_b[order], at_c)]
+    (m, n), k, terms = at_c.shape, len(order), len(how.steps[0])
+    exponents = [BY_PTX["f16" if how.as_f16 else name].exponent for name in operands] + [BY_PTX[accumulator].exponent]
+    nearest = accumulator == "f16"
+    numbers = (
+        how.fraction,
+        LEAST_EXPONENT,
+        *[2 - (1 << bits - 1) for bits in exponents],
+        BY_PTX[accumulator].fraction + 1 if nearest else how.significand,
+        (1 << exponents[2] - 1) - 1,
+        nearest,
+    )
+    pointers = [x.ctypes.data for x in tables]
+    wide, narrow = scratch(m, n, k)
+    nan = _CANONICAL_NAN[accumulator]
+
+    def execute(a: Array, b: Array, c: Array) -> Array:
+        assert tables, "the function reads them"
+        function = compiled(n, terms) if n == _SHORT else compiled(None, 0)
+        left, right, before = [np.ascontiguousarray(x, np.float32) for x in (a, b, c)]
+        start = np.zeros_like(before) if how.accumulates_last else before
+        result, doubles, integers = np.empty_like(before), np.empty(wide), np.empty(narrow, np.int32)
+        arrays = left, right, start, result, doubles, integers
+        sizes = len(c), m, n, k, terms, a.shape[1], b.shape[1], c.shape[1]
+        function(*sizes, *numbers, *pointers, *[x.ctypes.data for x in arrays])
+        total = result.astype(c.dtype, copy=False)
+        if how.accumulates_last:
+            total = total + c
+        missing = np.isnan(total)
+        return np.where(missing, nan.view(c.dtype), total) if missing.any() else total
+
+    return execute
