@@ -119,6 +119,8 @@ MAX_STEPS = 100_000_000
 """The default number of operations of warps after which the simulator ends a run."""
 MAX_BYTES = 4 << 30
 """The default limit of a simulation's memory, in bytes."""
+NUMERICS = ("hardware", "exact-sum")
+"""How the simulator sums products of matrix instructions: as the tensor cores of a target, or in f64, rounded once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +132,8 @@ class RunOptions:
     is their own order. So many `resident` blocks run at the same time, in whole clusters. At most `processes` processes
     share out the blocks; None is as many as `TILEFOLD_SIM_PROCESSES` says, or else one for each core. With `exact`
     kernels compute with exact numbers instead of floats. `numbers` looks for those that go wrong: the first NaN or
-    infinity, indices that wrap, conversions that lose numbers, differences without digits. LaunchError (E3105) for
-    other values.
+    infinity, indices that wrap, conversions that lose numbers, differences without digits. `numerics` is one of
+    `NUMERICS`. LaunchError (E3105) for other values.
     """
 
     races: bool = True
@@ -142,6 +144,7 @@ class RunOptions:
     exact: bool = False
     numbers: bool = False
     processes: int | None = None
+    numerics: str = NUMERICS[0]
 
     def __post_init__(self) -> None:
         for name, switch in (("races", self.races), ("exact", self.exact), ("numbers", self.numbers)):
@@ -151,6 +154,9 @@ class RunOptions:
             limit = getattr(self, name)
             if (limit is not None or name == "resident") and (type(limit) is not int or limit < 1):
                 raise LaunchError(Code.RUN_LAUNCH, f"{name} is {limit!r}", "give an integer of at least 1")
+        if self.numerics not in NUMERICS:
+            hint = f"give one of {', '.join(map(repr, NUMERICS))}"
+            raise LaunchError(Code.RUN_LAUNCH, f"numerics is {str(self.numerics)[:80]!r}", hint)
         if type(self.seed) is not int:
             raise LaunchError(Code.RUN_LAUNCH, f"seed is {self.seed!r}", "give an integer")
 

@@ -4,7 +4,7 @@ the form that it takes; they need not know which engine it is.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -60,6 +60,7 @@ def simulated(program: Program, kernel: str, stage: str, engine: "SimEngine") ->
 
     with program.explaining():
         module = program.reached(stage, program.simulated_target(stage))
+    engine = replace(engine, tensor_cores=program.tensor_cores)
     return Executable(program, engine, SimProgram(module, kernel, program.module), f"stage {stage}")
 
 

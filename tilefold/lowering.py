@@ -163,6 +163,16 @@ class Program:
         assert refused is not None, "there is a target"
         raise refused
 
+    @cached_property
+    def tensor_cores(self) -> Target | None:
+        """The target whose tensor cores the simulator imitates, at all stages: that of the program, else the first one
+        that has the instructions of the program as it was written; None if none has.
+        """
+        try:
+            return self.simulated_target(self.stage)
+        except TilefoldError:
+            return None
+
     def writes_lines(self) -> bool:
         """Whether compiled code names the lines of the source. TilefoldError (E4003) for a bad setting."""
         return writes_lines() if self.lines is None else self.lines

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...base.errors import Code
 from ...base.parameters import TENSOR_MAP
+from ...base.target import Target
 from ...layout.tma.recipe import PlacedMap
 from ..engine import LaunchConfig
 from ..errors import Dim3
@@ -100,6 +101,8 @@ class Launch:
     """The source of the times at which operations complete, where these are random."""
     numbers: bool = False
     """Whether numbers that go wrong are looked for."""
+    tensor_cores: Target | None = None
+    """The target whose tensor cores sum the products of matrix instructions; None sums in f64."""
     exact: "Table | None" = None
     """The bit patterns of exact numbers, where the kernel runs in exact arithmetic."""
     outside: Outside = field(default_factory=Outside)

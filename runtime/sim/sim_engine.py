@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from ...base.errors import Code as ErrorCode
-from ...base.target import WARP
+from ...base.target import WARP, Target
 from ...dialects import ptx
 from ...dialects.kernel import KernelOp
 from ...dialects.tile import TensorType
 from ..counters import Counters
 from ..engine import Argument, LaunchConfig, RunResult
 from ..errors import LaunchError
-from ..options import Cooperative, RunOptions
+from ..options import NUMERICS, Cooperative, RunOptions
 from ..settings import simulator_processes
 from .faults import SimulationError, Site, deep_stack, site_of
 from .launch import Budget, Completion, Forgiven, Launch, OutOfStepError, Seats, clusters_of, take_turns, unheard
@@ -111,6 +111,7 @@ class SimEngine:
     `texts` has the functions for PTX as text. `journal` sees accesses. `forgiven` are faults of operations
     that do not end a launch. So many `resident` blocks run at the same time, in whole clusters, or all blocks of a
     cooperative launch. With `exact` floating-point numbers are exact ones; `numbers` looks for those that go wrong.
+    Products of matrix instructions are summed by `numerics`, as the tensor cores of `tensor_cores` do if it is known.
     Clusters that do not order themselves are shared out to `processes` processes; None is one for each core, where it
     is worth it.
     Kernels that make pointers of numbers reach what `memory` returns of the host, by its addresses. `fragments` are the
@@ -130,6 +131,8 @@ class SimEngine:
     resident: int = 1
     exact: bool = False
     numbers: bool = False
+    numerics: str = NUMERICS[0]
+    tensor_cores: Target | None = None
     processes: int | None = field(default_factory=simulator_processes)
     memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple
     fragments: Fragments = dict
@@ -144,6 +147,7 @@ class SimEngine:
         seed = options.seed or None
         engine = cls(budget, seed, races=options.races, sink=sink, texts=texts)
         engine = replace(engine, resident=options.resident, exact=options.exact, numbers=options.numbers)
+        engine = replace(engine, numerics=options.numerics)
         return engine if options.processes is None else replace(engine, processes=options.processes)
 
     @property
@@ -274,6 +278,7 @@ class SimEngine:
             chance=chance,
             forgiven=self.forgiven,
             numbers=self.numbers,
+            tensor_cores=self.tensor_cores if self.numerics == "hardware" else None,
             timeline=None if self.journal is None else self.journal.timeline,
         )
         races = self.races or in_step > 0  # nothing but the lack of races makes any order as good

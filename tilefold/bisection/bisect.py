@@ -50,6 +50,7 @@ def bisect(
     Raises ProgramError if a pass refuses the program, InternalError if one fails, and TilefoldError for a launch
     that cannot begin.
     """
+    trial = replace(trial, engine=replace(trial.engine, tensor_cores=program.tensor_cores))
     sequence = steps(program, passes)
     last = next(sequence)
     reference = trial.run(last.module)

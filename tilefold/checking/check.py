@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilefold.base.errors import Code
 from tilefold.checking.report import Fault
@@ -39,13 +39,12 @@ class Checked:
     def faults(self, stages: Sequence[str]) -> Iterator[Fault]:
         """The faults at some stages, those at which the program can be. LaunchError for a launch that cannot begin."""
         source = self.program.source
+        engine = replace(self.engine, tensor_cores=self.program.tensor_cores)
         for stage in stages:
             if not self.program.has(stage):
                 continue
             module = self.program.reached(stage, self.program.simulated_target(stage))
-            launch = Launch(
-                SimProgram(module, self.kernel, self.program.module), self.config, self.arguments, self.engine
-            )
+            launch = Launch(SimProgram(module, self.kernel, self.program.module), self.config, self.arguments, engine)
             diagnosis = diagnose(launch)
             for finding in diagnosis.findings:
                 yield make_report_finding(self.label, stage, finding, source)

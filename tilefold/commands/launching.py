@@ -65,6 +65,13 @@ def add_simulation(parser: Options) -> None:
         "and differences without digits",
     )
     parser.add_argument(
+        "--numerics",
+        choices=("hardware", "exact-sum"),
+        default="hardware",
+        help="how the simulator sums products of matrix instructions: bit for bit as the target's tensor cores, or in "
+        "double precision, rounded once (default: hardware)",
+    )
+    parser.add_argument(
         "--exact",
         action="store_true",
         help="let the simulator compute with exact numbers instead of floats, and check results without tolerance",
@@ -124,7 +131,9 @@ def run_options(args: argparse.Namespace) -> "RunOptions":
     from tilefold.runtime.options import RunOptions
 
     limits = args.max_steps, args.max_memory
-    return RunOptions(args.races, *limits, args.seed, args.resident, args.exact, args.numbers, args.processes)
+    return RunOptions(
+        args.races, *limits, args.seed, args.resident, args.exact, args.numbers, args.processes, args.numerics
+    )
 
 
 def changes(args: argparse.Namespace, checks: tuple[str, ...] = ()) -> "Changes":

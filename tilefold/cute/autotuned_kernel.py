@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.runtime.arrays.array import NOWHERE
 from tilefold.runtime.errors import LaunchError
-from tilefold.runtime.options import LaunchAttributes, launch_attributes
+from tilefold.runtime.options import NUMERICS, LaunchAttributes, launch_attributes
 
 from .compiled_kernel import CompiledKernel
 from .debugging_methods import Size, shown
@@ -196,6 +196,7 @@ class TunedCall:
         resident: int = 1,
         exact: bool = False,
         numbers: bool = False,
+        numerics: str = NUMERICS[0],
         processes: int | None = None,
     ) -> "RunResult | None":
         """Launches the fastest configuration, or the first one on the simulator. `KernelCall.launch` describes the
@@ -215,6 +216,7 @@ class TunedCall:
                 and resident == 1
                 and processes is None
                 and not (exact or numbers)
+                and numerics == NUMERICS[0]
             )
             prepared = plain and stage is None and smem is None and self.kwargs is None
             self.tuned.forget_outdated()
@@ -227,7 +229,7 @@ class TunedCall:
                         evaluate_size(tuner.grid if grid is None else grid, config), evaluate_size(tuner.block, config),
                         stream=stream, device=device, stage=stage, smem=smem, cluster=cluster,
                         use_pdl=use_pdl, races=races, max_steps=max_steps, max_memory=max_memory, seed=seed,
-                        resident=resident, exact=exact, numbers=numbers, processes=processes,
+                        resident=resident, exact=exact, numbers=numbers, numerics=numerics, processes=processes,
                     )  # fmt: skip
                 launcher = self.tuned.launcher(device)
             return launcher.launch(self.args, _OF_CONFIG, grid, stream, attributes)

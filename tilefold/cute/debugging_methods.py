@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, ParamSpec, SupportsIndex, TypeVar
 
 from tilefold.base.errors import TilefoldError
-from tilefold.runtime.options import RunOptions, launch_attributes
+from tilefold.runtime.options import NUMERICS, RunOptions, launch_attributes
 
 from .torch_compile import untraced
 
@@ -84,6 +84,7 @@ class DebuggableCall(ABC):
         resident: int = 1,
         exact: bool = False,
         numbers: bool = False,
+        numerics: str = NUMERICS[0],
         processes: int | None = None,
     ) -> "Verdict":
         """Finds the pass that changes the results of a launch. It simulates the launch as traced and after each pass,
@@ -93,7 +94,7 @@ class DebuggableCall(ABC):
 
         The result says what it has found as text; `passed` is whether the kernel has no fault and no pass changes it.
         """
-        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes)
+        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes, numerics)
         rehearsal = self._rehearsal(grid, block, cluster, options)
         return rehearsal.bisect(stores=stores, gpu=device == "cuda")
 
@@ -112,6 +113,7 @@ class DebuggableCall(ABC):
         seed: int = 0,
         resident: int = 1,
         numbers: bool = False,
+        numerics: str = NUMERICS[0],
         processes: int | None = None,
     ) -> "Report":
         """Finds all faults of a launch on the simulator, at the given stages, on copies of the arguments: races,
@@ -123,7 +125,7 @@ class DebuggableCall(ABC):
         The result says what it has found as text, and by its methods `json` and `sarif`; `passed` is whether there is
         nothing. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments that do not fit.
         """
-        options = RunOptions(True, max_steps, max_memory, seed, resident, False, numbers, processes)
+        options = RunOptions(True, max_steps, max_memory, seed, resident, False, numbers, processes, numerics)
         rehearsal = self._rehearsal(grid, block, cluster, options)
         return rehearsal.check(outputs, stages)
 

@@ -14,7 +14,7 @@ from tilefold.compiler.builder.trace import Traced, trace
 from tilefold.compiler.builder.tracing.state import host, is_building
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.runtime.errors import Dim3, dim3
-from tilefold.runtime.options import LaunchOptions, RunOptions, check_smem, launch_attributes
+from tilefold.runtime.options import NUMERICS, LaunchOptions, RunOptions, check_smem, launch_attributes
 
 from .compiled_kernel import Compilation, CompiledKernel
 from .debugging_methods import DebuggableCall, Size, shown
@@ -278,6 +278,7 @@ class KernelCall(DebuggableCall):
         resident: int = 1,
         exact: bool = False,
         numbers: bool = False,
+        numerics: str = NUMERICS[0],
         processes: int | None = None,
         **more: Unpack[LaunchOptions],
     ) -> "RunResult | None":
@@ -293,7 +294,8 @@ class KernelCall(DebuggableCall):
         `max_memory` MiB; `seed` chooses the order of its warps, and so many `resident` blocks run at the same time, or
         all of a cooperative launch. So many `processes` may share out the blocks, by default one for each core. With
         `exact` the kernel computes with exact numbers, which the result has as arrays (see `cute.testing.exact`);
-        `numbers` looks for those that go wrong, such as NaN.
+        `numbers` looks for those that go wrong, such as NaN. `numerics` says how products of matrix instructions are
+        summed: as the "hardware" does, bit for bit, or as an "exact-sum", rounded once.
 
         The result is that of a launch that was waited for, else None. Raises ProgramError for a fault of the kernel,
         LaunchError for arguments that do not fit, SimulationError and CudaError for faults while it runs.
@@ -310,6 +312,7 @@ class KernelCall(DebuggableCall):
                 and resident == 1
                 and processes is None
                 and not (exact or numbers)
+                and numerics == NUMERICS[0]
             )
             if plain and stage is None and smem is None and self.bindings is None:
                 launcher = self.kernel.launchers.get(device)
@@ -324,7 +327,7 @@ class KernelCall(DebuggableCall):
             from .launch import LaunchRequest, launch
 
             request = LaunchRequest(device, None if stage is None else str(stage), stream, attributes)
-            options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes)
+            options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes, numerics)
             return launch(self, grid, block, request, options)
         except TilefoldError as error:
             raise shown(error) from error.__cause__

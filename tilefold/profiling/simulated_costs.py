@@ -32,6 +32,7 @@ def costs_of(program: Program, label: str, trial: Trial, *, tries: bool = True, 
     Raises SimulationError for a kernel that does something wrong, ProgramError if a pass refuses the program.
     """
     target = program.simulated_target("instr")
+    trial = replace(trial, engine=replace(trial.engine, tensor_cores=program.tensor_cores))
     module = program.reached("instr", target)
     kernel = SimProgram(module, trial.kernel).find()
     sampler = Sampler()

@@ -133,6 +133,7 @@ class Conditions:
         for launch in read_launches(program.module, program.source, self.changes):
             arguments = prepare(launch, self.files, seed=self.options.seed, max_bytes=self.options.bytes)
             config, engine = LaunchConfig(launch.grid, launch.block), SimEngine.of(self.options, discard)
+            engine = replace(engine, tensor_cores=program.tensor_cores)
             trial = Trial(launch.kernel, config, arguments.launchable, engine)
             if like is None:
                 yield self._any(program, passes, trial, launch, arguments)

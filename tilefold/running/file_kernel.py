@@ -21,7 +21,7 @@ from tilefold.runtime.arrays.packing import pack
 from tilefold.runtime.arrays.storage import mode_sizes, read_logical_array, read_logical_numbers, storage_of
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.errors import argument_error, dim3
-from tilefold.runtime.options import RunOptions, launch_attributes
+from tilefold.runtime.options import NUMERICS, RunOptions, launch_attributes
 from tilefold.runtime.sim.values import element_kind
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class FileKernelCall:
         resident: int = 1,
         exact: bool = False,
         numbers: bool = False,
+        numerics: str = NUMERICS[0],
         processes: int | None = None,
         races: bool = True,
         max_steps: int | None = None,
@@ -86,12 +87,12 @@ class FileKernelCall:
         have any strides, since its elements are copied to where the kernel's layout has them and back; one on the GPU
         is passed as it is. `device` is "auto", "sim" or "cuda"; `stage` where the simulator runs; `stream` the handle
         of a CUDA stream; `cluster` the size of a cluster in blocks. `seed`, `races`, `max_steps`, `max_memory`
-        (MiB), `resident`, `exact`, `numbers` and `processes` are options of the simulator. Raises
+        (MiB), `resident`, `exact`, `numbers`, `numerics` and `processes` are options of the simulator. Raises
         LaunchError for arguments that do not fit, SimulationError and CudaError for faults while it runs.
         """
         program, operation = self.kernel.program, self.kernel.operation
         config = LaunchConfig(dim3("grid", grid), operation.block, stream, launch_attributes(cluster))
-        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes)
+        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes, numerics)
         tensors = program.tensors(operation.sym_name.data)
         given = _Arguments()
         for name, value in self.arguments.items():

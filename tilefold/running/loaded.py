@@ -18,7 +18,7 @@ from tilefold.running.session import Session, check_values
 from tilefold.runtime.check import CheckResult
 from tilefold.runtime.cute_ir.host_engine import entry_point
 from tilefold.runtime.engine import RunResult
-from tilefold.runtime.options import RunOptions
+from tilefold.runtime.options import NUMERICS, RunOptions
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ class LoadedProgram(Inspection):
         resident: int = 1,
         exact: bool = False,
         numbers: bool = False,
+        numerics: str = NUMERICS[0],
         processes: int | None = None,
         races: bool = True,
         max_steps: int | None = None,
@@ -90,14 +91,14 @@ class LoadedProgram(Inspection):
 
         `device` is "auto", "sim" or "cuda"; `stage` where the simulator runs; `launch` the label or the kernel of the
         only launch to run; `seed` that of fills and of the order of warps. `races`, `max_steps`, `max_memory` (MiB),
-        `resident`, `exact`, `numbers` and `processes` are options of the simulator. Raises TilefoldError for a launch
-        that cannot run, and for faults of a kernel; a check that fails is an outcome.
+        `resident`, `exact`, `numbers`, `numerics` and `processes` are options of the simulator. Raises TilefoldError
+        for a launch that cannot run, and for faults of a kernel; a check that fails is an outcome.
         """
         if entry_point(self._program.module) is not None:
             raise TilefoldError(
                 Code.RUN_LAUNCH, "the program begins on the host, with @main", "run it with the command `tilefold run`"
             )
-        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes)
+        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes, numerics)
         session = Session(self._program, device, stage, options)
         launches = read_launches(self._program.module, self._program.source, Changes(name=launch))
         return tuple(outcome for selected in launches for outcome in _outcomes(session, selected))

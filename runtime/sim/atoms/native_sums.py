@@ -63,10 +63,10 @@ class _Writer:
 
     def __init__(self, n: int | None, terms: int) -> None:
         ir: Any = import_module("llvmlite.ir")
-        self.i32, self.i64, self.f32, self.f64 = ir.IntType(32), ir.IntType(64), ir.FloatType(), ir.DoubleType()
-        of_i32, of_f32, of_f64 = [x.as_pointer() for x in (self.i32, self.f32, self.f64)]
+        self.i32, self.i64, self.single, self.double = ir.IntType(32), ir.IntType(64), ir.FloatType(), ir.DoubleType()
+        of_integer, of_single, of_double = [x.as_pointer() for x in (self.i32, self.single, self.double)]
         types = [self.i64] * len(_SIZES) + [self.i32] * len(_NUMBERS)
-        types += [of_i32] * 3 + [of_f32] * 4 + [of_f64, of_i32]
+        types += [of_integer] * 3 + [of_single] * 4 + [of_double, of_integer]
         self.module = ir.Module("sums")
         self.function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), types), "sums")
         names = (*_SIZES, *_NUMBERS, *_POINTERS)
@@ -89,7 +89,7 @@ class _Writer:
         self.totals, self.tops = b.gep(self.b_, [kn]), b.gep(self.exponents_b, [kn])
         self.scales, self.row = b.gep(self.totals, [n]), b.gep(self.totals, [b.mul(n, self.i64(2))])
         self.special = b.alloca(self.i32)
-        self.sum = b.alloca(self.f64)
+        self.sum = b.alloca(self.double)
         steps = b.sdiv(k, given["terms"])
         with self._loop(self.i64(0), given["count"]) as number:
             self.fragments = {x: b.gep(given[x], [b.mul(number, given[f"size_{x}"])]) for x in "abc"}
@@ -101,18 +101,18 @@ class _Writer:
                 first_c = b.mul(i, n)
                 with self._loop(self.i64(0), n) as j:
                     single = self._load(self.fragments["c"], self._place("c", b.add(first_c, j)))
-                    self._store(b.fpext(single, self.f64), self.row, j)
+                    self._store(b.fpext(single, self.double), self.row, j)
                 with self._loop(self.i64(0), steps) as step:
                     self._step(i, b.mul(step, given["terms"]))
                 with self._loop(self.i64(0), n) as j:
-                    single = b.fptrunc(self._load(self.row, j), self.f32)
+                    single = b.fptrunc(self._load(self.row, j), self.single)
                     self._store(single, d, self._place("c", b.add(first_c, j)))
 
     def _read_operand(self, name: str, size: Any, numbers: Any, exponents: Any) -> None:
         """Numbers in f64 and raw exponents of the elements of A or B."""
         with self._loop(self.i64(0), size) as i:
             single = self._load(self.fragments[name], self._place(name, i))
-            number, exponent = self._number(self.b.fpext(single, self.f64), self.given[f"least_{name}"])
+            number, exponent = self._number(self.b.fpext(single, self.double), self.given[f"least_{name}"])
             self._store(number, numbers, i)
             self._store(exponent, exponents, i)
 
@@ -156,10 +156,10 @@ class _Writer:
                 row_b = b.mul(b.add(first, p), n)
                 at_a, at_b = self._place("a", b.add(first_a, p)), self._place("b", b.add(row_b, j))
                 left, right = self._load(self.fragments["a"], at_a), self._load(self.fragments["b"], at_b)
-                product = b.fmul(b.fpext(left, self.f64), b.fpext(right, self.f64))
+                product = b.fmul(b.fpext(left, self.double), b.fpext(right, self.double))
                 b.store(b.fadd(b.load(self.sum), product), self.sum)
             size = self._call("fabs", b.load(self.sum))
-            with b.if_then(b.fcmp_unordered("==", size, self.f64(float("inf")))):
+            with b.if_then(b.fcmp_unordered("==", size, self.double(float("inf")))):
                 self._store(b.load(self.sum), self.totals, j)
 
     def _number(self, number: Any, least: Any) -> tuple[Any, Any]:
@@ -168,9 +168,9 @@ class _Writer:
         exponent = self._exponent(number)
         is_special = b.icmp_signed(">=", exponent, self.i32(_SPECIAL))
         b.store(b.or_(b.load(self.special), b.zext(is_special, self.i32)), self.special)
-        is_zero = b.or_(is_special, b.fcmp_ordered("==", number, self.f64(0.0)))
+        is_zero = b.or_(is_special, b.fcmp_ordered("==", number, self.double(0.0)))
         exponent = b.select(is_zero, self.i32(_ZERO), self._most(exponent, least))
-        return b.select(is_special, self.f64(0.0), number), exponent
+        return b.select(is_special, self.double(0.0), number), exponent
 
     def _rounded(self, total: Any) -> Any:
         """A sum as a number of the result's type; zero is positive."""
@@ -183,8 +183,10 @@ class _Writer:
         result = b.fmul(whole, self._power(grid))
         limit = self._power(b.add(given["top_c"], self.i32(1)))
         is_outside = b.fcmp_ordered(">=", self._call("fabs", result), limit)
-        infinity = b.select(b.fcmp_ordered("<", result, self.f64(0.0)), self.f64(float("-inf")), self.f64(float("inf")))
-        return b.fadd(b.select(is_outside, infinity, result), self.f64(0.0))
+        infinity = b.select(
+            b.fcmp_ordered("<", result, self.double(0.0)), self.double(float("-inf")), self.double(float("inf"))
+        )
+        return b.fadd(b.select(is_outside, infinity, result), self.double(0.0))
 
     def _exponent(self, number: Any) -> Any:
         """The exponent of a number in f64, as it is encoded there."""
@@ -195,14 +197,14 @@ class _Writer:
     def _power(self, exponent: Any) -> Any:
         """2**e in f64."""
         biased = self.b.zext(self.b.add(exponent, self.i32(1023)), self.i64)
-        return self.b.bitcast(self.b.shl(biased, self.i64(52)), self.f64)
+        return self.b.bitcast(self.b.shl(biased, self.i64(52)), self.double)
 
     def _place(self, name: str, index: Any) -> Any:
         """Where an element of a matrix is in its fragment."""
         return self.b.zext(self._load(self.given[f"table_{name}"], index), self.i64)
 
     def _call(self, name: str, x: Any) -> Any:
-        return self.b.call(self.module.declare_intrinsic(f"llvm.{name}", [self.f64]), [x])
+        return self.b.call(self.module.declare_intrinsic(f"llvm.{name}", [self.double]), [x])
 
     def _most(self, left: Any, right: Any) -> Any:
         return self.b.select(self.b.icmp_signed(">", left, right), left, right)

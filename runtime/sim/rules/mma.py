@@ -17,6 +17,7 @@ from ....dialects.tile.wgmma_rules import is_warpgroup
 from ....layout.algebra.core import plain_layout, size
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
+from ....layout.atoms.summation import summation
 from ..atoms.mma import executor, from_bytes, to_bytes
 from ..faults import site_of
 from ..memory.elements import elements
@@ -34,7 +35,8 @@ Multiply: TypeAlias = Callable[[Warp, Bytes, Bytes, Bytes], Bytes]
 
 def _multiplication(op: Operation, atom: MmaAtom, t: Translator) -> Multiply:
     """One execution of an atom; a fault where only part of a warp executes an instruction of the whole."""
-    execute, site = executor(atom, t.launch.exact), site_of(op)
+    how = None if t.launch.tensor_cores is None else summation(atom.instruction, t.launch.tensor_cores)
+    execute, site = executor(atom, t.launch.exact, how), site_of(op)
     of_d, of_a, of_b, of_c = atom.types
 
     def multiply(warp: Warp, a: Bytes, b: Bytes, c: Bytes) -> Bytes:

@@ -16,6 +16,7 @@ from ....dialects.kernel import kernel_of
 from ....layout.atoms.instructions import WgMma
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
+from ....layout.atoms.summation import summation
 from ..atoms.wgmma import Product
 from ..faults import site_of
 from ..memory import bulk
@@ -56,7 +57,8 @@ class Multiply:
         self.local.has_warpgroups = True
         instruction = atom.instruction
         assert isinstance(instruction, WgMma), "the verifier checks this"
-        self.product = Product(atom, instruction, signs, t.launch.exact)
+        how = None if t.launch.tensor_cores is None else summation(instruction, t.launch.tensor_cores)
+        self.product = Product(atom, instruction, signs, t.launch.exact, how)
         self.access = t.access(op, self.shared.name, "matrix", ROW)
         self.bytes_d = 4 * registers(atom, "D").count
         self.bytes_a = 0 if instruction.a_space == "smem" else 4 * registers(atom, "A").count

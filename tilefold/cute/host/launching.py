@@ -28,7 +28,7 @@ from tilefold.runtime.arrays.array import Array as ArrayRecord
 from tilefold.runtime.arrays.reachable import reachable
 from tilefold.runtime.engine import RunResult
 from tilefold.runtime.errors import Dim3, LaunchError, argument_error, dim3
-from tilefold.runtime.options import LaunchOptions, RunOptions, check_smem, launch_attributes
+from tilefold.runtime.options import NUMERICS, LaunchOptions, RunOptions, check_smem, launch_attributes
 
 from ..compiled_kernel import CompiledKernel
 from ..launch import LaunchRequest
@@ -149,6 +149,7 @@ class HostKernelCall:
         resident: int = 1,
         exact: bool = False,
         numbers: bool = False,
+        numerics: str = NUMERICS[0],
         processes: int | None = None,
         **more: Unpack[LaunchOptions],
     ) -> RunResult | None:
@@ -162,7 +163,7 @@ class HostKernelCall:
         check_smem(_number(smem))
         attributes = launch_attributes(None if cluster is None else _numbers(cluster), use_pdl, **more)
         request = LaunchRequest(device, stage, _number(stream), attributes)
-        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes)
+        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes, numerics)
         block = dim3("block", _numbers(block))
         plain = self._plain(trace) if min_blocks_per_mp is None else None
         if plain is not None and trace.eager:
