@@ -17,7 +17,6 @@ Array: TypeAlias = NDArray[Any]
 MultiplyAdd: TypeAlias = Callable[[Array, Array, Array], Array]
 """D of fragments (count, elements) of A, B and C."""
 
-_CANONICAL_NAN = {"f32": np.array(0x7FFFFFFF, np.uint32), "f16": np.array(0x7FFF, np.uint16)}
 _SHORT = 8
 """N of the instructions of a warp."""
 
@@ -64,7 +63,8 @@ def _aligned_sum(how: AlignedSum, types: Types, at_a: Array, at_b: Array, at_c: 
     )
     pointers = [x.ctypes.data for x in tables]
     wide, narrow = scratch(m, n, k)
-    nan = _CANONICAL_NAN[accumulator]
+    bits = BY_PTX[accumulator].bits
+    nan = np.array((1 << bits - 1) - 1, f"u{bits // 8}")  # the only one that tensor cores give
 
     def execute(a: Array, b: Array, c: Array) -> Array:
         assert tables, "the function reads them"
