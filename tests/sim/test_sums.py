@@ -19,6 +19,7 @@ from tilefold.layout.atoms.summation import AlignedSum, FusedChain, summation
 from tilefold.runtime.sim.atoms.mma import DTYPES, executor, widen
 from tilefold.runtime.sim.atoms.sums import multiply_add
 from tilefold.runtime.sim.atoms.wgmma import Product
+from tilefold.runtime.sim.values import fused_multiply_add
 
 from .test_mma import fragments, lanes_of
 
@@ -201,3 +202,25 @@ def test_doubles_are_fused_one_by_one() -> None:
 def test_numbers_that_ptx_defines_need_no_rule() -> None:
     for name in ("SM80_16x8x32_S32S8S8S32_TN", "UniversalFMA<float>", "SM61_DP4A"):
         assert summation(mma_atom(name).instruction, SM90A) is None
+
+
+@pytest.mark.parametrize("product", [1e200, -1e200])
+def test_a_product_beyond_f64_is_finite_beside_an_infinity(product: float) -> None:
+    a, b, c = (np.array([x]) for x in (product, 1e200, -np.inf))
+    assert fused_multiply_add(a, b, c, np.dtype(np.float64)).tolist() == [-np.inf]
+
+
+@given(st.lists(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 3), min_size=1), st.data())
+def test_fused_doubles_round_once(numbers: list[tuple[float, float, float]], data: st.DataObject) -> None:
+    """Against exact arithmetic; some sums nearly cancel."""
+    a, b, c = np.array(numbers).T
+    with np.errstate(all="ignore"):
+        near = np.nextafter(-(a * b), data.draw(st.sampled_from([0.0, inf])))
+        c = np.where(np.isfinite(near) & (np.arange(len(c)) % 2 == 0), near, c)
+        result = fused_multiply_add(a, b, c, np.dtype(np.float64))
+    for x, y, z, found in zip(*[v.tolist() for v in (a, b, c, result)], strict=True):
+        exact = Fraction(x) * Fraction(y) + Fraction(z)
+        try:
+            assert found == float(exact)
+        except OverflowError:
+            assert found == (inf if exact > 0 else -inf)

@@ -264,8 +264,10 @@ def _two_sum(a: Any, b: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _fma_exact(a: float, b: float, c: float) -> float:
-    if not (np.isfinite(a) and np.isfinite(b) and np.isfinite(c)):
+    if not (np.isfinite(a) and np.isfinite(b)):
         return a * b + c
+    if not np.isfinite(c):
+        return c  # also where a * b is beyond f64
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     if exact == 0:
         return a * b + c  # keeps the sign of a zero
