@@ -23,7 +23,7 @@ from ....layout.tma.tensor_map import check_stored_rows
 from ...arrays.storage import distances
 from ..faults import SimulationError, site_of
 from ..launch import MAP_BASE
-from ..memory.tensors import tensor_layout, tensor_value
+from ..memory.tensors import fault_too_large, tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values import CoordTensorValue, TensorValue, Value, varies
 from ..values.scalars import lane_layout, numbers, scalars_for
@@ -85,6 +85,7 @@ class _Instruction:
     def __init__(self, op: tile.CopyOp | tile.PrefetchOp | tile.TmaCallOp, t: Translator, has_smem: bool) -> None:
         tma = op.tma
         assert tma is not None
+        self._site = site_of(op)
         self.rank = len(tma.type.tma_copy.basis)
         descriptor = None if isinstance(op, tile.PrefetchOp) else op.descriptor
         self._map = t.slot(tma if descriptor is None else descriptor)
@@ -101,6 +102,8 @@ class _Instruction:
         """Executes it for the active lanes."""
         registers = warp.registers
         registers[self._from] = registers[self._map]
+        for value in coords:
+            fault_too_large(warp, self._site, (value < -(1 << 31)) | (value >= 1 << 31), value, 32)
         for slot, value in zip(self._slots, (*coords, address), strict=True):
             registers[slot] = value
         self._step(warp)
