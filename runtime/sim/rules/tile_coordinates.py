@@ -20,7 +20,7 @@ from ..faults import SimulationError, site_of
 from ..memory.tensors import check_count, port
 from ..translate import Rules, Step, Translator
 from ..values import CoordTensorValue, TensorValue
-from ..values.addresses import FAR
+from ..values.addresses import not_far
 from ..values.lane_int import lane_int
 from ..values.scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
 from ..warp import Warp
@@ -99,7 +99,7 @@ def _bounds(op: tile.BoundsOp, t: Translator) -> Step:
             start: Any = registers[source].start
             for mode in path:
                 start = start[mode]
-            first = np.clip(warp.select(start), -FAR, FAR)
+            first = warp.select(not_far(start))
             inside &= first[:, None] + steps[path] < warp.select(bound)[:, None]
         local.define(warp, allocation)
         for place, column in zip(places, inside.T, strict=True):

@@ -10,14 +10,18 @@ FAR = 1 << 62
 _NEAR = 1 << 32
 
 
+def not_far(value: Value) -> Value:
+    """An integer, or the nearest one to which a small one can be added in 64 bits."""
+    if varies(value):
+        return np.clip(value, -FAR, FAR).astype(np.int64)
+    return min(max(value, -FAR), FAR)
+
+
 def add_address(address: Value, offset: Value) -> Value:
     """An address plus a signed offset of any width, no further than `FAR` from 0 where it could wrap otherwise."""
     if not varies(offset):
-        if not varies(address):
-            return min(max(address + offset, -FAR), FAR)
-        if -_NEAR < offset < _NEAR:
+        if varies(address) and -_NEAR < offset < _NEAR:
             return address + offset
-        offset = np.int64(min(max(offset, -FAR), FAR))
     elif offset.dtype != np.int64:
         return address + offset.astype(np.int64)
-    return np.clip(address + np.clip(offset, -FAR, FAR), -FAR, FAR)
+    return not_far(address + not_far(offset))
