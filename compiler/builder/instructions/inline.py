@@ -59,7 +59,7 @@ def dynamic_smem_size() -> Any:
     """The bytes of shared memory whose size the launch sets: 0 for a kernel with at most 48 KiB, which are static. The
     simulator has no other.
     """
-    return inline_ptx("mov.u32 $0, %dynamic_smem_size;", "=r", results=Int32, sim=lambda: 0)
+    return inline_ptx("mov.u32 $0, %dynamic_smem_size;", "=r", results=Int32)
 
 
 def _operand(x: Any) -> Any:
