@@ -66,8 +66,7 @@ def _runs(expression: str) -> tuple[np.ndarray, np.ndarray]:
         names = {"cute": cute, "arch": cute.arch, "t": t, "words": words, "changed": changed}
         names |= {"i": words[t], "u": U[t], "w": W[t], "f": F[t]}
         result: Any = eval(expression, names)
-        results: Any = result if isinstance(result, tuple) else (result,)
-        for row, value in enumerate(results):
+        for row, value in enumerate(_parts(result)):
             if isinstance(value, int | float | Value):
                 Out[row, t] = cute.Float64(value) if isinstance(value, int | float) else value.to(cute.Float64)
 
@@ -94,6 +93,10 @@ def _runs(expression: str) -> tuple[np.ndarray, np.ndarray]:
         changed.append(other)
     assert (changed[0] == changed[1]).all()
     return runs[0], runs[1]
+
+
+def _parts(result: Any) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)  # pyright: ignore[reportUnknownVariableType]
 
 
 def _call_of(name: str) -> str | None:
