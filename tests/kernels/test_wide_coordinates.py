@@ -19,7 +19,7 @@ from tilefold import cute
 from tilefold.lowering import Program
 
 FAULTS = ("E3202", "E3209")
-OFFSETS = [sign * much for much in (1 << 32, 3 << 32, 1 << 61, 1 << 62) for sign in (1, -1)] + [-(1 << 63)]
+OFFSETS = (1 << 32, -(3 << 32), 1 << 61, -(1 << 61), 1 << 62, -(1 << 63))
 """What a good coordinate is off by: in elements of 4 bytes, in rows of 8 of them, multiples of 2**64 bytes, too."""
 
 
