@@ -76,7 +76,7 @@ class _Combination:
         quotients = write_in_quotients(written, bits)
         kept = {digit for product in written for digit in product if self._is_kept(digit)}
         best = write_in_digits(quotients, bits)
-        is_address = all(isinstance(use.operation, PtrAddOp) for use in result.uses)
+        is_address = all(isinstance(use.operation, PtrAddOp) and use.index == 1 for use in result.uses)
         if is_address and _cost(quotients, kept) + 1 < _cost(best, kept):  # a mask less is worth less than known bits
             best = quotients
         saved = _cost(written, kept) - _cost(best, kept)

@@ -13,7 +13,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..dialects import gpu
 from ..dialects.arith.integer_range import limits
-from ..dialects.arith.semantics import INTEGER_OPERATIONS, OVERFLOW, TOO_FAR, constant_of, int_width
+from ..dialects.arith.semantics import CHECKED, INTEGER_OPERATIONS, OVERFLOW, TOO_FAR, constant_of, int_width
 from ..dialects.kernel import kernels_in
 from ..dialects.ptx import EntryOp, SregOp
 from .analysis.loop_hints import trip_values
@@ -92,7 +92,10 @@ class _Conversion:
                 if _is_index(inner):
                     width = int_width(op.result.type)
                     assert width is not None
-                    op.result.replace_all_uses_with(self._as(emitter, inner, width))
+                    cast = self._as(emitter, inner, width)
+                    if CHECKED in op.attributes and isinstance(cast.owner, arith.TruncIOp):
+                        cast.owner.attributes[CHECKED] = op.attributes[CHECKED]
+                    op.result.replace_all_uses_with(cast)
                 else:
                     width = 32 if self.ranges.fits(op.result) else 64
                     self._bind(op.result, resize(emitter, inner, width))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, ModuleOp, i8, i32
+from xdsl.dialects.builtin import IndexType, ModuleOp, i8
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -63,7 +63,7 @@ from ..layout.algebra.core import Layout, plain_layout
 from ..layout.tma.recipe import MapRecipe
 from .analysis.ranges import Ranges, set_range
 from .errors import LoweringError
-from .writing.addresses import BYTE, Address, Addresses, place_of, start_offset
+from .writing.addresses import Address, Addresses, place_of, start_offset
 from .writing.emitter import INDEX_ARITHMETIC, Emitter, erase_unused, int_type, remark
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class _Kernel:
             case PeerOp():
                 address, rank = self._address(op.source), op.rank
                 if isinstance(rank.type, IndexType):
-                    rank = emitter.value(arith.IndexCastOp(rank, i32))
+                    rank = self.addresses.converted(rank, 32, must_fit=True)
                 self.where[op.result] = replace(address, pointer=emitter.value(MapaOp(address.pointer, rank)))
             case TensorAtOp():
                 self.where[op.result] = Address(op.ptr, start_offset(emitter, op.result.type))
@@ -258,7 +258,7 @@ class _Kernel:
                 if op.smem is not None:
                     assert isinstance(op.smem.type, TensorType)
                     smem = self.addresses.first(emitter, self._address(op.smem), op.smem.type, swizzled=False)
-                coords = [self.addresses.converted(coord, 32) for coord in op.coords]
+                coords = [self.addresses.converted(coord, 32, must_fit=True) for coord in op.coords]
                 operands = op.mbarrier, op.multicast, op.policy
                 map = self.map_arguments[op.tma]
                 if op.descriptor is not None:
@@ -311,7 +311,7 @@ class _Kernel:
 
     def _compute(self, op: Crd2IdxOp, emitter: Emitter) -> None:
         """Replaces an index that other arithmetic uses too."""
-        index = self.addresses.evaluate(emitter, place_of(op), BYTE)
+        index = self.addresses.index(emitter, place_of(op))
         cast = arith.IndexCastOp(index, IndexType())
         set_range(cast, 0, min(self.addresses.greatest(place_of(op)), 2**63 - 1))
         emitter.replace([emitter.value(cast)])

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from ..dialects.arith.semantics import constant_of
+from ..dialects.arith.semantics import CHECKED, constant_of
 from ..dialects.ptx import PtrAddOp
 from .writing.emitter import Emitter
 
@@ -55,6 +55,8 @@ def _reduce(op: arith.SignlessIntegerBinaryOperation, type: IntegerType) -> None
     elif left is not None and isinstance(op, arith.AddiOp | arith.MuliOp):
         result = _reduce_by_constant(emitter, op, op.rhs, left, type)
     if result is not None:
+        if CHECKED in op.attributes and isinstance(owner := result.owner, arith.ShLIOp):
+            owner.attributes[CHECKED] = op.attributes[CHECKED]
         emitter.replace([result])
 
 

@@ -9,9 +9,20 @@ becomes a `ProgramError`.
 import re
 from difflib import get_close_matches
 from io import StringIO
+from struct import error as struct_error
+from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
+from xdsl.dialects.builtin import (
+    FileLineColLoc,
+    IndexType,
+    IntAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    UnknownLoc,
+    i64,
+)
 from xdsl.ir import Attribute, BlockArgument, Operation, TypeAttribute
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -33,7 +44,9 @@ MAX_NESTING = 48
 """Deepest nesting of operations in regions."""
 
 # Exceptions, besides ParseError, that xDSL's parser and the constructors that it calls raise on malformed text.
-_PARSER_FAULTS = (VerifyException, ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError)
+_PARSER_FAULTS = (
+    VerifyException, ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError, struct_error,
+)  # fmt: skip
 
 _RESULTS = re.compile(r"%[^=\n]*=\s*")
 _EARLY = re.compile(r"(%\S+) is not defined before this use")
@@ -109,6 +122,16 @@ class _LocatingParser(Parser):
         except (TilefoldError, *_PARSER_FAULTS) as error:
             raise ParseError(self._from(start), _words(error)) from _cause(error)
 
+    def parse_optional_builtin_int_or_float_attr(self) -> Any:
+        start = self.pos
+        attribute = super().parse_optional_builtin_int_or_float_attr()
+        if isinstance(attribute, IntegerAttr) and isinstance(attribute.type, IndexType):
+            try:
+                i64.verify_value(attribute.value.data)
+            except VerifyException as error:  # xDSL takes an index of any size
+                raise ParseError(self._from(start), str(error).replace("i64", "index")) from error
+        return attribute
+
     def _get_op_by_name(self, name: str) -> type[Operation]:
         try:
             return super()._get_op_by_name(name)
@@ -136,6 +159,8 @@ class _LocatingParser(Parser):
 def _words(error: Exception) -> str:
     if isinstance(error, TilefoldError):
         return error.message
+    if isinstance(error, struct_error):
+        return "an integer is out of range for type index"
     if isinstance(error, KeyError):
         return f"{error} is not known here"
     return " ".join(map(str, error.args)) or f"malformed ({type(error).__name__})"

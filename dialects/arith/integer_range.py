@@ -24,6 +24,12 @@ def limits(bits: int, *, unsigned: bool = False) -> Range:
     return (0, (1 << bits) - 1) if unsigned else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
+def clip_to(value: int, bits: int) -> int:
+    """The signed integer of `bits` bits that is nearest to `value`."""
+    least, most = limits(bits)
+    return min(max(value, least), most)
+
+
 def contains(outer: Range, inner: Range) -> bool:
     """Whether a range holds all integers of another."""
     return outer[0] <= inner[0] and inner[1] <= outer[1]

@@ -141,6 +141,11 @@ INTEGER_OPERATIONS: Mapping[type[Operation], IntegerOperation] = MappingProxyTyp
     }
 )
 
+CHECKED = "checked"
+"""The attribute of a sum, a product or a cast whose exact result must fit its type: that of an index or a distance in
+memory. Where it does not, the simulator reports a fault; the instructions are the same.
+"""
+
 SUMS = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp)
 """The operations that sums of multiples consist of. Their values may exceed the type of the result."""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Self, TypeAlias
 
 from xdsl.dialects.builtin import I32, I64, IndexType, IntegerAttr, IntegerType, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
@@ -28,9 +28,9 @@ Fixed: TypeAlias = Sequence[tuple[Any, Any]]
 class PtrAddOp(PtxOp):
     """`%q = ptx.ptr_add %p, %bytes`: the address `bytes` bytes after `p`. No instruction of its own.
 
-    `%q = ptx.ptr_add %p, %bytes within (%m < 8, %k < %n)` names the coordinates of the address, which have the type of
-    the offset, and the extents of their modes. If a coordinate is outside of its mode, the address must not be
-    accessed. The simulator checks this; the instructions are the same.
+    `%q = ptx.ptr_add %p, %bytes within (%m < 8, %k < %n : i64)` names the coordinates of the address and the extents of
+    their modes, as wide as the program has them; without a type they have that of the offset. If a coordinate is
+    outside of its mode, the address must not be accessed. The simulator checks this; the instructions are the same.
 
     Preconditions: the offset is an integer (i32 is sign-extended) and the sum stays in the allocation or one past it,
     if something is accessed there.
@@ -63,8 +63,8 @@ class PtrAddOp(PtxOp):
         given = list(leaves(pairs))
         if None in given or len(self.bounds) != sum(isinstance(x, Unknown) for x in given):
             raise VerifyException("each integer and each extent of `within` is static or has an operand")
-        if any(value.type != self.offset.type for value in self.bounds):
-            raise VerifyException("the integers and extents of `within` have the type of the offset")
+        if len({value.type for value in self.bounds}) > 1:
+            raise VerifyException("the integers and extents of `within` have one type")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -72,8 +72,11 @@ class PtrAddOp(PtxOp):
         parser.parse_punctuation(",")
         offset = parser.parse_unresolved_operand()
         pairs: list[tuple[Any, Any]] = []
+        bounds_type: Attribute | None = None
         if parser.parse_optional_keyword("within") is not None:
-            pairs = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: _parse_pair(parser))
+            with parser.in_parens():
+                pairs = parser.parse_comma_separated_list(Parser.Delimiter.NONE, lambda: _parse_pair(parser))
+                bounds_type = parser.parse_type() if parser.parse_optional_punctuation(":") is not None else None
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         type = parser.parse_type()
@@ -83,7 +86,7 @@ class PtrAddOp(PtxOp):
         result = parser.parse_type()
 
         def resolved(x: Any) -> Any:
-            return parser.resolve_operand(x, width) if isinstance(x, UnresolvedOperand) else x
+            return parser.resolve_operand(x, bounds_type or width) if isinstance(x, UnresolvedOperand) else x
 
         operands = [parser.resolve_operand(pointer, type), parser.resolve_operand(offset, width)]
         within, bounds = _split([(resolved(integer), resolved(extent)) for integer, extent in pairs])
@@ -99,6 +102,9 @@ class PtrAddOp(PtxOp):
             printer.print_string(" within ")
             with printer.in_parens():
                 printer.print_list(self.fixed, lambda pair: _print_pair(printer, *pair))
+                if any(value.type != self.offset.type for value in self.bounds):
+                    printer.print_string(" : ")
+                    printer.print_attribute(self.bounds[0].type)
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_list((self.ptr.type, self.offset.type), printer.print_attribute)

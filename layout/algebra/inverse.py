@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Inverses of layouts, and common vectors and alignment, which follow from them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...base.errors import Code, LayoutError
@@ -43,11 +43,16 @@ def right_inverse(layout: LayoutLike) -> Any:
     """The largest layout R with layout(R(i)) == i that follows contiguous indices from 0.
 
     Modes with a dynamic stride are left out. For a composed layout with a swizzle and offset 0 the result
-    is composed as well; other composed layouts raise `LayoutError` (E0211).
+    is composed as well. Raises `LayoutError` (E0211) for other composed layouts, and where the swizzle exchanges
+    indices of the layout with others, or bits of indices that are none of the coordinate.
     """
     if type(layout) is ComposedLayout:
         outer, swizzle = _invert_swizzled(layout)
-        return composition(right_inverse(outer), swizzle)
+        inverse: Layout = right_inverse(outer)
+        result = _after_swizzle(layout, inverse, swizzle)
+        count, size = static(inverse.size, "the size of an inverse"), static(outer.size, "the size of a layout")
+        _check(layout, (i for i in range(count) if not (layout(result(i)) == i and result(i) < size)))
+        return result
     assert type(layout) is Layout
     if has_basis(layout.stride):
         return by_axis_inverse(layout, _right_inverse)
@@ -71,11 +76,15 @@ def left_inverse(layout: LayoutLike) -> Any:
     """A layout L with L(layout(i)) == i, for a layout that is injective except for modes of stride 0 (which read as 0).
 
     Raises `LayoutError` if the strides do not divide each other (E0203), or one is dynamic (E0207) or negative
-    (E0213).
+    (E0213); for a composed layout also where `right_inverse` does (E0211).
     """
     if type(layout) is ComposedLayout:
         outer, swizzle = _invert_swizzled(layout)
-        return composition(left_inverse(outer), swizzle)
+        inverse: Layout = left_inverse(outer)
+        result = _after_swizzle(layout, inverse, swizzle)
+        coords = range(static(outer.size, "the size of a layout"))
+        _check(layout, (layout(i) for i in coords if result(layout(i)) != inverse(outer(i))))
+        return result
     assert type(layout) is Layout
     if has_basis(layout.stride):
         return by_axis_inverse(layout, _left_inverse)
@@ -117,6 +126,29 @@ def _invert_swizzled(layout: ComposedLayout) -> tuple[Layout, Swizzle]:
             "a swizzle with offset 0 can be inverted",
         )
     return layout.outer, layout.inner
+
+
+def _after_swizzle(layout: ComposedLayout, inverse: Layout, swizzle: Swizzle) -> Any:
+    """The inverse of the outer layout after the swizzle, which is its own inverse."""
+    try:
+        return composition(inverse, swizzle)
+    except LayoutError as error:
+        raise _no_inverse(layout, error.message) from error
+
+
+def _check(layout: ComposedLayout, wrong: Iterable[int]) -> None:
+    """LayoutError (E0211) where there are indices for which what was computed is no inverse."""
+    if (index := next(iter(wrong), None)) is not None:
+        problem = f"{layout.inner} moves the index {index} by bits that are not those of a coordinate of {layout.outer}"
+        raise _no_inverse(layout, problem)
+
+
+def _no_inverse(layout: ComposedLayout, problem: str) -> LayoutError:
+    return LayoutError(
+        Code.COMPOSED_UNSUPPORTED,
+        f"the inverse of {layout} is not a layout: {problem}",
+        "invert the layout without its swizzle, or take a swizzle of bits that the layout's indices have",
+    )
 
 
 def nullspace(layout: LayoutLike) -> Layout:

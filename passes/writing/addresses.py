@@ -8,7 +8,8 @@ from typing import Any
 from xdsl.dialects import arith
 from xdsl.ir import Block, Operation, SSAValue
 
-from ...dialects.arith.semantics import constant_of, int_width
+from ...dialects.arith.integer_range import clip_to
+from ...dialects.arith.semantics import constant_of
 from ...dialects.cute.values import with_scalars
 from ...dialects.ptx import PtrAddOp
 from ...dialects.ptx.address import Fixed
@@ -23,6 +24,7 @@ from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.swizzled_sum import ANY_BITS, Part, by_period, cut_at_period, index_bits, split, sum_bits
 from ...layout.text.layouts import to_text
 from ..analysis.ranges import Place, Ranges, greatest_index
+from .checked import CheckedEmitter, check
 from .emitter import Emitter, erase_unused, insert_behind, int_type, remark
 from .ssa_int import SsaInt
 
@@ -48,14 +50,15 @@ class Addresses:
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
         self._reaches: dict[int, list[int]] = {32: [], 64: []}
-        self._converted: dict[tuple[SSAValue, int], SSAValue] = {}
+        self._converted: dict[tuple[SSAValue, int, bool], SSAValue] = {}
 
-    def converted(self, value: SSAValue, width: int) -> SSAValue:
-        """`value`, of type `index`, as i32 or i64."""
-        key = (value, width)
+    def converted(self, value: SSAValue, width: int, *, must_fit: bool = False) -> SSAValue:
+        """`value`, of type `index`, as i32 or i64. Where it `must_fit`, the simulator checks that it does."""
+        must_fit = must_fit and not self._ranges.fits(value, width)
+        key = (value, width, must_fit)
         if key not in self._converted:
             cast = arith.IndexCastOp(value, int_type(width))
-            insert_behind(value, cast)
+            insert_behind(value, check(cast) if must_fit else cast)
             self._converted[key] = cast.result
         return self._converted[key]
 
@@ -101,14 +104,7 @@ class Addresses:
         """`pointer`, moved by `bytes` if `fixed` is inside."""
         if constant_of(bytes) == 0 and not fixed:
             return pointer
-        width = int_width(bytes.type)
-        assert width is not None, "a distance is an integer"
-
-        def sized(x: SSAValue | int) -> SSAValue | int:
-            return x if isinstance(x, int) else self.converted(x, width)
-
-        pairs = [(sized(integer), sized(extent)) for integer, extent in fixed]
-        return emitter.value(PtrAddOp(pointer, bytes, pairs))
+        return emitter.value(PtrAddOp(pointer, bytes, fixed))
 
     def summary(self) -> str | None:
         """The number of offsets in global memory in 32 and in 64 bits, with reasons; None without offsets."""
@@ -129,16 +125,25 @@ class Addresses:
         """Erases the conversions of coordinates that, in a mode of stride 0, did not matter after all."""
         erase_unused([cast.owner for cast in self._converted.values() if isinstance(cast.owner, Operation)])
 
-    def evaluate(self, emitter: Emitter, place: Place, bits: int) -> SSAValue:
+    def index(self, emitter: Emitter, place: Place) -> SSAValue:
+        """The index of the element at `place`, as `evaluate` gives it, for other uses than an address, which nothing
+        else guards: the simulator checks that it does not wrap.
+        """
+        return self.evaluate(emitter, place, BYTE, must_fit=True)
+
+    def evaluate(self, emitter: Emitter, place: Place, bits: int, *, must_fit: bool = False) -> SSAValue:
         """The bytes before the element at `place`, of `bits` each: as i32 where ranges prove that they fit, else as
-        i64.
+        i64. The simulator checks that strides which are known at run time do not make them wrap; and where they
+        `must_fit`, that a coordinate outside of the layout does not.
 
         Of elements narrower than a byte, the coordinate is one that begins a byte, as the verifiers make sure.
         """
         width = self.width(place, bits)
+        if must_fit or place.scalars:
+            emitter = CheckedEmitter(emitter, self._ranges)
 
         def integer(value: SSAValue) -> SsaInt:
-            return SsaInt(emitter, self.converted(value, width))
+            return SsaInt(emitter, self.converted(value, width, must_fit=must_fit))
 
         scaled, rest = _in_bytes(with_scalars(place.layout, [integer(value) for value in place.scalars]), bits)
         result = scaled(unwrap(fill_coordinate(place.coord, [integer(value) for value in place.values])))
@@ -154,9 +159,9 @@ class Addresses:
         if isinstance(owner, Crd2IdxOp):
             return self.evaluate(emitter, place_of(owner), bits)
         if (constant := constant_of(offset)) is not None:
-            bytes = constant * bits // 8
+            bytes = clip_to(constant * bits // 8, 64)
             return emitter.constant(bytes, int_type(32 if abs(bytes) < 2**31 else 64))
-        return bytes_of(SsaInt(emitter, self.converted(offset, 64)), bits).value
+        return bytes_of(SsaInt(CheckedEmitter(emitter, self._ranges), self.converted(offset, 64)), bits).value
 
     def advance(self, emitter: Emitter, tensor: Address, type: TensorType, offset: SSAValue | None) -> Address:
         """The address `offset` elements after `tensor`."""
@@ -175,11 +180,11 @@ class Addresses:
             parts = self._parts(emitter, _swizzle(type), owner.plain_layout, owner.coord.data, list(owner.coords))
         else:
             bits = ANY_BITS if (known := constant_of(offset)) is None or known < 0 else known
-            parts = [Part(_as_i32(emitter, self.distance(emitter, offset, BYTE)), bits)]
+            parts = [Part(_as_i32(emitter, self.distance(emitter, offset, BYTE), must_fit=True), bits)]
         return Address(tensor.pointer, (*tensor.offset, *parts), fixed=(*tensor.fixed, *fixed))
 
     def choose(self, emitter: Emitter, index: SSAValue, tensors: Sequence[Address]) -> Address:
-        """The address of the tensor of this number, of type `index`."""
+        """The address of the tensor of this number, of type `index`, which must not be accessed for any other."""
         *others, last = [self._in_parts(emitter, tensor) for tensor in tensors]
         for number, parts in reversed(list(enumerate(others))):
             is_chosen = emitter.value(
@@ -190,9 +195,10 @@ class Addresses:
                 for a, b in zip(parts, last, strict=True)
             ]
         pointer, *rest = last
+        fixed = () if self._inside(index, len(tensors)) else [(index, len(tensors))]
         if tensors[0].offset is None:
-            return Address(pointer, scalars=rest)
-        return Address(pointer, (Part(rest.pop(0), ANY_BITS),), rest)
+            return Address(self._step(emitter, pointer, emitter.constant(0, int_type(32)), fixed), scalars=rest)
+        return Address(pointer, (Part(rest.pop(0), ANY_BITS),), rest, fixed)
 
     def _in_parts(self, emitter: Emitter, tensor: Address) -> list[SSAValue]:
         """A tensor as its pointer, its whole offset within a swizzle, where it has one, and its scalars."""
@@ -334,8 +340,9 @@ def _plain(x: int | SsaInt) -> int | SSAValue:
     return x.value if isinstance(x, SsaInt) else x
 
 
-def _as_i32(emitter: Emitter, value: SSAValue) -> SSAValue:
-    """A distance within a swizzled tensor: it fits in 32 bits, as the tensor's type makes sure."""
+def _as_i32(emitter: Emitter, value: SSAValue, *, must_fit: bool = False) -> SSAValue:
+    """A distance within a swizzled tensor: it fits in 32 bits, as the tensor's type makes sure, or the simulator."""
     if value.type == int_type(32):
         return value
-    return emitter.value(arith.TruncIOp(value, int_type(32)))
+    cast = arith.TruncIOp(value, int_type(32))
+    return emitter.value(check(cast) if must_fit else cast)

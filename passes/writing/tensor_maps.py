@@ -37,7 +37,7 @@ def update_tensor_map(emitter: Emitter, op: UpdateTensorMapOp, tensor: Address, 
     layout: Layout = with_scalars(op.tensor.type.layout.data, [SsaInt(emitter, scalar) for scalar in tensor.scalars])
     for field, number, integer in op.fields(layout):
         value = integer.value if isinstance(integer, SsaInt) else emitter.index(integer)
-        value = addresses.converted(value, MAP_FIELDS[field].bits)
+        value = addresses.converted(value, MAP_FIELDS[field].bits, must_fit=True)
         emitter.insert(TensorMapReplaceOp(field, op.ptr, value, number))
     emitter.replace()
 

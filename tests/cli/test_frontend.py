@@ -138,3 +138,21 @@ def test_the_number_of_operations_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("text", ["", "// nothing\n"])
 def test_a_text_without_operations_is_an_empty_program(text: str) -> None:
     assert not list(read(text).ops)
+
+
+@pytest.mark.parametrize("type", ["index", "i64", "i32"])
+@pytest.mark.parametrize("form", ["{} : {}", "dense<{}> : vector<2x{}>"])
+def test_a_constant_that_its_type_does_not_have_is_refused(type: str, form: str) -> None:
+    """At the constant, which would wrap otherwise: an index has 64 bits."""
+    bits = 32 if type == "i32" else 64
+    for number in (1 << bits, (1 << bits) + 1, -(1 << bits - 1) - 1, 1 << 3 * bits):
+        constant = form.format(number, type)
+        with pytest.raises(ProgramError) as caught:
+            read(f"gpu.module @m {{\n  %c = arith.constant {constant}\n}}")
+        (said,) = caught.value.diagnostics
+        assert said.code in ("E1001", "E1003")
+        assert "out of range for type " + type in said.message
+        assert said.place is not None
+        assert (said.place.line, said.place.column) == (2, 23)
+    for number in ((1 << bits - 1) - 1, -(1 << bits - 1)):
+        read(f"gpu.module @m {{\n  %c = arith.constant {form.format(number, type)}\n}}")

@@ -341,7 +341,7 @@ PTX = [
         ("%0 = ptx.ptr_add %A, %x within (%x «,» 8) : !ptx.ptr<global>, i32 -> !ptx.ptr<global>", "'<'"),
         (_ptr_add("?", "%A, %x, %x"), "pairs of an integer and an extent"),
         (_ptr_add("((?,8))", "%A, %x"), "static or has an operand"),
-        (_ptr_add("((?,8))", "%A, %x, %t"), "the type of the offset"),
+        (_ptr_add("((?,?))", "%A, %x, %x, %t"), "have one type"),
     ),
     *ptx_faults(
         "ptx.inttoptr",

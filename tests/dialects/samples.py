@@ -336,6 +336,7 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "%0 = ptx.ptr_add %s, %t : !ptx.ptr<shared>, index -> !ptx.ptr<shared>",
         "%0 = ptx.ptr_add %l, %v : !ptx.ptr<local>, i64 -> !ptx.ptr<local>",
         "%0 = ptx.ptr_add %A, %x within (%x < 8, 2 < %x) : !ptx.ptr<global>, i32 -> !ptx.ptr<global>",
+        "%0 = ptx.ptr_add %A, %x within (%t < 8, %t < %t : index) : !ptx.ptr<global>, i32 -> !ptx.ptr<global>",
     ),
     "ptx.inttoptr": (
         "%0 = ptx.inttoptr %v align 16 : i64 -> !ptx.ptr<global>",

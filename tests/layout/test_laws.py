@@ -9,11 +9,12 @@ import pytest
 import tilefold.layout as cute
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tilefold.base.errors import LayoutError
+from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.coalesce import coalesce_under
 from tilefold.layout.algebra.coordinates import crd2crd, crd2idx_in_shape, idx2crd
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.inttuple import flatten_to_tuple, unflatten
+from tilefold.layout.text.layouts import parse_layout
 
 from tests.layout.strategies import (
     compact_layouts,
@@ -107,6 +108,54 @@ def test_complement_is_disjoint_and_complete(layout: Layout, times: int) -> None
 def test_right_inverse(layout: Layout) -> None:
     inverse = cute.right_inverse(layout)
     assert all(layout(inverse(i)) == i for i in range(inverse.size))
+
+
+def _swizzled(bits: int, base: int, extra: int, backwards: bool, outer: Layout) -> cute.ComposedLayout:
+    shift = bits + extra
+    return cute.ComposedLayout(cute.Swizzle(bits, base, -shift if backwards else shift), 0, outer)
+
+
+def _plain(text: str) -> Layout:
+    layout = parse_layout(text)
+    assert isinstance(layout, Layout)
+    return layout
+
+
+@given(gapped_layouts(), st.integers(0, 3), st.integers(0, 3), st.integers(0, 2), st.booleans())
+def test_inverses_of_swizzled_layouts(outer: Layout, bits: int, base: int, extra: int, backwards: bool) -> None:
+    """At each index, or there is none."""
+    layout = _swizzled(bits, base, extra, backwards, outer)
+    right, left = _inverse(cute.right_inverse, layout), _inverse(cute.left_inverse, layout)
+    if right is not None:
+        assert all(layout(right(i)) == i and right(i) < layout.size for i in range(right.size))
+    if left is not None:
+        assert all(left(layout(i)) == i for i in range(layout.size))
+
+
+def _inverse(function: Callable[[Any], Any], layout: cute.ComposedLayout) -> Any:
+    """An inverse; None where it is refused."""
+    try:
+        return function(layout)
+    except LayoutError as error:
+        if error.code is not Code.COMPOSED_UNSUPPORTED or "is not a layout" not in error.message:
+            raise
+        return None
+
+
+@pytest.mark.parametrize("function", [cute.right_inverse, cute.left_inverse])
+def test_a_swizzle_of_bits_that_no_index_has_cannot_be_inverted(function: Callable[..., object]) -> None:
+    with pytest.raises(LayoutError, match=r"S<1,1,2> moves the index 1 by bits") as caught:
+        function(cute.ComposedLayout(cute.Swizzle(1, 1, 2), 0, _plain("(2,4):(4,1)")))
+    assert caught.value.code == "E0211"
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3])
+@pytest.mark.parametrize("outer", ["(8,64):(64,1)", "(64,8):(1,64)", "((8,2),(64,2)):((64,1024),(1,512))"])
+def test_layouts_of_shared_memory_have_whole_inverses(bits: int, outer: str) -> None:
+    layout = cute.ComposedLayout(cute.Swizzle(bits, 3, 3), 0, _plain(outer))
+    right, left = cute.right_inverse(layout), cute.left_inverse(layout)
+    assert right.size == left.size == layout.size
+    assert all(layout(right(i)) == left(layout(i)) == i for i in range(layout.size))
 
 
 @given(compact_layouts())

@@ -144,3 +144,45 @@ def test_distributions() -> None:
     normal = computed(lambda i: cute.arch.normal(7, i), np.float32, counters)
     assert abs(normal.mean()) < 0.15
     assert abs(normal.std() - 1) < 0.1
+
+
+EDGES = np.array([0x00000000, 0x3F800000, 0x40400000, 0x7F800000, 0x7FC00000, 0x00000001, 0x007FFFFF], np.uint32)
+"""0, 1, 3, infinity, NaN and two subnormal numbers, as bits without a sign."""
+
+
+def _xorsign(kind: str, a: int, b: int, nan: bool, ftz: bool) -> int | None:
+    """`max` or `min` with `.xorsign.abs` of two f32 as bits, by its steps in the PTX ISA; None for NaN."""
+    sign, magnitudes = (a ^ b) >> 31, [x & 0x7FFFFFFF for x in (a, b)]
+    if ftz:
+        magnitudes = [0 if x < 0x00800000 else x for x in magnitudes]
+    numbers = [x for x in magnitudes if x <= 0x7F800000]
+    if not numbers or (nan and len(numbers) < 2):
+        return None
+    return (max if kind == "fmax" else min)(numbers) | sign << 31
+
+
+@pytest.mark.parametrize("in_fragments", [False, True])
+@pytest.mark.parametrize("ftz", [False, True])
+@pytest.mark.parametrize("nan", [False, True])
+@pytest.mark.parametrize("kind", ["fmax", "fmin"])
+def test_the_sign_of_an_extreme_magnitude_is_that_of_the_bits(
+    kind: str, nan: bool, ftz: bool, in_fragments: bool
+) -> None:
+    signed = np.concatenate([EDGES, EDGES | 1 << 31])
+    a, b = (x.ravel().astype(np.uint32) for x in np.meshgrid(signed, signed))
+    x, y, out = a.view(np.float32), b.view(np.float32), np.zeros(len(a), np.float32)
+    extreme = getattr(cute.arch, kind)
+
+    @cute.kernel
+    def kernel(x: cute.Tensor, y: cute.Tensor, out: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        if cute.const_expr(in_fragments):
+            x, y, out = (cute.local_tile(tensor, (1,), (t,)) for tensor in (x, y, out))
+            out.store(extreme(x.load(), y.load(), abs=True, nan=nan, ftz=ftz))
+        else:
+            out[t] = extreme(x[t], y[t], abs=True, nan=nan, ftz=ftz)
+
+    for stage in ("cute", "instr"):
+        kernel(x, y, out).launch(grid=1, block=len(a), device="sim", stage=stage)
+        got = [None if value != value else int(bits) for value, bits in zip(out, out.view(np.uint32), strict=True)]
+        assert got == [_xorsign(kind, int(i), int(j), nan, ftz) for i, j in zip(a, b, strict=True)], stage

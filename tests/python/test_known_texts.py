@@ -193,7 +193,7 @@ def test_other_texts_are_refused(name: str) -> None:
     "{ add.s32 $0, $1, $2;",
     "add.s32 u, $1, $2; mov.b32 $0, u;",
     "mov.b32 $1, $2;",
-    "mov.b32 $0, %laneid;",
+    "mov.b32 $0, %pm0;",
     "add.s32 $0, $1;",
     "{ .reg .pred p; setp.eq.s32 p, $1, $2; @p add.s32 $0, $1, $2; }",
 ])  # fmt: skip

@@ -76,6 +76,31 @@ PAIRS = [
 ]  # fmt: skip
 
 
+SIGNED = [sign * x for x in (0.0, 0.5, 1.5, 3.0, math.inf) for sign in (1.0, -1.0)]
+
+
+@pytest.mark.parametrize("stage", ["cute", "instr"])
+@pytest.mark.parametrize("fragments", [False, True])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_zeros_have_the_sign_of_python(dtype: Any, fragments: bool, stage: str) -> None:
+    """A remainder that of the divisor."""
+    pairs = [(a, b) for a in SIGNED for b in SIGNED if math.isfinite(a) and b != 0]
+    x, y = (np.array(column, dtype) for column in zip(*pairs, strict=True))
+    out = np.zeros((2, len(pairs)), dtype)
+    (divide_fragments if fragments else divide)(x, y, out).launch(grid=1, block=len(pairs), device="sim", stage=stage)
+    for got, wanted in zip(out, ([a // b for a, b in pairs], [a % b for a, b in pairs]), strict=True):
+        assert got.tolist() == wanted
+        assert np.signbit(got).tolist() == np.signbit(wanted).tolist()
+
+
+@cute.kernel
+def divide_fragments(X: cute.Tensor, Y: cute.Tensor, Out: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    x, y = (cute.local_tile(tensor, (1,), (t,)).load() for tensor in (X, Y))
+    for row, result in enumerate((x // y, x % y)):
+        cute.local_tile(Out, (1, 1), (row, t)).store(result)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_remainders_of_floats_are_those_of_python(dtype: Any) -> None:
     x, y = (np.array(column, dtype) for column in zip(*PAIRS, strict=True))

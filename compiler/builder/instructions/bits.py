@@ -45,17 +45,7 @@ def brev(value: Any) -> Any:
     bits, letter = value.dtype.bits, {32: "r", 64: "l"}.get(value.dtype.bits)
     if letter is None:
         raise TilefoldError(Code.BUILD_VALUE, f"brev takes 32 or 64 bits, not {value.dtype}", "convert it by .to")
-    return inline_ptx(f"brev.b{bits} $0, $1;", f"={letter},{letter}", value, results=value.dtype, sim=_reverse_bits)
-
-
-def _reverse_bits(x: Any) -> Any:
-    """NumPy's arrays of integers with their bits in the other order."""
-    bits = 8 * x.dtype.itemsize
-    unsigned = x.astype(f"u{x.dtype.itemsize}")
-    result = unsigned & 0
-    for bit in range(bits):
-        result |= (unsigned >> bit & 1) << (bits - 1 - bit)
-    return result
+    return inline_ptx(f"brev.b{bits} $0, $1;", f"={letter},{letter}", value, results=value.dtype)
 
 
 def mulhi(a: Any, b: Any) -> Any:

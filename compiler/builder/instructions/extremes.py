@@ -3,15 +3,17 @@
 
 from typing import Any
 
-from ..scalars.dtypes import Float32
+from ..scalars.dtypes import Float32, Int32
 from ..scalars.values import convert, is_scalar
 from ..tensors.fragments import combined, unary_of
+from .bits import bitcast
 from .math import where
 
 
 def fmax(a: Any, b: Any, *, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
     """The larger of two Float32; of a number and NaN the number, or NaN with `nan`. With `abs` the larger magnitude,
-    with the sign of the product of both; with `ftz` subnormal numbers are zeros (PTX ISA, max).
+    whose sign bit is the exclusive or of both, also of zeros and NaN; with `ftz` subnormal numbers are zeros of their
+    sign (PTX ISA, max: `.xorsign.abs`).
     """
     return _extreme("max", a, b, abs, nan, ftz)
 
@@ -29,7 +31,8 @@ def _extreme(kind: str, a: Any, b: Any, magnitudes: bool, keeps_nan: bool, flush
         x, y = (where(unary_of("abs", given) < _NORMAL, given * 0.0, given) for given in (x, y))
     made = combined(kind, *(unary_of("abs", given) for given in (x, y))) if magnitudes else combined(kind, x, y)
     if magnitudes:
-        made = where((x < 0) ^ (y < 0), -made, made)
+        negative = (bitcast(x, Int32) ^ bitcast(y, Int32)) < 0
+        made = where(negative & (made == made), -made, made)
     return where((x != x) | (y != y), x + y, made) if keeps_nan else made
 
 

@@ -29,11 +29,12 @@ def inline_ptx(
     of types, for which a value, or a tuple of values, is returned.
 
     The simulator executes `sim` in place of the text: a function of NumPy's arrays, the operands in all lanes of a
-    warp, that gives such arrays of the results: `sim=lambda a, b, c: a ^ b ^ c`. It knows nothing of memory. One
-    approximation of a Float32, such as `tanh.approx.f32 $0, $1;`, is an instruction that the simulator knows; so are
-    accesses to global memory with an order, `ld.global.acquire.gpu.b32 $0, [$1];`, of an address or its number,
-    `mapa.shared::cluster.u32`, `st.async`, and instructions of arithmetic, comparisons, `selp` and `vote.sync`, one
-    after the other, in registers that the text declares:
+    warp, that gives such arrays of the results: `sim=lambda a, b, c: a ^ b ^ c`. It knows nothing of memory, and the
+    text of the kernel (`to_cute`) lacks it. Texts that the simulator understands need none: one approximation of a
+    Float32, such as `tanh.approx.f32 $0, $1;`; accesses to global memory with an order,
+    `ld.global.acquire.gpu.b32 $0, [$1];`, of an address or its number; `mapa.shared::cluster.u32`; `st.async`; and
+    instructions of arithmetic, of bits (`bfe`, `bfi`, `brev`, `lop3`), comparisons, `selp` and `vote.sync`, one after
+    the other, on special registers and on those that the text declares:
     `{ .reg .pred p; setp.lt.s32 p, $1, $2; selp.b32 $0, $1, $2, p; }`.
     """
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -59,7 +60,7 @@ def dynamic_smem_size() -> Any:
     """The bytes of shared memory whose size the launch sets: 0 for a kernel with at most 48 KiB, which are static. The
     simulator has no other.
     """
-    return inline_ptx("mov.u32 $0, %dynamic_smem_size;", "=r", results=Int32, sim=lambda: 0)
+    return inline_ptx("mov.u32 $0, %dynamic_smem_size;", "=r", results=Int32)
 
 
 def _operand(x: Any) -> Any:

@@ -3,8 +3,6 @@
 fields of bits, products of other widths, sums that saturate, functions of three words, lanes as masks.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from ....base.errors import Code, TilefoldError
@@ -37,9 +35,8 @@ def _field(name: str, words: list[Any], start: Any, length: Any) -> Any:
     count = len(words)
     text = f"{name}.{kind} {', '.join(f'${i}' for i in range(count + 3))};"
     given = [convert(_word(word), value.dtype) for word in words]
-    simulated = partial(_extracted, bits, signed) if name == "bfe" else partial(_inserted, bits)
     constraints = f"={letter},{f'{letter},' * count}r,r"
-    return inline_ptx(text, constraints, *given, *places, results=value.dtype, sim=simulated)
+    return inline_ptx(text, constraints, *given, *places, results=value.dtype)
 
 
 def bfe(value: Any, start: Any, length: Any) -> Any:
@@ -52,39 +49,6 @@ def bfe(value: Any, start: Any, length: Any) -> Any:
 def bfi(replacement: Any, value: Any, start: Any, length: Any) -> Any:
     """An integer of 32 or 64 bits whose `length` bits from `start` on are the lowest of another (PTX ISA, bfi)."""
     return _field("bfi", [replacement, value], start, length)
-
-
-def _extracted(bits: int, signed: bool, value: Any, start: Any, length: Any) -> Any:
-    """`bfe` of NumPy's arrays."""
-
-    def extract(x: int, at: int, n: int) -> int:
-        x = x if signed else x % (1 << bits)
-        top = min(at + n - 1, bits - 1)
-        sign = -1 << max(top - at + 1, 0) if signed and n and x >> top & 1 else 0
-        return (x >> at & (1 << n) - 1) | sign
-
-    return _by_lane(extract, bits, value, start, length)
-
-
-def _inserted(bits: int, replacement: Any, value: Any, start: Any, length: Any) -> Any:
-    """`bfi` of NumPy's arrays."""
-
-    def insert(old: int, at: int, n: int, new: int) -> int:
-        mask = (1 << n) - 1 << at
-        return old & ~mask | new << at & mask
-
-    return _by_lane(insert, bits, value, start, length, replacement)
-
-
-def _by_lane(function: Callable[..., int], bits: int, value: Any, start: Any, length: Any, *others: Any) -> Any:
-    """A function of Python's integers of the bits in each lane, the two places modulo 256."""
-    made, none = value.copy(), value & 0
-    places = [(place & 255) | none.astype(place.dtype) for place in (start, length)]
-    lanes = zip(*((given | none.astype(given.dtype)).tolist() for given in (value, *places, *others)), strict=True)
-    for lane, given in enumerate(lanes):
-        result = function(*given) % (1 << bits)
-        made.flat[lane] = result - (1 << bits) if made.dtype.kind == "i" and result >> (bits - 1) else result
-    return made
 
 
 def bfind(value: Any) -> Any:
@@ -147,16 +111,7 @@ def lop3(a: Any, b: Any, c: Any, lut: int) -> Any:
         raise TilefoldError(Code.BUILD_VALUE, f"the table of lop3 is {lut!r}", "it has 8 bits, such as 0x96")
     words = [_word(x, (32,)) for x in (a, b, c)]
     text = f"lop3.b32 $0, $1, $2, $3, {lut:#x};"
-    return inline_ptx(text, "=r,r,r,r", *words, results=words[0].dtype, sim=partial(_of_table, lut))
-
-
-def _of_table(lut: int, a: Any, b: Any, c: Any) -> Any:
-    """`lop3` of NumPy's arrays."""
-    result = a & 0
-    for row in range(8):
-        if lut >> row & 1:
-            result |= (a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c)
-    return result
+    return inline_ptx(text, "=r,r,r,r", *words, results=words[0].dtype)
 
 
 def shf(a: Any, b: Any, shift: Any, kind: str = "l") -> Any:

@@ -7,45 +7,40 @@ The simulator has one multiprocessor, and no time passes there.
 from typing import Any
 
 from ..scalars.dtypes import Int32, Int64
-from .arch import warp_idx
 from .inline import inline_ptx
 
 
-def _register(name: str, simulated: int) -> Any:
-    return inline_ptx(f"mov.u32 $0, %{name};", "=r", results=Int32, sim=lambda: simulated)
-
-
-def _same(x: Any) -> Any:
-    return x
+def _register(name: str) -> Any:
+    return inline_ptx(f"mov.u32 $0, %{name};", "=r", results=Int32)
 
 
 def _time(name: str) -> Any:
-    return inline_ptx(f"mov.u64 $0, %{name};", "=l", results=Int64, sim=lambda: 0)
+    return inline_ptx(f"mov.u64 $0, %{name};", "=l", results=Int64)
 
 
 def smid() -> Any:
     """The number of the multiprocessor, 0 on the simulator: an Int32."""
-    return _register("smid", 0)
+    return _register("smid")
 
 
 def nsmid() -> Any:
     """The least number that is above those of all multiprocessors, 1 on the simulator: an Int32."""
-    return _register("nsmid", 1)
+    return _register("nsmid")
 
 
 def physical_warp_id() -> Any:
     """The place of the warp in its multiprocessor, that in its block on the simulator: an Int32."""
-    return inline_ptx("mov.u32 $0, %warpid;", "=r,r", warp_idx(), results=Int32, sim=_same)
+    return _register("warpid")
 
 
 def nwarpid() -> Any:
     """The number of places of warps in a multiprocessor: an Int32."""
-    return _register("nwarpid", 64)
+    return _register("nwarpid")
 
 
 def clock() -> Any:
     """The lower 32 bits of the multiprocessor's cycles, 0 on the simulator: an Int32."""
-    return _register("clock", 0)
+    return _register("clock")
 
 
 def clock64() -> Any:
@@ -60,4 +55,4 @@ def globaltimer() -> Any:
 
 def globaltimer_lo() -> Any:
     """The lower 32 bits of `globaltimer`: an Int32."""
-    return _register("globaltimer_lo", 0)
+    return _register("globaltimer_lo")

@@ -74,10 +74,10 @@ def binary_type(name: str, a: Any, b: Any) -> DType:
 
 
 def _result_type(name: str, dtype: DType) -> DType:
+    if name == "div" and dtype.kind != "float":
+        return Float32
     if dtype.kind == "bool" and name not in ("and", "or", "xor"):
         return Int32
-    if name == "div" and dtype.kind == "int":
-        return Float32
     if name not in ("min", "max"):
         dtype = promote(dtype)
     if dtype.kind == "float":

@@ -29,14 +29,12 @@ def _operators(name: str) -> tuple[Binary, Binary]:
 
 
 def _in_place(name: str) -> Binary:
-    """As in C++, an integer that is computed with in a wider type keeps its own."""
+    """An operator that keeps the type of its left operand: as in C++, the result is converted to it."""
 
     def store(self: Any, other: Any) -> Any:
         result = self._binary(name, self, other)
         own, made = getattr(self, "dtype", None), getattr(result, "dtype", None)
-        if own is None or made is None or getattr(other, "dtype", own).bits >= 32:
-            return result
-        return result.to(own) if own.kind == made.kind == "int" and own.bits < made.bits == 32 else result
+        return result if own is None or made is None or made == own else result.to(own)
 
     return store
 
@@ -83,7 +81,8 @@ class Ordered(Compared):
     __mod__, __rmod__ = _operators("mod")
     __pow__, __rpow__ = _operators("pow")
     __iadd__, __isub__, __imul__ = _in_place("add"), _in_place("sub"), _in_place("mul")
-    __ifloordiv__, __imod__ = _in_place("floordiv"), _in_place("mod")
+    __itruediv__, __ifloordiv__, __imod__ = _in_place("div"), _in_place("floordiv"), _in_place("mod")
+    __ipow__ = _in_place("pow")
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other

@@ -13,7 +13,8 @@ def floor_divide(
     """The quotient rounded down, and the remainder, of two floats of one type.
 
     The remainder is Python's where the quotient is less than 2^24 (2^53 of Float64): the rounded quotient may then be
-    one too large, which the sign of the remainder shows. Division by 0 gives NaN.
+    one too large, which the sign of the remainder shows. A remainder of 0 has the sign of the divisor. The remainder of
+    a division by 0 is NaN, and its quotient that of `/`.
     """
     dtype = x.dtype
     if dtype.bits < Float32.bits:
@@ -22,4 +23,6 @@ def floor_divide(
     quotient = unary("floor", x / y)
     rest = where(quotient == 0, x, fma(-quotient, y, x))  # 0 times an infinite y were NaN
     below = (rest != 0) & ((rest < 0) ^ (y < 0))
-    return where(below, quotient - 1.0, quotient), where(below, rest + y, rest)
+    zero = abs(rest)
+    zero = where(y < 0, -zero, zero)
+    return where(below, quotient - 1.0, quotient), where(below, rest + y, where(rest == 0, zero, rest))

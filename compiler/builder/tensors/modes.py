@@ -5,7 +5,6 @@ Of a tensor the result is a view. Everything raises `LayoutError` if the algebra
 """
 
 from collections.abc import Callable
-from operator import mul
 from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, i64
@@ -18,6 +17,7 @@ from ....layout.algebra.inttuple import dice_tuple, slice_tuple, transform_leave
 from ....layout.algebra.inttuple import flatten as flatten_tuple
 from ..scalars.values import Int, Value, check_integer, index_of
 from .coordinates import as_tuple, split_coordinate, tuples
+from .distances import index_in
 from .pointers import make_tensor
 from .tensor_base import AnyTensor
 from .tensors import CoordTensor, Tensor
@@ -148,7 +148,7 @@ def domain_offset(coord: Any, tensor: Any) -> Any:
         raise TilefoldError(Code.BUILD_VALUE, message, "write cute.domain_offset((i, j), t)")
     begin, layout = as_tuple(tuples(coord)), tensor.layout
     if isinstance(tensor, Tensor) and any(_may_be_negative(x) for x in begin) and _is_flat(begin, layout):
-        return make_tensor(tensor.iterator + sum(map(mul, begin, layout.stride)), layout)
+        return make_tensor(tensor.iterator + index_in(begin, layout.stride), layout)
     begin = transform_leaves(lambda x: index_of(x) if type(x) is int and x < 0 else x, begin)
     attribute, operands = split_coordinate(begin)
     return tensor.view(DomainOffsetOp, [operands], {"coord": attribute})

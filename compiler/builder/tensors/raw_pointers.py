@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import gcd
+from operator import sub
 from typing import Any
 
 from xdsl.ir import SSAValue
@@ -20,6 +21,7 @@ from ..scalars.dtypes import DType, Int64, as_dtype
 from ..scalars.values import MOST, Int, convert, index_of, is_scalar, wrap
 from ..tracing.state import checked, emit
 from .address_space import AddressSpace
+from .distances import moved
 from .fragments import Vec, load, store
 from .tensor_base import Elements, registers, tensor_type
 from .vectors import row_major
@@ -107,12 +109,12 @@ class RawPointer:
     llvm_ptr = property(raw_ptr)
 
     def __add__(self, elements: Any) -> "RawPointer":
-        return RawPointer(self.base, self.offset + _distance(elements))
+        return RawPointer(self.base, moved(self.offset, elements))
 
     __radd__ = __add__
 
     def __sub__(self, elements: Any) -> "RawPointer":
-        return RawPointer(self.base, self.offset - _distance(elements))
+        return RawPointer(self.base, moved(self.offset, elements, sub))
 
     def __getitem__(self, index: Any) -> Any:
         return (self + index).load()
@@ -213,10 +215,6 @@ class RawPointer:
 
     def __repr__(self) -> str:
         return f"{self.memspace.name}_ptr[{self.base.ir_type.element_bits}b]"
-
-
-def _distance(elements: Any) -> Any:
-    return elements if type(elements) is int else index_of(elements)
 
 
 def _copy_if(mask: Vec, source: Elements, target: Elements) -> None:

@@ -25,6 +25,8 @@ from ....layout.algebra.slicing import slice_and_offset
 from ...arrays.storage import distances
 from ..faults import site_of
 from ..values import Value, anywhere, varies
+from ..values.addresses import not_far
+from ..values.lane_int import lane_int
 from ..warp import Warp
 from .provenance import HINT
 
@@ -68,9 +70,11 @@ def view_guard(op: LayoutViewOp, relayout: Relayout, guard: Guard, coords: Seque
     """The guard of a view with the `relayout` of `op`; None if its coordinates cannot be followed."""
     try:
         whole = relayout(guard.layout)
-        coord = op.coordinate(whole, coords)
+        coord = op.coordinate(whole, [lane_int(x).value for x in coords])
         layout, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
-        return Guard(cast(Layout, layout), add(guard.start, distance), guard.shape, guard.is_ragged)
+        return Guard(
+            cast(Layout, layout), transform_leaves(not_far, add(guard.start, distance)), guard.shape, guard.is_ragged
+        )
     except LayoutError:
         return None
 

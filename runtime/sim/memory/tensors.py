@@ -16,10 +16,12 @@ from ....layout.algebra.core import ComposedLayout, Layout, size
 from ....layout.algebra.swizzle import Swizzle
 from ..faults import SimulationError, Site, site_of
 from ..translate import Translator
-from ..values import TensorValue, Value, anywhere
+from ..values import TensorValue, Value, anywhere, varies
+from ..values.addresses import FAR, add_address
 from ..values.scalars import actual
 from ..warp import Warp
 from .arena import WIDTHS
+from .provenance import HINT
 from .spaces import Access, Space
 
 Bytes = NDArray[np.uint8]
@@ -45,7 +47,8 @@ class Port:
         """The byte address of the element at `index`, an integer or one per lane."""
         if self.swizzle is not None:
             index = self.swizzle(tensor.offset + index)
-        return tensor.address + index * self.element_bits // 8
+        bytes = _bytes_of(index, self.element_bits) if tensor.scalars else index * self.element_bits // 8
+        return add_address(tensor.address, bytes)
 
     @property
     def per_byte(self) -> int:
@@ -119,11 +122,19 @@ def check_count(op: Operation, layout: Layout) -> None:
 
 
 def move(tensor: TensorValue, distance: Value, type: TensorType) -> TensorValue:
-    """A tensor that begins `distance` elements further on. OverflowError for a distance beyond 64 bits."""
+    """A tensor that begins `distance` elements further on: beyond all memory for one that exceeds 64 bits in bytes.
+    OverflowError for one that does in elements of a swizzled tensor.
+    """
     if type.is_swizzled:
         return TensorValue(tensor.address, checked_index(tensor.offset + distance))
-    address = checked_index(tensor.address + distance * type.element_bits // 8)
-    return TensorValue(address, 0, tensor.scalars)
+    return TensorValue(add_address(tensor.address, _bytes_of(distance, type.element_bits)), 0, tensor.scalars)
+
+
+def _bytes_of(index: Value, bits: int) -> Value:
+    """The bytes of `index` elements of so many bits each; in lanes, no more than lead out of all memory."""
+    if varies(index) and index.dtype != object:
+        index = np.clip(index.astype(np.int64), -(FAR // bits), FAR // bits)
+    return index * bits // 8
 
 
 def recast(tensor: TensorValue, old_bits: int, new_bits: int) -> TensorValue:
@@ -146,6 +157,15 @@ def in_64_bits(warp: Warp, site: Site) -> Generator[None]:
     except OverflowError:
         lane = int(warp.lane_numbers()[0])
         warp.fault(Code.SIM_ARITHMETIC, site, lane, "the coordinate is so large that its address exceeds 64 bits")
+
+
+def fault_too_large(warp: Warp, site: Site, bad: Value, exact: Value, bits: int) -> None:
+    """A fault (E3209) for a lane in which an integer that an instruction takes, `exact`, does not fit in its bits."""
+    if not anywhere(bad & warp.live() if varies(bad) else bad):
+        return
+    lane = int((warp.live() & bad).argmax()) if varies(bad) else 0
+    text = f"a coordinate or a distance is {exact[lane] if varies(exact) else exact}, which exceeds {bits} bits"
+    warp.fault_where(bad, Code.SIM_ARITHMETIC, site, text, HINT)
 
 
 def tensor_layout(type: TensorType, tensor: TensorValue) -> Layout:

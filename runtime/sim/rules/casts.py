@@ -12,7 +12,9 @@ from xdsl.ir import Operation
 
 from ....base.errors import Code as ErrorCode
 from ....dialects.arith.integer_range import wrap_signed
+from ....dialects.arith.semantics import CHECKED
 from ..faults import SimulationError, site_of
+from ..memory.tensors import fault_too_large
 from ..translate import Rule, Rules, Step, Translator
 from ..values import Kind, Value, as_unsigned, kind_of, merge, narrow, varies
 from ..warp import Warp
@@ -59,9 +61,24 @@ def _convert(function: Callable[[Value, Kind, Kind], Value]) -> Rule:
 
     def rule(op: Operation, t: Translator) -> Step:
         before, after = t.kind(op.operands[0]), t.kind(op.results[0])
+        if CHECKED in op.attributes:
+            return _checked(op, function, t)
         return t.compute(op.results[0], lambda value: function(value, before, after), op.operands[0])
 
     return rule
+
+
+def _checked(op: Operation, function: Callable[[Value, Kind, Kind], Value], t: Translator) -> Step:
+    """A conversion of integers, and a fault (E3209) where the result is another number."""
+    before, after = t.kind(op.operands[0]), t.kind(op.results[0])
+    operand, result, site = t.slot(op.operands[0]), t.slot(op.results[0]), site_of(op)
+
+    def step(warp: Warp) -> None:
+        value = warp.registers[operand]
+        converted = warp.registers[result] = function(value, before, after)
+        fault_too_large(warp, site, converted != value, value, after.bits)
+
+    return step
 
 
 def _resize(value: Value, before: Kind, after: Kind) -> Value:

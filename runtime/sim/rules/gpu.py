@@ -10,6 +10,7 @@ from types import MappingProxyType
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ....base.target import WARP
 from ....dialects.gpu import COORDINATES, CoordinateOp
 from ....dialects.ptx import RetOp, SregOp
 from ..translate import Rules, Step, Translator
@@ -34,7 +35,7 @@ def _coordinate(register: str, result: SSAValue, t: Translator) -> Step:
 
 def _thread(warp: Warp) -> list[Value]:
     x, y, _ = warp.launch.config.block
-    number = (warp.first_thread + np.arange(warp.lanes)) % warp.launch.config.threads
+    number = _number(warp)
     values = number % x, number // x % y, number // (x * y)
     return [int(value[0]) if (value == value[0]).all() else value for value in values]
 
@@ -70,6 +71,52 @@ _REGISTERS: Mapping[str, Coordinates] = MappingProxyType(
     }
 )
 """PTX's special registers by name."""
+
+
+Reader = Callable[[Warp], Value]
+
+
+def _lane(warp: Warp) -> Value:
+    return _number(warp) % WARP
+
+
+def _number(warp: Warp) -> Value:
+    """The number of each lane's thread in its block."""
+    return (warp.first_thread + np.arange(warp.lanes)) % warp.launch.config.threads
+
+
+_OTHERS: Mapping[str, Reader] = MappingProxyType(
+    {
+        "laneid": _lane,
+        "lanemask_eq": lambda warp: 1 << _lane(warp),
+        "lanemask_lt": lambda warp: (1 << _lane(warp)) - 1,
+        "lanemask_le": lambda warp: (2 << _lane(warp)) - 1,
+        "lanemask_gt": lambda warp: -(2 << _lane(warp)),
+        "lanemask_ge": lambda warp: -(1 << _lane(warp)),
+        "warpid": lambda warp: _number(warp) // WARP,
+        "nwarpid": lambda warp: 64,
+        "smid": lambda warp: 0,
+        "nsmid": lambda warp: 1,
+        **dict.fromkeys(
+            ("clock", "clock_hi", "clock64", "globaltimer", "globaltimer_lo", "globaltimer_hi"), lambda warp: 0
+        ),
+        "dynamic_smem_size": lambda warp: 0,
+    }
+)
+"""Those that only texts read. The simulator has one multiprocessor, and no time passes there; all shared memory of a
+block is static.
+"""
+
+
+def register_of(name: str) -> Reader | None:
+    """What reads the special register of a name in PTX, `%tid.x`; None for another name."""
+    known, _, axis = name.removeprefix("%").partition(".")
+    if not name.startswith("%") or (axis and axis not in "xyz"):
+        return None
+    coordinates = _REGISTERS.get(known)
+    if coordinates is None:
+        return None if axis else _OTHERS.get(known)
+    return lambda warp: coordinates(warp)["xyz".index(axis or "x")]
 
 
 def _rule(op: CoordinateOp | SregOp, t: Translator) -> Step:

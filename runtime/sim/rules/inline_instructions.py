@@ -61,6 +61,9 @@ def instruction_of(word: str, site: Site) -> Instruction | None:
 def _arithmetic(name: str, type: str, dtype: Any) -> Instruction | None:
     if name == "fma.rn" and type[0] == "f":
         return _plain(partial(fused_multiply_add, dtype=dtype), dtype, dtype, dtype)
+    if name in _FIELDS and type in _FIELDS[name][1]:
+        function, _, words = _FIELDS[name]
+        return _plain(function, *[dtype] * words, *[_WORD] * (len(signature(function).parameters) - words))
     if name == "lop3" and type == "b32":
         return _plain(_lop3, dtype, dtype, dtype, _WORD)
     table = _LOGIC if type == "pred" else _FLOATS if type[0] == "f" else _INTEGERS
@@ -125,10 +128,52 @@ def _lop3(a: Any, b: Any, c: Any, table: Any) -> Any:
     return out
 
 
+def _unsigned(x: Any) -> Any:
+    return x.view(f"u{x.dtype.itemsize}")
+
+
+def _lowest(count: Any, dtype: Any) -> Any:
+    """Words whose lowest `count` bits are ones, all for the width or more."""
+    return ~_SHIFT_LEFT(np.full_like(count, np.iinfo(dtype).max, dtype), count)
+
+
+def _bfe(x: Any, start: Any, length: Any) -> Any:
+    """A field of bits, with the sign of a signed type; the sign or 0 stands for bits above the highest."""
+    word, bits = _unsigned(x), 8 * x.dtype.itemsize
+    at, count = start & 255, length & 255
+    field = _SHIFT_RIGHT(word, at)
+    mask = _lowest(np.minimum(count, bits - np.minimum(at, bits)), word.dtype)
+    top = _SHIFT_RIGHT(word, np.minimum(at + np.maximum(count, 1) - 1, bits - 1)) & 1
+    fill = (top == 1) & (count > 0) & (x.dtype.kind == "i")
+    return ((field & mask) | np.where(fill, ~mask, 0).astype(word.dtype)).view(x.dtype)
+
+
+def _bfi(new: Any, x: Any, start: Any, length: Any) -> Any:
+    """`x` with a field of bits replaced by the lowest ones of `new`."""
+    at = start & 255
+    mask = _SHIFT_LEFT(_lowest(length & 255, x.dtype), at)
+    return (x & ~mask) | (_SHIFT_LEFT(new, at) & mask)
+
+
+def _brev(x: Any) -> Any:
+    """The bits in reverse order."""
+    bits = 8 * x.dtype.itemsize
+    result: Any = np.zeros_like(x)
+    for bit in range(bits):
+        result |= (x >> bit & 1) << (bits - 1 - bit)
+    return result
+
+
 def _same(x: Any) -> Any:
     return x
 
 
+_SHIFT_LEFT, _SHIFT_RIGHT = _shifted(np.left_shift), _shifted(np.right_shift)
+_FIELDS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...], int]] = MappingProxyType({
+    "bfe": (_bfe, ("s32", "u32", "s64", "u64"), 1), "bfi": (_bfi, ("b32", "b64"), 2),
+    "brev": (_brev, ("b32", "b64"), 1),
+})  # fmt: skip
+"""Functions with the types that they have, and how many of their operands are of the type; the others have 32 bits."""
 _VOTES: Mapping[str, str] = MappingProxyType({"all": "pred", "any": "pred", "uni": "pred", "ballot": "b32"})
 _APPROXIMATE = frozenset(f"{name}.approx{ftz}" for name in APPROXIMATIONS for ftz in ("", ".ftz"))
 _INTEGERS_BY: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
@@ -146,7 +191,7 @@ _LOGIC: Mapping[str, Callable[..., Any]] = MappingProxyType(
 _INTEGERS: Mapping[str, Callable[..., Any]] = MappingProxyType({
     **_LOGIC, "add": np.add, "sub": np.subtract, "mul.lo": np.multiply, "mul.hi": _mul_hi, "mad.lo": _mad,
     "min": np.minimum, "max": np.maximum, "neg": np.negative, "abs": np.abs, "popc": np.bitwise_count,
-    "shl": _shifted(np.left_shift), "shr": _shifted(np.right_shift),
+    "shl": _SHIFT_LEFT, "shr": _SHIFT_RIGHT,
 })  # fmt: skip
 _FLOATS: Mapping[str, Callable[..., Any]] = MappingProxyType({
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "min": MINIMUM_NUMBER, "max": MAXIMUM_NUMBER,

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..faults import Site
 from ..warp import Warp
+from .gpu import Reader, register_of
 from .inline_instructions import Instruction, instruction_of
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -39,8 +40,10 @@ class _Statement:
 
 def meaning_of(text: str, operands: int, results: Sequence[Any], site: Site) -> Meaning | None:
     """The meaning of a text with so many operands, and results of NumPy's types. None where it has anything else than
-    instructions that `instruction_of` knows, or a register that is read before it is written.
+    instructions that `instruction_of` knows, or a register that is read before it is written. Special registers,
+    `%laneid`, are written.
     """
+    special: dict[str, Reader] = {}
     statements: list[_Statement] = []
     names = [f"${number}" for number in range(len(results))]
     given_names = [f"${len(results) + number}" for number in range(operands)]
@@ -56,6 +59,8 @@ def meaning_of(text: str, operands: int, results: Sequence[Any], site: Site) -> 
             instruction = instruction_of(known[1], site)
             given = tuple(map(_operand, re.split(r"\s*,\s*", known[3])))
             reads = {x for x in given if isinstance(x, str)}
+            special |= {x: read for x in reads if (read := register_of(x)) is not None}
+            reads -= special.keys()
             if instruction is None or len(given) != len(instruction.operands):
                 return None
             if known[2] not in declared or not reads <= written:
@@ -69,6 +74,7 @@ def meaning_of(text: str, operands: int, results: Sequence[Any], site: Site) -> 
 
     def run(warp: Warp, *given: Any) -> tuple[Any, ...]:
         registers = dict(zip(given_names, given, strict=True))
+        registers |= {name: np.asarray(read(warp)) for name, read in special.items()}
         for statement in statements:
             statement.run(warp, registers)
         return tuple(_of_type(registers[name], dtype) for name, dtype in zip(names, results, strict=True))

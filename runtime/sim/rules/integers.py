@@ -10,8 +10,9 @@ from xdsl.ir import Operation
 
 from ....base.errors import Code as ErrorCode
 from ....dialects.arith.integer_range import wrap_signed
-from ....dialects.arith.semantics import COMPARISONS, INTEGER_OPERATIONS
+from ....dialects.arith.semantics import CHECKED, COMPARISONS, INTEGER_OPERATIONS
 from ..faults import site_of
+from ..memory.tensors import fault_too_large
 from ..translate import Rule, Rules, Step, Translator
 from ..values import Kind, Value, anywhere, as_unsigned, choose, signed_view, varies
 from ..warp import Warp
@@ -26,6 +27,7 @@ def _binary(op: Operation, t: Translator) -> Step:
     if is_bool:
         kind = Kind(np.dtype(np.int8), 8)
     half, full = 1 << (bits - 1), (1 << bits) - 1
+    check = _make_check(op, bits) if CHECKED in op.attributes else None
     constant = t.initial[right]
     if type(constant) is int:  # only the cases that some left operand makes true
         undefined = [case for case in undefined if case.holds(-half, constant, bits)]
@@ -43,6 +45,8 @@ def _binary(op: Operation, t: Translator) -> Step:
                 b = choose(bad, kind.dtype.type(1), b)  # in lanes that are not active
         if unsigned:
             a, b = as_unsigned(a, kind), as_unsigned(b, kind)
+        if check is not None:
+            check(warp, a, b)
         value = function(a, b)
         if is_bool:
             registers[result] = value & 1 != 0
@@ -52,6 +56,21 @@ def _binary(op: Operation, t: Translator) -> Step:
             registers[result] = signed_view(value, kind) if unsigned else value
 
     return step
+
+
+def _make_check(op: Operation, bits: int) -> Callable[[Warp, Value, Value], None]:
+    """A fault (E3209) where the exact result of a sum, a product or a shift to the left does not fit its type."""
+    function, site, half = INTEGER_OPERATIONS[type(op)].value, site_of(op), 1 << (bits - 1)
+    small, small_right = bits // 4, 4 if isinstance(op, arith.ShLIOp) else bits // 4
+
+    def check(warp: Warp, a: Value, b: Value) -> None:
+        if varies(a) or varies(b):
+            large = anywhere((a >> small != 0) | (b >> small_right != 0))
+            a, b = (x.astype(object if large else np.int64) if varies(x) else x for x in (a, b))
+        exact = function(a, b)
+        fault_too_large(warp, site, (exact < -half) | (exact >= half), exact, bits)
+
+    return check
 
 
 def _sign(value: Value) -> Value:

@@ -12,6 +12,7 @@ from ..memory.provenance import element_at, fragment_name, key_of, name_of_view
 from ..memory.spaces import Space
 from ..translate import Rules, Step, Translator
 from ..values import Kind, Lanes, Value, per_lane, varies
+from ..values.addresses import add_address
 from ..warp import Warp
 
 
@@ -49,14 +50,6 @@ def _ptr_add(op: ptx.PtrAddOp, t: Translator) -> Step:
         registers[result] = warp.led_outside(address, view, fixed)
 
     return step
-
-
-def add_address(address: Value, offset: Value) -> Value:
-    """A 64-bit address plus a signed offset of any width."""
-    if varies(offset) and offset.dtype != np.int64:
-        offset = offset.astype(np.int64)
-    total = address + offset
-    return wrap_signed(total, 64) if type(total) is int else total
 
 
 def _inttoptr(op: ptx.IntToPtrOp, t: Translator) -> Step:

@@ -20,7 +20,8 @@ from ..faults import SimulationError, site_of
 from ..memory.tensors import check_count, port
 from ..translate import Rules, Step, Translator
 from ..values import CoordTensorValue, TensorValue
-from ..values.lane_int import LaneInt
+from ..values.addresses import not_far
+from ..values.lane_int import lane_int
 from ..values.scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
 from ..warp import Warp
 from .tile_memory import check_inside
@@ -53,10 +54,10 @@ def coordinate_view(op: LayoutViewOp, type: tile.CoordTensorType, t: Translator)
         tensor = registers[source]
         with no_zero_extents(warp, site):
             whole = op.relayout(lane_layout(type.plain_layout, tensor.scalars)) if static is None else static
-            coord = op.coordinate(whole, [LaneInt(registers[slot]) for slot in coords])
+            coord = op.coordinate(whole, [lane_int(registers[slot]) for slot in coords])
             sliced, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
         scalars = scalars_for(op.result.type.layout.data, sliced)
-        registers[result] = CoordTensorValue(add(tensor.start, numbers(distance)), scalars)
+        registers[result] = CoordTensorValue(numbers(add(tensor.start, numbers(distance))), scalars)
 
     return step
 
@@ -98,7 +99,8 @@ def _bounds(op: tile.BoundsOp, t: Translator) -> Step:
             start: Any = registers[source].start
             for mode in path:
                 start = start[mode]
-            inside &= warp.select(start)[:, None] + steps[path] < warp.select(bound)[:, None]
+            first = warp.select(not_far(start))
+            inside &= first[:, None] + steps[path] < warp.select(bound)[:, None]
         local.define(warp, allocation)
         for place, column in zip(places, inside.T, strict=True):
             target.store(warp, value, place, column.astype(np.uint8)[:, None])

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ....base.errors import Code, LayoutError
 from ....base.parameters import TENSOR_MAP
 from ....dialects import tile
+from ....dialects.arith.integer_range import limits
 from ....dialects.ptx import MAP, MAP_FIELDS, SHARED, CopyTensorMapOp, TensorMapReplaceOp
 from ....dialects.tile.tma import instruction_of
 from ....dialects.tile.tma_rules import split_by_instructions
@@ -21,9 +22,9 @@ from ....layout.algebra.inttuple import leaves, transform_leaves
 from ....layout.tma.recipe import PlacedMap, promotion_for
 from ....layout.tma.tensor_map import check_stored_rows
 from ...arrays.storage import distances
-from ..faults import SimulationError, site_of
+from ..faults import SimulationError, Site, site_of
 from ..launch import MAP_BASE
-from ..memory.tensors import tensor_layout, tensor_value
+from ..memory.tensors import fault_too_large, tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values import CoordTensorValue, TensorValue, Value, varies
 from ..values.scalars import lane_layout, numbers, scalars_for
@@ -85,6 +86,7 @@ class _Instruction:
     def __init__(self, op: tile.CopyOp | tile.PrefetchOp | tile.TmaCallOp, t: Translator, has_smem: bool) -> None:
         tma = op.tma
         assert tma is not None
+        self._site = site_of(op)
         self.rank = len(tma.type.tma_copy.basis)
         descriptor = None if isinstance(op, tile.PrefetchOp) else op.descriptor
         self._map = t.slot(tma if descriptor is None else descriptor)
@@ -101,6 +103,8 @@ class _Instruction:
         """Executes it for the active lanes."""
         registers = warp.registers
         registers[self._from] = registers[self._map]
+        for value in coords:
+            _check_word(warp, self._site, value)
         for slot, value in zip(self._slots, (*coords, address), strict=True):
             registers[slot] = value
         self._step(warp)
@@ -154,6 +158,12 @@ def _call(op: tile.TmaCallOp, t: Translator) -> Step:
     return step
 
 
+def _check_word(warp: Warp, site: Site, value: Value) -> None:
+    """A fault (E3209) for an integer that an instruction takes in 32 bits and that does not fit there."""
+    low, high = limits(32)
+    fault_too_large(warp, site, (value < low) | (value > high), value, 32)
+
+
 def _copy_map(op: tile.CopyTensorMapOp, t: Translator) -> Step:
     source, target = t.slot(op.tma), t.slot(op.ptr)
     step, (given, to) = as_instruction(op, t, [MAP, op.ptr.type], lambda values: CopyTensorMapOp(*values))
@@ -171,15 +181,18 @@ def _update_map(op: tile.UpdateTensorMapOp, t: Translator) -> Step:
     assert isinstance(layout, Layout)
     fields = [("global_address", None), *((name, number) for name, number, _ in op.fields(layout))]
     steps: list[tuple[Step, list[int]]] = []
-    for name, number in fields:
-        kind = IntegerType(MAP_FIELDS[name].bits)
-        steps.append(as_instruction(op, t, [op.ptr.type, kind], partial(_make_replacing, name, number)))
+    widths, site = [MAP_FIELDS[name].bits for name, _ in fields], site_of(op)
+    for (name, number), width in zip(fields, widths, strict=True):
+        kinds = [op.ptr.type, IntegerType(width)]
+        steps.append(as_instruction(op, t, kinds, partial(_make_replacing, name, number)))
 
     def update(warp: Warp) -> None:
         given = tensor_value(warp.registers[tensor])
         values: list[Value] = [_address(given, 0, bits)]
         values += [numbers(value) for _, _, value in op.fields(lane_layout(layout, given.scalars))]
-        for (step, (at, value)), new in zip(steps, values, strict=True):
+        for (step, (at, value)), new, width in zip(steps, values, widths, strict=True):
+            if width == 32:
+                _check_word(warp, site, new)
             warp.registers[at], warp.registers[value] = warp.registers[target], new
             step(warp)
 

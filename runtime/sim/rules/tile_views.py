@@ -24,9 +24,9 @@ from ..memory.provenance import name_of_view
 from ..memory.ragged_guard import Guard, Relayout, begin, view_guard
 from ..memory.tensors import checked_index, in_64_bits, move, recast, tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
-from ..values import CoordTensorValue, TensorValue, Value, anywhere, memoise
-from ..values.lane_int import LaneInt, number
-from ..values.scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
+from ..values import CoordTensorValue, TensorValue, Value, anywhere, memoise, varies
+from ..values.lane_int import lane_int, number
+from ..values.scalars import actual, lane_layout, narrowed, no_zero_extents, numbers, scalars_for
 from ..warp import Warp
 from .tile_coordinates import coordinate_view
 
@@ -88,11 +88,11 @@ def _run_time_view(op: LayoutViewOp, type: tile.TensorType, t: Translator) -> St
         tensor = tensor_value(registers[source])
         with in_64_bits(warp, site), no_zero_extents(warp, site):
             whole = plain_layout(op.relayout(lane_layout(type.layout.data, tensor.scalars)))
-            coord = op.coordinate(whole, [LaneInt(registers[slot]) for slot in coords])
+            coord = op.coordinate(whole, [lane_int(registers[slot]) for slot in coords])
             sliced, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
             seen = _make_guard(op, relayout, type, tensor, [registers[slot] for slot in coords])
             tensor = move(tensor, numbers(distance), type)
-            fixed = [(number(integer), number(extent)) for integer, extent in fixed_modes(coord, whole.shape)]
+            fixed = [(narrowed(integer), narrowed(extent)) for integer, extent in fixed_modes(coord, whole.shape)]
         tensor = _led_outside(warp, tensor, view, fixed)
         registers[result] = replace(tensor, scalars=scalars_for(op.result.type.layout.data, sliced), guard=seen)
 
@@ -202,12 +202,13 @@ def _crd2idx(op: tile.Crd2IdxOp, t: Translator) -> Step:
     @memoise
     def index(*values: Value) -> Value:
         filled = unwrap(fill_coordinate(coord, values[:count]))
-        return checked_index(actual(static, values[count:])(filled))
+        found = actual(static, values[count:])(filled)
+        return narrowed(found) if varies(found) else checked_index(found)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
         with in_64_bits(warp, site):
-            registers[result] = index(*[registers[slot] for slot in operands])
+            registers[result] = index(*[lane_int(registers[slot]).value for slot in operands])
 
     return step
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ....dialects.arith.semantics import remainder, truncate_quotient
-from . import anywhere
+from . import anywhere, varies
 
 Number: TypeAlias = Any
 """A Python `int` where all lanes agree, else an array of Python integers (dtype `object`), one for each active lane."""
@@ -73,6 +73,15 @@ class LaneCondition:
         chosen[:] = theirs
         np.copyto(chosen, ours, where=self.value.astype(bool))
         return LaneInt(chosen)
+
+
+def lane_int(value: Number) -> LaneInt:
+    """The integer that a register holds, exact where those of its lanes are so large that products could wrap."""
+    if varies(value) and value.dtype != object:
+        upper = value >> 31
+        if ((upper != 0) & (upper != -1)).any():
+            value = value.astype(object)
+    return LaneInt(value)
 
 
 def number(x: "int | LaneInt") -> Number:

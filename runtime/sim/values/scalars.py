@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....base.errors import Code
+from ....dialects.arith.integer_range import clip_to, limits
 from ....dialects.cute.values import integers, with_scalars
 from ....layout.algebra.core import Layout, LayoutLike, plain_layout
 from ....layout.algebra.inttuple import transform_leaves
@@ -18,28 +19,31 @@ from ....layout.algebra.unknown import Unknown
 from ..faults import Site
 from ..warp import Warp
 from . import Value, varies
-from .lane_int import LaneInt, ZeroDivisorError, number
+from .lane_int import ZeroDivisorError, lane_int, number
 
 
 def lane_layout(layout: LayoutLike, scalars: Sequence[Value]) -> Any:
     """`layout` with integers of the algebra for its `?`."""
-    return with_scalars(layout, [LaneInt(scalar) for scalar in scalars])
+    return with_scalars(layout, [lane_int(scalar) for scalar in scalars])
 
 
 def numbers(x: Any) -> Any:
-    """The numbers behind the integers of a coordinate. OverflowError if one exceeds 64 bits."""
-    return transform_leaves(_narrow, x)
+    """The numbers behind the integers of a coordinate; the nearest ones of 64 bits."""
+    return transform_leaves(narrowed, x)
 
 
 def scalars_for(type: LayoutLike, layout: LayoutLike) -> tuple[Value, ...]:
     """The scalars of a tensor whose type has the layout `type` and whose layout is `layout`."""
     pairs = zip(integers(plain_layout(type)), integers(plain_layout(layout)), strict=True)
-    return tuple([_narrow(x) for leaf, x in pairs if isinstance(leaf, Unknown)])
+    return tuple([narrowed(x) for leaf, x in pairs if isinstance(leaf, Unknown)])
 
 
-def _narrow(x: Any) -> Value:
+def narrowed(x: Any) -> Value:
+    """The number behind an integer of the algebra; the nearest one of 64 bits."""
     value = number(x)
-    return value.astype(np.int64) if varies(value) else value
+    if varies(value):
+        return np.clip(value, *limits(64)).astype(np.int64) if value.dtype == object else value.astype(np.int64)
+    return clip_to(value, 64)
 
 
 def actual(layout: LayoutLike, scalars: Sequence[Value]) -> Layout:
