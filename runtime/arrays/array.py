@@ -21,6 +21,8 @@ HOST = None
 """The device of an array in the host's memory."""
 NOWHERE = -1
 """The device of an array that is described only: kernels are built for it, but not launched on it."""
+_UNIT = 16
+"""The bytes of which the strides of a tensor map are multiples."""
 _META_ADDRESS = 1 << 8
 """The address of torch's tensors without memory, as far as it matters: they are aligned as those with memory are."""
 
@@ -90,6 +92,22 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
         strides.append(step)
         step *= extent
     return tuple(reversed(strides))
+
+
+def canonical_strides(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Strides in elements that say the same of each element. Those of modes of extent 1, in which libraries leave any
+    number, go beyond the others, by a multiple of 16 bytes as tensor copies need it; but if no longer mode is
+    contiguous, the last mode of extent 1 is.
+    """
+    if 1 not in shape:
+        return strides
+    longer = [(n, step) for n, step in zip(shape, strides, strict=True) if n != 1]
+    unit = max(_UNIT // itemsize, 1)
+    beyond = -(-(1 + sum((n - 1) * step for n, step in longer)) // unit) * unit
+    made = [step if n != 1 else beyond for n, step in zip(shape, strides, strict=True)]
+    if all(step != 1 for _, step in longer):
+        made[len(shape) - 1 - shape[::-1].index(1)] = 1
+    return tuple(made)
 
 
 def is_numpy_scalar(x: object) -> bool:
@@ -203,6 +221,7 @@ def _read_interface(interface: Mapping[str, Any], device: int | None, dtype: obj
     if steps is not None and any(int(step) % size for step in steps):
         raise ArrayError(f"has strides of {tuple(steps)} bytes, between its elements", "pass a copy of it")
     strides = row_major(shape) if steps is None else tuple(int(step) // size for step in steps)
+    strides = canonical_strides(shape, strides, size)
     return Array(int(address), element.signed_name, shape, strides, device, not read_only)
 
 
@@ -237,7 +256,7 @@ def read_dlpack(array: Any) -> Array:
             f"has elements of DLPack's type {code} of {bits} bits, which kernels do not support", ELEMENTS_HINT
         )
     shape = _integers(extents, modes)
-    strides = _integers(steps, modes) if steps else row_major(shape)
+    strides = canonical_strides(shape, _integers(steps, modes) if steps else row_major(shape), element.bytes)
     place = HOST if is_host else int(device)
     return Array(data + offset, element.signed_name, shape, strides, place, not (is_host and flags & _READ_ONLY))
 
