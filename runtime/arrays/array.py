@@ -7,8 +7,9 @@ specification). No library is imported.
 """
 
 import ctypes
+import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from struct import Struct, unpack
 from typing import Any
 
@@ -21,6 +22,8 @@ HOST = None
 """The device of an array in the host's memory."""
 NOWHERE = -1
 """The device of an array that is described only: kernels are built for it, but not launched on it."""
+ALLOCATION = 256
+"""The bytes to which CUDA aligns each allocation (CUDA C++ Programming Guide, Device Memory Accesses)."""
 _UNIT = 16
 """The bytes of which the strides of a tensor map are multiples."""
 _META_ADDRESS = 1 << 8
@@ -57,6 +60,9 @@ class Array:
     """An array: the `address` of its first element, its element type as MLIR names it (`ui8` of unsigned integers, `i1`
     of bools, a byte each), its shape, its strides in elements, and the CUDA device that holds it, None for the host,
     `NOWHERE` for none. One of the host need not be `writable`.
+
+    `offset` is where it begins in its allocation on the host, in bytes, if that is known. A GPU aligns allocations to
+    `ALLOCATION` bytes; those of the host count as aligned alike, wherever they happen to lie.
     """
 
     address: int
@@ -65,6 +71,12 @@ class Array:
     strides: tuple[int, ...]
     device: int | None
     writable: bool = True
+    offset: int | None = field(default=None, compare=False)
+
+    @property
+    def place(self) -> int:
+        """The address as far as its alignment matters: from an aligned allocation on, if that is known."""
+        return self.address if self.offset is None else self.offset
 
     @property
     def itemsize(self) -> int:
@@ -178,7 +190,26 @@ def _itself(x: Array) -> Array:
 
 
 def _host(x: Any) -> Array:
-    return _read_interface(x.__array_interface__, HOST, getattr(x, "dtype", ""))
+    array = _read_interface(x.__array_interface__, HOST, getattr(x, "dtype", ""))
+    begin = _beginning(x)
+    return array if begin is None else replace(array, offset=array.address - begin)
+
+
+def _beginning(x: Any) -> int | None:
+    """The address at which the memory begins of which an array of NumPy shows a part; None if only its owner knows."""
+    while hasattr(base := getattr(x, "base", x), "__array_interface__"):
+        if base is x:
+            return None
+        x = base
+    if base is None:
+        return int(x.__array_interface__["data"][0])
+    if is_torch(base):
+        return int(base.untyped_storage().data_ptr())
+    try:
+        memory: Any = sys.modules["numpy"].frombuffer(base, "u1")
+    except Exception:  # memory of another library, or of a file that is closed
+        return None
+    return int(memory.__array_interface__["data"][0])
 
 
 def _cuda(x: Any) -> Array:
@@ -203,6 +234,7 @@ def _read_torch(x: Any) -> Array:
         tuple(x.shape),
         tuple(x.stride()),
         HOST if place < 0 else place,
+        offset=int(x.storage_offset()) * x.element_size() if place < 0 else None,
     )
 
 

@@ -70,16 +70,16 @@ def test_a_program_is_shown_for_the_target_of_its_last_launch() -> None:
     def plain(Y: cute.Tensor):
         Y[cute.arch.thread_idx()[0]] = 1.0
 
-    X, Y = BASE[:32].reshape(32, 1), np.zeros(32, np.float32)
-    built = loaded(X, Y, (32, 1), (0, 1)).build(32)
+    X, Y = BASE[:16].reshape(16, 1), np.zeros(16, np.float32)  # of a type that no other test launches
+    built = loaded(X, Y, (16, 1), (0, 1)).build(32)
     with pytest.raises(TilefoldError) as caught:
         built.ptx()
     assert "sm_80" in str(caught.value)
     for stage in ("cute", "index", "instr"):
-        loaded(X, Y, (32, 1), (0, 1)).launch(grid=1, block=32, device="sim", stage=stage)
+        loaded(X, Y, (16, 1), (0, 1)).launch(grid=1, block=32, device="sim", stage=stage)
         assert "ptx.cp.async.bulk.tensor.load" in loaded.ir("instr")
         assert "ptx.entry" in loaded.ir("index")
         assert ".target sm_90a" in loaded.ptx()
         assert ".target sm_100a" in loaded.ptx("sm_100a")
-    plain(Y).launch(grid=1, block=32, device="sim")
+    plain(Y).launch(grid=1, block=16, device="sim")
     assert ".target sm_80" in plain.ptx()
