@@ -197,9 +197,11 @@ def _fact(array: Array, place: int) -> str:
 
 def misfit(name: str, type: TensorType, array: Array) -> LaunchError:
     """The error for an array that is not such as a function is compiled for."""
-    at = array.place & -array.place or ALLOCATION
-    wanted = f"{type.layout.data} of {type.element_type}, at a multiple of {type.align.data}"
-    problem = f"is {array.layout} of {array.dtype}, at a multiple of {at} bytes; the function is compiled for {wanted}"
+    have, wanted = f"{array.layout} of {array.dtype}", f"{type.layout.data} of {type.element_type}"
+    if misalignment(array, type.align.data):
+        have += f", at a multiple of {array.place & -array.place or ALLOCATION} bytes"
+        wanted += f", at a multiple of {type.align.data}"
+    problem = f"is {have}; the function is compiled for {wanted}"
     hint = "pass such an array, or compile for one with open extents: from_dlpack(x).mark_layout_dynamic()"
     return argument_error(name, problem, hint, MisfitError)
 
