@@ -104,12 +104,14 @@ class TensorArgument:
 
     The launch reads `storage` and leaves the results in it. `layout` maps coordinates to elements of the
     storage; None means that any use within the storage is right. Where `initialised` is false, the simulator
-    treats a read before a write as an error.
+    treats a read before a write as an error. The simulator places the storage `offset` bytes after an address that is
+    aligned as that of an allocation on a GPU is.
     """
 
     storage: NDArray[Any]
     layout: Layout | ComposedLayout | None = None
     initialised: bool = True
+    offset: int = 0
 
     def __post_init__(self) -> None:
         if self.storage.ndim != 1 or not self.storage.flags.c_contiguous:

@@ -118,7 +118,8 @@ def map_element(type: Attribute, reduction: str = "", held: str = "") -> MapElem
 def make_tensor_copies(
     kind: str, element: Attribute, gmem: LayoutLike, smem: LayoutLike, tiler: Tiler, multicast: int, as_: str = ""
 ) -> TmaCopy:
-    """The tensor copies of a type by its parameters; kept, since every use of a map asks for them.
+    """The tensor copies of a type by its parameters; kept, since every use of a map asks for them. Each mode has a
+    dimension of the map, unless there are too many or the map needs longer rows: modes share dimensions only then.
 
     Raises `LayoutError` for an unknown atom (E0302), a tensor that no map describes (E0322) and a tile that no
     instruction moves (E0323).
@@ -153,14 +154,35 @@ def make_tensor_copies(
             f"{kind} does not load tiles for {multicast} blocks",
             f"SM90_TMA_LOAD_MULTICAST is for 2 to {MAX_CLUSTER} blocks, the other atoms are for one",
         )
-    copy = make_tma_copy(instruction, gmem, smem, tiler, val_bits=held.type.bits, multicast=multicast)
-    (extent, _), *outer = copy.dimensions(gmem)
+
+    def make(*, merge: bool) -> TmaCopy:
+        bits = held.type.bits
+        return _checked(make_tma_copy(instruction, gmem, smem, tiler, val_bits=bits, multicast=multicast, merge=merge))
+
+    try:
+        apart = make(merge=False)
+    except LayoutError as error:
+        try:
+            return make(merge=True)
+        except LayoutError:
+            raise error from None
+    if not apart.shared_dimensions:
+        return apart
+    try:
+        return make(merge=True)
+    except LayoutError:
+        return apart
+
+
+def _checked(copy: TmaCopy) -> TmaCopy:
+    """The copy. `LayoutError` where it is already known that the tensor has no map."""
+    (extent, _), *outer = copy.dimensions(copy.gmem)
     for mode, (_, stride) in enumerate(outer, 1):
         if is_static(stride):
-            check_stride(mode, stride * held.type.bits // 8)
-    if is_static(extent) and not instruction.to_shared:
-        check_stored_rows(extent, held.type.bits)
-    if is_fully_static((gmem.shape, gmem.stride)):
+            check_stride(mode, stride * copy.bits // 8)
+    if is_static(extent) and not copy.instruction.to_shared:
+        check_stored_rows(extent, copy.bits)
+    if is_fully_static((copy.gmem.shape, copy.gmem.stride)):
         _ = copy.tensor_map()
     _ = copy.coordinates()  # raises where strides of modes that share a dimension are not static
     return copy

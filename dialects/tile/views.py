@@ -18,7 +18,9 @@ from ...layout.tiling.partition import everything, padded, project
 from ...layout.tiling.tiler import check_tiler
 from ..cute import CoordAttr, TilerAttr
 from ..definitions import irdl_op_definition
+from ..errors import refusing
 from .assembly import check_operands, fill_coordinate
+from .tma_shifts import check_shift
 from .view_base import RESULT, VIEWED, LayoutViewOp, SlicedViewOp, TilingViewOp
 
 
@@ -133,6 +135,11 @@ class DomainOffsetOp(_CoordinateView):
     @classmethod
     def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
         return select(group_modes(layout, 0, len(layout)), 0, 0)  # where it begins, and the layout from there
+
+    def verify_(self) -> None:
+        super().verify_()
+        with refusing():
+            check_shift(self.source, self.coord.data)
 
     @classmethod
     def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:

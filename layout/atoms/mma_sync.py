@@ -20,7 +20,7 @@ def _operand(rows: int, k: int, bits: int) -> Layout:
     """(thread, value) to a place in a `rows` by `k` operand: A if it has 16 rows, A or B if it has 8."""
     width = max(32 // bits, 1)
     modes = [(width, rows), (rows // 8, 8), (k // (4 * width), 4 * width * rows)]
-    return _with_values((4, 8), (width * rows, 1), modes, flat=bits >= 8)
+    return _with_values((4, 8), (width * rows, 1), modes, flat=bits != 4)  # as CuTe has these profiles
 
 
 def _with_values(threads: tuple[int, ...], steps: tuple[int, ...], modes: list[tuple[int, int]], flat: bool) -> Layout:

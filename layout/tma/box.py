@@ -4,6 +4,7 @@
 The box is the longest run of shared memory whose elements are a box of the tensor (CuTe's construct_tma_gbasis).
 """
 
+from math import gcd
 from typing import Any
 
 from ...base.errors import Code, LayoutError
@@ -12,48 +13,68 @@ from ..algebra.core import Layout, make_identity_layout
 from ..algebra.integers import ScaledBasis, is_static
 from ..algebra.inttuple import flatten_to_tuple, wrap
 from ..algebra.recast import recast_layout
+from ..algebra.run_time_int import value_of
 from .tensor_map import MAX_BOX, MAX_RANK
 
 Path = tuple[int, ...]
 """A mode of a tensor, the outermost index first."""
 
 
-def compute_box(gmem: Layout, to_mode: Layout, val_bits: int, bits: int, row: int = MAX_BOX) -> Layout:
+def compute_box(
+    gmem: Layout, to_mode: Layout, val_bits: int, bits: int, row: int = MAX_BOX, *, merge: bool = True
+) -> Layout:
     """The extents of the box in elements of `bits` bits, and the modes of `gmem`, as basis strides: a mode for each
     dimension of the map, innermost first.
 
-    `to_mode` takes positions in shared memory to coordinates of `gmem`, both of values of `val_bits` bits. Modes that
-    are contiguous in both are one dimension, as in CuTe, but the innermost has at most `row` elements then: those that
-    a swizzle spans. Modes of the tensor outside of the tile follow with extent 1. Where there are too many, the last
-    dimension stands for the rest.
+    `to_mode` takes positions in shared memory to coordinates of `gmem`, both of values of `val_bits` bits. With `merge`
+    modes that are contiguous in both are one dimension, as in CuTe, but the innermost has at most `row` elements then:
+    those that a swizzle spans. Modes of the tensor outside of the tile follow with extent 1. Where there are too many,
+    the last dimension stands for the rest.
 
     Raises `LayoutError` (E0323) if neighbours in shared memory lie apart in the tensor, or the last dimension stands
-    for several modes that the tile extends along.
+    for modes that the tile extends along as no box does.
     """
     extents, paths = _run(gmem, to_mode)
     strides = tuple(at_path(gmem.stride, path) for path in paths)
     tile: Layout = recast_layout(Layout(extents, strides), val_bits, bits)
-    modes = _merged(gmem, tile, paths, row)
+    modes = _merged(gmem, tile, paths, row) if merge else _apart(tile, paths)
     modes += [([1], [path]) for path in _outside(recast_layout(gmem, val_bits, bits), paths)]
-    shape, stride = (
-        [_leaf(extents) for extents, _ in modes],
-        [_leaf([ScaledBasis(1, p) for p in ps]) for _, ps in modes],
-    )
     if len(modes) >= MAX_RANK:
         rest = [extent for extents, _ in modes[MAX_RANK - 1 :] for extent in extents]
-        if sum(extent > 1 for extent in rest) > 1:
+        of_rest = [path for _, paths in modes[MAX_RANK - 1 :] for path in paths]
+        if len(modes) > MAX_RANK and not _can_share(gmem, rest, of_rest):
             raise LayoutError(
                 Code.TMA_BOX,
                 f"a tensor map has {MAX_RANK} dimensions; the tile extends along more modes of {gmem}",
                 "use a tile of one element along some of them",
             )
-        shape[MAX_RANK - 1 :] = [tuple(rest)]
-        stride[MAX_RANK - 1 :] = [tuple(ScaledBasis(1, path) for _, ps in modes[MAX_RANK - 1 :] for path in ps)]
+        modes[MAX_RANK - 1 :] = [(rest, of_rest)]
+    shape = [_leaf(extents, number) for number, (extents, _) in enumerate(modes)]
+    stride = [_leaf([ScaledBasis(1, path) for path in paths], number) for number, (_, paths) in enumerate(modes)]
     return Layout(tuple(shape), tuple(stride))
 
 
-def _leaf(items: list[Any]) -> Any:
-    return items[0] if len(items) == 1 else tuple(items)
+def _leaf(items: list[Any], number: int) -> Any:
+    return items[0] if len(items) == 1 and number < MAX_RANK - 1 else tuple(items)
+
+
+def _can_share(gmem: Layout, extents: list[int], paths: list[Path]) -> bool:
+    """Whether one dimension can stand for modes along which a tile has these extents: the tile extends along one of
+    them at most, whose neighbours are those of the dimension, and tiles do not reach beyond that mode.
+    """
+    strides = [value_of(at_path(gmem.stride, path)) for path in paths]
+    wide = [number for number, extent in enumerate(extents) if extent > 1]
+    if not wide:
+        return True
+    (number, *others), shape = wide, value_of(at_path(gmem.shape, paths[wide[0]]))
+    if others or not all(map(is_static, (*strides, shape))):
+        return False
+    return strides[number] == gcd(*strides) and shape % extents[number] == 0
+
+
+def _apart(tile: Layout, paths: list[Path]) -> list[tuple[list[int], list[Path]]]:
+    """The dimensions of the box, one for each mode."""
+    return [([extent], [path]) for extent, path in zip(wrap(tile.shape), paths, strict=True)]
 
 
 def _run(gmem: Layout, to_mode: Layout) -> tuple[tuple[int, ...], list[Path]]:

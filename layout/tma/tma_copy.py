@@ -71,6 +71,29 @@ class TmaCopy:
         return tuple(box)
 
     @property
+    def shared_dimensions(self) -> tuple[int, ...]:
+        """The dimensions of the map that stand for several modes."""
+        return tuple(number for number, paths in enumerate(self._paths()) if len(paths) > 1)
+
+    @property
+    def outermost_steps(self) -> dict[int, int | None]:
+        """For each dimension that stands for several modes how many coordinates its outermost mode is apart; None where
+        its other modes may reach as far.
+        """
+        coordinates = self.coordinates()
+        modes = list(zip(flatten_to_tuple(coordinates.shape), flatten_to_tuple(coordinates.stride), strict=True))
+        steps: dict[int, int | None] = {}
+        for number in self.shared_dimensions:
+            along = [
+                (n, static(d.value, _SHARED)) for n, d in modes if isinstance(d, ScaledBasis) and d.path[0] == number
+            ]
+            outer = max(step for _, step in along)
+            inner = [(n, step) for n, step in along if step != outer]
+            known = len(along) == len(inner) + 1 and all(is_static(n) for n, _ in inner)
+            steps[number] = outer if known and sum((n - 1) * step for n, step in inner) < outer else None
+        return steps
+
+    @property
     def layout_tv(self) -> Layout:
         """(block of the multicast, value) to a place in the tile."""
         values = self.tiled_copy.layout_tv[1]
@@ -168,12 +191,14 @@ def make_tma_copy(
     val_bits: int,
     multicast: int = 1,
     bits: int | None = None,
+    merge: bool = True,
 ) -> TmaCopy:
     """The tensor copies between tiles of `gmem` that `tiler` cuts, and `smem`, the layout of a tile in shared memory.
 
     Values have `val_bits` bits, elements of the map `bits` (default: as many). `smem` may be swizzled as TMA does it:
     S<B,4,3> of bytes, with B up to 3. The default tiler is the shape of `smem`. `multicast` blocks of a cluster load a
-    part of each box for all of them.
+    part of each box for all of them. With `merge`, neighbouring modes that the tile covers are one dimension of the
+    map, as in CuTe: a tile that is shifted along one of them then has elements of the next row, not zeros.
 
     Raises `LayoutError` (E0323) where no instruction moves a part of the tile: sizes differ, TMA has no such swizzle,
     or `smem` begins with a mode in which the tile does not take neighbours of `gmem`; and the errors of composition.
@@ -188,7 +213,7 @@ def make_tma_copy(
         raise LayoutError(Code.TMA_BOX, problem, "give shared memory the shape of the tile")
     order: Layout = right_inverse(outer)
     row = min((8 * UNIT << swizzle_bits) // bits, MAX_BOX) if swizzle_bits else MAX_BOX
-    basis = compute_box(gmem, composition(to_gmem, order), val_bits, bits, row)
+    basis = compute_box(gmem, composition(to_gmem, order), val_bits, bits, row, merge=merge)
     values = basis.size * bits // val_bits
     atom = tensor_copy_atom(instruction, values * val_bits).with_value_bits(val_bits)
     places: Layout = tile_to_shape(join([composition(order, values)]), outer.size)

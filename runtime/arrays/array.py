@@ -7,8 +7,9 @@ specification). No library is imported.
 """
 
 import ctypes
+import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from struct import Struct, unpack
 from typing import Any
 
@@ -21,6 +22,10 @@ HOST = None
 """The device of an array in the host's memory."""
 NOWHERE = -1
 """The device of an array that is described only: kernels are built for it, but not launched on it."""
+ALLOCATION = 256
+"""The bytes to which CUDA aligns each allocation (CUDA C++ Programming Guide, Device Memory Accesses)."""
+_UNIT = 16
+"""The bytes of which the strides of a tensor map are multiples."""
 _META_ADDRESS = 1 << 8
 """The address of torch's tensors without memory, as far as it matters: they are aligned as those with memory are."""
 
@@ -55,6 +60,9 @@ class Array:
     """An array: the `address` of its first element, its element type as MLIR names it (`ui8` of unsigned integers, `i1`
     of bools, a byte each), its shape, its strides in elements, and the CUDA device that holds it, None for the host,
     `NOWHERE` for none. One of the host need not be `writable`.
+
+    `offset` is where it begins in its allocation on the host, in bytes, if that is known. A GPU aligns allocations to
+    `ALLOCATION` bytes; those of the host count as aligned alike, wherever they happen to lie.
     """
 
     address: int
@@ -63,6 +71,12 @@ class Array:
     strides: tuple[int, ...]
     device: int | None
     writable: bool = True
+    offset: int | None = field(default=None, compare=False)
+
+    @property
+    def place(self) -> int:
+        """The address as far as its alignment matters: from an aligned allocation on, if that is known."""
+        return self.address if self.offset is None else self.offset
 
     @property
     def itemsize(self) -> int:
@@ -90,6 +104,22 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
         strides.append(step)
         step *= extent
     return tuple(reversed(strides))
+
+
+def canonical_strides(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Strides in elements that say the same of each element. Those of modes of extent 1, in which libraries leave any
+    number, go beyond the others, by a multiple of 16 bytes as tensor copies need it; but if no longer mode is
+    contiguous, the last mode of extent 1 is.
+    """
+    if 1 not in shape:
+        return strides
+    longer = [(n, step) for n, step in zip(shape, strides, strict=True) if n != 1]
+    unit = max(_UNIT // itemsize, 1)
+    beyond = -(-(1 + sum((n - 1) * step for n, step in longer)) // unit) * unit
+    made = [step if n != 1 else beyond for n, step in zip(shape, strides, strict=True)]
+    if all(step != 1 for _, step in longer):
+        made[len(shape) - 1 - shape[::-1].index(1)] = 1
+    return tuple(made)
 
 
 def is_numpy_scalar(x: object) -> bool:
@@ -160,7 +190,26 @@ def _itself(x: Array) -> Array:
 
 
 def _host(x: Any) -> Array:
-    return _read_interface(x.__array_interface__, HOST, getattr(x, "dtype", ""))
+    array = _read_interface(x.__array_interface__, HOST, getattr(x, "dtype", ""))
+    begin = _beginning(x)
+    return array if begin is None else replace(array, offset=array.address - begin)
+
+
+def _beginning(x: Any) -> int | None:
+    """The address at which the memory begins of which an array of NumPy shows a part; None if only its owner knows."""
+    while hasattr(base := getattr(x, "base", x), "__array_interface__"):
+        if base is x:
+            return None
+        x = base
+    if base is None:
+        return int(x.__array_interface__["data"][0])
+    if is_torch(base):
+        return int(base.untyped_storage().data_ptr())
+    try:
+        memory: Any = sys.modules["numpy"].frombuffer(base, "u1")
+    except Exception:  # memory of another library, or of a file that is closed
+        return None
+    return int(memory.__array_interface__["data"][0])
 
 
 def _cuda(x: Any) -> Array:
@@ -185,6 +234,7 @@ def _read_torch(x: Any) -> Array:
         tuple(x.shape),
         tuple(x.stride()),
         HOST if place < 0 else place,
+        offset=int(x.storage_offset()) * x.element_size() if place < 0 else None,
     )
 
 
@@ -203,6 +253,7 @@ def _read_interface(interface: Mapping[str, Any], device: int | None, dtype: obj
     if steps is not None and any(int(step) % size for step in steps):
         raise ArrayError(f"has strides of {tuple(steps)} bytes, between its elements", "pass a copy of it")
     strides = row_major(shape) if steps is None else tuple(int(step) // size for step in steps)
+    strides = canonical_strides(shape, strides, size)
     return Array(int(address), element.signed_name, shape, strides, device, not read_only)
 
 
@@ -237,7 +288,7 @@ def read_dlpack(array: Any) -> Array:
             f"has elements of DLPack's type {code} of {bits} bits, which kernels do not support", ELEMENTS_HINT
         )
     shape = _integers(extents, modes)
-    strides = _integers(steps, modes) if steps else row_major(shape)
+    strides = canonical_strides(shape, _integers(steps, modes) if steps else row_major(shape), element.bytes)
     place = HOST if is_host else int(device)
     return Array(data + offset, element.signed_name, shape, strides, place, not (is_host and flags & _READ_ONLY))
 

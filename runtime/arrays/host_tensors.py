@@ -39,7 +39,7 @@ class HostTensors:
                 memory = place.storage = memory.copy()
                 self._apart.append(place)
             for name, array in place.arrays.items():
-                self.arguments[name] = TensorArgument(memory, array.layout)
+                self.arguments[name] = TensorArgument(memory, array.layout, offset=array.place)
 
     def finish(self) -> None:
         """Writes back the changed bytes of the arguments that were copied, after the launch.

@@ -13,7 +13,7 @@ from ...base.errors import Code
 from ...layout.algebra.core import Layout
 from ...layout.algebra.unknown import Unknown
 from ..errors import LaunchError
-from .array import Array, is_array
+from .array import ALLOCATION, Array, is_array
 
 ALIGN = 16
 """The greatest alignment that is looked for, in bytes: that of the widest access of most GPUs."""
@@ -117,15 +117,13 @@ def infer_array_spec(name: str, array: Array, rule: Dynamic | None = None) -> Ar
     """The type of the parameter that an array is given to. LaunchError (E3106), which names the argument, for one that
     breaks a promise of the rule.
     """
-    align = address_alignment(array.address)
+    align = address_alignment(array.place)
     if rule is None:
         return ArraySpec(array.dtype, array.shape, array.strides, align)
     if rule.align is not None:
-        if array.address % rule.align:
-            raise _declaration_error(
-                f"argument '{name}' is at address {array.address:#x}, which is not a multiple of {rule.align} bytes",
-                "promise less in align=, or pass a tensor that begins at such an address",
-            )
+        if problem := misalignment(array, rule.align):
+            hint = "promise less in align=, or pass a tensor that begins at such an address"
+            raise _declaration_error(f"argument '{name}' {problem}", hint)
         align = rule.align
     rank = len(array.shape)
     given = range(rank) if rule.modes is None else rule.modes
@@ -172,6 +170,16 @@ def fit_conditions(
         if rule.width == 32:
             conditions.append(f"{name} {'<' if stride.width == 32 else '>='} {1 << 31}")
     return conditions
+
+
+def misalignment(array: Array, align: int) -> str:
+    """The words for an array that is not known to be aligned to `align` bytes; none for one that is."""
+    if array.offset is None:
+        at = f"is at address {array.address:#x}, which is not a multiple of {align} bytes"
+        return at if array.address % align else ""
+    if array.offset % align:
+        return f"begins {array.offset} bytes after its allocation, which is not a multiple of {align} bytes"
+    return f"counts as aligned to {ALLOCATION} bytes at most, not to {align}" if align > ALLOCATION else ""
 
 
 def address_alignment(address: int) -> int:

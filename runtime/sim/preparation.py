@@ -86,7 +86,7 @@ def bind(
             _check_tensor(name, type, scalars, given)
             offset = placed.get(id(given.storage))
             if offset is None:
-                offset = placed[id(given.storage)] = _place(f"argument {name}", given.storage, t)
+                offset = placed[id(given.storage)] = _place(f"argument {name}", given, t)
             bindings.append(Binding(offset, given))
             t.homes[parameter.arguments[0]] = arena.at(offset)
             address = base + offset
@@ -104,12 +104,12 @@ def bind(
     return bindings
 
 
-def _place(name: str, storage: NDArray[Any], t: Translator) -> int:
+def _place(name: str, given: TensorArgument, t: Translator) -> int:
     """The offset of a tensor's memory in the arena."""
-    space = t.spaces.global_
+    space, storage = t.spaces.global_, given.storage
     copy = None if t.launch.reached is None else t.launch.reached.copy_of(storage)
     if copy is None:
-        return space.arena.allocate(name, storage.nbytes)
+        return space.arena.allocate(name, storage.nbytes, like=given.offset)
     space.arena.parts.append(Allocation(name, copy - space.base, storage.nbytes))
     return copy - space.base
 

@@ -27,6 +27,9 @@ def _types(*cases: tuple[str, str]) -> list[Fault]:
     return [Fault("tile.tma", f"!t = {type}\n", said) for type, said in cases]
 
 
+_ROWS = _gmem("f16", 16, "(512,4):(4,1)") + f'%m = {_MAP} %v smem "(64,4):(4,1)"\n%rows = tile.tma_tensor %m\n'
+"""The coordinates of rows of 8 bytes, which share a dimension of their map."""
+
 TENSOR_MAPS = [
     *tile_faults(
         "tile.tensor_map",
@@ -109,6 +112,11 @@ TENSOR_MAPS = [
         (f"{_LOAD}«tile.update_tensor_map» %a, %s at %bar", "a map of f16 in gmem cannot become one of"),
         (f'{_LOAD}%v = tile.view %B : !tile.tensor<f16, gmem, align<16>, "(8,8,32):(1,8,64)">\n«tile.update_tensor_map» %a, %v at %bar', "has other modes"),
         (f'{_LOAD}%v = tile.view %B : !tile.tensor<f16, gmem, align<16>, "(64,32):(32,1)">\n«tile.update_tensor_map» %a, %v at %bar', "E0322"),
+    ),
+    *tile_faults(
+        "tile.domain_offset",
+        (_ROWS + "%o = «tile.domain_offset» %rows, (0, %t)", "along a mode that shares dimension 0"),
+        (_ROWS + "%o = «tile.domain_offset» %rows, (0, 1)", "E0323"),
     ),
     *tile_faults(
         "tile.prefetch",

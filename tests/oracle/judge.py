@@ -4,8 +4,8 @@
 Layouts must be equal as text; a difference only in the strides of size-1 modes passes and is counted apart.
 Slices of swizzled tensors are compared as functions, and register fragments made like such slices by the
 sizes of their modes, if they are compact: CuTe turns the slice into a plain layout first, which reorders
-registers. A case marked as untrusted passes if tilefold refuses it or computes the right function. A case
-that CuTe refuses passes if tilefold refuses it.
+registers. A case marked as untrusted passes if tilefold refuses it or computes the right function, and so does
+a product in which CuTe puts two elements at one index. A case that CuTe refuses passes if tilefold refuses it.
 """
 
 from dataclasses import dataclass
@@ -14,11 +14,14 @@ from typing import Any, cast
 from tilefold.base.errors import TilefoldError
 from tilefold.layout.algebra.coalesce import filter_layout
 from tilefold.layout.algebra.core import ComposedLayout, Layout
+from tilefold.layout.algebra.run_time_int import value_of
 
 from .operations import OPERATIONS, is_right
 from .record import Case, Tuple, parse, show
 
 _PARTITION = {"idx", "fnv1a64"}
+_MALFORMED = {"((4,8),(32,2)):((512,1),((16,8)))": "((4,8),(32,2)):((512,1),(16,8))"}
+"""Layouts of CuTe whose stride is nested differently from the shape, with those of the same numbers."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ def judge(case: Case) -> Verdict:
     try:
         outputs = operation(case.inputs, case.dynamic)
     except TilefoldError as error:
-        if case.outputs is None or not case.trusted:
+        if case.outputs is None or not case.trusted or _collides(case):
             return Verdict(case.id, True)
         return Verdict(case.id, False, f"{case.inputs} refused: {error}")
     if case.outputs is None:
@@ -59,6 +62,20 @@ def judge(case: Case) -> Verdict:
     return Verdict(case.id, relaxed, wrong, relaxed and not exact)
 
 
+def _collides(case: Case) -> bool:
+    """Whether the recorded product of a layout puts two elements at one index, though the layout does not."""
+    block, product = case.inputs.get("layout"), (case.outputs or {}).get("result")
+    is_product = case.op.endswith(("_product", "tile_to_shape"))
+    if not is_product or not isinstance(block, str) or not isinstance(product, str):
+        return False
+    return _is_injective(parse(block, case.dynamic)) and not _is_injective(parse(product, case.dynamic))
+
+
+def _is_injective(layout: Any) -> bool:
+    size = value_of(layout.size)
+    return len({value_of(layout(i)) for i in range(size)}) == size
+
+
 def expected(inputs: dict[str, Any], outputs: Any) -> Any:
     """The outputs to compare: of swizzled slices only the indices, since their layout has several right
     forms.
@@ -72,7 +89,17 @@ def expected(inputs: dict[str, Any], outputs: Any) -> Any:
         return {"idx": [fields["offset"] + v for v in fields["values_without_offset"]]}
     if "idx" in fields and _is_swizzled(inputs):
         return {k: v for k, v in fields.items() if k in _PARTITION}
-    return {k: expected(inputs, v) for k, v in fields.items()}
+    return {k: _unswizzled(inputs, v) if k == "layout" else expected(inputs, v) for k, v in fields.items()}
+
+
+def _unswizzled(inputs: dict[str, Any], text: Any) -> Any:
+    """The layout of a part of shared memory without the swizzle that the input has: tensor copies swizzle addresses,
+    and the offsets of their instructions are recorded without it.
+    """
+    swizzle, _, rest = str(inputs.get("smem", "")).partition(" o ")
+    parts = str(text).split(" o ")
+    swizzles_addresses = len(parts) == 3 and parts[0] == swizzle and parts[1] in ("0", rest.partition(" o ")[0])
+    return parts[2] if swizzles_addresses else text
 
 
 def _is_swizzled(inputs: dict[str, Any]) -> bool:
@@ -114,12 +141,16 @@ def _equal(want: Any, got: Any, dynamic: bool) -> tuple[bool, bool]:
         return True, True
     if ":" not in want or isinstance(got, str):
         return False, False
+    if (malformed := _MALFORMED.get(want)) is not None:
+        return False, text == malformed
+    if "_ptr[" in want:
+        return False, False
     relaxed = show(normal(parse(want, dynamic)), dynamic) == show(normal(got), dynamic)
     return False, relaxed
 
 
 def normal(x: Any) -> Any:
-    """`x` with stride 0 in all modes of static size 1."""
+    """`x` with stride 0 in all modes of size 1."""
     if isinstance(x, ComposedLayout):
         return ComposedLayout(x.inner, x.offset, normal(x.outer))
     if isinstance(x, Layout):
@@ -130,4 +161,4 @@ def normal(x: Any) -> Any:
 def _normal_stride(shape: Any, stride: Any) -> Any:
     if isinstance(shape, tuple):
         return tuple([_normal_stride(s, d) for s, d in zip(cast(Tuple, shape), stride, strict=True)])
-    return 0 if shape == 1 else stride
+    return 0 if value_of(shape) == 1 else stride

@@ -29,11 +29,12 @@ from .tma_model import moves_tiles, padded
 _RECORDED_INSTRUCTIONS = 32
 _TYPES = {
     "uint8_t": (0, "UINT8", 8), "int8_t": (0, "UINT8", 8), "float_e4m3_t": (0, "UINT8", 8),
-    "uint16_t": (1, "UINT16", 16), "uint32_t": (2, "UINT32", 32), "int32_t": (3, "INT32", 32),
-    "uint64_t": (4, "UINT64", 64), "half_t": (6, "FLOAT16", 16), "float": (7, "FLOAT32", 32),
+    "float_e5m2_t": (0, "UINT8", 8), "float_ue8m0_t": (0, "UINT8", 8), "uint16_t": (1, "UINT16", 16),
+    "uint32_t": (2, "UINT32", 32), "int32_t": (3, "INT32", 32), "uint64_t": (4, "UINT64", 64),
+    "int64_t": (5, "INT64", 64), "half_t": (6, "FLOAT16", 16), "float": (7, "FLOAT32", 32),
     "double": (8, "FLOAT64", 64), "bfloat16_t": (9, "BFLOAT16", 16), "tfloat32_t": (11, "TFLOAT32", 32),
 }  # fmt: skip
-"""CUtensorMapDataType by the types of C++: its number, its name, the bits."""
+"""CUtensorMapDataType by the types of C++: its number, its name, the bits (include/cute/arch/copy_sm90_desc.hpp)."""
 _KINDS = {
     "load": "SM90_TMA_LOAD",
     "load_multicast": "SM90_TMA_LOAD_MULTICAST",

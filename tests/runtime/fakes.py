@@ -165,6 +165,12 @@ class Tensor:
 
         return row_major(self.shape) if self._stride is None else self._stride
 
+    def storage_offset(self) -> int:
+        return 0
+
+    def element_size(self) -> int:
+        return 4
+
     def get_device(self) -> int:
         return self._device
 

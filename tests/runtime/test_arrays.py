@@ -70,6 +70,27 @@ def test_types_that_the_interface_has_no_name_for(dtype: Any, name: str) -> None
     assert TensorArgument.of(array.T).storage.tolist() == [1, 1, 1, 1, 2, 1]
 
 
+@given(st.data())
+def test_strides_of_extents_of_one_depend_on_the_other_modes_alone(data: st.DataObject) -> None:
+    rank = data.draw(st.integers(1, 4))
+    shape = data.draw(st.lists(st.sampled_from([1, 1, 3, 8]), min_size=rank, max_size=rank))
+    array = np.zeros([n + data.draw(st.integers(0, 2)) for n in shape], data.draw(st.sampled_from(["f2", "f4", "f8"])))
+    array = np.transpose(array, data.draw(st.permutations(range(rank))))
+    array = array[tuple(slice(n) for n in shape if n)] if array.shape >= tuple(shape) else array
+    found = array_of("A", array)
+    odd: Any = _Only(__array_interface__={**array.__array_interface__, "strides": tuple(
+        step if n != 1 else array.itemsize * data.draw(st.integers(0, 99))
+        for n, step in zip(array.shape, array.strides, strict=True)
+    )})  # fmt: skip
+    assert array_of("A", odd) == found == read_dlpack(array)
+    modes = list(zip(found.shape, found.strides, array.strides, strict=True))
+    assert all(step * array.itemsize == given for n, step, given in modes if n != 1)
+    ones = [step for n, step, _ in modes if n == 1]
+    is_contiguous = any(step == 1 for n, step, _ in modes if n != 1)
+    assert ones.count(1) == (0 if is_contiguous or not ones else 1)
+    assert all(step >= found.span and step * array.itemsize % 16 == 0 for step in ones if step != 1)
+
+
 def test_cuda_array_interface() -> None:
     interface: dict[str, Any] = {"data": (0x100, False), "shape": (3, 4), "typestr": "<f2", "strides": (2, 6)}
     array = _Only(__cuda_array_interface__=interface, device=SimpleNamespace(id=2))

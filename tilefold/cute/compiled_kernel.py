@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A kernel of Python for arguments of certain types: its stages and its launches."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from tilefold.base.target import Target
@@ -52,12 +52,14 @@ USUAL = Compilation()
 
 @dataclass(repr=False, eq=False)
 class CompiledKernel(Inspection):
-    """A built kernel. Its methods take the target to compile for, by default the target of its `compilation`, or
-    `sm_80`.
+    """A built kernel. Its methods take the target to compile for, by default the target of its `compilation`, or that
+    of its last launch, on a GPU or the simulator, or `sm_80`.
     """
 
     traced: Traced
     compilation: Compilation = USUAL
+    _launched: Callable[[], Target] | None = field(default=None, init=False)
+    """The target of the last launch."""
 
     @property
     def name(self) -> str:
@@ -105,7 +107,8 @@ class CompiledKernel(Inspection):
         return export(artifact, Path(folder), self.program.tensors(self.name))
 
     def loaded_on(self, arch: str) -> "Artifact":
-        """The kernel in the form that a GPU of an architecture loads."""
+        """The kernel in the form that a GPU of an architecture loads for a launch."""
+        self._launched = partial(Target, arch)
         return self.artifact(arch if self.compilation.target is None else None)
 
     def artifact(self, target: str | None = None) -> "Artifact":
@@ -131,4 +134,10 @@ class CompiledKernel(Inspection):
         from tilefold.runtime.sim.sim_engine import SimEngine
 
         engine = replace(SimEngine.of(options, texts=self.traced.texts), memory=_reachable)
+        self._launched = partial(self.program.simulated_target, stage)
         return simulated(self.program, self.symbol, stage, engine)
+
+    def _target(self, target: str | None) -> Target:
+        if target is None and self._launched is not None and self.program.target is None:
+            return self._launched()
+        return super()._target(target)

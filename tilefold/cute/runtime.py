@@ -17,7 +17,7 @@ from tilefold.layout.algebra.core import Layout, make_layout, make_ordered_layou
 from tilefold.layout.algebra.unknown import Unknown
 from tilefold.runtime.arrays.array import HOST, Array, array_of
 from tilefold.runtime.arrays.reachable import reachable
-from tilefold.runtime.arrays.signature import ALIGN, Dynamic, Marked
+from tilefold.runtime.arrays.signature import ALIGN, Dynamic, Marked, misalignment
 from tilefold.runtime.errors import LaunchError
 
 from .argument_errors import checked
@@ -43,11 +43,8 @@ class RuntimeTensor:
         self.__tilefold_array__: Array | Marked = self._array
         if align is not None and (align < 1 or align & (align - 1)):
             raise _argument_error(f"assumed_align is {align}", "it is a power of two, in bytes")
-        if align is not None and self._array.address % align and self._array.device is not None:
-            at = f"{self._array.address:#x}"
-            raise _argument_error(
-                f"the tensor is at address {at}, which is not a multiple of {align} bytes", "promise less"
-            )
+        if align is not None and (problem := misalignment(self._array, align)):
+            raise _argument_error(f"the tensor {problem}", "promise less")
         self._align = align
 
     @property

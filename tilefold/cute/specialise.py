@@ -27,7 +27,7 @@ from tilefold.dialects.tile import Space, SpaceAttr, TensorType
 from tilefold.runtime.arrays.array import Array, array_of, is_array, is_numpy_scalar
 from tilefold.runtime.arrays.constants import constant_key
 from tilefold.runtime.arrays.library_types import ELEMENTS, ELEMENTS_HINT
-from tilefold.runtime.arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, infer_array_spec
+from tilefold.runtime.arrays.signature import ArraySpec, Dynamic, Marked, infer_array_spec
 from tilefold.runtime.errors import ArgumentTypeError, LaunchError, argument_error
 
 from .jit_arguments import CType, JitArgument, StructType, StructValue, members_at, number_at, places_in
@@ -257,16 +257,14 @@ def _check_number(name: str, value: Any, dtype: DType) -> None:
 
 def array_type(name: str, array: Array, rule: Dynamic | None = None) -> TensorType:
     """The type of a parameter for an array. LaunchError (E3106) for one that breaks a promise of its rule."""
-    spec = infer_array_spec(name, array, rule)
-    align = spec.align if array.device is not None else ALIGN  # the host's arrays are copied, to where it is aligned
-    return _tensor_type(spec, align)
+    return _tensor_type(infer_array_spec(name, array, rule))
 
 
 @lru_cache(maxsize=4096)
-def _tensor_type(spec: ArraySpec, align: int) -> TensorType:
+def _tensor_type(spec: ArraySpec) -> TensorType:
     """The type of a tensor in global memory; kept, since verifying it takes longer than a launch."""
     element = element_of_name(spec.dtype).in_memory
-    return TensorType.new([element, SpaceAttr(Space.Gmem), IntAttr(align), LayoutAttr(spec.layout)])
+    return TensorType.new([element, SpaceAttr(Space.Gmem), IntAttr(spec.align), LayoutAttr(spec.layout)])
 
 
 def name_of_elements(dtype: DType) -> str:

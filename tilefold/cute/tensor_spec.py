@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from tilefold.base.errors import Code
 from tilefold.compiler.builder.scalars.dtypes import DType
-from tilefold.runtime.arrays.array import NOWHERE, Array, row_major
+from tilefold.runtime.arrays.array import NOWHERE, Array, canonical_strides, row_major
+from tilefold.runtime.arrays.library_types import ELEMENTS
 from tilefold.runtime.errors import LaunchError
 
 from .specialise import name_of_elements
@@ -47,5 +48,7 @@ class TensorSpec:
 
     @property
     def __tilefold_array__(self) -> Array:
-        steps = row_major(self.shape) if self.stride is None else self.stride
-        return Array(self.align, name_of_elements(self.dtype), self.shape, steps, NOWHERE)
+        dtype, steps = name_of_elements(self.dtype), self.stride
+        if steps is None:
+            steps = canonical_strides(self.shape, row_major(self.shape), ELEMENTS[dtype].bytes)
+        return Array(self.align, dtype, self.shape, steps, NOWHERE)

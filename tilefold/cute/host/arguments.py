@@ -18,8 +18,8 @@ from tilefold.dialects.tile import TensorType
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.inttuple import leaves
 from tilefold.layout.algebra.unknown import Unknown
-from tilefold.runtime.arrays.array import Array, array_of, is_array
-from tilefold.runtime.arrays.signature import Marked
+from tilefold.runtime.arrays.array import ALLOCATION, Array, array_of, is_array
+from tilefold.runtime.arrays.signature import Marked, misalignment
 from tilefold.runtime.errors import LaunchError, MisfitError, argument_error
 
 from ..jit_arguments import CType, JitArgument, StructType, number_at
@@ -162,7 +162,7 @@ def fits(type: TensorType, array: Array, dtype: DType) -> bool:
     """
     layout, given = type.layout.data, array.layout
     assert isinstance(layout, Layout), "arguments have plain layouts"
-    if dtype.in_memory != type.element_type or (array.device is not None and array.address % type.align.data):
+    if dtype.in_memory != type.element_type or misalignment(array, type.align.data):
         return False
     wanted, have = _integers(layout), _integers(given)
     steps = [1] * len(array.shape) + [extent - 1 for extent in array.shape]
@@ -197,9 +197,11 @@ def _fact(array: Array, place: int) -> str:
 
 def misfit(name: str, type: TensorType, array: Array) -> LaunchError:
     """The error for an array that is not such as a function is compiled for."""
-    place = "" if array.device is None else f", at a multiple of {array.address & -array.address} bytes"
-    wanted = f"{type.layout.data} of {type.element_type}{place and f', at a multiple of {type.align.data}'}"
-    problem = f"is {array.layout} of {array.dtype}{place}; the function is compiled for {wanted}"
+    have, wanted = f"{array.layout} of {array.dtype}", f"{type.layout.data} of {type.element_type}"
+    if misalignment(array, type.align.data):
+        have += f", at a multiple of {array.place & -array.place or ALLOCATION} bytes"
+        wanted += f", at a multiple of {type.align.data}"
+    problem = f"is {have}; the function is compiled for {wanted}"
     hint = "pass such an array, or compile for one with open extents: from_dlpack(x).mark_layout_dynamic()"
     return argument_error(name, problem, hint, MisfitError)
 
