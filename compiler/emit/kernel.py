@@ -17,6 +17,7 @@ from ...passes.analysis.wgmma_fragments import find_warpgroup_fragments
 from ...passes.check_target import check_target
 from ...passes.errors import LoweringError
 from .convert import find_fenced_roundings
+from .inline_division import multiplies_by_warpgroups
 from .ptx_memory import MAX_ALIGN, shared_declaration
 from .types import llvm_type
 from .warpgroups import check_warpgroups
@@ -57,6 +58,7 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
     bounds = entry.launch_bounds
     w = FunctionWriter(module, name, register_ranges(bounds.threads, bounds.cluster), shared)
     w.fenced_roundings = find_fenced_roundings(entry)
+    w.divides_inline = multiplies_by_warpgroups(entry)
     w.joined_loads = find_joined_loads(entry)
     w.tied = fragments.tied
     w.scope = module.lines.function(name, entry) if module.lines is not None else ""
