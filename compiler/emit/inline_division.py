@@ -20,7 +20,6 @@ from math import frexp
 from struct import unpack
 from typing import TYPE_CHECKING
 
-from ...dialects.ptx import EntryOp, InlineOp, WgmmaMmaAsyncOp
 from .types import overload
 
 if TYPE_CHECKING:
@@ -30,13 +29,6 @@ _REDUCED = "0x3FEFFFFFFFFFFFF8"  # 1 - 2**-50
 _FLOATS = ("half", "bfloat", "float")
 _INTEGERS = ("i8", "i16", "i64")  # the machine code of those of i32 has no call
 _DIVISIONS = ("sdiv", "udiv", "srem", "urem")
-
-
-def multiplies_by_warpgroups(entry: EntryOp) -> bool:
-    """Whether a kernel has `wgmma`, as an operation or in a text of its own."""
-    return any(
-        isinstance(op, WgmmaMmaAsyncOp) or (isinstance(op, InlineOp) and "wgmma" in op.text.data) for op in entry.walk()
-    )
 
 
 def is_inlined(name: str, type: str) -> bool:

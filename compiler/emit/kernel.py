@@ -12,12 +12,12 @@ from ...base.target import STATIC_SHARED_BYTES
 from ...dialects.parameters import passed_as
 from ...dialects.ptx import EntryOp, PtrType, RetOp
 from ...passes.analysis.joined_loads import find_joined_loads
+from ...passes.analysis.machine_calls import multiplies_by_warpgroups
 from ...passes.analysis.ranges import register_ranges
 from ...passes.analysis.wgmma_fragments import find_warpgroup_fragments
 from ...passes.check_target import check_target
 from ...passes.errors import LoweringError
 from .convert import find_fenced_roundings
-from .inline_division import multiplies_by_warpgroups
 from .ptx_memory import MAX_ALIGN, shared_declaration
 from .types import llvm_type
 from .warpgroups import check_warpgroups

@@ -183,7 +183,7 @@ def _any_floats() -> NDArray[np.float32]:
 def _floats_of(exponents: tuple[int, int]) -> NDArray[np.float32]:
     """Floats of exponents, the first of which has subnormal numbers where it is 0."""
     bits = RANDOM.integers(0, 1 << 23, MANY, np.uint32) | RANDOM.integers(*exponents, MANY, np.uint32) << 23
-    signed: NDArray[np.uint32] = bits | RANDOM.integers(0, 2, MANY, np.uint32) << 31
+    signed: Any = bits | RANDOM.integers(0, 2, MANY, np.uint32) << 31
     return signed.view(np.float32)
 
 
