@@ -18,14 +18,15 @@ _LINE = re.compile(r"\bline (\d+)")
 _WORDS = re.compile(r"serialized|'setmaxnreg' ignored|is injected")
 """The words of every message by which registers are not handed over, or instructions that should overlap do not."""
 
+_WITHOUT_CALLS = "take printf and other calls out of it, such as quotients and roots of f64"
 _KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType({
     "C7504": ("setmaxnreg is dropped from relocatable code", "assemble with ptxas or the driver, not with nvJitLink"),
     "C7508": (
         "setmaxnreg is dropped, since the registers of the launch are not known",
         "give the kernel min_blocks(1) or max_registers(N)",
     ),
-    "C7509": ("wgmma runs one at a time, because the kernel calls a function", "take printf and other calls out of it"),
-    "C7510": ("wgmma runs one at a time, because a call lies before its wait", "take printf and other calls out of it"),
+    "C7509": ("wgmma runs one at a time, because the kernel calls a function", _WITHOUT_CALLS),
+    "C7510": ("wgmma runs one at a time, because a call lies before its wait", _WITHOUT_CALLS),
     "C7511": (
         "wgmma runs one at a time, because there are not enough registers",
         "use smaller tiles (at most 64 x 256 of f32 in a warpgroup), setmaxnreg and min_blocks(1)",
@@ -59,7 +60,8 @@ _ALIKE = {"C7512": "C7511", "C7518": "C7516"}
 """Messages with the cause and the cure of others."""
 _HARMLESS = frozenset({"C7519"})
 """Messages about instructions that cost next to nothing."""
-_ALLOWED = frozenset({"C7509", "C7510"}) | _HARMLESS
+_CALLS = frozenset({"C7509", "C7510"})
+_ALLOWED = _CALLS | _HARMLESS
 """These, and messages about calls, which the program itself has."""
 
 
@@ -85,6 +87,11 @@ class LostSpeed:
     def harmless(self) -> bool:
         """Whether the kernel is hardly slower: a remark is enough, and launches do not warn."""
         return self.code in _HARMLESS
+
+    @property
+    def is_of_calls(self) -> bool:
+        """Whether calls are the cause, which it does not name."""
+        return self.code in _CALLS
 
     @property
     def remark(self) -> str:

@@ -248,14 +248,20 @@ class Program:
         return fingerprint(self.module)
 
     def report(self, target: Target) -> str:
-        """The costs of each kernel, as tables: instructions, registers, shared memory."""
+        """The costs of each kernel, as tables: instructions, registers, shared memory; and the assembler's words about
+        lost speed.
+        """
         from io import StringIO
 
+        from tilefold.compiler.reports.assembler_remarks import assembler_remarks
         from tilefold.compiler.reports.kernel_report import make_report, print_report
 
         built = self.build(target)
         stream = StringIO()
-        print_report(make_report(built.ptx, self.cubin(target), target, self.entries(target)), stream)
+        cubin, entries = self.cubin(target), self.entries(target)
+        print_report(make_report(built.ptx, cubin, target, entries), stream)
+        for remark in assembler_remarks(cubin.log, built.ptx, entries, self.source):
+            print(f"lost speed: {remark.place}: {remark.text}", file=stream)
         return stream.getvalue()
 
     @property

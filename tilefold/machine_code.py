@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilefold.base.lost_speed import first_refused
+from tilefold.base.lost_speed import first_refused, lost_speed
 from tilefold.runtime.compiled.artifact import make_artifact
 from tilefold.runtime.compiled.build import Build
 from tilefold.runtime.compiled.store import digest
@@ -74,11 +74,17 @@ def _build_from_cache(program: "Program", target: "Target", ptxas: "Ptxas | None
 
 
 def _check(program: "Program", target: "Target", made: Build) -> None:
-    """ProgramError (E2303) where the assembler makes a kernel slower, unless the settings allow it."""
-    if first_refused(made.log, allows_slower()) is not None:
-        from tilefold.compiler.reports.assembler_remarks import refuse_slower
+    """ProgramError (E2303) where the assembler makes a kernel slower, unless the settings allow it; a RuntimeWarning
+    then, and where calls of the program do.
+    """
+    if not lost_speed(made.log):
+        return
+    from tilefold.compiler.reports.assembler_remarks import refuse_slower, warn_of_slower
 
-        refuse_slower(made.log, made.ptx, program.entries(target), program.source)
+    told = made.log, made.ptx, program.entries(target), program.source
+    if first_refused(made.log, allows_slower()) is not None:
+        refuse_slower(*told)
+    warn_of_slower(*told)
 
 
 def with_lines(program: "Program", target: "Target") -> tuple[str, str]:

@@ -14,9 +14,12 @@ from xdsl.utils.str_enum import StrEnum
 
 from ...base.errors import Code
 from ...passes.errors import LoweringError
+from .inline_division import compute, is_inlined
 from .types import constant, overload
 from .writer import FunctionWriter, Rule, rule
 
+_APPROXIMATE = frozenset({"afn", "arcp", "fast"})
+"""The flags of a quotient that need not be the nearest float."""
 _UNIT_FLAGS = {"isExact": "exact", "isDisjoint": "disjoint"}
 _INSTRUCTION: dict[type[Operation], str] = {
     arith.AddiOp: "add",
@@ -80,15 +83,26 @@ def instruction(name: str) -> Rule:
 
     def write(w: FunctionWriter, op: Operation) -> None:
         (result,) = op.results
-        operands = ", ".join(w.ref(operand) for operand in op.operands)
-        w.define(result, f"{name}{flags(op)} {w.type(result)} {operands}")
+        operands, type, given = [w.ref(operand) for operand in op.operands], w.type(result), flags(op)
+        if w.divides_inline and is_inlined(name, type) and not _APPROXIMATE.intersection(given.split()):
+            w.bind(result, compute(w, name, type, operands))
+        else:
+            w.define(result, f"{name}{given} {type} {', '.join(operands)}")
 
     return write
 
 
 def intrinsic(name: str) -> Rule:
     """The rule of an operation that is one LLVM intrinsic, overloaded on the type of its result."""
-    return lambda w, op: w.call(op, f"@llvm.{name}.{overload(w.type(op.results[0]))}", flags(op))
+
+    def write(w: FunctionWriter, op: Operation) -> None:
+        type = w.type(op.results[0])
+        if w.divides_inline and is_inlined(name, type):
+            w.bind(op.results[0], compute(w, name, type, [w.ref(operand) for operand in op.operands]))
+        else:
+            w.call(op, f"@llvm.{name}.{overload(type)}", flags(op))
+
+    return write
 
 
 def _with_flag(name: str) -> Rule:
@@ -140,8 +154,8 @@ def _make_rounded_div(up: bool) -> Rule:
     def write(w: FunctionWriter, op: Operation) -> None:
         type = w.type(op.results[0])
         a, b = (w.ref(operand) for operand in op.operands)
-        quotient = w.temp(f"sdiv {type} {a}, {b}")
-        rest = w.temp(f"srem {type} {a}, {b}")
+        quotient = compute(w, "sdiv", type, (a, b))
+        rest = compute(w, "srem", type, (a, b))
         signs = w.temp(f"xor {type} {rest}, {b}")
         beyond = w.temp(f"icmp {sign} {type} {signs}, zeroinitializer")
         inexact = w.temp(f"icmp ne {type} {rest}, zeroinitializer")
@@ -153,8 +167,8 @@ def _make_rounded_div(up: bool) -> Rule:
 
 def _ceil_div_unsigned(w: FunctionWriter, op: arith.CeilDivUIOp) -> None:
     type, a, b = w.type(op.result), w.ref(op.lhs), w.ref(op.rhs)
-    quotient = w.temp(f"udiv {type} {a}, {b}")
-    rest = w.temp(f"urem {type} {a}, {b}")
+    quotient = compute(w, "udiv", type, (a, b))
+    rest = compute(w, "urem", type, (a, b))
     inexact = w.temp(f"icmp ne {type} {rest}, zeroinitializer")
     w.define(op.result, f"add {type} {quotient}, {_extend_condition(w, inexact, type)}")
 

@@ -11,6 +11,8 @@ from ...base.parameters import MAX_PARAMETER_BYTES, offsets_of
 from ...base.target import STATIC_SHARED_BYTES
 from ...dialects.parameters import passed_as
 from ...dialects.ptx import EntryOp, PtrType, RetOp
+from ...passes.analysis.joined_loads import find_joined_loads
+from ...passes.analysis.machine_calls import multiplies_by_warpgroups
 from ...passes.analysis.ranges import register_ranges
 from ...passes.analysis.wgmma_fragments import find_warpgroup_fragments
 from ...passes.check_target import check_target
@@ -56,6 +58,8 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
     bounds = entry.launch_bounds
     w = FunctionWriter(module, name, register_ranges(bounds.threads, bounds.cluster), shared)
     w.fenced_roundings = find_fenced_roundings(entry)
+    w.divides_inline = multiplies_by_warpgroups(entry)
+    w.joined_loads = find_joined_loads(entry)
     w.tied = fragments.tied
     w.scope = module.lines.function(name, entry) if module.lines is not None else ""
     body = entry.body.block

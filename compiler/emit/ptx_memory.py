@@ -53,7 +53,8 @@ def _load(w: FunctionWriter, op: ptx.LoadOp) -> None:
     type = w.type(op.result)
     where = f"{w.typed(op.ptr)}, align {min(op.align.value.data, MAX_ALIGN)}"
     if op.ptr.type.space.data is StateSpace.Local:
-        w.define(op.result, f"load {type}, {where}")
+        loaded = f"load {type}, {where}"
+        w.define(op.result, f"freeze {type} {w.temp(loaded)}" if op in w.joined_loads else loaded)
         return
     moved = _register_type(op.result.type)
     value = load_by_assembly(w, op) if op.hinted else w.temp(f"load volatile {moved}, {where}")

@@ -115,6 +115,8 @@ class FunctionWriter:
         self.registers = registers
         self.shared_bytes = shared_bytes
         self.fenced_roundings: frozenset[type[Attribute]] = frozenset()  # the types to which `.convert` fences them
+        self.divides_inline = False  # without calls in machine code
+        self.joined_loads: frozenset[Operation] = frozenset()  # which are frozen
         self.tied: Mapping[Operation, Sequence[Fragment]] = {}  # to the fences and waits of warpgroups
         self.labels: dict[Block, str] = {}  # of a function whose blocks branch to one another
         self.scope = ""  # the debug-information scope, where line information is written

@@ -5,6 +5,7 @@ They name lines of the PTX; where that has been written with the lines of the so
 """
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NoReturn
 
@@ -13,6 +14,7 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 from ...base.errors import Code
 from ...base.lost_speed import LostSpeed, lost_speed
 from ...dialects.ptx import EntryOp
+from ...passes.analysis.machine_calls import find_calls
 from ..emit.lineinfo import source_files
 from ..frontend.diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
 from ..frontend.source import Source
@@ -30,6 +32,13 @@ def assembler_remarks(log: str, ptx: str, entries: Sequence[EntryOp], source: So
     )
 
 
+def warn_of_slower(log: str, ptx: str, entries: Sequence[EntryOp], source: Source) -> None:
+    """A RuntimeWarning for each message of a log, at its place, but for those that cost next to nothing."""
+    for message, place in _place_messages(log, ptx, entries, source):
+        if not message.harmless:
+            warnings.warn(f"{'' if place is None else f'{place}: '}{message.remark}", RuntimeWarning, stacklevel=3)
+
+
 def refuse_slower(log: str, ptx: str, entries: Sequence[EntryOp], source: Source) -> NoReturn:
     """ProgramError (E2303) with the messages of a log, if at least one counts as an error."""
     raise ProgramError(
@@ -44,14 +53,18 @@ def refuse_slower(log: str, ptx: str, entries: Sequence[EntryOp], source: Source
 def _place_messages(
     log: str, ptx: str, entries: Sequence[EntryOp], source: Source
 ) -> Iterator[tuple[LostSpeed, Place | None]]:
-    """Each message with its place: of the line of PTX that it names, else of its kernel or the only one."""
+    """Each message with its place: of the line of PTX that it names, else of its kernel or the only one. One about
+    calls has the place of each of them.
+    """
     files = source_files(entries)
     for message in lost_speed(log):
         named = [entry for entry in entries if entry.sym_name.data == message.kernel] or entries
+        calls = [op for entry in named for op in find_calls(entry)] if message.is_of_calls else []
         place = _place_in_source(ptx, message.line, files)
         if place is None and len(named) == 1:
             place = named[0].location
-        yield message, None if place is None else place_of(place, source)
+        places = [op.location for op in calls] or [place]
+        yield from ((message, None if place is None else place_of(place, source)) for place in places)
 
 
 def _place_in_source(ptx: str, line: int, files: Mapping[str, str]) -> FileLineColLoc | None:

@@ -15,7 +15,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ...dialects.ptx import EntryOp, InlineOp, LoadOp, PrintfOp, StoreOp, WgmmaMmaAsyncOp
+from ...dialects.ptx import EntryOp, InlineOp, LoadOp, StoreOp
 from ...dialects.ptx.base import PtxOp
 from ...dialects.tile import LoadOp as TileLoadOp
 from ...dialects.tile import StoreOp as TileStoreOp
@@ -23,6 +23,7 @@ from ...dialects.tile import TileKernelOp
 from ...dialects.tile.threads import ThreadViewOp, is_thread_x
 from ...passes.analysis.local_memory import LocalFragment, local_fragments
 from ...passes.analysis.loop_hints import trip_values, unroll_count
+from ...passes.analysis.machine_calls import find_calls
 from ...passes.writing.emitter import remarks_in
 from ..frontend.diagnostics import Diagnostic, Place, Severity, place_of
 from ..frontend.source import Source
@@ -91,7 +92,7 @@ def collect_remarks(stages: Sequence[tuple[str, ModuleOp]], source: Source) -> t
         remarks.add(last, op, text)
     for entry in module.walk():
         if isinstance(entry, EntryOp):
-            for op in _calls(entry):
+            for op in find_calls(entry):
                 remarks.add(last, op, _SERIALISED)
             for cost in access_costs(entry):
                 remarks.add(last, cost.op, str(cost), cost.mnemonic)
@@ -131,13 +132,6 @@ def _elements(written: ModuleOp, module: ModuleOp) -> Iterator[tuple[Operation, 
         if isinstance(op, TileLoadOp | TileStoreOp):
             for mnemonic, count in made.get(str(op.location), Counter()).items():
                 yield op, f"{count} instruction{'s' if count != 1 else ''} {mnemonic}"
-
-
-def _calls(entry: EntryOp) -> Iterator[Operation]:
-    """Calls of functions in a kernel whose warpgroups multiply."""
-    operations = list(entry.walk())
-    if any(isinstance(op, WgmmaMmaAsyncOp) for op in operations):
-        yield from (op for op in operations if isinstance(op, PrintfOp))
 
 
 _SERIALISED = (

@@ -111,6 +111,32 @@ def test_calls_in_such_kernels_are_remarks(tmp_path: Path, capsys: pytest.Captur
     assert "assembler" not in capsys.readouterr().err
 
 
+_ROOT = """%x = ptx.ld %A align 8 : !ptx.ptr<global> -> f64
+%y = math.sqrt %x : f64
+ptx.st %y, %A align 8 : f64, !ptx.ptr<global>"""
+
+
+@pytest.mark.parametrize(("after", "name"), [('ptx.printf "done"() :', "ptx.printf"), (_ROOT, "math.sqrt")])
+def test_calls_are_named_by_their_lines_in_remarks_reports_and_warnings(after: str, name: str, tmp_path: Path) -> None:
+    text = multiplying(after=after)
+    line = 1 + next(at for at, each in enumerate(text.splitlines()) if name in each)
+    store = Store(tmp_path, 1 << 24)
+    for slow in (program(text, store), program(text, store)):  # the second one is from the cache
+        with pytest.warns(RuntimeWarning, match=rf"k\.cute:{line}:\d+: kernel 'k': wgmma runs one at a time.*C7509"):
+            slow.build(SM90A)
+        assert f"lost speed: k.cute:{line}:" in slow.report(SM90A)
+        said = [each for each in slow.remarks(SM90A) if "C7509" in each.text]
+        assert [each.op for each in said] == [name, "assembler"]
+        assert [each.place.line for each in said if each.place] == [line, line]
+
+
+@pytest.mark.filterwarnings("error")
+def test_kernels_that_lose_no_speed_are_built_without_a_warning() -> None:
+    fast = program(multiplying())
+    fast.build(SM90A)
+    assert "lost speed" not in fast.report(SM90A)
+
+
 @needs_ptxas
 def test_setmaxnreg_without_the_registers_of_the_launch_is_refused() -> None:
     with pytest.raises(

@@ -8,6 +8,7 @@ from tilefold.compiler.builder.instructions.math import absolute as absf
 from tilefold.compiler.builder.instructions.math import (
     ceil,
     cos,
+    div,
     erf,
     exp,
     exp2,
@@ -32,7 +33,7 @@ from tilefold.compiler.builder.instructions.trigonometry import acos, asin, atan
 from .public import publish
 
 __all__ = [
-    "abs", "absf", "acos", "asin", "atan", "atan2", "ceil", "cos", "erf", "exp", "exp2", "floor", "fma", "log",
+    "abs", "absf", "acos", "asin", "atan", "atan2", "ceil", "cos", "div", "erf", "exp", "exp2", "floor", "fma", "log",
     "log10", "log2", "max", "min", "rcp", "round_even", "roundeven", "rsqrt", "sin", "sqrt", "tan", "tanh", "trunc",
 ]  # fmt: skip
 

@@ -12,7 +12,7 @@ from xdsl.dialects.arith import FastMathFlagsAttr
 from ....base.errors import Code, TilefoldError
 from ....dialects.arith.integer_range import either
 from ....dialects.math.functions import APPROXIMATE, FAST, INSTRUCTIONS
-from ..scalars.arithmetic import FUNCTIONS, check_computed, contract_sum, unary_type
+from ..scalars.arithmetic import FUNCTIONS, binary_type, check_computed, contract_sum, unary_type
 from ..scalars.casts import check_numbers, check_operand, common_type, is_number, shown_number
 from ..scalars.dtypes import Boolean, Float32, Int32
 from ..scalars.values import Float, Value, compare, convert, wrap
@@ -65,6 +65,24 @@ def rcp(x: Any, approx: bool = True, ftz: bool = False) -> Any:
     at most 1 ulp.
     """
     return arch.approx("rcp", x.to(Float32), ftz) if approx and not is_number(x) else 1.0 / x
+
+
+def div(x: Any, y: Any, fastmath: bool = False) -> Any:
+    """`x / y`, of numbers, values or the elements of fragments. With `fastmath` one instruction approximates a quotient
+    of up to 32 bits, with an error of at most 2 ulp where the divisor is between 2**-126 and 2**126; beyond, it may be
+    0 (PTX ISA, div.approx). TilefoldError (E5002) for operands that have no quotient.
+    """
+    if is_number(x) and is_number(y):
+        return x / y
+    check_operand(x)
+    check_operand(y)
+    dtype = binary_type("div", x, y)
+    if not fastmath or dtype.bits > Float32.bits:
+        return combined("div", x, y)
+    if _has_fragment(x, y):
+        return elementwise(partial(div, fastmath=True), dtype, x, y)
+    a, b = (convert(operand, dtype) for operand in (x, y))
+    return Float(insert_value(arith.DivfOp(contract_sum(a.ssa), contract_sum(b.ssa), APPROXIMATE)), dtype)
 
 
 def of_number(name: str, function: Callable[..., float], *given: float) -> float:
