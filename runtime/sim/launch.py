@@ -21,7 +21,7 @@ from ..engine import LaunchConfig
 from ..errors import Dim3
 from ..options import MAX_BYTES, MAX_STEPS
 from .faults import SimulationError, Site
-from .memory.provenance import Outside
+from .memory.provenance import Outside, Tiles
 from .memory.undefined import Trace
 
 if TYPE_CHECKING:
@@ -103,6 +103,8 @@ class Launch:
     exact: "Table | None" = None
     """The bit patterns of exact numbers, where the kernel runs in exact arithmetic."""
     outside: Outside = field(default_factory=Outside)
+    tiles: Tiles = dict
+    """The tensor arguments, by name, beyond which tiles reach."""
     reached: "Reached | None" = None
     """The host memory that the kernel may reach by addresses, if it makes pointers of numbers."""
     maps: list[PlacedMap] = field(default_factory=list[PlacedMap])

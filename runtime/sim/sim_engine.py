@@ -29,7 +29,7 @@ from .faults import SimulationError, Site, deep_stack, site_of
 from .launch import Budget, Completion, Forgiven, Launch, OutOfStepError, Seats, clusters_of, take_turns, unheard
 from .memory.arena import Arena
 from .memory.local import LocalSpace
-from .memory.provenance import Fragments, Key, fragments_of, pieces
+from .memory.provenance import Fragments, Key, Tiles, fragments_of, pieces
 from .memory.spaces import Space
 from .memory.undefined import Trace, UndefinedReadError, run_agreed
 from .ordering.entries import MAX_THREADS
@@ -73,6 +73,12 @@ class SimProgram:
         """The types of fragments as the kernel was written."""
         return {} if self.written is None else fragments_of(SimProgram(self.written, self.kernel).find())
 
+    def tiles(self) -> Mapping[str, tuple[str, str]]:
+        """How tiles reach beyond the kernel's tensors as it was written."""
+        from .memory.ragged_guard import ragged_tiles
+
+        return {} if self.written is None else ragged_tiles(SimProgram(self.written, self.kernel).find())
+
     def find(self) -> KernelOp:
         """The kernel's operation. LaunchError (E3107) unless the module has exactly one of the name."""
         *modules, name = self.kernel.removeprefix("@").replace("::@", "::").split("::")
@@ -114,8 +120,8 @@ class SimEngine:
     Clusters that do not order themselves are shared out to `processes` processes; None is one for each core, where it
     is worth it.
     Kernels that make pointers of numbers reach what `memory` returns of the host, by its addresses. `fragments` are the
-    types of the kernel's fragments, for messages. With `any_fault`, the first fault of warps in step ends a launch by
-    an OutOfStepError, and is not looked for again for its report.
+    types of the kernel's fragments and `tiles` the tiles that do not fit, for messages. With `any_fault`, the first
+    fault of warps in step ends a launch by an OutOfStepError, and is not looked for again for its report.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -133,6 +139,7 @@ class SimEngine:
     processes: int | None = field(default_factory=simulator_processes)
     memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple
     fragments: Fragments = dict
+    tiles: Tiles = dict
     any_fault: bool = False
 
     @classmethod
@@ -160,7 +167,7 @@ class SimEngine:
         _check_config(kernel, config)
         config = config.of_kernel(kernel.cluster_size, kernel.non_portable is not None)
         printed: list[str] = []
-        engine = replace(self, fragments=program.fragments)
+        engine = replace(self, fragments=program.fragments, tiles=program.tiles)
         sink = sys.stdout.write if self.sink is None else self.sink
 
         def emit(text: str) -> None:
@@ -270,6 +277,7 @@ class SimEngine:
             repeats=True,
             in_step=in_step,
             trace=trace,
+            tiles=self.tiles,
             completion=self.completion,
             chance=chance,
             forgiven=self.forgiven,
