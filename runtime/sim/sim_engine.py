@@ -32,10 +32,10 @@ from .memory.local import LocalSpace
 from .memory.provenance import Fragments, Key, Tiles, fragments_of, pieces
 from .memory.spaces import Space
 from .memory.undefined import Trace, UndefinedReadError, run_agreed
-from .ordering.entries import MAX_THREADS
 from .ordering.liveness import Watch
 from .ordering.schedule import run_cluster
-from .preparation import Binding, bind, rules_for
+from .preparation import Binding, bind, check_config, rules_for
+from .progress import Display, Progress, display_of_process, following
 from .translate import Code, Spaces, Texts, Translator
 from .warp import Block, Cluster, Warp
 
@@ -121,7 +121,8 @@ class SimEngine:
     is worth it.
     Kernels that make pointers of numbers reach what `memory` returns of the host, by its addresses. `fragments` are the
     types of the kernel's fragments and `tiles` the tiles that do not fit, for messages. With `any_fault`, the first
-    fault of warps in step ends a launch by an OutOfStepError, and is not looked for again for its report.
+    fault of warps in step ends a launch by an OutOfStepError, and is not looked for again for its report. `display` is
+    where a long launch shows its `progress`.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -141,6 +142,8 @@ class SimEngine:
     fragments: Fragments = dict
     tiles: Tiles = dict
     any_fault: bool = False
+    display: Display | None = field(default_factory=display_of_process)
+    progress: Progress | None = None
 
     @classmethod
     def of(
@@ -162,9 +165,13 @@ class SimEngine:
         """Runs the kernel over the grid. LaunchError for a launch that does not fit, SimulationError for a
         fault.
         """
+        with following(self.display, config) as progress:
+            return replace(self, progress=progress)._launch(program, config, args)
+
+    def _launch(self, program: SimProgram, config: LaunchConfig, args: Mapping[str, Argument]) -> RunResult:
         began = time.perf_counter()
         kernel = program.find()
-        _check_config(kernel, config)
+        check_config(kernel, config)
         config = config.of_kernel(kernel.cluster_size, kernel.non_portable is not None)
         printed: list[str] = []
         engine = replace(self, fragments=program.fragments, tiles=program.tiles)
@@ -278,6 +285,7 @@ class SimEngine:
             in_step=in_step,
             trace=trace,
             tiles=self.tiles,
+            progress=self.progress,
             completion=self.completion,
             chance=chance,
             forgiven=self.forgiven,
@@ -291,6 +299,9 @@ class SimEngine:
         launch.shares = races and not (trace or chance or self._is_observed or self._is_together(config))
         rules = rules_for(launch, kernel, args, exact=self.exact)
         translator = Translator(rules, launch, spaces, self.texts, self.fragments)
+        launch.loops = translator.loops
+        if self.progress is not None:
+            self.progress.begin()
         if isinstance(kernel, ptx.EntryOp) and kernel.shared_bytes is not None:
             size = kernel.shared_bytes.value.data
             translator.shared_start = translator.shared(size, 1024, "the block's shared memory")
@@ -385,14 +396,3 @@ class SimEngine:
             run_by_processes(clusters, self.processes, run, Ledger(launch, seats.spaces.global_, translator))
         else:
             run(clusters)
-
-
-def _check_config(kernel: KernelOp, config: LaunchConfig) -> None:
-    if config.block != kernel.block:
-        raise LaunchError(
-            ErrorCode.RUN_LAUNCH,
-            f"@{kernel.sym_name.data} is for blocks of {kernel.block} threads, not {config.block}",
-            "launch it with the block that its `threads(...)` names",
-        )
-    if config.blocks * config.threads > MAX_THREADS:
-        raise LaunchError(ErrorCode.RUN_LAUNCH, f"the simulator runs up to {MAX_THREADS} threads in one launch")
