@@ -219,6 +219,12 @@ def _catches() -> None:
         _stops()
 
 
+def _makes_none() -> None:
+    cute.KernelCall()  # which no kernel has made
+    with pytest.raises(TilefoldError):
+        plain(A, 1)  # pyright: ignore[reportUnusedCallResult]
+
+
 def _keeps() -> None:
     call = plain(A)
     calls = [plain(A), call]
@@ -231,6 +237,7 @@ KEPT: list[Callable[[], object]] = [
     lambda: plain(A).costs(1, 1), lambda: plain(A).build(1).ptx(), lambda: tuned(A).launch(device="sim"),
     lambda: tuned(A).build({}), lambda: k(A, 1).launch(1, 1, device="sim"), lambda: k(A, 1).check(1, 1),
     lambda: Holder().launches(A), lambda: repr(plain(A)), lambda: [plain(A)], _made, _fails, _catches, _keeps,
+    _makes_none,
 ]  # fmt: skip
 
 

@@ -149,7 +149,8 @@ class TunedCall:
         try:
             _ = self.launched
         except AttributeError:
-            warn_if_dropped(self.tuned, self.tuned.function.__name__, "launch()")
+            if hasattr(self, "tuned"):
+                warn_if_dropped(self.tuned, self.tuned.function.__name__, "launch()")
 
     def __repr__(self) -> str:
         return f"<call of {self.tuned!r}>"

@@ -242,7 +242,7 @@ class KernelCall(DebuggableCall):
         try:
             _ = self.launched
         except AttributeError:
-            if self.bindings is None or not self.args:
+            if hasattr(self, "args") and (self.bindings is None or not self.args):
                 warn_if_dropped(self.kernel, self.kernel.function.__name__, "launch(grid=..., block=...)")
 
     def __repr__(self) -> str:
