@@ -123,6 +123,10 @@ class TargetError(TilefoldError):
     """A target that is unknown, or too old for a kernel."""
 
 
+MAX_SHARED_BYTES = max(capability.shared_kib for capability in _TARGETS.values()) * 1024 - RESERVED_SHARED_BYTES
+"""Shared memory that a block can have on any target, at most."""
+
+
 def known_targets() -> tuple[str, ...]:
     """The names of all architectures, oldest first."""
     return tuple(_TARGETS)

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Options of a launch beside its sizes: attributes of the launch, and how the simulator runs it."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, TypeAlias, TypedDict, Unpack
 
 from ..base.errors import Code
@@ -67,6 +71,39 @@ class LaunchOptions(TypedDict, total=False):
     fallback_cluster: Any
 
 
+OPTIONS = (
+    "grid", "block", "cluster", "stream", "device", "stage", "smem", "use_pdl", "cooperative", "races", "max_steps",
+    "max_memory", "seed", "resident", "exact", "numbers", "processes", "launch_completion_event", "programmatic_event",
+)  # fmt: skip
+"""The options of a launch that a kernel may need."""
+_GRID = "grid= is the number of blocks, one to three sizes: launch(grid=..., block=...)"
+_BLOCK = "block= is the number of threads of a block, one to three sizes: launch(grid=..., block=...)"
+_OTHERS: Mapping[str, str] = MappingProxyType({
+    **dict.fromkeys(("blocks", "nblocks", "numblocks", "gridsize", "griddim", "grids", "numctas", "ctas"), _GRID),
+    **dict.fromkeys(("threads", "nthreads", "numthreads", "blocksize", "blockdim", "threadsperblock"), _BLOCK),
+    **dict.fromkeys(("numwarps", "warps", "nwarps"), "a warp has 32 threads: block=32 * warps"),
+    **dict.fromkeys(
+        ("shared", "sharedmem", "sharedmemory", "sharedbytes", "smembytes", "dynamicsmem", "smemsize", "sharedsize"),
+        "leave it out: the kernel declares its shared memory by cute.make_smem_tensor",
+    ),
+    **dict.fromkeys(("clustersize", "clusterdim", "clusters"), "cluster= is the size of a cluster in blocks"),
+    **dict.fromkeys(("pdl", "programmatic"), "use_pdl=True lets the kernel begin before earlier work has ended"),
+    **dict.fromkeys(("numstages", "constants", "args"), "give it to the kernel, as an argument: k(...).launch(...)"),
+    **dict.fromkeys(("gpu", "cuda", "simulate", "sim", "backend"), 'device= is "cuda", "cuda:1", "sim" or "auto"'),
+    **dict.fromkeys(("racecheck", "checkraces", "sanitize"), "races=False does not look for data races"),
+    **dict.fromkeys(("sync", "wait", "blocking"), "a launch does not wait for the GPU: synchronize the stream"),
+})  # fmt: skip
+"""Hints by names in small letters, without underscores."""
+
+
+def option_hint(name: str) -> str:
+    """A hint for an option that a launch lacks: the option that is meant, or all of them."""
+    if hint := _OTHERS.get(re.sub("_", "", name).lower()):
+        return hint
+    similar = get_close_matches(name, OPTIONS, 2, 0.6)
+    return f"did you mean {' or '.join(similar)}?" if similar else f"it takes {', '.join(OPTIONS)}"
+
+
 def launch_attributes(cluster: Any = None, use_pdl: bool = False, **more: Unpack[LaunchOptions]) -> LaunchAttributes:
     """The attributes for the options of a launch in Python: the size of a cluster in blocks, whether the launch is a
     programmatic one, and those of `LaunchOptions`. A cluster of one block adds none. Equal options give the same
@@ -77,8 +114,8 @@ def launch_attributes(cluster: Any = None, use_pdl: bool = False, **more: Unpack
     """
     unknown = more.keys() - LaunchOptions.__annotations__
     if unknown:
-        hint = f"beside the sizes: {', '.join(LaunchOptions.__annotations__)}"
-        raise LaunchError(Code.RUN_LAUNCH, f"a launch has no option '{min(unknown)}'", hint)
+        name = min(unknown)
+        raise LaunchError(Code.RUN_LAUNCH, f"a launch has no option '{name}'", option_hint(name))
     if more.get("fallback_cluster") is not None:
         hint = "leave out fallback_cluster, and launch with a cluster that every GPU has"
         raise LaunchError(Code.RUN_LAUNCH, "a launch has clusters of one size", hint)

@@ -25,6 +25,8 @@ SIM_PROCESSES = "TILEFOLD_SIM_PROCESSES"
 """How many processes the simulator may use for the blocks of a launch; by default as many as there are cores."""
 SIM_RACES = "TILEFOLD_SIM_RACES"
 """Whether the simulator looks for data races where a launch in Python does not say: 1 or 0."""
+SIM_PROGRESS = "TILEFOLD_SIM_PROGRESS"
+"""Whether the simulator shows how far a long launch is: 1 or 0."""
 
 _DEFAULT_LIMIT_MIB = 1024
 
@@ -75,6 +77,11 @@ def keeps_assertions() -> bool:
 def looks_for_races() -> bool:
     """Whether the simulator looks for data races. TilefoldError (E4003) for a value other than 0 or 1."""
     return _switch(SIM_RACES, "1", "0 does not look for races")
+
+
+def shows_progress() -> bool:
+    """Whether the simulator shows how far a long launch is. TilefoldError (E4003) for a value other than 0 or 1."""
+    return _switch(SIM_PROGRESS, "1", "0 shows nothing")
 
 
 def simulator_processes() -> int | None:

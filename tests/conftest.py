@@ -74,8 +74,11 @@ def _collected_objects() -> Iterator[None]:  # pyright: ignore[reportUnusedFunct
 
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:  # pyright: ignore[reportUnusedFunction]
-    """Machine code is kept in a folder of the run's own, for the processes that tests start as well."""
+    """Machine code is kept in a folder of the run's own, for the processes that tests start as well; none of them shows
+    how far a long launch is, which would be output that depends on the machine.
+    """
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEFOLD_CACHE_DIR", str(folder))
+        patch.setenv("TILEFOLD_SIM_PROGRESS", "0")
         yield folder

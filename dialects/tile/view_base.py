@@ -174,6 +174,15 @@ class TilingViewOp(LayoutViewOp):
         if given.ragged is None:
             check_tiles(layout, tiler)
 
+    def misfit(self, layout: LayoutLike) -> LayoutError | None:
+        """Why the tiles do not cover a source of a layout exactly; None if they do."""
+        properties = {name: value for name, value in self.properties.items() if name != "ragged"}
+        try:
+            self.layout_by(self.given(self.operand_types, properties), layout)
+        except LayoutError as error:
+            return error if error.code == Code.TILE_NOT_DIVIDING else None
+        return None
+
 
 VIEWED = "custom<Viewed>($source, type($source))"
 RESULT = "attr-dict custom<Inferred>(type($result))"

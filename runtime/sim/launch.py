@@ -4,7 +4,7 @@ clusters that run at the same time: each has a seat with shared and local memory
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
@@ -22,18 +22,23 @@ from ..engine import LaunchConfig
 from ..errors import Dim3
 from ..options import MAX_BYTES, MAX_STEPS
 from .faults import SimulationError, Site
-from .memory.provenance import Outside
+from .memory.provenance import Outside, Tiles
 from .memory.undefined import Trace
 
 if TYPE_CHECKING:
     from .exact.patterns import Table
     from .memory.host_arrays import Reached
+    from .progress import Progress
     from .timeline import Timeline
-    from .translate import Spaces
+    from .translate import Loop, Spaces
     from .warp import Cluster
 
 MAP_BASE = 1 << 40
 """The address of the first tensor map among a kernel's parameters."""
+
+
+EVERY_STEPS = 1024
+"""Steps of warps between two looks at the progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,8 @@ class Launch:
     exact: "Table | None" = None
     """The bit patterns of exact numbers, where the kernel runs in exact arithmetic."""
     outside: Outside = field(default_factory=Outside)
+    tiles: Tiles = dict
+    """The tensor arguments, by name, beyond which tiles reach."""
     reached: "Reached | None" = None
     """The host memory that the kernel may reach by addresses, if it makes pointers of numbers."""
     maps: list[PlacedMap] = field(default_factory=list[PlacedMap])
@@ -122,8 +129,16 @@ class Launch:
     """The scopes of the kernel's fences."""
     pairs: bool = False
     """Whether the kernel has barriers at which only some threads meet or wait: numbered ones, or mbarriers."""
+    progress: "Progress | None" = None
+    """Who shows how far the launch is, if anybody does."""
+    loops: "Sequence[Loop]" = ()
+    """The loops of the program."""
+    ended: int = 0
+    """How many blocks have ended."""
     clock: int = 1
     steps: int = 0
+    due: int = 0
+    """The number of steps at which the next look at the budget and the progress is due."""
     site: Site | None = None
     """The operation whose body ran last."""
     printed: int = 0
@@ -165,6 +180,10 @@ class Launch:
         """Counts operations that the one at `site` executes. SimulationError (E3210) beyond the budget."""
         self.steps += steps
         self.site = site
+        if self.steps > self.due:
+            self._look(site)
+
+    def _look(self, site: Site) -> None:
         if self.steps > self.budget.steps:
             raise SimulationError(
                 Code.SIM_STEPS,
@@ -172,6 +191,10 @@ class Launch:
                 "look for a loop that does not end, launch a smaller grid, or allow more by --max-steps",
                 site=site,
             )
+        self.due = self.budget.steps
+        if self.progress is not None:
+            self.progress.look(self)
+            self.due = min(self.due, self.steps + EVERY_STEPS)
 
     def print(self, text: str, site: Site | None = None) -> None:
         """Passes on the text that the kernel, or a kernel launched from here, prints at `site`. SimulationError
@@ -181,6 +204,8 @@ class Launch:
         if self.printed > self.budget.characters:
             text = f"the kernel has printed {self.budget.characters} characters"
             raise SimulationError(Code.SIM_STEPS, text, "let fewer threads print", site=site)
+        if self.progress is not None:
+            self.progress.clear()
         if self.trace is not None:
             self.trace.note(None, site, "prints", np.frombuffer(text.encode(), np.uint8))
         self.sink(text)

@@ -20,11 +20,12 @@ from ...dialects.parameters import passed_as
 from ...dialects.ptx import EntryOp, IntToPtrOp, TensorMapReplaceOp
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
-from ..engine import Argument, TensorArgument, numpy_type, pack_argument
+from ..engine import Argument, LaunchConfig, TensorArgument, numpy_type, pack_argument
 from ..errors import LaunchError, argument_error
 from .faults import site_of
 from .launch import MAP_BASE, Launch, OutOfStepError
 from .memory.arena import Allocation
+from .ordering.entries import MAX_THREADS
 from .rules import orders_clusters, rule_of, runs_in_step
 from .translate import Rule, RuleOf, Translator
 from .values import TensorValue, Value, element_kind
@@ -204,3 +205,15 @@ def rules_for(launch: Launch, kernel: KernelOp, args: Mapping[str, Argument], *,
         return rule
 
     return rule_for
+
+
+def check_config(kernel: KernelOp, config: LaunchConfig) -> None:
+    """LaunchError (E3105) for a launch with another block than the kernel's, or with too many threads."""
+    if config.block != kernel.block:
+        raise LaunchError(
+            Code.RUN_LAUNCH,
+            f"@{kernel.sym_name.data} is for blocks of {kernel.block} threads, not {config.block}",
+            "launch it with the block that its `threads(...)` names",
+        )
+    if config.blocks * config.threads > MAX_THREADS:
+        raise LaunchError(Code.RUN_LAUNCH, f"the simulator runs up to {MAX_THREADS} threads in one launch")

@@ -156,6 +156,8 @@ def share_out(clusters: Clusters, count: int, run: Callable[[Clusters], None], l
     borders = [len(clusters) * number // count for number in range(count + 1)]
     parts = [clusters[first:last] for first, last in pairwise(borders)]
     ledger.begin()
+    if ledger.launch.progress is not None:
+        ledger.launch.progress.share(ledger.launch.ended, count)
     processes: list[_Process] = []
     try:
         for part in parts[1:]:
@@ -179,6 +181,7 @@ def _begin(part: Clusters, run: Callable[[Clusters], None], ledger: Ledger) -> _
         os.close(writing)
         return _Process(number, reading)
     status = 1
+    ledger.launch.progress = None  # one process tells it
     with suppress(BaseException):
         run(part)
         with os.fdopen(writing, "wb") as stream:

@@ -29,13 +29,13 @@ from .faults import SimulationError, Site, deep_stack, site_of
 from .launch import Budget, Completion, Forgiven, Launch, OutOfStepError, Seats, clusters_of, take_turns, unheard
 from .memory.arena import Arena
 from .memory.local import LocalSpace
-from .memory.provenance import Fragments, Key, fragments_of, pieces
+from .memory.provenance import Fragments, Key, Tiles, fragments_of, pieces
 from .memory.spaces import Space
 from .memory.undefined import Trace, UndefinedReadError, run_agreed
-from .ordering.entries import MAX_THREADS
 from .ordering.liveness import Watch
 from .ordering.schedule import run_cluster
-from .preparation import Binding, bind, rules_for
+from .preparation import Binding, bind, check_config, rules_for
+from .progress import Display, Progress, display_of_process, following
 from .translate import Code, Spaces, Texts, Translator
 from .warp import Block, Cluster, Warp
 
@@ -72,6 +72,12 @@ class SimProgram:
     def fragments(self) -> Mapping[Key, TensorType]:
         """The types of fragments as the kernel was written."""
         return {} if self.written is None else fragments_of(SimProgram(self.written, self.kernel).find())
+
+    def tiles(self) -> Mapping[str, tuple[str, str]]:
+        """How tiles reach beyond the kernel's tensors as it was written."""
+        from .memory.ragged_guard import ragged_tiles
+
+        return {} if self.written is None else ragged_tiles(SimProgram(self.written, self.kernel).find())
 
     def find(self) -> KernelOp:
         """The kernel's operation. LaunchError (E3107) unless the module has exactly one of the name."""
@@ -115,8 +121,9 @@ class SimEngine:
     Clusters that do not order themselves are shared out to `processes` processes; None is one for each core, where it
     is worth it.
     Kernels that make pointers of numbers reach what `memory` returns of the host, by its addresses. `fragments` are the
-    types of the kernel's fragments, for messages. With `any_fault`, the first fault of warps in step ends a launch by
-    an OutOfStepError, and is not looked for again for its report.
+    types of the kernel's fragments and `tiles` the tiles that do not fit, for messages. With `any_fault`, the first
+    fault of warps in step ends a launch by an OutOfStepError, and is not looked for again for its report. `display` is
+    where a long launch shows its `progress`.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -136,7 +143,10 @@ class SimEngine:
     processes: int | None = field(default_factory=simulator_processes)
     memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple
     fragments: Fragments = dict
+    tiles: Tiles = dict
     any_fault: bool = False
+    display: Display | None = field(default_factory=display_of_process)
+    progress: Progress | None = None
 
     @classmethod
     def of(
@@ -159,12 +169,16 @@ class SimEngine:
         """Runs the kernel over the grid. LaunchError for a launch that does not fit, SimulationError for a
         fault.
         """
+        with following(self.display, config) as progress:
+            return replace(self, progress=progress)._launch(program, config, args)
+
+    def _launch(self, program: SimProgram, config: LaunchConfig, args: Mapping[str, Argument]) -> RunResult:
         began = time.perf_counter()
         kernel = program.find()
-        _check_config(kernel, config)
+        check_config(kernel, config)
         config = config.of_kernel(kernel.cluster_size, kernel.non_portable is not None)
         printed: list[str] = []
-        engine = replace(self, fragments=program.fragments)
+        engine = replace(self, fragments=program.fragments, tiles=program.tiles)
         sink = sys.stdout.write if self.sink is None else self.sink
 
         def emit(text: str) -> None:
@@ -274,6 +288,8 @@ class SimEngine:
             repeats=True,
             in_step=in_step,
             trace=trace,
+            tiles=self.tiles,
+            progress=self.progress,
             completion=self.completion,
             chance=chance,
             forgiven=self.forgiven,
@@ -288,6 +304,9 @@ class SimEngine:
         launch.shares = races and not (trace or chance or self._is_observed or self._is_together(config))
         rules = rules_for(launch, kernel, args, exact=self.exact)
         translator = Translator(rules, launch, spaces, self.texts, self.fragments)
+        launch.loops = translator.loops
+        if self.progress is not None:
+            self.progress.begin()
         if isinstance(kernel, ptx.EntryOp) and kernel.shared_bytes is not None:
             size = kernel.shared_bytes.value.data
             translator.shared_start = translator.shared(size, 1024, "the block's shared memory")
@@ -382,14 +401,3 @@ class SimEngine:
             run_by_processes(clusters, self.processes, run, Ledger(launch, seats.spaces.global_, translator))
         else:
             run(clusters)
-
-
-def _check_config(kernel: KernelOp, config: LaunchConfig) -> None:
-    if config.block != kernel.block:
-        raise LaunchError(
-            ErrorCode.RUN_LAUNCH,
-            f"@{kernel.sym_name.data} is for blocks of {kernel.block} threads, not {config.block}",
-            "launch it with the block that its `threads(...)` names",
-        )
-    if config.blocks * config.threads > MAX_THREADS:
-        raise LaunchError(ErrorCode.RUN_LAUNCH, f"the simulator runs up to {MAX_THREADS} threads in one launch")

@@ -155,6 +155,24 @@ class Code:
                 yield from last.run(warp)
 
 
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop of the program, by its place and its body, or the test of a `while`."""
+
+    site: Site
+    body: Code
+
+    @property
+    def bodies(self) -> int:
+        """How often warps have executed the body so far."""
+        return self.body.executions.warps
+
+    @property
+    def steps(self) -> int:
+        """The operations of the body itself that they have executed there."""
+        return self.bodies * self.body.length
+
+
 _FORWARDING = (scf.YieldOp, scf.ConditionOp, func.ReturnOp, YieldOp)
 """Terminators that only hand values to the operation that contains them, or to a call."""
 
@@ -184,6 +202,7 @@ class Translator:
         """The instructions of the program, with the executions of their blocks."""
         self.placed: dict[tuple[str, int], list[Executions]] = {}
         """By file and line, the executions of the block of each instruction there."""
+        self.loops: list[Loop] = []
         self.homes: dict[SSAValue, Allocation] = {}
         """The allocations that pointers of the kernel begin."""
         self.functions: dict[Operation, Function] = {}
@@ -193,7 +212,7 @@ class Translator:
         """A translation with registers of its own that shares everything else: that of a function."""
         own = Translator(self.rule_of, self.launch, self.spaces, self.texts, self.fragments)
         own.shared_start, own.accesses, own.issued = self.shared_start, self.accesses, self.issued
-        own.placed = self.placed
+        own.placed, own.loops = self.placed, self.loops
         own.functions, own.homes = self.functions, self.homes
         return own
 

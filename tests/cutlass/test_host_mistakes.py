@@ -49,7 +49,7 @@ IN_HOST = {
     "k(a, 1).launch(grid='x', block=32)": ("E3105", "the grid is ('x',)", "one to three integers"),
     "k(a, 1).launch(grid=(8 / 2, 1, 1), block=32)": ("E3105", "the grid is (4.0, 1, 1)", "one to three integers"),
     "k(a, 1).launch(grid=(1, 1, 1, 1), block=32)": ("E3105", "the grid is (1, 1, 1, 1)", "one to three integers"),
-    "k(a, 1).launch(grid=1, block=2048)": ("E1003", "the block is (2048, 1, 1)", ""),
+    "k(a, 1).launch(grid=1, block=2048)": ("E3105", "the block (2048,) has 2048 threads", "1024"),
     "cute.make_layot((4, 8))": ("E5009", "cute has no 'make_layot'", "did you mean make_layout"),
     "cute.make_layout((4, 8), strides=(1, 4))": ("E5009", "'strides'", "did you mean stride?"),
     "cute.make_layout((4, 8), stride=(1,))": ("E0201", "are nested differently", ""),

@@ -6,6 +6,7 @@ Output that matches is left alone. Output with `...` in it is reported and not r
 knows what to leave out.
 """
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -55,6 +56,7 @@ def _tidy(printed: str) -> str:
 
 
 if __name__ == "__main__":
+    os.environ["TILEFOLD_SIM_PROGRESS"] = "0"  # output that depends on the machine
     chosen = [Path(argument) for argument in sys.argv[1:]] or pages()
     results = [update(page) for page in chosen]
     sys.exit(0 if all(results) else 1)

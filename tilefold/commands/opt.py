@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.commands.languages import check_language
 from tilefold.commands.options import add_file, add_remarks, parse_pairs
 from tilefold.compiler.frontend.file_format import HEADER
 from tilefold.compiler.pipeline import PASSES
@@ -239,6 +240,7 @@ def _sources(args: argparse.Namespace) -> "list[Source]":
     from tilefold.compiler.frontend.source import read_text
 
     name = "<stdin>" if args.file == "-" else args.file
+    check_language(args.file, args.command)
     text = read_text(args.file)
     given = parse_pairs(args.define, "-D")
     if not args.split_input_file:

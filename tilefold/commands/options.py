@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.commands.languages import check_language
 from tilefold.output import write_picture
 
 if TYPE_CHECKING:
@@ -102,5 +103,6 @@ def read_source(args: argparse.Namespace) -> "Source":
     from tilefold.compiler.frontend.params import expand
     from tilefold.compiler.frontend.source import read_text
 
+    check_language(args.file, args.command)
     name = "<stdin>" if args.file == "-" else args.file
     return expand(read_text(args.file), name, parse_pairs(args.define, "-D"))

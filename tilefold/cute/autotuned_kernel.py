@@ -14,6 +14,7 @@ from tilefold.runtime.options import NUMERICS, LaunchAttributes, launch_attribut
 
 from .compiled_kernel import CompiledKernel
 from .debugging_methods import Size, shown
+from .dropped_calls import warn_if_dropped
 from .kernel import Kernel, KernelCall, KernelFunction
 from .parameters import Signature
 from .torch_compile import skip_frames, untraced
@@ -137,10 +138,19 @@ class Tuned(KernelFunction):
 class TunedCall:
     """A kernel with configurations, and arguments: in the order of its parameters if `kwargs` is None."""
 
-    __slots__ = ("args", "kwargs", "tuned")
+    __slots__ = ("args", "kwargs", "launched", "tuned")
     tuned: Tuned
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any] | None
+    launched: bool
+    """True after a launch or a build; it has no value before."""
+
+    def __del__(self) -> None:
+        try:
+            _ = self.launched
+        except AttributeError:
+            if hasattr(self, "tuned"):
+                warn_if_dropped(self.tuned, self.tuned.function.__name__, "launch()")
 
     def __repr__(self) -> str:
         return f"<call of {self.tuned!r}>"
@@ -169,6 +179,7 @@ class TunedCall:
         """The kernel for these arguments without launching it: for a configuration, by default the one that a launch
         chooses, or the first one for descriptions of arguments. Raises ProgramError.
         """
+        self.launched = True
         try:
             if config is None:
                 first = self.tuned.configs[0]
@@ -204,6 +215,7 @@ class TunedCall:
 
         `grid` is for this launch, instead of that of `autotune`: of tensors with dynamic extents it may depend on them.
         """
+        self.launched = True
         if device.__class__ is not str:
             device = str(device)  # which is refused with it
         try:

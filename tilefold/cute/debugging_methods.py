@@ -5,10 +5,12 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from functools import wraps
+from inspect import signature
 from os import PathLike
 from typing import TYPE_CHECKING, ParamSpec, SupportsIndex, TypeVar
 
 from tilefold.base.errors import TilefoldError
+from tilefold.compiler.builder.tracing.python_errors import wrong_arguments
 from tilefold.runtime.options import NUMERICS, RunOptions, launch_attributes
 
 from .torch_compile import untraced
@@ -49,6 +51,12 @@ def showing(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except TilefoldError as error:
             raise shown(error) from error.__cause__
+        except TypeError as error:
+            try:
+                signature(function).bind(*args, **kwargs)
+            except TypeError:
+                raise shown(wrong_arguments(error, kwargs, function)) from None
+            raise
 
     return call
 

@@ -18,6 +18,7 @@ from tilefold.runtime.options import NUMERICS, LaunchOptions, RunOptions, check_
 
 from .compiled_kernel import Compilation, CompiledKernel
 from .debugging_methods import DebuggableCall, Size, shown
+from .dropped_calls import warn_if_dropped
 from .parameters import OuterNames, Signature
 from .specialise import BoundArguments
 from .torch_compile import skip_frames, untraced
@@ -230,10 +231,19 @@ class Kernel(KernelFunction):
 class KernelCall(DebuggableCall):
     """A kernel with its arguments, in the order of its parameters."""
 
-    __slots__ = ("args", "bindings", "kernel")
+    __slots__ = ("args", "bindings", "kernel", "launched")
     kernel: Kernel
     args: tuple[Any, ...]
     bindings: BoundArguments | None
+    launched: bool
+    """True after a launch; it has no value before."""
+
+    def __del__(self) -> None:
+        try:
+            _ = self.launched
+        except AttributeError:
+            if hasattr(self, "args") and (self.bindings is None or not self.args):
+                warn_if_dropped(self.kernel, self.kernel.function.__name__, "launch(grid=..., block=...)")
 
     def __repr__(self) -> str:
         return f"<call of {self.kernel!r}>"
@@ -300,6 +310,7 @@ class KernelCall(DebuggableCall):
         The result is that of a launch that was waited for, else None. Raises ProgramError for a fault of the kernel,
         LaunchError for arguments that do not fit, SimulationError and CudaError for faults while it runs.
         """
+        self.launched = True
         try:
             attributes = ()
             if use_pdl or more or cluster is not None:

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from tilefold.base.errors import TilefoldError
+from tilefold.compiler.builder.tracing.cuda_names import CUDA_NAMES
 from tilefold.compiler.builder.tracing.python_errors import unknown_name
 
 
@@ -27,7 +28,7 @@ class _PublicModule(ModuleType):
         return sorted(vars(self).get("__all__") or super().__dir__())
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name.startswith("_") and name not in CUDA_NAMES:
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'", name=name, obj=self)
         raise UnknownNameError(*unknown_name(self, name))
 

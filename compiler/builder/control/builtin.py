@@ -8,8 +8,8 @@ from typing import Any, Union, get_args, get_origin
 
 from ....base.errors import Code, TilefoldError
 from ..scalars.dtypes import DType, Float32, Index, Int32
-from ..scalars.values import Value, binary, convert
-from ..tensors.fragments import Vec
+from ..scalars.values import Value, convert
+from ..tensors.fragments import Vec, combined
 from .building import truth
 from .conditions import and_, or_
 from .loop_range import make_range
@@ -32,20 +32,28 @@ def _range(*arguments: Any, **hints: Any) -> Any:
 def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def extreme(*arguments: Any, **options: Any) -> Any:
         given: list[Any] = list(arguments)
+        if len(given) == 1 and isinstance(given[0], Vec) and not options:
+            return getattr(given[0], name)()
         if len(given) == 1:
             given = list(given[0])
-        if options or not any(isinstance(x, Value) for x in given):
+        if options or not any(isinstance(x, Value | Vec) for x in given):
             return function(given, **options)
         result, *rest = given
         for operand in rest:
-            result = binary(name, result, operand)
+            result = combined(name, result, operand)
         return result
 
     return extreme
 
 
+def _sum(items: Any, /, start: Any = 0) -> Any:
+    return items.sum() + start if isinstance(items, Vec) else sum(items, start)
+
+
 def _quantifier(function: Callable[[Iterable[Any]], bool], join: Callable[..., Any]) -> Callable[[Iterable[Any]], Any]:
     def quantifier(items: Iterable[Any]) -> Any:
+        if isinstance(items, Vec):
+            return getattr(items, function.__name__)()
         given = list(items)
         if not any(isinstance(x, Value) for x in given):
             return function(given)
@@ -90,6 +98,7 @@ _BUILTINS: Mapping[Any, Callable[..., Any]] = MappingProxyType({
     range: _range,
     min: _extreme("min", min),
     max: _extreme("max", max),
+    sum: _sum,
     any: _quantifier(any, or_),
     all: _quantifier(all, and_),
     bool: _convert(bool, "bool"),

@@ -131,6 +131,9 @@ def contains(item: Any, items: Any) -> Any:
         items = make_range(items.start, items.stop, items.step)
     if isinstance(items, Range):
         return items.holds(item)
+    if isinstance(items, str | bytes) and isinstance(item, Value):
+        hint = "compare it with numbers, such as x in (1, 2)"
+        raise TilefoldError(Code.BUILD_VALUE, f"{item!r} is never in a {type(items).__name__}", hint)
     if isinstance(items, str | bytes) or not isinstance(items, Collection):
         return operator.contains(items, item)
     result: Any = False

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import Any, Self, TypeAlias
 
 from ....base.errors import Code, TilefoldError
+from ..tracing.truth import is_compared_by_user
+from .dtypes import Int32
 
 STANDS_FOR_PYTHON = True
 """Functions of this module stand for Python's own: errors in them count as Python's."""
@@ -43,6 +45,25 @@ def _comparison(predicate: str) -> Binary:
     return lambda self, other: self._compare(predicate, self, other)
 
 
+def _equality(predicate: str) -> Binary:
+    """`==` or `!=`. Python takes two objects that do not compare for unequal; here that is a mistake, but with None."""
+
+    def compare(self: Any, other: Any) -> Any:
+        result = self._compare(predicate, self, other)
+        if result is not NotImplemented or other is None or not is_compared_by_user():
+            return result
+        result = getattr(other.__class__, f"__{predicate}__")(other, self)
+        if result is NotImplemented:
+            hint = "compare it with a number, a value or a fragment; `is` asks whether two objects are the same"
+            if isinstance(other, str):
+                hint = "write the number without quotes"
+            message = f"{self!r} is compared with an object of type {type(other).__name__}, which is never equal to it"
+            raise TilefoldError(Code.BUILD_VALUE, message, hint)
+        return result
+
+    return compare
+
+
 class Compared:
     """Comparison of two values of the kernel; the result is a predicate, or a fragment of predicates."""
 
@@ -60,11 +81,7 @@ class Compared:
 
     __hash__ = object.__hash__
 
-    def __eq__(self, other: object) -> Any:
-        return self._compare("eq", self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return self._compare("ne", self, other)
+    __eq__, __ne__ = _equality("eq"), _equality("ne")
 
 
 class Ordered(Compared):
@@ -98,6 +115,24 @@ class Ordered(Compared):
 
     def __abs__(self) -> Any:
         return self._unary("abs")
+
+    def __round__(self, digits: int | None = None) -> Any:
+        if digits is not None:
+            raise TilefoldError(Code.BUILD_VALUE, "a value is rounded to integers only", "write round(x)")
+        return self._whole("round_even")
+
+    def __floor__(self) -> Any:
+        return self._whole("floor")
+
+    def __ceil__(self) -> Any:
+        return self._whole("ceil")
+
+    def __trunc__(self: Any) -> Any:
+        return self.to(Int32) if self.dtype.kind == "float" else self
+
+    def _whole(self: Any, rounding: str) -> Any:
+        """As Python rounds: to an integer."""
+        return self._unary(rounding).to(Int32) if self.dtype.kind == "float" else self
 
 
 class Bits(Compared):

@@ -14,6 +14,7 @@ from ....base.errors import Code, TilefoldError
 from ....dialects.arith.integer_range import Range, absolute, contains, limits, reduce_range
 from ....layout.algebra.unknown import Unknown
 from ..tracing.state import current, host_number, insert_value
+from ..tracing.truth import refuse_truth
 from . import casts
 from .arithmetic import (
     FUNCTIONS,
@@ -36,7 +37,7 @@ from .casts import (
     shown_number,
     weak_type,
 )
-from .dtypes import Boolean, DType, Index, Int32, as_dtype, dtype_of
+from .dtypes import Boolean, DType, Index, as_dtype, dtype_of
 from .operators import Bits, Compared, Ordered, not_combined
 from .power import power
 from .remainders import floor_divide
@@ -70,8 +71,7 @@ class Value(Compared):
     def __bool__(self) -> bool:
         if (number := host_number(self.ssa)) is not None:
             return bool(number)
-        raise TilefoldError(
-            Code.BUILD_RUN_TIME,
+        refuse_truth(
             f"Python cannot branch on a {self.dtype} that is known only when the kernel runs",
             "in a function decorated with @cute.kernel or @cute.jit write `if`, `while` and `for` on it as statements, "
             "or use cute.if_, cute.while_, cute.for_ and cute.where",
@@ -96,24 +96,6 @@ class Value(Compared):
             f"Python needs a number here, but this {self.dtype} is known only when the kernel runs",
             "take the function from cute, such as cute.sqrt, or convert by .to(...)",
         )
-
-    def __round__(self, digits: int | None = None) -> Any:
-        if digits is not None:
-            raise TilefoldError(Code.BUILD_VALUE, "a value is rounded to integers only", "write round(x)")
-        return self._whole("round_even")
-
-    def __floor__(self) -> Any:
-        return self._whole("floor")
-
-    def __ceil__(self) -> Any:
-        return self._whole("ceil")
-
-    def __trunc__(self) -> Any:
-        return convert(self, Int32) if self.dtype.kind == "float" else self
-
-    def _whole(self, rounding: str) -> Any:
-        """As Python rounds: to an integer."""
-        return convert(unary(rounding, self), Int32) if self.dtype.kind == "float" else self
 
     def __format__(self, spec: str) -> str:
         if spec:

@@ -26,12 +26,14 @@ from ..scalars.operators import Bits, Ordered, not_combined
 from ..scalars.power import power
 from ..scalars.values import Scalar, binary, compare, is_scalar, unary
 from ..tracing.state import current, emit
+from ..tracing.truth import refuse_truth
 from .coordinates import as_tuple, tuples
 from .expressions import Expression, Shape, broadcast, repeat_modes, sizes, write
+from .numpy_methods import NumpyMethods
 from .tensor_base import AnyTensor, Elements, registers, tensor_type
 
 
-class Vec(Ordered, Bits):
+class Vec(Ordered, Bits, NumpyMethods):
     """The elements of a fragment in registers, of a static shape and one type.
 
     Arithmetic, comparisons and the functions of `cute` work element by element; shapes are broadcast as NumPy does:
@@ -87,6 +89,10 @@ class Vec(Ordered, Bits):
     def __getitem__(self, coord: Any) -> Any:
         part = self.settle()[coord]
         return load(part) if isinstance(part, Elements) else part
+
+    def __setitem__(self, coord: Any, value: Any) -> None:
+        hint = "write to the tensor: t[i, j] = v, or r = cute.make_rmem_tensor(x.shape, x.dtype), r.store(x), r[i] = v"
+        raise TilefoldError(Code.BUILD_VALUE, "a fragment is a value, whose elements never change", hint)
 
     def reshape(self, shape: Any) -> "Vec":
         """The elements in another shape of the same size, counted colexicographically: the first mode is the fastest,
@@ -158,10 +164,9 @@ class Vec(Ordered, Bits):
         return flat.reshape(tuple(product(tuple(extents[leaf] for leaf in part)) for part in left if part or keepdims))
 
     def __bool__(self) -> bool:
-        raise TilefoldError(
-            Code.BUILD_RUN_TIME,
+        refuse_truth(
             "Python cannot branch on a fragment",
-            "combine its elements first, such as x.reduce(cute.ReductionOp.OR), or use cute.where",
+            "x.any() and x.all() tell about all elements, and cute.where(x > 0, a, b) chooses for each of them",
         )
 
     def __len__(self) -> int:
@@ -169,7 +174,8 @@ class Vec(Ordered, Bits):
         return self.rank
 
     def __iter__(self) -> Any:
-        raise TilefoldError(Code.BUILD_VALUE, "Python cannot iterate over a fragment", "index it: x[i]")
+        hint = "x[i] is an element; x.sum(), x.max(), x.min(), x.any() and x.all() combine all of them"
+        raise TilefoldError(Code.BUILD_VALUE, "Python cannot iterate over a fragment", hint)
 
     def __repr__(self) -> str:
         return f"{self.dtype}{show(self.shape)}"

@@ -20,6 +20,7 @@ from ....layout.algebra.unknown import Unknown
 from ..scalars.dtypes import DType, Int64, as_dtype
 from ..scalars.values import MOST, Int, convert, index_of, is_scalar, wrap
 from ..tracing.state import checked, emit
+from ..tracing.truth import refuse_presence
 from .address_space import AddressSpace
 from .distances import moved
 from .fragments import Vec, load, store
@@ -107,6 +108,9 @@ class RawPointer:
         return self
 
     llvm_ptr = property(raw_ptr)
+
+    def __bool__(self) -> bool:
+        refuse_presence("a pointer is neither true nor false", "p.load() is the element")
 
     def __add__(self, elements: Any) -> "RawPointer":
         return RawPointer(self.base, moved(self.offset, elements))

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntAttr, UnitAttr, 
 from xdsl.ir import Attribute, SSAValue
 
 from ....base.errors import Code, LayoutError, TilefoldError
+from ....base.target import MAX_SHARED_BYTES
 from ....dialects.arith.integer_range import limits
 from ....dialects.cute import CoordAttr, LayoutAttr, TilerAttr
 from ....dialects.tile import (
@@ -41,6 +42,7 @@ from ..scalars import casts
 from ..scalars.dtypes import DType, Index, dtype_of
 from ..scalars.values import MOST, Int, convert, wrap
 from ..tracing.state import current, emit
+from ..tracing.truth import is_compared_by_user, refuse_presence
 from .address_space import AddressSpace
 from .coordinates import (
     as_tuple,
@@ -129,6 +131,17 @@ class AnyTensor:
     def __len__(self) -> int:
         """The rank, as of a layout; `cute.size(t, 0)` is the extent of the first mode, which is NumPy's `len`."""
         return self.rank
+
+    def __bool__(self) -> bool:
+        refuse_presence("a tensor is neither true nor false", "an element is t[i, j]")
+
+    def __eq__(self, other: object) -> bool:
+        if other is None or not is_compared_by_user():
+            return NotImplemented
+        hint = "write t.load() == u.load() for all elements, t[i, j] == u[i, j] for one; `is` compares the objects"
+        raise TilefoldError(Code.BUILD_VALUE, "'==' does not compare the elements of a tensor", hint)
+
+    __hash__ = object.__hash__
 
     def view(self, op: type[LayoutViewOp], operands: Sequence[Any], properties: dict[str, Any]) -> Self:
         """The view of this tensor by an operation: `operands` after the tensor. Raises TilefoldError."""
@@ -248,9 +261,8 @@ class Elements(AnyTensor):
         emit(FillOp(self.ssa, self.stored(value)))
 
     def __iter__(self) -> Any:
-        raise TilefoldError(
-            Code.BUILD_VALUE, "Python cannot iterate over a tensor", "write for i in cute.range(cute.size(t)) and t[i]"
-        )
+        hint = "write for i in cute.range(cute.size(t)) and t[i]; t.load().sum() and the like combine all elements"
+        raise TilefoldError(Code.BUILD_VALUE, "Python cannot iterate over a tensor", hint)
 
 
 def allocate(dtype: DType, space: Space, align: int, layout: LayoutLike, held: Attribute | None = None) -> SSAValue:
@@ -261,6 +273,10 @@ def allocate(dtype: DType, space: Space, align: int, layout: LayoutLike, held: A
     check_static(layout, "a kernel allocates memory of static layouts only, not of")
     element = held or (dtype.ir if space is Space.Rmem else dtype.in_memory)
     type = TensorType(element, SpaceAttr(space), IntAttr(align), LayoutAttr(layout))
+    if space is Space.Smem and type.bytes > MAX_SHARED_BYTES:
+        message = f"the tensor takes {type.bytes} bytes of shared memory; a block has at most {MAX_SHARED_BYTES}"
+        hint = "let a block work on a smaller tile, with fewer stages, and loop over the tiles"
+        raise TilefoldError(Code.TARGET_SHARED_MEMORY, message, hint)
     return emit(AllocOp(type), is_settled=True).results[0]
 
 

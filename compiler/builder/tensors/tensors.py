@@ -18,6 +18,7 @@ from ....layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, Index, Int32, Int64
 from ..scalars.values import MOST, Int, index_of, is_scalar
 from ..tracing.state import emit, host
+from ..tracing.truth import refuse_presence
 from .address_space import AddressSpace
 from .coordinates import as_tuple, counted_from_end, has_none, show_layout, split_coordinate
 from .fragments import Vec, load, store
@@ -84,6 +85,9 @@ class Pointer:
     def store(self, value: Any) -> None:
         """Writes the element."""
         self.raw_ptr().store(value)
+
+    def __bool__(self) -> bool:
+        refuse_presence("a pointer is neither true nor false", "p.load() is the element")
 
     def __add__(self, elements: Any) -> "Pointer":
         type: TensorType = self.tensor.ir_type

@@ -16,6 +16,8 @@ from types import FrameType, FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any
 
 from ....base.errors import Code, TilefoldError
+from .attributes import attribute_hint
+from .cuda_names import CUDA_NAMES
 from .fault import Fault, fault_at, is_of_package
 from .source import RESULT, is_users, places_of_traceback
 from .synonyms import called_here, newer
@@ -41,6 +43,8 @@ def explain_error(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> T
     """
     if isinstance(error, NameError):
         reason = unbound.get(error.name or _unbound_local(error))
+        if reason is None and error.name is not None and error.name in CUDA_NAMES:
+            return TilefoldError(Code.BUILD_NAME, str(error), called_here(error.name, {}))
         return None if reason is None else TilefoldError(Code.BUILD_UNBOUND, *reason)
     steps: list[TracebackType] = []
     traceback = error.__traceback__
@@ -190,7 +194,8 @@ def _attribute(error: AttributeError) -> TilefoldError | None:
         return None
     public = [name for name in dir(owner) if not name.startswith("_")]
     # a function may be meant, where the name is not that of a method
-    here = newer(error.name) or called_here(error.name, _vocabulary(f"{_PACKAGE}.cute"))
+    here = newer(error.name) or attribute_hint(owner, error.name)
+    here = here or called_here(error.name, _vocabulary(f"{_PACKAGE}.cute"))
     hint = here or _similar(error.name, public) or _listed(public)
     return TilefoldError(Code.BUILD_NAME, f"a {type(owner).__name__} has no '{error.name}'", hint)
 

@@ -4,15 +4,13 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from .cuda_names import CUDA_NAMES
+
 _NAMES = {
-    **dict.fromkeys(("syncthreads", "__syncthreads"), "cute.arch.sync_threads"),
-    **dict.fromkeys(("shfl_xor_sync", "__shfl_xor_sync"), "cute.arch.shuffle_sync_bfly"),
+    **CUDA_NAMES,
     **dict.fromkeys(("make_shape", "make_stride", "make_coord", "make_tile"), "a Python tuple"),
     **dict.fromkeys(("dot", "matmul", "mma"), "cute.gemm"),
-    **dict.fromkeys(("maximum", "fmaxf"), "cute.math.max"),
-    **dict.fromkeys(("minimum", "fminf"), "cute.math.min"),
     **{name: f"cute.ReductionOp.{name}" for name in ("ADD", "MUL", "MAX", "MIN", "AND", "OR", "XOR")},
-    **dict.fromkeys(("warp_reduce", "warpReduce"), "cute.arch.warp_reduction"),
     **dict.fromkeys(("setmaxnreg", "setmaxnreg_inc"), "cute.arch.setmaxregister_increase"),
     "setmaxnreg_dec": "cute.arch.setmaxregister_decrease",
     "fma_packed_f32x2": "cute.fma, of two elements of a fragment",
@@ -20,7 +18,12 @@ _NAMES = {
     "mul_packed_f32x2": "*, of two elements of a fragment",
     "sub_packed_f32x2": "-, of two elements of a fragment",
     "CpAsyncOp": "cute.nvgpu.cpasync.CopyG2SOp",
-    **dict.fromkeys(("abs", "max", "min", "sum", "round"), "Python's, which takes values of the kernel"),
+    "max": "max(x, y) or cute.math.max(x, y), and x.max() of all elements of a fragment",
+    "min": "min(x, y) or cute.math.min(x, y), and x.min() of all elements of a fragment",
+    "sum": "x.sum() of a fragment, and Python's sum",
+    "round": "Python's round(x), of a value or a fragment",
+    **dict.fromkeys(("prod", "any", "all"), "a method of fragments, such as x.any()"),
+    "mean": "x.sum() / x.size of a fragment",
     "cp_async_fence": "cute.arch.cp_async_commit_group",
     "copy_if": "cute.copy(..., pred=...)",
     "cp_async": "cute.nvgpu.cpasync.CopyG2SOp, for cute.make_copy_atom",
@@ -28,6 +31,9 @@ _NAMES = {
     "cast": "x.to(...)",
     "zeros": "cute.full",
 }
+
+_TWO_FORMS = ("max", "min")
+"""Names whose meaning here depends on the operands."""
 
 _NEWER = re.compile(
     r"tcgen05|tmem|umma|blackwell|sm100|clc_|^Clc|ClcFetch|block_?scale|^(make_tiled_tma_atom_[AB]|mma_major_mode|"
@@ -47,7 +53,7 @@ def called_here(name: str, vocabulary: Mapping[str, Sequence[str]]) -> str:
     """A hint with our name for a name that a module lacks; empty without a synonym. `vocabulary` has the names
     of each module by its name.
     """
-    for module, names in vocabulary.items():
-        if name in names:
-            return f"here it is {module}.{name}"
+    found = [module for module, names in vocabulary.items() if name in names]
+    if found and name not in _TWO_FORMS:  # of several modules the one that kernels take most often
+        return f"here it is {min(found, key=lambda module: (not module.endswith('.math'), module.count('.')))}.{name}"
     return f"here it is {_NAMES[name]}" if name in _NAMES else ""

@@ -124,6 +124,12 @@ class Arena:
         home = next((a for a in self.allocations if a.start <= offset < a.start + a.size), None)
         return None if home is None else home.sharing(offset - home.start)
 
+    def ended_before(self, offset: int) -> Allocation | None:
+        """The nearest allocation that ends before an offset; None where one begins there, or none is before."""
+        index = bisect_right([a.start for a in self.allocations], offset) - 1
+        allocation = self.allocations[index] if index >= 0 else None
+        return None if allocation is None or offset < allocation.start + allocation.size else allocation
+
     def describe(self, offset: int) -> str:
         """An offset in words, relative to the nearest allocation at or before it."""
         index = bisect_right([a.start for a in self.allocations], offset) - 1

@@ -41,6 +41,9 @@ Key: TypeAlias = tuple[str, str | None, int]
 Fragments: TypeAlias = Callable[[], Mapping[Key, TensorType]]
 """The types of the fragments that can be distinguished, computed when a message needs them."""
 
+Tiles: TypeAlias = Callable[[], Mapping[str, tuple[str, str]]]
+"""How tiles reach beyond tensor arguments, by their names, with hints, computed when a message needs them."""
+
 _BASE = 1 << 61
 _SPAN = 1 << 34
 """Bytes for each coordinate; its view begins in their middle."""

@@ -6,7 +6,7 @@ Past the end of a row an address is that of the next row, in bounds of the memor
 tensor's shape is a fault. Coordinates that a view cannot follow are not checked.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from ....base.errors import Code, LayoutError
+from ....dialects.kernel import KernelOp
+from ....dialects.tile.divisibility import Remedies
 from ....dialects.tile.view_base import LayoutViewOp, TilingViewOp
 from ....dialects.tile.views import CompositionOp, DomainOffsetOp
 from ....layout.algebra.axes import along
-from ....layout.algebra.core import Layout, LayoutLike, cosize, make_identity_layout, size
+from ....layout.algebra.core import Layout, LayoutLike, cosize, make_identity_layout, make_layout, size
 from ....layout.algebra.integers import add
 from ....layout.algebra.inttuple import leaves, repeat_like, transform_leaves
 from ....layout.algebra.slicing import slice_and_offset
@@ -28,32 +30,35 @@ from ..values import Value, anywhere, varies
 from ..values.addresses import not_far
 from ..values.lane_int import lane_int
 from ..warp import Warp
-from .provenance import HINT
+from .provenance import HINT, name_of, name_of_view
 
 Relayout: TypeAlias = Callable[[Layout], LayoutLike]
+_BOUNDS = "access only the elements inside the bounds that tile.bounds of the coordinates returns"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:
-    """The coordinates of a tensor's elements in the tensor that was tiled: `start` plus `layout`, within `shape`."""
+    """The coordinates of a tensor's elements in the tensor that was tiled: `start` plus `layout`, within `shape`.
+    `tiles` is the ragged view, None for another one.
+    """
 
     layout: Layout
     start: Any
     shape: Any
-    is_ragged: bool = True
+    tiles: TilingViewOp | None
 
 
 def begin(op: LayoutViewOp, layout: Layout) -> Guard | None:
     """The guard of a tensor under a ragged view, one that begins further on, or one that goes on beyond the end; None
     for another view, or extents that differ by lane.
     """
-    is_ragged = isinstance(op, TilingViewOp) and op.ragged is not None
-    if not (is_ragged or isinstance(op, DomainOffsetOp) or _goes_on(op, layout)) or any(
+    tiles = op if isinstance(op, TilingViewOp) and op.ragged is not None else None
+    if not (tiles is not None or isinstance(op, DomainOffsetOp) or _goes_on(op, layout)) or any(
         varies(n) for n in leaves(layout.shape)
     ):
         return None
     shape = transform_leaves(int, layout.shape)
-    return Guard(make_identity_layout(shape), repeat_like(shape, 0), shape, is_ragged)
+    return Guard(make_identity_layout(shape), repeat_like(shape, 0), shape, tiles)
 
 
 def _goes_on(op: LayoutViewOp, layout: Layout) -> bool:
@@ -73,7 +78,7 @@ def view_guard(op: LayoutViewOp, relayout: Relayout, guard: Guard, coords: Seque
         coord = op.coordinate(whole, [lane_int(x).value for x in coords])
         layout, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
         return Guard(
-            cast(Layout, layout), transform_leaves(not_far, add(guard.start, distance)), guard.shape, guard.is_ragged
+            cast(Layout, layout), transform_leaves(not_far, add(guard.start, distance)), guard.shape, guard.tiles
         )
     except LayoutError:
         return None
@@ -112,11 +117,27 @@ def _axes(start: Any, shape: Any, path: tuple[int, ...] = ()) -> list[tuple[tupl
 
 def _fault(warp: Warp, op: Operation, guard: Guard, bad: Any) -> None:
     if anywhere(bad):
-        where = "in a ragged tile" if guard.is_ragged else "in a view that goes beyond it"
+        where, hint = "in a view that goes beyond it", HINT
+        if guard.tiles is not None:
+            why, hint = _misfit(guard.tiles, make_layout(guard.shape))
+            where = f"in a ragged tile{why}"
         text = f"the access is to a coordinate outside of the tensor's shape {guard.shape}, {where}"
-        hint = (
-            HINT
-            if not guard.is_ragged
-            else ("access only the elements inside the bounds that tile.bounds of the coordinates returns")
-        )
         warp.fault_where(bad, Code.SIM_OUT_OF_BOUNDS, site_of(op), text, hint)
+
+
+def _misfit(op: TilingViewOp, layout: LayoutLike) -> tuple[str, str]:
+    """Why the tiles of a ragged view reach beyond a tensor of a layout, after a colon, and a hint."""
+    error = op.misfit(layout)
+    if error is None:
+        return "", _BOUNDS
+    return f": {error.message}", error.hint.replace(Remedies().ragged, _BOUNDS)
+
+
+def ragged_tiles(kernel: KernelOp) -> Mapping[str, tuple[str, str]]:
+    """How the tiles of ragged views reach beyond tensor arguments, by the names of these, and hints."""
+    found: dict[str, tuple[str, str]] = {}
+    for op in kernel.walk():
+        if isinstance(op, TilingViewOp) and op.ragged is not None and (name := name_of(op.source)) is not None:
+            why, hint = _misfit(op, op.source.type.layout.data)
+            found.setdefault(name, (f"the tiles of {name_of_view(op, op.source)} reach beyond it{why}", hint))
+    return found

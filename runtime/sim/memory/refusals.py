@@ -14,13 +14,14 @@ from ..ordering.clocks import known
 from ..ordering.entries import ASYNC, Conflict, times_of
 from ..ordering.flags import block_of, has_seen, missing_edge
 from ..warp import Warp
-from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, TAKEN
+from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, TAKEN, Allocation
 from .provenance import HINT
 
 if TYPE_CHECKING:
     from .spaces import Access, Space
 
 NUMBER_HINT = "pass an array to cute.runtime.from_dlpack, and keep it, before using its address as a number"
+_LAYOUT_HINT = "check the layout against the size of the tensor, or predicate the access"
 _CONSTANT_HINT = "load them without nc, which no barrier and no fence orders, or write them in another launch"
 ATOMIC = frozenset({"ptx.atom", "ptx.atom.cas", "ptx.red", "ptx.ld.acquire", "ptx.st.release"})
 """The operations whose accesses are atomic."""
@@ -69,8 +70,10 @@ def out_of_bounds(space: "Space", warp: Warp, access: "Access", index: int, addr
     view = warp.launch.outside.describe(address)
     beyond, hint = f"through {view}", HINT
     if view is None:
-        beyond = f"out of bounds at {space.show(address)}"
-        hint = "check the layout against the size of the tensor, or predicate the access"
+        past = space.arena.ended_before(address - space.base)
+        beyond, hint = f"out of bounds at {space.show(address)}", _LAYOUT_HINT
+        if past is not None and (tiles := _tiles(warp, past)) is not None:
+            beyond, hint = tiles
         if warp.launch.reached is not None and abs(address - space.base) > 2 * space.arena.span:
             beyond, hint = f"at {address:#x}, where the simulator knows no memory", NUMBER_HINT
     verb = "reads" if loading else "writes"
@@ -82,13 +85,18 @@ def leave(space: "Space", warp: Warp, access: "Access", index: int, offsets: NDA
     """Raises the fault of an active lane whose access leaves the allocation that its address was computed from."""
     warp.apart(is_fault=True)
     assert access.home is not None
-    verb = "reads" if access.kind in ("load", "matrix") else "writes"
-    text = (
-        f"{verb} {access.width} bytes of {space.name} memory at {space.show(space.base + int(offsets[index]))}, by an "
-        f"address computed from {access.home.name} ({access.home.size} bytes)"
-    )
-    hint = "check the layout against the size of the tensor, or predicate the access"
+    verb, home, offset = "reads" if access.kind in ("load", "matrix") else "writes", access.home, int(offsets[index])
+    tiles = _tiles(warp, home) if offset >= home.start + home.size else None
+    computed = f"at {space.show(space.base + offset)}, by an address computed from {home.name} ({home.size} bytes)"
+    beyond, hint = tiles or (computed, _LAYOUT_HINT)
+    text = f"{verb} {access.width} bytes of {space.name} memory {beyond}"
     warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)
+
+
+def _tiles(warp: Warp, allocation: Allocation) -> tuple[str, str] | None:
+    """A place past the end of an argument beyond which tiles reach, in words, and a hint; None for another one."""
+    tiles = warp.launch.tiles().get(allocation.name.removeprefix("argument "))
+    return tiles and (f"past the end of {allocation.name} ({allocation.size} bytes): {tiles[0]}", tiles[1])
 
 
 def is_repeated(

@@ -147,6 +147,7 @@ def run_cluster(cluster: Cluster, code: Code, order: Random | None, watch: Watch
     drain(cluster)
     del watch.ready[cluster]
     cluster.launch.resident.remove(cluster)
+    cluster.launch.ended += cluster.size
 
 
 def _wake(held: Held, ready: list[tuple[Warp, Suspension]]) -> bool:

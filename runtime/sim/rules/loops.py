@@ -10,7 +10,7 @@ from ....base.errors import Code as ErrorCode
 from ..faults import site_of
 from ..ordering.endless_counters import never_ending
 from ..ordering.idle_loop_values import idle_slots
-from ..translate import BODIES_BETWEEN_PAUSES, Pause, Rules, Suspending, Suspension, Translator
+from ..translate import BODIES_BETWEEN_PAUSES, Loop, Pause, Rules, Suspending, Suspension, Translator
 from ..values import Kind, Value, as_unsigned, kind_of, merge, per_lane, varies
 from ..warp import Bools, Warp
 from .scf import assign, gather
@@ -37,6 +37,7 @@ def _for(op: scf.ForOp, t: Translator) -> Suspending:
     bounds = t.slots((op.lb, op.ub, op.step))
     inits, results = t.slots(op.iter_args), t.slots(op.results)
     body = t.block(op.body.block)
+    t.loops.append(Loop(site, body))
     counter, carried = body.args[0], body.args[1:]
     index = t.kind(op.lb)
     kinds = [kind_of(result.type) for result in op.results]
@@ -86,6 +87,7 @@ def _for(op: scf.ForOp, t: Translator) -> Suspending:
 def _while(op: scf.WhileOp, t: Translator) -> Suspending:
     inits, results, site = t.slots(op.arguments), t.slots(op.results), site_of(op)
     test, body = t.block(op.before_region.block), t.block(op.after_region.block)
+    t.loops.append(Loop(site, test))
     condition, passed = test.results[0], test.results[1:]
     kinds = [kind_of(result.type) for result in op.results]
     pause, check = Pause(site, idle=idle_slots(op, t)), never_ending(op, t)

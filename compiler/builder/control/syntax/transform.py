@@ -35,7 +35,7 @@ from .nodes import (
 RUNTIME = "__tilefold__"
 """The name by which rewritten code reaches `dispatch`."""
 
-BUILTINS = ("range", "min", "max", "any", "all", "bool", "int", "float", "isclass", "isinstance", "type")
+BUILTINS = ("range", "min", "max", "sum", "any", "all", "bool", "int", "float", "isclass", "isinstance", "type")
 """The Python functions that decide by their arguments, for which rewritten code takes its own."""
 
 Refuse = Callable[[ast.AST, str, str], Exception]

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How far a long launch is: blocks done of all, an estimate of the time left, and the sizes that make it long.
+
+A launch looks at the clock after some thousand steps, so that a short one pays nothing, and one that hangs in a block
+says so, too. On a terminal and in a notebook one line is written over; elsewhere each text is a line, once.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, TextIO
+
+from ...base.target import WARP
+from ..engine import LaunchConfig
+from ..settings import shows_progress
+
+if TYPE_CHECKING:
+    from .launch import Launch
+
+SLOW, LONG = 2.0, 10.0
+"""Seconds after which a launch shows how far it is, and names the sizes to cut."""
+_EVERY = 0.25
+"""Seconds between two texts of a line that is written over."""
+_NAMED = 2
+"""The most loops that a text names."""
+
+
+def _standard_error() -> TextIO | None:
+    return sys.stderr
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """Where progress is shown, None for nowhere, and the clock that it is measured by, in seconds."""
+
+    stream: Callable[[], TextIO | None] = _standard_error
+    clock: Callable[[], float] = time.perf_counter
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a line can be written over: on a terminal, and in a notebook."""
+        stream = self.stream()
+        return stream is not None and (type(stream).__module__.startswith("ipykernel") or stream.isatty())
+
+    def write(self, text: str) -> None:
+        """Writes text at once; nothing where the stream is closed."""
+        stream = self.stream()
+        if stream is not None:
+            with suppress(OSError, ValueError):
+                stream.write(text)
+                stream.flush()
+
+
+def display_of_process() -> Display | None:
+    """The standard error; None where the settings want no progress."""
+    return Display() if shows_progress() else None
+
+
+class Progress:
+    """The progress of one launch, which may run several times until its outcome is sure."""
+
+    def __init__(self, display: Display, config: LaunchConfig) -> None:
+        self._display = display
+        self._config = config
+        self._began = self._ran = display.clock()
+        self._due = self._began + SLOW
+        self._shown = 0
+        self._has_named = False
+        self._before, self._processes = 0, 1
+
+    def begin(self) -> None:
+        """A run begins, from the first block."""
+        self._ran = self._display.clock()
+        self._before, self._processes = 0, 1
+
+    def share(self, done: int, processes: int) -> None:
+        """The blocks after those that are done are shared out: each process has done as many as this one."""
+        self._before, self._processes = done, processes
+
+    def look(self, launch: "Launch") -> None:
+        """Shows how far a launch is, if it is time to."""
+        now = self._display.clock()
+        if now < self._due:
+            return
+        live, seconds = self._display.is_live, now - self._began
+        self._due = now + _EVERY if live else self._began + LONG if seconds < LONG else float("inf")
+        if seconds >= LONG and not self._has_named:
+            self._has_named = True
+            self.clear()
+            self._display.write(f"simulator: {self._far(launch, now)}; {self._cures(launch)}\n")
+        elif live:
+            text = f"simulator: {self._far(launch, now)}"
+            self._display.write(f"\r{text:<{self._shown}}")
+            self._shown = len(text)
+        else:
+            self._display.write(f"simulator: {self._far(launch, now)}\n")
+
+    def clear(self) -> None:
+        """Removes the line that is written over, before another text or the end."""
+        if self._shown:
+            self._display.write(f"\r{' ' * self._shown}\r")
+            self._shown = 0
+
+    def _far(self, launch: "Launch", now: float) -> str:
+        total = self._config.blocks
+        done = min(total, self._before + (launch.ended - self._before) * self._processes)
+        text = f"{done} of {total} {'block' if total == 1 else 'blocks'} in {now - self._began:.0f} s"
+        if not 0 < done < total:
+            return text
+        return f"{text}, about {_duration((now - self._ran) * (total - done) / done)} left"
+
+    def _cures(self, launch: "Launch") -> str:
+        """The sizes that make a launch long, with their extents."""
+        sizes = [f"the grid {self._config.grid}"] if self._config.blocks > 1 else []
+        begun = launch.ended + sum(cluster.size for cluster in launch.resident)
+        warps = max(1, begun * -(-prod(self._config.block) // WARP))
+        loops = sorted(launch.loops, key=lambda loop: loop.steps, reverse=True)
+        for loop in [loop for loop in loops if loop.bodies > warps][:_NAMED]:
+            place = loop.site.location or loop.site.op
+            sizes.append(f"the loop at {place} (so far {round(loop.bodies / warps)} times in each warp)")
+        return f"for a shorter simulation, cut {' or '.join(sizes or [f'the block {self._config.block}'])}"
+
+
+@contextmanager
+def following(display: Display | None, config: LaunchConfig) -> Generator[Progress | None, None, None]:
+    """Within it, a launch shows how far it is; no line that is written over stays behind."""
+    if display is None:
+        yield None
+        return
+    progress = Progress(display, config)
+    try:
+        yield progress
+    finally:
+        progress.clear()
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(1, round(seconds))} s"
