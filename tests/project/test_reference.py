@@ -55,3 +55,27 @@ def test_tables_have_the_newest_figures(tmp_path: Path) -> None:
         "| attention, b2 | 600 TFLOP/s | 1.20 \N{MULTIPLICATION SIGN} cuDNN |",
     ]
     assert table("gemm_sm90", tmp_path) == ""
+
+
+def test_tables_tell_notes_and_errors_and_leave_out_unequal_work(tmp_path: Path) -> None:
+    peer = "cuBLAS (torch._scaled_mm, fast accumulation)"
+    figures: list[dict[str, object]] = []
+    for name, base in (("fp8 GEMM 4096^3", "cuBLAS (torch._scaled_mm)"), ("fp8 GEMM 4096^3, D in f32", peer)):
+        name = f"{name}, by wgmma"
+        of_peer: dict[str, object] = {
+            "name": f"{name}, {base}",
+            "value": 8,
+            "unit": "TFLOP/s",
+            "note": "warm",
+            "error": 5e-3,
+            "base": "",
+        }
+        ours = {**of_peer, "name": f"{name}, tilefold", "base": f"{name}, {base}", "ratio": 1.0, "note": "n=256"}
+        figures += [of_peer, ours]
+    (tmp_path / "1.json").write_text(json.dumps({"circumstances": {"date": "2026-01-01"}, "figures": figures}))
+    for family in ("gemm_sm90", "summary"):
+        rows = table(family, tmp_path).splitlines()[3:-1]
+        assert rows == [
+            "| fp8 GEMM 4096^3, D in f32 | 8 TFLOP/s (n=256, rms error 5.0e-03) "
+            f"| 1.00 \N{MULTIPLICATION SIGN} {peer}, warm, rms error 5.0e-03 |"
+        ]
