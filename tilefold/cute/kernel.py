@@ -380,7 +380,7 @@ def kernel(
     of blocks that a multiprocessor must hold, and the greatest number of registers of a thread. `cluster` is the size
     of its clusters in blocks, for every launch; 9 to 16 blocks need `non_portable=True`.
 
-     Its `for`, `while` and `if` on values of the kernel become the kernel's (docs/python.md). `name` is the kernel's
+    Its `for`, `while` and `if` on values of the kernel become the kernel's (docs/python.md). `name` is the kernel's
     name in PTX, the function's by default; `preprocessor=False` takes the function as it is, where Python keeps no
     source. `contract=True` rounds `a * b + c` of floats once, as `cute.math.fma` does, where one expression or one
     block of statements computes both; by default product and sum are rounded each.
