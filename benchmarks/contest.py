@@ -10,7 +10,7 @@ from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.cuda.packed_arguments import CudaArgument, PackedArguments
 
 from benchmarks.record import Figure
-from benchmarks.timing import Run, Timed, Torch, check_each, fastest, repeated, time_in_turns
+from benchmarks.timing import Run, Timed, Torch, check_each, fastest, repeated, rms_error, time_in_turns
 from benchmarks.workloads import Built, Workload
 
 
@@ -74,6 +74,10 @@ class Bench:
                 runs[name] = run
         return runs
 
+    def errors(self, contenders: Mapping[str, Run], output: Any, exact: Any) -> dict[str, float]:
+        """The error of each contender's result against the exact values; see `rms_error`."""
+        return {name: rms_error(self.torch, run, output, exact) for name, run in contenders.items()}
+
     def repeated(self, contenders: Mapping[str, Run], count: int) -> dict[str, Run]:
         """The contenders, each `count` times at once; see `timing.repeated`."""
         return {name: repeated(self.torch, run, count) for name, run in contenders.items()}
@@ -102,9 +106,9 @@ class Case:
     compile: Callable[[], None] | None = None
 
 
-def rate(name: str, work: float, timed: Timed, unit: str, note: str = "") -> Figure:
+def rate(name: str, work: float, timed: Timed, unit: str, note: str = "", error: float | None = None) -> Figure:
     """The work of one run, operations or bytes, by the median time, in 10^12 a second."""
-    return Figure(name, work / timed.median / 1e9, unit, note=note, samples=timed.samples)
+    return Figure(name, work / timed.median / 1e9, unit, note=note, error=error, samples=timed.samples)
 
 
 def ratio(figure: Figure, base: Figure, target: float | None = None) -> Figure:

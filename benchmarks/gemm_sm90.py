@@ -4,6 +4,9 @@ CUTLASS where the environment names it (`benchmarks/cutlass_peer.py`).
 
 D = A * B^T of the same tensors of N(0,1), in turns; each contender first writes onto a poisoned D, which is compared
 with the product in f32. A sample is a graph of several products, as in a network, so that launches may overlap.
+
+The error of each contender against the product in f64 is beside its speed. Sums with fewer bits are less work, so a
+product in fp8 is compared with the one of cuBLAS that adds as our kernel does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +19,7 @@ from ml_dtypes import bfloat16, float8_e4m3fn
 
 from benchmarks import cutlass_peer
 from benchmarks.contest import Bench, Case, rate, ratio
-from benchmarks.gemms import Gemm, Operands
+from benchmarks.gemms import ACCURATE, Gemm, Operands
 from benchmarks.in_python import example
 from benchmarks.record import Figure
 from benchmarks.timing import Run
@@ -43,6 +46,10 @@ _TYPES: Mapping[str, tuple[Any, Any]] = {
     "s8": (np.int8, np.int32), "u8": (np.uint8, np.int32), "fp8": (float8_e4m3fn, np.float32),
 }  # fmt: skip
 """The types of A and B, and of D, in NumPy."""
+_OUT: Mapping[str, Any] = {"f32": np.float32, "bf16": bfloat16}
+"""Types of D that a problem chooses, in NumPy."""
+OTHERWISE = frozenset({f"cuBLAS ({ACCURATE})"})
+"""Peers that add more accurately than our kernels: their figures are no base of a ratio."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +77,11 @@ CONTESTS = (
     Contest(Gemm("f16", 4096, 4096, 4096, b_major="N"), 1.0),
     Contest(Gemm("f16", 4096, 4096, 4096, a_major="M", b_major="N"), 1.0),
     Contest(Gemm("f16", 4096, 4096, 4096, gelu=True), 1.05),
+    *(Contest(Gemm(type, 4096, 4096, 4096, triton=type != "u8"), 1.0) for type in ("bf16", "tf32", "s8", "u8")),
     *(
-        Contest(Gemm(type, 4096, 4096, 4096, triton=type not in ("u8", "fp8")), 1.0)
-        for type in ("bf16", "tf32", "s8", "u8", "fp8")
+        Contest(Gemm("fp8", m, n, k, out=out), 1.0)
+        for m, n, k in ((4096, 4096, 4096), (8192, 8192, 8192), (2048, 7168, 4096))
+        for out in ("f32", "bf16")
     ),
 )
 
@@ -96,6 +105,7 @@ def _compile(contest: Contest) -> None:
     module, gemm, (inner, outer) = example("gemm_sm90"), contest.gemm, _TYPES[contest.gemm.type]
     A = np.empty((gemm.m, gemm.k), inner, "C" if gemm.a_major == "K" else "F")
     B = np.empty((gemm.n, gemm.k), inner, "C" if gemm.b_major == "K" else "F")
+    outer = _OUT.get(gemm.out, outer)
     epilogue = (np.empty(gemm.n, np.float16), _gelu) if gemm.gelu else ()
     for options in contest.configurations:
         config = module.Config(**options)
@@ -120,19 +130,26 @@ def _figures(bench: Bench, contest: Contest, blocks: int, operands: Operands) ->
     bench.check(ours, operands.d, expected, inputs, atol=allowed)
     of_cutlass = {} if gemm.gelu else cutlass_peer.peers(bench.torch, operands.a, operands.b, operands.d, blocks)
     peers = bench.right({**operands.peers(), **of_cutlass}, operands.d, expected, inputs, atol=allowed)
+    errors: dict[str, float | None] = {}
+    if gemm.type not in ("s8", "u8"):  # whose results are exact
+        errors |= bench.errors({**ours, **peers}, operands.d, operands.exact)
     count = max(4, round(_SAMPLE / gemm.operations))
     ours, peers = bench.repeated(ours, count), bench.repeated(peers, count)
     times = dict(bench.time({**ours, **peers}))
     chosen = min(ours, key=lambda name: times[name].median)
     times = {"tilefold": times[chosen], **{name: times[name] for name in peers}}
+    errors["tilefold"] = errors.get(chosen)
     work, unit = gemm.operations * count, "TOP/s" if gemm.type in ("s8", "u8") else "TFLOP/s"
     notes = {"tilefold": chosen}
     figures = {
-        name: rate(f"{contest.name}, {name}", work, timed, unit, notes.get(name, "")) for name, timed in times.items()
+        name: rate(f"{contest.name}, {name}", work, timed, unit, notes.get(name, ""), errors.get(name))
+        for name, timed in times.items()
     }
     best = figures.pop("tilefold")
     targets = dict.fromkeys(of_cutlass, min(contest.target, 1.0))
-    ratios = [ratio(best, peer, targets.get(name, contest.target)) for name, peer in figures.items()]
+    ratios = [
+        ratio(best, peer, targets.get(name, contest.target)) for name, peer in figures.items() if name not in OTHERWISE
+    ]
     return [*figures.values(), *ratios]
 
 

@@ -29,10 +29,17 @@ _TORCH = {
     "fp8": ("float8_e4m3fn", "float32"),
 }
 """The types of A and B, and of D, in PyTorch."""
+_OUT = {"f32": "float32", "bf16": "bfloat16"}
+"""Types of D that a problem chooses, in PyTorch."""
 _AB = {"tf32": "f32", "s8": "i8", "fp8": "f8E4M3FN"}
 """The type of A and B in the kernel, where its name is another."""
 ALLOWED = {"f16": 5e-3, "bf16": 3e-2, "f32": 1e-4, "tf32": 3e-2, "f64": 1e-12, "s8": 0.0, "u8": 0.0, "fp8": 1e-1}
 """The error of an element against the square root of K, which is how large elements are; a tile too few is more."""
+
+FAST, ACCURATE = "torch._scaled_mm, fast accumulation", "torch._scaled_mm, accurate accumulation"
+"""The products of cuBLAS in fp8: sums of all products within the tensor core, as in our kernels, or parts of them
+added in f32.
+"""
 
 SCALE = 2.0**-10
 """What brings products of s8 into the range of f16: elements are some hundreds then, and right to within 1."""
@@ -42,7 +49,8 @@ SCALE = 2.0**-10
 class Gemm:
     """One product D = A * B^T of a type, and how it is put to the test.
 
-    `target` is of the ceiling, or of cuBLAS where the type has no matrix instruction. `scaled` results of s8 are f16.
+    `target` is of the ceiling, or of cuBLAS where the type has no matrix instruction. `scaled` results of s8 are f16;
+    `out` is the type of D where the problem names it.
     """
 
     type: str
@@ -53,6 +61,7 @@ class Gemm:
     b_major: str = "K"
     gelu: bool = False
     scaled: bool = False
+    out: str = ""
     extra: Parameters = field(default_factory=dict[str, int | str])
     triton: bool = False
     target: float | None = None
@@ -64,7 +73,8 @@ class Gemm:
         shape = f"{self.m}^3" if self.m == self.n == self.k else f"{self.m} x {self.n} x {self.k}"
         majors = "" if self.a_major == self.b_major == "K" else f", A by {self.a_major}, B by {self.b_major}"
         more = ", bias and GELU" if self.gelu else ", scaled to f16" if self.scaled else ""
-        return f"{self.type} GEMM {shape}{majors}{more}"
+        out = f", D in {self.out}" if self.out else ""
+        return f"{self.type} GEMM {shape}{majors}{more}{out}"
 
     def workloads(self, multiprocessors: int) -> list[Workload]:
         """The kernel in the configurations that come into question."""
@@ -195,10 +205,10 @@ class Operands:
         by_column = gemm.type == "f32"
         self.a = self._operand(gemm.m, gemm.k, by_column or gemm.a_major == "M")
         self.b = self._operand(gemm.n, gemm.k, by_column or gemm.b_major == "N")
-        kind = torch.float16 if gemm.scaled else getattr(torch, _TORCH[gemm.type][1])
+        kind = torch.float16 if gemm.scaled else getattr(torch, _OUT.get(gemm.out, _TORCH[gemm.type][1]))
         self.d: Any = torch.empty((gemm.n, gemm.m) if by_column else (gemm.m, gemm.n), device="cuda", dtype=kind)
         self.bias: Any = torch.randn(gemm.n, device="cuda").half() if gemm.gelu else None
-        self.expected = self._product()
+        self.expected = self._product(torch.float32 if gemm.type in ("f16", "bf16", "fp8") else torch.float64)
         self.allowed = 1.0 if gemm.scaled else ALLOWED[gemm.type] * gemm.k**0.5
 
     def _operand(self, rows: int, columns: int, by_column: bool) -> Any:
@@ -213,12 +223,16 @@ class Operands:
             stored = torch.randn(shape, device="cuda", dtype=wide).to(getattr(torch, _TORCH[self._gemm.type][0]))
         return stored.T if by_column else stored
 
-    def _product(self) -> Any:
-        """What is to come out, computed in f64, or for halves in f32."""
+    @property
+    def exact(self) -> Any:
+        """What is to come out, computed in f64."""
+        return self._product(self._torch.float64)
+
+    def _product(self, wide: Any) -> Any:
+        """What is to come out, computed in a type of PyTorch."""
         torch = self._torch
         before = torch.backends.cuda.matmul.allow_tf32
         torch.backends.cuda.matmul.allow_tf32 = False
-        wide = torch.float32 if self._gemm.type in ("f16", "bf16", "fp8") else torch.float64
         product = self.a.to(wide) @ self.b.to(wide).T
         torch.backends.cuda.matmul.allow_tf32 = before
         if self._gemm.gelu:
@@ -244,9 +258,7 @@ class Operands:
             return "F.gelu(F.linear)"
         if self._gemm.scaled:
             return "torch._int_mm, mul, half"
-        return {"s8": "torch._int_mm", "u8": "torch._int_mm of s8", "fp8": "torch._scaled_mm"}.get(
-            self._gemm.type, "torch.mm"
-        )
+        return {"s8": "torch._int_mm", "u8": "torch._int_mm of s8", "fp8": FAST}.get(self._gemm.type, "torch.mm")
 
     def peers(self) -> dict[str, Run]:
         """The product by cuBLAS and, where the problem asks for it and it is installed, by Triton."""
@@ -255,9 +267,19 @@ class Operands:
             runs["cuBLAS (torch._addmm_activation)"] = partial(
                 self._torch._addmm_activation, self.bias, self.a, self.b.T, use_gelu=True
             )
+        if self._gemm.type == "fp8":
+            runs[f"cuBLAS ({ACCURATE})"] = self._scaled_mm(fast=False)
         if self._gemm.triton and find_spec("triton") is not None:
             runs["Triton"] = partial(import_module("benchmarks.triton_gemm").matmul, self.a, self.b, self.d)
         return runs
+
+    def _scaled_mm(self, fast: bool) -> Run:
+        """The product in fp8; `fast` sums stay in the tensor core, which keeps fewer bits than f32."""
+        one = self._torch.ones((), device="cuda")
+        return partial(
+            self._torch._scaled_mm, self.a, self.b.T, scale_a=one, scale_b=one, out_dtype=self.d.dtype,
+            use_fast_accum=fast,
+        )  # fmt: skip
 
     def cublas(self) -> Run:
         """The product by PyTorch."""
@@ -271,8 +293,7 @@ class Operands:
             case "u8":
                 return lambda: torch._int_mm(a.view(torch.int8), b.view(torch.int8).T, out=d)
             case "fp8":
-                one = torch.ones((), device="cuda")
-                return lambda: torch._scaled_mm(a, b.T, scale_a=one, scale_b=one, out_dtype=torch.float32)
+                return self._scaled_mm(fast=True)
             case "f32":
                 return lambda: torch.mm(b, a.T, out=d)
             case _ if self._gemm.gelu:

@@ -33,23 +33,36 @@ TARGETS = {
     "hit on disk": (2.0, "ms"),
     "hit in memory": (0.1, "ms"),
     "import tilefold": (60.0, "ms"),
+    "from tilefold import cute": (400.0, "ms"),
 }
 """What is asked for at most."""
 _MODULES = (
     "tilefold.machine_code", "tilefold.compiler.machine.assemble", "tilefold.compiler.emit",
-    "tilefold.compiler.machine.nvptx",
+    "tilefold.compiler.machine.nvptx", "tilefold.compiler.builder.control.rewrite",
     "cuda.bindings.nvjitlink", "filelock", "llvmlite.binding",
 )  # fmt: skip
 """What compiling imports when it is needed."""
-_IMPORTS = """
+_IMPORTS = '''
 import json, time
 times = {}
-for text in ("import tilefold", "from tilefold import cute"):
+first = """
+@cute.kernel(preprocessor=False)
+def double(A: cute.Tensor):
+    t = cute.arch.thread_idx()[0]
+    A[t] = A[t] * 2
+
+double(cute.TensorSpec(32, cute.Float32)).build(block=32)
+"""
+for name, text in (
+    ("import tilefold", "import tilefold"),
+    ("from tilefold import cute", "from tilefold import cute"),
+    ("the first kernel, which imports the rest", first),
+):
     clock, processor = time.perf_counter(), time.process_time()
     exec(text)
-    times[text] = ((time.perf_counter() - clock) * 1e3, (time.process_time() - processor) * 1e3)
+    times[name] = ((time.perf_counter() - clock) * 1e3, (time.process_time() - processor) * 1e3)
 print(json.dumps(times))
-"""
+'''
 
 Times = dict[str, tuple[float, float]]
 """Milliseconds by name: of the clock, and of the processor."""
@@ -138,6 +151,9 @@ def _prepared() -> Callable[..., Any]:
     parse_passes(",".join(pipeline_to("instr", ARCH)), PASSES)
     for name in _MODULES:
         import_module(name)
+    cute = import_module("tilefold.cute")
+    for name in cute.__all__:
+        getattr(cute, name)
     arrays = [np.zeros((4096, 4096), np.float16) for _ in range(3)]
     given = (*arrays, None, gemm.DEFAULT, None)
 

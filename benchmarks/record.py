@@ -25,7 +25,8 @@ RESULTS = ROOT / "benchmarks" / "results"
 class Figure:
     """One measured value in `unit`. `ratio` is it against `base`; `target` the ratio or value that is asked for.
 
-    With `at_most`, smaller is better and `target` bounds the value; else `target` bounds the ratio from below.
+    With `at_most`, smaller is better and `target` bounds the value; else `target` bounds the ratio from below. `error`
+    is the root mean square of what a result is wrong by, relative to that of the exact values.
     """
 
     name: str
@@ -36,7 +37,14 @@ class Figure:
     target: float | None = None
     at_most: bool = False
     note: str = ""
+    error: float | None = None
     samples: tuple[float, ...] = field(default=())
+
+    @property
+    def details(self) -> str:
+        """The note and the error; empty without any."""
+        error = "" if self.error is None else f"rms error {self.error:.1e}"
+        return ", ".join(filter(None, (self.note, error)))
 
     @property
     def met(self) -> bool | None:
@@ -95,7 +103,7 @@ def _row(figure: Figure) -> tuple[str, ...]:
     if figure.target is not None:
         target = f"at most {figure.target:g} {figure.unit}" if figure.at_most else f"at least {figure.target:g}"
     met = {None: "", True: "yes", False: "no"}[figure.met]
-    name = f"{figure.name} ({figure.note})" if figure.note else figure.name
+    name = f"{figure.name} ({figure.details})" if figure.details else figure.name
     ratio = "" if figure.ratio is None else f"{figure.ratio:.3f}"
     return name, f"{figure.value:.4g} {figure.unit}", figure.base, ratio, target, met
 

@@ -114,6 +114,17 @@ def check_each(
         raise TilefoldError(Code.CHECK_FAILED, "a contender changed its input")
 
 
+def rms_error(torch: Torch, run: Run, output: Any, exact: Any) -> float:
+    """The root mean square of the differences between a contender's result and the exact values in f64, relative to the
+    root mean square of these.
+    """
+    result = run()
+    torch.cuda.synchronize()
+    given = output if result is None else result
+    difference = given.to(exact.dtype) - exact
+    return float((difference.square().mean() / exact.square().mean()).sqrt())
+
+
 def checksum(torch: Torch, tensor: Any) -> int:
     """The sum of the tensor's bits, read as integers."""
     return int(_bits(torch, tensor).sum(dtype=torch.int64))

@@ -28,7 +28,7 @@ from tilefold.runtime.check.functions import FUNCTIONS
 from docs.describe import dialect, docstring
 from docs.figures import SHOWING, with_tables
 from docs.folders import ARCHITECTURE, picture
-from docs.python_api import python_pages
+from docs.python_api import in_a_row, python_pages
 from tilefold.editing.textmate import grammar
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -154,7 +154,7 @@ def _functions(functions: Mapping[str, object]) -> str:
         for parameter in signature(function).parameters.values():  # pyright: ignore[reportArgumentType]
             default = "" if parameter.default is parameter.empty else f"={parameter.default}"
             parameters.append(parameter.name + default)
-        lines.append(f"| `{name}({', '.join(parameters)})` | {docstring(function).splitlines()[0]} |")
+        lines.append(f"| `{name}({', '.join(parameters)})` | {in_a_row(docstring(function))} |")
     return "\n".join(lines)
 
 

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The Python API as Markdown: the names of each module, their signatures, and the first paragraph of their docstrings.
+"""The Python API as Markdown: the names of each module, their signatures, and their docstrings.
 
 A signature has no annotations; docs/python.md says which types arguments have.
 """
 
+import re
 from collections.abc import Iterator
 from enum import Enum
 from importlib import import_module
 from inspect import Parameter, getattr_static, isclass, isroutine, signature
+from textwrap import dedent
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +20,9 @@ from tilefold import cute
 from tilefold.cutlass.modules import MODULES
 
 _KINDS = {"int": "integers", "float": "floats", "bool": "predicates", "packed": "elements without arithmetic"}
+_PACKAGE = cute.__name__.partition(".")[0]
+_EXAMPLE = re.compile(r"\n((?:\n+ {4,}[^\n]*(?:\n {4,}[^\n]*)*)+)")
+"""The indented paragraphs of a docstring, with the empty lines before them."""
 _STARS = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
 
 
@@ -64,36 +69,47 @@ def _described(name: str, value: Any) -> Iterator[str]:
         yield f"A type of {value.bits}-bit {_KINDS[value.kind]}; its attributes are those of `DType`."
     elif isclass(value):
         yield f"## `{name}`"
-        yield _first_paragraph(value)
+        if not _is_ours(value):
+            yield f"`{value.__module__}.{value.__qualname__}`."
+            return
+        yield _whole(value)
         if issubclass(value, Enum):
             yield f"Members: {', '.join(f'`{member}`' for member in value.__members__)}."
-        members = list(_members(value))
-        if members:
-            yield "\n".join(["| member | |", "|---|---|", *members])
+        members = {called: "" if of is None else _whole(of) for called, of in _members(value)}
+        rows = [
+            f"| `{called}` | {in_a_row(text)} |" if text else f"| `{called}` | |"
+            for called, text in members.items()
+            if _fits_a_row(text)
+        ]
+        if rows:
+            yield "\n".join(["| member | |", "|---|---|", *rows])
+        for called, text in members.items():
+            if not _fits_a_row(text):
+                yield f"### `{name}{called}`"
+                yield text
     elif isroutine(value) or (callable(value) and hasattr(value, "__wrapped__")):
         yield f"## `{name}{_arguments(value)}`"
-        yield _first_paragraph(value)
+        yield _whole(value)
     else:
         yield f"## `{name}`"
-        yield (
-            f"`{value!r}` of type `{type(value).__name__}`." if " at 0x" not in repr(value) else _first_paragraph(value)
-        )
+        yield f"`{value!r}` of type `{type(value).__name__}`." if " at 0x" not in repr(value) else _whole(value)
 
 
-def _members(kind: Any) -> Iterator[str]:
-    """A row of a table for each public method, property and constant of a class."""
+def _members(kind: Any) -> Iterator[tuple[str, Any]]:
+    """The constructor, without a text, and each public method and property of a class, as it is called."""
     constructor = _arguments(kind)
     if constructor and not issubclass(kind, Enum | BaseException):
-        yield f"| `{kind.__name__}{constructor}` | |".replace("\n", " ")
-    for name in dir(kind):
+        yield f"{kind.__name__}{constructor}".replace("\n", " "), None
+    ours = [base for base in kind.__mro__ if _is_ours(base)]
+    for name in sorted({name for base in ours for name in vars(base)}):
         member: Any = getattr_static(kind, name)
         function: Any = getattr(member, "__func__", member)  # of a class method or a static one
         if name.startswith("_") or not getattr(function, "__doc__", None) or isclass(function):
             continue
         if isinstance(function, property):
-            yield f"| `.{name}` | {_in_a_row(function)} |"
+            yield f".{name}", function
         elif isroutine(function):
-            yield f"| `.{name}{_arguments(function)}` | {_in_a_row(function)} |"
+            yield f".{name}{_arguments(function)}", function
 
 
 def _arguments(value: Any) -> str:
@@ -123,9 +139,20 @@ def _default(value: Any) -> str:
     return "..." if " at 0x" in repr(value) or len(repr(value)) > 40 else repr(value)
 
 
-def _first_paragraph(value: Any) -> str:
-    return docstring(value).split("\n\n")[0]
+def _whole(value: Any) -> str:
+    """The docstring, its indented examples as blocks of Python."""
+    return _EXAMPLE.sub(lambda example: f"\n\n```python\n{dedent(example[1]).strip()}\n```", docstring(value))
 
 
-def _in_a_row(value: Any) -> str:
-    return _first_paragraph(value).replace("\n", " ").replace("|", "\\|")
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == _PACKAGE
+
+
+def _fits_a_row(text: str) -> bool:
+    """Whether a text is one paragraph."""
+    return "\n\n" not in text and not re.search(r"^(?:[-*]|\d+\.) ", text, re.MULTILINE)
+
+
+def in_a_row(text: str) -> str:
+    """A paragraph as the cell of a table."""
+    return text.replace("\n", " ").replace("|", "\\|")

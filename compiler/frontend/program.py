@@ -33,12 +33,9 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 from ...base.errors import Code, TilefoldError
 from .diagnostics import Diagnostic, Place, ProgramError, Severity
 from .file_format import HEADER, check_format
-from .source import Source
+from .source import MAX_OPERATIONS, Source
 from .syntax_errors import close_names, did_you_mean, explain, missing_operand
 from .verify import MAX_REPORTED, verify_program
-
-MAX_OPERATIONS = 100_000
-"""Most operations in a program's text."""
 
 MAX_NESTING = 48
 """Deepest nesting of operations in regions."""

@@ -14,6 +14,9 @@ from ...base.errors import Code, TilefoldError
 MAX_BYTES = 16 * 2**20
 """Largest program read, in bytes; the text after substitution of its parameters has the same limit in characters."""
 
+MAX_OPERATIONS = 100_000
+"""Most operations in a program's text."""
+
 
 class EncodingError(TilefoldError):
     """A file that is not UTF-8 text; `place` is the `file:line:column` of the first bad byte, counted in bytes."""

@@ -1,111 +1,162 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The `ptx` dialect: one operation is one PTX instruction, with the semantics of the PTX ISA."""
 
-from importlib import import_module
+from typing import TYPE_CHECKING
 
-from xdsl.ir import Dialect
+from ...base.on_demand import on_demand
 
-from ...layout.atoms.bulk_copy import BULK_UNIT
-from ..definitions import find_operations
-from .address import IntToPtrOp, PtrAddOp, PtrToIntOp
-from .approx import ApproximateOp, CosOp, Ex2Op, Lg2Op, RcpOp, RsqrtOp, SinOp, SqrtOp, TanhOp
-from .async_copy import CpAsyncCommitGroupOp, CpAsyncOp, CpAsyncWaitAllOp, CpAsyncWaitGroupOp
-from .atomic import AtomCasOp, AtomOp, FenceOp, LoadAcquireOp, RedOp, StoreReleaseOp
-from .base import (
-    GLOBAL,
-    LOCAL,
-    MAP,
-    SHARED,
-    SHARED_CLUSTER,
-    PtrType,
-    PtxOp,
-    RecipeAttr,
-    StateSpace,
-    StateSpaceAttr,
-    TensorMapType,
-    access_registers,
-    scalar_bits,
-    value_bytes,
-)
-from .bulk import (
-    BULK_REDUCTIONS,
-    BulkCommitGroupOp,
-    BulkLoadOp,
-    BulkPrefetchOp,
-    BulkReduceOp,
-    BulkSendOp,
-    BulkStoreOp,
-    BulkWaitGroupOp,
-    FenceProxyAsyncOp,
-)
-from .cluster import ClusterArriveOp, ClusterWaitOp, FenceMbarrierInitOp, GetCtaRankOp, MapaOp, RedAsyncOp, StAsyncOp
-from .convert import CVT_FORMS, CvtOp, Dp4aOp, PrmtOp
-from .entry import EntryOp, RetOp, SregOp
-from .hints import CreatePolicyOp
-from .inline import InlineOp
-from .matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
-from .mbarrier import (
-    MAX_ARRIVALS,
-    MAX_TRANSACTION,
-    CpAsyncMbarrierArriveOp,
-    MbarrierArriveExpectTxOp,
-    MbarrierArriveOp,
-    MbarrierArriveStateOp,
-    MbarrierCompleteTxOp,
-    MbarrierExpectTxOp,
-    MbarrierInitOp,
-    MbarrierInvalOp,
-    MbarrierTestWaitOp,
-    MbarrierTryWaitOp,
-    MbarrierTryWaitStateOp,
-    MbarrierWaitOp,
-)
-from .memory import LoadOp, LocalAllocOp, SmemAddrOp, SmemAllocOp, StoreOp
-from .mma import MmaSyncOp
-from .sync import (
-    BarArriveOp,
-    BarRedOp,
-    BarSyncOp,
-    BarWarpSyncOp,
-    GridDependencyWaitOp,
-    LaunchDependentsOp,
-    NanosleepOp,
-    PrintfOp,
-)
-from .tensor_copy import (
-    PrefetchTensorMapOp,
-    TensorCopyOp,
-    TensorLoadOp,
-    TensorPrefetchOp,
-    TensorReduceOp,
-    TensorStoreOp,
-)
-from .tensor_map import (
-    MAP_BYTES,
-    MAP_FIELDS,
-    CopyTensorMapOp,
-    CvtaTensorMapOp,
-    FenceTensorMapAcquireOp,
-    FenceTensorMapReleaseOp,
-    LoadTensorMapOp,
-    TensorMapCpFenceOp,
-    TensorMapReplaceOp,
-)
-from .warp import ActivemaskOp, ElectSyncOp, MatchAnySyncOp, ReduxSyncOp, ShflSyncOp, ShflSyncValidOp, VoteSyncOp
-from .wgmma import MAX_WGMMA_GROUPS, SetMaxNRegOp, WgmmaCommitGroupOp, WgmmaFenceOp, WgmmaMmaAsyncOp, WgmmaWaitGroupOp
-from .wgmma_descriptor import WgmmaDescriptorOp
-
-_MODULES = (
-    "entry", "address", "memory", "hints", "async_copy", "matrix", "mma", "sync", "warp", "approx", "convert",
-    "atomic", "inline", "mbarrier", "bulk", "tensor_copy", "tensor_map", "cluster", "wgmma", "wgmma_descriptor",
-)  # fmt: skip
-"""The modules that define operations, in the order of the reference."""
-
-PTX = Dialect(
-    "ptx",
-    find_operations(*(import_module(f".{name}", __name__) for name in _MODULES)),
-    [PtrType, StateSpaceAttr, TensorMapType, RecipeAttr],
-)
+if TYPE_CHECKING:
+    from ...layout.atoms.bulk_copy import BULK_UNIT
+    from .address import IntToPtrOp, PtrAddOp, PtrToIntOp
+    from .approx import ApproximateOp, CosOp, Ex2Op, Lg2Op, RcpOp, RsqrtOp, SinOp, SqrtOp, TanhOp
+    from .async_copy import CpAsyncCommitGroupOp, CpAsyncOp, CpAsyncWaitAllOp, CpAsyncWaitGroupOp
+    from .atomic import AtomCasOp, AtomOp, FenceOp, LoadAcquireOp, RedOp, StoreReleaseOp
+    from .base import (
+        GLOBAL,
+        LOCAL,
+        MAP,
+        SHARED,
+        SHARED_CLUSTER,
+        PtrType,
+        PtxOp,
+        RecipeAttr,
+        StateSpace,
+        StateSpaceAttr,
+        TensorMapType,
+        access_registers,
+        scalar_bits,
+        value_bytes,
+    )
+    from .bulk import (
+        BULK_REDUCTIONS,
+        BulkCommitGroupOp,
+        BulkLoadOp,
+        BulkPrefetchOp,
+        BulkReduceOp,
+        BulkSendOp,
+        BulkStoreOp,
+        BulkWaitGroupOp,
+        FenceProxyAsyncOp,
+    )
+    from .cluster import (
+        ClusterArriveOp,
+        ClusterWaitOp,
+        FenceMbarrierInitOp,
+        GetCtaRankOp,
+        MapaOp,
+        RedAsyncOp,
+        StAsyncOp,
+    )
+    from .convert import CVT_FORMS, CvtOp, Dp4aOp, PrmtOp
+    from .dialect import PTX
+    from .entry import EntryOp, RetOp, SregOp
+    from .hints import CreatePolicyOp
+    from .inline import InlineOp
+    from .matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
+    from .mbarrier import (
+        MAX_ARRIVALS,
+        MAX_TRANSACTION,
+        CpAsyncMbarrierArriveOp,
+        MbarrierArriveExpectTxOp,
+        MbarrierArriveOp,
+        MbarrierArriveStateOp,
+        MbarrierCompleteTxOp,
+        MbarrierExpectTxOp,
+        MbarrierInitOp,
+        MbarrierInvalOp,
+        MbarrierTestWaitOp,
+        MbarrierTryWaitOp,
+        MbarrierTryWaitStateOp,
+        MbarrierWaitOp,
+    )
+    from .memory import LoadOp, LocalAllocOp, SmemAddrOp, SmemAllocOp, StoreOp
+    from .mma import MmaSyncOp
+    from .sync import (
+        BarArriveOp,
+        BarRedOp,
+        BarSyncOp,
+        BarWarpSyncOp,
+        GridDependencyWaitOp,
+        LaunchDependentsOp,
+        NanosleepOp,
+        PrintfOp,
+    )
+    from .tensor_copy import (
+        PrefetchTensorMapOp,
+        TensorCopyOp,
+        TensorLoadOp,
+        TensorPrefetchOp,
+        TensorReduceOp,
+        TensorStoreOp,
+    )
+    from .tensor_map import (
+        MAP_BYTES,
+        MAP_FIELDS,
+        CopyTensorMapOp,
+        CvtaTensorMapOp,
+        FenceTensorMapAcquireOp,
+        FenceTensorMapReleaseOp,
+        LoadTensorMapOp,
+        TensorMapCpFenceOp,
+        TensorMapReplaceOp,
+    )
+    from .warp import ActivemaskOp, ElectSyncOp, MatchAnySyncOp, ReduxSyncOp, ShflSyncOp, ShflSyncValidOp, VoteSyncOp
+    from .wgmma import (
+        MAX_WGMMA_GROUPS,
+        SetMaxNRegOp,
+        WgmmaCommitGroupOp,
+        WgmmaFenceOp,
+        WgmmaMmaAsyncOp,
+        WgmmaWaitGroupOp,
+    )
+    from .wgmma_descriptor import WgmmaDescriptorOp
+else:  # few kernels need many of the operations, whose definitions take long to import
+    __getattr__ = on_demand(
+        __name__,
+        {
+            "...layout.atoms.bulk_copy": "BULK_UNIT",
+            ".address": "IntToPtrOp PtrAddOp PtrToIntOp",
+            ".approx": "ApproximateOp CosOp Ex2Op Lg2Op RcpOp RsqrtOp SinOp SqrtOp TanhOp",
+            ".async_copy": "CpAsyncCommitGroupOp CpAsyncOp CpAsyncWaitAllOp CpAsyncWaitGroupOp",
+            ".atomic": "AtomCasOp AtomOp FenceOp LoadAcquireOp RedOp StoreReleaseOp",
+            ".base": (
+                "GLOBAL LOCAL MAP SHARED SHARED_CLUSTER PtrType PtxOp RecipeAttr StateSpace StateSpaceAttr "
+                "TensorMapType access_registers scalar_bits value_bytes"
+            ),
+            ".bulk": (
+                "BULK_REDUCTIONS BulkCommitGroupOp BulkLoadOp BulkPrefetchOp BulkReduceOp BulkSendOp BulkStoreOp "
+                "BulkWaitGroupOp FenceProxyAsyncOp"
+            ),
+            ".cluster": "ClusterArriveOp ClusterWaitOp FenceMbarrierInitOp GetCtaRankOp MapaOp RedAsyncOp StAsyncOp",
+            ".convert": "CVT_FORMS CvtOp Dp4aOp PrmtOp",
+            ".dialect": "PTX",
+            ".entry": "EntryOp RetOp SregOp",
+            ".hints": "CreatePolicyOp",
+            ".inline": "InlineOp",
+            ".matrix": "LdMatrixOp MovMatrixOp StMatrixOp",
+            ".mbarrier": (
+                "MAX_ARRIVALS MAX_TRANSACTION CpAsyncMbarrierArriveOp MbarrierArriveExpectTxOp MbarrierArriveOp "
+                "MbarrierArriveStateOp MbarrierCompleteTxOp MbarrierExpectTxOp MbarrierInitOp MbarrierInvalOp "
+                "MbarrierTestWaitOp MbarrierTryWaitOp MbarrierTryWaitStateOp MbarrierWaitOp"
+            ),
+            ".memory": "LoadOp LocalAllocOp SmemAddrOp SmemAllocOp StoreOp",
+            ".mma": "MmaSyncOp",
+            ".sync": (
+                "BarArriveOp BarRedOp BarSyncOp BarWarpSyncOp GridDependencyWaitOp LaunchDependentsOp NanosleepOp "
+                "PrintfOp"
+            ),
+            ".tensor_copy": (
+                "PrefetchTensorMapOp TensorCopyOp TensorLoadOp TensorPrefetchOp TensorReduceOp TensorStoreOp"
+            ),
+            ".tensor_map": (
+                "MAP_BYTES MAP_FIELDS CopyTensorMapOp CvtaTensorMapOp FenceTensorMapAcquireOp "
+                "FenceTensorMapReleaseOp LoadTensorMapOp TensorMapCpFenceOp TensorMapReplaceOp"
+            ),
+            ".warp": "ActivemaskOp ElectSyncOp MatchAnySyncOp ReduxSyncOp ShflSyncOp ShflSyncValidOp VoteSyncOp",
+            ".wgmma": "MAX_WGMMA_GROUPS SetMaxNRegOp WgmmaCommitGroupOp WgmmaFenceOp WgmmaMmaAsyncOp WgmmaWaitGroupOp",
+            ".wgmma_descriptor": "WgmmaDescriptorOp",
+        },
+    )
 
 __all__ = [
     "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_REDUCTIONS", "BULK_UNIT", "BarArriveOp", "BarRedOp",

@@ -1,62 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The `tile` dialect: tensors, views of them, tiled copies and MMAs, and the atoms that they expand to."""
 
-from importlib import import_module
+from typing import TYPE_CHECKING
 
-from xdsl.ir import Dialect
+from ...base.on_demand import on_demand
 
-from ..definitions import find_operations
-from .alias import AliasOp, ChooseOp
-from .coord_type import CoordTensorType
-from .coordinates import BoundsOp, CoordinateOp, IdentityOp
-from .copies import AtomCallOp, CopyOp, PrefetchTensorOp
-from .copy_types import CopyAtomAttr, TiledCopyType
-from .elementwise import FillOp, MapOp, YieldOp
-from .folded import Crd2IdxOp, ViewOp
-from .fragments import FragmentOp, MakeFragmentAOp, MakeFragmentBOp, MakeFragmentCOp, MakeFragmentLikeOp
-from .gemm import GemmOp, MmaCallOp
-from .kernel import ReturnOp, TileKernelOp
-from .local_partition import LocalPartitionOp
-from .memory import AllocOp, LoadOp, PrintOp, PrintTensorOp, PtrOp, StoreOp, TensorAtOp
-from .mma_types import MmaAtomAttr, TiledMmaType
-from .partition import PartitionDOp, PartitionSOp, RetileDOp, RetileSOp
-from .peer import PeerOp
-from .rasterize import RasterizeOp
-from .recast import RecastOp
-from .run_time import DimOp, GetScalarsOp, MakeTensorOp, StrideOp
-from .tiled_copy import TiledCopyOp
-from .tiled_mma import PartitionAOp, PartitionBOp, PartitionCOp, TiledMmaOp
-from .tma import CoordTensorOp, PrefetchOp, TensorMapOp, TmaCallOp, TmaPartitionOp, TmaTensorOp
-from .tma_memory import CopyTensorMapOp, TensorMapPtrOp, UpdateTensorMapOp
-from .tma_types import TmaType
-from .types import Space, SpaceAttr, TensorType
-from .views import (
-    CoalesceOp,
-    CompositionOp,
-    DomainOffsetOp,
-    FlatDivideOp,
-    GroupModesOp,
-    LocalTileOp,
-    LogicalDivideOp,
-    OuterPartitionOp,
-    SelectOp,
-    SliceOp,
-    TiledDivideOp,
-    ZippedDivideOp,
-)
-
-_MODULES = (
-    "kernel", "rasterize", "memory", "alias", "peer", "views", "local_partition", "recast", "run_time", "coordinates",
-    "tiled_copy", "partition", "tma", "tma_memory", "tiled_mma", "fragments", "gemm", "copies", "elementwise",
-    "folded",
-)  # fmt: skip
-"""The modules that define operations, in the order of the reference."""
-
-TILE = Dialect(
-    "tile",
-    find_operations(*(import_module(f".{name}", __name__) for name in _MODULES)),
-    [TensorType, CoordTensorType, TiledCopyType, TiledMmaType, TmaType, CopyAtomAttr, MmaAtomAttr, SpaceAttr],
-)
+if TYPE_CHECKING:
+    from .alias import AliasOp, ChooseOp
+    from .coord_type import CoordTensorType
+    from .coordinates import BoundsOp, CoordinateOp, IdentityOp
+    from .copies import AtomCallOp, CopyOp, PrefetchTensorOp
+    from .copy_types import CopyAtomAttr, TiledCopyType
+    from .dialect import TILE
+    from .elementwise import FillOp, MapOp, YieldOp
+    from .folded import Crd2IdxOp, ViewOp
+    from .fragments import FragmentOp, MakeFragmentAOp, MakeFragmentBOp, MakeFragmentCOp, MakeFragmentLikeOp
+    from .gemm import GemmOp, MmaCallOp
+    from .kernel import ReturnOp, TileKernelOp
+    from .local_partition import LocalPartitionOp
+    from .memory import AllocOp, LoadOp, PrintOp, PrintTensorOp, PtrOp, StoreOp, TensorAtOp
+    from .mma_types import MmaAtomAttr, TiledMmaType
+    from .partition import PartitionDOp, PartitionSOp, RetileDOp, RetileSOp
+    from .peer import PeerOp
+    from .rasterize import RasterizeOp
+    from .recast import RecastOp
+    from .run_time import DimOp, GetScalarsOp, MakeTensorOp, StrideOp
+    from .tiled_copy import TiledCopyOp
+    from .tiled_mma import PartitionAOp, PartitionBOp, PartitionCOp, TiledMmaOp
+    from .tma import CoordTensorOp, PrefetchOp, TensorMapOp, TmaCallOp, TmaPartitionOp, TmaTensorOp
+    from .tma_memory import CopyTensorMapOp, TensorMapPtrOp, UpdateTensorMapOp
+    from .tma_types import TmaType
+    from .types import Space, SpaceAttr, TensorType
+    from .views import (
+        CoalesceOp,
+        CompositionOp,
+        DomainOffsetOp,
+        FlatDivideOp,
+        GroupModesOp,
+        LocalTileOp,
+        LogicalDivideOp,
+        OuterPartitionOp,
+        SelectOp,
+        SliceOp,
+        TiledDivideOp,
+        ZippedDivideOp,
+    )
+else:  # few kernels need many of the operations, whose definitions take long to import
+    __getattr__ = on_demand(
+        __name__,
+        {
+            ".alias": "AliasOp ChooseOp",
+            ".coord_type": "CoordTensorType",
+            ".coordinates": "BoundsOp CoordinateOp IdentityOp",
+            ".copies": "AtomCallOp CopyOp PrefetchTensorOp",
+            ".copy_types": "CopyAtomAttr TiledCopyType",
+            ".dialect": "TILE",
+            ".elementwise": "FillOp MapOp YieldOp",
+            ".folded": "Crd2IdxOp ViewOp",
+            ".fragments": "FragmentOp MakeFragmentAOp MakeFragmentBOp MakeFragmentCOp MakeFragmentLikeOp",
+            ".gemm": "GemmOp MmaCallOp",
+            ".kernel": "ReturnOp TileKernelOp",
+            ".local_partition": "LocalPartitionOp",
+            ".memory": "AllocOp LoadOp PrintOp PrintTensorOp PtrOp StoreOp TensorAtOp",
+            ".mma_types": "MmaAtomAttr TiledMmaType",
+            ".partition": "PartitionDOp PartitionSOp RetileDOp RetileSOp",
+            ".peer": "PeerOp",
+            ".rasterize": "RasterizeOp",
+            ".recast": "RecastOp",
+            ".run_time": "DimOp GetScalarsOp MakeTensorOp StrideOp",
+            ".tiled_copy": "TiledCopyOp",
+            ".tiled_mma": "PartitionAOp PartitionBOp PartitionCOp TiledMmaOp",
+            ".tma": "CoordTensorOp PrefetchOp TensorMapOp TmaCallOp TmaPartitionOp TmaTensorOp",
+            ".tma_memory": "CopyTensorMapOp TensorMapPtrOp UpdateTensorMapOp",
+            ".tma_types": "TmaType",
+            ".types": "Space SpaceAttr TensorType",
+            ".views": (
+                "CoalesceOp CompositionOp DomainOffsetOp FlatDivideOp GroupModesOp LocalTileOp LogicalDivideOp "
+                "OuterPartitionOp SelectOp SliceOp TiledDivideOp ZippedDivideOp"
+            ),
+        },
+    )
 
 __all__ = [
     "AliasOp", "AllocOp", "AtomCallOp", "BoundsOp", "ChooseOp", "CoalesceOp", "CompositionOp", "CoordTensorOp",

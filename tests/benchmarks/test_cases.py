@@ -43,7 +43,12 @@ TARGETS = {
     "f16 GEMM 4000 x 4008 x 4016, by wgmma": 1.0,
     "f16 GEMM 8192 x 8192 x 512, by wgmma": 1.0,
     **{f"f16 GEMM 4096^3, A by {a}, B by {b}, by wgmma": 1.0 for a, b in ("MK", "KN", "MN")},
-    **{f"{type} GEMM 4096^3, by wgmma": 1.0 for type in ("bf16", "tf32", "s8", "u8", "fp8")},
+    **{f"{type} GEMM 4096^3, by wgmma": 1.0 for type in ("bf16", "tf32", "s8", "u8")},
+    **{
+        f"fp8 GEMM {size}, D in {out}, by wgmma": 1.0
+        for size in ("4096^3", "8192^3", "2048 x 7168 x 4096")
+        for out in ("f32", "bf16")
+    },
     "f16 GEMM 4096^3, bias and GELU, by wgmma": 1.05,
     **{f"fp8 GEMM {m} x {n} x {k} with scales of blocks": 1.0 for m, n, k in gemm_scaled.SHAPES},
     **{problem.name: 1.0 for problem in (*gemm_grouped.PROBLEMS, *attention_sm90.PROBLEMS)},
@@ -161,6 +166,9 @@ class Fast:
 
     def right(self, peers: Mapping[str, Any], *args: Any, **options: Any) -> Mapping[str, Any]:
         return peers
+
+    def errors(self, contenders: Mapping[str, Any], *args: Any) -> Mapping[str, float]:
+        return dict.fromkeys(contenders, 1e-3)
 
     def repeated(self, contenders: Mapping[str, Any], count: int) -> Mapping[str, Any]:
         assert count >= 4

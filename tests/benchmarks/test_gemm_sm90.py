@@ -5,6 +5,7 @@ multiplies and moves nothing.
 
 import re
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ import pytest
 from tilefold.base.target import Target
 from tilefold.compiler.machine.ptxas import needs_whole_program
 
-from benchmarks.gemm_sm90 import CONTESTS, Options
+from benchmarks.gemm_sm90 import CONTESTS, OTHERWISE, Options
+from benchmarks.gemms import ACCURATE, FAST, Operands
 from benchmarks.in_python import example
 from tests.ptxas import needs_ptxas
 from tests.sass import disassemble
@@ -64,3 +66,39 @@ def test_the_loop_multiplies_and_moves_nothing(name: str) -> None:
     rows = config.m // config.sharing // 64  # of instructions that a warpgroup needs for its rows
     assert loop.count("HGMMA") == steps * rows
     assert not re.search(r"\b(?:MOV|IMAD\.MOV\S*|CS2R|SHFL|LDS|STS)\b", loop)
+
+
+class _Torch:
+    """Notes how the products in fp8 are asked for."""
+
+    float32, float64 = "f32", "f64"
+    nn = SimpleNamespace(functional=None)
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+
+    def _scaled_mm(self, *_: Any, **options: Any) -> None:
+        self.asked.append(options)
+
+    def ones(self, *_: Any, **__: Any) -> float:
+        return 1.0
+
+
+@pytest.mark.parametrize("out", ["f32", "bf16"])
+def test_products_in_fp8_are_compared_with_those_that_add_alike(out: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """cuBLAS adds in the tensor core only where it is asked to, which is faster and less accurate."""
+
+    def made(self: Any, torch: Any, gemm: Any) -> None:
+        self._torch, self._gemm, self.bias = torch, gemm, None
+        self.a = self.b = self.d = SimpleNamespace(T=None, dtype=out)
+
+    monkeypatch.setattr(Operands, "__init__", made)
+    torch: Any = _Torch()
+    (gemm,) = [each.gemm for each in CONTESTS if each.gemm.name == f"fp8 GEMM 4096^3, D in {out}"]
+    peers = Operands(torch, gemm).peers()
+    assert list(peers) == [f"cuBLAS ({FAST})", f"cuBLAS ({ACCURATE})"]
+    for run in peers.values():
+        run()
+    assert [options["use_fast_accum"] for options in torch.asked] == [True, False]
+    assert {options["out_dtype"] for options in torch.asked} == {out}
+    assert peers.keys() & OTHERWISE == {f"cuBLAS ({ACCURATE})"}

@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the pages show is what happens: console sessions print it, Python sessions evaluate to it, files parse."""
 
+import ast
 import doctest
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-
-from tests.project.tree import ROOT
 
 from .console import SessionError, commands, matches, run
 from .pages import blocks, pages
 from .sessions import pictures, prepare
 
-EXCERPTS = ("tutorial.md",)
-"""The pages whose Python is that of the examples."""
+PIECES = ("extending.md",)
+"""The pages whose blocks without a file's name are lines to add to files of the project, which the text names."""
+ELSEWHERE = {"torch", "cupy", "cuda", "dask", "ray"}
+"""Packages of programs for machines with a GPU or with several processes, which do not run here."""
 
 
 def _name(page: Path) -> str:
@@ -56,21 +59,52 @@ def test_python_sessions_evaluate_to_what_the_page_shows(
     assert runner.summarize(verbose=False).failed == 0
 
 
-@pytest.mark.parametrize("page", pages(), ids=_name)
-def test_excerpts_of_python_stand_in_an_example(page: Path) -> None:
-    """A block that is no file of its own is part of a file of the page or of the examples, up to indentation."""
+def _programs(page: Path) -> list[tuple[int, str, str]]:
+    """The line, the name and the text of each block of Python that is a program."""
+    found = [block for block in blocks(page.read_text()) if block.language == "python"]
+    return [(block.line, block.name, block.text) for block in found if block.name or page.name not in PIECES]
+
+
+def _imported(code: str) -> set[str]:
+    """The packages that a program imports."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add((node.module or "").partition(".")[0])
+    return names
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if _programs(page)], ids=_name)
+def test_blocks_of_python_are_programs(page: Path, tmp_path: Path) -> None:
+    """A reader can paste each block: it defines or imports its names, and runs without an error. Files with a name run
+    in the console sessions.
+    """
     text = page.read_text()
-    named = [block.text for block in blocks(text) if block.language == "python" and block.name]
-    files = [*named, *(path.read_text() for path in (ROOT / "examples").rglob("*.py"))]
-    for block in blocks(text):
-        if block.language == "python" and not block.name and page.name in EXCERPTS:
-            assert any(_flat(block.text) in _flat(file) for file in files), f"{page.name}:{block.line}"
+    prepare(tmp_path, text)
+    for line, name, code in _programs(page):
+        place = f"{page.name}:{line}"
+        command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821", "-"]
+        checked = subprocess.run(command, input=code, capture_output=True, text=True, check=False)
+        assert checked.returncode == 0, f"{place}: {checked.stdout}{checked.stderr}"
+        if name or _imported(code) & ELSEWHERE:
+            continue
+        (tmp_path / "program.py").write_text(code)
+        ran = subprocess.run(
+            [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
+        )
+        assert ran.returncode == 0, f"{place}: {ran.stderr}"
 
 
-def _flat(code: str) -> str:
-    """Code without indentation and blank lines, a line feed before and after each line."""
-    lines = [line.strip() for line in code.splitlines()]
-    return "".join(f"\n{line}\n" for line in lines if line)
+@pytest.mark.parametrize("page", pages(), ids=_name)
+def test_named_programs_are_run(page: Path) -> None:
+    """Each file of Python on a page occurs in a console session or in another file of the page."""
+    text = page.read_text()
+    files = {block.name: block.text for block in blocks(text) if block.name.endswith(".py")}
+    used = "".join(block.text for block in blocks(text) if block.language != "python" or not block.name)
+    for name in files:
+        assert name.removesuffix(".py") in used, f"{page.name}: {name}"
 
 
 @pytest.mark.parametrize("page", pages(), ids=_name)

@@ -99,7 +99,7 @@ def test_product_folders_import_each_other_relatively() -> None:
             "import tilefold.cli as c; c.main(['compile', 'examples/gemm.cute'])",
             {"numpy", "cuda", "xdsl.dialects.llvm"},
         ),
-        ("from tilefold import cute", {"numpy", "llvmlite", "cuda", "rich"}),
+        ("from tilefold import cute", {"numpy", "llvmlite", "cuda", "rich", "xdsl.dialects.arith"}),
         ("import tilefold.layout.algebra.core", {"numpy", "llvmlite", "cuda", "xdsl"}),
     ],
 )

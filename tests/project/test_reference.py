@@ -4,6 +4,11 @@ docs/performance.md those of the records.
 """
 
 import json
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from inspect import isclass, isfunction
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,6 +16,7 @@ import pytest
 from docs.figures import FAMILIES, SHOWING, table, with_tables
 from docs.folders import ARCHITECTURE, picture
 from docs.generate import REFERENCE, pages
+from tilefold.cutlass.modules import MODULES
 
 PAGES = pages()
 
@@ -55,3 +61,67 @@ def test_tables_have_the_newest_figures(tmp_path: Path) -> None:
         "| attention, b2 | 600 TFLOP/s | 1.20 \N{MULTIPLICATION SIGN} cuDNN |",
     ]
     assert table("gemm_sm90", tmp_path) == ""
+
+
+def test_tables_tell_notes_and_errors_and_leave_out_unequal_work(tmp_path: Path) -> None:
+    peer = "cuBLAS (torch._scaled_mm, fast accumulation)"
+    figures: list[dict[str, object]] = []
+    for name, base in (("fp8 GEMM 4096^3", "cuBLAS (torch._scaled_mm)"), ("fp8 GEMM 4096^3, D in f32", peer)):
+        name = f"{name}, by wgmma"
+        of_peer: dict[str, object] = {
+            "name": f"{name}, {base}",
+            "value": 8,
+            "unit": "TFLOP/s",
+            "note": "warm",
+            "error": 5e-3,
+            "base": "",
+        }
+        ours = {**of_peer, "name": f"{name}, tilefold", "base": f"{name}, {base}", "ratio": 1.0, "note": "n=256"}
+        figures += [of_peer, ours]
+    (tmp_path / "1.json").write_text(json.dumps({"circumstances": {"date": "2026-01-01"}, "figures": figures}))
+    for family in ("gemm_sm90", "summary"):
+        rows = table(family, tmp_path).splitlines()[3:-1]
+        assert rows == [
+            "| fp8 GEMM 4096^3, D in f32 | 8 TFLOP/s (n=256, rms error 5.0e-03) "
+            f"| 1.00 \N{MULTIPLICATION SIGN} {peer}, warm, rms error 5.0e-03 |"
+        ]
+
+
+def _documented() -> Iterator[tuple[str, str]]:
+    """Each name of the API that has a docstring of ours, and those of the members of classes, with the docstring."""
+    for target in dict.fromkeys(MODULES.values()):
+        module = import_module(target)
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            if isclass(value) and value.__module__.startswith("tilefold."):
+                yield f"{target}.{name}", value.__doc__ or ""
+                for own, member in vars(value).items():
+                    function = getattr(member, "__func__", member)
+                    if not own.startswith("_") and (isfunction(function) or isinstance(function, property)):
+                        yield f"{target}.{name}.{own}", function.__doc__ or ""
+            elif isfunction(value) and value.__module__.startswith("tilefold."):
+                yield f"{target}.{name}", value.__doc__ or ""
+
+
+def test_docstrings_are_whole() -> None:
+    """Each paragraph is in the reference, whatever its indentation."""
+    text = " ".join(" ".join(page for name, page in PAGES.items() if name.startswith("python-")).split())
+    text = text.replace("\\|", "|")
+    docstrings = dict(_documented())
+    assert sum("\n\n" in docstring for docstring in docstrings.values()) > 100
+    for name, docstring in docstrings.items():
+        for paragraph in docstring.split("\n\n"):
+            assert " ".join(paragraph.split()) in text, name
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name.startswith("python-")])
+def test_an_announced_example_follows(name: str) -> None:
+    """A paragraph that ends in a colon has an example, a list or a table behind it; examples are Python."""
+    blocks = re.sub(r"```.*?```", lambda fence: fence[0].replace("\n\n", "\n"), PAGES[name], flags=re.DOTALL)
+    paragraphs = blocks.strip().split("\n\n")
+    for paragraph, following in pairwise([*paragraphs, ""]):
+        if paragraph.endswith(":"):
+            assert following.startswith(("```python\n", "- ", "1. ", "|")), paragraph
+        if paragraph.startswith("```python\n"):
+            compile(paragraph.removeprefix("```python\n").removesuffix("```"), name, "exec")
+        assert not paragraph.startswith(" "), paragraph

@@ -5,232 +5,212 @@ These names build kernels (docs/python.md); `cute.arch` has the instructions of 
 of atoms, `cute.pipeline` stages between producers and consumers, `cute.utils` the order of tiles.
 """
 
-import sys
-from importlib import import_module
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tilefold.compiler.builder.control.conditions import const_expr
-from tilefold.compiler.builder.control.control_functions import for_, if_, while_
-from tilefold.compiler.builder.control.loop_range import Range, range_constexpr
-from tilefold.compiler.builder.control.loop_range import make_range as range
-from tilefold.compiler.builder.instructions.coordinates import increment_coord
-from tilefold.compiler.builder.instructions.math import (
-    absolute,
-    all_,
-    any_,
-    argmax,
-    argmin,
-    ceil,
-    cos,
-    erf,
-    exp,
-    exp2,
-    floor,
-    fma,
-    log,
-    log2,
-    log10,
-    ones_like,
-    round_even,
-    rsqrt,
-    sin,
-    sqrt,
-    tanh,
-    trunc,
-    where,
-    zeros_like,
-)
-from tilefold.compiler.builder.instructions.printing import pretty_str, print_layout, print_tensor, printf
-from tilefold.compiler.builder.scalars.dtypes import DTYPES, DType
-from tilefold.compiler.builder.scalars.values import Bool, Float, Int, Value
-from tilefold.compiler.builder.tensors.address_space import AddressSpace
-from tilefold.compiler.builder.tensors.coordinates import tuples
-from tilefold.compiler.builder.tensors.copies import (
-    ThrCopy,
-    TiledCopy,
-    autovec_copy,
-    basic_copy,
-    copy,
-    make_cotiled_copy,
-    make_tiled_copy,
-    make_tiled_copy_A,
-    make_tiled_copy_B,
-    make_tiled_copy_C,
-    make_tiled_copy_C_atom,
-    make_tiled_copy_D,
-    make_tiled_copy_S,
-    make_tiled_copy_tv,
-    prefetch,
-)
-from tilefold.compiler.builder.tensors.copies import copy as copy_atom_call
-from tilefold.compiler.builder.tensors.copy_atoms import CopyAtom, make_copy_atom
-from tilefold.compiler.builder.tensors.fragments import ReductionOp, empty_like, full, full_like
-from tilefold.compiler.builder.tensors.fragments import Vec as TensorSSA
-from tilefold.compiler.builder.tensors.layouts import (
-    assume,
-    blocked_product,
-    ceil_div,
-    compatible,
-    complement,
-    congruent,
-    coshape,
-    cosize,
-    crd2crd,
-    crd2idx,
-    depth,
-    downcast,
-    flat_product,
-    get_divisibility,
-    idx2crd,
-    is_static,
-    left_inverse,
-    logical_product,
-    make_composed_layout,
-    make_identity_layout,
-    make_layout,
-    make_layout_like,
-    make_layout_tv,
-    make_ordered_layout,
-    make_swizzle,
-    max_alignment,
-    max_common_layout,
-    max_common_vector,
-    nullspace,
-    product,
-    product_each,
-    product_like,
-    raked_product,
-    rank,
-    recast_layout,
-    repeat,
-    repeat_as_tuple,
-    repeat_like,
-    replace,
-    right_inverse,
-    round_up,
-    shape,
-    shape_div,
-    size,
-    size_in_bytes,
-    slice_and_offset,
-    stride,
-    tile_to_shape,
-    tiled_product,
-    unflatten,
-    upcast,
-    weakly_congruent,
-    with_shape,
-    zip_layout,
-    zip_layouts,
-    zipped_product,
-)
-from tilefold.compiler.builder.tensors.layouts import congruent as is_congruent
-from tilefold.compiler.builder.tensors.layouts import weakly_congruent as is_weakly_congruent
-from tilefold.compiler.builder.tensors.memory import (
-    basic_copy_if,
-    clear,
-    fill,
-    make_fragment_like,
-    make_rmem_tensor,
-    make_rmem_tensor_like,
-    make_smem_tensor,
-)
-from tilefold.compiler.builder.tensors.memory import make_rmem_tensor as make_fragment
-from tilefold.compiler.builder.tensors.mma import ThrMma, TiledMma, gemm, make_mma_atom, make_tiled_mma
-from tilefold.compiler.builder.tensors.mma import TiledMma as MmaAtom
-from tilefold.compiler.builder.tensors.mma import gemm as mma_atom_call
-from tilefold.compiler.builder.tensors.modes import (
-    append,
-    coalesce,
-    dice,
-    domain_offset,
-    filter,
-    filter_zeros,
-    flatten,
-    get,
-    group_modes,
-    prepend,
-    select,
-    slice_,
-    take,
-)
-from tilefold.compiler.builder.tensors.pointers import alias, make_tensor, recast_ptr, recast_tensor
-from tilefold.compiler.builder.tensors.raw_pointers import Address
-from tilefold.compiler.builder.tensors.structs import struct, union
-from tilefold.compiler.builder.tensors.tensors import CoordTensor, Pointer, Tensor
-from tilefold.compiler.builder.tensors.tma import TmaAtom, make_layout_image_mask
-from tilefold.compiler.builder.tensors.tuples import (
-    E,
-    ScaledBasis,
-    append_ones,
-    basis_get,
-    basis_value,
-    filter_tuple,
-    find,
-    find_if,
-    flatten_to_tuple,
-    front,
-    get_nonswizzle_portion,
-    get_swizzle_portion,
-    has_underscore,
-    is_major,
-    leading_dim,
-    prepend_ones,
-    transform_apply,
-    transform_leaf,
-    tuple_cat,
-    unwrap,
-    wrap,
-)
-from tilefold.compiler.builder.tensors.views import (
-    bounds,
-    composition,
-    elem_less,
-    flat_divide,
-    inner_partition,
-    local_partition,
-    local_tile,
-    logical_divide,
-    make_identity_tensor,
-    outer_partition,
-    rasterize,
-    tiled_divide,
-    zipped_divide,
-)
-from tilefold.layout.algebra.core import ComposedLayout, Layout
-from tilefold.layout.algebra.swizzle import Swizzle
-from tilefold.runtime.arrays.signature import Dynamic, dynamic
+from tilefold.base.on_demand import on_demand
+from tilefold.compiler.builder.scalars.dtypes import DTYPES
 
-from . import arch, math, nvgpu, typing
-from .compiled_kernel import CompiledKernel
-from .dtypes import (
-    BFloat16,
-    Boolean,
-    Float8E4M3FN,
-    Float8E5M2,
-    Float16,
-    Float32,
-    Float64,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    TFloat32,
-    Uint8,
-    Uint16,
-    Uint32,
-    Uint64,
-)
 from .jit import JitFunction, jit
 from .kernel import Kernel, KernelCall, kernel
+from .names import HOMES
 from .public import publish
-from .specialise import Constexpr
-from .typing import Coord, Integer, IntTuple, Numeric, Shape, Stride, Tile, Tiler
 
 if TYPE_CHECKING:
-    from . import experimental, pipeline, runtime, testing, utils
+    from tilefold.compiler.builder.control.conditions import const_expr
+    from tilefold.compiler.builder.control.control_functions import for_, if_, while_
+    from tilefold.compiler.builder.control.loop_range import Range, range_constexpr
+    from tilefold.compiler.builder.control.loop_range import make_range as range
+    from tilefold.compiler.builder.instructions.coordinates import increment_coord
+    from tilefold.compiler.builder.instructions.math import (
+        absolute,
+        all_,
+        any_,
+        argmax,
+        argmin,
+        ceil,
+        cos,
+        erf,
+        exp,
+        exp2,
+        floor,
+        fma,
+        log,
+        log2,
+        log10,
+        ones_like,
+        round_even,
+        rsqrt,
+        sin,
+        sqrt,
+        tanh,
+        trunc,
+        where,
+        zeros_like,
+    )
+    from tilefold.compiler.builder.instructions.printing import pretty_str, print_layout, print_tensor, printf
+    from tilefold.compiler.builder.scalars.dtypes import DType
+    from tilefold.compiler.builder.scalars.values import Bool, Float, Int, Value
+    from tilefold.compiler.builder.tensors.address_space import AddressSpace
+    from tilefold.compiler.builder.tensors.copies import (
+        ThrCopy,
+        TiledCopy,
+        autovec_copy,
+        basic_copy,
+        copy,
+        make_cotiled_copy,
+        make_tiled_copy,
+        make_tiled_copy_A,
+        make_tiled_copy_B,
+        make_tiled_copy_C,
+        make_tiled_copy_C_atom,
+        make_tiled_copy_D,
+        make_tiled_copy_S,
+        make_tiled_copy_tv,
+        prefetch,
+    )
+    from tilefold.compiler.builder.tensors.copies import copy as copy_atom_call
+    from tilefold.compiler.builder.tensors.copy_atoms import CopyAtom, make_copy_atom
+    from tilefold.compiler.builder.tensors.fragments import ReductionOp, empty_like, full, full_like
+    from tilefold.compiler.builder.tensors.fragments import Vec as TensorSSA
+    from tilefold.compiler.builder.tensors.layouts import (
+        assume,
+        blocked_product,
+        ceil_div,
+        compatible,
+        complement,
+        congruent,
+        coshape,
+        cosize,
+        crd2crd,
+        crd2idx,
+        depth,
+        downcast,
+        flat_product,
+        get_divisibility,
+        idx2crd,
+        is_static,
+        left_inverse,
+        logical_product,
+        make_composed_layout,
+        make_identity_layout,
+        make_layout,
+        make_layout_like,
+        make_layout_tv,
+        make_ordered_layout,
+        make_swizzle,
+        max_alignment,
+        max_common_layout,
+        max_common_vector,
+        nullspace,
+        product,
+        product_each,
+        product_like,
+        raked_product,
+        rank,
+        recast_layout,
+        repeat,
+        repeat_as_tuple,
+        repeat_like,
+        replace,
+        right_inverse,
+        round_up,
+        shape,
+        shape_div,
+        size,
+        size_in_bytes,
+        slice_and_offset,
+        stride,
+        tile_to_shape,
+        tiled_product,
+        unflatten,
+        upcast,
+        weakly_congruent,
+        with_shape,
+        zip_layout,
+        zip_layouts,
+        zipped_product,
+    )
+    from tilefold.compiler.builder.tensors.layouts import congruent as is_congruent
+    from tilefold.compiler.builder.tensors.layouts import weakly_congruent as is_weakly_congruent
+    from tilefold.compiler.builder.tensors.memory import (
+        basic_copy_if,
+        clear,
+        fill,
+        make_fragment_like,
+        make_rmem_tensor,
+        make_rmem_tensor_like,
+        make_smem_tensor,
+    )
+    from tilefold.compiler.builder.tensors.memory import make_rmem_tensor as make_fragment
+    from tilefold.compiler.builder.tensors.mma import ThrMma, TiledMma, gemm, make_mma_atom, make_tiled_mma
+    from tilefold.compiler.builder.tensors.mma import TiledMma as MmaAtom
+    from tilefold.compiler.builder.tensors.mma import gemm as mma_atom_call
+    from tilefold.compiler.builder.tensors.modes import (
+        append,
+        coalesce,
+        dice,
+        domain_offset,
+        filter,
+        filter_zeros,
+        flatten,
+        get,
+        group_modes,
+        prepend,
+        select,
+        slice_,
+        take,
+    )
+    from tilefold.compiler.builder.tensors.pointers import alias, make_tensor, recast_ptr, recast_tensor
+    from tilefold.compiler.builder.tensors.raw_pointers import Address
+    from tilefold.compiler.builder.tensors.structs import struct, union
+    from tilefold.compiler.builder.tensors.tensors import CoordTensor, Pointer, Tensor
+    from tilefold.compiler.builder.tensors.tma import TmaAtom, make_layout_image_mask
+    from tilefold.compiler.builder.tensors.tuples import (
+        E,
+        ScaledBasis,
+        append_ones,
+        basis_get,
+        basis_value,
+        filter_tuple,
+        find,
+        find_if,
+        flatten_to_tuple,
+        front,
+        get_nonswizzle_portion,
+        get_swizzle_portion,
+        has_underscore,
+        is_major,
+        leading_dim,
+        prepend_ones,
+        transform_apply,
+        transform_leaf,
+        tuple_cat,
+        unwrap,
+        wrap,
+    )
+    from tilefold.compiler.builder.tensors.views import (
+        bounds,
+        composition,
+        elem_less,
+        flat_divide,
+        inner_partition,
+        local_partition,
+        local_tile,
+        logical_divide,
+        make_identity_tensor,
+        outer_partition,
+        rasterize,
+        tiled_divide,
+        zipped_divide,
+    )
+    from tilefold.layout.algebra.core import ComposedLayout, Layout
+    from tilefold.layout.algebra.swizzle import Swizzle
+    from tilefold.runtime.arrays.signature import Dynamic, dynamic
+
+    from . import arch, experimental, math, nvgpu, pipeline, runtime, testing, typing, utils
+    from .annotations import Constexpr
     from .autotuned_kernel import Tuned, TunedCall, autotune
+    from .compiled_kernel import CompiledKernel
     from .divisors import (
         FastDivmodDivisor,
         FastDivmodDivisorV2,
@@ -238,6 +218,24 @@ if TYPE_CHECKING:
         fast_divmod_create_divisor_v2,
     )
     from .drawing import save_picture
+    from .dtypes import (
+        BFloat16,
+        Boolean,
+        Float8E4M3FN,
+        Float8E5M2,
+        Float16,
+        Float32,
+        Float64,
+        Int8,
+        Int16,
+        Int32,
+        Int64,
+        TFloat32,
+        Uint8,
+        Uint16,
+        Uint32,
+        Uint64,
+    )
     from .host.compiler import Compiler, compile
     from .host.options import (
         DumpDir,
@@ -258,30 +256,9 @@ if TYPE_CHECKING:
     from .tensor_spec import TensorSpec
     from .torch_operators import torch_op
     from .tuning import Candidate, Tuning
-
-_FIRST_USED = MappingProxyType({
-    **dict.fromkeys(("experimental", "pipeline", "runtime", "testing", "utils"), ""),
-    "native_struct": "native_struct", "save_picture": "drawing", "TensorSpec": "tensor_spec",
-    "torch_op": "torch_operators",
-    **dict.fromkeys(("Compiler", "compile"), "host.compiler"),
-    **dict.fromkeys(
-        (
-            "DumpDir", "EnableAssertions", "EnableTVMFFI", "GPUArch", "GenerateLineInfo", "KeepCUBIN", "KeepPTX",
-            "KeepSASS", "LinkLibraries", "NvdisasmOptions", "OptLevel", "PtxasOptions",
-        ),
-        "host.options"
-    ),
-    **dict.fromkeys(("SymInt", "from_dlpack", "make_ptr", "sym_int", "sym_int32", "sym_int64"), "runtime"),
-    **dict.fromkeys(("Tuned", "TunedCall", "autotune"), "autotuned_kernel"),
-    **dict.fromkeys(("Candidate", "Tuning"), "tuning"),
-    **dict.fromkeys(
-        ("FastDivmodDivisor", "FastDivmodDivisorV2", "fast_divmod_create_divisor", "fast_divmod_create_divisor_v2"),
-        "divisors"
-    ),
-})  # fmt: skip
-"""Names that plain kernels do without, by the modules that define them: imported when they are first used. They took a
-tenth of `import tilefold.cute`.
-"""
+    from .typing import Coord, Integer, IntTuple, Numeric, Shape, Stride, Tile, Tiler
+else:
+    __getattr__ = on_demand(__name__, HOMES)
 
 Int4, Uint4, Uint1 = DTYPES["Int4"], DTYPES["Uint4"], DTYPES["Uint1"]
 
@@ -325,18 +302,5 @@ __all__ = [
     "upcast", "utils", "weakly_congruent", "where", "while_", "with_shape", "wrap", "zeros_like", "zip_layout",
     "zip_layouts", "zipped_divide", "zipped_product",
 ]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _FIRST_USED:
-        message = f"module '{__name__}' has no attribute '{name}'"
-        raise AttributeError(message, name=name, obj=sys.modules[__name__])
-    defined = _FIRST_USED[name]
-    module = import_module(f"{__name__}.{defined or name}")
-    globals()[name] = value = getattr(module, name) if defined else module
-    return value
-
-
-_pack_shape = _pack_tile = tuples  # by which public programs hand shapes and tilers to views
 
 publish(__name__)

@@ -7,7 +7,7 @@ from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from tilefold.base.errors import TilefoldError
-from tilefold.compiler.builder.control.rewrite import lines_of, rewritten
+from tilefold.compiler.builder.tracing.source import lines_of
 from tilefold.compiler.builder.tracing.state import host, is_building
 
 from .debugging_methods import shown
@@ -36,7 +36,11 @@ class JitFunction(Generic[P, R]):
     @cached_property
     def rewritten(self) -> Callable[P, R]:
         """The function as kernels call it. Raises ProgramError (E5004, E5005)."""
-        return self.function if self._lines is None else rewritten(self.function, self._lines)
+        if self._lines is None:
+            return self.function
+        from tilefold.compiler.builder.control.rewrite import rewritten
+
+        return rewritten(self.function, self._lines)
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...

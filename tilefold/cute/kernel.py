@@ -9,26 +9,25 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.compiler.builder.control.rewrite import lines_of, rewritten
-from tilefold.compiler.builder.trace import Traced, trace
+from tilefold.compiler.builder.tracing.source import lines_of
 from tilefold.compiler.builder.tracing.state import host, is_building
-from tilefold.dialects.kernel import LaunchBounds
 from tilefold.runtime.errors import Dim3, dim3
 from tilefold.runtime.options import NUMERICS, LaunchOptions, RunOptions, check_smem, launch_attributes
 
-from .compiled_kernel import Compilation, CompiledKernel
 from .debugging_methods import DebuggableCall, Size, shown
 from .dropped_calls import warn_if_dropped
 from .parameters import OuterNames, Signature
-from .specialise import BoundArguments
 from .torch_compile import skip_frames, untraced
 
 if TYPE_CHECKING:
+    from tilefold.compiler.builder.trace import Traced
     from tilefold.report.page import Page
     from tilefold.runtime.cuda.launcher import Launcher
     from tilefold.runtime.engine import RunResult
 
+    from .compiled_kernel import Compilation, CompiledKernel
     from .gpu_launch import GpuLaunches
+    from .specialise import BoundArguments
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class KernelFunction(ABC):
 
     @property
     @abstractmethod
-    def last(self) -> CompiledKernel:
+    def last(self) -> "CompiledKernel":
         """The kernel that was built last. Raises TilefoldError (E3107) before the first."""
 
     def ir(self, stage: str = "cute", target: str | None = None) -> str:
@@ -171,8 +170,10 @@ class Kernel(KernelFunction):
 
         return HostKernelCall(self, args, kwargs)
 
-    def built_for_host(self, traced: Traced, how: Compilation) -> CompiledKernel:
+    def built_for_host(self, traced: "Traced", how: "Compilation") -> "CompiledKernel":
         """The kernel that a host function launches, one for each text and each set of compile options."""
+        from .compiled_kernel import CompiledKernel
+
         compiled = CompiledKernel(traced, how)
         key = compiled.to_cute(), how
         self._last = self._for_host.setdefault(key, compiled)
@@ -188,7 +189,11 @@ class Kernel(KernelFunction):
     @cached_property
     def rewritten(self) -> Callable[..., object]:
         """The function, rewritten so that its control flow becomes the kernel's. Raises ProgramError (E5004, E5005)."""
-        return rewritten(self.function, self._lines) if self.options.preprocessor else self.function
+        if not self.options.preprocessor:
+            return self.function
+        from tilefold.compiler.builder.control.rewrite import rewritten
+
+        return rewritten(self.function, self._lines)
 
     def forget_outdated(self) -> bool:
         """Forgets kernels built with other values of the globals and outer variables that the function and its helpers
@@ -202,12 +207,17 @@ class Kernel(KernelFunction):
         vars(self).pop("on_gpus", None)
         return True
 
-    def build(self, bound: BoundArguments, block: Sequence[int]) -> CompiledKernel:
+    def build(self, bound: "BoundArguments", block: Sequence[int]) -> "CompiledKernel":
         """The kernel for arguments and a block. Raises ProgramError for a fault of the kernel."""
         self.forget_outdated()
         key = (tuple(block), *bound.key)
         compiled = self._built.get(key)
         if compiled is None:
+            from tilefold.compiler.builder.trace import trace
+            from tilefold.dialects.kernel import LaunchBounds
+
+            from .compiled_kernel import CompiledKernel
+
             o = self.options
             bounds = LaunchBounds(tuple(block), o.min_blocks, o.max_registers, o.cluster, o.non_portable)
             compiled = CompiledKernel(trace(self.rewritten, bound.arguments, bounds, o.name, o.contract))
@@ -217,7 +227,7 @@ class Kernel(KernelFunction):
         return compiled
 
     @property
-    def last(self) -> CompiledKernel:
+    def last(self) -> "CompiledKernel":
         if self._last is None:
             name = self.function.__name__
             raise TilefoldError(
@@ -234,7 +244,7 @@ class KernelCall(DebuggableCall):
     __slots__ = ("args", "bindings", "kernel", "launched")
     kernel: Kernel
     args: tuple[Any, ...]
-    bindings: BoundArguments | None
+    bindings: "BoundArguments | None"
     launched: bool
     """True after a launch; it has no value before."""
 
@@ -255,14 +265,14 @@ class KernelCall(DebuggableCall):
         raise shown(TilefoldError(Code.RUN_LAUNCH, f"{name}(...)(...) does not launch the kernel", hint))
 
     @property
-    def bound(self) -> BoundArguments:
+    def bound(self) -> "BoundArguments":
         """The arguments in the form that building the kernel takes. Raises LaunchError (E3106)."""
         if self.bindings is None:
             self.bindings = self.kernel.signature.bind_in_order(self.args)
         return self.bindings
 
     @untraced
-    def build(self, block: Size) -> CompiledKernel:
+    def build(self, block: Size) -> "CompiledKernel":
         """The kernel for these arguments and a block of this size, without launching it. Raises ProgramError."""
         try:
             return self.kernel.build(self.bound, dim3("block", block))
@@ -384,7 +394,7 @@ def kernel(
     of blocks that a multiprocessor must hold, and the greatest number of registers of a thread. `cluster` is the size
     of its clusters in blocks, for every launch; 9 to 16 blocks need `non_portable=True`.
 
-     Its `for`, `while` and `if` on values of the kernel become the kernel's (docs/python.md). `name` is the kernel's
+    Its `for`, `while` and `if` on values of the kernel become the kernel's (docs/python.md). `name` is the kernel's
     name in PTX, the function's by default; `preprocessor=False` takes the function as it is, where Python keeps no
     source. `contract=True` rounds `a * b + c` of floats once, as `cute.math.fma` does, where one expression or one
     block of statements computes both; by default product and sum are rounded each.

@@ -15,15 +15,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from operator import itemgetter
 from types import CellType, CodeType, FunctionType, ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.runtime.arrays.signature import Dynamic
 
-from .specialise import BoundArguments, is_constexpr, read_annotation
+from .annotations import is_constexpr, read_annotation
 
-BoundArgumentsT = TypeVar("BoundArgumentsT", bound=BoundArguments)
+if TYPE_CHECKING:
+    from .specialise import BoundArguments
+
+BoundArgumentsT = TypeVar("BoundArgumentsT", bound="BoundArguments")
 
 MAX_BYTES = 1 << 16
 """The largest array whose contents are compared, and not only which array it is."""
@@ -87,8 +90,10 @@ class Signature:
         annotated = {name: dtype for name, dtype in self.annotations.items() if isinstance(dtype, DType)}
         return {name: (dtype.least, dtype.greatest) for name, dtype in annotated.items() if dtype.kind == "int"}
 
-    def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> BoundArguments:
+    def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> "BoundArguments":
         """The value of each parameter in a call. CallError for a call that does not fit."""
+        from .specialise import BoundArguments
+
         return self.bound(self.given(args, kwargs), BoundArguments())
 
     def given(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Mapping[str, object]:
@@ -102,8 +107,10 @@ class Signature:
         bound.apply_defaults()
         return bound.arguments
 
-    def bind_in_order(self, args: Sequence[object]) -> BoundArguments:
+    def bind_in_order(self, args: Sequence[object]) -> "BoundArguments":
         """The same for what `in_order` returns."""
+        from .specialise import BoundArguments
+
         return self.bound(dict(zip(self.names, args, strict=True)), BoundArguments())
 
     def bound(self, given: Mapping[str, object], made: BoundArgumentsT) -> BoundArgumentsT:

@@ -6,13 +6,16 @@ A missing name is an error of ours by each way to it: the attribute of a module,
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from types import ModuleType
 from typing import Any
 
-from tilefold.base.errors import TilefoldError
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.tracing.cuda_names import CUDA_NAMES
-from tilefold.compiler.builder.tracing.python_errors import unknown_name
+
+_VOCABULARY = ("arch", "math", "nvgpu", "typing")
+"""The modules of `tilefold.cute` in which a message looks for a name that another module lacks."""
 
 
 class UnknownNameError(TilefoldError, AttributeError):
@@ -30,7 +33,7 @@ class _PublicModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") and name not in CUDA_NAMES:
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'", name=name, obj=self)
-        raise UnknownNameError(*unknown_name(self, name))
+        raise UnknownNameError(*_unknown(self, name))
 
 
 class _Missing(MetaPathFinder):
@@ -41,7 +44,16 @@ class _Missing(MetaPathFinder):
         module, _, last = name.rpartition(".")
         holder = sys.modules.get(module)
         if isinstance(holder, _PublicModule) and not last.startswith("_"):
-            raise UnknownImportError(*unknown_name(holder, last))
+            raise UnknownImportError(*_unknown(holder, last))
+
+
+def _unknown(module: ModuleType, name: str) -> tuple[Code, str, str]:
+    """The code, the message and the hint for a name that a public module lacks."""
+    from tilefold.compiler.builder.tracing.python_errors import unknown_name
+
+    for each in _VOCABULARY:
+        import_module(f"{__package__}.{each}")
+    return unknown_name(module, name)
 
 
 def publish(name: str) -> None:

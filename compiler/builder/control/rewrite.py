@@ -15,18 +15,10 @@ from typing import Any
 
 from ....base.errors import Code
 from ...frontend.diagnostics import Diagnostic, Place, ProgramError, Severity
-from ..tracing.source import column_of, place_of_line
+from ..tracing.source import column_of, lines_of, place_of_line
 from . import dispatch
 from .syntax.nodes import parameters, scope
 from .syntax.transform import RUNTIME, transform_function
-
-
-def lines_of(function: object) -> Sequence[str]:
-    """The lines of the file that a function comes from, as they are now; none where Python keeps none."""
-    if not isinstance(function, FunctionType):
-        return ()
-    linecache.checkcache(function.__code__.co_filename)
-    return linecache.getlines(function.__code__.co_filename, function.__globals__)
 
 
 def rewritten(function: Callable[..., Any], read: Sequence[str]) -> FunctionType:

@@ -6,17 +6,16 @@ callers, and the program as text where one is needed.
 import linecache
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
 from sys import _getframe  # pyright: ignore[reportPrivateUsage]
-from types import CodeType, FrameType, MappingProxyType, TracebackType
+from types import CodeType, FrameType, FunctionType, MappingProxyType, TracebackType
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ...frontend.diagnostics import Place
-from ...frontend.program import print_program
 from ...frontend.source import Source
 
 _INTERNAL = ("tilefold", "xdsl")
@@ -27,6 +26,14 @@ RESULT = "__result__"
 """The variable in which the code of a rewritten function keeps its result."""
 _PARTS = re.compile(r"__(?:then|else|while|for|test)_\d+__$|<(?:lambda|listcomp|setcomp|dictcomp|genexpr)>$")
 """The names of functions that are parts of the function around them."""
+
+
+def lines_of(function: object) -> Sequence[str]:
+    """The lines of the file that a function comes from, as they are now; none where Python keeps none."""
+    if not isinstance(function, FunctionType):
+        return ()
+    linecache.checkcache(function.__code__.co_filename)
+    return linecache.getlines(function.__code__.co_filename, function.__globals__)
 
 
 def is_users(frame: FrameType) -> bool:
@@ -136,6 +143,8 @@ class PythonSource(Source):
     @cached_property
     def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The program as text."""
+        from ...frontend.program import print_program
+
         return print_program(self.__dict__["_module"], locations=True)
 
     @property

@@ -9,7 +9,6 @@ from types import CodeType, TracebackType
 from typing import Any, NoReturn, Protocol, cast
 from weakref import ref
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -18,7 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ....base.errors import Code, LayoutError, TilefoldError
 from ...frontend.diagnostics import Diagnostic, Place, ProgramError, Severity
-from ...frontend.program import MAX_OPERATIONS
+from ...frontend.source import MAX_OPERATIONS
 from .source import place_of_code, places_of_traceback, spell_in_python, user_frame
 
 MAX_STEPS = 1 << 20
@@ -143,6 +142,8 @@ class Builder:
         key = self.block, value
         ssa = self._constants.get(key)
         if ssa is None or ssa.owner.parent is not self.block:
+            from xdsl.dialects import arith
+
             op = arith.ConstantOp(cast("IntegerAttr[Any]", value))
             self.insert(op)
             ssa = self._constants[key] = op.result

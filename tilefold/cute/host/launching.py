@@ -30,9 +30,10 @@ from tilefold.runtime.engine import RunResult
 from tilefold.runtime.errors import Dim3, LaunchError, argument_error, dim3
 from tilefold.runtime.options import NUMERICS, LaunchOptions, RunOptions, check_smem, launch_attributes
 
+from ..annotations import is_constexpr
 from ..compiled_kernel import CompiledKernel
 from ..launch import LaunchRequest
-from ..specialise import BoundArguments, is_constexpr
+from ..specialise import BoundArguments
 from .arguments import HostArguments
 from .streams import StreamSlot
 from .tracing import HostTrace

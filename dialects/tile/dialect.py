@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The `tile` dialect with all its operations."""
+
+from importlib import import_module
+
+from xdsl.ir import Dialect
+
+from ..definitions import find_operations
+from .coord_type import CoordTensorType
+from .copy_types import CopyAtomAttr, TiledCopyType
+from .mma_types import MmaAtomAttr, TiledMmaType
+from .tma_types import TmaType
+from .types import SpaceAttr, TensorType
+
+_MODULES = (
+    "kernel", "rasterize", "memory", "alias", "peer", "views", "local_partition", "recast", "run_time", "coordinates",
+    "tiled_copy", "partition", "tma", "tma_memory", "tiled_mma", "fragments", "gemm", "copies", "elementwise",
+    "folded",
+)  # fmt: skip
+"""The modules that define operations, in the order of the reference."""
+
+TILE = Dialect(
+    "tile",
+    find_operations(*(import_module(f".{name}", __package__) for name in _MODULES)),
+    [TensorType, CoordTensorType, TiledCopyType, TiledMmaType, TmaType, CopyAtomAttr, MmaAtomAttr, SpaceAttr],
+)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The modules that define the names of `tilefold.cute`."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+HOMES: Mapping[str, str] = MappingProxyType(
+    {
+        "tilefold.compiler.builder.control.conditions": "const_expr",
+        "tilefold.compiler.builder.control.control_functions": "for_ if_ while_",
+        "tilefold.compiler.builder.control.loop_range": "Range range_constexpr range=make_range",
+        "tilefold.compiler.builder.instructions.coordinates": "increment_coord",
+        "tilefold.compiler.builder.instructions.math": (
+            "absolute all_ any_ argmax argmin ceil cos erf exp exp2 floor fma log log2 log10 ones_like "
+            "round_even rsqrt sin sqrt tanh trunc where zeros_like"
+        ),
+        "tilefold.compiler.builder.instructions.printing": "pretty_str print_layout print_tensor printf",
+        "tilefold.compiler.builder.scalars.dtypes": "DType",
+        "tilefold.compiler.builder.scalars.values": "Bool Float Int Value",
+        "tilefold.compiler.builder.tensors.address_space": "AddressSpace",
+        "tilefold.compiler.builder.tensors.coordinates": "_pack_shape=tuples _pack_tile=tuples",
+        "tilefold.compiler.builder.tensors.copies": (
+            "ThrCopy TiledCopy autovec_copy basic_copy copy make_cotiled_copy make_tiled_copy make_tiled_copy_A "
+            "make_tiled_copy_B make_tiled_copy_C make_tiled_copy_C_atom make_tiled_copy_D make_tiled_copy_S "
+            "make_tiled_copy_tv prefetch copy_atom_call=copy"
+        ),
+        "tilefold.compiler.builder.tensors.copy_atoms": "CopyAtom make_copy_atom",
+        "tilefold.compiler.builder.tensors.fragments": "ReductionOp empty_like full full_like TensorSSA=Vec",
+        "tilefold.compiler.builder.tensors.layouts": (
+            "assume blocked_product ceil_div compatible complement congruent coshape cosize crd2crd crd2idx "
+            "depth downcast flat_product get_divisibility idx2crd is_static left_inverse logical_product "
+            "make_composed_layout make_identity_layout make_layout make_layout_like make_layout_tv "
+            "make_ordered_layout make_swizzle max_alignment max_common_layout max_common_vector nullspace "
+            "product product_each product_like raked_product rank recast_layout repeat repeat_as_tuple "
+            "repeat_like replace right_inverse round_up shape shape_div size size_in_bytes slice_and_offset "
+            "stride tile_to_shape tiled_product unflatten upcast weakly_congruent with_shape zip_layout "
+            "zip_layouts zipped_product is_congruent=congruent is_weakly_congruent=weakly_congruent"
+        ),
+        "tilefold.compiler.builder.tensors.memory": (
+            "basic_copy_if clear fill make_fragment_like make_rmem_tensor make_rmem_tensor_like "
+            "make_smem_tensor make_fragment=make_rmem_tensor"
+        ),
+        "tilefold.compiler.builder.tensors.mma": (
+            "ThrMma TiledMma gemm make_mma_atom make_tiled_mma MmaAtom=TiledMma mma_atom_call=gemm"
+        ),
+        "tilefold.compiler.builder.tensors.modes": (
+            "append coalesce dice domain_offset filter filter_zeros flatten get group_modes prepend select slice_ take"
+        ),
+        "tilefold.compiler.builder.tensors.pointers": "alias make_tensor recast_ptr recast_tensor",
+        "tilefold.compiler.builder.tensors.raw_pointers": "Address",
+        "tilefold.compiler.builder.tensors.structs": "struct union",
+        "tilefold.compiler.builder.tensors.tensors": "CoordTensor Pointer Tensor",
+        "tilefold.compiler.builder.tensors.tma": "TmaAtom make_layout_image_mask",
+        "tilefold.compiler.builder.tensors.tuples": (
+            "E ScaledBasis append_ones basis_get basis_value filter_tuple find find_if flatten_to_tuple front "
+            "get_nonswizzle_portion get_swizzle_portion has_underscore is_major leading_dim prepend_ones "
+            "transform_apply transform_leaf tuple_cat unwrap wrap"
+        ),
+        "tilefold.compiler.builder.tensors.views": (
+            "bounds composition elem_less flat_divide inner_partition local_partition local_tile logical_divide "
+            "make_identity_tensor outer_partition rasterize tiled_divide zipped_divide"
+        ),
+        "tilefold.layout.algebra.core": "ComposedLayout Layout",
+        "tilefold.layout.algebra.swizzle": "Swizzle",
+        "tilefold.runtime.arrays.signature": "Dynamic dynamic",
+        ".": "arch math nvgpu typing experimental pipeline runtime testing utils",
+        ".annotations": "Constexpr",
+        ".autotuned_kernel": "Tuned TunedCall autotune",
+        ".compiled_kernel": "CompiledKernel",
+        ".divisors": ("FastDivmodDivisor FastDivmodDivisorV2 fast_divmod_create_divisor fast_divmod_create_divisor_v2"),
+        ".drawing": "save_picture",
+        ".dtypes": (
+            "BFloat16 Boolean Float8E4M3FN Float8E5M2 Float16 Float32 Float64 Int8 Int16 Int32 Int64 TFloat32 "
+            "Uint8 Uint16 Uint32 Uint64"
+        ),
+        ".host.compiler": "Compiler compile",
+        ".host.options": (
+            "DumpDir EnableAssertions EnableTVMFFI GenerateLineInfo GPUArch KeepCUBIN KeepPTX KeepSASS "
+            "LinkLibraries NvdisasmOptions OptLevel PtxasOptions"
+        ),
+        ".native_struct": "native_struct",
+        ".runtime": "SymInt from_dlpack make_ptr sym_int sym_int32 sym_int64",
+        ".tensor_spec": "TensorSpec",
+        ".torch_operators": "torch_op",
+        ".tuning": "Candidate Tuning",
+        ".typing": "Coord Integer IntTuple Numeric Shape Stride Tile Tiler",
+    }
+)
+"""The names by their module, in the notation of `on_demand`. A program waits for those that it uses: with all of them
+`import tilefold.cute` took twice as long. `_pack_shape` and `_pack_tile` are the names by which public programs hand
+shapes and tilers to views.
+"""
