@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Stage `ptx`: a program whose kernels do what the PTX that was made of them says."""
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.rewriter import Rewriter
+
+from ...dialects.kernel import kernels_in
+from ...dialects.ptx import EntryOp
+from .parser import parse_ptx
+from .translate import locations, translate
+
+
+def read_back(module: ModuleOp, text: str, file: str) -> ModuleOp:
+    """A program at stage `instr` with the bodies of its kernels from their PTX, `text`; `file` names that in messages.
+
+    Parameters keep their names and layouts. PtxError (E1009) for an instruction that is not supported.
+    """
+    read, result = parse_ptx(text, file), module.clone()
+    locate = locations(read, file)
+    for entry in kernels_in(result, EntryOp):
+        function = read.functions[entry.sym_name.data]
+        shared = 0 if entry.shared_bytes is None else entry.shared_bytes.value.data
+        body = translate(read, function, entry.function_type.inputs.data, file, locate, shared)
+        made = EntryOp.create(properties=dict(entry.properties), regions=[body.region])
+        made.location = entry.location
+        Rewriter.replace_op(entry, made, [])
+    return result
