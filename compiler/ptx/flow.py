@@ -5,8 +5,8 @@ Registers of PTX are variables. In SSA form, a block where several values of a r
 (Cytron et al., Efficiently Computing Static Single Assignment Form, 1991), if an instruction may still read it.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field, replace
 
 from ...base.errors import Code
 from .operands import written_and_read
@@ -34,8 +34,9 @@ class BasicBlock:
     arguments: list[str] = field(default_factory=list[str])
 
 
-def blocks_of(function: Function, file: str) -> list[BasicBlock]:
-    """The blocks of a function that can be reached, in the order of the text, the first without predecessors.
+def blocks_of(function: Function, file: str, in_memory: Container[str] = ()) -> list[BasicBlock]:
+    """The blocks of a function that can be reached, in the order of the text, the first without predecessors. Registers
+    `in_memory` have no values.
 
     PtxError (E1008) for a branch to no label, (E1009) for one to a place that a register names.
     """
@@ -43,6 +44,8 @@ def blocks_of(function: Function, file: str) -> list[BasicBlock]:
     for index, block in enumerate(blocks):
         after = blocks[index + 1] if index + 1 < len(blocks) else None
         _connect(block, after, starts, file)
+    for block in blocks:
+        _join_wait(block)
     reached = _reachable(blocks[0])
     kept = [block for block in blocks if block in reached]
     for number, block in enumerate(kept):
@@ -50,7 +53,7 @@ def blocks_of(function: Function, file: str) -> list[BasicBlock]:
         for successor in block.successors:
             successor.predecessors.append(block)
     _find_parents(kept)
-    _place_arguments(kept, function)
+    _place_arguments(kept, function, in_memory)
     return kept
 
 
@@ -89,6 +92,23 @@ def _connect(block: BasicBlock, after: BasicBlock | None, starts: dict[str, Basi
         raise PtxError(Code.PTX_UNSUPPORTED, "trap is not supported", branch.place, "", file)
     if after is not None and (branch is None or branch.guard is not None):
         block.successors.append(after)
+
+
+def _join_wait(block: BasicBlock) -> None:
+    """Makes one wait of a loop that does nothing but test whether a phase of an mbarrier is complete, until it is."""
+    if len(block.instructions) != 1 or len(block.successors) != 2 or block.guard is None:
+        return
+    test, negated = block.instructions[0], isinstance(block.guard, Not)
+    tested = block.guard.register if isinstance(block.guard, Not) else block.guard
+    if test.opcode != "mbarrier" or test.modifiers[:1] not in (("try_wait",), ("test_wait",)):
+        return
+    done, again = block.successors[::-1] if negated else block.successors
+    back = again.successors == [block] and not again.instructions and again.guard is None
+    if test.operands[0] != tested or test.guard is not None or "parity" not in test.modifiers:
+        return
+    if again is block or back:
+        block.instructions = [replace(test, modifiers=("wait", *test.modifiers[1:]))]
+        block.successors, block.guard, block.branch = [done], None, None
 
 
 def _reachable(entry: BasicBlock) -> set[BasicBlock]:
@@ -140,7 +160,7 @@ def _find_parents(blocks: Sequence[BasicBlock]) -> None:
         block.parent = parents[block]
 
 
-def _place_arguments(blocks: Sequence[BasicBlock], function: Function) -> None:
+def _place_arguments(blocks: Sequence[BasicBlock], function: Function, in_memory: Container[str]) -> None:
     """Finds the registers that are arguments of blocks: at the iterated dominance frontier of their writes."""
     writes: dict[str, list[BasicBlock]] = {}
     exposed: dict[BasicBlock, set[str]] = {}
@@ -150,11 +170,11 @@ def _place_arguments(blocks: Sequence[BasicBlock], function: Function) -> None:
         for instruction in block.instructions:
             targets, sources = written_and_read(instruction)
             early.update(name for name in sources if name not in made)
-            made.update(targets)
+            made.update(name for name in targets if name not in in_memory)
         if block.guard is not None:
             guard = block.guard.register if isinstance(block.guard, Not) else block.guard
             early.update({guard.name} - made)
-        exposed[block], written[block] = early & set(function.registers), made
+        exposed[block], written[block] = {name for name in early if name in function.registers}, made
         for name in made:
             writes.setdefault(name, []).append(block)
     frontiers = _frontiers(blocks)

@@ -23,7 +23,7 @@ from ...dialects import ptx
 from ...dialects.arith.integer_range import wrap_signed
 from ...dialects.ptx.base import LOCAL, SHARED, PtrType, TensorMapType, float_bits, integer_bits, value_bytes
 from .inference import FLOAT_TYPES
-from .syntax import TYPE_BITS, Float, Instruction, Integer, Not, Operand, PtxError, Register, Symbol
+from .syntax import TYPE_BITS, Float, Instruction, Integer, Not, Operand, PtxError, Register, Symbol, Vector
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -70,6 +70,12 @@ class Registers:
         """The parameters of the call that follows."""
         self.results: set[str] = set()
         """Parameters that hold the results of calls, which nothing reads."""
+        self.read_names: set[str] = set()
+        """The registers that some instruction reads."""
+        self.homes: Mapping[str, tuple[Vector, int]] = {}
+        """The registers of operands that are memory of the thread, with their places there."""
+        self.fragments: dict[Vector, SSAValue] = {}
+        """The addresses of these operands."""
         self._constants: dict[tuple[object, Attribute], SSAValue] = {}
         self._made: list[Operation] = []
         self._converted: dict[tuple[SSAValue, Attribute], SSAValue] = {}
@@ -153,8 +159,18 @@ class Registers:
             operand, FLOAT_TYPES["f32"] if isinstance(operand, Float) and bits == 32 else IntegerType(bits)
         )
 
+    def fragment(self, operand: Vector) -> SSAValue:
+        """The address of the registers of an operand that are memory of the thread."""
+        return self.fragments[operand]
+
+    def _home(self, name: str) -> SSAValue:
+        operand, index = self.homes[name]
+        return self.shifted(self.fragments[operand], 4 * index)
+
     def register(self, name: str) -> SSAValue:
         """The value of a register, or of a special register."""
+        if name in self.homes:
+            return self.emit(ptx.LoadOp(self._home(name), self.floats.get(name, i32), 4))
         value = self.values.get(name)
         if value is not None:
             return value
@@ -268,6 +284,9 @@ class Registers:
             if not isinstance(value.type, IntegerType):
                 value = self.convert(value, IntegerType(bits_of(value.type)))
             value = self.resized(value, bits, signed=signed)
+        if operand.name in self.homes:
+            self.add(ptx.StoreOp(self.convert(value, self.floats.get(operand.name, i32)), self._home(operand.name), 4))
+            return
         self.values[operand.name] = value
         self.texts.pop(operand.name, None)
 

@@ -20,14 +20,15 @@ from ...dialects.ptx.base import LOCAL, MAP, SHARED, PtrType, TensorMapType
 from .arithmetic import ARITHMETIC, Rule
 from .conversions import CONVERSIONS
 from .flow import BasicBlock, blocks_of, reverse_postorder
+from .hopper import HOPPER, fragments_in
 from .inference import Pointer, find_addresses, find_floats
 from .memory import MEMORY
 from .operands import written_and_read
 from .registers import Registers, type_of
-from .syntax import Function, Instruction, Module, PtxError, Variable
+from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
 from .warps import WARPS
 
-RULES: Mapping[str, Rule] = {**ARITHMETIC, **CONVERSIONS, **MEMORY, **WARPS}
+RULES: Mapping[str, Rule] = {**ARITHMETIC, **CONVERSIONS, **MEMORY, **WARPS, **HOPPER}
 """The rules of all instructions by opcode."""
 
 Locate = Callable[[Instruction], LocationAttr]
@@ -82,7 +83,20 @@ class _Translation:
         self.variables = {**module.variables, **{variable.name: variable for variable in function.variables}}
         self.floats = {name: type_of(type) for name, type in function.registers.items() if type[0] == "f"}
         self.floats |= {n: t for n, t in find_floats(function).items() if function.registers.get(n, "")[:1] == "b"}
+        self.fragments = self._find_fragments()
         self.pointers = find_addresses(function, self._address_of, self._parameter)
+
+    def _find_fragments(self) -> dict[str, tuple[Vector, int]]:
+        """The registers that are in use while a multiplication runs, with their places among those of its operand."""
+        found: dict[str, tuple[Vector, int]] = {}
+        for statement in self.function.body or ():
+            for vector in fragments_in(statement) if isinstance(statement, Instruction) else ():
+                for index, item in enumerate(vector.items):
+                    if isinstance(item, Register) and found.setdefault(item.name, (vector, index)) != (vector, index):
+                        text = f"{item.name} is a register of two different operands of wgmma, which is not supported"
+                        assert isinstance(statement, Instruction)
+                        raise PtxError(Code.PTX_UNSUPPORTED, text, statement.place, file=self.file)
+        return found
 
     def _address_of(self, name: str) -> Pointer | None:
         """The type of the address of a variable or a parameter."""
@@ -97,11 +111,12 @@ class _Translation:
 
     def run(self, dynamic: int) -> Body:
         """The whole function."""
-        blocks = blocks_of(self.function, self.file)
+        blocks = blocks_of(self.function, self.file, set(self.fragments))
         made = {blocks[0]: Block(arg_types=list(self.types.values()))}
         for block in blocks[1:]:
             made[block] = Block(arg_types=[self._type(name) for name in block.arguments])
         self.registers = r = Registers(made[blocks[0]], self.file, self.function.registers, self.floats)
+        r.read_names = self._read_names()
         shared_bytes = self._declare(r, made[blocks[0]], dynamic)
         ends: dict[BasicBlock, tuple[dict[str, SSAValue], dict[str, str]]] = {}
         order = reverse_postorder(blocks[0])
@@ -140,6 +155,9 @@ class _Translation:
                 r.symbols[name] = argument
             else:
                 r.parameters[name] = argument
+        for vector in dict.fromkeys(vector for vector, _ in self.fragments.values()):
+            r.fragments[vector] = r.emit(LocalAllocOp(4 * len(vector.items), 16))
+        r.homes = self.fragments
         used = {name for name in self._used() if name in self.variables}
         end = 0
         shared = [v for v in self.variables.values() if v.space == "shared" and v.name in used]
@@ -157,9 +175,11 @@ class _Translation:
                 r.contents[variable.name] = variable.initial or b""
         return end
 
-    def _used(self) -> set[str]:
-        from .syntax import Address, Symbol
+    def _read_names(self) -> set[str]:
+        statements = [s for s in self.function.body or () if isinstance(s, Instruction)]
+        return {name for statement in statements for name in written_and_read(statement)[1]}
 
+    def _used(self) -> set[str]:
         names: set[str] = set()
         for statement in self.function.body or ():
             if isinstance(statement, Instruction):
@@ -191,7 +211,11 @@ class _Translation:
         r = self.registers
         assert instruction.guard is not None
         condition = r.read(instruction.guard, IntegerType(1))
-        written = [name for name in dict.fromkeys(written_and_read(instruction)[0]) if name in r.types]
+        written = [
+            name
+            for name in dict.fromkeys(written_and_read(instruction)[0])
+            if name in r.types and name not in self.fragments
+        ]
         outer, before = r.block, dict(r.values)
         then, otherwise = Block(), Block()
         r.enter(then)
