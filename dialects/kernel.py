@@ -35,6 +35,8 @@ from .cute import parse_quoted
 from .errors import refuse
 from .parameters import Parameter
 
+ONE_BLOCK = "a kernel's body is one block; use scf.if, scf.for and scf.while for control flow"
+"""The rule for the kernels of files."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
 
@@ -121,7 +123,7 @@ class KernelOp(IRDLOperation, ABC):
                     "with a digit"
                 )
         if len(self.body.blocks) != 1 and not self.BRANCHES:
-            raise VerifyException("a kernel's body is one block; use scf.if, scf.for and scf.while for control flow")
+            raise VerifyException(ONE_BLOCK)
         if tuple(self.body.blocks[0].arg_types) != tuple(self.function_type.inputs):
             raise VerifyException("the body's arguments differ from the function type")
 

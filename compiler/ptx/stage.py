@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Stage `ptx`: a program whose kernels do what the PTX that was made of them says."""
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.rewriter import Rewriter
 
 from ...dialects.kernel import kernels_in
@@ -16,7 +16,12 @@ def read_back(module: ModuleOp, text: str, file: str) -> ModuleOp:
     Parameters keep their names and layouts. PtxError (E1009) for an instruction that is not supported.
     """
     read, result = parse_ptx(text, file), module.clone()
-    locate = locations(read, file)
+    names = {op.location.filename.data for op in module.walk() if isinstance(op.location, FileLineColLoc)}
+    files = {
+        number: next((known for known in sorted(names) if known == name or known.endswith(f"/{name}")), name)
+        for number, name in read.files.items()
+    }
+    locate = locations(files, file)
     for entry in kernels_in(result, EntryOp):
         function = read.functions[entry.sym_name.data]
         shared = 0 if entry.shared_bytes is None else entry.shared_bytes.value.data

@@ -43,13 +43,15 @@ class Body:
     shared_bytes: int
 
 
-def locations(module: Module, file: str) -> Locate:
-    """Where instructions come from: the place that `.loc` says, or else the place in the text, which is `file`."""
+def locations(files: Mapping[int, str], file: str) -> Locate:
+    """Where instructions come from: the place that `.loc` says, in one of `files` by its number, or else the place in
+    the text, which is `file`.
+    """
 
     def locate(instruction: Instruction) -> LocationAttr:
         at = instruction.location
-        if at is not None and at.line and at.file in module.files:
-            return FileLineColLoc(StringAttr(module.files[at.file]), IntAttr(at.line), IntAttr(at.column))
+        if at is not None and at.line and at.file in files:
+            return FileLineColLoc(StringAttr(files[at.file]), IntAttr(at.line), IntAttr(at.column))
         place = instruction.place
         return FileLineColLoc(StringAttr(file), IntAttr(place.line), IntAttr(place.column))
 
