@@ -40,6 +40,43 @@ def check_modifiers(r: Registers, i: Instruction, allowed: tuple[str, ...]) -> N
             raise r.refuse(f"the modifier .{modifier} is not supported")
 
 
+_TEXT_MODIFIERS = frozenset(("rn", "rz", "rm", "rp", "ftz", "sat"))
+_TEXT_OPCODES = ("add", "sub", "mul", "fma", "div", "sqrt", "rcp", "min", "max", "neg", "abs", "cvt")
+
+
+def as_text(r: Registers, i: Instruction) -> bool:
+    """Appends an instruction on f32 that rounds otherwise than to the nearest, flushes or saturates, for which `arith`
+    has nothing, as text; False for another instruction.
+    """
+    words = i.modifiers[:-1] if i.opcode != "cvt" else i.modifiers[:-2]
+    types = set(i.modifiers[len(words) :])
+    if types != {"f32"} or i.opcode not in _TEXT_OPCODES or not _TEXT_MODIFIERS.issuperset(words):
+        return False
+    if not {"rz", "rm", "rp", "ftz", "sat"}.intersection(words):
+        return False
+    target, *sources = i.operands
+    values = [r.read(source, FLOAT_TYPES["f32"]) for source in sources]
+    places = ", ".join(f"${number}" for number in range(len(values) + 1))
+    op = ptx.InlineOp(f"{i.name} {places};", ",".join(["=f", *["f"] * len(values)]), values, [FLOAT_TYPES["f32"]])
+    r.write(target, r.emit(op))
+    return True
+
+
+def flushed(r: Registers, value: SSAValue) -> SSAValue:
+    """A number with zero for a subnormal one."""
+    return r.emit(ptx.InlineOp("cvt.ftz.f32.f32 $0, $1;", "=f,f", [value], [value.type]))
+
+
+def _or_text(rule: Rule) -> Rule:
+    """A rule for what is not text."""
+
+    def either(r: Registers, i: Instruction) -> None:
+        if not as_text(r, i):
+            rule(r, i)
+
+    return either
+
+
 def _binary(integers: Mapping[str, Binary], floats: Binary | None = None) -> Rule:
     """`op.type d, a, b`: by the first letter of the type, `s`, `u` or `b`, or of floats."""
 
@@ -81,10 +118,8 @@ def _sum(r: Registers, i: Instruction) -> None:
 
 def _pointer(r: Registers, operand: Operand) -> SSAValue | None:
     """The address that an operand holds; None if it holds a number."""
-    if isinstance(operand, Register):
-        value = r.values.get(operand.name)
-        return value if value is not None and isinstance(value.type, PtrType) else None
-    return r.symbols.get(operand.name) if isinstance(operand, Symbol) and not operand.offset else None
+    value = address_of(r, operand)
+    return value if value is not None and isinstance(value.type, PtrType) else None
 
 
 def _moved(r: Registers, pointer: SSAValue, offset: Operand, type: str, *, subtracts: bool = False) -> SSAValue:
@@ -247,6 +282,8 @@ def _compared(r: Registers, i: Instruction, a: Operand, b: Operand) -> SSAValue:
     comparison, type = i.modifiers[0], i.modifiers[-1]
     value = type_of(type)
     left, right = r.read(a, value), r.read(b, value)
+    if "ftz" in i.modifiers and type == "f32":
+        left, right = flushed(r, left), flushed(r, right)
     if is_float(type):
         if comparison not in _ORDERED or type.endswith("x2"):
             raise r.refuse("the comparison is not supported")
@@ -272,7 +309,7 @@ def _setp(r: Registers, i: Instruction) -> None:
     results = [holds]
     if len(targets) > 1:
         results.append(r.emit(arith.XOrIOp(holds, r.constant(1, i1))))
-    middle = i.modifiers[1:-1]
+    middle = [word for word in i.modifiers[1:-1] if word != "ftz"]
     for word in middle:
         if word not in _COMBINE:
             raise r.refuse(f"the modifier .{word} is not supported")
@@ -331,10 +368,14 @@ def _move(r: Registers, i: Instruction) -> None:
 def address_of(r: Registers, operand: Operand) -> SSAValue | None:
     """The address that an operand is, also of a tensor map; None if it is a number."""
     if isinstance(operand, Register):
+        if operand.name in r.texts:
+            return r.memory_of(r.texts[operand.name])
         value = r.values.get(operand.name)
         return value if value is not None and isinstance(value.type, PtrType | TensorMapType) else None
     if isinstance(operand, Symbol) and operand.name in r.symbols:
-        return r.symbols[operand.name] if not operand.offset else r.shifted(r.symbols[operand.name], operand.offset)
+        return r.shifted(r.symbols[operand.name], operand.offset)
+    if isinstance(operand, Symbol) and operand.name in r.contents:
+        return r.shifted(r.memory_of(operand.name), operand.offset)
     return None
 
 
@@ -402,7 +443,7 @@ def _copysign(r: Registers, i: Instruction) -> None:
     r.write(target, r.emit(math.CopySignOp(r.read(size, type), r.read(sign, type))))
 
 
-ARITHMETIC: Mapping[str, Rule] = MappingProxyType({
+_RULES: Mapping[str, Rule] = MappingProxyType({
     "add": _sum, "sub": _sum, "mul": _product, "mad": _product, "fma": _fma, "div": _division, "rem": _division,
     "neg": _negated, "abs": _absolute, "not": _not, "min": _extreme, "max": _extreme, "shl": _shift, "shr": _shift,
     "shf": _funnel_shift, "setp": _setp, "selp": _select, "mov": _move, "copysign": _copysign,
@@ -412,4 +453,7 @@ ARITHMETIC: Mapping[str, Rule] = MappingProxyType({
     "rsqrt": _approximation(ptx.RsqrtOp, None), "sin": _approximation(ptx.SinOp, None),
     "cos": _approximation(ptx.CosOp, None), "tanh": _approximation(ptx.TanhOp, None),
 })  # fmt: skip
+ARITHMETIC: Mapping[str, Rule] = MappingProxyType(
+    {opcode: _or_text(rule) if opcode in _TEXT_OPCODES else rule for opcode, rule in _RULES.items()}
+)
 """The rules by opcode."""

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from ...dialects import ptx
 from ...dialects.ptx.base import LOCAL, SHARED, SHARED_CLUSTER, PtrType
 from ...dialects.ptx.convert import CVT_FORMS
-from .arithmetic import Rule, address_of, is_float
+from .arithmetic import Rule, address_of, as_text, is_float
 from .registers import Registers, type_of
 from .syntax import TYPE_BITS, Instruction, Integer, Register
 
@@ -21,6 +21,8 @@ _ROUND_TO_INTEGER = MappingProxyType(
 
 
 def _convert(r: Registers, i: Instruction) -> None:
+    if as_text(r, i):
+        return
     if len(i.modifiers) < 2:
         raise r.refuse("a conversion names two types")
     if ".".join(i.modifiers) in CVT_FORMS:
@@ -45,13 +47,13 @@ def _convert(r: Registers, i: Instruction) -> None:
     else:
         if words:
             raise r.refuse(f"the modifier .{words[0]} is not supported")
-        pointer = address_of(r, i.operands[1])
-        if pointer is not None and pointer.type in (SHARED, SHARED_CLUSTER, LOCAL):
-            r.write(i.operands[0], pointer)  # as wide as the window, or extended
-            return
         if isinstance(i.operands[1], Register) and i.operands[1].name in r.texts:
             assert isinstance(i.operands[0], Register)
             r.texts[i.operands[0].name] = r.texts[i.operands[1].name]
+            return
+        pointer = address_of(r, i.operands[1])
+        if pointer is not None and pointer.type in (SHARED, SHARED_CLUSTER, LOCAL):
+            r.write(i.operands[0], pointer)  # as wide as the window, or extended
             return
         given = r.read(i.operands[1], type_of(source))
         value = r.resized(given, TYPE_BITS[target], signed=source[0] == "s")

@@ -19,6 +19,7 @@ Pointer: TypeAlias = PtrType | TensorMapType
 FLOAT_TYPES: Mapping[str, Attribute] = {"f16": f16, "bf16": bf16, "f32": f32, "f64": f64}
 SPACES: Mapping[str, PtrType] = {
     "global": GLOBAL, "shared": SHARED, "shared::cta": SHARED, "shared::cluster": SHARED_CLUSTER, "local": LOCAL,
+    "const": GLOBAL,
 }  # fmt: skip
 """The types of addresses by the state spaces of variables and instructions."""
 

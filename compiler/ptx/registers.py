@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...base.errors import Code
 from ...dialects import ptx
 from ...dialects.arith.integer_range import wrap_signed
-from ...dialects.ptx.base import LOCAL, SHARED, PtrType, TensorMapType, float_bits, integer_bits, value_bytes
+from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED, PtrType, TensorMapType, float_bits, integer_bits, value_bytes
 from .inference import FLOAT_TYPES
 from .syntax import TYPE_BITS, Float, Instruction, Integer, Not, Operand, PtxError, Register, Symbol, Vector
 
@@ -64,6 +64,8 @@ class Registers:
         """The values of parameters."""
         self.contents: dict[str, bytes] = {}
         """The bytes of variables in constant and global memory."""
+        self.passed: dict[str, SSAValue] = {}
+        """The addresses of those that the launch passes."""
         self.texts: dict[str, str] = {}
         """The names of these variables, and the registers that hold their addresses: the name of the variable."""
         self.arguments: dict[str, Operand] = {}
@@ -141,6 +143,8 @@ class Registers:
                 return self.constant(32, type)
             case Symbol(name, offset) if name in self.symbols:
                 return self.convert(self.shifted(self.symbols[name], offset), type)
+            case Symbol(name, offset) if name in self.contents:
+                return self.convert(self.shifted(self.memory_of(name), offset), type)
             case _:
                 raise self.refuse(f"the operand {operand} has no value that is supported here")
 
@@ -174,9 +178,13 @@ class Registers:
         value = self.values.get(name)
         if value is not None:
             return value
-        if name in self.texts:
-            raise self.refuse("variables in constant and global memory are not supported")
-        return self.special(name)
+        return self.memory_of(self.texts[name]) if name in self.texts else self.special(name)
+
+    def memory_of(self, variable: str) -> SSAValue:
+        """The address of a variable in constant or global memory, which the launch passes behind the parameters."""
+        if variable not in self.passed:
+            self.passed[variable] = self.entry.insert_arg(GLOBAL, len(self.entry.args))
+        return self.passed[variable]
 
     def special(self, name: str) -> SSAValue:
         """The value of a special register. PtxError (E1009) for one that is not known."""

@@ -4,9 +4,11 @@
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.rewriter import Rewriter
 
+from ...base.errors import Code
 from ...dialects.kernel import kernels_in
 from ...dialects.ptx import EntryOp
 from .parser import parse_ptx
+from .syntax import PtxError
 from .translate import locations, translate
 
 
@@ -26,6 +28,10 @@ def read_back(module: ModuleOp, text: str, file: str) -> ModuleOp:
         function = read.functions[entry.sym_name.data]
         shared = 0 if entry.shared_bytes is None else entry.shared_bytes.value.data
         body = translate(read, function, entry.function_type.inputs.data, file, locate, shared)
+        if body.variables:
+            variable = body.variables[0]
+            text = f"the variable {variable.name} in {variable.space} memory is not supported"
+            raise PtxError(Code.PTX_UNSUPPORTED, text, variable.place, file=file)
         made = EntryOp.create(properties=dict(entry.properties), regions=[body.region])
         made.location = entry.location
         Rewriter.replace_op(entry, made, [])

@@ -16,12 +16,12 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ...base.errors import Code
 from ...dialects.ptx import LocalAllocOp, RetOp, SmemAddrOp
-from ...dialects.ptx.base import LOCAL, MAP, SHARED, PtrType, TensorMapType
+from ...dialects.ptx.base import MAP, PtrType, TensorMapType
 from .arithmetic import ARITHMETIC, Rule
 from .conversions import CONVERSIONS
 from .flow import BasicBlock, blocks_of, reverse_postorder
 from .hopper import HOPPER, fragments_in
-from .inference import Pointer, find_addresses, find_floats
+from .inference import SPACES, Pointer, find_addresses, find_floats
 from .memory import MEMORY
 from .operands import written_and_read
 from .registers import Registers, type_of
@@ -41,6 +41,8 @@ class Body:
 
     region: Region
     shared_bytes: int
+    variables: tuple[Variable, ...] = ()
+    """The variables in constant and global memory whose addresses the launch passes behind the parameters."""
 
 
 def locations(files: Mapping[int, str], file: str) -> Locate:
@@ -105,7 +107,7 @@ class _Translation:
         if name in self.types:
             return MAP if self.types[name] == MAP else None
         variable = self.variables.get(name)
-        return None if variable is None else {"shared": SHARED, "local": LOCAL}.get(variable.space)
+        return None if variable is None else SPACES.get(variable.space)
 
     def _parameter(self, name: str) -> Pointer | None:
         type = self.types.get(name)
@@ -142,7 +144,7 @@ class _Translation:
         region = Region(list(made.values()))
         if self.leaves:
             region.add_block(leave)
-        return Body(region, shared_bytes)
+        return Body(region, shared_bytes, tuple(self.variables[name] for name in r.passed))
 
     leaves = False
 

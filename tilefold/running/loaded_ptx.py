@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 
@@ -16,14 +18,14 @@ from tilefold.compiler.frontend.diagnostics import Diagnostic, Place, ProgramErr
 from tilefold.compiler.frontend.source import read_text
 from tilefold.compiler.ptx.parser import parse_ptx
 from tilefold.compiler.ptx.registers import type_of
-from tilefold.compiler.ptx.syntax import Function, Module, PtxError
+from tilefold.compiler.ptx.syntax import Function, Module, PtxError, Variable
 from tilefold.compiler.ptx.translate import locations, translate
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.dialects.ptx import EntryOp
 from tilefold.dialects.ptx.base import GLOBAL
 from tilefold.runtime.arrays.array import array_of, is_array
 from tilefold.runtime.arrays.host_tensors import HostTensors
-from tilefold.runtime.engine import LaunchConfig, RunResult
+from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.errors import LaunchError, argument_error, dim3
 from tilefold.runtime.options import RunOptions, launch_attributes
 from tilefold.runtime.sim.faults import SimulationError
@@ -44,6 +46,8 @@ class PtxProgram:
     module: Module
     file: str
     lines: tuple[str, ...] = field(repr=False)
+    memory: dict[str, NDArray[np.uint8]] = field(default_factory=lambda: {}, repr=False)
+    """The bytes of variables in global memory, which launches change."""
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -96,17 +100,29 @@ class PtxKernel:
         names = [parameter.name for parameter in self.function.parameters]
         return tuple(name if _NAME.fullmatch(name) else f"param_{index}" for index, name in enumerate(names))
 
-    def lowered(self, types: tuple[Attribute, ...], block: "Dim3", shared: int) -> ModuleOp:
-        """The kernel as operations of stage `instr`. PtxError (E1009) for an instruction that is not supported."""
+    def lowered(
+        self, types: tuple[Attribute, ...], block: "Dim3", shared: int
+    ) -> tuple[ModuleOp, Mapping[str, TensorArgument]]:
+        """The kernel as operations of stage `instr`, and the variables that a launch passes behind the arguments.
+        PtxError (E1009) for an instruction that is not supported.
+        """
         program, function = self.program, self.function
         locate = locations({}, program.file)
         body = translate(program.module, function, types, program.file, locate, shared)
         bounds = LaunchBounds(block, cluster=function.cluster)
         aligns = [max(parameter.align, 1) for parameter in function.parameters]
-        entry = EntryOp(_plain_symbol(function.name), self.names, aligns, bounds, body.region, body.shared_bytes or None)
+        variables = {f"variable_{_plain_symbol(v.name)}": _memory(program, v) for v in body.variables}
+        entry = EntryOp(
+            _plain_symbol(function.name),
+            [*self.names, *variables],
+            [*aligns, *[1] * len(variables)],
+            bounds,
+            body.region,
+            body.shared_bytes or None,
+        )
         module = ModuleOp([entry])
         module.verify()
-        return module
+        return module, variables
 
 
 @dataclass(frozen=True)
@@ -153,8 +169,9 @@ class PtxKernelCall:
         types, values, tensors = self._bound()
         engine = SimEngine.of(RunOptions(races, max_steps, max_memory, seed, resident, False, numbers, processes))
         with kernel.program.explaining():
-            module = kernel.lowered(types, size, shared)
-            result = engine.launch(SimProgram(module, _plain_symbol(function.name)), config, values)
+            module, variables = kernel.lowered(types, size, shared)
+            program = SimProgram(module, _plain_symbol(function.name))
+            result = engine.launch(program, config, {**values, **variables})
         tensors.finish()
         return result
 
@@ -180,6 +197,14 @@ class PtxKernelCall:
                 values[name] = value
         tensors = HostTensors(arrays)
         return tuple(types), {**values, **tensors.arguments}, tensors
+
+
+def _memory(program: PtxProgram, variable: Variable) -> TensorArgument:
+    """The bytes of a variable, as the launches so far have left them; at first zero without an initialiser."""
+    if variable.name not in program.memory:
+        given = np.frombuffer((variable.initial or b"").ljust(variable.size, b"\0"), np.uint8)
+        program.memory[variable.name] = given.copy()
+    return TensorArgument(program.memory[variable.name])
 
 
 def _plain_name(name: str) -> str:
