@@ -107,7 +107,9 @@ class Program:
 
     def has(self, stage: str) -> bool:
         """Whether `at` finds the program at a stage: it was not written at a later one."""
-        return stage == PTX_STAGE or STAGE_NAMES.index(stage) > STAGE_NAMES.index(self.stage) or fulfils(self.module, stage)
+        if stage == PTX_STAGE:
+            return True
+        return STAGE_NAMES.index(stage) > STAGE_NAMES.index(self.stage) or fulfils(self.module, stage)
 
     def at(self, stage: str, target: Target | None = None) -> ModuleOp | None:
         """The program at a stage, which must not be changed; None if it was written at a later one.

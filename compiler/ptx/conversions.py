@@ -3,15 +3,17 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import IntegerType, i32
+from xdsl.dialects.builtin import AnyFloat, IntegerType, i32
 from xdsl.ir import SSAValue
 
 from ...dialects import ptx
 from ...dialects.ptx.base import LOCAL, SHARED, SHARED_CLUSTER, PtrType
 from ...dialects.ptx.convert import CVT_FORMS
-from .arithmetic import Rule, address_of, as_text, is_float
+from .arithmetic import as_text
+from .moves import Rule, address_of, is_float
 from .registers import Registers, type_of
 from .syntax import TYPE_BITS, Instruction, Integer, Register
 
@@ -43,7 +45,7 @@ def _convert(r: Registers, i: Instruction) -> None:
         if words != ["rn"]:
             raise r.refuse("the rounding is not supported")
         kind = arith.SIToFPOp if source[0] == "s" else arith.UIToFPOp
-        value = r.emit(kind(r.read(i.operands[1], type_of(source)), type_of(target)))
+        value = r.emit(kind(r.read(i.operands[1], type_of(source)), cast(AnyFloat, type_of(target))))
     else:
         if words:
             raise r.refuse(f"the modifier .{words[0]} is not supported")
@@ -82,7 +84,7 @@ def _to_integer(r: Registers, i: Instruction, words: list[str], target: str, sou
     if words[0] != "rzi":
         value = r.emit(_ROUND_TO_INTEGER[words[0]](value))
     kind = arith.FPToSIOp if target[0] == "s" else arith.FPToUIOp
-    return r.emit(kind(value, type_of(target)))
+    return r.emit(kind(value, IntegerType(TYPE_BITS[target])))
 
 
 def _count(r: Registers, i: Instruction) -> None:

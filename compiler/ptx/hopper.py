@@ -16,8 +16,8 @@ from ...dialects import ptx
 from ...dialects.ptx.base import GLOBAL, MAP, SHARED, SHARED_CLUSTER
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.mma_table import mma_atom
-from .arithmetic import Rule, address_of
 from .memory import MEMORY, address
+from .moves import Rule, address_of
 from .registers import Registers
 from .syntax import Address, Instruction, Integer, Operand, Register, Vector
 

@@ -24,6 +24,10 @@ SPACES: Mapping[str, PtrType] = {
 """The types of addresses by the state spaces of variables and instructions."""
 
 
+_SUMS = (("s32",), ("u32",), ("s64",), ("u64",))
+"""The types of sums that addresses may be."""
+
+
 def find_addresses(
     function: Function, of_symbol: Callable[[str], Pointer | None], of_parameter: Callable[[str], Pointer | None]
 ) -> dict[str, Pointer]:
@@ -49,25 +53,25 @@ def find_addresses(
                 yield None
 
     def made(instruction: Instruction) -> Iterator[Pointer | None]:
-        operands = instruction.operands
+        operands, count = instruction.operands, len(instruction.operands)
         match instruction.opcode:
-            case "mov" if len(operands) == 2 and not isinstance(operands[1], Vector):
+            case "mov" if count == 2 and not isinstance(operands[1], Vector):
                 yield from of(operands[1])
-            case "cvta":
+            case "cvta" if count == 2:
                 yield from of(operands[1])
-            case "cvt" if instruction.modifiers in (("u32", "u64"), ("u64", "u32")):
+            case "cvt" if count == 2 and instruction.modifiers in (("u32", "u64"), ("u64", "u32")):
                 for pointer in of(operands[1]):
                     yield pointer if pointer in (SHARED, SHARED_CLUSTER, LOCAL) else None
-            case "ld" if instruction.modifiers[:1] == ("param",) and isinstance(operands[1], Address):
+            case "ld" if count == 2 and instruction.modifiers[:1] == ("param",) and isinstance(operands[1], Address):
                 base = operands[1].base
                 is_parameter = isinstance(base, Symbol) and operands[1].offset + base.offset == 0
                 yield of_parameter(base.name) if is_parameter and isinstance(base, Symbol) else None
-            case "add" | "sub" if instruction.modifiers[-1] in ("s32", "u32", "s64", "u64"):
+            case "add" | "sub" if count == 3 and instruction.modifiers[-1:] in _SUMS:
                 first, second = list(of(operands[1])), list(of(operands[2]))
                 yield from _sum(first, second, subtracts=instruction.opcode == "sub")
-            case "mad" if instruction.modifiers[-1] in ("s32", "u32", "s64", "u64"):
+            case "mad" if count == 4 and instruction.modifiers[-1:] in _SUMS:
                 yield from of(operands[3])
-            case "selp":
+            case "selp" if count == 4:
                 yield from of(operands[1])
                 yield from of(operands[2])
             case "mapa":
@@ -115,11 +119,11 @@ def find_floats(function: Function) -> dict[str, Attribute]:
         match instruction.opcode:
             case "mov" | "ld" | "st" | "shfl" | "atom" | "red" | "bra" | "call" | "ldmatrix" | "stmatrix":
                 pass
-            case "mma":
+            case "mma" if len(instruction.modifiers) > 4:
                 d, a, b, c = instruction.modifiers[-4:]
                 for operand, of in zip(operands, (d, a, b, c), strict=False):
                     vote(operand, of if of in ("f32", "f64") else "b32")
-            case "cvt" if len(instruction.modifiers) > 1:
+            case "cvt" if len(instruction.modifiers) > 1 and operands:
                 vote(operands[0], instruction.modifiers[-2])
                 for operand in operands[1:]:
                     vote(operand, type)

@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import IntegerType, VectorType, i32
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import ptx
-from ...dialects.ptx.base import GLOBAL, SHARED, SHARED_CLUSTER, PtrType
-from .arithmetic import Rule, address_of, is_float
+from ...dialects.ptx.base import GLOBAL, SHARED, SHARED_CLUSTER, PtrType, split_vector
 from .inference import SPACES
+from .moves import Rule, address_of, is_float
 from .registers import Registers, bits_of, type_of
 from .syntax import TYPE_BITS, Address, Instruction, Integer, Operand, Register, Symbol, Vector
 
@@ -126,7 +126,7 @@ def _store(r: Registers, i: Instruction) -> None:
     values = [r.read(item, type) if type is not None else r.raw(item, bits) for item in items]
     if len({value.type for value in values}) > 1:
         values = [r.convert(value, IntegerType(bits)) for value in values]
-    if isinstance(values[0].type, VectorType):
+    if split_vector(values[0].type)[1]:
         values = [r.convert(value, IntegerType(bits)) for value in values]
     bytes = bits // 8 * len(items)
     pointer = address(r, target, bytes, _space(i))

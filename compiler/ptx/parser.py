@@ -97,9 +97,7 @@ class _ModuleParser(StatementParser):
             if word in (".reqntid", ".maxntid", ".reqnctapercluster", ".maxclusterrank"):
                 sizes[word] = self._three()
             elif word in _IGNORED:
-                while self.token.kind in ("integer", "string") or self.token.text == ",":
-                    self.advance()
-                self.accept(";")
+                self._skip_numbers()
             else:
                 self.fail(f"unknown directive '{word}' of a function")
         if self.accept(";"):
@@ -109,6 +107,11 @@ class _ModuleParser(StatementParser):
             name, is_entry, parameters, place, body, registers, variables,
             sizes.get(".reqntid"), sizes.get(".reqnctapercluster"),
         )  # fmt: skip
+
+    def _skip_numbers(self) -> None:
+        while self.token.kind in ("integer", "string") or self.token.text == ",":
+            self.advance()
+        self.accept(";")
 
     def _three(self) -> tuple[int, int, int]:
         sizes = [self.integer()]

@@ -7,6 +7,7 @@ from typing import TypeVar, cast
 
 from xdsl.dialects import arith, ub, vector
 from xdsl.dialects.builtin import (
+    Float32Type,
     FloatAttr,
     IntegerAttr,
     IntegerType,
@@ -21,7 +22,17 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...base.errors import Code
 from ...dialects import ptx
 from ...dialects.arith.integer_range import wrap_signed
-from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED, PtrType, TensorMapType, float_bits, integer_bits, value_bytes
+from ...dialects.ptx.base import (
+    GLOBAL,
+    LOCAL,
+    SHARED,
+    PtrType,
+    TensorMapType,
+    float_bits,
+    integer_bits,
+    split_vector,
+    value_bytes,
+)
 from .inference import FLOAT_TYPES
 from .syntax import TYPE_BITS, Float, Instruction, Integer, Not, Operand, PtxError, Register, Symbol, Vector
 
@@ -46,6 +57,10 @@ def bits_of(type: Attribute) -> int:
     if (bits := integer_bits(type) or float_bits(type)) is not None:
         return bits
     return 8 * (value_bytes(type) or 0)
+
+
+def _is_vector(type: Attribute) -> bool:
+    return isinstance(type, VectorType)
 
 
 class Registers:
@@ -107,14 +122,15 @@ class Registers:
 
     def constant(self, value: int | float, type: Attribute) -> SSAValue:
         """A constant, which stands at the beginning of the kernel."""
-        if isinstance(type, IntegerType):
-            value = int(bool(value)) if type == i1 else wrap_signed(int(value), type.width.data)
+        bits = integer_bits(type)
+        if bits is not None:
+            value = int(bool(value)) if bits == 1 else wrap_signed(int(value), bits)
         key = (repr(value), type)
         if key not in self._constants:
-            if isinstance(type, IntegerType):
-                op = arith.ConstantOp(IntegerAttr(int(value), type))
+            if bits is not None:
+                op = arith.ConstantOp(IntegerAttr(int(value), bits))
             else:
-                op = arith.ConstantOp(FloatAttr(float(value), cast("IntegerType", type)))  # pyright: ignore
+                op = arith.ConstantOp(FloatAttr(float(value), cast("Float32Type", type)))
             self._made.append(op)
             self._constants[key] = op.result
         return self._constants[key]
@@ -149,7 +165,7 @@ class Registers:
                 raise self.refuse(f"the operand {operand} has no value that is supported here")
 
     def _number(self, value: int, type: Attribute) -> SSAValue:
-        if isinstance(type, IntegerType):
+        if integer_bits(type) is not None:
             return self.constant(value, type)
         return self.convert(self.constant(value, IntegerType(bits_of(type))), type)
 
@@ -234,16 +250,16 @@ class Registers:
         before, after = bits_of(given), bits_of(type)
         if after > before:
             raise self.refuse(f"a register of {before} bits is read as {after} bits")
-        if isinstance(given, VectorType) and isinstance(type, VectorType) and before == after:
+        if _is_vector(given) and _is_vector(type) and before == after:
             return self.emit(vector.BitcastOp(value, type))
-        if isinstance(given, VectorType):
+        if _is_vector(given):
             whole = self.emit(vector.BitcastOp(value, VectorType(IntegerType(before), [1])))
             return self.convert(self.extract(whole, 0), type)
-        if not isinstance(given, IntegerType):
+        if integer_bits(given) is None:
             return self.convert(self.emit(arith.BitcastOp(value, IntegerType(before))), type)
         if after < before:
             return self.convert(self.emit(arith.TruncIOp(value, IntegerType(after))), type)
-        if isinstance(type, VectorType):
+        if _is_vector(type):
             single = self.emit(vector.BroadcastOp(value, VectorType(given, [1])))
             return self.emit(vector.BitcastOp(single, type))
         return self.emit(arith.BitcastOp(value, type))
@@ -260,8 +276,7 @@ class Registers:
 
     def extract(self, value: SSAValue, index: int) -> SSAValue:
         """An element of a vector."""
-        assert isinstance(value.type, VectorType)
-        element = cast("VectorType[Attribute]", value.type).element_type
+        element, _ = split_vector(value.type)
         return self.emit(vector.ExtractOp(value, [index], element))
 
     def vector(self, items: Sequence[SSAValue]) -> SSAValue:
@@ -289,7 +304,7 @@ class Registers:
             raise self.refuse("the destination is no register")
         bits = TYPE_BITS[self.types[operand.name]] if operand.name in self.types else bits_of(value.type)
         if bits != bits_of(value.type) and not isinstance(value.type, PtrType | TensorMapType):
-            if not isinstance(value.type, IntegerType):
+            if integer_bits(value.type) is None:
                 value = self.convert(value, IntegerType(bits_of(value.type)))
             value = self.resized(value, bits, signed=signed)
         if operand.name in self.homes:

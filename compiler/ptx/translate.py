@@ -17,18 +17,19 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from ...base.errors import Code
 from ...dialects.ptx import LocalAllocOp, RetOp, SmemAddrOp
 from ...dialects.ptx.base import MAP, PtrType, TensorMapType
-from .arithmetic import ARITHMETIC, Rule
+from .arithmetic import ARITHMETIC
 from .conversions import CONVERSIONS
 from .flow import BasicBlock, blocks_of, reverse_postorder
 from .hopper import HOPPER, fragments_in
 from .inference import SPACES, Pointer, find_addresses, find_floats
 from .memory import MEMORY
+from .moves import MOVES, Rule
 from .operands import written_and_read
 from .registers import Registers, type_of
 from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
 from .warps import WARPS
 
-RULES: Mapping[str, Rule] = {**ARITHMETIC, **CONVERSIONS, **MEMORY, **WARPS, **HOPPER}
+RULES: Mapping[str, Rule] = {**ARITHMETIC, **MOVES, **CONVERSIONS, **MEMORY, **WARPS, **HOPPER}
 """The rules of all instructions by opcode."""
 
 Locate = Callable[[Instruction], LocationAttr]

@@ -18,10 +18,10 @@ from ...layout.atoms.instructions import MmaSync
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from ...layout.atoms.ptx_text import mnemonic
-from .arithmetic import Rule, address_of
 from .memory import address
+from .moves import Rule, address_of
 from .registers import Registers, type_of
-from .syntax import Arguments, Instruction, Integer, Operand, Pair, Symbol, Vector
+from .syntax import Arguments, Instruction, Integer, Operand, Pair, Register, Symbol, Vector
 
 
 def _mask(r: Registers, operand: Operand) -> SSAValue | None:
@@ -188,7 +188,7 @@ def _call(r: Registers, i: Instruction) -> None:
     results, arguments = lists[0], lists[-1]
     r.results.update(item.name for item in results.items if isinstance(item, Symbol))
     format, buffer = [r.arguments.get(item.name) for item in arguments.items if isinstance(item, Symbol)]
-    name = r.texts.get(format.name, "") if format is not None else ""
+    name = r.texts.get(format.name, "") if isinstance(format, Register) else ""
     text = r.contents.get(name)
     if text is None:
         raise r.refuse("the format is not the address of a constant text")

@@ -7,7 +7,7 @@ ISA, Independent Thread Scheduling): the group at the first block in the text go
 behind branches and loops, until it waits, or has gone round a loop for long.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -123,7 +123,7 @@ class Graph:
                     yield self.pauses[edge.target]
             number = edge.target
 
-    def _apart(self, warp: Warp, number: int, taken: Bools) -> "Iterator[Event]":
+    def _apart(self, warp: Warp, number: int, taken: Bools) -> Generator[Event, None, int | None]:
         """Executes groups of lanes until all that have not returned are together again. Returns the number of the node
         where they are, or None if no lane is left.
         """
@@ -240,7 +240,7 @@ def _joined(lanes: Bools, ours: Value, theirs: Value, kind: Kind | None) -> Valu
 def graph(region: Region, t: Translator) -> Graph:
     """The translation of a kernel's blocks. SimulationError (E3201) for an operation without a rule."""
     parts = [part for block in region.blocks for part in _parts(block)]
-    first = {block: index for index, (block, ops) in reversed(list(enumerate(parts)))}
+    first = {block: index for index, (block, _) in reversed(list(enumerate(parts)))}
     nodes: list[Node] = []
     for index, (block, ops) in enumerate(parts):
         node = Node(t.operations(ops, block), bool(ops) and isinstance(ops[0], _MEETING))
@@ -279,7 +279,9 @@ def _parts(block: Block) -> list[tuple[Block, list[Operation]]]:
     return [(block, part) for part in (ops[:at], ops[at:]) if part]
 
 
-def _edge(target: Block, arguments: "list[SSAValue] | tuple[SSAValue, ...]", first: dict[Block, int], t: Translator) -> Edge:
+def _edge(
+    target: Block, arguments: "list[SSAValue] | tuple[SSAValue, ...]", first: dict[Block, int], t: Translator
+) -> Edge:
     pairs = [(a, b) for a, b in zip(t.slots(arguments), t.slots(target.args), strict=True) if a != b]
     return Edge(first[target], tuple([a for a, _ in pairs]), tuple([b for _, b in pairs]))
 
@@ -288,16 +290,15 @@ def _live(parts: list[tuple[Block, list[Operation]]], nodes: list[Node]) -> list
     """The values that may be read from the beginning of each part on; constants have registers that never change."""
     reads: list[set[SSAValue]] = []
     writes: list[set[SSAValue]] = []
-    for index, (block, ops) in enumerate(parts):
+    for _, ops in parts:
         used, made = set[SSAValue](), set[SSAValue]()
         for op in ops:
             for inner in op.walk():
                 used.update(inner.operands)
                 made.update(inner.results)
         reads.append({value for value in used - made if not isinstance(value.owner, arith.ConstantOp)})
-        if index == 0 or parts[index - 1][0] is not block:
-            pass  # arguments are set on the way here, before groups join
         writes.append(made)
+    # arguments are set on the way to a block, before groups join
     arguments: list[set[SSAValue]] = [
         set(block.args) if index == 0 or parts[index - 1][0] is not block else set()
         for index, (block, _) in enumerate(parts)

@@ -43,9 +43,12 @@ def rounded_instruction(opcode: str, modifiers: tuple[str, ...]) -> tuple[Callab
     return run, count
 
 
+_where: Callable[..., Any] = np.where
+
+
 def flush(x: Any) -> Any:
     """Numbers with zeros of the same sign for subnormal ones."""
-    return np.where(np.abs(x) < _LEAST, np.copysign(np.float32(0), x), x)
+    return _where(np.abs(x) < _LEAST, np.copysign(np.float32(0), x), x)
 
 
 def _moved(value: Any, above: Any, mode: str) -> Any:
@@ -54,8 +57,8 @@ def _moved(value: Any, above: Any, mode: str) -> Any:
     """
     down = (above < 0) & ((mode == "rm") | ((mode == "rz") & (value > 0)))
     up = (above > 0) & ((mode == "rp") | ((mode == "rz") & (value < 0)))
-    value = np.where(down, np.nextafter(value, np.float32(-np.inf)), value)
-    return np.where(up, np.nextafter(value, np.float32(np.inf)), value)
+    value = _where(down, np.nextafter(value, np.float32(-np.inf)), value)
+    return _where(up, np.nextafter(value, np.float32(np.inf)), value)
 
 
 def _above_sum(value: Any, a: Any, b: Any) -> Any:
@@ -63,7 +66,7 @@ def _above_sum(value: Any, a: Any, b: Any) -> Any:
     part = total - a
     error = (a - (total - part)) + (b - part)
     distance = total - value
-    return np.where(distance != 0, distance, np.where(np.isfinite(value), error, 0))
+    return _where(distance != 0, distance, _where(np.isfinite(value), error, 0))
 
 
 def _above_fma(value: Any, a: Any, b: Any, c: Any) -> Any:
@@ -76,24 +79,40 @@ def _above_product(value: Any, a: Any, b: Any) -> Any:
 
 def _above_quotient(value: Any, a: Any, b: Any) -> Any:
     rest = a - value * b
-    return np.where(np.isfinite(value) & np.isfinite(b), rest * np.sign(b), 0)
+    return _where(np.isfinite(value) & np.isfinite(b), rest * np.sign(b), 0)
 
 
 def _above_root(value: Any, a: Any) -> Any:
-    return np.where(np.isfinite(value), a - value * value, 0)
+    return _where(np.isfinite(value), a - value * value, 0)
+
+
+def _above_difference(value: Any, a: Any, b: Any) -> Any:
+    return _above_sum(value, a, -b)
 
 
 def _reciprocal(a: Any) -> Any:
     return np.float32(1) / a
 
 
+def _above_reciprocal(value: Any, a: Any) -> Any:
+    return _above_quotient(value, 1.0, a)
+
+
+def _fma(a: Any, b: Any, c: Any) -> Any:
+    return fused_multiply_add(a, b, c, np.dtype(np.float32))
+
+
+def _same(a: Any) -> Any:
+    return a
+
+
 _NEAREST: Mapping[str, tuple[Callable[..., Any], Callable[..., Any] | None, int]] = MappingProxyType({
-    "add": (np.add, _above_sum, 2), "sub": (np.subtract, lambda v, a, b: _above_sum(v, a, -b), 2),
+    "add": (np.add, _above_sum, 2), "sub": (np.subtract, _above_difference, 2),
     "mul": (np.multiply, _above_product, 2),
-    "fma": (lambda a, b, c: fused_multiply_add(a, b, c, np.dtype(np.float32)), _above_fma, 3),
+    "fma": (_fma, _above_fma, 3),
     "div": (np.divide, _above_quotient, 2), "sqrt": (np.sqrt, _above_root, 1),
-    "rcp": (_reciprocal, lambda v, a: _above_quotient(v, np.ones_like(a), a), 1),
+    "rcp": (_reciprocal, _above_reciprocal, 1),
     "min": (MINIMUM_NUMBER, None, 2), "max": (MAXIMUM_NUMBER, None, 2), "neg": (np.negative, None, 1),
-    "abs": (np.abs, None, 1), "cvt": (lambda a: a, None, 1),
+    "abs": (np.abs, None, 1), "cvt": (_same, None, 1),
 })  # fmt: skip
 """By opcode, the result rounded to the nearest, how far the exact one is above it, and the number of operands."""
