@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import i32, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import ptx
 from .inference import FLOAT_TYPES

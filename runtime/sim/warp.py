@@ -251,13 +251,10 @@ class Warp:
 
     @property
     def is_of_whole_blocks(self) -> bool:
-        """Whether all lanes are active that have not returned; of several blocks, those of each that has active lanes.
-        """
-        if self.ended is not None and self.mask is not None and bool((self.mask | self.ended).all()):
+        """Whether all lanes are active that have not returned; of several blocks, those of each with active lanes."""
+        if self.mask is None or (self.ended is not None and bool((self.mask | self.ended).all())):
             return True
-        return self.mask is None or (
-            self.is_gang and self.active == self.launch.config.threads * len(np.unique(self.blocks))
-        )
+        return self.is_gang and self.active == self.launch.config.threads * len(np.unique(self.blocks))
 
     @property
     def is_whole(self) -> bool:
