@@ -110,8 +110,11 @@ class StatementParser(Tokens):
             self.advance()
             self._location = Location(self.integer(), self.integer(), self.integer())
             while self.accept(","):  # where a function was inlined
-                while self.token.kind in ("word", "integer") or self.token.text == "+":
-                    self.advance()
+                if self.word("function_name or inlined_at") == "function_name":
+                    self.word("a label")
+                    self._offset()
+                else:
+                    _ = self.integer(), self.integer(), self.integer()
         elif word in (".pragma", ".callprototype", ".branchtargets", ".calltargets"):
             self.skip_statement()
         else:

@@ -236,7 +236,7 @@ class _Translation:
                 for (_, old), type in zip(pairs, types, strict=True)]  # fmt: skip
         r.add(scf.YieldOp(*olds))
         r.enter(outer)
-        op = r.add(scf.IfOp(condition, types, [then], [otherwise] if names else []))
+        op = r.add(scf.IfOp(condition, types, [then], [otherwise] if names else None))
         r.values = before
         for name, result in zip(names, op.results, strict=True):
             r.values[name] = result
