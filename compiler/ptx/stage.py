@@ -12,8 +12,9 @@ from .syntax import PtxError
 from .translate import locations, translate
 
 
-def read_back(module: ModuleOp, text: str, file: str) -> ModuleOp:
+def read_back(module: ModuleOp, text: str, file: str, *, in_text: bool = False) -> ModuleOp:
     """A program at stage `instr` with the bodies of its kernels from their PTX, `text`; `file` names that in messages.
+    Operations have the places that `.loc` says, or those `in_text`.
 
     Parameters keep their names and layouts. PtxError (E1009) for an instruction that is not supported.
     """
@@ -23,7 +24,7 @@ def read_back(module: ModuleOp, text: str, file: str) -> ModuleOp:
         number: next((known for known in sorted(names) if known == name or known.endswith(f"/{name}")), name)
         for number, name in read.files.items()
     }
-    locate = locations(files, file)
+    locate = locations({} if in_text else files, file)
     for entry in kernels_in(result, EntryOp):
         function = read.functions[entry.sym_name.data]
         shared = 0 if entry.shared_bytes is None else entry.shared_bytes.value.data
