@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import i32, i64
+from xdsl.dialects.builtin import f32, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import ptx
@@ -46,11 +46,28 @@ def as_text(r: Registers, i: Instruction) -> bool:
     return True
 
 
+def _is_mixed(i: Instruction) -> bool:
+    """Whether all operands but the last are narrower than the result: `add.rn.f32.f16`."""
+    return i.modifiers[-2:-1] == ("f32",) and i.modifiers[-1] in ("f16", "bf16") and i.opcode in ("add", "sub", "fma")
+
+
+def _mixed(r: Registers, i: Instruction) -> None:
+    narrow = type_of(i.modifiers[-1])
+    check_modifiers(r, i, ("rn", "f32"))
+    target, *sources, last = i.operands
+    wide = [r.emit(arith.ExtFOp(r.read(source, narrow), f32)) for source in sources]
+    kinds: Mapping[str, Callable[..., Operation]] = {"add": arith.AddfOp, "sub": arith.SubfOp, "fma": math.FmaOp}
+    kind = kinds[i.opcode]
+    r.write(target, r.emit(kind(*wide, r.read(last, f32))))
+
+
 def _or_text(rule: Rule) -> Rule:
-    """A rule for what is not text."""
+    """A rule for what is neither text nor of operands of several types."""
 
     def either(r: Registers, i: Instruction) -> None:
-        if not as_text(r, i):
+        if _is_mixed(i):
+            _mixed(r, i)
+        elif not as_text(r, i):
             rule(r, i)
 
     return either

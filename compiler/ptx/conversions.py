@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, IntegerType, i32
+from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i32, i64
 from xdsl.ir import SSAValue
 
 from ...dialects import ptx
@@ -42,10 +42,13 @@ def _convert(r: Registers, i: Instruction) -> None:
     elif is_float(source):
         value = _to_integer(r, i, words, target, source)
     elif is_float(target):
-        if words != ["rn"]:
+        if words != ["rn"] and (words, target) != (["rz"], "f32"):
             raise r.refuse("the rounding is not supported")
         kind = arith.SIToFPOp if source[0] == "s" else arith.UIToFPOp
-        value = r.emit(kind(r.read(i.operands[1], type_of(source)), cast(AnyFloat, type_of(target))))
+        given = r.read(i.operands[1], type_of(source))
+        value = r.emit(kind(given, cast(AnyFloat, type_of(target))))
+        if words == ["rz"]:
+            value = _toward_zero(r, value, given, signed=source[0] == "s")
     else:
         if words:
             raise r.refuse(f"the modifier .{words[0]} is not supported")
@@ -75,6 +78,22 @@ def _between_floats(r: Registers, i: Instruction, words: list[str], target: str,
     if words != ["rn"]:
         raise r.refuse("the rounding is not supported")
     return r.emit(arith.TruncFOp(value, type_of(target)))
+
+
+def _toward_zero(r: Registers, nearest: SSAValue, given: SSAValue, *, signed: bool) -> SSAValue:
+    """The f32 toward zero from an integer, given the nearest: the one before it, where that is beyond the integer."""
+    exact = r.resized(given, 64, signed=signed)
+    back = r.emit((arith.FPToSIOp if signed else arith.FPToUIOp)(nearest, i64))
+    limit = r.constant(2.0**63 if signed else 2.0**64, f32)  # there `back` is the greatest integer
+    over = r.emit(arith.CmpfOp(nearest, limit, "oge"))
+    over = r.emit(arith.OrIOp(over, r.emit(arith.CmpiOp(back, exact, "sgt" if signed else "ugt"))))
+    if signed:
+        below = r.emit(arith.CmpiOp(back, exact, "slt"))
+        is_negative = r.emit(arith.CmpiOp(exact, r.constant(0, i64), "slt"))
+        over = r.emit(arith.SelectOp(is_negative, below, over))
+    bits = r.convert(nearest, i32)
+    before = r.emit(arith.SubiOp(bits, r.constant(1, i32)))  # of either sign the next number toward zero
+    return r.convert(r.emit(arith.SelectOp(over, before, bits)), f32)
 
 
 def _to_integer(r: Registers, i: Instruction, words: list[str], target: str, source: str) -> SSAValue:

@@ -127,6 +127,11 @@ def find_floats(function: Function) -> dict[str, Attribute]:
                 vote(operands[0], instruction.modifiers[-2])
                 for operand in operands[1:]:
                     vote(operand, type)
+            case "add" | "sub" | "fma" if instruction.modifiers[-2:-1] == ("f32",):  # of operands of two types
+                for operand in operands[1:-1]:
+                    vote(operand, type)
+                for operand in (*operands[:1], *operands[-1:]):
+                    vote(operand, "f32")
             case "setp":
                 for operand in operands[1:3]:
                     vote(operand, type)

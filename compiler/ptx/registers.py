@@ -73,6 +73,8 @@ class Registers:
         self.values: dict[str, SSAValue] = {}
         self.location: LocationAttr | None = None
         self.instruction: Instruction | None = None
+        self.sources: dict[Operation, Instruction] = {}
+        """The instructions that operations come from."""
         self.symbols: dict[str, SSAValue] = {}
         """The addresses of variables, and of parameters that are tensor maps."""
         self.parameters: dict[str, SSAValue] = {}
@@ -105,8 +107,9 @@ class Registers:
 
     def add(self, op: OpT) -> OpT:
         """Appends an operation, with the place of the instruction."""
-        if self.location is not None:
+        if self.location is not None and self.instruction is not None:
             op.location = self.location
+            self.sources[op] = self.instruction
         self.block.add_op(op)
         return op
 

@@ -8,6 +8,9 @@ from ...base.errors import Code
 from .lexer import Text, Token
 from .syntax import TYPE_BITS, Float, Integer, Place, PtxError
 
+MAX_DIGITS = 80
+"""The longest integer: 64 bits in binary, with what stands around them."""
+
 
 class Tokens:
     """A cursor over the tokens of a text."""
@@ -53,7 +56,7 @@ class Tokens:
     def integer(self) -> int:
         """Takes an integer, maybe with a sign."""
         sign = -1 if self.accept("-") else 1
-        if self.token.kind != "integer":
+        if self.token.kind != "integer" or len(self.token.text) > MAX_DIGITS:
             self.fail(f"expected an integer, got '{self.token.text[:40]}'")
         return sign * integer_of(self.advance().text)
 

@@ -13,8 +13,9 @@ from difflib import get_close_matches
 from xdsl.dialects import cf, scf
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerType, LocationAttr, StringAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
-from ...base.errors import Code
+from ...base.errors import Code, TilefoldError
 from ...dialects.ptx import LocalAllocOp, RetOp, SmemAddrOp
 from ...dialects.ptx.base import MAP, PtrType, TensorMapType
 from .arithmetic import ARITHMETIC
@@ -145,6 +146,7 @@ class _Translation:
         region = Region(list(made.values()))
         if self.leaves:
             region.add_block(leave)
+        self._verify(region)
         return Body(region, shared_bytes, tuple(self.variables[name] for name in r.passed))
 
     leaves = False
@@ -208,8 +210,22 @@ class _Translation:
                 rule(r, instruction)
             else:
                 self._guarded(rule, instruction)
-        except (ValueError, IndexError, KeyError, AttributeError) as error:  # operands that are not those of the form
-            raise r.refuse(f"the operands or modifiers are not those of a supported form ({error})") from error
+        except PtxError:
+            raise
+        except TilefoldError as error:
+            raise r.refuse(error.message, error.hint) from error
+        except (ValueError, IndexError, KeyError, AttributeError, TypeError, AssertionError) as error:
+            raise r.refuse("the operands or modifiers are not those of a supported form") from error
+
+    def _verify(self, region: Region) -> None:
+        """PtxError (E1009) for an instruction whose operation has operands that it does not accept."""
+        for op in (op for block in region.blocks for top in block.ops for op in top.walk()):
+            try:
+                op.verify(verify_nested_ops=False)
+            except (VerifyException, ValueError) as error:
+                self.registers.instruction = self.registers.sources.get(op, self.registers.instruction)
+                text = str(error).splitlines()[0]
+                raise self.registers.refuse(f"the operands are not those of a supported form: {text}") from error
 
     def _guarded(self, rule: Rule, instruction: Instruction) -> None:
         """A guarded instruction: a branch without successors of its own."""

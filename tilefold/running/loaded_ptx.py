@@ -121,7 +121,6 @@ class PtxKernel:
             body.shared_bytes or None,
         )
         module = ModuleOp([entry])
-        module.verify()
         return module, variables
 
 
