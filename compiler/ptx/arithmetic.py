@@ -46,9 +46,14 @@ def as_text(r: Registers, i: Instruction) -> bool:
     return True
 
 
+_MIXED: Mapping[str, Callable[..., Operation]] = MappingProxyType(
+    {"add": arith.AddfOp, "sub": arith.SubfOp, "fma": math.FmaOp}
+)
+
+
 def _is_mixed(i: Instruction) -> bool:
     """Whether all operands but the last are narrower than the result: `add.rn.f32.f16`."""
-    return i.modifiers[-2:-1] == ("f32",) and i.modifiers[-1] in ("f16", "bf16") and i.opcode in ("add", "sub", "fma")
+    return i.modifiers[-2:-1] == ("f32",) and i.modifiers[-1] in ("f16", "bf16") and i.opcode in _MIXED
 
 
 def _mixed(r: Registers, i: Instruction) -> None:
@@ -56,9 +61,7 @@ def _mixed(r: Registers, i: Instruction) -> None:
     check_modifiers(r, i, ("rn", "f32"))
     target, *sources, last = i.operands
     wide = [r.emit(arith.ExtFOp(r.read(source, narrow), f32)) for source in sources]
-    kinds: Mapping[str, Callable[..., Operation]] = {"add": arith.AddfOp, "sub": arith.SubfOp, "fma": math.FmaOp}
-    kind = kinds[i.opcode]
-    r.write(target, r.emit(kind(*wide, r.read(last, f32))))
+    r.write(target, r.emit(_MIXED[i.opcode](*wide, r.read(last, f32))))
 
 
 def _or_text(rule: Rule) -> Rule:
