@@ -92,6 +92,8 @@ class Code(StrEnum):
     IR_TOO_LARGE = ("E1005", "the program is too large or too deeply nested")
     IR_ENCODING = ("E1006", "the file is not UTF-8 text")
     IR_FORMAT = ("E1007", "this tilefold does not read the file's version of the .cute format")
+    PTX_SYNTAX = ("E1008", "PTX text is malformed")
+    PTX_UNSUPPORTED = ("E1009", "PTX text has an instruction or a form that tilefold does not execute")
 
     PARAM_SYNTAX = ("E1101", "a parameter's declaration or use is malformed")
     PARAM_UNKNOWN = ("E1102", "no parameter has this name")

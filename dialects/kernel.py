@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from xdsl.dialects.builtin import (
     I64,
@@ -35,6 +35,8 @@ from .cute import parse_quoted
 from .errors import refuse
 from .parameters import Parameter
 
+ONE_BLOCK = "a kernel's body is one block; use scf.if, scf.for and scf.while for control flow"
+"""The rule for the kernels of files."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
 
@@ -50,6 +52,8 @@ class KernelOp(IRDLOperation, ABC):
     max_registers = opt_prop_def(IntegerAttr[I64])
     cluster = opt_prop_def(DenseArrayBase.constr(i64))
     non_portable = opt_prop_def(UnitAttr)
+    BRANCHES: ClassVar[bool] = False
+    """Whether the body may have several blocks, with branches of `cf` between them."""
 
     @property
     def block(self) -> tuple[int, int, int]:
@@ -118,8 +122,8 @@ class KernelOp(IRDLOperation, ABC):
                     f"the argument's name {name[:40]!r} must consist of letters, digits and underscores, and not begin "
                     "with a digit"
                 )
-        if len(self.body.blocks) != 1:
-            raise VerifyException("a kernel's body is one block; use scf.if, scf.for and scf.while for control flow")
+        if len(self.body.blocks) != 1 and not self.BRANCHES:
+            raise VerifyException(ONE_BLOCK)
         if tuple(self.body.blocks[0].arg_types) != tuple(self.function_type.inputs):
             raise VerifyException("the body's arguments differ from the function type")
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .cute import range as range
     from .cute import range_constexpr as range_constexpr
     from .running.loaded import load as load
+    from .running.loaded_ptx import load_ptx as load_ptx
 
 _here = os.path.dirname(os.path.abspath(__file__))
 if not os.path.isdir(os.path.join(_here, "layout")):  # a checkout: the subpackages are the folders beside this one
@@ -25,17 +26,17 @@ if not os.path.isdir(os.path.join(_here, "layout")):  # a checkout: the subpacka
 
 __version__ = VERSION
 
-_LOADING = ("load",)
-"""Names of `tilefold.running.loaded`, the way to `.cute` files."""
+_LOADING = {"load": "loaded", "load_ptx": "loaded_ptx"}
+"""The modules of `tilefold.running` with the ways to `.cute` files and to PTX."""
 _KERNEL_NAMES = ("Constexpr", "range", "range_constexpr")
 """Names of `tilefold.cute` that kernels of the literature take from the package around it."""
 
 
 def __getattr__(name: str) -> "Any":
     if name in _LOADING:
-        from .running import loaded
+        from importlib import import_module
 
-        return getattr(loaded, name)
+        return getattr(import_module(f".running.{_LOADING[name]}", __name__), name)
     if name not in _KERNEL_NAMES:
         raise AttributeError(f"module 'tilefold' has no attribute '{name}'")
     from . import cute

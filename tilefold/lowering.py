@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 EXECUTABLE_STAGES = STAGE_NAMES
 """The stages whose programs are IR, which the simulator runs."""
 
+PTX_STAGE = "ptx"
+"""The stage behind `instr`: the kernels do what the PTX that is made of them says."""
+SIMULATED_STAGES = (*EXECUTABLE_STAGES, PTX_STAGE)
+"""All stages that the simulator runs."""
+
 SIMULATED = (DEFAULT_ARCH, *(name for name in known_targets() if Target(name).suffix == "a"))
 """The targets that a program is simulated for, one after the other, where it needs more than the one before has."""
 
@@ -102,16 +107,22 @@ class Program:
 
     def has(self, stage: str) -> bool:
         """Whether `at` finds the program at a stage: it was not written at a later one."""
+        if stage == PTX_STAGE:
+            return True
         return STAGE_NAMES.index(stage) > STAGE_NAMES.index(self.stage) or fulfils(self.module, stage)
 
     def at(self, stage: str, target: Target | None = None) -> ModuleOp | None:
         """The program at a stage, which must not be changed; None if it was written at a later one.
 
-        Raises ProgramError if a pass refuses the program, TilefoldError (E4003) for an unknown stage.
+        Raises ProgramError if a pass refuses the program, TilefoldError (E4003) for an unknown stage, PtxError (E1009)
+        if the PTX of stage `ptx` has an instruction that is not supported.
         """
-        if stage not in STAGE_NAMES:
-            raise TilefoldError(Code.CLI_VALUE, f"there is no stage '{stage}'", f"stages: {', '.join(STAGE_NAMES)}")
+        if stage not in SIMULATED_STAGES:
+            known = ", ".join(SIMULATED_STAGES)
+            raise TilefoldError(Code.CLI_VALUE, f"there is no stage '{stage}'", f"stages: {known}")
         arch = (target or self.target or Target(DEFAULT_ARCH)).arch
+        if stage == PTX_STAGE:
+            return self._read_back(Target(arch))
         index, written = STAGE_NAMES.index(stage), STAGE_NAMES.index(self.stage)
         if index <= written:
             return self.module if self.has(stage) else None
@@ -126,6 +137,16 @@ class Program:
             run_pipeline(self.context, module, passes, source=self.source, done=done)
             self._stages[stage, arch] = module, (*done, *passes)
         return self._stages[stage, arch][0]
+
+    def _read_back(self, target: Target) -> ModuleOp:
+        """The program at stage `ptx`."""
+        from tilefold.compiler.ptx.stage import read_back
+
+        key = PTX_STAGE, target.arch
+        if key not in self._stages:
+            module = read_back(self.reached("instr", target), self.ptx(target, lines=True), f"{self.source.name}.ptx")
+            self._stages[key] = module, ()
+        return self._stages[key][0]
 
     def reached(self, stage: str, target: Target | None = None) -> ModuleOp:
         """The program at a stage. Raises TilefoldError if it was written at a later one."""

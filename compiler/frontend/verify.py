@@ -12,6 +12,7 @@ from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, TilefoldError
+from ...dialects.kernel import ONE_BLOCK, KernelOp
 from .diagnostics import Diagnostic, ProgramError, Severity, place_of
 from .rule_errors import broken_rule
 from .source import Source
@@ -78,6 +79,8 @@ def _check_control_flow(module: ModuleOp, source: Source | None) -> list[Diagnos
             if len(region.blocks) > MAX_BLOCKS:
                 text = f"'{op.name}': {len(region.blocks)} blocks; at most {MAX_BLOCKS} are accepted"
                 faults.append(Diagnostic(Severity.ERROR, text, place_of(op.location, source), Code.IR_TOO_LARGE))
+        if isinstance(op, KernelOp) and len(op.body.blocks) > 1:
+            faults.append(refusal_of(op, VerifyException(ONE_BLOCK), source))
         match op:
             case scf.IfOp() if len(op.regions) == 2:
                 if op.results and not op.false_region.blocks:

@@ -67,6 +67,7 @@ class EntryOp(KernelOp):
     """
 
     name = "ptx.entry"
+    BRANCHES: ClassVar[bool] = True
     arg_aligns = prop_def(DenseArrayBase.constr(i64))
     arg_layouts = opt_prop_def(DictionaryAttr)
     arg_maps = opt_prop_def(DictionaryAttr)

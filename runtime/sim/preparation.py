@@ -119,7 +119,7 @@ def _bind_maps(kernel: EntryOp, t: Translator) -> None:
     """Makes the kernel's tensor maps of its other arguments. LaunchError (E0322) for a tensor that has none."""
     from ..tensor_maps import place_map, value_words
 
-    arguments = kernel.body.block.args
+    arguments = kernel.body.blocks[0].args
     names = [name.data for name in kernel.arg_names]
     values = {name: t.initial[t.slot(argument)] for name, argument in zip(names, arguments, strict=True)}
     words = dict(zip(names, value_words(kernel.parameters()), strict=False))

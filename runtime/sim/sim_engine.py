@@ -25,6 +25,7 @@ from ..engine import Argument, LaunchConfig, RunResult
 from ..errors import LaunchError
 from ..options import NUMERICS, Cooperative, RunOptions
 from ..settings import simulator_processes
+from .branches import Graph, graph
 from .faults import SimulationError, Site, deep_stack, site_of
 from .launch import Budget, Completion, Forgiven, Launch, OutOfStepError, Seats, clusters_of, take_turns, unheard
 from .memory.arena import Arena
@@ -319,7 +320,8 @@ class SimEngine:
             places = [(binding.argument.storage, binding.offset) for binding in bindings]
             self.journal.begin(spaces.global_.arena, places, spaces.shared.arena)
         with deep_stack(site_of(kernel)), np.errstate(all="ignore"):
-            code = translator.block(kernel.body.block)
+            blocks = kernel.body.blocks
+            code = translator.block(kernel.body.block) if len(blocks) == 1 else graph(kernel.body, translator)
             seats = Seats(spaces)
             self._build(launch, seats, bindings, site_of(kernel))
             watch = Watch(launch, seats.digest, translator.accesses)
@@ -363,7 +365,7 @@ class SimEngine:
         for bound in bindings:
             spaces.global_.arena.fill(bound.offset, bound.argument.storage, bound.argument.initialised)
 
-    def _run(self, launch: Launch, seats: Seats, code: Code, translator: Translator, watch: Watch) -> None:
+    def _run(self, launch: Launch, seats: Seats, code: Code | Graph, translator: Translator, watch: Watch) -> None:
         """Runs the clusters, one in each seat at the same time; those that may be shared out on several
         processes, where that takes less time.
         """

@@ -292,12 +292,16 @@ class Translator:
 
     def block(self, block: Block) -> Code:
         """Translates a block. SimulationError (E3201) for an operation without a rule."""
+        return self.operations(block.ops, block)
+
+    def operations(self, ops: Iterable[Operation], block: Block) -> Code:
+        """Translates operations that follow each other in a block: all of it, or a part."""
         parts: list[tuple[tuple[Step, ...], Suspending | None]] = []
         plain: list[Step] = []
         results: tuple[int, ...] = ()
         length, executions = 0, Executions()
         args = self.slots(block.args)
-        for op in block.ops:
+        for op in ops:
             length += 1
             if isinstance(op, _FORWARDING):
                 results = self.slots(op.operands)

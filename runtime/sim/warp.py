@@ -210,6 +210,10 @@ class Warp:
     """The clocks that relaxed reads have found released, by the scope of a fence behind them."""
     arrivals: dict[int, tuple[Site, int | None]] = field(default_factory=dict[int, tuple[Site, int | None]])
     """By the times, its arrivals at mbarriers, and at barriers with their numbers where only some threads meet."""
+    ended: Bools | None = None
+    """Which lanes have returned while others have not."""
+    diverged: Sequence[tuple[Any, ...]] = ()
+    """The lanes that are at another block of the kernel, with their registers."""
     _stamps: tuple[int, NDArray[Any] | None, Lanes] | None = None
 
     def __post_init__(self) -> None:
@@ -247,10 +251,10 @@ class Warp:
 
     @property
     def is_of_whole_blocks(self) -> bool:
-        """Whether all lanes are active; of several blocks, those of each that has active lanes."""
-        return self.mask is None or (
-            self.is_gang and self.active == self.launch.config.threads * len(np.unique(self.blocks))
-        )
+        """Whether all lanes are active that have not returned; of several blocks, those of each with active lanes."""
+        if self.mask is None or (self.ended is not None and bool((self.mask | self.ended).all())):
+            return True
+        return self.is_gang and self.active == self.launch.config.threads * len(np.unique(self.blocks))
 
     @property
     def is_whole(self) -> bool:

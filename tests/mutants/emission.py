@@ -17,30 +17,32 @@ _WARP = _of("ptx_warp", "test_instructions")
 _MATRIX = _of("ptx_matrix", "test_instructions")
 _ASYNC = _of("ptx_async", "test_instructions")
 _ATOMIC = _of("ptx_atomic", "test_instructions")
+_WGMMA = _of("ptx_wgmma", "test_wgmma")
+_LANES = _of("ptx_lanes", "test_instructions")
 
 _STORED = "tests/mutants/programs/stored.cute"
 _SIGNALS = "tests/mutants/programs/signals.cute"
-_ON_GPU = "tests/mutants/programs/emitted.cute --device cuda"
+_EMITTED = "tests/mutants/programs/emitted.cute"
 
 EMITTED: tuple[Mutant, ...] = (
-    _ARITH.mutant("emit: logical shift is arithmetic", 'arith.ShRUIOp: "lshr"', 'arith.ShRUIOp: "ashr"', _ON_GPU),
-    _ARITH.mutant("emit: unsigned remainder is signed", 'arith.RemUIOp: "urem"', 'arith.RemUIOp: "srem"', _ON_GPU),
-    _ARITH.mutant("emit: greatest of unsigned is signed", 'arith.MaxUIOp: "umax"', 'arith.MaxUIOp: "smax"', _ON_GPU),
+    _ARITH.mutant("emit: logical shift is arithmetic", 'arith.ShRUIOp: "lshr"', 'arith.ShRUIOp: "ashr"', _EMITTED),
+    _ARITH.mutant("emit: unsigned remainder is signed", 'arith.RemUIOp: "urem"', 'arith.RemUIOp: "srem"', _EMITTED),
+    _ARITH.mutant("emit: greatest of unsigned is signed", 'arith.MaxUIOp: "umax"', 'arith.MaxUIOp: "smax"', _EMITTED),
     _ARITH.mutant(
         "emit: ceiling where the division is exact",
         'inexact = w.temp(f"icmp ne {type} {rest}, zeroinitializer")\n    w.define',
         'inexact = w.temp(f"icmp eq {type} {rest}, zeroinitializer")\n    w.define',
-        _ON_GPU,
+        _EMITTED,
     ),
-    _CONVERT.mutant("emit: sign extension of unsigned", 'arith.ExtUIOp: "zext"', 'arith.ExtUIOp: "sext"', _ON_GPU),
+    _CONVERT.mutant("emit: sign extension of unsigned", 'arith.ExtUIOp: "zext"', 'arith.ExtUIOp: "sext"', _EMITTED),
     _CONTROL.mutant(
-        "emit: one more iteration", 'f"icmp slt {w.typed(counter)}', 'f"icmp sle {w.typed(counter)}', _ON_GPU
+        "emit: one more iteration", 'f"icmp slt {w.typed(counter)}', 'f"icmp sle {w.typed(counter)}', _EMITTED
     ),
     _CONTROL.mutant(
         "emit: loop hands on its start",
         "w.bind(result, w.ref(carried))",
         "w.bind(result, w.ref(op.iter_args[0]))",
-        _ON_GPU,
+        _EMITTED,
     ),
     _MEMORY.mutant("emit: loads that LLVM may drop", "load volatile {moved}", "load {moved}", _STORED),
     _MEMORY.mutant("emit: stores that LLVM may drop", "store volatile {value}", "store {value}", _STORED),
@@ -88,7 +90,7 @@ EMITTED: tuple[Mutant, ...] = (
         "emit: matrices in reverse",
         "insertelement {type} {whole}, i32 {part}, i32 {index}",
         "insertelement {type} {whole}, i32 {part}, i32 {count - 1 - index}",
-        "examples/ldmatrix.cute --device cuda",
+        "examples/ldmatrix.cute",
     ),
     _ASYNC.mutant(
         "emit: bulk groups never waited for",
@@ -97,4 +99,44 @@ EMITTED: tuple[Mutant, ...] = (
         "examples/tma_copy.cute --target sm_90a",
     ),
     _ATOMIC.mutant("emit: fence lost", "(ptx.FenceOp, ordered())", "(ptx.FenceOp, lambda w, op: None)", _STORED),
+    _CONTROL.mutant(
+        "emit: branch inverted",
+        "label %{then}, label %{other if len(arms) == 2 else end}",
+        "label %{other if len(arms) == 2 else end}, label %{then}",
+        "examples/softmax.cute",
+    ),
+    _MEMORY.mutant(
+        "emit: distances in units of two bytes",
+        "getelementptr i8, {w.typed(op.ptr)}",
+        "getelementptr i16, {w.typed(op.ptr)}",
+        "examples/softmax.cute",
+    ),
+    _MEMORY.mutant(
+        "emit: descriptor of another address",
+        "lshr i32 {in_block}, 4",
+        "lshr i32 {in_block}, 3",
+        "examples/gemm_sm90.cute",
+    ),
+    _MATRIX.mutant(
+        "emit: matrices stored in reverse",
+        "i32 {index}')}\" for index in range(count)]",
+        "i32 {index}')}\" for index in reversed(range(count))]",
+        "examples/gemm_sm90.cute",
+    ),
+    _WGMMA.mutant(
+        "emit: sum begins where it should go on", "setp.ne.b32 p", "setp.eq.b32 p", "examples/gemm_sm90.cute"
+    ),
+    _WGMMA.mutant(
+        "emit: wait for one multiplication less",
+        '_call_tied(w, op, f"{op.mnemonic()} {op.n.value.data};")',
+        '_call_tied(w, op, f"{op.mnemonic()} {op.n.value.data + 1};")',
+        "examples/gemm_sm90.cute",
+    ),
+    _ASYNC.mutant(
+        "emit: coordinates of a copy reversed",
+        "for number in range(len(op.coords))",
+        "for number in reversed(range(len(op.coords)))",
+        "examples/tma_copy.cute --target sm_90a",
+    ),
+    _LANES.mutant("emit: segments of 16 lanes", "{op.control}", "{op.control | 0x1000}", "examples/softmax.cute"),
 )

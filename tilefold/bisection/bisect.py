@@ -12,6 +12,7 @@ from tilefold.base.errors import Code
 from tilefold.base.target import Target
 from tilefold.bisection.dropped_instructions import assembler_changes
 from tilefold.bisection.emission import Discrepancy, discrepancies
+from tilefold.bisection.emitted import run_ptx
 from tilefold.bisection.steps import RefusedError, Step, steps
 from tilefold.bisection.trial import Difference, Outcome, Trial, difference
 from tilefold.bisection.verdict import Culprit, Verdict
@@ -43,9 +44,9 @@ def bisect(
     gpu: "Executable[Artifact] | None" = None,
 ) -> Verdict:
     """Launches the program as it was written and after each pass that changes it, until an outcome differs; compares
-    the PTX with the last step, if that is at stage `instr`, and the machine code; and at last launches on a GPU, if one
-    is given, where floats may differ within the tolerance of their type. Forms of the program that the simulator cannot
-    run are passed over, also that in which it was written.
+    the PTX with the last step, if that is at stage `instr`, launches the PTX, and compares the machine code; and at
+    last launches on a GPU, if one is given, where floats may differ within the tolerance of their type. Forms of the
+    program that the simulator cannot run are passed over, also that in which it was written.
 
     Raises ProgramError if a pass refuses the program, InternalError if one fails, and TilefoldError for a launch
     that cannot begin.
@@ -79,14 +80,16 @@ def bisect(
     if stage != "instr":
         return Verdict(reference, stage)
     target = program.simulated_target("instr")
-    discrepancy = wrong_emission(last.module, trial.kernel, target, executed)
-    if discrepancy or reference.fault is not None:
-        return Verdict(reference, stage, emission=discrepancy)
+    ptx = compile_llvm(emit_llvm(last.module, target), target)
+    discrepancy = wrong_emission(last.module, trial.kernel, target, executed, ptx)
+    emitted = None if reference.fault is not None else run_ptx(last, ptx, trial, reference, observe)
+    if discrepancy or emitted is not None or reference.fault is not None:
+        return Verdict(reference, stage, emission=discrepancy, emitted=emitted)
     usual = list(map(str, passes)) == list(map(str, passes_to_instr(program, target)))
     notes = assembler_changes(program, trial.kernel, target) if usual else ()
     if gpu is None:
         return Verdict(reference, stage, notes=notes)
-    step = Step(last.number + 1, f"machine code for {gpu.where}", stage, last.module, last.lister)
+    step = Step(last.number + 2, f"machine code for {gpu.where}", stage, last.module, last.lister)
     arguments = trial.arguments()
     outcome = Outcome(arguments, reference.printed, seconds=gpu.launch(trial.config, arguments).seconds)
     divergence = difference(reference, outcome, exact=False)
@@ -106,9 +109,13 @@ def _culprit(trial: Trial, before: Step, after: Step, outcome: Outcome, divergen
     return Culprit(before, after, divergence, wrote, writes)
 
 
-def wrong_emission(module: ModuleOp, kernel: str, target: Target, executed: Container[str]) -> tuple[Discrepancy, ...]:
-    """How the PTX of a kernel differs from its operations, of which a launch has `executed` some."""
-    ptx = compile_llvm(emit_llvm(module, target), target)
+def wrong_emission(
+    module: ModuleOp, kernel: str, target: Target, executed: Container[str], ptx: str = ""
+) -> tuple[Discrepancy, ...]:
+    """How the PTX of a kernel, compiled unless it is given, differs from its operations, of which a launch has
+    `executed` some.
+    """
+    ptx = ptx or compile_llvm(emit_llvm(module, target), target)
     name = kernel.rpartition("::")[2]
     entries = [op for op in module.walk() if isinstance(op, EntryOp) and op.sym_name.data == name]
     return tuple(discrepancy for entry in entries for discrepancy in discrepancies(entry, ptx, target, executed))

@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 
 from tilefold.bisection.emission import Discrepancy
+from tilefold.bisection.emitted import PtxCulprit
 from tilefold.bisection.steps import Step, change
 from tilefold.bisection.trial import Difference, Outcome
 from tilefold.runtime.sim.faults import Site
@@ -47,33 +48,36 @@ class Culprit:
 @dataclass(frozen=True)
 class Verdict:
     """The outcome of a program as it was written, the stage up to which it stays the same, and the pass that changes
-    that, None if no pass does. `emission` says how the PTX differs from stage `instr`, and `notes` what the assembler
-    does to it, which is not a fault of the kernel.
+    that, None if no pass does. `emission` says how the PTX differs from stage `instr`, `emitted` how a launch of the
+    PTX does, and `notes` what the assembler does to it, which is not a fault of the kernel.
     """
 
     reference: Outcome
     stage: str
     culprit: Culprit | None = None
     emission: tuple[Discrepancy, ...] = ()
+    emitted: PtxCulprit | None = None
     notes: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
         """Whether the kernel has no fault, and no pass changes it."""
-        return self.culprit is None and self.reference.fault is None and not self.emission
+        return self.culprit is None and self.reference.fault is None and not self.emission and self.emitted is None
 
     def __str__(self) -> str:
         fault, lines = self.reference.fault, list[str]()
         if fault is not None:
             lines.append(f"the kernel has a fault as written: {fault.code}: {fault.message}")
-        elif self.culprit is not None or self.emission:
+        elif not self.passed:
             lines.append(f"your kernel is right {_at(self.stage)}")
         if self.culprit is not None:
             lines.append(str(self.culprit))
-        elif not self.emission:
+        elif not self.emission and self.emitted is None:
             same = "faults in the same way" if fault is not None else "does the same"
             lines.append(f"the kernel {same} after every pass")
         lines += [f"the PTX is wrong: {discrepancy}" for discrepancy in self.emission]
+        if self.emitted is not None:
+            lines.append(str(self.emitted))
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
 

@@ -106,7 +106,7 @@ def _bisect(args: argparse.Namespace, program: "Program", launch: "Launch", pass
     for result in checks:
         print(f"as written: {result}", flush=True)
     print(verdict, flush=True)
-    if verdict.culprit is not None or verdict.emission:
+    if not verdict.passed and verdict.reference.fault is None:
         wrong = f"pass '{verdict.culprit.after.name}'" if verdict.culprit else "the emission of PTX"
         if verdict.culprit is not None and verdict.culprit.after.number > len(passes):
             wrong = "the emission of PTX, or the assembler,"

@@ -68,13 +68,13 @@ def execute(args: argparse.Namespace) -> int:
     """Checks launch by launch; 1 if a fault is found."""
     from tilefold.checking.check import STAGES
     from tilefold.checking.report import Report
-    from tilefold.lowering import EXECUTABLE_STAGES, load
+    from tilefold.lowering import EXECUTABLE_STAGES, SIMULATED_STAGES, load
     from tilefold.runtime.cute_ir.host_engine import entry_point
 
     stages = tuple(EXECUTABLE_STAGES if "all" in args.stage else args.stage or STAGES)
     for stage in stages:
-        if stage not in EXECUTABLE_STAGES:
-            hint = f"stages: {', '.join(EXECUTABLE_STAGES)}, or all"
+        if stage not in SIMULATED_STAGES:
+            hint = f"stages: {', '.join(SIMULATED_STAGES)}, or all of them but ptx"
             raise TilefoldError(Code.CLI_VALUE, f"--stage {stage[:40]}: unknown stage", hint)
     program = load(read_source(args), args.target)
     if args.entry is not None or entry_point(program.module) is not None:

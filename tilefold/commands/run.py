@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stage",
         metavar="STAGE",
-        help="simulate at this stage, or 'all' of them (default: instr; see `tilefold passes`)",
+        help="simulate at this stage, or 'all' of them (default: instr; see `tilefold passes`); ptx runs the PTX",
     )
     add_launch(parser)
     parser.add_argument(

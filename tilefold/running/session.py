@@ -12,7 +12,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Severity
 from tilefold.devices import chosen_device, executable
 from tilefold.dialects.run.expression import ExpressionError
-from tilefold.lowering import EXECUTABLE_STAGES, Program
+from tilefold.lowering import PTX_STAGE, SIMULATED_STAGES, Program
 from tilefold.messages import print_diagnostics
 from tilefold.output import write_output
 from tilefold.running.counter_tables import print_counters
@@ -44,11 +44,11 @@ class Session:
     counters: bool = False
 
     def __post_init__(self) -> None:
-        if self.stage is not None and self.stage not in (*EXECUTABLE_STAGES, ALL):
+        if self.stage is not None and self.stage not in (*SIMULATED_STAGES, ALL):
             raise TilefoldError(
                 Code.CLI_VALUE,
                 f"--stage {self.stage[:40]}: unknown stage",
-                f"stages: {', '.join(EXECUTABLE_STAGES)}, or {ALL}",
+                f"stages: {', '.join(SIMULATED_STAGES)}, or {ALL}",
             )
         if self.device == "cuda" and self.stage is not None:
             raise TilefoldError(
@@ -72,7 +72,7 @@ class Session:
                 passed &= self._judge(launch, logical)
                 if right and (change := _change(first, logical)):
                     passed = False
-                    _tell_change(f"{where} {change}", right)
+                    _tell_change(f"{where} {change}", right, where)
                     break
                 first, right = first or logical, where
                 if self.counters:
@@ -90,7 +90,7 @@ class Session:
         """Fills the arguments at once, and launches as the iterator advances: once, or at each stage of the program."""
         arguments = prepare(launch, files, seed=self.options.seed, max_bytes=self.options.bytes)
         config = LaunchConfig(launch.grid, launch.block)
-        stages = filter(self.program.has, EXECUTABLE_STAGES) if self.stage == ALL else (self.stage,)
+        stages = filter(self.program.has, self._all_stages()) if self.stage == ALL else (self.stage,)
 
         def run(stage: str | None) -> Run:
             ready = executable(self.program, launch.kernel, self.device, stage, self.options)
@@ -99,6 +99,26 @@ class Session:
             return ready.where, arguments.logical(given, result.exact), result
 
         return map(run, stages)
+
+    def _all_stages(self) -> Iterator[str]:
+        """Every stage that the program can be simulated at. Where its PTX cannot be, a line says why."""
+        for stage in SIMULATED_STAGES:
+            if stage == PTX_STAGE and (reason := self._not_as_ptx()):
+                print(f"  stage {stage}: left out, since {reason}", flush=True)
+            else:
+                yield stage
+
+    def _not_as_ptx(self) -> str:
+        """Why the simulator cannot run the program's PTX; empty if it can."""
+        if self.options.exact:
+            return "exact numbers have no bits, which instructions on registers use"
+        try:
+            self.program.reached(PTX_STAGE, self.program.simulated_target(PTX_STAGE))
+        except TilefoldError as error:
+            if error.code not in (Code.PTX_UNSUPPORTED, Code.EMIT_UNSUPPORTED, Code.LLVM_EFFORT):
+                raise
+            return f"{error.code}: {error.message}"
+        return ""
 
     def _place(self) -> str:
         return "the simulator" if self.device == "sim" else "the GPU"
@@ -152,9 +172,10 @@ def _differ(before: np.ndarray[Any, Any], after: np.ndarray[Any, Any]) -> np.nda
     return (sides[0] != sides[1]).any(axis=-1)
 
 
-def _tell_change(change: str, right: str) -> None:
-    message = f"{change}: the kernel is right at {right}, and a pass after it changes the program"
-    hint = "`tilefold bisect` names the pass"
+def _tell_change(change: str, right: str, where: str = "") -> None:
+    cause = "its PTX does something else" if where.endswith(PTX_STAGE) else "a pass after it changes the program"
+    message = f"{change}: the kernel is right at {right}, and {cause}"
+    hint = "`tilefold bisect` names the pass, or the difference of the PTX"
     print_diagnostics(Diagnostic(Severity.ERROR, message, code=Code.STAGES_DIFFER, hint=hint).render())
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, cf, scf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ....dialects.kernel import KernelOp
@@ -88,8 +88,11 @@ def _sources(value: SSAValue) -> list[SSAValue]:
     owner = value.owner
     if isinstance(owner, Block):
         loop = owner.parent_op()
-        if isinstance(loop, scf.ForOp) and isinstance(value, BlockArgument) and value.index > 0:
+        assert isinstance(value, BlockArgument)
+        if isinstance(loop, scf.ForOp) and value.index > 0:
             return [loop.iter_args[value.index - 1], _yielded(owner)[value.index - 1]]
+        if isinstance(loop, EntryOp):
+            return _passed(owner, value.index)
     elif isinstance(value, OpResult):
         if isinstance(owner, scf.ForOp):
             return [owner.iter_args[value.index], _yielded(owner.body.block)[value.index]]
@@ -98,6 +101,19 @@ def _sources(value: SSAValue) -> list[SSAValue]:
         if isinstance(owner, arith.SelectOp):
             return [owner.lhs, owner.rhs]
     return []
+
+
+def _passed(block: Block, index: int) -> list[SSAValue]:
+    """What the branches to a block give one of its arguments; nothing for those of a kernel."""
+    passed: list[SSAValue] = []
+    for above in block.predecessors():
+        end = above.last_op
+        if isinstance(end, cf.BranchOp):
+            passed.append(end.arguments[index])
+        elif isinstance(end, cf.ConditionalBranchOp):
+            sides = ((end.then_block, end.then_arguments), (end.else_block, end.else_arguments))
+            passed += [arguments[index] for target, arguments in sides if target is block]
+    return passed
 
 
 def _yielded(block: Block) -> Sequence[SSAValue]:

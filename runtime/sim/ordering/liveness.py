@@ -201,7 +201,8 @@ def _state(warp: Warp, event: Event) -> State:
     # registers are replaced, never changed in place
     idle = event.idle if isinstance(event, Pause) else ()
     registers = [None if slot in idle else value for slot, value in enumerate(warp.registers)]
-    return event, warp.mask, (*registers, *(value for frame in warp.calls for value in frame))
+    others = tuple([value for _, lanes, held in warp.diverged for value in (lanes, *held)])
+    return event, warp.mask, (*registers, *(value for frame in warp.calls for value in frame), *others)
 
 
 def _is_same(first: State, second: State) -> bool:

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from random import Random
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
 from ..faults import SimulationError, Site
-from ..translate import Barrier, Code, Event, Pause, Suspension, Until
+from ..translate import Barrier, Event, Pause, Suspension, Until
 from ..warp import Block, Cluster, Warp
 from .bulk import drain, leave
 from .clocks import Clock, meet_block, meet_warps, whole_snapshot
@@ -77,7 +77,15 @@ class Meeting:
         return f"{len(self.arrived) * WARP} of {threads} threads"
 
 
-def run_cluster(cluster: Cluster, code: Code, order: Random | None, watch: Watch) -> Iterator[None]:
+class Body(Protocol):
+    """The translated body of a kernel."""
+
+    def run(self, warp: Warp) -> Suspension:
+        """Executes it in all lanes of a warp."""
+        ...
+
+
+def run_cluster(cluster: Cluster, code: Body, order: Random | None, watch: Watch) -> Iterator[None]:
     """Runs all warps of a cluster to their end: in their order, or picked by `order` wherever several could go on.
     Yields where each has given way to others, so that other clusters may go on.
 

@@ -19,6 +19,7 @@ from ..values.approximations import APPROXIMATIONS, approximate
 from ..warp import Warp
 from .floats import FLOAT_COMPARISONS, MAXIMUM_NUMBER, MINIMUM_NUMBER
 from .ptx_lanes import groups_of, vote
+from .roundings import rounded_instruction
 
 _PRED, _WORD = np.dtype(bool), np.dtype(np.uint32)
 TYPES: Mapping[str, Any] = MappingProxyType({
@@ -55,7 +56,16 @@ def instruction_of(word: str, site: Site) -> Instruction | None:
         return Instruction(partial(_vote, mode, site), (_PRED, _WORD))
     if name in _APPROXIMATE and type == "f32":
         return _plain(partial(approximate, head.partition(".")[0], dtype=dtype, ftz=mode == "ftz"), dtype)
-    return _arithmetic(name, type, dtype)
+    return _arithmetic(name, type, dtype) or _rounded(word, dtype)
+
+
+def _rounded(word: str, dtype: Any) -> Instruction | None:
+    """An instruction on f32 with a rounding, .ftz or .sat."""
+    opcode, *modifiers = word.removesuffix(".f32").removesuffix(".f32").split(".")
+    if not word.endswith(".f32" if opcode != "cvt" else ".f32.f32"):
+        return None
+    known = rounded_instruction(opcode, tuple(modifiers))
+    return None if known is None else _plain(known[0], *[dtype] * known[1])
 
 
 def _arithmetic(name: str, type: str, dtype: Any) -> Instruction | None:

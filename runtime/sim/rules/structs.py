@@ -3,17 +3,31 @@
 
 from functools import partial
 
+import numpy as np
 from xdsl.dialects import llvm, ub
 from xdsl.ir import Attribute
 
 from ....base.errors import Code as ErrorCode
+from ....dialects.kernel import kernel_of
 from ..faults import SimulationError, site_of
 from ..translate import Rules, Step, Translator
 from ..values import Value, kind_of, varies
+from ..warp import Warp
 
 
-def _poison(op: ub.PoisonOp, t: Translator) -> None:
-    t.constant(op.result, _make_undefined(op, op.result.type))
+def _poison(op: ub.PoisonOp, t: Translator) -> Step | None:
+    """Of a number in a kernel, a value as of unwritten memory; else nothing that could be used."""
+    kind = kind_of(op.result.type)
+    if kind is None or kind.count is not None or kernel_of(op) is None:
+        t.constant(op.result, _make_undefined(op, op.result.type))
+        return None
+    result, site, dtype = t.slot(op.result), site_of(op), kind.dtype
+
+    def step(warp: Warp) -> None:
+        byte = warp.undefined(site, 0, "a register")
+        warp.registers[result] = np.full(warp.lanes, byte, np.uint8).astype(dtype)
+
+    return step
 
 
 def _make_undefined(op: ub.PoisonOp, type: Attribute) -> Value:

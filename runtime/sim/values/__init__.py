@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import IndexType, IntegerType, VectorType
 from xdsl.ir import Attribute
-from xdsl.utils.hints import isa
 
 from ....dialects.element_types import FLOATS, PACKED_TYPES, element_of
 from ....dialects.ptx import PtrType, TensorMapType, scalar_bits
@@ -75,10 +74,10 @@ def kind_of(type: Attribute) -> Kind | None:
     if isinstance(type, IntegerType):
         bits = scalar_bits(cast(Attribute, type))
         return _BOOL if bits == 1 else _INTEGERS.get(bits or 0)
-    if isa(type, VectorType[Attribute]):
-        element = kind_of(type.element_type)
-        shape = type.get_shape()
-        if element is None or len(shape) != 1 or isinstance(type.element_type, VectorType):
+    if isinstance(type, VectorType):
+        vector = cast("VectorType[Attribute]", type)
+        element, shape = kind_of(vector.element_type), vector.get_shape()
+        if element is None or len(shape) != 1 or isinstance(vector.element_type, VectorType):
             return None
         return Kind(element.dtype, element.bits, shape[0])
     return _FLOATS.get(type.__class__)

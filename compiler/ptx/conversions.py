@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Conversions, and instructions on bits and bytes (PTX ISA, cvt, popc, clz, bfind, brev, bfe, bfi, prmt, lop3)."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import cast
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i32, i64
+from xdsl.ir import SSAValue
+
+from ...dialects import ptx
+from ...dialects.ptx.base import LOCAL, SHARED, SHARED_CLUSTER, PtrType
+from ...dialects.ptx.convert import CVT_FORMS
+from .arithmetic import as_text
+from .moves import Rule, address_of, is_float
+from .registers import Registers, type_of
+from .syntax import TYPE_BITS, Instruction, Integer, Register
+
+_ROUND_TO_INTEGER = MappingProxyType(
+    {"rni": math.RoundEvenOp, "rzi": math.TruncOp, "rmi": math.FloorOp, "rpi": math.CeilOp}
+)
+
+
+def _convert(r: Registers, i: Instruction) -> None:
+    if as_text(r, i):
+        return
+    if len(i.modifiers) < 2:
+        raise r.refuse("a conversion names two types")
+    if ".".join(i.modifiers) in CVT_FORMS:
+        form = CVT_FORMS[".".join(i.modifiers)]
+        values = [r.read(x, type) for x, type in zip(i.operands[1:], form.operands, strict=True)]
+        if form.operands == (type_of("f32"), type_of("f32")) and i.modifiers == ("rn", i.modifiers[1], "f32"):
+            high, low = (r.emit(arith.TruncFOp(x, form.result.element_type)) for x in values)  # pyright: ignore
+            r.write(i.operands[0], r.vector([low, high]))
+            return
+        r.write(i.operands[0], r.emit(ptx.CvtOp(".".join(i.modifiers), values)))
+        return
+    *words, target, source = i.modifiers
+    if is_float(target) and is_float(source):
+        value = _between_floats(r, i, words, target, source)
+    elif is_float(source):
+        value = _to_integer(r, i, words, target, source)
+    elif is_float(target):
+        if words != ["rn"] and (words, target) != (["rz"], "f32"):
+            raise r.refuse("the rounding is not supported")
+        kind = arith.SIToFPOp if source[0] == "s" else arith.UIToFPOp
+        given = r.read(i.operands[1], type_of(source))
+        value = r.emit(kind(given, cast(AnyFloat, type_of(target))))
+        if words == ["rz"]:
+            value = _toward_zero(r, value, given, signed=source[0] == "s")
+    else:
+        if words:
+            raise r.refuse(f"the modifier .{words[0]} is not supported")
+        if isinstance(i.operands[1], Register) and i.operands[1].name in r.texts:
+            assert isinstance(i.operands[0], Register)
+            r.texts[i.operands[0].name] = r.texts[i.operands[1].name]
+            return
+        pointer = address_of(r, i.operands[1])
+        if pointer is not None and pointer.type in (SHARED, SHARED_CLUSTER, LOCAL):
+            r.write(i.operands[0], pointer)  # as wide as the window, or extended
+            return
+        given = r.read(i.operands[1], type_of(source))
+        value = r.resized(given, TYPE_BITS[target], signed=source[0] == "s")
+    r.write(i.operands[0], value, signed=target[0] == "s")
+
+
+def _between_floats(r: Registers, i: Instruction, words: list[str], target: str, source: str) -> SSAValue:
+    value = r.read(i.operands[1], type_of(source))
+    if TYPE_BITS[target] == TYPE_BITS[source]:
+        if len(words) != 1 or words[0] not in _ROUND_TO_INTEGER or target != source:
+            raise r.refuse("the conversion is not supported")
+        return r.emit(_ROUND_TO_INTEGER[words[0]](value))
+    if TYPE_BITS[target] > TYPE_BITS[source]:
+        if words:
+            raise r.refuse(f"the modifier .{words[0]} is not supported")
+        return r.emit(arith.ExtFOp(value, type_of(target)))
+    if words != ["rn"]:
+        raise r.refuse("the rounding is not supported")
+    return r.emit(arith.TruncFOp(value, type_of(target)))
+
+
+def _toward_zero(r: Registers, nearest: SSAValue, given: SSAValue, *, signed: bool) -> SSAValue:
+    """The f32 toward zero from an integer, given the nearest: the one before it, where that is beyond the integer."""
+    exact = r.resized(given, 64, signed=signed)
+    back = r.emit((arith.FPToSIOp if signed else arith.FPToUIOp)(nearest, i64))
+    limit = r.constant(2.0**63 if signed else 2.0**64, f32)  # there `back` is the greatest integer
+    over = r.emit(arith.CmpfOp(nearest, limit, "oge"))
+    over = r.emit(arith.OrIOp(over, r.emit(arith.CmpiOp(back, exact, "sgt" if signed else "ugt"))))
+    if signed:
+        below = r.emit(arith.CmpiOp(back, exact, "slt"))
+        is_negative = r.emit(arith.CmpiOp(exact, r.constant(0, i64), "slt"))
+        over = r.emit(arith.SelectOp(is_negative, below, over))
+    bits = r.convert(nearest, i32)
+    before = r.emit(arith.SubiOp(bits, r.constant(1, i32)))  # of either sign the next number toward zero
+    return r.convert(r.emit(arith.SelectOp(over, before, bits)), f32)
+
+
+def _to_integer(r: Registers, i: Instruction, words: list[str], target: str, source: str) -> SSAValue:
+    if len(words) != 1 or words[0] not in _ROUND_TO_INTEGER:
+        raise r.refuse("the rounding is not supported")
+    value = r.read(i.operands[1], type_of(source))
+    if words[0] != "rzi":
+        value = r.emit(_ROUND_TO_INTEGER[words[0]](value))
+    kind = arith.FPToSIOp if target[0] == "s" else arith.FPToUIOp
+    return r.emit(kind(value, IntegerType(TYPE_BITS[target])))
+
+
+def _count(r: Registers, i: Instruction) -> None:
+    value = r.read(i.operands[1], type_of(i.modifiers[-1]))
+    kind = math.CtPopOp if i.opcode == "popc" else math.CountLeadingZerosOp
+    r.write(i.operands[0], r.resized(r.emit(kind(value)), 32))
+
+
+def _field(r: Registers, i: Instruction) -> None:
+    """bfe with a position and a length that are constants inside of the register."""
+    type = i.modifiers[-1]
+    target, source, at, length = i.operands
+    bits = TYPE_BITS[type]
+    if not (isinstance(at, Integer) and isinstance(length, Integer)):
+        raise r.refuse("a field whose place is known only at run time is not supported")
+    if not (length.value > 0 and at.value >= 0 and at.value + length.value <= bits):
+        raise r.refuse("a field that is empty or leaves the register is not supported")
+    value = r.read(source, IntegerType(bits))
+    left, right = bits - at.value - length.value, bits - length.value
+    if left:
+        value = r.emit(arith.ShLIOp(value, r.constant(left, value.type)))
+    kind = arith.ShRSIOp if type[0] == "s" else arith.ShRUIOp
+    r.write(target, r.emit(kind(value, r.constant(right, value.type))) if right else value)
+
+
+def _insert_field(r: Registers, i: Instruction) -> None:
+    """bfi with a position and a length that are constants inside of the register."""
+    target, source, into, at, length = i.operands
+    bits = TYPE_BITS[i.modifiers[-1]]
+    if not (isinstance(at, Integer) and isinstance(length, Integer)):
+        raise r.refuse("a field whose place is known only at run time is not supported")
+    if not (length.value > 0 and at.value >= 0 and at.value + length.value <= bits):
+        raise r.refuse("a field that is empty or leaves the register is not supported")
+    mask = ((1 << length.value) - 1) << at.value
+    type = IntegerType(bits)
+    moved = r.emit(arith.ShLIOp(r.read(source, type), r.constant(at.value, type)))
+    inside = r.emit(arith.AndIOp(moved, r.constant(mask, type)))
+    outside = r.emit(arith.AndIOp(r.read(into, type), r.constant(~mask, type)))
+    r.write(target, r.emit(arith.OrIOp(inside, outside)))
+
+
+def _permute(r: Registers, i: Instruction) -> None:
+    if i.modifiers != ("b32",):
+        raise r.refuse("the mode is not supported")
+    target, *sources = i.operands
+    a, b, selector = (r.read(source, i32) for source in sources)
+    r.write(target, r.emit(ptx.PrmtOp(a, b, selector)))
+
+
+def _lop3(r: Registers, i: Instruction) -> None:
+    """Any function of three bits, as a sum of the products that the table names."""
+    target, *sources, table = i.operands
+    if i.modifiers != ("b32",) or not isinstance(table, Integer):
+        raise r.refuse("the form is not supported")
+    values = [r.read(source, i32) for source in sources]
+    negated = [r.emit(arith.XOrIOp(value, r.constant(-1, i32))) for value in values]
+    total = r.constant(0, i32)
+    for row in range(8):
+        if table.value >> row & 1:
+            chosen = [values[k] if row >> (2 - k) & 1 else negated[k] for k in range(3)]
+            product = r.emit(arith.AndIOp(r.emit(arith.AndIOp(chosen[0], chosen[1])), chosen[2]))
+            total = r.emit(arith.OrIOp(total, product))
+    r.write(target, total)
+
+
+def _to_space(r: Registers, i: Instruction) -> None:
+    """cvta: the address stays what it is, since an address here knows its memory."""
+    target, source = i.operands
+    if isinstance(source, Register) and source.name in r.texts and isinstance(target, Register):
+        r.texts[target.name] = r.texts[source.name]
+        return
+    pointer = address_of(r, source)
+    if pointer is None:
+        value = r.read(source, IntegerType(64))
+        if not any(word in ("global",) for word in i.modifiers):
+            raise r.refuse("the address is a number of which no memory is known")
+        r.write(target, value)
+        return
+    wanted = next((word for word in i.modifiers if word in ("global", "shared", "local", "param", "const")), "")
+    if isinstance(pointer.type, PtrType) and wanted not in (pointer.type.space.data.value, "param"):
+        raise r.refuse(f"the address is one of {pointer.type.space.data.value} memory")
+    r.write(target, pointer)
+
+
+CONVERSIONS: Mapping[str, Rule] = MappingProxyType({
+    "cvt": _convert, "cvta": _to_space, "popc": _count, "clz": _count, "bfe": _field, "bfi": _insert_field,
+    "prmt": _permute, "lop3": _lop3,
+})  # fmt: skip
+"""The rules by opcode."""

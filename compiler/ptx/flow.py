@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The control flow of a PTX function: its basic blocks, which dominate which, and where values of registers meet.
+
+Registers of PTX are variables. In SSA form, a block where several values of a register meet takes it as an argument
+(Cytron et al., Efficiently Computing Static Single Assignment Form, 1991), if an instruction may still read it.
+"""
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field, replace
+
+from ...base.errors import Code
+from .operands import written_and_read
+from .syntax import Function, Instruction, Label, Not, Place, PtxError, Register, Symbol
+
+ENDS = ("ret", "exit", "trap")
+"""Instructions that end a thread, or all of them."""
+
+
+@dataclass(slots=True, eq=False)
+class BasicBlock:
+    """Instructions that are executed one after the other, the successors, and the guard that chooses between two: the
+    first where it holds. `arguments` are the registers whose values meet here.
+    """
+
+    number: int
+    place: Place
+    instructions: list[Instruction] = field(default_factory=list[Instruction])
+    guard: Register | Not | None = None
+    branch: Instruction | None = None
+    successors: "list[BasicBlock]" = field(default_factory=lambda: [])
+    predecessors: "list[BasicBlock]" = field(default_factory=lambda: [])
+    parent: "BasicBlock | None" = None
+    """The nearest block through which all ways lead here."""
+    arguments: list[str] = field(default_factory=list[str])
+
+
+def blocks_of(function: Function, file: str, in_memory: Container[str] = ()) -> list[BasicBlock]:
+    """The blocks of a function that can be reached, in the order of the text, the first without predecessors. Registers
+    `in_memory` have no values.
+
+    PtxError (E1008) for a branch to no label, (E1009) for one to a place that a register names.
+    """
+    blocks, starts = _cut(function)
+    for index, block in enumerate(blocks):
+        after = blocks[index + 1] if index + 1 < len(blocks) else None
+        _connect(block, after, starts, file)
+    for block in blocks:
+        _join_wait(block)
+    reached = _reachable(blocks[0])
+    kept = [block for block in blocks if block in reached]
+    for number, block in enumerate(kept):
+        block.number = number
+        for successor in block.successors:
+            successor.predecessors.append(block)
+    _find_parents(kept)
+    _place_arguments(kept, function, in_memory)
+    return kept
+
+
+def _cut(function: Function) -> tuple[list[BasicBlock], dict[str, BasicBlock]]:
+    entry = BasicBlock(0, function.place)
+    blocks, starts = [entry, BasicBlock(1, function.place)], dict[str, BasicBlock]()
+    for statement in function.body or ():
+        last = blocks[-1]
+        if isinstance(statement, Label):
+            if last.instructions or last.branch is not None or last is blocks[1]:
+                last = BasicBlock(len(blocks), statement.place)
+                blocks.append(last)
+            starts[statement.name] = last
+            continue
+        if last.branch is not None:
+            last = BasicBlock(len(blocks), statement.place)
+            blocks.append(last)
+        if statement.opcode in (*ENDS, "bra", "brx"):
+            last.branch, last.guard = statement, statement.guard
+        else:
+            last.instructions.append(statement)
+    return blocks, starts
+
+
+def _connect(block: BasicBlock, after: BasicBlock | None, starts: dict[str, BasicBlock], file: str) -> None:
+    branch = block.branch
+    if branch is not None and branch.opcode == "bra":
+        target = branch.operands[0] if branch.operands else None
+        if not isinstance(target, Symbol) or target.name not in starts:
+            text = target.name if isinstance(target, Symbol) else "an operand that is no label"
+            raise PtxError(Code.PTX_SYNTAX, f"the branch leads to no label: {text}", branch.place, "", file)
+        block.successors.append(starts[target.name])
+    elif branch is not None and branch.opcode == "brx":
+        raise PtxError(Code.PTX_UNSUPPORTED, "brx.idx is not supported", branch.place, "", file)
+    elif branch is not None and branch.opcode == "trap":
+        raise PtxError(Code.PTX_UNSUPPORTED, "trap is not supported", branch.place, "", file)
+    if after is not None and (branch is None or branch.guard is not None):
+        block.successors.append(after)
+
+
+def _join_wait(block: BasicBlock) -> None:
+    """Makes one wait of a loop that does nothing but test whether a phase of an mbarrier is complete, until it is."""
+    if len(block.instructions) != 1 or len(block.successors) != 2 or block.guard is None:
+        return
+    test, negated = block.instructions[0], isinstance(block.guard, Not)
+    tested = block.guard.register if isinstance(block.guard, Not) else block.guard
+    if test.opcode != "mbarrier" or test.modifiers[:1] not in (("try_wait",), ("test_wait",)):
+        return
+    done, again = block.successors[::-1] if negated else block.successors
+    back = again.successors == [block] and not again.instructions and again.guard is None
+    if test.operands[0] != tested or test.guard is not None or "parity" not in test.modifiers:
+        return
+    if again is block or back:
+        block.instructions = [replace(test, modifiers=("wait", *test.modifiers[1:]))]
+        block.successors, block.guard, block.branch = [done], None, None
+
+
+def _reachable(entry: BasicBlock) -> set[BasicBlock]:
+    reached, work = {entry}, [entry]
+    while work:
+        for successor in work.pop().successors:
+            if successor not in reached:
+                reached.add(successor)
+                work.append(successor)
+    return reached
+
+
+def reverse_postorder(entry: BasicBlock) -> list[BasicBlock]:
+    """The blocks in an order in which each comes after one of its predecessors, and after all outside of loops."""
+    order: list[BasicBlock] = []
+    seen, work = {entry}, [(entry, iter(entry.successors))]
+    while work:
+        block, rest = work[-1]
+        successor = next(rest, None)
+        if successor is None:
+            order.append(block)
+            work.pop()
+        elif successor not in seen:
+            seen.add(successor)
+            work.append((successor, iter(successor.successors)))
+    return order[::-1]
+
+
+def _find_parents(blocks: Sequence[BasicBlock]) -> None:
+    """Immediate dominators (Cooper, Harvey and Kennedy, A Simple, Fast Dominance Algorithm, 2001)."""
+    order = reverse_postorder(blocks[0])
+    rank = {block: index for index, block in enumerate(order)}
+    parents: dict[BasicBlock, BasicBlock] = {order[0]: order[0]}
+    changed = True
+    while changed:
+        changed = False
+        for block in order[1:]:
+            known = [p for p in block.predecessors if p in parents]
+            best = known[0]
+            for other in known[1:]:
+                while best is not other:
+                    if rank[best] > rank[other]:
+                        best = parents[best]
+                    else:
+                        other = parents[other]
+            if parents.get(block) is not best:
+                parents[block], changed = best, True
+    for block in order[1:]:
+        block.parent = parents[block]
+
+
+def _place_arguments(blocks: Sequence[BasicBlock], function: Function, in_memory: Container[str]) -> None:
+    """Finds the registers that are arguments of blocks: at the iterated dominance frontier of their writes."""
+    writes: dict[str, list[BasicBlock]] = {}
+    exposed: dict[BasicBlock, set[str]] = {}
+    written: dict[BasicBlock, set[str]] = {}
+    for block in blocks:
+        early, made = set[str](), set[str]()
+        for instruction in block.instructions:
+            targets, sources = written_and_read(instruction)
+            early.update(name for name in sources if name not in made)
+            made.update(name for name in targets if name not in in_memory)
+        if block.guard is not None:
+            guard = block.guard.register if isinstance(block.guard, Not) else block.guard
+            early.update({guard.name} - made)
+        exposed[block], written[block] = {name for name in early if name in function.registers}, made
+        for name in made:
+            writes.setdefault(name, []).append(block)
+    frontiers = _frontiers(blocks)
+    live = _live(blocks, exposed, written)
+    for name in sorted(writes):
+        placed, work = set[BasicBlock](), list(writes[name])
+        while work:
+            for block in frontiers[work.pop()]:
+                if block not in placed and name in live[block]:
+                    placed.add(block)
+                    block.arguments.append(name)
+                    work.append(block)
+
+
+def _frontiers(blocks: Sequence[BasicBlock]) -> dict[BasicBlock, set[BasicBlock]]:
+    frontiers: dict[BasicBlock, set[BasicBlock]] = {block: set() for block in blocks}
+    for block in blocks:
+        if len(block.predecessors) < 2:
+            continue
+        for above in block.predecessors:
+            while above is not None and above is not block.parent:
+                frontiers[above].add(block)
+                above = above.parent
+    return frontiers
+
+
+def _live(
+    blocks: Sequence[BasicBlock], exposed: dict[BasicBlock, set[str]], written: dict[BasicBlock, set[str]]
+) -> dict[BasicBlock, set[str]]:
+    """The registers that may be read from the beginning of each block on."""
+    live = {block: set(exposed[block]) for block in blocks}
+    work = list(blocks)
+    while work:
+        block = work.pop()
+        after = set[str]().union(*(live[successor] for successor in block.successors))
+        now = exposed[block] | (after - written[block])
+        if now != live[block]:
+            live[block] = now
+            work.extend(block.predecessors)
+    return live

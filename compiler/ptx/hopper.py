@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""mbarriers, copies by the async proxy, and multiplications by warpgroups (PTX ISA, mbarrier, cp.async.bulk, wgmma).
+
+The registers of a wgmma's accumulators, and those of A, are memory of the thread here, as fragments are: they are in
+use while the multiplication runs.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from xdsl.dialects.builtin import i1, i16, i32, i64
+from xdsl.ir import SSAValue
+
+from ...base.element_types import BY_PTX
+from ...dialects import ptx
+from ...dialects.ptx.base import GLOBAL, MAP, SHARED, SHARED_CLUSTER
+from ...layout.atoms.mma_registers import registers
+from ...layout.atoms.mma_table import mma_atom
+from .memory import MEMORY, address
+from .moves import Rule, address_of
+from .registers import Registers
+from .syntax import Address, Instruction, Integer, Operand, Register, Vector
+
+LOOPED_WAIT = "wait"
+"""The modifier that stands for `try_wait` or `test_wait` in a loop that ends when the phase is complete."""
+
+
+def _barrier_at(r: Registers, operand: Operand) -> SSAValue:
+    """The address of an mbarrier, of the own block or of the cluster."""
+    if isinstance(operand, Address) and not isinstance(operand.base, Integer):
+        pointer = address_of(r, operand.base)
+        if pointer is not None and pointer.type == SHARED_CLUSTER:
+            return r.shifted(pointer, operand.offset)
+    return address(r, operand, 8, SHARED)
+
+
+def _mbarrier(r: Registers, i: Instruction) -> None:
+    words = [word for word in i.modifiers if word not in ("shared", "shared::cta", "shared::cluster", "b64")]
+    scope = next((word for word in words if word in ("cta", "cluster")), None)
+    plain = [word for word in words if word not in ("cta", "cluster", "acquire", "release", "relaxed")]
+    operands = i.operands
+    match plain:
+        case ["init"]:
+            r.add(ptx.MbarrierInitOp(address(r, operands[0], 8, SHARED), r.read(operands[1], i32)))
+        case ["inval"]:
+            r.add(ptx.MbarrierInvalOp(address(r, operands[0], 8, SHARED)))
+        case ["arrive"]:
+            _arrive(r, i, scope)
+        case ["arrive", "expect_tx"]:
+            _unused(r, operands[0])
+            r.add(ptx.MbarrierArriveExpectTxOp(_barrier_at(r, operands[1]), r.read(operands[2], i32)))
+        case ["expect_tx"]:
+            r.add(ptx.MbarrierExpectTxOp(_barrier_at(r, operands[0]), r.read(operands[1], i32)))
+        case ["complete_tx"]:
+            r.add(ptx.MbarrierCompleteTxOp(_barrier_at(r, operands[0]), r.read(operands[1], i32)))
+        case ["try_wait" | "test_wait" as test, "parity"]:
+            kind = ptx.MbarrierTryWaitOp if test == "try_wait" else ptx.MbarrierTestWaitOp
+            bar, parity = address(r, operands[1], 8, SHARED), r.read(operands[2], i32)
+            r.write(operands[0], r.emit(kind(bar, parity, scope)))
+        case ["try_wait" | "test_wait"]:
+            bar, state = address(r, operands[1], 8, SHARED), r.read(operands[2], i64)
+            r.write(operands[0], r.emit(ptx.MbarrierTryWaitStateOp(bar, state)))
+        case ["wait", "parity"]:
+            r.add(ptx.MbarrierWaitOp(address(r, operands[1], 8, SHARED), r.read(operands[2], i32), scope))
+            r.write(operands[0], r.constant(1, i1))
+        case _:
+            raise r.refuse("the form is not supported")
+
+
+def _arrive(r: Registers, i: Instruction, scope: str | None) -> None:
+    state, where, *count = i.operands
+    bar = _barrier_at(r, where)
+    if isinstance(state, Register) and state.name in r.read_names:
+        if count or bar.type != SHARED:
+            raise r.refuse("the state of such an arrival is not supported")
+        r.write(state, r.emit(ptx.MbarrierArriveStateOp(bar)))
+        return
+    given = None if not count or count[0] == Integer(1) else r.read(count[0], i32)
+    near = bar.type == SHARED_CLUSTER and scope != "cluster"
+    r.add(ptx.MbarrierArriveOp(bar, given, "cta" if near else None))
+
+
+def _unused(r: Registers, state: Operand) -> None:
+    if isinstance(state, Register) and state.name in r.read_names:
+        raise r.refuse("the state of such an arrival is not supported")
+
+
+def _map(r: Registers, operand: Operand) -> tuple[SSAValue, list[SSAValue]]:
+    """A tensor map and coordinates."""
+    if not isinstance(operand, Address) or isinstance(operand.base, Integer) or operand.offset:
+        raise r.refuse("the tensor map is not supported")
+    map = address_of(r, operand.base)
+    if map is not None and map.type == GLOBAL:
+        map = r.emit(ptx.CvtaTensorMapOp(map))
+    if map is None or map.type != MAP:
+        raise r.refuse("the address is not that of a tensor map")
+    return map, [r.read(item, i32) for item in operand.coordinates]
+
+
+def _bulk_copy(r: Registers, i: Instruction) -> None:
+    """cp.async.bulk and its groups."""
+    words, operands = i.modifiers[2:], i.operands
+    match words:
+        case ("commit_group",):
+            r.add(ptx.BulkCommitGroupOp())
+        case ("wait_group",) | ("wait_group", "read") if isinstance(operands[0], Integer):
+            r.add(ptx.BulkWaitGroupOp(operands[0].value, "read" in words))
+        case ("tensor", _, "shared::cluster", "global", *rest):
+            left = [word for word in rest if word not in ("tile", "mbarrier::complete_tx::bytes")]
+            mask, policy = _optional(r, left, operands[3:])
+            map, coords = _map(r, operands[1])
+            to, bar = address(r, operands[0], 16, SHARED), address(r, operands[2], 8, SHARED)
+            r.add(ptx.TensorLoadOp(map, coords, to, bar, mask, policy))
+        case ("tensor", _, "global", "shared::cta", *rest):
+            _, policy = _optional(r, [word for word in rest if word not in ("tile", "bulk_group")], operands[2:])
+            map, coords = _map(r, operands[0])
+            r.add(ptx.TensorStoreOp(map, coords, address(r, operands[1], 16, SHARED), policy))
+        case ("shared::cluster", "global", "mbarrier::complete_tx::bytes", *rest):
+            _, policy = _optional(r, rest, operands[4:])
+            to, source = address(r, operands[0], 16, SHARED), address(r, operands[1], 16, GLOBAL)
+            bar = address(r, operands[3], 8, SHARED)
+            r.add(ptx.BulkLoadOp(to, source, r.read(operands[2], i32), bar, policy))
+        case ("global", "shared::cta", "bulk_group", *rest):
+            _, policy = _optional(r, rest, operands[3:])
+            to, source = address(r, operands[0], 16, GLOBAL), address(r, operands[1], 16, SHARED)
+            r.add(ptx.BulkStoreOp(to, source, r.read(operands[2], i32), policy))
+        case _:
+            raise r.refuse("the instruction is not supported")
+
+
+def _optional(
+    r: Registers, words: Sequence[str], operands: Sequence[Operand]
+) -> tuple[SSAValue | None, SSAValue | None]:
+    """The mask of a multicast and the cache policy, which stand behind the other operands."""
+    rest, mask, policy = list(operands), None, None
+    for word in words:
+        if word == "multicast::cluster":
+            mask = r.read(rest.pop(0), i16)
+        elif word == "L2::cache_hint":
+            policy = r.read(rest.pop(0), i64)
+        else:
+            raise r.refuse(f"the modifier .{word} is not supported")
+    return mask, policy
+
+
+def fragments_in(instruction: Instruction) -> list[Vector]:
+    """The registers of an instruction that are in use while it runs asynchronously."""
+    if (instruction.opcode, *instruction.modifiers[:1]) != ("wgmma", "mma_async"):
+        return []
+    return [operand for operand in instruction.operands[:2] if isinstance(operand, Vector)]
+
+
+def _wgmma(r: Registers, i: Instruction) -> None:
+    match i.modifiers[0]:
+        case "fence":
+            r.add(ptx.WgmmaFenceOp())
+        case "commit_group":
+            r.add(ptx.WgmmaCommitGroupOp())
+        case "wait_group" if isinstance(i.operands[0], Integer):
+            r.add(ptx.WgmmaWaitGroupOp(i.operands[0].value))
+        case "mma_async":
+            _multiply(r, i)
+        case _:
+            raise r.refuse("the form is not supported")
+
+
+def _multiply(r: Registers, i: Instruction) -> None:
+    d, a, b, scale, *immediates = i.operands
+    shape, *types = [word for word in i.modifiers[1:] if word not in ("sync", "aligned", "satfinite")]
+    numbers = [number.value for number in immediates if isinstance(number, Integer)]
+    if not isinstance(d, Vector) or len(types) != 3 or len(numbers) != len(immediates):
+        raise r.refuse("the operands are not supported")
+    n, k = shape.removeprefix("m64n").split("k")
+    in_registers = isinstance(a, Vector)
+    signs, transposed = (numbers[:2], numbers[2:]) if types[0] != "s32" else ([1, 1], [])
+    ending = "_SATURATE" if "satfinite" in i.modifiers else ""
+    if BY_PTX[types[1]].bits == 16:
+        majors = ["MN" if transpose else "K" for transpose in ([0] if in_registers else []) + transposed]
+        form = f"<Major::{majors[0]},Major::{majors[1]}>"
+    else:
+        form = f"_TN{ending}"
+    joined = "".join(types).upper()
+    name = f"SM90_64x{n}x{k}_{joined}_{'RS' if in_registers else 'SS'}{form}"
+    atom = mma_atom(name)
+    if len(d.items) != registers(atom, "D").count:
+        raise r.refuse(f"the accumulators are {registers(atom, 'D').count} registers, not {len(d.items)}")
+    left = r.fragment(a) if isinstance(a, Vector) else r.read(a, i64)
+    accumulates = r.constant(scale.value, i1) if isinstance(scale, Integer) else r.read(scale, i1)
+    r.add(
+        ptx.WgmmaMmaAsyncOp(
+            name, r.fragment(d), left, r.read(b, i64), accumulates, *(sign < 0 for sign in (*signs, 1, 1)[:2])
+        )
+    )
+
+
+def _setmaxnreg(r: Registers, i: Instruction) -> None:
+    (number,) = i.operands
+    if not isinstance(number, Integer):
+        raise r.refuse("the operand is not a constant")
+    r.add(ptx.SetMaxNRegOp(number.value, i.modifiers[0] == "inc"))
+
+
+def _proxy_fence(r: Registers, i: Instruction) -> bool:
+    """Appends a fence of a proxy or of mbarriers; False for another fence."""
+    match i.modifiers:
+        case ("proxy", "async", *rest):
+            spaces = {"shared::cta": "shared", "global": "global"}
+            r.add(ptx.FenceProxyAsyncOp(spaces[rest[0]] if rest else None))
+        case ("mbarrier_init", "release", "cluster"):
+            r.add(ptx.FenceMbarrierInitOp())
+        case _:
+            return False
+    return True
+
+
+def _copy(r: Registers, i: Instruction) -> None:
+    if i.modifiers[:2] == ("async", "bulk"):
+        _bulk_copy(r, i)
+    else:
+        MEMORY["cp"](r, i)
+
+
+def _fence(r: Registers, i: Instruction) -> None:
+    if not _proxy_fence(r, i):
+        MEMORY["fence"](r, i)
+
+
+def _prefetch(r: Registers, i: Instruction) -> None:
+    if i.modifiers == ("tensormap",):
+        r.add(ptx.PrefetchTensorMapOp(_map(r, i.operands[0])[0]))
+    else:
+        MEMORY["prefetch"](r, i)
+
+
+HOPPER: Mapping[str, Rule] = MappingProxyType({
+    "mbarrier": _mbarrier, "wgmma": _wgmma, "setmaxnreg": _setmaxnreg, "cp": _copy, "fence": _fence,
+    "prefetch": _prefetch,
+})  # fmt: skip
+"""The rules by opcode, also of those of `MEMORY` that have forms for the async proxy."""

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which registers an instruction writes and reads, and the types in which it does."""
+
+from collections.abc import Iterator
+
+from .syntax import Address, Arguments, Instruction, Not, Operand, Pair, Register, Vector
+
+_WITHOUT_RESULT = frozenset((
+    "st", "red", "bar", "barrier", "cp", "fence", "membar", "stmatrix", "prefetch", "prefetchu", "discard",
+    "applypriority", "griddepcontrol", "nanosleep", "setmaxnreg", "tensormap", "bra", "brx", "ret", "exit", "trap",
+    "brkpt", "pmevent", "multimem",
+))  # fmt: skip
+"""Instructions whose first operand is not written, by opcode."""
+_WITHOUT_RESULT_FORMS = (
+    ("mbarrier", "init"), ("mbarrier", "inval"), ("mbarrier", "expect_tx"), ("mbarrier", "complete_tx"),
+    ("wgmma", "fence"), ("wgmma", "commit_group"), ("wgmma", "wait_group"),
+)  # fmt: skip
+_READS_RESULT = (("wgmma", "mma_async"),)
+
+
+def registers_in(operand: Operand) -> Iterator[Register]:
+    """The registers of an operand, of an address that by which it is computed."""
+    match operand:
+        case Register():
+            yield operand
+        case Not(register):
+            yield register
+        case Pair(first, second):
+            yield first
+            yield second
+        case Vector(items) | Arguments(items):
+            for item in items:
+                yield from registers_in(item)
+        case Address(base, _, coordinates):
+            if isinstance(base, Register):
+                yield base
+            for item in coordinates:
+                yield from registers_in(item)
+        case _:
+            pass
+
+
+def has_result(instruction: Instruction) -> bool:
+    """Whether the first operand is written."""
+    form = (instruction.opcode, *instruction.modifiers[:1])
+    if form == ("bar", "red") or instruction.modifiers[:2] == ("cta", "red"):
+        return True
+    if instruction.opcode == "call":
+        return False  # results come by parameters, which are memory
+    return instruction.opcode not in _WITHOUT_RESULT and form not in _WITHOUT_RESULT_FORMS
+
+
+def written_and_read(instruction: Instruction) -> tuple[list[str], list[str]]:
+    """The names of the registers that an instruction writes, and of those that it reads. A guarded one keeps what it
+    does not write, and so reads it.
+    """
+    written: list[str] = []
+    sources: tuple[Operand, ...] = instruction.operands
+    if has_result(instruction) and sources and not isinstance(sources[0], Address):
+        written = [register.name for register in registers_in(sources[0])]
+        sources = sources[1:]
+    read = [register.name for operand in sources for register in registers_in(operand)]
+    if instruction.guard is not None:
+        guard = instruction.guard
+        read.append(guard.register.name if isinstance(guard, Not) else guard.name)
+        read += written
+    elif (instruction.opcode, *instruction.modifiers[:1]) in _READS_RESULT:
+        read += written
+    return written, read

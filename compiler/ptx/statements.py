@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reads the statements of a function: declarations, labels, instructions and their operands; and variables."""
+
+from dataclasses import dataclass, field, replace
+
+from ...base.errors import Code
+from .syntax import (
+    Address,
+    Arguments,
+    Instruction,
+    Integer,
+    Label,
+    Location,
+    Not,
+    Operand,
+    Pair,
+    Register,
+    Symbol,
+    Variable,
+    Vector,
+)
+from .tokens import Tokens
+
+MAX_DEPTH = 64
+"""How deep scopes and lists of operands may nest."""
+MAX_REGISTERS = 1 << 20
+"""How many registers of one name there may be: `%r<1048576>`."""
+MAX_BYTES = 1 << 30
+"""The largest variable."""
+
+
+@dataclass
+class _Scope:
+    """The names of a block in braces, as the function knows them."""
+
+    number: int
+    ranges: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
+    """How many registers a prefix has, and their type."""
+    names: dict[str, str] = field(default_factory=dict[str, str])
+
+    def own(self, name: str) -> str:
+        """The name by which the function knows a name of this scope."""
+        return name if self.number == 0 else f"{name}@{self.number}"
+
+
+class StatementParser(Tokens):
+    """A parser of what stands between the braces of a function, and of variables."""
+
+    def body(self) -> tuple[tuple[Instruction | Label, ...], dict[str, str], tuple[Variable, ...]]:
+        """The body of a function: instructions and labels in order, the types of registers, and the variables."""
+        self._scopes: list[_Scope] = []
+        self._count = 0
+        self._registers: dict[str, str] = {}
+        self._variables: list[Variable] = []
+        self._statements: list[Instruction | Label] = []
+        self._location: Location | None = None
+        self._labels: dict[int, set[str]] = {}
+        self._jumps: list[tuple[int, tuple[int, ...]]] = []
+        self._block()
+        for index, chain in self._jumps:
+            self._statements[index] = self._resolved(self._statements[index], chain)
+        return tuple(self._statements), self._registers, tuple(self._variables)
+
+    def _resolved(self, statement: Instruction | Label, chain: tuple[int, ...]) -> Instruction:
+        """A branch whose label has the name that the function knows it by."""
+        assert isinstance(statement, Instruction)
+        operands: list[Operand] = []
+        for operand in statement.operands:
+            if isinstance(operand, Symbol):
+                scope = next((number for number in chain if operand.name in self._labels.get(number, ())), 0)
+                operand = Symbol(_Scope(scope).own(operand.name), operand.offset)
+            operands.append(operand)
+        return replace(statement, operands=tuple(operands))
+
+    def _block(self) -> None:
+        self.expect("{")
+        if len(self._scopes) >= MAX_DEPTH:
+            self.fail(f"scopes nest more than {MAX_DEPTH} deep")
+        self._scopes.append(_Scope(self._count))
+        self._count += 1
+        while not self.accept("}"):
+            self._statement()
+        self._scopes.pop()
+
+    def _statement(self) -> None:
+        token = self.token
+        if token.text == "{":
+            self._block()
+        elif token.text == ";":
+            self.advance()
+        elif token.kind == "directive":
+            self._declaration(token.text)
+        elif token.kind == "word" or token.text == "@":
+            self._instruction()
+        else:
+            self.fail(f"expected a statement, got '{token.text[:40]}'")
+
+    def _declaration(self, word: str) -> None:
+        if word == ".reg":
+            self.advance()
+            type = self.advance().text[1:]
+            if not self.is_type(type):
+                self.fail(f"unknown type '.{type}' of registers")
+            while True:
+                self._declare_registers(type)
+                if not self.accept(","):
+                    break
+            self.expect(";")
+        elif word == ".loc":
+            self.advance()
+            self._location = Location(self.integer(), self.integer(), self.integer())
+            while self.accept(","):  # where a function was inlined
+                if self.word("function_name or inlined_at") == "function_name":
+                    self.word("a label")
+                    self._offset()
+                else:
+                    _ = self.integer(), self.integer(), self.integer()
+        elif word in (".pragma", ".callprototype", ".branchtargets", ".calltargets"):
+            self.skip_statement()
+        else:
+            scope = self._scopes[-1]
+            for variable in self.variables():
+                own = scope.own(variable.name)
+                scope.names[variable.name] = own
+                self._variables.append(replace(variable, name=own))
+
+    def _declare_registers(self, type: str) -> None:
+        name, scope = self.word("the name of a register"), self._scopes[-1]
+        if self.accept("<"):
+            count = self.integer()
+            if not 0 <= count <= MAX_REGISTERS:
+                self.fail(f"{count} registers of one name; at most {MAX_REGISTERS} are possible")
+            scope.ranges[name] = count, type
+            self.expect(">")
+        else:
+            own = scope.own(name)
+            scope.names[name], self._registers[own] = own, type
+
+    def _register(self, name: str) -> Register | None:
+        """The register of a name; None if it is that of something else."""
+        prefix = name.rstrip("0123456789")
+        digits = name[len(prefix) :]
+        for scope in reversed(self._scopes):
+            if (own := scope.names.get(name)) is not None:
+                return Register(own) if own in self._registers else None
+            if digits and prefix in scope.ranges and (digits == "0" or digits[0] != "0"):
+                count, type = scope.ranges[prefix]
+                if int(digits) < count:
+                    own = scope.own(name)
+                    self._registers[own] = type
+                    return Register(own)
+        return Register(name) if name.startswith("%") else None  # a special register
+
+    def _instruction(self) -> None:
+        place, guard = self.place(), None
+        if self.accept("@"):
+            negated = self.accept("!")
+            register = self._register(name := self.word("a predicate"))
+            if register is None:
+                self.fail(f"'{name}' is not a register")
+            guard = Not(register) if negated else register
+            place = self.place()
+        name = self.word("an instruction")
+        if self.accept(":"):
+            scope = self._scopes[-1]
+            self._labels.setdefault(scope.number, set()).add(name)
+            if self.token.text in (".branchtargets", ".callprototype", ".calltargets"):
+                self.skip_statement()  # a table or a prototype
+                return
+            self._statements.append(Label(scope.own(name), place))
+            return
+        opcode, *modifiers = name.split(".")
+        while self.token.kind == "directive":  # after a space
+            modifiers.append(self.advance().text[1:])
+        operands: list[Operand] = []
+        while not self.accept(";"):
+            if operands:
+                self.expect(",")
+            operands.append(self._operand(0))
+        if opcode in ("bra", "brx"):
+            self._jumps.append((len(self._statements), tuple(s.number for s in reversed(self._scopes))))
+        self._statements.append(Instruction(place, opcode, tuple(modifiers), tuple(operands), guard, self._location))
+
+    def _operand(self, depth: int) -> Operand:
+        if depth > MAX_DEPTH:
+            self.fail(f"operands nest more than {MAX_DEPTH} deep")
+        if self.token.text == "{":
+            return Vector(self._list("{", "}", depth))
+        if self.token.text == "(":
+            return Arguments(self._list("(", ")", depth))
+        if self.accept("["):
+            return self._address(depth)
+        if self.accept("!"):
+            register = self._register(name := self.word("a predicate"))
+            if register is None:
+                self.fail(f"'{name}' is not a register")
+            return Not(register)
+        if self.token.kind != "word":
+            return self.number()
+        operand = self._named(self.advance().text)
+        if isinstance(operand, Symbol) and self.token.text in ("+", "-"):
+            return Symbol(operand.name, self._offset())
+        if isinstance(operand, Register) and self.accept("|"):
+            second = self._register(name := self.word("a register"))
+            if second is None:
+                self.fail(f"'{name}' is not a register")
+            return Pair(operand, second)
+        return operand
+
+    def _list(self, first: str, last: str, depth: int) -> tuple[Operand, ...]:
+        self.expect(first)
+        items: list[Operand] = []
+        while not self.accept(last):
+            if items:
+                self.expect(",")
+            items.append(self._operand(depth + 1))
+        return tuple(items)
+
+    def _named(self, name: str) -> Register | Symbol:
+        register = self._register(name)
+        if register is not None:
+            return register
+        for scope in reversed(self._scopes):
+            if name in scope.names:
+                return Symbol(scope.names[name])
+        return Symbol(name)
+
+    def _offset(self) -> int:
+        offset = 0
+        while self.token.text in ("+", "-"):
+            sign = -1 if self.advance().text == "-" else 1
+            offset += sign * self.integer()
+        return offset
+
+    def _address(self, depth: int) -> Address:
+        base: Register | Symbol | Integer
+        base = self._named(self.advance().text) if self.token.kind == "word" else Integer(self.integer())
+        offset = self._offset()
+        coordinates: tuple[Operand, ...] = ()
+        if self.accept(","):
+            coordinates = self._list("{", "}", depth)
+        self.expect("]")
+        return Address(base, offset, coordinates)
+
+    def variables(self) -> list[Variable]:
+        """A declaration of variables, such as `.shared .align 16 .b8 s[64];`. PtxError (E1008) if it is none."""
+        place, space, type, align, lanes = self.place(), "", "", 0, 1
+        while self.token.kind == "directive":
+            word = self.advance().text[1:]
+            if word in ("shared", "global", "const", "local", "param"):
+                space = word
+            elif word == "align":
+                align = self.integer()
+            elif word in ("v2", "v4"):
+                lanes = int(word[1])
+            elif self.is_type(word):
+                type = word
+            else:
+                self.fail(f"unknown directive '.{word}'", place=place)
+        if not space or not type:
+            self.fail("expected a directive, a declaration or an instruction", place=place)
+        made: list[Variable] = []
+        while True:
+            name = self.word("the name of a variable")
+            element = self.type_bytes(type)
+            size, is_open = element * lanes, False
+            while self.accept("["):
+                if self.token.text == "]":
+                    is_open = True
+                else:
+                    size *= self.integer()
+                self.expect("]")
+            initial = self._initial(element) if self.accept("=") else None
+            size = len(initial or b"") if is_open else size
+            if not 0 <= size <= MAX_BYTES:
+                self.fail(f"a variable of {size} bytes; at most {MAX_BYTES} are possible", place=place)
+            made.append(Variable(name, space, size, align or element * lanes, initial, place))
+            if not self.accept(","):
+                break
+        self.expect(";")
+        return made
+
+    def _initial(self, element: int) -> bytes:
+        """The bytes of an initialiser: a number, or a list of numbers."""
+        if self.token.text != "{":
+            return self._bytes_of(element)
+        self.expect("{")
+        parts: list[bytes] = []
+        while not self.accept("}"):
+            if parts:
+                self.expect(",")
+            parts.append(self._initial(element) if self.token.text == "{" else self._bytes_of(element))
+        return b"".join(parts)
+
+    def _bytes_of(self, element: int) -> bytes:
+        if self.token.kind == "word":
+            self.fail("an initialiser that is an address is not supported", Code.PTX_UNSUPPORTED)
+        number = self.number()
+        if isinstance(number, Integer):
+            return (number.value & ((1 << 8 * element) - 1)).to_bytes(element, "little")
+        import struct
+
+        return struct.pack("<f" if element == 4 else "<d", number.value)

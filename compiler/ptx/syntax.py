@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The parts of a PTX module, as the text has them (PTX ISA, Syntax, and State Spaces, Types, and Variables)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ...base.errors import Code, TilefoldError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the text: line and column, both from 1."""
+
+    line: int
+    column: int
+
+
+class PtxError(TilefoldError):
+    """PTX that is malformed, or that tilefold does not know; `place` is where, in the file `file`."""
+
+    def __init__(self, code: Code, message: str, place: Place, hint: str = "", file: str = "<ptx>") -> None:
+        super().__init__(code, f"{file}:{place.line}:{place.column}: {message}", hint)
+        self.place = place
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A register, or a special register such as `%tid.x`, by its name; one of an inner scope has a name of its own."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """An integer constant."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    """A floating-point constant, by its value and the bits of its type: 32 for `0f3F800000`, else 64."""
+
+    value: float
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A label, a variable or a function, by its name, and bytes behind it."""
+
+    name: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """A predicate that is negated: `!%p`."""
+
+    register: Register
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two destinations: `%p|%q`."""
+
+    first: Register
+    second: Register
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """Operands in braces: `{%r1, %r2}`."""
+
+    items: "tuple[Operand, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Memory: `[%rd1+16]`, `[name]`, or of a tensor `[%rd1, {%r1, %r2}]`."""
+
+    base: Register | Symbol | Integer
+    offset: int = 0
+    coordinates: "tuple[Operand, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Operands in parentheses, of a call."""
+
+    items: "tuple[Operand, ...]"
+
+
+Operand: TypeAlias = Register | Integer | Float | Symbol | Not | Pair | Vector | Address | Arguments
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """The place in a source file that `.loc` says: the number of the file, line and column."""
+
+    file: int
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """`@%p opcode.modifiers operands;` with its place, and the place in the source from the `.loc` before it."""
+
+    place: Place
+    opcode: str
+    modifiers: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    guard: Register | Not | None = None
+    location: Location | None = None
+
+    @property
+    def name(self) -> str:
+        """The opcode with its modifiers, as in the text."""
+        return ".".join((self.opcode, *self.modifiers))
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A place that branches lead to. One of an inner scope has a name of its own."""
+
+    name: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable: its state space, its size and alignment in bytes, and its initial bytes, if the text gives any. The
+    size is 0 for an array that the launch sizes.
+    """
+
+    name: str
+    space: str
+    size: int
+    align: int
+    initial: bytes | None
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a function: the type, such as `u64`; of an array of `size` bytes `b8`; and, of a pointer, the
+    alignment that the caller promises.
+    """
+
+    name: str
+    type: str
+    size: int
+    align: int
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A kernel (`.entry`) or a function. `registers` are its types by name; `block` is the size of a block that
+    `.reqntid` requires, `most` that of `.maxntid`. The body is None of a declaration.
+    """
+
+    name: str
+    is_entry: bool
+    parameters: tuple[Parameter, ...]
+    place: Place
+    body: tuple[Instruction | Label, ...] | None = None
+    registers: Mapping[str, str] = field(default_factory=dict[str, str])
+    variables: tuple[Variable, ...] = ()
+    block: tuple[int, int, int] | None = None
+    cluster: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A PTX module: version and target as in the text, source files by number, variables and functions by name."""
+
+    version: str
+    target: str
+    files: Mapping[int, str]
+    variables: Mapping[str, Variable]
+    functions: Mapping[str, Function]
+
+    @property
+    def entries(self) -> tuple[Function, ...]:
+        """The kernels, in the order of the text."""
+        return tuple(function for function in self.functions.values() if function.is_entry)
+
+
+TYPE_BITS: Mapping[str, int] = {
+    "pred": 1, **{f"{kind}{bits}": bits for kind in "bsu" for bits in (8, 16, 32, 64)}, "b128": 128,
+    "f16": 16, "bf16": 16, "f32": 32, "f64": 64, "f16x2": 32, "bf16x2": 32, "tf32": 32,
+    "e4m3": 8, "e5m2": 8, "e4m3x2": 16, "e5m2x2": 16,
+}  # fmt: skip
+"""The bits of the types of PTX (PTX ISA, Fundamental Types, and Packed Data Types)."""

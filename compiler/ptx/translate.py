@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A PTX function as operations of stage `instr`: a body of blocks with branches between them.
+
+Arithmetic becomes operations of `arith` and `math`, branches those of `cf`, a guarded instruction an `scf.if`, and each
+other instruction one operation of `ptx`. Registers become SSA values; where several meet, the block takes an argument.
+An instruction that is not known is an error before anything runs.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from xdsl.dialects import cf, scf
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerType, LocationAttr, StringAttr
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from ...base.errors import Code, TilefoldError
+from ...dialects.ptx import LocalAllocOp, RetOp, SmemAddrOp
+from ...dialects.ptx.base import MAP, PtrType, TensorMapType
+from .arithmetic import ARITHMETIC
+from .conversions import CONVERSIONS
+from .flow import BasicBlock, blocks_of, reverse_postorder
+from .hopper import HOPPER, fragments_in
+from .inference import SPACES, Pointer, find_addresses, find_floats
+from .memory import MEMORY
+from .moves import MOVES, Rule
+from .operands import written_and_read
+from .registers import Registers, type_of
+from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
+from .warps import WARPS
+
+RULES: Mapping[str, Rule] = {**ARITHMETIC, **MOVES, **CONVERSIONS, **MEMORY, **WARPS, **HOPPER}
+"""The rules of all instructions by opcode."""
+
+Locate = Callable[[Instruction], LocationAttr]
+"""The place in a source that an instruction comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A translated function: its blocks, and the bytes of shared memory of a block that its variables take."""
+
+    region: Region
+    shared_bytes: int
+    variables: tuple[Variable, ...] = ()
+    """The variables in constant and global memory whose addresses the launch passes behind the parameters."""
+
+
+def locations(files: Mapping[int, str], file: str) -> Locate:
+    """Where instructions come from: the place that `.loc` says, in one of `files` by its number, or else the place in
+    the text, which is `file`.
+    """
+
+    def locate(instruction: Instruction) -> LocationAttr:
+        at = instruction.location
+        if at is not None and at.line and at.file in files:
+            return FileLineColLoc(StringAttr(files[at.file]), IntAttr(at.line), IntAttr(at.column))
+        place = instruction.place
+        return FileLineColLoc(StringAttr(file), IntAttr(place.line), IntAttr(place.column))
+
+    return locate
+
+
+def translate(
+    module: Module,
+    function: Function,
+    types: Sequence[Attribute],
+    file: str,
+    locate: Locate,
+    dynamic: int | None = None,
+) -> Body:
+    """The body of a kernel whose parameters have these types. `dynamic` are the bytes of shared memory that the launch
+    gives beyond those of variables; None for the greatest that there can be.
+
+    PtxError (E1009) for an instruction, or another thing, that is not supported.
+    """
+    return _Translation(module, function, types, file, locate).run(dynamic or 0)
+
+
+class _Translation:
+    """The translation of one function."""
+
+    def __init__(
+        self, module: Module, function: Function, types: Sequence[Attribute], file: str, locate: Locate
+    ) -> None:
+        self.module, self.function, self.file, self.locate = module, function, file, locate
+        self.types = {parameter.name: type for parameter, type in zip(function.parameters, types, strict=True)}
+        self.variables = {**module.variables, **{variable.name: variable for variable in function.variables}}
+        self.floats = {name: type_of(type) for name, type in function.registers.items() if type[0] == "f"}
+        self.floats |= {n: t for n, t in find_floats(function).items() if function.registers.get(n, "")[:1] == "b"}
+        self.fragments = self._find_fragments()
+        self.pointers = find_addresses(function, self._address_of, self._parameter)
+
+    def _find_fragments(self) -> dict[str, tuple[Vector, int]]:
+        """The registers that are in use while a multiplication runs, with their places among those of its operand."""
+        found: dict[str, tuple[Vector, int]] = {}
+        for statement in self.function.body or ():
+            for vector in fragments_in(statement) if isinstance(statement, Instruction) else ():
+                for index, item in enumerate(vector.items):
+                    if isinstance(item, Register) and found.setdefault(item.name, (vector, index)) != (vector, index):
+                        text = f"{item.name} is a register of two different operands of wgmma, which is not supported"
+                        assert isinstance(statement, Instruction)
+                        raise PtxError(Code.PTX_UNSUPPORTED, text, statement.place, file=self.file)
+        return found
+
+    def _address_of(self, name: str) -> Pointer | None:
+        """The type of the address of a variable or a parameter."""
+        if name in self.types:
+            return MAP if self.types[name] == MAP else None
+        variable = self.variables.get(name)
+        return None if variable is None else SPACES.get(variable.space)
+
+    def _parameter(self, name: str) -> Pointer | None:
+        type = self.types.get(name)
+        return type if isinstance(type, PtrType) else None
+
+    def run(self, dynamic: int) -> Body:
+        """The whole function."""
+        blocks = blocks_of(self.function, self.file, set(self.fragments))
+        made = {blocks[0]: Block(arg_types=list(self.types.values()))}
+        for block in blocks[1:]:
+            made[block] = Block(arg_types=[self._type(name) for name in block.arguments])
+        self.registers = r = Registers(made[blocks[0]], self.file, self.function.registers, self.floats)
+        r.read_names = self._read_names()
+        shared_bytes = self._declare(r, made[blocks[0]], dynamic)
+        ends: dict[BasicBlock, tuple[dict[str, SSAValue], dict[str, str]]] = {}
+        order = reverse_postorder(blocks[0])
+        for block in order:
+            if block.parent is not None:
+                values, texts = ends[block.parent]
+                r.values, r.texts = dict(values), dict(texts)
+                r.enter(made[block])
+                for name, argument in zip(block.arguments, made[block].args, strict=True):
+                    r.values[name] = argument
+                    argument.name_hint = None
+            for instruction in block.instructions:
+                self._instruction(instruction)
+            ends[block] = r.values, r.texts
+        leave = Block([RetOp()])
+        for block in order:
+            r.values, r.texts = ends[block]
+            r.enter(made[block])
+            self._end(block, made, leave)
+        r.finish()
+        region = Region(list(made.values()))
+        if self.leaves:
+            region.add_block(leave)
+        self._verify(region)
+        return Body(region, shared_bytes, tuple(self.variables[name] for name in r.passed))
+
+    leaves = False
+
+    def _type(self, name: str) -> Attribute:
+        """The type of a register where its values meet."""
+        return self.pointers.get(name) or self.floats.get(name) or type_of(self.function.registers[name])
+
+    def _declare(self, r: Registers, entry: Block, dynamic: int) -> int:
+        """Gives parameters their values, and variables their memory; the bytes of shared memory."""
+        for (name, type), argument in zip(self.types.items(), entry.args, strict=True):
+            if isinstance(type, TensorMapType):
+                r.symbols[name] = argument
+            else:
+                r.parameters[name] = argument
+        for vector in dict.fromkeys(vector for vector, _ in self.fragments.values()):
+            r.fragments[vector] = r.emit(LocalAllocOp(4 * len(vector.items), 16))
+        r.homes = self.fragments
+        used = {name for name in self._used() if name in self.variables}
+        end = 0
+        shared = [v for v in self.variables.values() if v.space == "shared" and v.name in used]
+        for variable in sorted(shared, key=lambda v: v.size == 0):
+            offset = -(-end // max(variable.align, 1)) * max(variable.align, 1)
+            size = variable.size or dynamic
+            if size:
+                r.symbols[variable.name] = r.emit(SmemAddrOp(offset, size))
+            end = max(end, offset + size)
+        for variable in self.variables.values():
+            if variable.space == "local" and variable.name in used and variable.size:
+                r.symbols[variable.name] = r.emit(LocalAllocOp(variable.size, _power(variable)))
+            elif variable.space in ("const", "global"):
+                r.texts[variable.name] = variable.name
+                r.contents[variable.name] = variable.initial or b""
+        return end
+
+    def _read_names(self) -> set[str]:
+        statements = [s for s in self.function.body or () if isinstance(s, Instruction)]
+        return {name for statement in statements for name in written_and_read(statement)[1]}
+
+    def _used(self) -> set[str]:
+        names: set[str] = set()
+        for statement in self.function.body or ():
+            if isinstance(statement, Instruction):
+                for operand in statement.operands:
+                    base = operand.base if isinstance(operand, Address) else operand
+                    if isinstance(base, Symbol):
+                        names.add(base.name)
+        return names
+
+    def _instruction(self, instruction: Instruction) -> None:
+        r = self.registers
+        r.instruction, r.location = instruction, self.locate(instruction)
+        rule = RULES.get(instruction.opcode)
+        if rule is None:
+            near = get_close_matches(instruction.opcode, RULES, 1)
+            hint = f"a similar one: {near[0]}" if near else ""
+            text = f"the instruction {instruction.name[:80]} is not supported"
+            raise PtxError(Code.PTX_UNSUPPORTED, text, instruction.place, hint, self.file)
+        try:
+            if instruction.guard is None:
+                rule(r, instruction)
+            else:
+                self._guarded(rule, instruction)
+        except PtxError:
+            raise
+        except TilefoldError as error:
+            raise r.refuse(error.message, error.hint) from error
+        except (ValueError, IndexError, KeyError, AttributeError, TypeError, AssertionError) as error:
+            raise r.refuse("the operands or modifiers are not those of a supported form") from error
+
+    def _verify(self, region: Region) -> None:
+        """PtxError (E1009) for an instruction whose operation has operands that it does not accept."""
+        for op in (op for block in region.blocks for top in block.ops for op in top.walk()):
+            try:
+                op.verify(verify_nested_ops=False)
+            except (VerifyException, ValueError) as error:
+                self.registers.instruction = self.registers.sources.get(op, self.registers.instruction)
+                text = str(error).splitlines()[0]
+                raise self.registers.refuse(f"the operands are not those of a supported form: {text}") from error
+
+    def _guarded(self, rule: Rule, instruction: Instruction) -> None:
+        """A guarded instruction: a branch without successors of its own."""
+        r = self.registers
+        assert instruction.guard is not None
+        condition = r.read(instruction.guard, IntegerType(1))
+        written = [
+            name
+            for name in dict.fromkeys(written_and_read(instruction)[0])
+            if name in r.types and name not in self.fragments
+        ]
+        outer, before = r.block, dict(r.values)
+        then, otherwise = Block(), Block()
+        r.enter(then)
+        rule(r, instruction)
+        pairs = [(r.values[name], before.get(name)) for name in written if name in r.values]
+        names = [name for name in written if name in r.values]
+        types = [new.type if old is None or old.type == new.type else type_of(r.types[name])
+                 for name, (new, old) in zip(names, pairs, strict=True)]  # fmt: skip
+        news = [r.convert(new, type) for (new, _), type in zip(pairs, types, strict=True)]
+        r.add(scf.YieldOp(*news))
+        r.enter(otherwise)
+        olds = [r.undefined(type) if old is None else r.convert(old, type)
+                for (_, old), type in zip(pairs, types, strict=True)]  # fmt: skip
+        r.add(scf.YieldOp(*olds))
+        r.enter(outer)
+        op = r.add(scf.IfOp(condition, types, [then], [otherwise] if names else None))
+        r.values = before
+        for name, result in zip(names, op.results, strict=True):
+            r.values[name] = result
+
+    def _end(self, block: BasicBlock, made: Mapping[BasicBlock, Block], leave: Block) -> None:
+        """The branch at the end of a block, with the values of the registers that meet at its successors."""
+        r = self.registers
+        if block.branch is not None:
+            r.instruction, r.location = block.branch, self.locate(block.branch)
+        successors = [(made[successor], self._passed(successor)) for successor in block.successors]
+        if not successors:
+            r.add(RetOp())
+        elif block.branch is None or block.guard is None:
+            target, values = successors[0]
+            r.add(cf.BranchOp(target, *values))
+        else:
+            condition = r.read(block.guard, IntegerType(1))
+            if len(successors) == 1:  # a guarded end of the thread, or a branch to the end
+                self.leaves = True
+                successors.insert(0, (leave, []))
+            (then, given), (otherwise, others) = successors
+            r.add(cf.ConditionalBranchOp(condition, then, given, otherwise, others))
+
+    def _passed(self, successor: BasicBlock) -> list[SSAValue]:
+        r = self.registers
+        passed: list[SSAValue] = []
+        for name in successor.arguments:
+            type, value = self._type(name), r.values.get(name)
+            if value is not None and isinstance(type, PtrType | TensorMapType) and value.type != type:
+                raise PtxError(
+                    Code.PTX_UNSUPPORTED, f"the register {name} holds addresses of several memories", successor.place,
+                    file=self.file,
+                )  # fmt: skip
+            passed.append(r.undefined(type) if value is None else r.convert(value, type))
+        return passed
+
+
+def _power(variable: Variable) -> int:
+    """The alignment of a variable, a power of two."""
+    return 1 << max(variable.align, 1).bit_length() - 1

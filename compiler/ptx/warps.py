@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Instructions of warps and blocks: barriers, exchanges, matrices, and printing (PTX ISA, Parallel Synchronization and
+Communication Instructions, and Warp Level Matrix Multiply-Accumulate Instructions).
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from xdsl.dialects.builtin import i1, i32, i64
+from xdsl.ir import SSAValue
+
+from ...dialects import ptx
+from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED
+from ...dialects.ptx.mma import register_types
+from ...dialects.ptx.sync import conversions
+from ...layout.atoms.instructions import MmaSync
+from ...layout.atoms.mma_atom import MmaAtom
+from ...layout.atoms.mma_table import MMA_ATOMS, mma_atom
+from ...layout.atoms.ptx_text import mnemonic
+from .memory import address
+from .moves import Rule, address_of
+from .registers import Registers, type_of
+from .syntax import Arguments, Instruction, Integer, Operand, Pair, Register, Symbol, Vector
+
+
+def _mask(r: Registers, operand: Operand) -> SSAValue | None:
+    """The mask of an instruction; None if it names all lanes."""
+    if isinstance(operand, Integer) and operand.value & 0xFFFFFFFF == 0xFFFFFFFF:
+        return None
+    return r.read(operand, i32)
+
+
+def _barrier(r: Registers, i: Instruction) -> None:
+    words = [word for word in i.modifiers if word not in ("cta", "aligned")]
+    if i.opcode == "barrier" and "aligned" not in i.modifiers:
+        raise r.refuse("a barrier without .aligned is not supported")
+    match words:
+        case ["warp", "sync"] if isinstance(i.operands[0], Integer):
+            r.add(
+                ptx.BarWarpSyncOp(i.operands[0].value if i.operands[0].value < 0 else i.operands[0].value & 0xFFFFFFFF)
+            )
+        case ["sync" | "arrive"]:
+            number, *more = i.operands
+            threads = more[0] if more else None
+            if threads is not None and not isinstance(threads, Integer):
+                raise r.refuse("a number of threads that is known only at run time is not supported")
+            count = None if threads is None else threads.value
+            offset = None if isinstance(number, Integer) else r.read(number, i32)
+            first = number.value if isinstance(number, Integer) else 0
+            if words == ["sync"]:
+                r.add(ptx.BarSyncOp(first, count, offset))
+            elif count is None:
+                raise r.refuse("the number of threads is missing")
+            else:
+                r.add(ptx.BarArriveOp(first, count, offset))
+        case ["red", kind, "pred" | "u32"] if kind in ptx.BarRedOp.KINDS and isinstance(i.operands[1], Integer):
+            target, number, *more = i.operands
+            threads = more[0] if len(more) > 1 else None
+            assert isinstance(number, Integer)
+            if threads is not None and not isinstance(threads, Integer):
+                raise r.refuse("a number of threads that is known only at run time is not supported")
+            count = None if threads is None else threads.value
+            r.write(target, r.emit(ptx.BarRedOp(kind, r.read(more[-1], i1), number.value, count)))
+        case _:
+            raise r.refuse("the barrier is not supported")
+
+
+def _shuffle(r: Registers, i: Instruction) -> None:
+    if i.modifiers[0] != "sync":
+        raise r.refuse("shfl without .sync is not supported")
+    mode = i.modifiers[1]
+    target, value, lane, control, mask = i.operands
+    given, at, names = r.raw(value, 32), r.read(lane, i32), _mask(r, mask)
+    if isinstance(target, Pair) or not isinstance(control, Integer) or _segment(mode, control.value) is None:
+        op = r.add(ptx.ShflSyncValidOp(mode, given, at, r.read(control, i32), names))
+        r.write(target.first if isinstance(target, Pair) else target, op.result)
+        if isinstance(target, Pair):
+            r.write(target.second, op.valid)
+        return
+    r.write(target, r.emit(ptx.ShflSyncOp(mode, given, at, _segment(mode, control.value), names)))
+
+
+def _segment(mode: str, control: int) -> int | None:
+    """The lanes of a segment by the operand c of shfl.sync, if the segments are whole."""
+    width = 32 - (control >> 8 & 31)
+    clamp = 0 if mode == "up" else 31
+    return width if control & 31 == clamp and width & (width - 1) == 0 else None
+
+
+def _vote(r: Registers, i: Instruction) -> None:
+    if i.modifiers[0] != "sync" or i.modifiers[1] not in ptx.VoteSyncOp.MODES:
+        raise r.refuse("the vote is not supported")
+    target, predicate, mask = i.operands
+    r.write(target, r.emit(ptx.VoteSyncOp(i.modifiers[1], r.read(predicate, i1), _mask(r, mask))))
+
+
+def _match(r: Registers, i: Instruction) -> None:
+    if i.modifiers != ("any", "sync", "b32"):
+        raise r.refuse("the form is not supported")
+    target, value, mask = i.operands
+    r.write(target, r.emit(ptx.MatchAnySyncOp(r.read(value, i32), _mask(r, mask))))
+
+
+def _redux(r: Registers, i: Instruction) -> None:
+    _, kind, type = i.modifiers[:3]
+    target, value, mask = i.operands
+    kind = f"u{kind}" if type == "u32" and kind in ("min", "max") else kind
+    r.write(target, r.emit(ptx.ReduxSyncOp(kind, r.read(value, type_of(type)), _mask(r, mask))))
+
+
+def _elect(r: Registers, i: Instruction) -> None:
+    target, mask = i.operands
+    if not isinstance(target, Pair) and not isinstance(target, Symbol):
+        raise r.refuse("the destination is not supported")
+    elected = r.emit(ptx.ElectSyncOp(_mask(r, mask)))
+    if isinstance(target, Pair):
+        r.write(target.second, elected)
+
+
+def _activemask(r: Registers, i: Instruction) -> None:
+    r.write(i.operands[0], r.emit(ptx.ActivemaskOp()))
+
+
+def _matrix(i: Instruction) -> tuple[int, bool] | None:
+    words = [word for word in i.modifiers if word not in ("sync", "aligned", "shared", "shared::cta", "trans")]
+    if len(words) != 3 or words[0] != "m8n8" or words[1] not in ("x1", "x2", "x4") or words[2] != "b16":
+        return None
+    return int(words[1][1]), "trans" in i.modifiers
+
+
+def _ldmatrix(r: Registers, i: Instruction) -> None:
+    form = _matrix(i)
+    if form is None:
+        raise r.refuse("the form is not supported")
+    target, source = i.operands
+    targets = target.items if isinstance(target, Vector) else (target,)
+    value = r.emit(ptx.LdMatrixOp(*form, address(r, source, 16, SHARED)))
+    for index, part in enumerate(targets):
+        r.write(part, r.extract(value, index))
+
+
+def _stmatrix(r: Registers, i: Instruction) -> None:
+    form = _matrix(i)
+    if form is None:
+        raise r.refuse("the form is not supported")
+    target, source = i.operands
+    items = source.items if isinstance(source, Vector) else (source,)
+    value = r.vector([r.read(item, i32) for item in items])
+    r.add(ptx.StMatrixOp(*form, value, address(r, target, 16, SHARED)))
+
+
+def _movmatrix(r: Registers, i: Instruction) -> None:
+    r.write(i.operands[0], r.emit(ptx.MovMatrixOp(r.read(i.operands[1], i32))))
+
+
+@cache
+def _atoms() -> Mapping[str, MmaAtom]:
+    """The MMA atoms of a warp by their instructions."""
+    atoms = map(mma_atom, MMA_ATOMS)
+    return {mnemonic(atom.instruction): atom for atom in atoms if isinstance(atom.instruction, MmaSync)}
+
+
+def _mma(r: Registers, i: Instruction) -> None:
+    atom = _atoms().get(i.name)
+    if atom is None:
+        raise r.refuse("there is no MMA atom of this instruction")
+    groups: list[list[SSAValue]] = []
+    for letter, operand in zip("ABC", i.operands[1:], strict=True):
+        items = operand.items if isinstance(operand, Vector) else (operand,)
+        types = register_types(atom, letter)
+        if len(items) != len(types):
+            raise r.refuse(f"operand {letter} has {len(types)} registers, not {len(items)}")
+        groups.append([r.read(item, type) for item, type in zip(items, types, strict=True)])
+    op = r.add(ptx.MmaSyncOp(atom.name, *groups))
+    target = i.operands[0]
+    targets = target.items if isinstance(target, Vector) else (target,)
+    for part, value in zip(targets, op.d, strict=True):
+        r.write(part, value)
+
+
+def _call(r: Registers, i: Instruction) -> None:
+    """The device's printf; other functions are refused."""
+    names = [operand.name for operand in i.operands if isinstance(operand, Symbol)]
+    if names != ["vprintf"]:
+        raise r.refuse(f"calls of functions other than vprintf are not supported: {', '.join(names)}")
+    lists = [operand for operand in i.operands if isinstance(operand, Arguments)]
+    results, arguments = lists[0], lists[-1]
+    r.results.update(item.name for item in results.items if isinstance(item, Symbol))
+    format, buffer = [r.arguments.get(item.name) for item in arguments.items if isinstance(item, Symbol)]
+    name = r.texts.get(format.name, "") if isinstance(format, Register) else ""
+    text = r.contents.get(name)
+    if text is None:
+        raise r.refuse("the format is not the address of a constant text")
+    format_text = text.split(b"\0")[0].decode("utf-8", "surrogateescape")
+    try:
+        kinds = conversions(format_text)
+    except ValueError as error:
+        raise r.refuse(str(error)) from None
+    pointer = None if buffer is None else address_of(r, buffer)
+    if kinds and (pointer is None or pointer.type != LOCAL):
+        raise r.refuse("the values are not in local memory")
+    values: list[SSAValue] = []
+    at = 0
+    for kind in kinds:
+        type = type_of("f64") if kind in "feg" else i64 if kind == "p" or kind.startswith("ll") else i32
+        bytes = 4 if type == i32 else 8
+        at = -(-at // bytes) * bytes
+        assert pointer is not None
+        value = r.emit(ptx.LoadOp(r.shifted(pointer, at), type, bytes))
+        values.append(r.emit(ptx.IntToPtrOp(value, 1, GLOBAL)) if kind == "p" else value)
+        at += bytes
+    r.add(ptx.PrintfOp(format_text, values))
+
+
+def _nanosleep(r: Registers, i: Instruction) -> None:
+    r.add(ptx.NanosleepOp(r.read(i.operands[0], i32)))
+
+
+WARPS: Mapping[str, Rule] = MappingProxyType({
+    "bar": _barrier, "barrier": _barrier, "shfl": _shuffle, "vote": _vote, "match": _match, "redux": _redux,
+    "elect": _elect, "activemask": _activemask, "ldmatrix": _ldmatrix, "stmatrix": _stmatrix,
+    "movmatrix": _movmatrix, "mma": _mma, "call": _call, "nanosleep": _nanosleep,
+})  # fmt: skip
+"""The rules by opcode."""

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A kernel of several blocks: branches between them, which lanes of a warp may take to different blocks.
+
+Lanes that are at one block are a *group*: they execute it together. Each group has the registers of its lanes. Groups
+that arrive at the same block become one. No group waits for another but where the kernel makes its threads wait (PTX
+ISA, Independent Thread Scheduling): the group at the first block in the text goes on, which brings lanes together again
+behind branches and loops, until it waits, or has gone round a loop for long.
+"""
+
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.dialects import arith, cf
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from ...dialects import ptx
+from ...dialects.ptx.matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
+from ...dialects.ptx.warp import ActivemaskOp
+from .faults import Site, site_of
+from .translate import BODIES_BETWEEN_PAUSES, Code, Event, Pause, Suspension, Translator, Until
+from .values import Kind, Value, kind_of, merge, varies
+from .warp import Bools, Warp
+
+PATIENCE = 16
+"""How often a group pauses in a loop before groups that are further on take a turn."""
+
+_MEETING = (
+    ptx.BarSyncOp, ptx.BarArriveOp, ptx.BarRedOp, ptx.BarWarpSyncOp, ptx.ShflSyncOp, ptx.ShflSyncValidOp,
+    ptx.VoteSyncOp, ptx.MatchAnySyncOp, ptx.ReduxSyncOp, ptx.ElectSyncOp, ptx.MmaSyncOp, LdMatrixOp, StMatrixOp,
+    MovMatrixOp, ActivemaskOp, ptx.ClusterArriveOp, ptx.ClusterWaitOp, ptx.WgmmaFenceOp, ptx.WgmmaCommitGroupOp,
+    ptx.WgmmaWaitGroupOp, ptx.WgmmaMmaAsyncOp, ptx.SetMaxNRegOp,
+)  # fmt: skip
+"""Instructions that lanes of a warp execute together."""
+
+
+@dataclass(slots=True)
+class Edge:
+    """A way to a node: its number, and the registers that its arguments take their values from."""
+
+    target: int
+    sources: tuple[int, ...]
+    targets: tuple[int, ...]
+
+    def take(self, registers: list[Value]) -> None:
+        """Gives the arguments of the target their values."""
+        values = [registers[slot] for slot in self.sources]
+        for slot, value in zip(self.targets, values, strict=True):
+            registers[slot] = value
+
+
+@dataclass(slots=True)
+class Node:
+    """A block, or the part of one up to or from the first instruction at which lanes meet. `live` are the registers
+    that may be read from here on, by number with their kinds.
+    """
+
+    code: Code
+    meets: bool
+    condition: int | None = None
+    site: Site = field(default_factory=lambda: Site(""))
+    edges: tuple[Edge, ...] = ()
+    live: Mapping[int, Kind | None] = field(default_factory=dict[int, Kind | None])
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Lanes at a node: their registers, and the rest of its execution if they have begun it. `event` is what they wait
+    for, `pauses` how often they have paused, `rounds` how often they have gone back.
+    """
+
+    node: int
+    lanes: Bools
+    registers: list[Value]
+    run: Iterator[Event] | None = None
+    event: Event | None = None
+    pauses: int = 0
+    rounds: int = 0
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it waits for a condition that does not hold yet."""
+        return isinstance(self.event, Until) and not self.event.holds()
+
+
+@dataclass(slots=True)
+class Graph:
+    """The translated body of a kernel of several blocks."""
+
+    nodes: list[Node]
+    pauses: list[Pause]
+    """The pause of each node, for loops that come back to it."""
+
+    def run(self, warp: Warp) -> Suspension:
+        """Executes the kernel in all lanes of a warp."""
+        number, rounds = 0, 0
+        while True:
+            node = self.nodes[number]
+            yield from node.code.enter(warp)
+            if not node.edges:
+                return
+            edge = node.edges[0]
+            if node.condition is not None:
+                chosen = warp.registers[node.condition]
+                warp.note(node.site, "decides by", chosen)
+                if varies(chosen):
+                    taken = warp.live() & chosen
+                    count = int(np.count_nonzero(taken))
+                    if 0 < count < warp.active:
+                        joined = yield from self._apart(warp, number, taken)
+                        if joined is None:
+                            return
+                        number = joined
+                        continue
+                    chosen = count > 0
+                edge = node.edges[0 if chosen else 1]
+            edge.take(warp.registers)
+            if edge.target <= number:
+                rounds += 1
+                if rounds % BODIES_BETWEEN_PAUSES == 0:
+                    if warp.is_several:  # it may wait for a warp that is not in it
+                        warp.apart()
+                    yield self.pauses[edge.target]
+            number = edge.target
+
+    def _apart(self, warp: Warp, number: int, taken: Bools) -> Generator[Event, None, int | None]:
+        """Executes groups of lanes until all that have not returned are together again. Returns the number of the node
+        where they are, or None if no lane is left.
+        """
+        groups: list[Group] = []
+        everything = warp.live().copy()
+        self._leave(groups, Group(number, everything, warp.registers), taken)
+        while groups:
+            if len(groups) == 1 and groups[0].run is None:
+                (only,) = groups
+                warp.registers = only.registers
+                warp.diverged = ()
+                if np.array_equal(only.lanes, everything):
+                    warp.narrow(only.lanes)
+                    return only.node
+            group = self._next(groups)
+            warp.registers = group.registers
+            warp.diverged = tuple([(g.node, g.lanes, g.registers) for g in groups if g is not group])
+            warp.narrow(group.lanes)
+            if group.is_held:  # and so is every other
+                held = [g.event for g in groups if isinstance(g.event, Until)]
+                first = held[0]
+                yield Until(lambda held=held: any(e.holds() for e in held), first.site, first.describe,
+                            first.code, first.hint)  # fmt: skip
+                continue
+            group.event = None
+            if group.run is None:
+                group.run = iter(self.nodes[group.node].code.enter(warp))
+            event = next(group.run, None)
+            if event is None:
+                groups.remove(group)
+                group.run = None
+                yield from self._finish(warp, groups, group, everything)
+            elif isinstance(event, Until):
+                group.event = event
+            else:
+                if isinstance(event, Pause):
+                    group.pauses += PATIENCE
+                yield event
+        warp.diverged = ()
+        return None
+
+    def _finish(self, warp: Warp, groups: list[Group], group: Group, everything: Bools) -> Iterator[Event]:
+        """Moves a group on behind the node that it has executed."""
+        node = self.nodes[group.node]
+        if not node.edges:
+            everything &= ~group.lanes
+            ended = warp.ended
+            warp.ended = group.lanes if ended is None else ended | group.lanes
+            return
+        taken = group.lanes
+        if node.condition is not None:
+            chosen = group.registers[node.condition]
+            warp.note(node.site, "decides by", chosen)
+            taken = group.lanes & chosen if varies(chosen) else group.lanes if chosen else np.zeros_like(taken)
+        before = group.node
+        self._leave(groups, group, taken)
+        if group.node <= before:
+            group.rounds += 1
+            if group.rounds % BODIES_BETWEEN_PAUSES == 0:
+                group.pauses += 1
+                yield self.pauses[group.node]
+
+    def _leave(self, groups: list[Group], group: Group, taken: Bools) -> None:
+        """Sends the `taken` lanes of a group along the first edge of its node, and the others along the second."""
+        edges = self.nodes[group.node].edges
+        rest = group.lanes & ~taken
+        others = None
+        if rest.any():
+            others = Group(group.node, rest, list(group.registers) if taken.any() else group.registers)
+            others.pauses = group.pauses
+            edges[1].take(others.registers)
+            others.node = edges[1].target
+        if taken.any():
+            group.lanes = taken
+            edges[0].take(group.registers)
+            group.node = edges[0].target
+            self._arrive(groups, group)
+        if others is not None:
+            if not taken.any():
+                group.node, group.lanes, group.registers = others.node, others.lanes, others.registers
+                others = group
+            self._arrive(groups, others)
+
+    def _arrive(self, groups: list[Group], group: Group) -> None:
+        """Adds a group to the others, or to one that is about to execute the same node."""
+        for other in groups:
+            if other.node == group.node and other.run is None:
+                ours, theirs = group.registers, other.registers
+                for slot, kind in self.nodes[group.node].live.items():
+                    if ours[slot] is not theirs[slot]:
+                        theirs[slot] = _joined(group.lanes, ours[slot], theirs[slot], kind)
+                other.lanes = other.lanes | group.lanes
+                other.pauses = min(other.pauses, group.pauses)
+                return
+        groups.append(group)
+
+    def _next(self, groups: list[Group]) -> Group:
+        """The group that goes on: one that can, of those the one that has paused least, and is first in the text."""
+
+        def order(group: Group) -> tuple[int, int, int]:
+            meets = self.nodes[group.node].meets and group.run is None
+            return 2 if meets else int(group.is_held), group.pauses // PATIENCE, group.node
+
+        return min(groups, key=order)
+
+
+def _joined(lanes: Bools, ours: Value, theirs: Value, kind: Kind | None) -> Value:
+    """A register of two groups; one that only one of them has written has its value."""
+    if ours is None or theirs is None:
+        return theirs if ours is None else ours
+    return merge(lanes, ours, theirs, kind)
+
+
+def graph(region: Region, t: Translator) -> Graph:
+    """The translation of a kernel's blocks. SimulationError (E3201) for an operation without a rule."""
+    parts = [part for block in region.blocks for part in _parts(block)]
+    first = {block: index for index, (block, _) in reversed(list(enumerate(parts)))}
+    nodes: list[Node] = []
+    for index, (block, ops) in enumerate(parts):
+        node = Node(t.operations(ops, block), bool(ops) and isinstance(ops[0], _MEETING))
+        end = ops[-1] if ops else None
+        match end:
+            case cf.BranchOp():
+                node.edges = (_edge(end.successor, end.arguments, first, t),)
+            case cf.ConditionalBranchOp():
+                node.condition, node.site = t.slot(end.cond), site_of(end)
+                node.edges = (
+                    _edge(end.then_block, end.then_arguments, first, t),
+                    _edge(end.else_block, end.else_arguments, first, t),
+                )
+            case ptx.RetOp():
+                pass
+            case _:
+                node.edges = (Edge(index + 1, (), ()),)
+        nodes.append(node)
+    for node, live in zip(nodes, _live(parts, nodes), strict=True):
+        node.live = {t.slot(value): kind_of(value.type) for value in live}
+    pauses = [Pause(_site(ops, block)) for block, ops in parts]
+    return Graph(nodes, pauses)
+
+
+def _site(ops: list[Operation], block: Block) -> Site:
+    named = next((op for op in ops if site_of(op).file), None)
+    holder = named or block.parent_op()
+    assert holder is not None
+    return site_of(holder)
+
+
+def _parts(block: Block) -> list[tuple[Block, list[Operation]]]:
+    """The operations of a block up to the first one at which lanes meet, and from there on."""
+    ops = list(block.ops)
+    at = next((index for index, op in enumerate(ops) if isinstance(op, _MEETING)), 0)
+    return [(block, part) for part in (ops[:at], ops[at:]) if part]
+
+
+def _edge(
+    target: Block, arguments: "list[SSAValue] | tuple[SSAValue, ...]", first: dict[Block, int], t: Translator
+) -> Edge:
+    pairs = [(a, b) for a, b in zip(t.slots(arguments), t.slots(target.args), strict=True) if a != b]
+    return Edge(first[target], tuple([a for a, _ in pairs]), tuple([b for _, b in pairs]))
+
+
+def _live(parts: list[tuple[Block, list[Operation]]], nodes: list[Node]) -> list[set[SSAValue]]:
+    """The values that may be read from the beginning of each part on; constants have registers that never change."""
+    reads: list[set[SSAValue]] = []
+    writes: list[set[SSAValue]] = []
+    for _, ops in parts:
+        used, made = set[SSAValue](), set[SSAValue]()
+        for op in ops:
+            for inner in op.walk():
+                used.update(inner.operands)
+                made.update(inner.results)
+        reads.append({value for value in used - made if not isinstance(value.owner, arith.ConstantOp)})
+        writes.append(made)
+    # arguments are set on the way to a block, before groups join
+    arguments: list[set[SSAValue]] = [
+        set(block.args) if index == 0 or parts[index - 1][0] is not block else set()
+        for index, (block, _) in enumerate(parts)
+    ]
+    live = [set(read) for read in reads]
+    changed = True
+    while changed:
+        changed = False
+        for index in range(len(parts) - 1, -1, -1):
+            after = set[SSAValue]()
+            for edge in nodes[index].edges:
+                after |= live[edge.target] - arguments[edge.target]
+            now = reads[index] | (after - writes[index])
+            if not now <= live[index]:
+                live[index] |= now
+                changed = True
+    return live

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Instructions on f32 that round toward zero or an infinity, flush subnormal numbers, or saturate (PTX ISA, Floating
+Point Instructions: rounding modifiers, .ftz, .sat).
+
+A result is rounded to the nearest number first. Whether the exact one lies above or below is decided in double
+precision, in which products of two f32 are exact, and a sum is known with its error.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..values import fused_multiply_add
+from .floats import MAXIMUM_NUMBER, MINIMUM_NUMBER
+
+_LEAST = np.float32(2.0**-126)
+_MODIFIERS = ("rn", "rz", "rm", "rp", "ftz", "sat")
+
+
+def rounded_instruction(opcode: str, modifiers: tuple[str, ...]) -> tuple[Callable[..., Any], int] | None:
+    """The function of an instruction on f32 and its number of operands; None for one that there is not."""
+    if opcode not in _NEAREST or any(word not in _MODIFIERS for word in modifiers):
+        return None
+    nearest, above, count = _NEAREST[opcode]
+    flushes, saturates = "ftz" in modifiers, "sat" in modifiers
+    mode = next((word for word in modifiers if word in ("rz", "rm", "rp")), "")
+    if mode and above is None:
+        return None
+
+    def run(*given: Any) -> Any:
+        operands = [np.asarray(x, np.float32) for x in given]
+        if flushes:
+            operands = [flush(x) for x in operands]
+        value = np.asarray(nearest(*operands), np.float32)
+        if mode and above is not None:
+            value = _moved(value, above(value.astype(np.float64), *[x.astype(np.float64) for x in operands]), mode)
+        if saturates:
+            value = np.minimum(np.fmax(value, np.float32(0)), np.float32(1))  # NaN becomes 0
+        return flush(value) if flushes else value
+
+    return run, count
+
+
+_where: Callable[..., Any] = np.where
+
+
+def flush(x: Any) -> Any:
+    """Numbers with zeros of the same sign for subnormal ones."""
+    return _where(np.abs(x) < _LEAST, np.copysign(np.float32(0), x), x)
+
+
+def _moved(value: Any, above: Any, mode: str) -> Any:
+    """Nearest numbers moved to the next one where the mode wants it; `above` is positive where the exact number is
+    above, negative where it is below.
+    """
+    down = (above < 0) & ((mode == "rm") | ((mode == "rz") & (value > 0)))
+    up = (above > 0) & ((mode == "rp") | ((mode == "rz") & (value < 0)))
+    value = _where(down, np.nextafter(value, np.float32(-np.inf)), value)
+    return _where(up, np.nextafter(value, np.float32(np.inf)), value)
+
+
+def _above_sum(value: Any, a: Any, b: Any) -> Any:
+    total = a + b
+    part = total - a
+    error = (a - (total - part)) + (b - part)
+    distance = total - value
+    return _where(distance != 0, distance, _where(np.isfinite(value), error, 0))
+
+
+def _above_fma(value: Any, a: Any, b: Any, c: Any) -> Any:
+    return _above_sum(value, a * b, c)
+
+
+def _above_product(value: Any, a: Any, b: Any) -> Any:
+    return a * b - value
+
+
+def _above_quotient(value: Any, a: Any, b: Any) -> Any:
+    rest = a - value * b
+    return _where(np.isfinite(value) & np.isfinite(b), rest * np.sign(b), 0)
+
+
+def _above_root(value: Any, a: Any) -> Any:
+    return _where(np.isfinite(value), a - value * value, 0)
+
+
+def _above_difference(value: Any, a: Any, b: Any) -> Any:
+    return _above_sum(value, a, -b)
+
+
+def _reciprocal(a: Any) -> Any:
+    return np.float32(1) / a
+
+
+def _above_reciprocal(value: Any, a: Any) -> Any:
+    return _above_quotient(value, 1.0, a)
+
+
+def _fma(a: Any, b: Any, c: Any) -> Any:
+    return fused_multiply_add(a, b, c, np.dtype(np.float32))
+
+
+def _same(a: Any) -> Any:
+    return a
+
+
+_NEAREST: Mapping[str, tuple[Callable[..., Any], Callable[..., Any] | None, int]] = MappingProxyType({
+    "add": (np.add, _above_sum, 2), "sub": (np.subtract, _above_difference, 2),
+    "mul": (np.multiply, _above_product, 2),
+    "fma": (_fma, _above_fma, 3),
+    "div": (np.divide, _above_quotient, 2), "sqrt": (np.sqrt, _above_root, 1),
+    "rcp": (_reciprocal, _above_reciprocal, 1),
+    "min": (MINIMUM_NUMBER, None, 2), "max": (MAXIMUM_NUMBER, None, 2), "neg": (np.negative, None, 1),
+    "abs": (np.abs, None, 1), "cvt": (_same, None, 1),
+})  # fmt: skip
+"""By opcode, the result rounded to the nearest, how far the exact one is above it, and the number of operands."""

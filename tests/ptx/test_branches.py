@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Branches between blocks: lanes that take different ways, and the checks of what they do."""
+
+import numpy as np
+import pytest
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.runtime.engine import RunResult
+
+import tilefold
+from tests.ptx.texts import STORE_LANE, kernel
+
+
+def run(body: str, threads: int = 32, elements: int = 32, grid: int = 1, **options: int) -> np.ndarray:
+    """The i32 that a kernel leaves in A, which begins with zeros."""
+    a = np.zeros(elements, np.int32)
+    launched(body, a, threads, grid, **options)
+    return a
+
+
+def launched(body: str, a: np.ndarray, threads: int = 32, grid: int = 1, **options: int) -> RunResult:
+    """A launch of a kernel on A; options of `launch`."""
+    return tilefold.load_ptx(kernel(body))["k"](a).launch(grid=grid, block=threads, **options)  # pyright: ignore
+
+
+def code_of(body: str, threads: int = 32) -> str:
+    """The code of the fault of a kernel."""
+    with pytest.raises(TilefoldError) as error:
+        run(body, threads, 64)
+    return str(error.value.code)
+
+
+LOOP = f"""{STORE_LANE}
+    mov.u32 %r2, 0;
+    mov.u32 %r3, %r1;
+HEAD:
+    setp.eq.s32 %p1, %r3, 0;
+    @%p1 bra DONE;
+    add.s32 %r2, %r2, %r3;
+    add.s32 %r3, %r3, -1;
+    bra HEAD;
+DONE:
+    st.global.u32 [%d4], %r2;
+    ret;
+"""
+
+
+def test_lanes_leave_a_loop_at_different_times() -> None:
+    lanes = np.arange(96)
+    assert (run(LOOP, 96, 96) == lanes * (lanes + 1) // 2).all()
+
+
+def test_registers_of_lanes_that_went_on_do_not_change_those_that_wait() -> None:
+    """The value of a lane that has left is that of its last iteration, also where all lanes had one value."""
+    body = f"""{STORE_LANE}
+        mov.u32 %r2, 0;
+        shr.u32 %r5, %r1, 4;
+    HEAD:
+        add.s32 %r2, %r2, 1;
+        mul.lo.s32 %r4, %r2, 10;
+        setp.gt.u32 %p1, %r2, %r5;
+        @!%p1 bra HEAD;
+        st.global.u32 [%d4], %r4;
+        ret;
+    """
+    assert (run(body) == 10 * (np.arange(32) // 16 + 1)).all()
+
+
+def test_a_jump_into_the_middle_of_a_loop() -> None:
+    """A graph that no structured control flow has: two ways into one loop."""
+    body = f"""{STORE_LANE}
+        and.b32 %r5, %r1, 1;
+        setp.eq.u32 %p1, %r5, 0;
+        mov.u32 %r2, 0;
+        mov.u32 %r3, 0;
+        @%p1 bra B;
+    A:  add.s32 %r2, %r2, 100;
+    B:  add.s32 %r2, %r2, 1;
+        add.s32 %r3, %r3, 1;
+        setp.lt.u32 %p2, %r3, 3;
+        @%p2 bra A;
+        st.global.u32 [%d4], %r2;
+        ret;
+    """
+    assert (run(body) == np.where(np.arange(32) % 2 == 0, 203, 303)).all()
+
+
+def test_a_lane_waits_for_another_of_its_warp() -> None:
+    body = """
+        ld.param.u64 %d1, [A];
+        mov.u32 %r1, %tid.x;
+        setp.eq.u32 %p1, %r1, 0;
+        @%p1 bra SET;
+    WAIT:
+        atom.global.add.u32 %r2, [%d1], 0;
+        setp.eq.u32 %p2, %r2, 0;
+        @%p2 bra WAIT;
+        setp.ne.u32 %p3, %r1, 5;
+        @%p3 ret;
+        st.global.u32 [%d1+4], %r2;
+        ret;
+    SET:
+        atom.global.exch.b32 %r3, [%d1], 7;
+        ret;
+    """
+    assert list(run(body, elements=2)) == [7, 7]
+
+
+def test_a_loop_that_waits_for_nothing_ends_the_launch() -> None:
+    body = """
+        ld.param.u64 %d1, [A];
+    WAIT:
+        atom.global.add.u32 %r2, [%d1], 0;
+        setp.eq.u32 %p2, %r2, 0;
+        @%p2 bra WAIT;
+        ret;
+    """
+    assert code_of(body) == Code.SIM_STUCK
+    assert code_of("L: bra L;") == Code.SIM_STUCK
+
+
+def test_guarded_instructions_keep_what_they_do_not_write() -> None:
+    body = f"""{STORE_LANE}
+        setp.lt.u32 %p1, %r1, 10;
+        mov.u32 %r2, 1;
+        @%p1 mov.u32 %r2, 2;
+        @!%p1 add.u32 %r2, %r2, %r1;
+        @%p1 st.global.u32 [%d4], %r2;
+        @!%p1 st.global.u32 [%d4], %r2;
+        ret;
+    """
+    assert (run(body) == np.where(np.arange(32) < 10, 2, np.arange(32) + 1)).all()
+
+
+def test_lanes_meet_at_a_barrier_whatever_their_way() -> None:
+    """The block behind the barrier comes first in the text; no lane may execute the barrier without the others."""
+    body = f"""{STORE_LANE}
+        .shared .align 4 .b8 s[256];
+        mov.u32 %r2, s;
+        shl.b32 %r3, %r1, 2;
+        add.u32 %r4, %r2, %r3;
+        and.b32 %r5, %r1, 1;
+        setp.eq.u32 %p1, %r5, 1;
+        mov.u32 %r6, 5;
+        @%p1 bra ODD;
+    MEET:
+        st.shared.u32 [%r4], %r6;
+        bar.sync 0;
+        xor.b32 %r7, %r3, 4;
+        add.u32 %r8, %r2, %r7;
+        ld.shared.u32 %r9, [%r8];
+        st.global.u32 [%d4], %r9;
+        ret;
+    ODD:
+        mov.u32 %r6, 9;
+        bra MEET;
+    """
+    assert (run(body, 64, 64) == np.where(np.arange(64) % 2 == 0, 9, 5)).all()
+
+
+def test_threads_that_have_returned_do_not_count_at_a_barrier() -> None:
+    body = f"""{STORE_LANE}
+        setp.ge.u32 %p1, %r1, 40;
+        @%p1 ret;
+        bar.sync 0;
+        st.global.u32 [%d4], 1;
+        ret;
+    """
+    assert (run(body, 64, 64) == (np.arange(64) < 40)).all()
+
+
+def test_a_barrier_that_only_some_lanes_reach_is_a_fault() -> None:
+    body = f"""{STORE_LANE}
+        setp.lt.u32 %p1, %r1, 8;
+        @%p1 bra HALF;
+        bar.sync 0;
+        bra END;
+    HALF:
+        bar.sync 0;
+    END:
+        st.global.u32 [%d4], 1;
+        ret;
+    """
+    assert code_of(body) == Code.SIM_BARRIER
+
+
+def test_a_shuffle_whose_lanes_do_not_all_execute_it_is_a_fault() -> None:
+    body = f"""{STORE_LANE}
+        setp.lt.u32 %p1, %r1, 8;
+        @%p1 bra END;
+        shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;
+        st.global.u32 [%d4], %r2;
+    END:
+        ret;
+    """
+    assert code_of(body) == Code.SIM_CONVERGENCE
+
+
+def test_a_race_is_found_across_branches() -> None:
+    body = """
+        .shared .align 4 .b8 s[256];
+        mov.u32 %r1, %tid.x;
+        mov.u32 %r2, s;
+        setp.ne.u32 %p1, %r1, 0;
+        @%p1 bra READ;
+        st.shared.u32 [%r2], 1;
+        ret;
+    READ:
+        setp.ne.u32 %p2, %r1, 33;
+        @%p2 ret;
+        ld.shared.u32 %r3, [%r2];
+        ld.param.u64 %d1, [A];
+        st.global.u32 [%d1], %r3;
+        ret;
+    """
+    assert code_of(body, 64) == Code.SIM_RACE
+
+
+def test_a_register_that_nothing_has_written_must_not_be_used() -> None:
+    body = f"""{STORE_LANE}
+        setp.lt.u32 %p1, %r1, 8;
+        @%p1 bra SKIP;
+        mov.u32 %r2, 1;
+    SKIP:
+        %s
+        ret;
+    """
+    assert code_of(body.replace("%s", "st.global.u32 [%d4], %r2;")) == Code.SIM_UNINITIALISED
+    assert not run(body.replace("%s", "and.b32 %r3, %r2, 0; st.global.u32 [%d4], %r3;")).any()
+
+
+def test_an_address_keeps_its_allocation_through_a_loop() -> None:
+    """The pointer goes on from iteration to iteration, and leaves its array at the end, far from any other."""
+    body = """
+        .shared .align 4 .b8 first[64];
+        .shared .align 4 .b8 second[64];
+        mov.u32 %r1, first;
+        mov.u32 %r4, second;
+        mov.u32 %r2, 0;
+    HEAD:
+        st.shared.u32 [%r1], %r2;
+        add.s32 %r1, %r1, 4;
+        add.s32 %r2, %r2, 1;
+        setp.lt.s32 %p1, %r2, COUNT;
+        @%p1 bra HEAD;
+        st.shared.u32 [%r4], 1;
+        ret;
+    """
+    run(body.replace("COUNT", "16"), 1)
+    assert code_of(body.replace("COUNT", "17"), 1) == Code.SIM_OUT_OF_BOUNDS
+
+
+def test_several_blocks_and_warps_at_once_and_one_after_the_other_agree() -> None:
+    a = run(LOOP.replace("%tid.x", "%tid.x"), 64, 64)
+    assert (run(LOOP, 64, 64, seed=3) == a).all()
