@@ -133,7 +133,7 @@ def _after_swizzle(layout: ComposedLayout, inverse: Layout, swizzle: Swizzle) ->
     try:
         return composition(inverse, swizzle)
     except LayoutError as error:
-        raise _no_inverse(layout, error.message) from error
+        raise _no_inverse(layout, f"{swizzle} is not one of bits of a coordinate of {layout.outer}") from error
 
 
 def _check(layout: ComposedLayout, wrong: Iterable[int]) -> None:
