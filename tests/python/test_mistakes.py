@@ -93,7 +93,7 @@ MISTAKES = MappingProxyType({
     "cute.domain_offset((1, 2), 3)": ("E5002", "expected a coordinate and a tensor, got tuple and int", "((i, j), t)"),
     "A.iterator + 1.5": ("E5002", "a coordinate is an integer, not float", ""),
     "A.iterator - 1": ("E5002", "for -: 'Pointer' and 'int'", "p + n is where the n-th element begins"),
-    "w.iterator + 8": ("E0211", "a pointer into a swizzle cannot be moved", "take a view"),
+    "w[None, 0].iterator + 8": ("E0211", "a pointer into a swizzle cannot be moved", "take a view"),
     "A.__setattr__('shape', 3)": ("E5002", "property 'shape' of 'Tensor' object has no setter", "t.load()"),
     "A < A": ("E5002", "'<' not supported between instances of 'Tensor' and 'Tensor'", "t.load()"),
     "sorted([mma, mma])": ("E5002", "between instances of 'TiledMma' and 'TiledMma'", ""),

@@ -7,8 +7,9 @@ from xdsl.dialects.builtin import IntAttr
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.cute import LayoutAttr
-from ....dialects.tile import AliasOp, AllocOp, MakeTensorOp, RecastOp, Space, TensorType
-from ....layout.algebra.core import ComposedLayout, LayoutLike
+from ....dialects.tile import AliasOp, MakeTensorOp, RecastOp, Space, TensorType
+from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize
+from ....layout.algebra.inttuple import wrap
 from ....layout.algebra.modes import compose_parts
 from ....layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, as_dtype
@@ -17,7 +18,7 @@ from ..tracing.state import emit
 from .coordinates import as_layout, check_static, split_layout
 from .raw_pointers import RawPointer
 from .tensor_base import tensor_type
-from .tensors import NUMBERED, CoordPointer, CoordTensor, Pointer, Tensor, is_alignment, tensor_at
+from .tensors import NUMBERED, CoordPointer, CoordTensor, Pointer, Tensor, is_alignment, is_allocated, tensor_at
 
 _TOGETHER = 4
 """The logarithm of the bytes that a swizzle of addresses keeps together."""
@@ -51,11 +52,6 @@ def in_elements(swizzle: Swizzle | None, layout: Any, dtype: DType) -> LayoutLik
     unit = max(dtype.bits // 8, 1).bit_length() - 1
     base = swizzle.base - unit if swizzle.base == _TOGETHER else swizzle.base
     return compose_parts(Swizzle(swizzle.bits, base, swizzle.shift), 0, plain)
-
-
-def is_allocated(tensor: Tensor) -> bool:
-    """Whether a tensor is shared memory that the kernel allocates, from its beginning on."""
-    return isinstance(tensor.ssa.owner, AllocOp | AliasOp) and tensor.ir_type.space.data is Space.Smem
 
 
 def alias(tensor: Tensor, layout: Any, dtype: Any, offset: int = 0, alignment: int | None = None) -> Tensor:
@@ -98,9 +94,33 @@ def make_tensor(iterator: Pointer | CoordPointer, layout: Any) -> Any:
             return alias(source, plain, iterator.dtype)
         if isinstance(held, ComposedLayout):
             return alias(source, compose_parts(held.inner, 0, plain), iterator.dtype)
-    attribute, operands = split_layout(plain)
+    swizzled = in_elements(iterator.swizzle, plain, iterator.dtype)
+    if isinstance(swizzled, ComposedLayout) and iterator.origin is not None:
+        return _moved(iterator.origin, iterator.distance, swizzled, iterator.dtype)
+    attribute, operands = split_layout(swizzled)
     made = emit(MakeTensorOp.inferred([source.ssa, operands], {"layout": attribute}))
     return Tensor(made.results[0], source.element_type)
+
+
+def _moved(origin: Tensor, distance: Any, layout: ComposedLayout, dtype: DType) -> Tensor:
+    """A tensor with a swizzle of addresses, `distance` bytes after the start of shared memory: a slice of a tensor that
+    begins there, since the swizzle counts from there.
+    """
+    check_static(layout, "layouts of shared memory must be static, but this is")
+    bytes, outer = max(dtype.bits // 8, 1), layout.outer
+    step = distance if type(distance) is int else distance.known.div
+    if dtype.bits % 8 or step % bytes or layout.offset != 0:
+        message = f"a swizzled tensor of {dtype} cannot begin at a multiple of {step} bytes"
+        raise TilefoldError(Code.COMPOSED_UNSUPPORTED, message, "begin it at a multiple of its elements")
+    if type(distance) is int and distance == 0:
+        return alias(origin, layout, dtype)
+    step, room = step // bytes, origin.ir_type.bytes // bytes - cosize(outer)
+    steps = 2 if type(distance) is int else max(room // step + 1, 1)
+    whole = compose_parts(layout.inner, 0, Layout((*wrap(outer.shape), steps), (*wrap(outer.stride), step)))
+    place = 1 if type(distance) is int else distance // (step * bytes)
+    modes = len(outer)
+    made: Tensor = alias(origin, whole, dtype)[(*(None,) * modes, place)]
+    return made if isinstance(outer.shape, tuple) else made[None]
 
 
 def recast_tensor(src: Tensor, dtype: Any, swizzle_: None = None) -> Tensor:
@@ -120,7 +140,7 @@ def recast_ptr(ptr: Pointer, swizzle_: Swizzle | None = None, dtype: Any = None)
     if not isinstance(ptr, Pointer):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"expected a pointer, got {type(ptr).__name__}", "write t.iterator")
     tensor, element = ptr.tensor, ptr.dtype if dtype is None else as_dtype(dtype)
-    if swizzle_ is not None and not is_allocated(tensor):
+    if swizzle_ is not None and not is_allocated(tensor) and ptr.origin is None:
         message, hint = "only shared memory that the kernel allocates is swizzled", "copy to it first"
         raise TilefoldError(Code.COMPOSED_UNSUPPORTED, message, hint)
     if element != ptr.dtype:
@@ -131,4 +151,4 @@ def recast_ptr(ptr: Pointer, swizzle_: Swizzle | None = None, dtype: Any = None)
         else:
             base = RawPointer(tensor).recast(element).base
             tensor = Tensor(base.ssa, element)
-    return Pointer(tensor, swizzle_ or ptr.swizzle)
+    return Pointer(tensor, swizzle_ or ptr.swizzle, ptr.origin, ptr.distance)

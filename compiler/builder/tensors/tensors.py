@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import IntAttr
 from ....base.errors import Code, TilefoldError
 from ....dialects.cute import LayoutAttr
 from ....dialects.ptx import GLOBAL, SHARED, IntToPtrOp, PtrType
-from ....dialects.tile import CoordinateOp, PtrOp, Space, SpaceAttr, TensorAtOp, TensorType, ViewOp
-from ....layout.algebra.core import Layout
+from ....dialects.tile import AliasOp, AllocOp, CoordinateOp, PtrOp, Space, SpaceAttr, TensorAtOp, TensorType, ViewOp
+from ....layout.algebra.core import ComposedLayout, Layout
 from ....layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, Index, Int32, Int64
 from ..scalars.values import MOST, Int, index_of, is_scalar
@@ -40,11 +40,14 @@ def aligned_after(type: TensorType, distance: Int) -> int:
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Pointer:
     """The start of a tensor; `make_tensor` takes a pointer with a layout, and gives the tensor the pointer's `swizzle`
-    (`recast_ptr`), if it has one. `p + n` is `n` elements further on.
+    (`recast_ptr`), if it has one. `p + n` is `n` elements further on: in shared memory that the kernel allocates,
+    `distance` bytes after the start of the tensor `origin`.
     """
 
     tensor: "Tensor"
     swizzle: Swizzle | None = None
+    origin: "Tensor | None" = None
+    distance: Any = 0
 
     @property
     def dtype(self) -> DType:
@@ -90,17 +93,25 @@ class Pointer:
         refuse_presence("a pointer is neither true nor false", "p.load() is the element")
 
     def __add__(self, elements: Any) -> "Pointer":
-        type: TensorType = self.tensor.ir_type
-        if type.is_swizzled or self.swizzle is not None:
-            message, hint = (
-                "a pointer into a swizzle cannot be moved",
-                "take a view: t[None, k], cute.local_tile",
-            )
-            raise TilefoldError(Code.COMPOSED_UNSUPPORTED, message, hint)
+        tensor, type, swizzle, origin = self.tensor, self.tensor.ir_type, self.swizzle, self.origin
+        if origin is None and is_allocated(tensor):
+            origin = tensor
+        if type.is_swizzled:
+            held = type.layout.data
+            swizzle = held.inner if isinstance(held, ComposedLayout) and isinstance(held.inner, Swizzle) else None
+            if origin is None or swizzle is None:
+                message, hint = "a pointer into a swizzle cannot be moved", "take a view: t[None, k], cute.local_tile"
+                raise TilefoldError(Code.COMPOSED_UNSUPPORTED, message, hint)
+            plain = type.with_layout(Layout(type.bytes * 8 // type.element_bits, 1))
+            tensor = Tensor(emit(AliasOp(tensor.ssa, 0, plain)).results[0], tensor.element_type)
+            type = plain
         count = index_of(elements)
         moved_type = type.with_layout(Layout(1, 0), aligned_after(type, count))
-        moved = emit(ViewOp(self.tensor.ssa, count.ssa, moved_type)).results[0]
-        return Pointer(Tensor(moved, self.tensor.element_type))
+        moved = emit(ViewOp(tensor.ssa, count.ssa, moved_type)).results[0]
+        bits = type.element_bits
+        if origin is None or bits % 8:
+            return Pointer(Tensor(moved, tensor.element_type))
+        return Pointer(Tensor(moved, tensor.element_type), swizzle, origin, self.distance + elements * (bits // 8))
 
     __radd__ = __add__
 
@@ -124,6 +135,11 @@ class Pointer:
 
     def __repr__(self) -> str:
         return f"{self.memspace.name}_ptr[{self.tensor.ir_type.element_bits}b]"
+
+
+def is_allocated(tensor: "Tensor") -> bool:
+    """Whether a tensor is shared memory that the kernel allocates, from its beginning on."""
+    return isinstance(tensor.ssa.owner, AllocOp | AliasOp) and tensor.ir_type.space.data is Space.Smem
 
 
 @dataclass(frozen=True, slots=True)

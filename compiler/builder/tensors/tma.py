@@ -5,6 +5,7 @@ copy_traits_sm90_tma.hpp).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
@@ -14,7 +15,9 @@ from ....base.element_types import BY_NAME
 from ....base.errors import Code, TilefoldError
 from ....dialects.cute import LayoutAttr, TilerAttr
 from ....dialects.tile import CopyOp, PrefetchOp, TensorMapOp, TmaPartitionOp, TmaTensorOp, TmaType
-from ....layout.algebra.core import ComposedLayout
+from ....layout.algebra.core import ComposedLayout, Layout, plain_layout
+from ....layout.algebra.inttuple import wrap
+from ....layout.algebra.slicing import slice_
 from ....layout.algebra.swizzle import Swizzle
 from ....layout.tma.partition import compute_multicast_mask
 from ....layout.tma.recipe import MAP_ELEMENTS
@@ -87,8 +90,9 @@ def make_tiled_tma_atom(
 
     The tensor is an argument of the kernel, or a view of one that does not depend on the block or the thread: each
     launch makes the map. `cta_tiler` cuts a tile, `smem_layout` is the tile's layout in shared memory, whose swizzle
-    counts elements, or bytes as that of a pointer; `num_multicast` blocks of a cluster load a part of it each. The map
-    has elements of the `internal_type`, of as many bits as the tensor's: a load as TFloat32 rounds those of Float32.
+    counts elements, or bytes as that of a pointer; its modes beyond those of the tiler are stages. `num_multicast`
+    blocks of a cluster load a part of it each. The map has elements of the `internal_type`, of as many bits as the
+    tensor's: a load as TFloat32 rounds those of Float32.
     Raises TilefoldError if no map describes the tensor (E0322), or no instruction moves the tile (E0323).
     """
     if not isinstance(op, nvgpu.TensorCopyOp):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -99,7 +103,7 @@ def make_tiled_tma_atom(
         )
     for given in (smem_layout, cta_tiler, num_multicast):
         check_static(given, "tiles are static, but this is")
-    source, smem = as_tensor(gmem_tensor), as_layout(smem_layout)
+    source, smem = as_tensor(gmem_tensor), _stage(as_layout(smem_layout), tuples(cta_tiler))
     if isinstance(smem, ComposedLayout) and isinstance(smem.inner, Swizzle) and smem.offset == 0:
         smem = in_elements(smem.inner, smem.outer, source.element_type)
     properties = {
@@ -111,6 +115,21 @@ def make_tiled_tma_atom(
     }
     tma = emit(TensorMapOp.inferred([source.ssa], properties)).results[0]
     return TmaInfo(TmaAtom(tma), CoordTensor(emit(TmaTensorOp.inferred([tma])).results[0]), smem)
+
+
+def _stage(smem: Any, tiler: Any) -> Any:
+    """The layout of one tile in shared memory, of a layout that may have further modes, those of stages."""
+    modes = len(wrap(tiler))
+    if len(smem) <= modes or plain_layout(smem).size == _size(tiler):
+        return smem
+    return slice_((*(None,) * modes, *(0,) * (len(smem) - modes)), smem)
+
+
+def _size(tiler: Any) -> int:
+    """The elements of a tile."""
+    if isinstance(tiler, Layout | int):
+        return tiler if isinstance(tiler, int) else tiler.size
+    return prod(_size(part) for part in wrap(tiler))
 
 
 def _map_element(op: "nvgpu.TensorCopyOp", requested: DType, given: DType) -> StringAttr | None:

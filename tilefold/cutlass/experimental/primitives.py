@@ -4,6 +4,7 @@
 Each argument that is an address is a pointer, an array, or where a tensor begins.
 """
 
+from tilefold.compiler.builder.instructions.inline import inline_ptx
 from tilefold.compiler.builder.instructions.printing import printf as print_runtime
 from tilefold.compiler.builder.primitives.barriers import (
     bar_warp_sync,
@@ -79,8 +80,8 @@ __all__ = [
     "cp_async_bulk_shared_cluster_global", "cp_async_bulk_tensor_global_shared_cta",
     "cp_async_bulk_tensor_shared_cluster_global", "cp_async_bulk_tensor_shared_cta_global", "cp_async_bulk_wait_group",
     "cp_async_commit_group", "cp_async_mbarrier_arrive", "cp_async_shared_global", "cp_async_wait_group", "elect_sync",
-    "fence_mbarrier_init", "fence_proxy", "fence_proxy_acquire", "fence_proxy_release", "ldmatrix", "mapa",
-    "mbarrier_arrive", "mbarrier_arrive_expect_tx", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_inval",
+    "fence_mbarrier_init", "fence_proxy", "fence_proxy_acquire", "fence_proxy_release", "inline_ptx", "ldmatrix",
+    "mapa", "mbarrier_arrive", "mbarrier_arrive_expect_tx", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_inval",
     "mbarrier_try_wait_parity", "mbarrier_try_wait_timelimit", "prefetch_tensormap", "print_runtime", "red",
     "redux_sync", "setmaxregister", "shfl_sync", "stmatrix", "tensormap_replace", "vote_sync",
 ]  # fmt: skip

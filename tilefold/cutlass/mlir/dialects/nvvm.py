@@ -10,6 +10,7 @@ from tilefold.compiler.builder.control.control_functions import if_
 from tilefold.compiler.builder.instructions.atomics import atomic
 from tilefold.compiler.builder.instructions.extremes import fmax as larger
 from tilefold.compiler.builder.instructions.extremes import fmin as smaller
+from tilefold.compiler.builder.instructions.inline import inline_ptx
 from tilefold.compiler.builder.instructions.mbarriers import mbarrier_try_wait
 from tilefold.compiler.builder.instructions.warp import elect_one
 from tilefold.compiler.builder.primitives import lanes
@@ -22,7 +23,7 @@ from tilefold.compiler.builder.scalars.values import Bool
 __all__ = [
     "AtomicOpKind", "CpAsyncBulkTensorGlobalToSharedClusterOp", "CpAsyncBulkTensorLoadMode", "MemOrderKind",
     "MemScopeKind", "ReductionOp", "ReductionType", "RoundingModeKind", "SharedSpace", "atomicrmw", "elect_sync",
-    "fmax", "fmin", "mbarrier_try_wait_parity_timelimit", "red",
+    "fmax", "fmin", "inline_ptx", "mbarrier_try_wait_parity_timelimit", "red",
 ]  # fmt: skip
 
 
