@@ -15,7 +15,7 @@ from ..dialects.arith.semantics import is_side_effect_free
 from ..dialects.ptx import LoadOp, PtrAddOp, PtrType, StoreOp, scalar_bits, value_bytes
 from ..dialects.ptx.base import LOCAL, SHARED, SHARED_CLUSTER
 from .analysis.affine import AddressSum, Sum, Sums
-from .writing.emitter import Emitter
+from .writing.emitter import Emitter, remark
 
 Access: TypeAlias = "LoadOp | StoreOp"
 
@@ -121,6 +121,26 @@ def _merge(run: _Run, sums: Sums) -> None:
             if start in places:
                 aligned = sums.alignment(AddressSum(base, Sum(start, terms)))
                 _merge_from(places, start, aligned, type, sums)
+        if run.kind is LoadOp:
+            _tell_neighbours(places, sums.alignment(AddressSum(base, Sum(0, terms))), type)
+
+
+def _tell_neighbours(places: dict[int, Access], aligned: int, type: Attribute) -> None:
+    """Leaves a remark on adjacent loads that would be one, if more than `aligned` were known to divide their address
+    without its constant.
+    """
+    size, width = (scalar_bits(type) or 0) // 8, MAX_BYTES
+    while width > max(size, aligned):
+        for start in sorted(places):
+            offsets = range(start, start + width, size)
+            if start % width == 0 and all(offset in places for offset in offsets):
+                first, *_ = [places.pop(offset) for offset in offsets]
+                remark(
+                    first,
+                    f"{len(offsets)} neighbouring loads of {size} bytes would be one of {width}, but their address is "
+                    f"known to be a multiple of {aligned} bytes only",
+                )
+        width //= 2
 
 
 def _merge_from(places: dict[int, Access], start: int, aligned: int, type: Attribute, sums: Sums) -> None:

@@ -15,7 +15,17 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ...dialects.ptx import EntryOp, InlineOp, LoadOp, StoreOp
+from ...dialects.ptx import (
+    EntryOp,
+    InlineOp,
+    LoadOp,
+    MbarrierTestWaitOp,
+    MbarrierTryWaitOp,
+    MbarrierTryWaitStateOp,
+    MbarrierWaitOp,
+    SetMaxNRegOp,
+    StoreOp,
+)
 from ...dialects.ptx.base import PtxOp
 from ...dialects.tile import LoadOp as TileLoadOp
 from ...dialects.tile import StoreOp as TileStoreOp
@@ -68,9 +78,13 @@ class Remarks:
         self._found.setdefault((str(place), made.op, text), made)
 
     def collect(self, stage: str, module: ModuleOp) -> None:
-        """Adds the remarks on operations of a program."""
+        """Adds the remarks on operations of a program, but for those that an earlier stage has: an operation hands its
+        remark on to the one that takes its place.
+        """
+        earlier = {(place, text) for place, _, text in self._found}
         for op, text in remarks_in(module):
-            self.add(stage, op, text)
+            if (str(place_of(op.location, self._source)), self._source.spelled(text)) not in earlier:
+                self.add(stage, op, text)
 
     def all(self) -> tuple[Remark, ...]:
         """All remarks: those without a place last, of one place in the order of their making."""
@@ -103,14 +117,28 @@ def collect_remarks(stages: Sequence[tuple[str, ModuleOp]], source: Source) -> t
 
 
 def _partitions(written: ModuleOp) -> Iterator[tuple[Operation, str]]:
-    """Partitions among other threads than the block has, where each thread of the block takes the part of its x."""
+    """Partitions among other threads than the block has, where each thread of the block takes the part of its x.
+
+    They are no news in a kernel that is specialised by warps, where a branch has the threads that take part.
+    """
     for kernel in written.walk():
-        if not isinstance(kernel, TileKernelOp):
+        if not isinstance(kernel, TileKernelOp) or _is_specialised(kernel):
             continue
         threads = kernel.launch_bounds.threads[0]
         for op in kernel.walk():
             if isinstance(op, ThreadViewOp) and op.sharing not in (None, threads) and is_thread_x(op.coords[0]):
                 yield op, f"shares the tensor among {op.sharing} threads, but the block has {threads}"
+
+
+_OF_BRANCHES = (MbarrierTestWaitOp, MbarrierTryWaitOp, MbarrierTryWaitStateOp, MbarrierWaitOp, SetMaxNRegOp)
+
+
+def _is_specialised(kernel: TileKernelOp) -> bool:
+    """Whether branches of a kernel are for warps with work of their own: they wait for others, or hand registers
+    over.
+    """
+    branches = [op for op in kernel.walk() if isinstance(op, scf.IfOp)]
+    return any(isinstance(op, _OF_BRANCHES) for branch in branches for op in branch.walk())
 
 
 def _loops(written: ModuleOp, module: ModuleOp) -> Iterator[tuple[Operation, str]]:

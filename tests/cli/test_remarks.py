@@ -62,6 +62,59 @@ def test_partitions_among_other_threads_than_the_block_has(threads: int, named: 
     assert found == [f"shares the tensor among 32 threads, but the block has {threads}"] * named
 
 
+def test_warps_with_work_of_their_own_share_among_themselves() -> None:
+    """The branch of a kernel that waits for other warps has the threads that share the tensor."""
+    text = example("tiled_copy").read_text().replace("threads(32)", "threads(64)")
+    first = "%c32 = arith.constant 32 : index\n%first = arith.cmpi ult, %t, %c32 : index\n"
+    text = text.replace("%m = gpu.block_id x", f"{first}%m = gpu.block_id x", 1)
+    text = re.sub(r"(tile\.copy %\w+, %\w+, %\w+)", r"scf.if %first {\n\1\n}", text)
+    bar = "%bar = ptx.smem.alloc 8 align 8\n%even = arith.constant 0 : i32\n"
+    waiting = f"{bar}scf.if %first {{\nptx.mbarrier.wait %bar, %even\n}}\n"
+    assert [told for _, _, told in _said(text) if "but the block has" in told]
+    text = text.replace("%m = gpu.block_id x", f"{waiting}%m = gpu.block_id x", 1)
+    assert not [told for _, _, told in _said(text) if "but the block has" in told]
+
+
+@pytest.mark.parametrize("name", ["tma_copy", "gemm_sm90", "attention_sm90"])
+def test_each_tensor_copy_is_told_once(name: str) -> None:
+    path = example(name)
+    told = [remark for remark in program(path).remarks(target_of(path)) if "TMA_" in remark.text]
+    assert len({remark.place for remark in told}) == len(told) > 0
+
+
+NEIGHBOURS = """\
+gpu.module @kernels {
+  tile.kernel @k(%A: !tile.tensor<ELEMENT, gmem, align<ALIGN>, "(32,8):(8,1)">,
+                 %B: !tile.tensor<ELEMENT, gmem, align<64>, "(32,8):(8,1)">) threads(32) {
+    %t = gpu.thread_id x
+LINES
+    return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("element", "align", "columns", "told"), [
+    ("f32", 4, (0, 1, 2, 3), ["4 neighbouring loads of 4 bytes would be one of 16, but their address is known to be a "
+                              "multiple of 4 bytes only"]),
+    ("f32", 8, (0, 1, 2, 3), []),  # two of 8 bytes
+    ("f32", 4, (0, 1, 4), ["2 neighbouring loads of 4 bytes would be one of 8, but their address is known to be a "
+                           "multiple of 4 bytes only"]),
+    ("f16", 2, (2, 3), ["2 neighbouring loads of 2 bytes would be one of 4, but their address is known to be a "
+                        "multiple of 2 bytes only"]),
+    ("f32", 16, (1, 2), []),  # no instruction can take these two
+    ("f32", 4, (0, 2, 4), []),
+])  # fmt: skip
+def test_neighbouring_loads_that_could_be_one(
+    element: str, align: int, columns: tuple[int, ...], told: list[str]
+) -> None:
+    lines = [f"%v{column} = tile.load %A(%t, {column})" for column in columns]
+    lines += [f"tile.store %v{column}, %B(%t, {column})" for column in columns]
+    text = NEIGHBOURS.replace("ELEMENT", element).replace("ALIGN", str(align)).replace("LINES", "\n".join(lines))
+    said = [(line, each) for line, _, each in _said(text) if "neighbouring" in each]
+    assert said == [(5, each) for each in told]
+
+
 def test_decisions_are_explained_at_their_lines() -> None:
     free = "8 wavefronts each time a warp executes it where 4 would do: bank conflicts"
     apart = "32 sectors each time a warp executes it where 4 would do: not coalesced"
