@@ -265,6 +265,7 @@ def autotune(
         @cute.kernel
         def kernel(A, B, BM: cute.Constexpr): ...
 
+
         kernel(a, b).launch()
 
     `grid` and `block` are asked once for arguments of the same types. `prune` says of a compiled configuration whether
