@@ -53,7 +53,7 @@ _MIXED: Mapping[str, Callable[..., Operation]] = MappingProxyType(
 
 def _is_mixed(i: Instruction) -> bool:
     """Whether all operands but the last are narrower than the result: `add.rn.f32.f16`."""
-    return i.modifiers[-2:-1] == ("f32",) and i.modifiers[-1] in ("f16", "bf16") and i.opcode in _MIXED
+    return i.modifiers[-2:-1] == ("f32",) and TYPE_BITS.get(i.modifiers[-1]) == 16 and i.opcode in _MIXED
 
 
 def _mixed(r: Registers, i: Instruction) -> None:

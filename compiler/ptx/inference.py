@@ -8,15 +8,18 @@ an access must stay in. A register holds an address if all instructions that wri
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import bf16, f16, f32, f64
 from xdsl.ir import Attribute
 
+from ...dialects.element_types import FLOATS
 from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED, SHARED_CLUSTER, PtrType, TensorMapType
 from .operands import has_result, registers_in
 from .syntax import Address, Function, Instruction, Operand, Register, Symbol, Vector
 
 Pointer: TypeAlias = PtrType | TensorMapType
-FLOAT_TYPES: Mapping[str, Attribute] = {"f16": f16, "bf16": bf16, "f32": f32, "f64": f64}
+FLOAT_TYPES: Mapping[str, Attribute] = {
+    element.ptx: type() for type, element in FLOATS.items() if element.bits >= 16 and element.ptx != "tf32"
+}
+"""The types of floats on which PTX has arithmetic, by their names in PTX."""
 SPACES: Mapping[str, PtrType] = {
     "global": GLOBAL, "shared": SHARED, "shared::cta": SHARED, "shared::cluster": SHARED_CLUSTER, "local": LOCAL,
     "const": GLOBAL,

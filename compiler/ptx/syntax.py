@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ...base.element_types import BY_PTX
 from ...base.errors import Code, TilefoldError
 
 
@@ -190,8 +191,9 @@ class Module:
 
 
 TYPE_BITS: Mapping[str, int] = {
-    "pred": 1, **{f"{kind}{bits}": bits for kind in "bsu" for bits in (8, 16, 32, 64)}, "b128": 128,
-    "f16": 16, "bf16": 16, "f32": 32, "f64": 64, "f16x2": 32, "bf16x2": 32, "tf32": 32,
-    "e4m3": 8, "e5m2": 8, "e4m3x2": 16, "e5m2x2": 16,
-}  # fmt: skip
+    "pred": 1,
+    **{f"{kind}{bits}": bits for kind in "bsu" for bits in (8, 16, 32, 64, 128)},
+    **{element.ptx: element.bits for element in BY_PTX.values()},
+    **{f"{element.ptx}x2": 2 * element.bits for element in BY_PTX.values() if element.bits in (8, 16)},
+}
 """The bits of the types of PTX (PTX ISA, Fundamental Types, and Packed Data Types)."""

@@ -25,7 +25,6 @@ from ..engine import Argument, LaunchConfig, RunResult
 from ..errors import LaunchError
 from ..options import NUMERICS, Cooperative, RunOptions
 from ..settings import simulator_processes
-from .branches import Graph, graph
 from .faults import SimulationError, Site, deep_stack, site_of
 from .launch import Budget, Completion, Forgiven, Launch, OutOfStepError, Seats, clusters_of, take_turns, unheard
 from .memory.arena import Arena
@@ -34,10 +33,10 @@ from .memory.provenance import Fragments, Key, Tiles, fragments_of, pieces
 from .memory.spaces import Space
 from .memory.undefined import Trace, UndefinedReadError, run_agreed
 from .ordering.liveness import Watch
-from .ordering.schedule import run_cluster
+from .ordering.schedule import Body, run_cluster
 from .preparation import Binding, bind, check_config, rules_for
 from .progress import Display, Progress, display_of_process, following
-from .translate import Code, Spaces, Texts, Translator
+from .translate import Spaces, Texts, Translator
 from .warp import Block, Cluster, Warp
 
 if TYPE_CHECKING:
@@ -320,8 +319,7 @@ class SimEngine:
             places = [(binding.argument.storage, binding.offset) for binding in bindings]
             self.journal.begin(spaces.global_.arena, places, spaces.shared.arena)
         with deep_stack(site_of(kernel)), np.errstate(all="ignore"):
-            blocks = kernel.body.blocks
-            code = translator.block(kernel.body.block) if len(blocks) == 1 else graph(kernel.body, translator)
+            code = _translated(kernel, translator)
             seats = Seats(spaces)
             self._build(launch, seats, bindings, site_of(kernel))
             watch = Watch(launch, seats.digest, translator.accesses)
@@ -365,7 +363,7 @@ class SimEngine:
         for bound in bindings:
             spaces.global_.arena.fill(bound.offset, bound.argument.storage, bound.argument.initialised)
 
-    def _run(self, launch: Launch, seats: Seats, code: Code | Graph, translator: Translator, watch: Watch) -> None:
+    def _run(self, launch: Launch, seats: Seats, code: Body, translator: Translator, watch: Watch) -> None:
         """Runs the clusters, one in each seat at the same time; those that may be shared out on several
         processes, where that takes less time.
         """
@@ -403,3 +401,12 @@ class SimEngine:
             run_by_processes(clusters, self.processes, run, Ledger(launch, seats.spaces.global_, translator))
         else:
             run(clusters)
+
+
+def _translated(kernel: KernelOp, translator: Translator) -> Body:
+    """The body of a kernel, of one block or of several."""
+    if len(kernel.body.blocks) == 1:
+        return translator.block(kernel.body.block)
+    from .branches import graph
+
+    return graph(kernel.body, translator)

@@ -130,7 +130,6 @@ def test_a_text_that_ends_early_or_is_too_long_is_refused() -> None:
         ("brx.idx %r1, ts;", "brx.idx is not supported"),
         ("mov.u32 %r1, %clock;", "special register"),
         ("call foo, (%r1);", "calls of functions"),
-        ("bra nowhere;", "leads to no label"),
     ],
 )
 def test_what_is_not_supported_is_an_error_before_anything_runs(text: str, message: str) -> None:
@@ -138,8 +137,16 @@ def test_what_is_not_supported_is_an_error_before_anything_runs(text: str, messa
     (function,) = module.entries
     with pytest.raises(PtxError, match=message) as error:
         translate(module, function, [GLOBAL], "k.ptx", locations({}, "k.ptx"))
+    assert error.value.code == Code.PTX_UNSUPPORTED
     assert error.value.place.line == 7
     assert error.value.message.startswith("k.ptx:7:")
+
+
+def test_a_branch_leads_to_a_label() -> None:
+    module = parse_ptx(kernel("bra nowhere;"))
+    with pytest.raises(PtxError, match="leads to no label: nowhere") as error:
+        translate(module, module.entries[0], [GLOBAL], "k", locations({}, "k"))
+    assert error.value.code == Code.PTX_SYNTAX
 
 
 def test_changed_texts_are_read_or_refused() -> None:
