@@ -17,6 +17,7 @@ from typing import Any
 from ...base.errors import Code, TilefoldError
 from ...base.target import Target
 from ..emit import DATA_LAYOUT
+from .held_signals import holding_signals
 from .ptxas_negation import wrap_integers
 
 _TRIPLE = "nvptx64-nvidia-cuda"
@@ -65,7 +66,7 @@ class LlvmError(TilefoldError):
 def bindings() -> Any:
     """llvmlite (which has no type stubs), with LLVM's options set before its first target machine is made.
 
-    The options belong to the whole process.
+    The options belong to the whole process. Its callers hold signals back.
     """
     llvm = import_module("llvmlite.binding")
     for option in _OPTIONS:
@@ -87,16 +88,13 @@ def _machine_of(target: Target) -> Any:
 
 
 def optimise(llvm_ir: str, target: Target) -> Any:
-    """LLVM IR text as a module of llvmlite after the passes that `compile_llvm` runs.
+    """LLVM IR text as a module of llvmlite after the passes that `compile_llvm` runs. Its callers hold signals back.
 
     Raises what `compile_llvm` raises.
     """
     with STARTING:
         llvm, machine = bindings(), _machine_of(target)
-    try:
-        module = llvm.parse_assembly(llvm_ir, llvm.create_context())
-    except RuntimeError as error:
-        raise LlvmError(Code.LLVM_REFUSED, f"LLVM refused the kernel's text: {error}", llvm_ir) from error
+    module = _parse(llvm, llvm_ir)
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
     tuning.loop_vectorization = False
     tuning.loop_interleaving = False
@@ -106,6 +104,14 @@ def optimise(llvm_ir: str, target: Target) -> Any:
     return module
 
 
+def _parse(llvm: Any, llvm_ir: str) -> Any:
+    try:
+        return llvm.parse_assembly(llvm_ir, llvm.create_context())
+    except RuntimeError as error:
+        cause = error.with_traceback(None)  # whose frames keep the context
+        raise LlvmError(Code.LLVM_REFUSED, f"LLVM refused the kernel's text: {error}", llvm_ir) from cause
+
+
 def compile_llvm(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> str:
     """Optimises LLVM IR text and returns PTX. The same text gives the same PTX, in every process.
 
@@ -113,10 +119,15 @@ def compile_llvm(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> str:
     within `timeout` seconds. LlvmError if LLVM's parser or verifier refuses the text; on text that is not from
     `compiler.emit` LLVM may end the process.
     """
+    ptx = _compile_here(llvm_ir, target)
+    return compile_isolated(llvm_ir, target, timeout) if ptx is None else ptx
+
+
+@holding_signals
+def _compile_here(llvm_ir: str, target: Target) -> str | None:
+    """The PTX, or None for a text with too many sums."""
     with optimise(llvm_ir, target) as module:
-        if _sums(str(module)) <= MAX_SUMS:
-            return _ptx_of(module, target)
-    return compile_isolated(llvm_ir, target, timeout)
+        return _ptx_of(module, target) if _sums(str(module)) <= MAX_SUMS else None
 
 
 def _sums(llvm_ir: str) -> int:
@@ -130,13 +141,12 @@ def _ptx_of(module: Any, target: Target) -> str:
     return wrap_integers(_LABELS.sub("", _CALL.sub(r"\1", _VOLATILE.sub(r"\1", str(ptx)))))
 
 
+@holding_signals
 def bitcode(llvm_ir: str) -> bytes:
     """LLVM IR text as bitcode, not optimised. LlvmError if LLVM's parser or verifier refuses the text."""
-    llvm = bindings()
-    try:
-        return bytes(llvm.parse_assembly(llvm_ir, llvm.create_context()).as_bitcode())
-    except RuntimeError as error:
-        raise LlvmError(Code.LLVM_REFUSED, f"LLVM refused the kernel's text: {error}", llvm_ir) from error
+    with STARTING:
+        llvm = bindings()
+    return bytes(_parse(llvm, llvm_ir).as_bitcode())
 
 
 def compile_isolated(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> str:
