@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Options of the whole suite: tests that need a GPU run only where `-m` asks for them, and then they do not skip.
 
-A test with the mark `sampled(n)` runs for n of its cases, and for all of them with `--nightly`. Hypothesis generates the
-same examples in every run, and new ones with the profile `nightly`. It sets no time limits: machines differ, and every
-test has one that only a hang exceeds (`timeout` in pyproject.toml).
+A test with the mark `sampled(n)` runs for n of its cases, and for all of them with `--nightly`. Hypothesis generates
+the same examples in every run, and new ones with the profile `nightly`. It sets no time limits: machines differ, and
+every test has one that only a hang exceeds (`timeout` in pyproject.toml).
 """
 
 import gc
@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 settings.register_profile(
     "nightly", deadline=None, max_examples=600, derandomize=False, suppress_health_check=[HealthCheck.too_slow]
@@ -28,7 +29,7 @@ def _same_constants_in_every_process() -> None:
     """Hypothesis also draws constants of the modules that are loaded, which depend on the tests that ran before. The
     examples that are to be the same draw none.
     """
-    collected, none = providers._get_local_constants, providers.Constants()  # pyright: ignore[reportPrivateUsage]
+    collected, none = providers._get_local_constants, Constants()  # pyright: ignore[reportPrivateUsage]
     providers._get_local_constants = (  # pyright: ignore[reportPrivateUsage]
         lambda: none if settings().derandomize else collected()
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.alarms import alarm_after
+from tests.alarms import interrupt_at
 from tests.project.tree import ROOT
 from tilefold import cute
 
@@ -37,7 +37,7 @@ print(".target sm_80" in compile_llvm("", Target("sm_80")))
 def test_interrupt_while_llvm_starts(at: int) -> None:
     """The next compilation sets all options, of which some are set."""
     ran = subprocess.run(
-        [sys.executable, "-c", START.format(at=at)], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", START.format(at=at)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "interrupted\nTrue\n", "")
 
@@ -143,9 +143,9 @@ def test_next_launch_works_after_an_interrupt(what: str) -> None:
                 assert np.array_equal(a, np.where(np.arange(32) < 16, 2, 1) * (1 + 3 * np.float32(number)))
 
         try:
-            with alarm_after(random.uniform(0.0005, 0.03)):
+            with interrupt_at(random.randrange(1, 20_000)):
                 run()
         except KeyboardInterrupt:
             interrupted += 1
         run()
-    assert interrupted > 2  # of the 13 kernels that are new, at least; the rest depends on the machine's speed
+    assert interrupted > 20  # the others make fewer calls

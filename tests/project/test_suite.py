@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The suite itself: a run has the cases of the one before, a hang is a failure, and no test measures time."""
+"""The suite itself: a run has the examples of the one before, and a hang is a failure."""
 
-import ast
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
