@@ -29,7 +29,7 @@ endif
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
 	@echo "make test      every test that needs no GPU"
-	@echo "make nightly   the same, for every case and ten times as many generated examples"
+	@echo "make nightly   the same, for every case and ten times as many generated examples, new ones each time"
 	@echo "make gpu-test  the tests that need a CUDA device; they fail without one"
 	@echo "make gpu-memcheck  those of Hopper's copies and products, under memcheck of compute-sanitizer"
 	@echo "make gpu-agreement  planted faults under compute-sanitizer beside tilefold check; counters of ncu beside the simulator"
@@ -55,19 +55,19 @@ demo: $(READY)
 	@for file in $$(grep -l "def main(" examples/python/*.py); do echo "== $$file" && $(RUN) $$file || exit 1; done
 
 test: $(READY)
-	$(RUN) -m pytest -q -m "not gpu" -n auto
+	$(RUN) -m pytest -q -m "not gpu" -n auto --dist loadfile
 
 nightly: $(READY)
-	$(RUN) -m pytest -q -m "not gpu" -n auto --nightly --hypothesis-profile nightly
+	$(RUN) -m pytest -q -m "not gpu" -n auto --dist loadfile --nightly --hypothesis-profile nightly --timeout 3600
 
 gpu-test: $(READY)
-	$(RUN) -m pytest -q -m gpu --fuzz $(FUZZ) --fuzz-seed $(SEED)
+	$(RUN) -m pytest -q -m gpu --timeout 3600 --fuzz $(FUZZ) --fuzz-seed $(SEED)
 
 # memcheck refuses addresses of shared::cluster in a cluster of one block, which PTX allows
 MEMCHECK ?= --deselect "tests/cuda/test_clusters.py::test_ring_on_a_gpu[1]" $(addprefix tests/cuda/test_,tensor_copies.py tensor_maps.py bulk_copies.py clusters.py wgmma.py warpgroup_gemm.py)
 
 gpu-memcheck: $(READY)
-	compute-sanitizer --tool memcheck --error-exitcode 1 --target-processes all $(RUN) -m pytest -q -n0 -m gpu $(MEMCHECK)
+	compute-sanitizer --tool memcheck --error-exitcode 1 --target-processes all $(RUN) -m pytest -q -n0 -m gpu --timeout 3600 $(MEMCHECK)
 
 gpu-agreement: $(READY)
 	$(RUN) -m tests.planted.sanitizer

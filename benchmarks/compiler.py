@@ -152,11 +152,6 @@ def machine_code_seconds(name: str) -> float:
         return _command(*HOPPER[name][1], "--target", "sm_90a", "--emit", "cubin", "-o", f"{folder}/k.cubin")
 
 
-def command_seconds(repeat: int) -> float:
-    """The fastest of `repeat` runs of the whole command line."""
-    return min(_command(COPY.file) for _ in range(repeat))
-
-
 def simulate_tiles(workload: Workload = COPY, blocks: tuple[int, int, int] | None = (4, 2, 1)) -> float:
     """Seconds that the simulator takes for each block of a kernel at stage instr, of as many blocks or of all."""
     program, _ = workload.loaded()

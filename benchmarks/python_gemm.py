@@ -81,15 +81,6 @@ def measure(repeat: int = 3) -> list[Figure]:
     return [_figure(name, both) for name, both in samples.items()]
 
 
-def processor_milliseconds() -> dict[str, float]:
-    """What each thing that has a target takes of a processor, once."""
-    with TemporaryDirectory() as folder:
-        environment = _environment(Path(folder))
-        _child("imports", environment)
-        times = {**_child("imports", environment), **_child("whole", environment)}
-    return {name: times[name][1] for name in TARGETS}
-
-
 def _figure(name: str, samples: list[tuple[float, float]]) -> Figure:
     target, unit = TARGETS.get(name, (None, "ms"))
     clock = tuple(sample[0] for sample in samples)
@@ -139,7 +130,7 @@ class _Timer:
         return result
 
 
-def _prepared() -> Callable[..., Any]:
+def prepared() -> Callable[..., Any]:
     """A call of the kernel, on a copy of it that has built nothing; all that compiling needs is imported."""
     sys.path.insert(0, str(ROOT / "examples" / "python"))
     gemm, np = import_module("gemm"), import_module("numpy")
@@ -164,7 +155,7 @@ def _prepared() -> Callable[..., Any]:
 
 
 def _whole(timed: _Timer) -> None:
-    build = _prepared()
+    build = prepared()
     timed("cold, whole", lambda: build().artifact(ARCH))
     from tilefold.machine_code import toolchain
 
@@ -184,7 +175,7 @@ def _whole(timed: _Timer) -> None:
 
 
 def _steps(timed: _Timer) -> None:
-    build = _prepared()
+    build = prepared()
     from tilefold.base.target import Target
     from tilefold.compiler.machine.assemble import assemble
     from tilefold.compiler.machine.nvptx import compile_llvm

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Options of the whole suite: tests that need a GPU run only where `-m` asks for them, and then they do not skip.
 
-A test with the mark `sampled(n)` runs for n of its cases, and for all of them with `--nightly`. Hypothesis sets no time
-limits: machines differ, and the whole run has one.
+A test with the mark `sampled(n)` runs for n of its cases, and for all of them with `--nightly`. Hypothesis generates
+the same examples in every run, and new ones with the profile `nightly`. It sets no time limits: machines differ, and
+every test has one that only a hang exceeds (`timeout` in pyproject.toml).
 """
 
 import gc
@@ -11,19 +12,30 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
-settings.register_profile("tilefold", deadline=None, max_examples=60)
-settings.register_profile("nightly", settings.get_profile("tilefold"), max_examples=600)
-# one failing example is enough for tests.mutants, always the same one, and as it was found
 settings.register_profile(
-    "mutants",
-    settings.get_profile("tilefold"),
-    phases=(Phase.explicit, Phase.generate),
-    derandomize=True,
-    database=None,
+    "nightly", deadline=None, max_examples=600, derandomize=False, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("tilefold", settings.get_profile("nightly"), max_examples=60, derandomize=True, database=None)
+# one failing example is enough for tests.mutants, as it was found
+settings.register_profile("mutants", settings.get_profile("tilefold"), phases=(Phase.explicit, Phase.generate))
 settings.load_profile("tilefold")
+
+
+def _same_constants_in_every_process() -> None:
+    """Hypothesis also draws constants of the modules that are loaded, which depend on the tests that ran before. The
+    examples that are to be the same draw none.
+    """
+    collected, none = providers._get_local_constants, Constants()  # pyright: ignore[reportPrivateUsage]
+    providers._get_local_constants = (  # pyright: ignore[reportPrivateUsage]
+        lambda: none if settings().derandomize else collected()
+    )
+
+
+_same_constants_in_every_process()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -16,7 +16,7 @@ from importlib import import_module
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.messages import (
     explain_environment_error,
-    is_interrupt,
+    interrupt_of,
     print_diagnostics,
     print_error,
     print_internal_error,
@@ -133,8 +133,8 @@ def _main(words: list[str]) -> int:
     except TilefoldError as error:
         return _report(error)
     except Exception as error:  # the one place that may not let a bug of ours out as a traceback
-        if is_interrupt(error):
-            raise KeyboardInterrupt from error
+        if (interrupt := interrupt_of(error)) is not None:
+            raise interrupt from None
         if (refused := explain_environment_error(error)) is not None:
             return _report(refused)
         if isinstance(error, OSError) and error.errno is not None:

@@ -76,9 +76,9 @@ _NO_MEMORY = ("failed to map segment", "annot allocate memory", "can't start new
 """Messages of the dynamic linker, the system and Python for failed allocations."""
 
 
-def is_interrupt(error: Exception) -> bool:
-    """Whether an error stems from an interrupt."""
-    return any(isinstance(cause, KeyboardInterrupt) for cause in _causes(error))
+def interrupt_of(error: Exception) -> KeyboardInterrupt | None:
+    """The interrupt that an error stems from, if any."""
+    return next((cause for cause in _causes(error) if isinstance(cause, KeyboardInterrupt)), None)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes results: to the standard output, or to a file that appears only when it is whole."""
+"""Writes results: to the standard output, or to files that appear only when all of them are whole."""
 
+import errno
 import os
+import shutil
+import stat
 import sys
-import tempfile
-from pathlib import Path
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
@@ -16,39 +21,110 @@ if TYPE_CHECKING:
 def write_output(content: str | bytes, path: str | None) -> None:
     """Writes text or bytes to `path`, or to the standard output for None and `-`.
 
-    The file is written under another name beside it and renamed, so that a failure leaves no part of it behind.
-    Raises TilefoldError if the file cannot be written, and for bytes on a terminal.
+    Raises TilefoldError as `write_files`, and for bytes on a terminal.
     """
-    if path is None or path == "-":
-        if isinstance(content, str):
-            sys.stdout.write(content)
-            sys.stdout.flush()
-        elif sys.stdout.isatty():
-            raise TilefoldError(Code.CLI_WRITE, "binary output to a terminal", "name a file with -o")
-        else:
-            sys.stdout.buffer.write(content)
-            sys.stdout.buffer.flush()
-        return
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    target = Path(path)
+    if path is not None and path != "-":
+        write_files({path: content})
+    elif isinstance(content, str):
+        sys.stdout.write(content)
+        sys.stdout.flush()
+    elif sys.stdout.isatty():
+        raise TilefoldError(Code.CLI_WRITE, "binary output to a terminal", "name a file with -o")
+    else:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+
+
+def write_files(contents: Mapping[str, str | bytes]) -> None:
+    """Writes text or bytes to each path: to all of them, or to none.
+
+    Every file is written under another name beside it and renamed, so that a failure, an interrupt or the end of the
+    process leaves no part of it behind. A file that is replaced keeps its mode; where the path is a symbolic link, the
+    file is the target of the link. TilefoldError (E4002) if a file cannot be written.
+    """
+    files: list[_File] = []
+    path = ""
     try:
-        if target.exists() and not target.is_file():
-            if target.is_dir():
-                raise TilefoldError(Code.CLI_WRITE, f"{path}: is a directory", "name a file")
-            target.write_bytes(data)  # a device or a pipe, which has no parts to leave behind
-            return
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            Path(temporary).chmod(0o666 & ~_umask())
-            Path(temporary).replace(target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
+        for path, content in contents.items():
+            files.append(_File.beside(path))
+            files[-1].write(content.encode("utf-8") if isinstance(content, str) else content)
+        for file in files:
+            path = file.path
+            file.replace(alone=len(files) == 1)
+    except BaseException as error:
+        for file in reversed(files):
+            file.undo()
+        if not isinstance(error, (OSError, ValueError)):
             raise
-    except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise TilefoldError(Code.CLI_WRITE, f"{path}: {reason}") from None
+    for file in files:
+        file.forget()
+
+
+@dataclass(slots=True)
+class _File:
+    """A file on its way: `new` is its name until it is whole, `old` another name of the file that it replaces."""
+
+    path: str
+    target: str
+    new: str
+    mode: int | None = None
+    old: str = ""
+    renamed: bool = False
+
+    @classmethod
+    def beside(cls, path: str) -> "_File":
+        target = os.path.realpath(path)
+        if os.path.islink(target):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        if os.path.isdir(target):
+            raise TilefoldError(Code.CLI_WRITE, f"{path}: is a directory", "name a file")
+        if os.path.exists(path) and not (os.path.isfile(target) and os.path.samefile(path, target)):
+            return cls(path, path, "")  # a device or a pipe, which has no parts to leave behind
+        mode = stat.S_IMODE(os.stat(target).st_mode) if os.path.exists(target) else None
+        return cls(path, target, _name_beside(target), mode)
+
+    def write(self, data: bytes) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL if self.new else os.O_WRONLY
+        with open(os.open(self.new or self.target, flags | getattr(os, "O_BINARY", 0), 0o666), "wb") as file:
+            file.write(data)
+        if self.mode is not None:
+            os.chmod(self.new, self.mode)
+
+    def replace(self, *, alone: bool) -> None:
+        """Gives the file its name. Unless it is `alone`, the file that had it can come back."""
+        if not self.new:
+            return
+        if self.mode is not None and not alone:
+            self.old = _name_beside(self.target)
+            try:
+                os.link(self.target, self.old)
+            except OSError:  # of a file system without links
+                shutil.copy2(self.target, self.old)
+        self.renamed = True
+        os.replace(self.new, self.target)
+
+    def undo(self) -> None:
+        with suppress(OSError):
+            if self.new and os.path.lexists(self.new):
+                os.unlink(self.new)
+            elif self.renamed and self.old:
+                os.replace(self.old, self.target)
+            elif self.renamed and self.mode is None:
+                os.unlink(self.target)
+        self.forget()
+
+    def forget(self) -> None:
+        """Removes the other name of the file that was replaced."""
+        if self.old:
+            with suppress(OSError):
+                os.unlink(self.old)
+
+
+def _name_beside(path: str) -> str:
+    """A name in the folder of a file that no other file has; short, since a system limits the length of names."""
+    return os.path.join(os.path.dirname(path), f".tilefold-{token_hex(8)}")
 
 
 def write_picture(picture: "Picture", path: str, *, png: bool) -> None:
@@ -59,10 +135,3 @@ def write_picture(picture: "Picture", path: str, *, png: bool) -> None:
         write_output(draw_png(picture), path)
     else:
         write_output(picture.svg(), path)
-
-
-def _umask() -> int:
-    """The process's mask for new files, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

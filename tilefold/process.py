@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The process of the command `tilefold`: it ends well when it is interrupted, or when its reader has gone.
+"""The process of the command `tilefold`: it ends well when a signal asks for it, or when its reader has gone.
 
 An interrupt may come while Python imports what follows, so that the first thing here is to be ready for it.
 """
@@ -7,7 +7,7 @@ An interrupt may come while Python imports what follows, so that the first thing
 import os
 import sys
 
-EXIT_INTERRUPTED = 130  # as shells report SIGINT
+EXIT_SIGNAL = 128  # to which shells add the number of the signal that ended a process
 EXIT_PIPE = 141  # as they report SIGPIPE, by which other commands end when their reader has gone
 
 _COLLECTED = 50_000
@@ -17,19 +17,39 @@ _GRACE_SECONDS = 1.0
 """How long an interrupted command has to clean up. LLVM, the assembler and a kernel on a GPU hear of no interrupt."""
 
 
-def _end_interrupted(interrupt: BaseException | None = None) -> "NoReturn":
+_ENDINGS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up"}
+"""The signals that ask the process to end, of those that the system has, and the word for each."""
+
+
+class Ending(KeyboardInterrupt):
+    """The exception of a signal that asks the process to end; `signal` is its number."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__(signal)
+        self.signal = signal
+
+
+def _end_by(number: int, interrupt: BaseException | None = None) -> "NoReturn":
     """One line, the notes of the interrupt, and the status."""
+    from signal import Signals
+
     try:
-        lines = ["tilefold: interrupted", *getattr(interrupt, "__notes__", ())]
+        lines = [f"tilefold: {_ENDINGS[Signals(number).name]}", *getattr(interrupt, "__notes__", ())]
         os.write(2, ("\n".join(lines) + "\n").encode(errors="replace"))
     finally:
-        os._exit(EXIT_INTERRUPTED)
+        os._exit(EXIT_SIGNAL + number)
 
 
 def _report_uncaught(kind: type[BaseException], error: BaseException, trace: "TracebackType | None") -> None:
-    if kind is KeyboardInterrupt:
-        _end_interrupted(error)
+    if isinstance(error, KeyboardInterrupt):
+        _end_by(_signal_of(error), error)
     sys.__excepthook__(kind, error, trace)
+
+
+def _signal_of(interrupt: KeyboardInterrupt) -> int:
+    from signal import SIGINT
+
+    return interrupt.signal if isinstance(interrupt, Ending) else SIGINT
 
 
 sys.excepthook = _report_uncaught
@@ -60,48 +80,61 @@ def main() -> int:
         return 1
     except KeyboardInterrupt as interrupt:
         _drop_unwritten(sys.stdout)
-        _end_interrupted(interrupt)
+        _end_by(_signal_of(interrupt), interrupt)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done; the rest takes no time
+        for number in _endings():
+            signal.signal(number, signal.SIG_IGN)  # all is done; the rest takes no time
         for stream in (sys.stdout, sys.stderr):
             _drop_unwritten(stream)
 
 
+def _endings() -> "list[int]":
+    """The signals that ask this process to end, but for those that its caller ignores, as `nohup` does."""
+    import signal
+
+    numbers = [getattr(signal, name) for name in _ENDINGS if hasattr(signal, name)]
+    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+
+
 def _watch_interrupts() -> None:
-    """The first interrupt raises KeyboardInterrupt, once; where that ends nothing, the process ends a little later."""
+    """The first signal that asks for the end raises an exception; where that ends nothing, the process ends a little
+    later.
+    """
     import signal
     from contextlib import suppress
     from threading import Thread
 
-    def interrupt(*_: object) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # cleaning up is not to be interrupted
-        raise KeyboardInterrupt
+    def interrupt(number: int, _: object) -> None:
+        for other in endings:
+            signal.signal(other, signal.SIG_IGN)  # cleaning up is not to be interrupted
+        raise Ending(number)
 
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        return  # as a shell starts what runs in the background
-    signal.signal(signal.SIGINT, interrupt)
+    endings = _endings()
+    for number in endings:
+        signal.signal(number, interrupt)
     sys.unraisablehook = _report_unraisable
-    if os.name == "posix":  # the wake-up of Windows wants a socket
+    if endings and os.name == "posix":  # the wake-up of Windows wants a socket
         reader, writer = os.pipe()
         os.set_blocking(writer, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         with suppress(RuntimeError):  # of who has no memory for a thread
-            Thread(target=_end_late, args=(reader, signal.SIGINT), daemon=True).start()
+            Thread(target=_end_late, args=(reader, endings), daemon=True).start()
 
 
-def _end_late(reader: int, interrupt: int) -> None:
-    """Waits for an interrupt, in a thread of its own, and ends the process where it has not ended by itself."""
+def _end_late(reader: int, endings: "list[int]") -> None:
+    """Waits for a signal, in a thread of its own, and ends the process where it has not ended by itself."""
     from time import sleep
 
-    while interrupt not in os.read(reader, 64):
-        pass
+    arrived: list[int] = []
+    while not arrived:
+        arrived = [number for number in os.read(reader, 64) if number in endings]
     sleep(_GRACE_SECONDS)
-    _end_interrupted()
+    _end_by(arrived[0])
 
 
 def _report_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
     """Python drops an exception of a destructor; the report of the interrupt suffices."""
-    if unraisable.exc_type is not KeyboardInterrupt:
+    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
 
 

@@ -8,6 +8,7 @@ passes, and its state spaces are the machine's one.
 import re
 
 from ...base.errors import Code, TilefoldError
+from .held_signals import holding_signals
 from .nvptx import STARTING, bindings
 
 _TARGET = re.compile(r"^target (?:datalayout|triple) = .*\n", re.MULTILINE)
@@ -25,13 +26,15 @@ def make_object(kernel: str, symbol: str, data: bytes) -> bytes:
         raise TilefoldError(Code.BAD_ARGUMENT, problem, "compute this number in the kernel")
     text = _TARGET.sub("", kernel).replace("define ptx_kernel ", "define ").replace(" addrspace(1)", "")
     escaped = "".join(f"\\{byte:02x}" for byte in data)
+    return _compile(f'{text}\n@{symbol} = constant [{len(data)} x i8] c"{escaped}", align 64\n')
+
+
+@holding_signals
+def _compile(text: str) -> bytes:
     with STARTING:
         llvm = bindings()
     target = llvm.Target.from_default_triple()
-    module = llvm.parse_assembly(
-        f'target triple = "{target.triple}"\n{text}\n@{symbol} = constant [{len(data)} x i8] c"{escaped}", align 64\n',
-        llvm.create_context(),
-    )
+    module = llvm.parse_assembly(f'target triple = "{target.triple}"\n{text}', llvm.create_context())
     machine = target.create_target_machine(opt=2, reloc="pic", codemodel="default")
     with module:
         return bytes(machine.emit_object(module))

@@ -17,6 +17,8 @@ from typing import Any
 from ...base.errors import Code, TilefoldError
 from ...base.target import Target
 from ..emit import DATA_LAYOUT
+from .child import read_task, run_child
+from .held_signals import holding_signals
 from .ptxas_negation import wrap_integers
 
 _TRIPLE = "nvptx64-nvidia-cuda"
@@ -27,13 +29,17 @@ _OPTIONS = (
 )
 TIMEOUT = 60.0
 """Seconds that LLVM may take in a process of its own."""
-MAX_SUMS = 1000
-"""The sums, products and addresses of a function, after LLVM's passes, that are translated in this process.
+MAX_SUMS = 500
+"""The sums, products and addresses of a function, after LLVM's passes, up to which they are rewritten by each other.
 
 The back end's "straight line strength reduction" compares each with all before it that share an operand, and subtracts
-them as polynomials (LLVM 22; llvm-project, pull request 217143): 400 take up to 4 seconds, 800 up to 22, and as many as
-are allowed here less than TIMEOUT. The kernels of the examples have at most 400.
+them as polynomials (LLVM 22; llvm-project, pull request 217143): 400 take up to 4 seconds, 800 up to 22. Functions with
+more are compiled without this pass, in a process of their own, since LLVM turns passes off for a whole process. The
+kernels of the examples have at most 400.
 """
+_WITHOUT_REWRITING = "--opt-disable=slsr"
+_COMPILE, _TRANSLATE = "compile", "translate"
+"""The tasks of a process: on LLVM IR as it is emitted, and as LLVM's passes leave it."""
 _SUMS = (" = add ", " = mul ", " = getelementptr ")
 STARTING = Lock()
 """Held where `bindings` is called, as LLVM ends the process where an option is set twice."""
@@ -65,7 +71,7 @@ class LlvmError(TilefoldError):
 def bindings() -> Any:
     """llvmlite (which has no type stubs), with LLVM's options set before its first target machine is made.
 
-    The options belong to the whole process.
+    The options belong to the whole process. Its callers hold signals back.
     """
     llvm = import_module("llvmlite.binding")
     for option in _OPTIONS:
@@ -87,16 +93,13 @@ def _machine_of(target: Target) -> Any:
 
 
 def optimise(llvm_ir: str, target: Target) -> Any:
-    """LLVM IR text as a module of llvmlite after the passes that `compile_llvm` runs.
+    """LLVM IR text as a module of llvmlite after the passes that `compile_llvm` runs. Its callers hold signals back.
 
     Raises what `compile_llvm` raises.
     """
     with STARTING:
         llvm, machine = bindings(), _machine_of(target)
-    try:
-        module = llvm.parse_assembly(llvm_ir, llvm.create_context())
-    except RuntimeError as error:
-        raise LlvmError(Code.LLVM_REFUSED, f"LLVM refused the kernel's text: {error}", llvm_ir) from error
+    module = _parse(llvm, llvm_ir)
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
     tuning.loop_vectorization = False
     tuning.loop_interleaving = False
@@ -106,17 +109,31 @@ def optimise(llvm_ir: str, target: Target) -> Any:
     return module
 
 
+def _parse(llvm: Any, llvm_ir: str) -> Any:
+    try:
+        return llvm.parse_assembly(llvm_ir, llvm.create_context())
+    except RuntimeError as error:
+        cause = error.with_traceback(None)  # whose frames keep the context
+        raise LlvmError(Code.LLVM_REFUSED, f"LLVM refused the kernel's text: {error}", llvm_ir) from cause
+
+
 def compile_llvm(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> str:
     """Optimises LLVM IR text and returns PTX. The same text gives the same PTX, in every process.
 
-    Safe to call from several threads. A text with a function of more than MAX_SUMS is compiled by `compile_isolated`,
-    within `timeout` seconds. LlvmError if LLVM's parser or verifier refuses the text; on text that is not from
+    Safe to call from several threads. A function of more than MAX_SUMS is translated in a process of its own, which may
+    take `timeout` seconds. LlvmError if LLVM's parser or verifier refuses the text; on text that is not from
     `compiler.emit` LLVM may end the process.
     """
+    text, done = _compile_here(llvm_ir, target)
+    return text if done else _in_process(_TRANSLATE, text, llvm_ir, target, timeout)
+
+
+@holding_signals
+def _compile_here(llvm_ir: str, target: Target) -> tuple[str, bool]:
+    """The PTX; or False, and the text after LLVM's passes, if it has too many sums."""
     with optimise(llvm_ir, target) as module:
-        if _sums(str(module)) <= MAX_SUMS:
-            return _ptx_of(module, target)
-    return compile_isolated(llvm_ir, target, timeout)
+        optimised = str(module)
+        return (optimised, False) if _sums(optimised) > MAX_SUMS else (_ptx_of(module, target), True)
 
 
 def _sums(llvm_ir: str) -> int:
@@ -130,13 +147,12 @@ def _ptx_of(module: Any, target: Target) -> str:
     return wrap_integers(_LABELS.sub("", _CALL.sub(r"\1", _VOLATILE.sub(r"\1", str(ptx)))))
 
 
+@holding_signals
 def bitcode(llvm_ir: str) -> bytes:
     """LLVM IR text as bitcode, not optimised. LlvmError if LLVM's parser or verifier refuses the text."""
-    llvm = bindings()
-    try:
-        return bytes(llvm.parse_assembly(llvm_ir, llvm.create_context()).as_bitcode())
-    except RuntimeError as error:
-        raise LlvmError(Code.LLVM_REFUSED, f"LLVM refused the kernel's text: {error}", llvm_ir) from error
+    with STARTING:
+        llvm = bindings()
+    return bytes(_parse(llvm, llvm_ir).as_bitcode())
 
 
 def compile_isolated(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> str:
@@ -144,15 +160,14 @@ def compile_isolated(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> 
 
     `timeout` is in seconds. LlvmError if LLVM refuses the text, ends the process or takes longer.
     """
+    return _in_process(_COMPILE, llvm_ir, llvm_ir, target, timeout)
+
+
+def _in_process(task: str, text: str, llvm_ir: str, target: Target, timeout: float) -> str:
+    """The PTX of a text by `child_main` in another process; errors have the text `llvm_ir`."""
     main = f"import sys; sys.path[:] = {sys.path!r}\nfrom tilefold.compiler.machine import nvptx\nnvptx.child_main()"
     try:
-        process = subprocess.run(
-            [sys.executable, "-c", main, target.arch],
-            input=llvm_ir.encode(),
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-        )
+        process = run_child([sys.executable, "-c", main, task, target.arch], text.encode(), timeout)
     except subprocess.TimeoutExpired as error:
         message = f"LLVM was stopped after {timeout:g} seconds"
         raise LlvmError(Code.LLVM_TIMEOUT, message, llvm_ir, "unroll less, or split the kernel") from error
@@ -166,12 +181,21 @@ def compile_isolated(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> 
 
 
 def child_main() -> None:
-    """The other process of `compile_isolated`: LLVM IR on standard input, PTX on standard output."""
+    """The other process: a task and a target as its arguments, LLVM IR as its data, PTX on standard output."""
+    task, target, text = sys.argv[1], Target(sys.argv[2]), read_task().decode()
     try:
-        target = Target(sys.argv[1])
-        with optimise(sys.stdin.buffer.read().decode(), target) as module:
-            ptx = _ptx_of(module, target)
+        text, done = _compile_here(text, target) if task == _COMPILE else (text, False)
+        ptx = text if done else _translate_without_rewriting(text, target)
     except LlvmError as error:
         sys.stderr.write(error.message)
         sys.exit(_REFUSED)
     sys.stdout.buffer.write(ptx.encode())
+
+
+def _translate_without_rewriting(optimised: str, target: Target) -> str:
+    """The PTX of a text with many sums. All that this process compiles from here on lacks the pass."""
+    llvm = bindings()
+    llvm.set_option("tilefold", _WITHOUT_REWRITING)
+    _machine_of(target)
+    with _parse(llvm, optimised) as module:
+        return _ptx_of(module, target)

@@ -43,6 +43,7 @@ def test_a_thousand_launches_are_bit_equal() -> None:
     """Tiles are drawn in another order each time, by launches that overlap."""
     torch = pytest.importorskip("torch")
     module = example()
+    torch.manual_seed(0)
     Q, K, V = (torch.randn(2, 1000, 16, 128, device="cuda").half() for _ in range(3))
     first, out, counter = torch.empty_like(Q), torch.empty_like(Q), Q.new_zeros(1).int()
     config = module.chosen_config(128, True)

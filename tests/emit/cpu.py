@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tilefold.base.target import Target
+from tilefold.compiler.machine.held_signals import holding_signals
 from tilefold.compiler.machine.nvptx import optimise
 
 from tests.emit.cpu_library import REGISTERS
@@ -56,6 +57,7 @@ _LINES = re.compile(r",? !dbg !\d+")
 """The lines of the source, which the text for a CPU has no use for."""
 
 
+@holding_signals
 def run_kernel(
     llvm_ir: str,
     name: str,

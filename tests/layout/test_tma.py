@@ -93,9 +93,9 @@ def test_maps_of_extents_and_strides_at_run_time(
             raise
         return
     dims, strides = tuple(extent for extent, _ in dimensions), tuple(mul(step, 4) for _, step in dimensions[1:])
-    recipe = MapRecipe("A", MAP_ELEMENTS["f32"], dims, strides, copy.box, copy.swizzle_bits)
     values = {f"v{part}{i}": x for part, numbers in enumerate((shape, stride)) for i, x in enumerate(numbers)}
-    try:
+    try:  # the recipe refuses a stride that it knows, a launch the others
+        recipe = MapRecipe("A", MAP_ELEMENTS["f32"], dims, strides, copy.box, copy.swizzle_bits)
         placed = recipe.place(0, values)
     except LayoutError as error:  # a mode that the copy could leave out where its extent or stride was known
         if error.code is not Code.TENSOR_MAP:
@@ -104,6 +104,27 @@ def test_maps_of_extents_and_strides_at_run_time(
     launched = replace(copy, gmem=Layout(shape, stride))
     assert placed.map == launched.tensor_map()
     assert moves_tiles(launched, smem, tiler)
+
+
+def test_a_mode_of_unknown_extent_takes_part_in_the_map_with_its_stride() -> None:
+    """A mode of extent 1 needs no dimension, and its stride does not matter. Where the extent is known only at run
+    time, the map has a dimension for it: the driver demands strides of whole 16 bytes, whatever the extent is.
+    """
+    tile = Layout((1, 4), (4, 1))
+    for stride, refused in ((1, True), (3, True), (4, False)):
+        one = make_tma_copy(LOAD, Layout((1, 1), (stride, 1)), tile, (1, 4), val_bits=32)
+        assert one.tensor_map() == TensorMap(32, (1,), (), (4,))
+        copy = make_tma_copy(LOAD, Layout((Unknown(32), 1), (stride, 1)), tile, (1, 4), val_bits=32)
+        shape: Any = (LaunchInt("n"), 1)
+        dimensions = copy.dimensions(Layout(shape, (stride, 1)))
+        assert [step for _, step in dimensions] == [1, stride]
+        arguments = ("A", MAP_ELEMENTS["f32"], (1, LaunchInt("n")), (4 * stride,), copy.box)
+        if refused:
+            with pytest.raises(LayoutError, match=f"dimension 1 has a stride of {4 * stride} bytes") as caught:
+                MapRecipe(*arguments)
+            assert caught.value.code == "E0322"
+        else:
+            assert MapRecipe(*arguments).place(0, {"n": 1}).map == TensorMap(32, (1, 1), (16,), (4, 1))
 
 
 def test_modes_without_strides_that_share_a_dimension_are_refused() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
 
-from tests.alarms import alarm_after
+from tests.alarms import interrupt_at
 from tilefold import cute
 from tilefold.lowering import EXECUTABLE_STAGES
 
@@ -88,7 +88,7 @@ def test_ctrl_c_says_where_the_simulation_was(run: str, stage: str) -> None:
     pending = call(1 << 30)
     pending.build(32).ir(stage)
     options: dict[str, Any] = {"launch": {"device": "sim", "stage": stage}, "check": {"stages": [stage]}}.get(run, {})
-    with pytest.raises(KeyboardInterrupt) as caught, alarm_after(0.6):
+    with pytest.raises(KeyboardInterrupt) as caught, interrupt_at(20_000, "/runtime/sim/"):
         getattr(pending, run)(grid=1, block=32, **options)
     (note,) = caught.value.__notes__
     assert note.startswith("simulator: block (0,0,0), warp 0 was in ")

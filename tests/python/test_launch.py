@@ -15,7 +15,6 @@ from tilefold.base.errors import TilefoldError
 from tilefold.layout.algebra.unknown import Unknown
 from tilefold.runtime.errors import LaunchError
 
-from tests.durations import processor_seconds
 from tests.runtime.fakes import Tensor
 from tilefold import cute
 from tilefold.cute.kernel import Kernel
@@ -424,7 +423,6 @@ def test_machine_code_is_kept_for_the_next_process(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(machine_code, "_assemble", None)  # cannot be called
     again = Kernel(scaled.function)(a, b, 5.0).build(THREADS)
     assert again is not first
-    assert processor_seconds(lambda: again.artifact("sm_80")) < 0.5
     assert again.artifact("sm_80") == artifact
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
 
-from benchmarks.compiler import SLACK
-from tests.durations import processor_seconds
+from tests.work import calls
 from tilefold import cute
 
 
@@ -94,7 +93,7 @@ PAIRS = [(case, stage) for case in CASES for stage in ("cute", "instr") if (case
 
 
 @pytest.mark.parametrize(("case", "stage"), PAIRS)
-def test_kernels_that_never_end_are_found_within_a_second(case: str, stage: str) -> None:
+def test_kernels_that_never_end_are_found_soon(case: str, stage: str) -> None:
     stuck(np.zeros(64, np.int32), case).build(64).ir(stage)
 
     def run() -> None:
@@ -104,7 +103,7 @@ def test_kernels_that_never_end_are_found_within_a_second(case: str, stage: str)
         assert CASES[case] in str(caught.value)
         assert f"{Path(__file__).name}:" in str(caught.value)
 
-    assert processor_seconds(run) < SLACK
+    assert calls(run) < 2_000_000
 
 
 @cute.kernel

@@ -157,6 +157,6 @@ def test_programs_that_cannot_be_reduced(options: list[str], message: str, tmp_p
 
 
 def test_the_time_is_limited(tmp_path: Path, capsys: Capture) -> None:
-    small = reduced(write(tmp_path, OUTSIDE), tmp_path, "--seconds", "0.05")
+    small = reduced(write(tmp_path, OUTSIDE), tmp_path, "--seconds", "1e-6")
     assert failure(small) == Failure(Kind.FAULT, "E3202")
     assert "the time is up: " in capsys.readouterr().err

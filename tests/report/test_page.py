@@ -10,11 +10,10 @@ import pytest
 from tilefold.compiler.frontend.params import expand
 from tilefold.dialects.run import LaunchOp
 
-from benchmarks.compiler import SLACK
-from tests.durations import processor_seconds
 from tests.kernels.harness import EXAMPLES
 from tests.profiling.kernels import CONFLICT, NAIVE, REDUNDANT
 from tests.profiling.test_costs import columns
+from tests.work import calls
 from tilefold.cli import main
 from tilefold.lowering import load
 from tilefold.report.contents import contents_of
@@ -127,9 +126,9 @@ def test_passes_lead_to_the_stage_that_is_compiled() -> None:
     assert "check-target" not in changed
 
 
-def test_a_report_of_the_gemm_takes_seconds(tmp_path: Path) -> None:
+def test_a_report_of_the_gemm(tmp_path: Path) -> None:
     command = ["explain", str(EXAMPLES[0].parent / "gemm.cute"), "-o", str(tmp_path / "gemm.html")]
-    assert processor_seconds(lambda: main(command), times=2) < 5 * SLACK
+    assert calls(lambda: main(command)) < 18_000_000
     assert "<html" in (tmp_path / "gemm.html").read_text()
 
 

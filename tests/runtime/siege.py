@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Many processes that write to a store until each is killed at a moment of its own.
 
-    python -m tests.runtime.siege FOLDER WRITERS SECONDS SEED
+    python -m tests.runtime.siege FOLDER WRITERS ENTRIES SEED
 
 Prints the key of every entry that a writer had finished, as its number. POSIX only: the writers are forks.
 """
@@ -14,7 +14,6 @@ from itertools import count
 from pathlib import Path
 from random import Random
 from selectors import EVENT_READ, DefaultSelector
-from time import monotonic
 
 from tilefold.runtime.compiled.store import Store, digest
 
@@ -44,21 +43,23 @@ def write(folder: Path, writer: int, pipe: int) -> None:
         os.write(pipe, number.to_bytes(_SIZE, "little"))
 
 
-def besiege(folder: Path, writers: int, seconds: float, seed: int) -> list[int]:
-    """Starts the writers, kills each within so many seconds, and returns the numbers that they have written."""
+def besiege(folder: Path, writers: int, entries: int, seed: int) -> list[int]:
+    """Starts the writers, kills each when all have written some number of entries, at most `entries`, and returns the
+    numbers that they have written.
+    """
     import_module("filelock")  # before there are a hundred of us
     random = Random(seed)
     reader, pipe = os.pipe()
-    ends: dict[int, float] = {}
+    ends: dict[int, int] = {}
     for writer in range(writers):
         if (process := os.fork()) == 0:
             write(folder, writer, pipe)
-        ends[process] = monotonic() + random.uniform(0, seconds)
+        ends[process] = random.randint(0, entries) if writer else entries
     os.close(pipe)
     selector, found = DefaultSelector(), b""
     selector.register(reader, EVENT_READ)
     while True:
-        for process in [each for each, end in ends.items() if end <= monotonic()]:
+        for process in [each for each, end in ends.items() if end <= len(found) // _SIZE]:
             os.kill(process, signal.SIGKILL)
             del ends[process]
         if selector.select(0.002):
@@ -71,8 +72,8 @@ def besiege(folder: Path, writers: int, seconds: float, seed: int) -> list[int]:
 
 def main() -> int:
     """Besieges a store."""
-    folder, writers, seconds, seed = sys.argv[1:]
-    print(*besiege(Path(folder), int(writers), float(seconds), int(seed)))
+    folder, writers, entries, seed = sys.argv[1:]
+    print(*besiege(Path(folder), int(writers), int(entries), int(seed)))
     return 0
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random
-from time import monotonic, sleep
+from time import sleep
 
 import pytest
 from filelock import FileLock
@@ -158,11 +158,11 @@ def test_user_without_a_home_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 def test_processes_that_are_killed_leave_a_whole_store(store: Store) -> None:
     command = [sys.executable, "-m", "tests.runtime.hammer", str(store.folder), str(MIB)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ends = monotonic() + 2
     random = Random(0)
     running: list[subprocess.Popen[bytes]] = []
-    seed = 0
-    while monotonic() < ends:
+    seed = killed = 0
+    while killed < 6 or not any(store.get(key) for key in KEYS):  # on a busy machine they begin late
+        killed += 1
         while len(running) < 3:
             seed += 1
             running.append(subprocess.Popen([*command, str(seed)], env=environment, cwd=ROOT))
@@ -176,20 +176,19 @@ def test_processes_that_are_killed_leave_a_whole_store(store: Store) -> None:
         each.kill()
         each.wait()
     found = [key for key in KEYS if store.get(key) is not None]
-    assert found, "nothing was kept"
     assert all(store.get(key) == content(key) for key in found)
     # the lock of a killed process is free: the next one gets through at once
-    result = subprocess.run([*command, "1", "40"], env=environment, cwd=ROOT, timeout=30, check=False)
+    result = subprocess.run([*command, "1", "40"], env=environment, cwd=ROOT, check=False)
     assert result.returncode == 0
     assert store.usage().bytes <= MIB
 
 
 def test_a_hundred_writers_that_are_killed_lose_nothing(store: Store) -> None:
-    command = [sys.executable, "-m", "tests.runtime.siege", str(store.folder), "100", "1", "0"]
+    command = [sys.executable, "-m", "tests.runtime.siege", str(store.folder), "100", "300", "0"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ran = subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, timeout=120, check=True)
+    ran = subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     finished = [int(word) for word in ran.stdout.split()]
-    assert len(finished) > 20, "the writers had no time to write"
+    assert len(finished) > 100
     assert all(store.get(siege.key(number)) == siege.content(number) for number in finished)
     assert all(entry.data is not None for entry in store.entries()), "an entry is damaged"
     locks = list(store.folder.rglob("*.lock"))
@@ -296,7 +295,7 @@ with store.making({KEY!r}):
         subprocess.Popen([sys.executable, "-c", code], env=environment, cwd=ROOT, stdout=subprocess.PIPE)
         for _ in range(3)
     ]
-    printed = [each.communicate(timeout=30)[0] for each in running]
+    printed = [each.communicate()[0] for each in running]
     assert sorted(printed) == [b"", b"", b"made\n"]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.alarms import alarm_after
+from tests.alarms import interrupt_at
 from tests.sim.harness import SimEngine, entry, fault, launch
 
 POINTER = "%A: !ptx.ptr<global> align 16"
@@ -137,7 +137,7 @@ def test_a_loop_that_counts_in_memory_ends() -> None:
 def test_an_interrupt_says_where_the_simulation_was() -> None:
     text = entry(HEAD + REPEATS.replace("STEP", "arith.subi %k, %i : i32"), POINTER)
 
-    with pytest.raises(KeyboardInterrupt) as caught, alarm_after(0.3):
+    with pytest.raises(KeyboardInterrupt) as caught, interrupt_at(20_000, "/runtime/sim/"):
         launch(text, **options(32))
     note = caught.value.__notes__[0]
     assert note.startswith("simulator: block (0,0,0), warp 0 was in scf.while at test.cute:"), note

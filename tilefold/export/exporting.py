@@ -13,7 +13,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.export.c_maps import write_encoding
 from tilefold.export.c_names import LICENCE, Argument, arguments
 from tilefold.export.example import example
-from tilefold.output import write_output
+from tilefold.output import write_files
 from tilefold.runtime.compiled.artifact import Artifact
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Exported:
 
 
 def export(artifact: Artifact, folder: Path, tensors: "Mapping[str, TensorType] | None" = None) -> Exported:
-    """Writes a kernel, as the machine code or PTX that the artifact has, to files in a folder.
+    """Writes a kernel, as the machine code or PTX that the artifact has, to files in a folder: to all or none.
 
     `tensors` are the types of its tensors by name, which the header tells as far as they are known.
     TilefoldError (E4002) where they cannot be written.
@@ -43,9 +43,13 @@ def export(artifact: Artifact, folder: Path, tensors: "Mapping[str, TensorType] 
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TilefoldError(Code.CLI_WRITE, f"{folder}: {error.strerror}") from None
-    write_output(code, str(files.code))
-    write_output(header(artifact, passed), str(files.header))
-    write_output(example(name, files.code.name, passed), str(files.example))
+    write_files(
+        {
+            str(files.code): code,
+            str(files.header): header(artifact, passed),
+            str(files.example): example(name, files.code.name, passed),
+        }
+    )
     return files
 
 

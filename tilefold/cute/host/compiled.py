@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.dialects.tile import TensorType
-from tilefold.output import write_output
+from tilefold.output import write_files
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.direct import Args, Launch
 from tilefold.runtime.cuda.launcher import Launcher
@@ -169,17 +169,18 @@ class CompiledFunction:
         fails, E2302 without nvdisasm.
         """
         options = self.options
+        kept: dict[str, str | bytes] = {}
         for kernel in self.kernels if options.keep_ptx or options.keep_cubin or options.keep_sass else ():
             path = str(Path(options.dump_dir, kernel.name))
             if options.keep_ptx:
-                write_output(kernel.ptx(self._arch), f"{path}.ptx")
+                kept[f"{path}.ptx"] = kernel.ptx(self._arch)
             if options.keep_cubin:
-                write_output(kernel.cubin(self._arch), f"{path}.cubin")
+                kept[f"{path}.cubin"] = kernel.cubin(self._arch)
             if options.keep_sass:
                 from tilefold.compiler.machine.nvdisasm import disassemble
 
-                text = disassemble(kernel.cubin(self._arch), options=options.nvdisasm_options)
-                write_output(text, f"{path}.sass")
+                kept[f"{path}.sass"] = disassemble(kernel.cubin(self._arch), options=options.nvdisasm_options)
+        write_files(kept)
 
     def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Compiles for arguments that may be descriptions. Where the function asks for numbers that these do not have,

@@ -18,7 +18,7 @@ from tilefold.dialects.tile import TensorType
 from tilefold.export.function_header import function_header
 from tilefold.export.function_record import FunctionRecord, LaunchRecord
 from tilefold.lowering import load
-from tilefold.output import write_output
+from tilefold.output import write_files
 from tilefold.runtime.compiled.build import Build
 from tilefold.runtime.options import Cluster, Cooperative, LaunchEvent, ProgrammaticStreamSerialization
 
@@ -89,8 +89,8 @@ def write_function(
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TilefoldError(Code.CLI_WRITE, f"{path.parent}: {error.strerror}") from None
-    write_output(made, str(path))
-    write_output(function_header(record, types, len(host.values), codes), str(path.with_suffix(".h")))
+    heading = function_header(record, types, len(host.values), codes)
+    write_files({str(path): made, str(path.with_suffix(".h")): heading})
 
 
 def _leaves(name: str, argument: str, value: object) -> Iterator[Tensor | Value | StreamSlot]:

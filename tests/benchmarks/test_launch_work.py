@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A launch makes few calls of functions before the driver's, on any machine.
+
+`python -m benchmarks.launch_path` measures its time, as `benchmarks.launch` does on a GPU.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from benchmarks import launch, launch_path
+from tests.work import calls
+
+MOST = {3: 68, 8: 150}
+"""By the number of arrays that are read by their interface: half as much again as was counted with Python 3.11."""
+
+
+@pytest.fixture(autouse=True)
+def counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `microseconds` returns are calls."""
+
+    def thousand_calls(call: Callable[[], object], _: int) -> float:
+        return 1e3 * calls(call)
+
+    monkeypatch.setattr(launch_path, "nanoseconds", thousand_calls)
+
+
+@pytest.mark.parametrize("count", launch.KERNELS)
+def test_launch_on_arrays_by_their_interface(count: int) -> None:
+    arrays = launch_path.of_interface(count)
+    assert 1 < launch_path.microseconds([arrays], 1) <= MOST[count]
+    assert launch_path.microseconds([arrays], 1, dynamic=True) <= MOST[count]
+
+
+@pytest.mark.parametrize("count", launch.KERNELS)
+def test_launch_on_tensors(count: int) -> None:
+    torch = pytest.importorskip("torch", reason="the target is for tensors of torch")
+    tensors, others = launch_path.of_torch(torch, count), launch_path.of_torch(torch, count, 8)
+    assert launch_path.microseconds([tensors], 1) <= MOST[count]
+    assert launch_path.microseconds([tensors, others], 1) <= 2 * MOST[count]
+    assert launch_path.microseconds([tensors], 1, dynamic=True) <= 2 * MOST[count]
