@@ -5,7 +5,7 @@ decisions of passes and their reasons.
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, StringAttr, UnitAttr, i1, i8, i32, i64
@@ -13,10 +13,14 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.arith.integer_range import wrap_signed
+from ...dialects.arith.semantics import CHECKED
 from ...dialects.ptx import LoadOp, PtrAddOp
 from ...dialects.ptx.base import integer_bits
 from ...dialects.tile import TensorType
 from ..analysis.loop_hints import UNROLL
+
+if TYPE_CHECKING:
+    from ..analysis.ranges import Ranges
 
 REMARK = "remark"
 """The attribute that keeps a remark. It changes nothing; a pass that replaces the operation drops it."""
@@ -109,6 +113,24 @@ class Emitter:
                 new.name_hint = old.name_hint
             old.replace_all_uses_with(new)
         Rewriter.erase_op(self.op)
+
+
+def check(op: Operation) -> Operation:
+    """Marks an operation as one whose exact result must fit its type; returns it."""
+    op.attributes[CHECKED] = UnitAttr()
+    return op
+
+
+class CheckedEmitter(Emitter):
+    """Inserts operations where another emitter stands, and marks those whose results may not fit their types."""
+
+    def __init__(self, emitter: Emitter, ranges: "Ranges") -> None:
+        self.op, self.point = emitter.op, emitter.point
+        self._ranges = ranges
+
+    def insert(self, op: Operation) -> Operation:
+        super().insert(op)
+        return check(op) if self._ranges.wraps(op) else op
 
 
 def insert_behind(value: SSAValue, op: Operation) -> None:

@@ -26,8 +26,7 @@ from ....layout.algebra.inttuple import leaves, repeat_like, transform_leaves
 from ....layout.algebra.slicing import slice_and_offset
 from ...arrays.storage import distances
 from ..faults import site_of
-from ..values import Value, anywhere, varies
-from ..values.addresses import not_far
+from ..values import Value, anywhere, not_far, varies
 from ..values.lane_int import lane_int
 from ..warp import Warp
 from .provenance import HINT, name_of, name_of_view

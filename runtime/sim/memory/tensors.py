@@ -16,12 +16,10 @@ from ....layout.algebra.core import ComposedLayout, Layout, size
 from ....layout.algebra.swizzle import Swizzle
 from ..faults import SimulationError, Site, site_of
 from ..translate import Translator
-from ..values import TensorValue, Value, anywhere, varies
-from ..values.addresses import FAR, add_address
+from ..values import FAR, TensorValue, Value, add_address, anywhere, varies
 from ..values.scalars import actual
 from ..warp import Warp
 from .arena import WIDTHS
-from .provenance import HINT
 from .spaces import Access, Space
 
 Bytes = NDArray[np.uint8]
@@ -157,15 +155,6 @@ def in_64_bits(warp: Warp, site: Site) -> Generator[None]:
     except OverflowError:
         lane = int(warp.lane_numbers()[0])
         warp.fault(Code.SIM_ARITHMETIC, site, lane, "the coordinate is so large that its address exceeds 64 bits")
-
-
-def fault_too_large(warp: Warp, site: Site, bad: Value, exact: Value, bits: int) -> None:
-    """A fault (E3209) for a lane in which an integer that an instruction takes, `exact`, does not fit in its bits."""
-    if not anywhere(bad & warp.live() if varies(bad) else bad):
-        return
-    lane = int((warp.live() & bad).argmax()) if varies(bad) else 0
-    text = f"a coordinate or a distance is {exact[lane] if varies(exact) else exact}, which exceeds {bits} bits"
-    warp.fault_where(bad, Code.SIM_ARITHMETIC, site, text, HINT)
 
 
 def tensor_layout(type: TensorType, tensor: TensorValue) -> Layout:

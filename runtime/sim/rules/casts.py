@@ -14,7 +14,7 @@ from ....base.errors import Code as ErrorCode
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.arith.semantics import CHECKED
 from ..faults import SimulationError, site_of
-from ..memory.tensors import fault_too_large
+from ..memory.provenance import fault_too_large
 from ..translate import Rule, Rules, Step, Translator
 from ..values import Kind, Value, as_unsigned, kind_of, merge, narrow, varies
 from ..warp import Warp

@@ -12,7 +12,7 @@ from ....base.errors import Code as ErrorCode
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.arith.semantics import CHECKED, COMPARISONS, INTEGER_OPERATIONS
 from ..faults import site_of
-from ..memory.tensors import fault_too_large
+from ..memory.provenance import fault_too_large
 from ..translate import Rule, Rules, Step, Translator
 from ..values import Kind, Value, anywhere, as_unsigned, choose, signed_view, varies
 from ..warp import Warp

@@ -11,8 +11,7 @@ from ..faults import site_of
 from ..memory.provenance import element_at, fragment_name, key_of, name_of_view
 from ..memory.spaces import Space
 from ..translate import Rules, Step, Translator
-from ..values import Kind, Lanes, Value, per_lane, varies
-from ..values.addresses import add_address
+from ..values import Kind, Lanes, Value, add_address, per_lane, varies
 from ..warp import Warp
 
 

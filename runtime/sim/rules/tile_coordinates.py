@@ -19,8 +19,7 @@ from ...arrays.storage import distances
 from ..faults import SimulationError, site_of
 from ..memory.tensors import check_count, port
 from ..translate import Rules, Step, Translator
-from ..values import CoordTensorValue, TensorValue
-from ..values.addresses import not_far
+from ..values import CoordTensorValue, TensorValue, not_far
 from ..values.lane_int import lane_int
 from ..values.scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
 from ..warp import Warp

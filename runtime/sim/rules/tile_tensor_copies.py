@@ -24,7 +24,8 @@ from ....layout.tma.tensor_map import check_stored_rows
 from ...arrays.storage import distances
 from ..faults import SimulationError, Site, site_of
 from ..launch import MAP_BASE
-from ..memory.tensors import fault_too_large, tensor_layout, tensor_value
+from ..memory.provenance import fault_too_large
+from ..memory.tensors import tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values import CoordTensorValue, TensorValue, Value, varies
 from ..values.scalars import lane_layout, numbers, scalars_for

@@ -32,6 +32,9 @@ Value: TypeAlias = Any
 ResultT = TypeVar("ResultT")
 Lanes: TypeAlias = NDArray[Any]
 """An array whose first axis is the lanes of a warp."""
+FAR = 1 << 62
+"""The distance, in bytes, beyond which no memory is; aligned to any size."""
+_NEAR = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,23 @@ def choose(condition: Value, ours: Value, theirs: Value) -> Value:
 
 def _with_type(value: Value, kind: Kind) -> Value:
     return value if varies(value) else kind.dtype.type(value)
+
+
+def not_far(value: Value) -> Value:
+    """An integer, or the nearest one to which a small one can be added in 64 bits."""
+    if varies(value):
+        return np.clip(value, -FAR, FAR).astype(np.int64)
+    return min(max(value, -FAR), FAR)
+
+
+def add_address(address: Value, offset: Value) -> Value:
+    """An address plus a signed offset of any width, no further than `FAR` from 0 where it could wrap otherwise."""
+    if not varies(offset):
+        if varies(address) and -_NEAR < offset < _NEAR:
+            return address + offset
+    elif offset.dtype != np.int64:
+        return address + offset.astype(np.int64)
+    return not_far(address + not_far(offset))
 
 
 def signed_view(value: Lanes, kind: Kind) -> Lanes:
