@@ -188,7 +188,7 @@ def _floats_of(exponents: tuple[int, int]) -> NDArray[np.float32]:
 
 
 def _quotients() -> Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    few = [a.ravel() for a in np.meshgrid(SPECIAL, SPECIAL)]
+    few: list[NDArray[np.float32]] = [np.repeat(SPECIAL, SPECIAL.size), np.tile(SPECIAL, SPECIAL.size)]
     whole = [RANDOM.integers(1, 1 << 24, MANY).astype(np.float32) for _ in range(2)]
     divisor = _floats_of((1, 254))
     with np.errstate(all="ignore"):
