@@ -6,15 +6,11 @@ A missing name is an error of ours by each way to it: the attribute of a module,
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from importlib.abc import MetaPathFinder
 from types import ModuleType
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
-
-_VOCABULARY = ("arch", "math", "nvgpu", "typing")
-"""The modules of `tilefold.cute` in which a message looks for a name that another module lacks."""
 
 
 class UnknownNameError(TilefoldError, AttributeError):
@@ -50,8 +46,6 @@ def _unknown(module: ModuleType, name: str) -> tuple[Code, str, str]:
     """The code, the message and the hint for a name that a public module lacks."""
     from tilefold.compiler.builder.tracing.python_errors import unknown_name
 
-    for each in _VOCABULARY:
-        import_module(f"{__package__}.{each}")
     return unknown_name(module, name)
 
 
