@@ -6,16 +6,12 @@ A missing name is an error of ours by each way to it: the attribute of a module,
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from importlib.abc import MetaPathFinder
 from types import ModuleType
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.tracing.cuda_names import CUDA_NAMES
-
-_VOCABULARY = ("arch", "math", "nvgpu", "typing")
-"""The modules of `tilefold.cute` in which a message looks for a name that another module lacks."""
 
 
 class UnknownNameError(TilefoldError, AttributeError):
@@ -51,8 +47,6 @@ def _unknown(module: ModuleType, name: str) -> tuple[Code, str, str]:
     """The code, the message and the hint for a name that a public module lacks."""
     from tilefold.compiler.builder.tracing.python_errors import unknown_name
 
-    for each in _VOCABULARY:
-        import_module(f"{__package__}.{each}")
     return unknown_name(module, name)
 
 

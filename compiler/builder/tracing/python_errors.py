@@ -11,6 +11,7 @@ import inspect
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from importlib import import_module
 from keyword import iskeyword
 from types import FrameType, FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any
@@ -32,6 +33,8 @@ _OPERANDS = {
 """Hints by the type of an operand, the first match in this order."""
 _ITERATING = (sum, list, tuple, set, sorted, enumerate, iter, map, zip)
 """Python functions that take elements, which integers lack."""
+_ON_DEMAND = ("arch", "math", "nvgpu", "typing")
+"""The modules of `tilefold.cute` whose names hints know, also where a program has not imported them yet."""
 _LISTED = 24
 """The most names that a message lists."""
 
@@ -214,10 +217,17 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _vocabulary(module: str) -> dict[str, list[str]]:
-    """The names of the modules that are in one package with a module, or in it."""
+    """The names of the modules that are in one package with a module, or in it; those of the package come last, since
+    they are those of its modules, too.
+    """
     package = ".".join(module.split(".")[:2])
-    within = {name: loaded for name, loaded in sys.modules.copy().items() if f"{name}.".startswith(f"{package}.")}
-    return {name.removeprefix(f"{_PACKAGE}."): getattr(loaded, "__all__", []) for name, loaded in within.items()}
+    first = [f"{package}.{name}" for name in _ON_DEMAND] if package == f"{_PACKAGE}.cute" else []
+    for name in first:
+        import_module(name)
+    loaded = sys.modules.copy()
+    others = [name for name in loaded if name.startswith(f"{package}.") and name not in first]
+    ordered = [name for name in (*first, *others, package) if name in loaded]
+    return {name.removeprefix(f"{_PACKAGE}."): getattr(loaded[name], "__all__", []) for name in ordered}
 
 
 def _similar(name: str, names: list[str]) -> str:
