@@ -13,7 +13,7 @@ from xdsl.ir import Attribute
 from ...dialects.element_types import FLOATS
 from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED, SHARED_CLUSTER, PtrType, TensorMapType
 from .operands import has_result, registers_in
-from .syntax import Address, Function, Instruction, Operand, Register, Symbol, Vector
+from .syntax import TYPE_BITS, Address, Function, Instruction, Operand, Register, Symbol, Vector
 
 Pointer: TypeAlias = PtrType | TensorMapType
 FLOAT_TYPES: Mapping[str, Attribute] = {
@@ -125,7 +125,7 @@ def find_floats(function: Function) -> dict[str, Attribute]:
             case "mma" if len(instruction.modifiers) > 4:
                 d, a, b, c = instruction.modifiers[-4:]
                 for operand, of in zip(operands, (d, a, b, c), strict=False):
-                    vote(operand, of if of in ("f32", "f64") else "b32")
+                    vote(operand, of if of in FLOAT_TYPES and TYPE_BITS[of] >= 32 else "b32")
             case "cvt" if len(instruction.modifiers) > 1 and operands:
                 vote(operands[0], instruction.modifiers[-2])
                 for operand in operands[1:]:

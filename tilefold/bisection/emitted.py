@@ -48,7 +48,7 @@ def run_ptx(
     """
     if trial.engine.exact:
         return None
-    step = replace(last, number=last.number + 1, name="PTX", stage="ptx")
+    step = replace(last, number=last.number + 1, name="PTX", stage="ptx", changed=True)
     try:
         step = replace(step, module=read_back(last.module, text, PTX, in_text=True))
     except TilefoldError as error:
