@@ -5,6 +5,7 @@ import operator
 from typing import Any, TypeAlias, cast
 
 from ..base.errors import Code, TilefoldError
+from ..base.printable import shown
 
 Dim3: TypeAlias = tuple[int, int, int]
 
@@ -34,7 +35,7 @@ def dim3(subject: str, size: Any) -> Dim3:
     sizes = tuple(n if type(n) is int else _index(n) for n in given)
     if not 1 <= len(sizes) <= 3 or any(not 1 <= n < 1 << 31 for n in sizes):
         raise LaunchError(
-            Code.RUN_LAUNCH, f"the {subject} is {size!r}", "give one to three integers of at least 1: x, y, z"
+            Code.RUN_LAUNCH, f"the {subject} is {shown(size)}", "give one to three integers of at least 1: x, y, z"
         )
     x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z

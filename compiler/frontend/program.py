@@ -41,7 +41,12 @@ _NAMES = re.compile(r"%[\w$.-]+")
 _TYPE = re.compile(r"index|(?:[su]?i|f|bf|tf)\d+")
 _UNDEFINED = re.compile(r"values used but not defined: \[(.*)\]", re.DOTALL)
 
-_STRINGS = re.compile(r'//[^\n]*|"(?:(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+)(?P<close>"?)')
+MAX_DIGITS = 1000
+"""Most digits of a number; those of 64 bits have 20."""
+_LITERALS = re.compile(
+    r'//[^\n]*|"(?:(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+)(?P<close>"?)'
+    rf"|(?P<digits>(?<!\d)\d{{{MAX_DIGITS + 1},}}+|0x[0-9A-Fa-f]{{{MAX_DIGITS + 1},}}+)"
+)
 _UNREADABLE = frozenset({"scf.execute_region"})
 """Operations that xDSL prints in a syntax that it does not read: without an empty `scf.yield`, and with attributes."""
 
@@ -151,7 +156,7 @@ def parse_program(source: Source, context: Context) -> ModuleOp:
     Raises ProgramError: the first fault of the syntax, or every fault that the verifiers find.
     """
     check_format(source.text, source.name)
-    _check_strings(source)
+    _check_literals(source)
     parser = None
     try:
         parser = _LocatingParser(context, source)  # reads the first token already
@@ -171,9 +176,15 @@ def parse_program(source: Source, context: Context) -> ModuleOp:
     return module
 
 
-def _check_strings(source: Source) -> None:
-    """Refuses string literals that do not end; xDSL's lexer takes time exponential in their length."""
-    for match in _STRINGS.finditer(source.expanded):
+def _check_literals(source: Source) -> None:
+    """Refuses string literals that do not end, as xDSL's lexer takes time exponential in their length, and numbers of
+    many digits, as Python takes time quadratic in their length.
+    """
+    for match in _LITERALS.finditer(source.expanded):
+        if match["digits"]:
+            at = Span(match.start(), match.end(), Input(source.expanded, source.name))
+            message = f"a number of {len(match['digits'])} digits; it has at most {MAX_DIGITS}"
+            raise ProgramError([_at(ParseError(at, ""), source, message)])
         if match["close"] == "":
             end = match.end()
             bad_escape = source.expanded[end : end + 1] == "\\"

@@ -32,7 +32,7 @@ def read_text(path: str, stdin: BinaryIO | None = None) -> str:
     """
     try:
         if path == "-":
-            data = (stdin or sys.stdin.buffer).read(MAX_BYTES + 1)
+            data = standard_input(stdin).read(MAX_BYTES + 1)
         else:
             with Path(path).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
@@ -52,6 +52,15 @@ def read_text(path: str, stdin: BinaryIO | None = None) -> str:
     if "\0" in text:
         raise EncodingError(path, data, data.index(b"\0"), "the file contains a NUL character")
     return text
+
+
+def standard_input(stdin: BinaryIO | None = None) -> BinaryIO:
+    """The stream, or the standard input of the process. TilefoldError (E4001) where the caller has closed it."""
+    if stdin is not None:
+        return stdin
+    if sys.stdin is None or sys.stdin.closed:  # pyright: ignore[reportUnnecessaryComparison]
+        raise TilefoldError(Code.CLI_READ, "<stdin>: the standard input is closed", "name a file")
+    return sys.stdin.buffer
 
 
 def check_text(name: str, text: str) -> None:

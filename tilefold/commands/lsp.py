@@ -31,6 +31,7 @@ def execute(args: argparse.Namespace) -> int:
     TilefoldError (E4004) where pygls is not installed, (E4001) for input that is no message.
     """
     try:
+        from tilefold.compiler.frontend.source import standard_input
         from tilefold.editing.connection import Connection
         from tilefold.editing.server import make_server
     except ModuleNotFoundError as error:
@@ -41,4 +42,4 @@ def execute(args: argparse.Namespace) -> int:
     logging.getLogger("pygls").setLevel(logging.CRITICAL)  # each error is an answer to the editor, not a traceback
     connection = make_server().protocol
     assert isinstance(connection, Connection)
-    return connection.serve(sys.stdin.buffer, sys.stdout.buffer)
+    return connection.serve(standard_input(), sys.stdout.buffer)
