@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
+from .printable import message_text
+
 _AREAS: Mapping[str, str] = MappingProxyType(
     {
         "E01": "layout text",
@@ -225,8 +227,8 @@ class TilefoldError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        text = f"{self.code}: {self.message}"
-        return f"{text}\n  hint: {self.hint}" if self.hint else text
+        text = message_text(f"{self.code}: {self.message}")
+        return f"{text}\n  hint: {message_text(self.hint)}" if self.hint else text
 
     def __reduce__(self) -> tuple[object, ...]:
         return _unpickle, (type(self), self.args), self.__dict__  # without __init__, whose parameters differ

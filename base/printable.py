@@ -28,6 +28,11 @@ def printable_line(text: str) -> str:
     return text if text.isascii() and text.isprintable() else printable(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
+def message_text(text: str) -> str:
+    """The text of a message, whose further lines are indented, so that none of them looks like a message of its own."""
+    return re.sub(r"\n(?=\S)", "\n    ", printable(text))
+
+
 def _escape(match: re.Match[str]) -> str:
     character = match[0]
     if unicodedata.category(character) not in _HIDDEN:

@@ -61,7 +61,7 @@ def _key(name: str, value: Any, depth: int) -> object:
         return kind, *_array_key(name, value)
     if not _has_hash(value):
         if isinstance(value, memoryview):
-            raise argument_error(name, "is a memoryview, which has no extents", "pass np.asarray(x)")
+            raise argument_error(name, "is a memoryview", "pass an array of torch, CuPy, JAX or NumPy")
         hint = "give its class __eq__ and __hash__, make it a dataclass, or pass a tuple"
         raise argument_error(name, f"is a constant of type {kind.__name__}, which has no hash", hint)
     return kind, value

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...base.errors import Code
 from ...base.parameters import TENSOR_MAP
+from ...base.printable import printable
 from ...layout.tma.recipe import PlacedMap
 from ..engine import LaunchConfig
 from ..errors import Dim3
@@ -174,6 +175,7 @@ class Launch:
         """Passes on the text that the kernel, or a kernel launched from here, prints at `site`. SimulationError
         (E3210) beyond the budget.
         """
+        text = printable(text)
         self.printed += len(text)
         if self.printed > self.budget.characters:
             text = f"the kernel has printed {self.budget.characters} characters"

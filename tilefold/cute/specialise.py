@@ -120,7 +120,8 @@ class BoundArguments:
         """The stand-in for an argument while the kernel is built. Raises LaunchError (E3106)."""
         _check_kind(name, value, annotation)
         if isinstance(value, memoryview) and not is_constexpr(annotation):
-            raise argument_error(name, "is a memoryview", "pass np.asarray(x)", ArgumentTypeError)
+            hint = "pass an array of torch, CuPy, JAX or NumPy"
+            raise argument_error(name, "is a memoryview", hint, ArgumentTypeError)
         if is_constexpr(annotation) or value is None or isinstance(value, str | DType):
             return self._constant(name, value)
         value = _adapted(value)
