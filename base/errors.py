@@ -171,6 +171,7 @@ class Code(StrEnum):
     SIM_EXACT = ("E3240", "a launch in exact arithmetic has more numbers than a type has bit patterns")
     SIM_GRID = ("E3241", "the grid has fewer blocks than a tensor has tiles, so some tiles have no block")
     SIM_CONSTANT = ("E3242", "a load promises that nothing writes its data (nc), but the launch writes them")
+    SIM_SECONDS = ("E3243", "the run takes more time than its budget allows")
     SIM_NAN = ("E3251", "an operation makes NaN of numbers")
     SIM_INFINITY = ("E3252", "an operation makes infinity of finite numbers")
     SIM_INDEX = ("E3253", "an integer that addresses memory wraps")

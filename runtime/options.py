@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias, TypedDict, Unpack
 
 from ..base.errors import Code
+from ..base.limits import DEFAULT_LIMITS, Limits
 from ..base.printable import shown
 from .errors import Dim3, LaunchError, dim3
 
@@ -160,23 +161,17 @@ def _attributes(cluster: Dim3, use_pdl: bool, cooperative: bool, events: tuple[L
     return (*attributes, *events)
 
 
-MAX_STEPS = 100_000_000
-"""The default number of operations of warps after which the simulator ends a run."""
-MAX_BYTES = 4 << 30
-"""The default limit of a simulation's memory, in bytes."""
-
-
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """How the simulator runs a launch. A GPU has none of these options, and ignores them.
 
     `races` looks for accesses that nothing orders. A run ends with an error after `max_steps` operations of warps, or
-    where it needs more than `max_memory` MiB; None is the simulator's own limit. `seed` chooses the order of warps; 0
-    is their own order. So many `resident` blocks run at the same time, in whole clusters. At most `processes` processes
-    share out the blocks; None is as many as `TILEFOLD_SIM_PROCESSES` says, or else one for each core. With `exact`
-    kernels compute with exact numbers instead of floats. `numbers` looks for those that go wrong: the first NaN or
-    infinity, indices that wrap, conversions that lose numbers, differences without digits. LaunchError (E3105) for
-    other values.
+    where it needs more than `max_memory` MiB, or after `max_seconds`; None is the simulator's own limit. `seed`
+    chooses the order of warps; 0 is their own order. So many `resident` blocks run at the same time, in whole
+    clusters. At most `processes` processes share out the blocks; None is as many as `TILEFOLD_SIM_PROCESSES` says, or
+    else one for each core. With `exact` kernels compute with exact numbers instead of floats. `numbers` looks for
+    those that go wrong: the first NaN or infinity, indices that wrap, conversions that lose numbers, differences
+    without digits. LaunchError (E3105) for other values.
     """
 
     races: bool = True
@@ -187,6 +182,7 @@ class RunOptions:
     exact: bool = False
     numbers: bool = False
     processes: int | None = None
+    max_seconds: float | None = None
 
     def __post_init__(self) -> None:
         for name, switch in (("races", self.races), ("exact", self.exact), ("numbers", self.numbers)):
@@ -196,15 +192,17 @@ class RunOptions:
             limit = getattr(self, name)
             if (limit is not None or name == "resident") and (type(limit) is not int or limit < 1):
                 raise LaunchError(Code.RUN_LAUNCH, f"{name} is {shown(limit)}", "give an integer of at least 1")
+        seconds = self.max_seconds
+        if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
+            raise LaunchError(Code.RUN_LAUNCH, f"max_seconds is {shown(seconds)}", "give a number above 0")
         if type(self.seed) is not int:
             raise LaunchError(Code.RUN_LAUNCH, f"seed is {shown(self.seed)}", "give an integer")
 
     @property
-    def steps(self) -> int:
-        """The operations of warps after which the run ends."""
-        return MAX_STEPS if self.max_steps is None else self.max_steps
-
-    @property
-    def bytes(self) -> int:
-        """The bytes of memory that the run may use."""
-        return MAX_BYTES if self.max_memory is None else self.max_memory << 20
+    def limits(self) -> Limits:
+        """The limits of the run."""
+        return Limits(
+            steps=DEFAULT_LIMITS.steps if self.max_steps is None else self.max_steps,
+            bytes=DEFAULT_LIMITS.bytes if self.max_memory is None else self.max_memory << 20,
+            seconds=DEFAULT_LIMITS.seconds if self.max_seconds is None else self.max_seconds,
+        )

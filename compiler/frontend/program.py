@@ -9,9 +9,10 @@ becomes a `ProgramError`.
 import re
 from difflib import get_close_matches
 from io import StringIO
+from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, TensorType, UnknownLoc, VectorType
 from xdsl.ir import Attribute, BlockArgument, Operation, TypeAttribute
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -31,6 +32,9 @@ MAX_OPERATIONS = 100_000
 
 MAX_NESTING = 48
 """Deepest nesting of operations in regions."""
+
+MAX_VECTOR = 1 << 16
+"""Most elements of a vector or a constant array, which the parser and the simulator write out."""
 
 # Exceptions, besides ParseError, that xDSL's parser and the constructors that it calls raise on malformed text.
 _PARSER_FAULTS = (VerifyException, ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError)
@@ -110,7 +114,11 @@ class _LocatingParser(Parser):
     def parse_optional_type(self) -> TypeAttribute | None:
         start = self.pos
         try:
-            return super().parse_optional_type()
+            type = super().parse_optional_type()
+            if isinstance(type, VectorType | TensorType) and prod(type.get_shape()) > MAX_VECTOR:
+                message = f"{type} has {prod(type.get_shape())} elements; at most {MAX_VECTOR} are accepted"
+                raise _TooLargeError(self._from(start), message)
+            return type
         except (TilefoldError, *_PARSER_FAULTS) as error:
             raise ParseError(self._from(start), _words(error)) from _cause(error)
 

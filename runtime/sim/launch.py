@@ -9,18 +9,19 @@ from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
 from random import Random
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import crc32
 
 import numpy as np
 
 from ...base.errors import Code
+from ...base.limits import Limits
 from ...base.parameters import TENSOR_MAP
 from ...base.printable import printable
 from ...layout.tma.recipe import PlacedMap
 from ..engine import LaunchConfig
 from ..errors import Dim3
-from ..options import MAX_BYTES, MAX_STEPS
 from .faults import SimulationError, Site
 from .memory.provenance import Outside
 from .memory.undefined import Trace
@@ -36,17 +37,7 @@ MAP_BASE = 1 << 40
 """The address of the first tensor map among a kernel's parameters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The limits of a run; beyond them it ends with an error.
-
-    `steps` are operations executed by warps, `bytes` the memory of the arguments and of the block,
-    `characters` the text that the kernel prints.
-    """
-
-    steps: int = MAX_STEPS
-    bytes: int = MAX_BYTES
-    characters: int = 16 << 20
+_STEPS_BETWEEN_LOOKS = 2048
 
 
 class Completion(Enum):
@@ -84,7 +75,7 @@ class Launch:
     """The state that all blocks of a launch share: configuration, budget, clock, and where text goes."""
 
     config: LaunchConfig
-    budget: Budget
+    budget: Limits
     sink: Callable[[str], None]
     repeats: bool = False
     """Whether the launch is run again after a read of undefined bytes."""
@@ -122,6 +113,9 @@ class Launch:
     """Whether the kernel has barriers at which only some threads meet or wait: numbered ones, or mbarriers."""
     clock: int = 1
     steps: int = 0
+    pause: int = 0
+    """The number of steps after which the clock is looked at."""
+    began: float = field(default_factory=monotonic)
     site: Site | None = None
     """The operation whose body ran last."""
     printed: int = 0
@@ -160,9 +154,23 @@ class Launch:
         return self.clock
 
     def spend(self, steps: int, site: Site) -> None:
-        """Counts operations that the one at `site` executes. SimulationError (E3210) beyond the budget."""
+        """Counts operations that the one at `site` executes. SimulationError beyond the budget: E3210 of steps, E3243
+        of time.
+        """
         self.steps += steps
         self.site = site
+        if self.steps > self.pause:
+            self._look_at_limits(site)
+
+    def _look_at_limits(self, site: Site) -> None:
+        self.pause = min(self.budget.steps, self.steps + _STEPS_BETWEEN_LOOKS)
+        if monotonic() - self.began > self.budget.seconds:
+            raise SimulationError(
+                Code.SIM_SECONDS,
+                f"the launch has run for {self.budget.seconds:g} seconds and has not ended",
+                "look for a loop that does not end, launch a smaller grid, or allow more by --max-seconds",
+                site=site,
+            )
         if self.steps > self.budget.steps:
             raise SimulationError(
                 Code.SIM_STEPS,

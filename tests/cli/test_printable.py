@@ -57,7 +57,8 @@ FAULTS = {
     "assert": 'ptx.assert %nowhere, "@STRING@"',
 }
 COMMANDS = [
-    ("run", "--device", "sim"), ("run", "--device", "sim", "--stage", "all"), ("check",), ("check", "--format", "sarif"),
+    ("run", "--device", "sim"), ("run", "--device", "sim", "--stage", "all"), ("check",),
+    ("check", "--format", "sarif"),
     ("compile",), ("compile", "--emit", "atoms"), ("compile", "--report"), ("opt", "-p", "cse", "--print-ir-after-all"),
     ("bisect",), ("explain",), ("explain", "--costs"), ("explain", "--source"), ("explain", "--source=ptx"),
     ("compile", "--remarks"),
