@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
+from .printable import message_text
+
 _AREAS: Mapping[str, str] = MappingProxyType(
     {
         "E01": "layout text",
@@ -171,6 +173,7 @@ class Code(StrEnum):
     SIM_EXACT = ("E3240", "a launch in exact arithmetic has more numbers than a type has bit patterns")
     SIM_GRID = ("E3241", "the grid has fewer blocks than a tensor has tiles, so some tiles have no block")
     SIM_CONSTANT = ("E3242", "a load promises that nothing writes its data (nc), but the launch writes them")
+    SIM_SECONDS = ("E3243", "the run takes more time than its budget allows")
     SIM_NAN = ("E3251", "an operation makes NaN of numbers")
     SIM_INFINITY = ("E3252", "an operation makes infinity of finite numbers")
     SIM_INDEX = ("E3253", "an integer that addresses memory wraps")
@@ -227,8 +230,8 @@ class TilefoldError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        text = f"{self.code}: {self.message}"
-        return f"{text}\n  hint: {self.hint}" if self.hint else text
+        text = message_text(f"{self.code}: {self.message}")
+        return f"{text}\n  hint: {message_text(self.hint)}" if self.hint else text
 
     def __reduce__(self) -> tuple[object, ...]:
         return _unpickle, (type(self), self.args), self.__dict__  # without __init__, whose parameters differ

@@ -5,6 +5,7 @@ import operator
 from typing import Any, TypeAlias, cast
 
 from ..base.errors import Code, TilefoldError
+from ..base.printable import shown
 from ..base.target import MAX_BLOCK, MAX_GRID, MAX_THREADS
 
 Dim3: TypeAlias = tuple[int, int, int]
@@ -37,15 +38,15 @@ def dim3(subject: str, size: Any) -> Dim3:
     sizes = tuple(n if type(n) is int else _index(n) for n in given)
     if not 1 <= len(sizes) <= 3 or any(n < 1 for n in sizes):
         raise LaunchError(
-            Code.RUN_LAUNCH, f"the {subject} is {size!r}", "give one to three integers of at least 1: x, y, z"
+            Code.RUN_LAUNCH, f"the {subject} is {shown(size)}", "give one to three integers of at least 1: x, y, z"
         )
     x, y, z = (*sizes, 1, 1)[:3]
     if subject == "block" and x * y * z > MAX_THREADS:
-        message = f"the block {size!r} has {x * y * z} threads; at most {MAX_THREADS} are possible"
+        message = f"the block {shown(size)} has {x * y * z} threads; at most {MAX_THREADS} are possible"
         raise LaunchError(Code.RUN_LAUNCH, message, f"launch more blocks of {MAX_THREADS} threads or fewer")
     most = MAX_BLOCK if subject == "block" else MAX_GRID
     if any(n > limit for n, limit in zip((x, y, z), most, strict=True)):
-        message = f"the {subject} is {size!r}; x, y, z can be at most {most}"
+        message = f"the {subject} is {shown(size)}; x, y, z can be at most {most}"
         raise LaunchError(Code.RUN_LAUNCH, message, "x has the greatest limit: give the largest size to it")
     return x, y, z
 

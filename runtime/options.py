@@ -2,14 +2,17 @@
 """Options of a launch beside its sizes: attributes of the launch, and how the simulator runs it."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
+from time import monotonic
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypedDict, Unpack
 
 from ..base.errors import Code
+from ..base.limits import DEFAULT_LIMITS, Limits
+from ..base.printable import shown
 from .errors import Dim3, LaunchError, dim3
 
 
@@ -109,8 +112,8 @@ def launch_attributes(cluster: Any = None, use_pdl: bool = False, **more: Unpack
     programmatic one, and those of `LaunchOptions`. A cluster of one block adds none. Equal options give the same
     object.
 
-    LaunchError (E3105) for a cluster that is not one to three sizes, an option that there is not, a second size of
-    clusters, and for no event.
+    LaunchError (E3105) for a cluster that is not one to three sizes, an option that there is not or has another value,
+    a second size of clusters, and for no event.
     """
     unknown = more.keys() - LaunchOptions.__annotations__
     if unknown:
@@ -120,29 +123,71 @@ def launch_attributes(cluster: Any = None, use_pdl: bool = False, **more: Unpack
         hint = "leave out fallback_cluster, and launch with a cluster that every GPU has"
         raise LaunchError(Code.RUN_LAUNCH, "a launch has clusters of one size", hint)
     events: list[LaunchEvent] = []
+    for name in more:
+        _OPTIONS[name](name, more.get(name))
     if (event := more.get("launch_completion_event")) is not None:
         events.append(LaunchEvent(_handle(event), more.get("launch_completion_event_flags", 0)))
     if (event := more.get("programmatic_event")) is not None:
         at_start = bool(more.get("programmatic_event_trigger_at_block_start", 0))
         events.append(LaunchEvent(_handle(event), more.get("programmatic_event_flags", 0), True, at_start))
+    if type(use_pdl) is not bool:
+        _check_switch("use_pdl", use_pdl)
     size = (1, 1, 1) if cluster is None else dim3("cluster", cluster)
     return _attributes(size, bool(use_pdl), bool(more.get("cooperative", False)), tuple(events))
 
 
+def _check_switch(name: str, value: Any) -> None:
+    """LaunchError (E3105) unless it is True, False, 1, 0, or None, which stands for False."""
+    if value is not None and not (isinstance(value, int) and value in (0, 1)):
+        raise LaunchError(Code.RUN_LAUNCH, f"{name} is {shown(value)}", "give True or False")
+
+
+def _check_number(name: str, value: Any) -> None:
+    """LaunchError (E3105) unless it is an integer of 32 bits, or None."""
+    if value is not None and not (type(value) is int and -(1 << 31) <= value < 1 << 31):
+        raise LaunchError(Code.RUN_LAUNCH, f"{name} is {shown(value)}", "give an integer, or leave it out")
+
+
+def _check_nothing(name: str, value: Any) -> None:
+    """An option that is checked where it is used."""
+
+
+_OPTIONS: Mapping[str, Callable[[str, Any], None]] = MappingProxyType(
+    {
+        "cooperative": _check_switch,
+        "launch_completion_event": _check_nothing,
+        "launch_completion_event_flags": _check_number,
+        "programmatic_event": _check_nothing,
+        "programmatic_event_flags": _check_number,
+        "programmatic_event_trigger_at_block_start": _check_switch,
+        "max_number_threads": _check_nothing,
+        "smem_merge_branch_allocs": _check_switch,
+        "preferred_smem_carveout": _check_number,
+        "hint_smem_base_uniform": _check_switch,
+        "fallback_cluster": _check_nothing,
+    }
+)
+
+
 def check_smem(smem: Any) -> None:
     """LaunchError (E3105) unless it is None or a number of bytes."""
-    if smem is not None and (type(smem) is not int or smem < 0):
-        raise LaunchError(Code.RUN_LAUNCH, f"smem is {smem!r}", "leave it out: the kernel declares its shared memory")
+    if smem is not None and (type(smem) is not int or not 0 <= smem < 1 << 31):
+        raise LaunchError(
+            Code.RUN_LAUNCH, f"smem is {shown(smem)}", "leave it out: the kernel declares its shared memory"
+        )
 
 
 def _handle(event: Any) -> int:
     """The handle of an event of torch or cuda-python."""
+    given = getattr(event, "cuda_event", event)
     try:
-        return int(getattr(event, "cuda_event", event))
+        handle = 0 if isinstance(given, float | str) else int(given)
     except (TypeError, ValueError):
-        given = type(event).__name__
+        handle = 0
+    if not 0 < handle < 1 << 64:
         hint = "give one of torch, recorded before, or of cuda-python"
-        raise LaunchError(Code.RUN_LAUNCH, f"expected an event, got {given}", hint) from None
+        raise LaunchError(Code.RUN_LAUNCH, f"expected an event, got {type(event).__name__}", hint)
+    return handle
 
 
 @lru_cache
@@ -152,10 +197,6 @@ def _attributes(cluster: Dim3, use_pdl: bool, cooperative: bool, events: tuple[L
     return (*attributes, *events)
 
 
-MAX_STEPS = 100_000_000
-"""The default number of operations of warps after which the simulator ends a run."""
-MAX_BYTES = 4 << 30
-"""The default limit of a simulation's memory, in bytes."""
 NUMERICS = ("hardware", "exact-sum")
 """How the simulator sums products of matrix instructions: as the tensor cores of a target, or in f64, rounded once."""
 
@@ -165,12 +206,13 @@ class RunOptions:
     """How the simulator runs a launch. A GPU has none of these options, and ignores them.
 
     `races` looks for accesses that nothing orders. A run ends with an error after `max_steps` operations of warps, or
-    where it needs more than `max_memory` MiB; None is the simulator's own limit. `seed` chooses the order of warps; 0
-    is their own order. So many `resident` blocks run at the same time, in whole clusters. At most `processes` processes
-    share out the blocks; None is as many as `TILEFOLD_SIM_PROCESSES` says, or else one for each core. With `exact`
-    kernels compute with exact numbers instead of floats. `numbers` looks for those that go wrong: the first NaN or
-    infinity, indices that wrap, conversions that lose numbers, differences without digits. `numerics` is one of
-    `NUMERICS`. LaunchError (E3105) for other values.
+    where it needs more than `max_memory` MiB, or after `max_seconds`; None is the simulator's own limit. `seed`
+    chooses the order of warps; 0 is their own order. So many `resident` blocks run at the same time, in whole
+    clusters. At most `processes` processes share out the blocks; None is as many as `TILEFOLD_SIM_PROCESSES` says, or
+    else one for each core. With `exact` kernels compute with exact numbers instead of floats. `numbers` looks for
+    those that go wrong: the first NaN or infinity, indices that wrap, conversions that lose numbers, differences
+    without digits. `numerics` is one of `NUMERICS`. The seconds count from when the options have `began`, over all of
+    their launches. LaunchError (E3105) for other values.
     """
 
     races: bool = True
@@ -181,28 +223,33 @@ class RunOptions:
     exact: bool = False
     numbers: bool = False
     processes: int | None = None
+    max_seconds: float | None = None
     numerics: str = NUMERICS[0]
+    began: float = field(default_factory=monotonic, compare=False)
 
     def __post_init__(self) -> None:
         for name, switch in (("races", self.races), ("exact", self.exact), ("numbers", self.numbers)):
             if type(switch) is not bool:
-                raise LaunchError(Code.RUN_LAUNCH, f"{name} is {switch!r}", "give True or False")
+                raise LaunchError(Code.RUN_LAUNCH, f"{name} is {shown(switch)}", "give True or False")
         for name in ("max_steps", "max_memory", "resident", "processes"):
             limit = getattr(self, name)
             if (limit is not None or name == "resident") and (type(limit) is not int or limit < 1):
-                raise LaunchError(Code.RUN_LAUNCH, f"{name} is {limit!r}", "give an integer of at least 1")
+                raise LaunchError(Code.RUN_LAUNCH, f"{name} is {shown(limit)}", "give an integer of at least 1")
+        seconds = self.max_seconds
+        if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
+            raise LaunchError(Code.RUN_LAUNCH, f"max_seconds is {shown(seconds)}", "give a number above 0")
         if self.numerics not in NUMERICS:
             hint = f"give one of {', '.join(map(repr, NUMERICS))}"
-            raise LaunchError(Code.RUN_LAUNCH, f"numerics is {str(self.numerics)[:80]!r}", hint)
+            raise LaunchError(Code.RUN_LAUNCH, f"numerics is {shown(self.numerics)}", hint)
         if type(self.seed) is not int:
-            raise LaunchError(Code.RUN_LAUNCH, f"seed is {self.seed!r}", "give an integer")
+            raise LaunchError(Code.RUN_LAUNCH, f"seed is {shown(self.seed)}", "give an integer")
 
     @property
-    def steps(self) -> int:
-        """The operations of warps after which the run ends."""
-        return MAX_STEPS if self.max_steps is None else self.max_steps
-
-    @property
-    def bytes(self) -> int:
-        """The bytes of memory that the run may use."""
-        return MAX_BYTES if self.max_memory is None else self.max_memory << 20
+    def limits(self) -> Limits:
+        """The limits of the run."""
+        return Limits(
+            steps=DEFAULT_LIMITS.steps if self.max_steps is None else self.max_steps,
+            bytes=DEFAULT_LIMITS.bytes if self.max_memory is None else self.max_memory << 20,
+            seconds=DEFAULT_LIMITS.seconds if self.max_seconds is None else self.max_seconds,
+            began=self.began,
+        )

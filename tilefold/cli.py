@@ -10,10 +10,12 @@ import argparse
 import sys
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib import import_module
+from typing import NoReturn
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.printable import message_text
 from tilefold.messages import (
     explain_environment_error,
     interrupt_of,
@@ -21,6 +23,7 @@ from tilefold.messages import (
     print_error,
     print_internal_error,
 )
+from tilefold.output import PrintableStream
 from tilefold.version import VERSION
 
 EXIT_ERROR = 1
@@ -68,9 +71,16 @@ exit status:
 """
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser, also of subcommands, whose messages quote words of the command line."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(message_text(message))
+
+
 def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """The parser of the command line; of the subcommands, only those that `arguments` names get their options."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="tilefold",
         description="A compiler for CuTe-style GPU kernels, whose programs run at every stage of lowering.",
         epilog=_EPILOG,
@@ -100,7 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     BrokenPipeError if the reader of the output has gone.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    with warnings.catch_warnings():
+    out, err = PrintableStream(sys.stdout), PrintableStream(sys.stderr)
+    with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err):
         warnings.showwarning = _print_warning
         try:
             try:

@@ -11,6 +11,8 @@ from traceback import extract_tb, format_exception
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.printable import message_text, printable, printable_line
+from tilefold.output import terminal_of
 
 if TYPE_CHECKING:
     from tilefold.compiler.reports.remarks import Remark
@@ -20,10 +22,11 @@ def print_error(error: TilefoldError) -> None:
     """Prints a user's mistake on the standard error: every diagnostic of a program, or `error[E4001]: ...`."""
     diagnostics = getattr(error, "diagnostics", None)
     if diagnostics is None:
-        place: str = getattr(error, "place", "")  # of a file that is not text
-        text = f"{place}: error[{error.code}]: {error.message}" if place else f"error[{error.code}]: {error.message}"
+        place: str = printable_line(getattr(error, "place", ""))  # of a file that is not text
+        message = message_text(error.message)
+        text = f"{place}: error[{error.code}]: {message}" if place else f"error[{error.code}]: {message}"
         if error.hint:
-            text += f"\n  hint: {error.hint}"
+            text += f"\n  hint: {message_text(error.hint)}"
     else:
         text = "\n".join(diagnostic.render() for diagnostic in diagnostics)
     print_diagnostics(text)
@@ -31,6 +34,7 @@ def print_error(error: TilefoldError) -> None:
 
 def print_diagnostics(text: str) -> None:
     """Prints rendered diagnostics on the standard error; on a terminal `error` and `warning` stand out."""
+    text = printable(text)
     if not sys.stderr.isatty():
         print(text, file=sys.stderr)
         return
@@ -43,7 +47,8 @@ def print_diagnostics(text: str) -> None:
     styled.highlight_regex(r"\b(note|remark):", "bold cyan")
     styled.highlight_regex(r"(?m)^\s+\^+$", "green")
     styled.highlight_regex(r"(?m)^  hint:.*$", "cyan")
-    Console(stderr=True, soft_wrap=True).print(styled)
+    console = Console(file=terminal_of(sys.stderr), soft_wrap=True)
+    console.print(styled)
 
 
 def print_remarks(remarks: "Sequence[Remark]", form: str) -> None:
@@ -107,7 +112,6 @@ def print_internal_error(error: Exception, arguments: Sequence[str]) -> None:
     first = error.__cause__ if failed_pass and error.__cause__ is not None else error
     frames = extract_tb(first.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    print_diagnostics(
-        f"tilefold: internal error: {type(first).__name__}: {' '.join(str(first).split())[:300]}{place}; "
-        f"reproduce with: {shlex.join(command)}; {details}"
-    )
+    words = " ".join(str(first).split())[:300]
+    report = f"tilefold: internal error: {type(first).__name__}: {words}{place}; "
+    print_diagnostics(printable_line(f"{report}reproduce with: {shlex.join(command)}; {details}"))

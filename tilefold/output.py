@@ -2,6 +2,7 @@
 """Writes results: to the standard output, or to files that appear only when all of them are whole."""
 
 import errno
+import io
 import os
 import shutil
 import stat
@@ -9,17 +10,69 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from html import escape
 from secrets import token_hex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.printable import printable
 
 if TYPE_CHECKING:
     from tilefold.layout.drawing.scene import Picture
 
+_PAGES = (".html", ".htm", ".xhtml", ".xht")
+_PAGE = """\
+<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{}</title></head>
+<body><pre>{}</pre></body></html>
+"""
+
+
+class PrintableStream(io.TextIOBase):
+    """A stream that writes text to another as `printable` makes it, whatever prints it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str, /) -> int:
+        self.stream.write(printable(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+    def isatty(self) -> bool:
+        return self.stream.isatty()
+
+    def fileno(self) -> int:
+        return self.stream.fileno()
+
+    def writable(self) -> bool:
+        return True
+
+    @property
+    def buffer(self) -> BinaryIO:
+        """The stream of bytes below."""
+        return self.stream.buffer
+
+    @property
+    def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The encoding of the stream below."""
+        return self.stream.encoding
+
+
+def terminal_of(stream: TextIO) -> TextIO:
+    """The stream itself, for text that was made printable before it got colours."""
+    return stream.stream if isinstance(stream, PrintableStream) else stream
+
+
+class Markup(str):
+    """The text of a page of HTML or of a picture, in which the text of others is escaped."""
+
 
 def write_output(content: str | bytes, path: str | None) -> None:
-    """Writes text or bytes to `path`, or to the standard output for None and `-`.
+    """Writes text or bytes to `path`, or to the standard output for None and `-`. Text that is no `Markup` becomes a
+    page of it in a file that a browser takes for one.
 
     Raises TilefoldError as `write_files`, and for bytes on a terminal.
     """
@@ -47,7 +100,7 @@ def write_files(contents: Mapping[str, str | bytes]) -> None:
     try:
         for path, content in contents.items():
             files.append(_File.beside(path))
-            files[-1].write(content.encode("utf-8") if isinstance(content, str) else content)
+            files[-1].write(_data(content, path))
         for file in files:
             path = file.path
             file.replace(alone=len(files) == 1)
@@ -60,6 +113,14 @@ def write_files(contents: Mapping[str, str | bytes]) -> None:
         raise TilefoldError(Code.CLI_WRITE, f"{path}: {reason}") from None
     for file in files:
         file.forget()
+
+
+def _data(content: str | bytes, path: str) -> bytes:
+    if isinstance(content, Markup):
+        content = Markup(printable(content))
+    elif isinstance(content, str) and path.lower().endswith(_PAGES):
+        content = _PAGE.format(escape(printable(path)), escape(printable(content)))
+    return content.encode("utf-8", "replace") if isinstance(content, str) else content
 
 
 @dataclass(slots=True)
@@ -134,4 +195,4 @@ def write_picture(picture: "Picture", path: str, *, png: bool) -> None:
 
         write_output(draw_png(picture), path)
     else:
-        write_output(picture.svg(), path)
+        write_output(Markup(picture.svg()), path)

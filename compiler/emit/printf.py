@@ -20,6 +20,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code
+from ...base.printable import printable
 from ...dialects import ptx
 from ...dialects.ptx.base import PtrType, float_bits, integer_bits
 from ...passes.errors import LoweringError
@@ -58,7 +59,7 @@ def _printf(w: FunctionWriter, op: ptx.PrintfOp) -> None:
             field = w.temp(f"getelementptr {struct}, ptr {buffer}, i32 0, i32 {index}")
             w.emit(f"store {type} {name}, ptr {field}")
     w.module.declarations["vprintf"] = "declare i32 @vprintf(ptr, ptr)"
-    w.temp(f"call i32 @vprintf({w.module.string(w.kernel, op.format.data)}, ptr {buffer})")
+    w.temp(f"call i32 @vprintf({w.module.string(w.kernel, printable(op.format.data))}, ptr {buffer})")
 
 
 def _assert(w: FunctionWriter, op: AssertOp) -> None:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute
 
 from ...base.errors import Code, TilefoldError
+from ...base.printable import message_text, printable, printable_line
 from .source import Source
 
 
@@ -36,7 +37,7 @@ class Place:
     text: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{printable_line(self.file)}:{self.line}:{self.column}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +53,12 @@ class Diagnostic:
     def render(self) -> str:
         """The message as text, `file:line:column: error[E1001]: message`, then the line with the place marked."""
         code = f"[{self.code}]" if self.code else ""
-        head = f"{self.severity.value}{code}: {self.message}"
+        head = f"{self.severity.value}{code}: {message_text(self.message)}"
         lines = [head if self.place is None else f"{self.place}: {head}"]
         if self.place is not None and self.place.text:
             lines += _excerpt(self.place)
         if self.hint:
-            lines.append(f"  hint: {self.hint}")
+            lines.append(f"  hint: {message_text(self.hint)}")
         return "\n".join(lines)
 
 
@@ -69,10 +70,12 @@ def _excerpt(place: Place) -> list[str]:
     start = place.column - 1
     length = max(1, min(place.end - place.column, len(place.text) - start))
     cut = max(0, start - _WIDTH // 2) if len(place.text) > _WIDTH else 0
-    shown = place.text[cut : cut + _WIDTH]
+    end = start + length
+    before, marked = printable(place.text[cut:start]), printable(place.text[start:end])
+    shown = f"{before}{marked}{printable(place.text[end:])}"[:_WIDTH]
     # a tab keeps its place in the marker's line, so that the marker stands under what it marks
-    margin = "".join("\t" if character == "\t" else " " for character in shown[: start - cut])
-    return [f"  {shown}", f"  {margin}{'^' * min(length, _WIDTH - (start - cut))}"]
+    margin = "".join("\t" if character == "\t" else " " for character in before)
+    return [f"  {shown}", f"  {margin}{'^' * max(1, min(len(marked), _WIDTH - len(before)))}"]
 
 
 class ProgramError(TilefoldError):

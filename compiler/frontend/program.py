@@ -9,6 +9,7 @@ becomes a `ProgramError`.
 import re
 from difflib import get_close_matches
 from io import StringIO
+from math import prod
 from struct import error as struct_error
 from typing import Any
 
@@ -20,7 +21,9 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     ModuleOp,
     StringAttr,
+    TensorType,
     UnknownLoc,
+    VectorType,
     i64,
 )
 from xdsl.ir import Attribute, BlockArgument, Operation, TypeAttribute
@@ -40,6 +43,9 @@ from .verify import MAX_REPORTED, verify_program
 MAX_NESTING = 48
 """Deepest nesting of operations in regions."""
 
+MAX_VECTOR = 1 << 16
+"""Most elements of a vector or a constant array, which the parser and the simulator write out."""
+
 # Exceptions, besides ParseError, that xDSL's parser and the constructors that it calls raise on malformed text.
 _PARSER_FAULTS = (
     VerifyException, ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError, struct_error,
@@ -51,7 +57,12 @@ _NAMES = re.compile(r"%[\w$.-]+")
 _TYPE = re.compile(r"index|(?:[su]?i|f|bf|tf)\d+")
 _UNDEFINED = re.compile(r"values used but not defined: \[(.*)\]", re.DOTALL)
 
-_STRINGS = re.compile(r'//[^\n]*|"(?:(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+)(?P<close>"?)')
+MAX_DIGITS = 1000
+"""Most digits of a number; those of 64 bits have 20."""
+_LITERALS = re.compile(
+    r'//[^\n]*|"(?:(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+)(?P<close>"?)'
+    rf"|(?P<digits>(?<!\d)\d{{{MAX_DIGITS + 1},}}+|0x[0-9A-Fa-f]{{{MAX_DIGITS + 1},}}+)"
+)
 _UNREADABLE = frozenset({"scf.execute_region"})
 """Operations that xDSL prints in a syntax that it does not read: without an empty `scf.yield`, and with attributes."""
 
@@ -115,7 +126,11 @@ class _LocatingParser(Parser):
     def parse_optional_type(self) -> TypeAttribute | None:
         start = self.pos
         try:
-            return super().parse_optional_type()
+            type = super().parse_optional_type()
+            if isinstance(type, VectorType | TensorType) and prod(type.get_shape()) > MAX_VECTOR:
+                message = f"{type} has {prod(type.get_shape())} elements; at most {MAX_VECTOR} are accepted"
+                raise _TooLargeError(self._from(start), message)
+            return type
         except (TilefoldError, *_PARSER_FAULTS) as error:
             raise ParseError(self._from(start), _words(error)) from _cause(error)
 
@@ -173,7 +188,7 @@ def parse_program(source: Source, context: Context) -> ModuleOp:
     Raises ProgramError: the first fault of the syntax, or every fault that the verifiers find.
     """
     check_format(source.text, source.name)
-    _check_strings(source)
+    _check_literals(source)
     parser = None
     try:
         parser = _LocatingParser(context, source)  # reads the first token already
@@ -193,9 +208,15 @@ def parse_program(source: Source, context: Context) -> ModuleOp:
     return module
 
 
-def _check_strings(source: Source) -> None:
-    """Refuses string literals that do not end; xDSL's lexer takes time exponential in their length."""
-    for match in _STRINGS.finditer(source.expanded):
+def _check_literals(source: Source) -> None:
+    """Refuses string literals that do not end, as xDSL's lexer takes time exponential in their length, and numbers of
+    many digits, as Python takes time quadratic in their length.
+    """
+    for match in _LITERALS.finditer(source.expanded):
+        if match["digits"]:
+            at = Span(match.start(), match.end(), Input(source.expanded, source.name))
+            message = f"a number of {len(match['digits'])} digits; it has at most {MAX_DIGITS}"
+            raise ProgramError([_at(ParseError(at, ""), source, message)])
         if match["close"] == "":
             end = match.end()
             bad_escape = source.expanded[end : end + 1] == "\\"

@@ -35,7 +35,7 @@ def read_text(path: str, stdin: BinaryIO | None = None) -> str:
     """
     try:
         if path == "-":
-            data = (stdin or sys.stdin.buffer).read(MAX_BYTES + 1)
+            data = standard_input(stdin).read(MAX_BYTES + 1)
         else:
             with Path(path).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
@@ -47,7 +47,7 @@ def read_text(path: str, stdin: BinaryIO | None = None) -> str:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise TilefoldError(Code.CLI_READ, f"{path!r}: {reason}") from None
     if len(data) > MAX_BYTES:
-        raise TilefoldError(Code.IR_TOO_LARGE, f"{path}: is larger than {MAX_BYTES} bytes")
+        raise _too_large(path)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -55,6 +55,34 @@ def read_text(path: str, stdin: BinaryIO | None = None) -> str:
     if "\0" in text:
         raise EncodingError(path, data, data.index(b"\0"), "the file contains a NUL character")
     return text
+
+
+def standard_input(stdin: BinaryIO | None = None) -> BinaryIO:
+    """The stream, or the standard input of the process. TilefoldError (E4001) where the caller has closed it."""
+    if stdin is not None:
+        return stdin
+    if sys.stdin is None or sys.stdin.closed:  # pyright: ignore[reportUnnecessaryComparison]
+        raise TilefoldError(Code.CLI_READ, "<stdin>: the standard input is closed", "name a file")
+    return sys.stdin.buffer
+
+
+def check_text(name: str, text: str) -> None:
+    """TilefoldError, as `read_text` raises it, for a text that no file can have: it is too large, or not UTF-8."""
+    if len(text) > MAX_BYTES:
+        raise _too_large(name)
+    if not text.isascii():
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError as error:
+            raise TilefoldError(Code.IR_ENCODING, f"{name}: {text[error.start]!r} is not UTF-8 text") from None
+        if size > MAX_BYTES:
+            raise _too_large(name)
+    if "\0" in text:
+        raise TilefoldError(Code.IR_ENCODING, f"{name}: the file contains a NUL character")
+
+
+def _too_large(name: str) -> TilefoldError:
+    return TilefoldError(Code.IR_TOO_LARGE, f"{name}: is larger than {MAX_BYTES} bytes")
 
 
 @dataclass(frozen=True, slots=True)

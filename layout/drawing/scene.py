@@ -10,6 +10,8 @@ from html import escape
 from typing import Literal, TypeAlias
 from unicodedata import east_asian_width
 
+from ...base.printable import printable
+
 Point: TypeAlias = tuple[float, float]
 Anchor: TypeAlias = Literal["start", "middle", "end"]
 
@@ -140,7 +142,7 @@ def wrap_text(text: str, size: float, width: float) -> list[str]:
 
 def escape_xml(text: str) -> str:
     """A text as XML has it: its special characters as entities, and those that XML does not have as U+FFFD."""
-    return escape("".join(c if _in_xml(ord(c)) else "\N{REPLACEMENT CHARACTER}" for c in text), quote=False)
+    return escape("".join(c if _in_xml(ord(c)) else "\N{REPLACEMENT CHARACTER}" for c in printable(text)), quote=False)
 
 
 def _in_xml(code: int) -> bool:

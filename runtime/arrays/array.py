@@ -10,10 +10,12 @@ import ctypes
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import index
 from struct import Struct, unpack
-from typing import Any
+from typing import Any, SupportsIndex, cast
 
 from ...base.element_types import ElementType
+from ...base.printable import shown
 from ...layout.algebra.core import Layout
 from ..errors import argument_error
 from .library_types import BY_DLPACK, BY_LIBRARY_NAME, BY_TYPESTR, ELEMENTS, ELEMENTS_HINT
@@ -26,6 +28,8 @@ ALLOCATION = 256
 """The bytes to which CUDA aligns each allocation (CUDA C++ Programming Guide, Device Memory Accesses)."""
 _UNIT = 16
 """The bytes of which the strides of a tensor map are multiples."""
+MAX_SPAN = 1 << 48
+"""The most elements from the first to the last of a tensor."""
 _META_ADDRESS = 1 << 8
 """The address of torch's tensors without memory, as far as it matters: they are aligned as those with memory are."""
 
@@ -153,10 +157,7 @@ def array_of(name: str, x: Any) -> Array:
     """
     try:
         array = choose_reader(x)(x)
-        if any(step < 0 for step in array.strides):
-            raise ArrayError(f"has negative strides {array.strides}", "pass a copy of it")
-        if 0 in array.shape:
-            raise ArrayError(f"is empty: its shape is {array.shape}", "there is nothing to launch on")
+        check_geometry(array)
         if not array.address:
             raise ArrayError("has no memory", "it was freed, or serves tracing only, as torch's fake tensors do")
     except ArrayError as error:
@@ -165,6 +166,24 @@ def array_of(name: str, x: Any) -> Array:
         problem = f"cannot be read as an array: {type(error).__name__}: {error}".partition("\n")[0]
         raise argument_error(name, problem) from error
     return array
+
+
+def check_geometry(array: Array) -> None:
+    """ArrayError for an array whose extents and strides no tensor of a kernel has, or whose address no pointer has."""
+    if len(array.shape) != len(array.strides):
+        raise ArrayError(f"has {len(array.shape)} extents and {len(array.strides)} strides")
+    if any(type(number) is not int for number in (*array.shape, *array.strides)):
+        raise ArrayError(f"has extents {shown(array.shape)} and strides {shown(array.strides)}, which are no integers")
+    if any(step < 0 for step in array.strides):
+        raise ArrayError(f"has negative strides {shown(array.strides)}", "pass a copy of it")
+    if 0 in array.shape:
+        raise ArrayError(f"is empty: its shape is {array.shape}", "there is nothing to launch on")
+    if any(extent < 0 for extent in array.shape):
+        raise ArrayError(f"has negative extents: its shape is {shown(array.shape)}")
+    if array.span > MAX_SPAN:
+        raise ArrayError(f"spans {shown(array.span)} elements", "at most 2^48 are possible")
+    if not 0 <= array.address < 1 << 64:
+        raise ArrayError("has an address that does not fit in 64 bits")
 
 
 def choose_reader(x: Any) -> Callable[[Any], Array]:
@@ -247,14 +266,22 @@ def _read_interface(interface: Mapping[str, Any], device: int | None, dtype: obj
     if typestr[0] == ">":
         raise ArrayError(f"has elements of type {typestr}, of the other byte order", "pass x.astype(...)")
     element = BY_TYPESTR.get(typestr[1:]) or _known(str(dtype) or typestr)
-    shape = tuple(map(int, interface["shape"]))
+    shape = tuple(map(_integer, interface["shape"]))
     steps: Any = interface.get("strides")
     size = element.bytes
-    if steps is not None and any(int(step) % size for step in steps):
+    if steps is not None and any(_integer(step) % size for step in steps):
         raise ArrayError(f"has strides of {tuple(steps)} bytes, between its elements", "pass a copy of it")
-    strides = row_major(shape) if steps is None else tuple(int(step) // size for step in steps)
+    strides = row_major(shape) if steps is None else tuple(_integer(step) // size for step in steps)
     strides = canonical_strides(shape, strides, size)
     return Array(int(address), element.signed_name, shape, strides, device, not read_only)
+
+
+def _integer(number: object) -> int:
+    """A number of an interface, which may be one of NumPy. ArrayError for anything but an integer."""
+    try:
+        return int(index(cast("SupportsIndex", number)))
+    except TypeError:
+        raise ArrayError(f"has an extent or a stride {shown(number)}, which is no integer") from None
 
 
 def _known(name: str) -> ElementType:

@@ -60,6 +60,8 @@ def _key(name: str, value: Any, depth: int) -> object:
     if is_array(value) or hasattr(value, "__array_interface__"):
         return kind, *_array_key(name, value)
     if not _has_hash(value):
+        if isinstance(value, memoryview):
+            raise argument_error(name, "is a memoryview", "pass an array of torch, CuPy, JAX or NumPy")
         hint = "give its class __eq__ and __hash__, make it a dataclass, or pass a tuple"
         raise argument_error(name, f"is a constant of type {kind.__name__}, which has no hash", hint)
     return kind, value
@@ -76,6 +78,6 @@ def _array_key(name: str, value: Any) -> tuple[object, ...]:
 def _has_hash(value: object) -> bool:
     try:
         hash(value)
-    except TypeError:
+    except Exception:  # a TypeError, or that of its class, such as the ValueError of a writable memoryview
         return False
     return True

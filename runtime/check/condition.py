@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.errors import Code
+from ...base.limits import DEFAULT_LIMITS
 from ...dialects.run.expression import OPERATORS, Expression, ExpressionError, Near, parse_expression
 from ..exact.number import nearest
 from .dtypes import is_floating, tolerance
 from .evaluate import Array, Evaluator, Value
 from .functions import FUNCTIONS
+from .limits import Memory
 
 _SLAB = 2**22  # elements compared at a time, so that a comparison in float64 needs little memory
 
@@ -62,17 +64,22 @@ class CheckResult:
 
 
 def check_results(
-    text: str, values: Mapping[str, Value], *, rtol: float | None = None, atol: float | None = None
+    text: str,
+    values: Mapping[str, Value],
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    max_bytes: int = DEFAULT_LIMITS.bytes,
 ) -> tuple[CheckResult, ...]:
     """Judges every comparison that `text` joins by `and`, over the logical arrays and scalars in `values`.
 
     `==` holds where the two sides are the same number (bit for bit if they have one type) or both NaN; `~=` where they
     differ by at most atol + rtol * |expected|, with tolerances of the element types (`dtypes.TOLERANCES`) unless given;
     `!=`, `<`, `<=`, `>`, `>=` where NumPy says so. Both sides have one shape, or one is a number.
-    Raises ExpressionError, with the offsets of the fault in `text`.
+    `max_bytes` bounds the memory of the evaluation. Raises ExpressionError, with the offsets of the fault in `text`.
     """
     node = parse_expression(text)
-    evaluator = Evaluator(values, FUNCTIONS)
+    evaluator = Evaluator(values, FUNCTIONS, Memory(max_bytes))
     parts = node.values if isinstance(node, ast.BoolOp) else [node]
     return tuple([_compare(text, part, evaluator, rtol, atol) for part in parts])
 

@@ -10,17 +10,19 @@ import ast
 import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import signature
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import Code
+from ...base.limits import DEFAULT_LIMITS
 from ...dialects.run.expression import OPERATORS, Expression, ExpressionError, Near
 from .dtypes import is_floating
-from .limits import CostError, UnfitError, infer_common_shape
+from .limits import MORE_MEMORY, CostError, Memory, UnfitError, infer_common_shape
 from .products import product
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -40,6 +42,7 @@ class Evaluator:
 
     names: Mapping[str, Value]
     functions: Mapping[str, Function]
+    memory: Memory = field(default_factory=lambda: Memory(DEFAULT_LIMITS.bytes))
 
     def value(self, node: Expression) -> Value:
         """The value of an expression. Raises ExpressionError with the position of the part at fault."""
@@ -47,10 +50,13 @@ class Evaluator:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # of the mean of nothing; it is NaN
                 result = self._value(node)
+                is_view = isinstance(node, ast.Subscript) or (isinstance(node, ast.Name) and node.id in self.names)
+                if isinstance(result, np.ndarray) and not is_view:
+                    self.memory.take(result.nbytes)
         except CostError as error:
-            raise ExpressionError.at(node, Code.CHECK_TOO_LARGE, str(error)) from error
+            raise ExpressionError.at(node, Code.CHECK_TOO_LARGE, str(error), error.hint) from error
         except MemoryError as error:
-            raise ExpressionError.at(node, Code.CHECK_TOO_LARGE, "not enough memory") from error
+            raise ExpressionError.at(node, Code.CHECK_TOO_LARGE, "not enough memory", MORE_MEMORY) from error
         except (ValueError, TypeError, LookupError, ArithmeticError) as error:
             unfit = refusal(error)
             raise ExpressionError.at(node, Code.CHECK_VALUE, str(unfit), unfit.hint) from error
@@ -138,7 +144,8 @@ class Evaluator:
     def _binary(self, op: ast.operator | ast.cmpop, a: Expression, b: Expression) -> Value:
         left, right = self._operand(a), self._operand(b)
         left, right = _type_like(left, right), _type_like(right, left)
-        infer_common_shape(np.shape(left), np.shape(right))
+        shape = infer_common_shape(np.shape(left), np.shape(right))
+        self.memory.check(prod(shape) * max(np.asanyarray(left).itemsize, np.asanyarray(right).itemsize))
         if isinstance(op, ast.Sub):
             left, right = _numbers(left), _numbers(right)
         integers = isinstance(left, int) and isinstance(right, int)

@@ -10,16 +10,18 @@ import ast
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ...base.errors import Code
+from ...base.limits import DEFAULT_LIMITS
 from ...dialects.run.expression import ExpressionError, parse_expression
 from .dtypes import is_floating
 from .evaluate import Array, Evaluator, Function, Value
 from .functions import FUNCTIONS
-from .limits import UnfitError
+from .limits import Memory, UnfitError
 
 
 @dataclass(frozen=True)
@@ -36,19 +38,28 @@ def default_seed(name: str, seed: int = 0) -> int:
 
 
 def fill_argument(
-    text: str, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], earlier: Mapping[str, Value], *, seed: int = 0
+    text: str,
+    name: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    earlier: Mapping[str, Value],
+    *,
+    seed: int = 0,
+    max_bytes: int = DEFAULT_LIMITS.bytes,
 ) -> Filled:
     """The values that the fill `text` gives to argument `name`.
 
     `shape` is () for a scalar argument; `earlier` holds the logical arrays of the arguments before it; `seed` is the
-    run's. Raises ExpressionError, with the offsets of the fault in `text`.
+    run's; `max_bytes` bounds the memory of the evaluation. Raises ExpressionError, with the offsets of the fault in
+    `text`.
     """
     node = parse_expression(text)
     if isinstance(node, ast.Name) and node.id == "poison":
         bits = np.full(shape, -1, dtype=f"i{dtype.itemsize}") if dtype.itemsize <= 8 else None
         assert bits is not None
         return Filled(bits.view(dtype), initialised=False)
-    evaluator = Evaluator(earlier, {**FUNCTIONS, **make_generators(name, shape, dtype, seed)})
+    memory = Memory(max_bytes)
+    evaluator = Evaluator(earlier, {**FUNCTIONS, **make_generators(name, shape, dtype, seed, memory)}, memory)
     values = evaluator.array(node)
     if values.shape not in ((), shape):
         problem = f"the fill has shape {values.shape}, argument '{name}' has {shape}"
@@ -61,8 +72,11 @@ def fill_argument(
         return Filled(np.broadcast_to(values, shape).astype(dtype, order="C"), initialised=True)
 
 
-def make_generators(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], run_seed: int) -> Mapping[str, Function]:
+def make_generators(
+    name: str, shape: tuple[int, ...], dtype: np.dtype[Any], run_seed: int, given: Memory | None = None
+) -> Mapping[str, Function]:
     """The functions that only a fill can call, since their result takes the argument's shape."""
+    memory, elements = given or Memory(DEFAULT_LIMITS.bytes), prod(shape)
     floating = np.float64 if dtype.itemsize > 4 else np.float32  # generated in f32 where that is enough: half the time
 
     def random(seed: Value | None) -> np.random.Generator:
@@ -74,28 +88,33 @@ def make_generators(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], run
 
     def zeros() -> Value:
         """Zeros."""
+        memory.check(elements * dtype.itemsize)
         return np.zeros(shape, dtype)
 
     def ones() -> Value:
         """Ones."""
+        memory.check(elements * dtype.itemsize)
         return np.ones(shape, dtype)
 
     def full(value: Value) -> Value:
         """One number everywhere."""
+        memory.check(elements * 8)
         return np.full(shape, _number(value))
 
     def arange(start: Value = 0, step: Value = 1) -> Value:
         """`start + step * i` for the i-th element, counted colexicographically (the first mode fastest)."""
-        size = int(np.prod(shape, dtype=np.int64))
-        numbers = np.arange(size, dtype=np.int64).reshape(shape, order="F")
+        memory.check(2 * elements * 8)  # the numbers, and their products
+        numbers = np.arange(elements, dtype=np.int64).reshape(shape, order="F")
         return numbers * _number(step) + _number(start)
 
     def normal(mean: Value = 0, std: Value = 1, seed: Value | None = None) -> Value:
         """Normally distributed numbers; without a seed, one that depends on the argument's name."""
+        memory.check(2 * elements * 8)
         return random(seed).standard_normal(shape, floating) * _number(std) + _number(mean)
 
     def uniform(lo: Value = 0, hi: Value = 1, seed: Value | None = None) -> Value:
         """Uniformly distributed numbers from `lo` to `hi`."""
+        memory.check(2 * elements * 8)
         return random(seed).random(shape, floating) * (_number(hi) - _number(lo)) + _number(lo)
 
     def integers(lo: Value, hi: Value, seed: Value | None = None) -> Value:
@@ -103,6 +122,7 @@ def make_generators(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], run
         low, high = _number(lo), _number(hi)
         if not isinstance(low, int) or not isinstance(high, int) or low >= high:
             raise UnfitError(f"there is no integer from {low} to below {high}", "write integers(0, 10)")
+        memory.check(elements * 8)
         return random(seed).integers(low, high, shape)
 
     def poison() -> Value:

@@ -5,8 +5,9 @@ from math import prod
 
 import numpy as np
 
-MAX_ELEMENTS = 2**29
+MAX_ELEMENTS = 2**28
 """Most elements that one step of an evaluation may produce."""
+MORE_MEMORY = "use smaller tensors, or allow more by --max-memory"
 
 
 class UnfitError(ValueError):
@@ -17,8 +18,31 @@ class UnfitError(ValueError):
         self.hint = hint
 
 
+class Memory:
+    """The memory of an evaluation: `limit` bytes for all of its results together."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._taken = 0
+
+    def check(self, bytes: int) -> None:
+        """CostError if so many bytes more are beyond the limit."""
+        if self._taken + bytes > self.limit:
+            text = f"the expression needs {self._taken + bytes} bytes of memory; the limit is {self.limit}"
+            raise CostError(text, MORE_MEMORY)
+
+    def take(self, bytes: int) -> None:
+        """Counts bytes that a step needs. CostError beyond the limit."""
+        self.check(bytes)
+        self._taken += bytes
+
+
 class CostError(ValueError):
-    """A step of an evaluation that would take more time or memory than is accepted."""
+    """A step of an evaluation that would take more time or memory than is accepted; `hint` says how to allow more."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 def check_elements(shape: tuple[int, ...]) -> None:

@@ -10,27 +10,26 @@ neither read nor added to. That holds for the folder of the entries and for all 
 as `/tmp`: an entry of another user stays that user's.
 """
 
-import os
-import stat
-import tempfile
 import warnings
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from errno import ENOTDIR, EPERM
 from hashlib import blake2b
 from pathlib import Path
+from re import compile as pattern
 from time import time
 
-from ..settings import CacheSettings, read_cache_settings
+from ...base.errors import Code, TilefoldError
+from ..settings import CACHE_DIR, CacheSettings, read_cache_settings
+from .private_folder import LEFT_OVER, PrivateFolder, open_private
 
 _MAGIC = b"tilefold cache entry 1\n"
 _DIGEST = 16
 _FORMAT = "v1"  # the folder of entries; one of another form would get another name
-_LEFT_OVER = ".tmp"
+_SHELF = pattern(r"[0-9a-f]{2}")  # the name of a folder in it: how the keys of its entries begin
+_KEY = pattern(r"[0-9a-f]{64}")
 _OLD_SECONDS = 3600.0  # a file that was being written so long ago belongs to a process that was killed
 _PATIENCE_SECONDS = 60.0  # how long to wait for an entry that another process makes, before making it as well
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _KEPT = 0.9  # the part of the limit that is left when the oldest entries go
 
 
@@ -63,7 +62,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    path: Path
+    key: str
     size: int
     used: float
 
@@ -74,43 +73,32 @@ class Store:
     def __init__(self, folder: Path, limit: int) -> None:
         self.folder = folder
         self.limit = limit
-        self._entries = folder / _FORMAT
 
     def get(self, key: str) -> bytes | None:
         """The bytes of an entry, which counts as used now; None if the store has none, or others can have written it.
         One that is damaged is removed.
         """
-        path = self._path(key)
         try:
-            _check_private(self._entries)
-            _check_private(path.parent)
-            data = _data(path)
+            with self._entries() as entries, entries.folder(key[:2]) as shelf:
+                data = _data(shelf, key)
+                if data is None:
+                    shelf.remove(key)
+                else:
+                    shelf.touch(key)
+                return data
         except OSError:
             return None
-        if data is None:
-            _remove(path)
-            return None
-        with suppress(OSError):  # it was removed meanwhile, or belongs to another user; it has been read
-            os.utime(path)
-        return data
 
     def put(self, key: str, data: bytes) -> None:
         """Keeps an entry, and removes those that were used longest ago where there are too many bytes.
 
         A RuntimeWarning where the folder cannot be written, or is another user's: then nothing is kept.
         """
-        path = self._path(key)
         try:
-            self._make_private(path.parent)
-            handle, name = tempfile.mkstemp(_LEFT_OVER, dir=path.parent)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(_MAGIC + _checksum(key, data) + data)
-                os.replace(name, path)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
-            self._shrink()
+            with self._entries(close_to_others=True) as entries:
+                with entries.folder(key[:2], close_to_others=True) as shelf:
+                    shelf.write(key, _MAGIC + _checksum(key, data) + data)
+                self._shrink(entries)
         except OSError as error:
             warnings.warn(
                 f"the cache in {self.folder} cannot be written: {error.strerror}", RuntimeWarning, stacklevel=2
@@ -123,8 +111,8 @@ class Store:
 
         lock = None
         try:
-            self._make_private(self._entries)
-            lock = FileLock(self._entries / f"{key[:2]}.lock", timeout=_PATIENCE_SECONDS)
+            with self._entries(close_to_others=True) as entries:
+                lock = FileLock(entries.lock_file(f"{key[:2]}.lock"), timeout=_PATIENCE_SECONDS)
             lock.acquire()
         except (OSError, Timeout, NotImplementedError):
             lock = None  # a file system without locks, or a process that is stopped: the work may be done twice
@@ -135,70 +123,64 @@ class Store:
                 lock.release()
 
     def entries(self) -> Iterator[Kept]:
-        """The entries, the last used first; to look at an entry does not count as use."""
-        for entry in sorted(self._scan(), key=lambda entry: entry.used, reverse=True):
-            try:
-                data = _data(entry.path)
-            except OSError:
-                continue  # another process removed it, or it is another user's
-            yield Kept(entry.size, entry.used, data)
-
-    def usage(self) -> Usage:
-        """The number and the bytes of the entries."""
-        entries = list(self._scan())
-        return Usage(len(entries), sum(entry.size for entry in entries))
-
-    def clear(self) -> Usage:
-        """Removes all entries, and returns their number and bytes."""
-        removed = [entry for entry in self._scan() if _remove(entry.path)]
-        for path in self._left_overs():
-            _remove(path)
-        return Usage(len(removed), sum(entry.size for entry in removed))
-
-    def _make_private(self, folder: Path) -> None:
-        """Makes the folder of all entries and, in it, `folder`, for this user alone. OSError if it is another's."""
-        for path in dict.fromkeys((self._entries, folder)):
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            status = path.lstat()
-            if _is_own(status) and stat.S_ISDIR(status.st_mode) and status.st_mode & _OTHERS_WRITE:
-                path.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS_WRITE)  # each entry in it is checked as well
-            _check_private(path)
-
-    def _path(self, key: str) -> Path:
-        return self._entries / key[:2] / key
-
-    def _scan(self) -> Iterator[_Entry]:
-        for path in self._files():
-            if not path.name.endswith(_LEFT_OVER):
+        """The entries, the last used first; to look at an entry does not count as use. TilefoldError as `clear`."""
+        with self._looked_at() as entries:
+            if entries is None:
+                return
+            for entry in sorted(_scan(entries), key=lambda entry: entry.used, reverse=True):
                 try:
-                    status = path.stat()
+                    with entries.folder(entry.key[:2]) as shelf:
+                        data = _data(shelf, entry.key)
                 except OSError:
                     continue  # another process removed it
-                yield _Entry(path, status.st_size, status.st_mtime)
+                yield Kept(entry.size, entry.used, data)
 
-    def _left_overs(self) -> Iterator[Path]:
-        return (path for path in self._files() if path.name.endswith(_LEFT_OVER))
+    def usage(self) -> Usage:
+        """The number and the bytes of the entries. TilefoldError as `clear`."""
+        with self._looked_at() as entries:
+            found = [] if entries is None else list(_scan(entries))
+        return Usage(len(found), sum(entry.size for entry in found))
 
-    def _files(self) -> Iterator[Path]:
-        for folder in _children(self._entries):
-            yield from _children(folder)
+    def clear(self) -> Usage:
+        """Removes all entries, and returns their number and bytes. TilefoldError (E4001) for a folder that is a link,
+        or that another user owns or can write.
+        """
+        with self._looked_at() as entries:
+            if entries is None:
+                return Usage(0, 0)
+            removed = [entry for entry in _scan(entries) if _remove(entries, entry.key)]
+            _remove_left_overs(entries, 0.0)
+        return Usage(len(removed), sum(entry.size for entry in removed))
 
-    def _shrink(self) -> None:
+    def _entries(self, *, close_to_others: bool = False) -> PrivateFolder:
+        """The folder of all entries. OSError if it is missing, or is not this user's alone."""
+        return open_private(self.folder / _FORMAT, close_to_others=close_to_others)
+
+    @contextmanager
+    def _looked_at(self) -> Generator[PrivateFolder | None, None, None]:
+        """The folder of all entries, or None if it is missing. TilefoldError (E4001) if it is not this user's alone."""
+        try:
+            folder = self._entries()
+        except FileNotFoundError:
+            yield None
+            return
+        except OSError as error:
+            message = f"{self.folder / _FORMAT}: this folder of the cache is not used: {error.strerror}"
+            raise TilefoldError(Code.CLI_READ, message, f"set {CACHE_DIR} to a folder of your own") from None
+        with folder:
+            yield folder
+
+    def _shrink(self, entries: PrivateFolder) -> None:
         """Removes the entries that were used longest ago, down to below the limit, and files of killed processes."""
-        for path in self._left_overs():
-            try:
-                if time() - path.stat().st_mtime > _OLD_SECONDS:
-                    _remove(path)
-            except OSError:
-                continue
-        entries = list(self._scan())
-        total = sum(entry.size for entry in entries)
+        _remove_left_overs(entries, _OLD_SECONDS)
+        found = list(_scan(entries))
+        total = sum(entry.size for entry in found)
         if total <= self.limit:
             return
-        for entry in sorted(entries, key=lambda entry: entry.used):
+        for entry in sorted(found, key=lambda entry: entry.used):
             if total <= self.limit * _KEPT:
                 break
-            if _remove(entry.path):
+            if _remove(entries, entry.key):
                 total -= entry.size
 
 
@@ -212,54 +194,58 @@ def store_of(settings: CacheSettings) -> Store | None:
     return Store(settings.folder, settings.limit) if settings.limit else None
 
 
-def _data(path: Path) -> bytes | None:
-    """The data of an entry, whose key is the name of the file; None if it is damaged. OSError if it is not
-    there, cannot be read, or may be from another user.
+def _shelves(entries: PrivateFolder) -> Iterator[PrivateFolder]:
+    """The folders of entries that are this user's alone; no others."""
+    for name in entries.names():
+        if _SHELF.fullmatch(name):
+            try:
+                shelf = entries.folder(name)
+            except OSError:
+                continue
+            with shelf:
+                yield shelf
+
+
+def _scan(entries: PrivateFolder) -> Iterator[_Entry]:
+    for shelf in _shelves(entries):
+        for name in shelf.names():
+            if _KEY.fullmatch(name):
+                try:
+                    status = shelf.status(name)
+                except OSError:
+                    continue  # another process removed it, or it is another user's
+                yield _Entry(name, status.st_size, status.st_mtime)
+
+
+def _remove_left_overs(entries: PrivateFolder, age: float) -> None:
+    """Removes files of killed writers that are so many seconds old."""
+    for shelf in _shelves(entries):
+        for name in shelf.names():
+            if name.endswith(LEFT_OVER):
+                try:
+                    if time() - shelf.status(name).st_mtime >= age:
+                        shelf.remove(name)
+                except OSError:
+                    continue
+
+
+def _remove(entries: PrivateFolder, key: str) -> bool:
+    try:
+        with entries.folder(key[:2]) as shelf:
+            return shelf.remove(key)
+    except OSError:
+        return False
+
+
+def _data(shelf: PrivateFolder, key: str) -> bytes | None:
+    """The data of an entry; None if it is damaged. OSError if it is not there, cannot be read, or may be from another
+    user.
     """
-    with open(path, "rb", opener=_open_file) as file:
-        _check_mode(os.fstat(file.fileno()), stat.S_ISREG, path)
-        content = file.read()
+    content = shelf.read(key)
     data = content[len(_MAGIC) + _DIGEST :]
-    whole = content.startswith(_MAGIC) and content[len(_MAGIC) : len(_MAGIC) + _DIGEST] == _checksum(path.name, data)
+    whole = content.startswith(_MAGIC) and content[len(_MAGIC) : len(_MAGIC) + _DIGEST] == _checksum(key, data)
     return data if whole else None
 
 
 def _checksum(key: str, data: bytes) -> bytes:
     return blake2b(data, key=key.encode()[:64], digest_size=_DIGEST).digest()
-
-
-def _open_file(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-
-
-def _is_own(status: os.stat_result) -> bool:
-    return os.name != "posix" or status.st_uid == os.geteuid()  # elsewhere the folder's access list says who may write
-
-
-def _check_private(folder: Path) -> None:
-    """PermissionError unless it is a folder, no link to one, of this user's, which no other user can write."""
-    _check_mode(folder.lstat(), stat.S_ISDIR, folder)
-
-
-def _check_mode(status: os.stat_result, is_kind: Callable[[int], bool], path: Path) -> None:
-    if not is_kind(status.st_mode):
-        raise NotADirectoryError(ENOTDIR, "Not a directory" if is_kind is stat.S_ISDIR else "Not a file", str(path))
-    if not _is_own(status):
-        raise PermissionError(EPERM, "it belongs to another user", str(path))
-    if os.name == "posix" and status.st_mode & _OTHERS_WRITE:
-        raise PermissionError(EPERM, "other users can write to it", str(path))
-
-
-def _children(folder: Path) -> list[Path]:
-    try:
-        return [folder / name for name in os.listdir(folder)]
-    except OSError:
-        return []
-
-
-def _remove(path: Path) -> bool:
-    try:
-        path.unlink()
-    except OSError:
-        return False
-    return True

@@ -12,11 +12,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ...base.errors import Code
+from ...base.limits import Limits
 from ..engine import LaunchConfig
 from ..errors import LaunchError
 from ..sim.called_functions import function
 from ..sim.faults import deep_stack, site_of
-from ..sim.launch import Budget, Launch
+from ..sim.launch import Launch
 from ..sim.memory.arena import Arena
 from ..sim.memory.local import LocalSpace
 from ..sim.memory.spaces import Space
@@ -37,7 +38,7 @@ class HostEngine:
 
     launcher: Launcher
     environment: Mapping[str, str | None] = field(default_factory=lambda: MappingProxyType({}))
-    budget: Budget = field(default_factory=Budget)
+    budget: Limits = field(default_factory=Limits)
     sink: Callable[[str], None] | None = None
 
     def run(self, module: ModuleOp, entry: str = "main") -> int:

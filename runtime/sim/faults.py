@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
 from ...base.errors import Code, TilefoldError
+from ...base.printable import printable_line
 from ..errors import Dim3
 
 At: TypeAlias = tuple[str, int] | None
@@ -33,7 +34,7 @@ class Site:
     @property
     def location(self) -> str:
         """`file:line:column`; empty where it is unknown."""
-        return f"{self.file}:{self.line}:{self.column}" if self.file else ""
+        return f"{printable_line(self.file)}:{self.line}:{self.column}" if self.file else ""
 
     @property
     def line_name(self) -> str:

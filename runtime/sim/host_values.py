@@ -8,9 +8,10 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code
+from ...base.limits import Limits
 from ..engine import LaunchConfig
 from .faults import SimulationError
-from .launch import Budget, Launch
+from .launch import Launch
 from .memory.arena import Arena
 from .memory.local import LocalSpace
 from .memory.spaces import Space
@@ -26,7 +27,7 @@ class HostValues:
     """
 
     def __init__(self, given: Mapping[SSAValue, Any], sink: Callable[[str], None]) -> None:
-        launch = Launch(LaunchConfig((1, 1, 1), (1, 1, 1)), Budget(), sink)
+        launch = Launch(LaunchConfig((1, 1, 1), (1, 1, 1)), Limits(), sink)
         spaces = Spaces(Space("global", 0, False, Arena()), Space("shared", 0, False), LocalSpace())
         self._translator = Translator(rule_of, launch, spaces)
         self._done: set[Operation] = set()

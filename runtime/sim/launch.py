@@ -9,18 +9,20 @@ from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
 from random import Random
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import crc32
 
 import numpy as np
 
 from ...base.errors import Code
+from ...base.limits import Limits
 from ...base.parameters import TENSOR_MAP
+from ...base.printable import printable
 from ...base.target import Target
 from ...layout.tma.recipe import PlacedMap
 from ..engine import LaunchConfig
 from ..errors import Dim3
-from ..options import MAX_BYTES, MAX_STEPS
 from .faults import SimulationError, Site
 from .memory.provenance import Outside, Tiles
 from .memory.undefined import Trace
@@ -37,21 +39,8 @@ MAP_BASE = 1 << 40
 """The address of the first tensor map among a kernel's parameters."""
 
 
-EVERY_STEPS = 1024
-"""Steps of warps between two looks at the progress."""
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The limits of a run; beyond them it ends with an error.
-
-    `steps` are operations executed by warps, `bytes` the memory of the arguments and of the block,
-    `characters` the text that the kernel prints.
-    """
-
-    steps: int = MAX_STEPS
-    bytes: int = MAX_BYTES
-    characters: int = 16 << 20
+_STEPS_BETWEEN_LOOKS = 1024
+"""Steps of warps between two looks at the clock, the progress and the limits."""
 
 
 class Completion(Enum):
@@ -89,7 +78,7 @@ class Launch:
     """The state that all blocks of a launch share: configuration, budget, clock, and where text goes."""
 
     config: LaunchConfig
-    budget: Budget
+    budget: Limits
     sink: Callable[[str], None]
     repeats: bool = False
     """Whether the launch is run again after a read of undefined bytes."""
@@ -138,7 +127,7 @@ class Launch:
     clock: int = 1
     steps: int = 0
     due: int = 0
-    """The number of steps at which the next look at the budget and the progress is due."""
+    """The number of steps at which the next look at the limits and the progress is due."""
     site: Site | None = None
     """The operation whose body ran last."""
     printed: int = 0
@@ -177,13 +166,22 @@ class Launch:
         return self.clock
 
     def spend(self, steps: int, site: Site) -> None:
-        """Counts operations that the one at `site` executes. SimulationError (E3210) beyond the budget."""
+        """Counts operations that the one at `site` executes. SimulationError beyond the budget: E3210 of steps, E3243
+        of time.
+        """
         self.steps += steps
         self.site = site
         if self.steps > self.due:
             self._look(site)
 
     def _look(self, site: Site) -> None:
+        if monotonic() - self.budget.began > self.budget.seconds:
+            raise SimulationError(
+                Code.SIM_SECONDS,
+                f"the simulation has taken {self.budget.seconds:g} seconds and has not ended",
+                "look for a loop that does not end, launch a smaller grid, or allow more by --max-seconds",
+                site=site,
+            )
         if self.steps > self.budget.steps:
             raise SimulationError(
                 Code.SIM_STEPS,
@@ -191,15 +189,15 @@ class Launch:
                 "look for a loop that does not end, launch a smaller grid, or allow more by --max-steps",
                 site=site,
             )
-        self.due = self.budget.steps
+        self.due = min(self.budget.steps, self.steps + _STEPS_BETWEEN_LOOKS)
         if self.progress is not None:
             self.progress.look(self)
-            self.due = min(self.due, self.steps + EVERY_STEPS)
 
     def print(self, text: str, site: Site | None = None) -> None:
         """Passes on the text that the kernel, or a kernel launched from here, prints at `site`. SimulationError
         (E3210) beyond the budget.
         """
+        text = printable(text)
         self.printed += len(text)
         if self.printed > self.budget.characters:
             text = f"the kernel has printed {self.budget.characters} characters"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from ...base.errors import Code as ErrorCode
+from ...base.limits import Limits
 from ...base.target import WARP, Target
 from ...dialects import ptx
 from ...dialects.kernel import KernelOp
@@ -26,7 +27,7 @@ from ..errors import LaunchError
 from ..options import NUMERICS, Cooperative, RunOptions
 from ..settings import simulator_processes
 from .faults import SimulationError, Site, deep_stack, site_of
-from .launch import Budget, Completion, Forgiven, Launch, OutOfStepError, Seats, clusters_of, take_turns, unheard
+from .launch import Completion, Forgiven, Launch, OutOfStepError, Seats, clusters_of, take_turns, unheard
 from .memory.arena import Arena
 from .memory.local import LocalSpace
 from .memory.provenance import Fragments, Key, Tiles, fragments_of, pieces
@@ -126,7 +127,7 @@ class SimEngine:
     where a long launch shows its `progress`.
     """
 
-    budget: Budget = field(default_factory=Budget)
+    budget: Limits = field(default_factory=Limits)
     seed: int | None = None
     shuffle_blocks: bool = False
     races: bool = True
@@ -153,7 +154,7 @@ class SimEngine:
         cls, options: RunOptions, sink: Callable[[str], None] | None = None, texts: Texts = MappingProxyType({})
     ) -> "SimEngine":
         """The simulator with the options of a run."""
-        budget = Budget(options.steps, options.bytes)
+        budget = options.limits
         seed = options.seed or None
         engine = cls(budget, seed, races=options.races, sink=sink, texts=texts)
         engine = replace(engine, resident=options.resident, exact=options.exact, numbers=options.numbers)

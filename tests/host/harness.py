@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from contextlib import redirect_stdout
 
 import pytest
+from tilefold.base.limits import Limits
 from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError
 from tilefold.compiler.frontend.source import plain_source
-from tilefold.runtime.sim.launch import Budget
 from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tilefold.lowering import load
@@ -50,12 +50,12 @@ def run(
     *,
     stage: str | None = None,
     environment: Mapping[str, str | None] | None = None,
-    budget: Budget | None = None,
+    budget: Limits | None = None,
     entry: str = "main",
 ) -> str:
     """What a program prints; its file name is `test.mlir`."""
     program = load(plain_source(text, "test.mlir"))
-    host = Host(program, environment or {}, SimEngine(budget or Budget()))
+    host = Host(program, environment or {}, SimEngine(budget or Limits()))
     output = io.StringIO()
     with redirect_stdout(output):
         assert host.simulate(entry, stage)

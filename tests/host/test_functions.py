@@ -3,8 +3,8 @@
 
 import pytest
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.limits import Limits
 from tilefold.compiler.frontend.diagnostics import ProgramError
-from tilefold.runtime.sim.launch import Budget
 
 from tests.host.harness import C, main_of, refused, run
 
@@ -111,15 +111,15 @@ LOOP = """\
 
 @pytest.mark.parametrize("body", ["cf.br ^a\n^a:\ncf.br ^a\n^b:", LOOP])
 def test_a_loop_without_end_uses_up_the_budget(body: str) -> None:
-    assert "executed 10000 steps" in str(_error(main_of(body), Budget(steps=10_000)))
+    assert "executed 10000 steps" in str(_error(main_of(body), Limits(steps=10_000)))
 
 
 def test_printing_without_end_uses_up_the_budget() -> None:
     body = "%x = arith.constant 1 : i32\ncf.br ^a\n^a:\nfunc.call @show(%x) : (i32) -> ()\ncf.br ^a\n^b:"
-    assert "printed 100 characters" in str(_error(SHOW + main_of(body), Budget(characters=100)))
+    assert "printed 100 characters" in str(_error(SHOW + main_of(body), Limits(characters=100)))
 
 
-def _error(text: str, budget: Budget) -> TilefoldError:
+def _error(text: str, budget: Limits) -> TilefoldError:
     with pytest.raises(TilefoldError) as caught:
         run(text, budget=budget)
     return caught.value

@@ -3,7 +3,7 @@
 
 import pytest
 from tilefold.base.errors import TilefoldError
-from tilefold.runtime.sim.launch import Budget
+from tilefold.base.limits import Limits
 
 from tests.host.harness import C, everywhere, kernel, refused, run
 
@@ -134,6 +134,6 @@ def test_host_and_kernels_share_one_budget() -> None:
         "^next(%y: i1):\nscf.yield %y : i1\n}"
     )
     with pytest.raises(TilefoldError, match="steps and has not ended"):
-        run(kernel(loop), budget=Budget(steps=1000))
+        run(kernel(loop), budget=Limits(steps=1000))
     with pytest.raises(TilefoldError, match="printed 50 characters"):
-        run(kernel('gpu.printf "0123456789"', threads=6), budget=Budget(characters=50))
+        run(kernel('gpu.printf "0123456789"', threads=6), budget=Limits(characters=50))

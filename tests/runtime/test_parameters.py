@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tilefold.base.limits import Limits
 from tilefold.base.parameters import (
     POINTER,
     SCALARS,
@@ -36,7 +37,7 @@ from tilefold.runtime.cuda.launcher import Launcher
 from tilefold.runtime.cuda.packed_arguments import PackedArguments
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError
-from tilefold.runtime.sim.launch import Budget, Launch
+from tilefold.runtime.sim.launch import Launch
 from tilefold.runtime.sim.memory.arena import Arena
 from tilefold.runtime.sim.memory.local import LocalSpace
 from tilefold.runtime.sim.memory.spaces import Space
@@ -223,7 +224,7 @@ def test_it_is_kept_on_disk(tmp_path: Path) -> None:
 
 def test_the_simulator_reads_it() -> None:
     (entry,) = (op for op in _program().reached("instr", SM90).walk() if isinstance(op, EntryOp))
-    launch = Launch(LaunchConfig((1, 1, 1), (32, 1, 1)), Budget(), lambda _: None)
+    launch = Launch(LaunchConfig((1, 1, 1), (32, 1, 1)), Limits(), lambda _: None)
     spaces = Spaces(Space("global", 4096, False, Arena()), Space("shared", 0, False), LocalSpace())
     t = Translator(rule_of, launch, spaces)
     tensor = TensorArgument(_storage(), LAYOUT)

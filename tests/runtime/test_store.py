@@ -4,6 +4,9 @@
 import os
 import subprocess
 import sys
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from time import sleep
@@ -17,6 +20,7 @@ from tilefold.runtime.settings import CacheSettings, read_cache_settings
 from tests.project.tree import ROOT
 from tests.runtime import siege
 from tests.runtime.hammer import KEYS, content
+from tilefold.cli import main
 
 KEY = digest("a", b"b")
 MIB = 1 << 20
@@ -126,11 +130,12 @@ def test_damaged_entry_that_cannot_be_removed(store: Store, monkeypatch: pytest.
     (path,) = _files(store)
     path.write_bytes(b"damaged")
 
-    def refused(_: Path, missing_ok: bool = False) -> None:
+    def refused(*_: object, **__: object) -> None:
         raise PermissionError(30, "Read-only file system")
 
-    monkeypatch.setattr(Path, "unlink", refused)
+    monkeypatch.setattr(os, "unlink", refused)
     assert store.get(KEY) is None
+    assert path.exists()
     assert store.clear() == Usage(0, 0)
 
 
@@ -268,6 +273,97 @@ def test_links_are_not_followed(store: Store, depth: int, tmp_path: Path) -> Non
     linked.rename(tmp_path / "elsewhere")
     linked.symlink_to(tmp_path / "elsewhere")
     assert store.get(KEY) is None
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2], ids=["an entry", "some entries", "all entries"])
+@pytest.mark.parametrize("act", ["list", "info", "clear", "put", "shrink", "lock"])
+def test_what_a_link_leads_to_stays(store: Store, depth: int, act: str, tmp_path: Path) -> None:
+    store.put(KEY, b"content")
+    (path,) = _files(store)
+    linked = (path, *path.parents)[depth]
+    elsewhere = tmp_path / "elsewhere"
+    linked.rename(elsewhere)
+    linked.symlink_to(elsewhere)
+    _lock_of(path).write_bytes(b"lock")
+    before = {each: each.read_bytes() for each in (elsewhere, *elsewhere.rglob("*")) if each.is_file()}
+    _act(store, act)
+    assert {each: each.read_bytes() for each in before} == before
+    assert {each for each in (elsewhere, *elsewhere.rglob("*")) if each.is_file()} == set(before)
+
+
+def _lock_of(path: Path) -> Path:
+    """The lock of an entry, which lies beside the folder of its entries."""
+    return path.parents[1] / f"{KEY[:2]}.lock"
+
+
+def _act(store: Store, act: str) -> None:
+    """Uses the store in one way, where nothing in it may be used: it refuses or finds nothing."""
+    with suppress(TilefoldError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        match act:
+            case "list":
+                assert list(store.entries()) == []
+            case "info":
+                assert store.usage() == Usage(0, 0)
+            case "clear":
+                assert store.clear() == Usage(0, 0)
+            case "put":
+                store.put(KEY, b"own")
+            case "shrink":
+                store.limit = 0
+                store.put(KEY, b"own")
+            case _:
+                with store.making(KEY):
+                    pass
+
+
+@pytest.mark.parametrize("act", ["list", "info", "clear"])
+@pytest.mark.parametrize("depth", [0, 1, 2], ids=["an entry", "some entries", "all entries"])
+def test_entries_of_another_user_are_neither_shown_nor_removed(
+    store: Store, depth: int, act: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put(KEY, b"content")
+    (path,) = _files(store)
+    _give_away((path, *path.parents)[depth], monkeypatch)
+    _act(store, act)
+    assert path.exists()
+
+
+def test_files_that_the_store_did_not_write_stay(store: Store) -> None:
+    store.put(KEY, b"content")
+    (path,) = _files(store)
+    others = [path.parent / "notes.txt", path.parents[1] / "src" / "main.c", path.parents[1] / "readme"]
+    for other in others:
+        other.parent.mkdir(exist_ok=True)
+        other.write_text("mine")
+    assert store.usage().entries == 1
+    assert store.clear().entries == 1
+    assert all(other.exists() for other in others)
+
+
+@pytest.mark.parametrize("action", ["list", "info", "clear"])
+def test_command_says_that_the_folder_is_a_link(
+    action: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "v1").symlink_to(tmp_path / "mine")
+    monkeypatch.setenv("TILEFOLD_CACHE_DIR", str(tmp_path / "cache"))
+    assert main(["cache", action]) == 1
+    message = capsys.readouterr().err
+    assert message.startswith(f"error[E4001]: {tmp_path / 'cache' / 'v1'}: this folder of the cache is not used: it is")
+    assert "set TILEFOLD_CACHE_DIR to a folder of your own" in message
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link], ids=["symbolic", "hard"])
+def test_planted_lock_empties_no_file(store: Store, link: Callable[[Path, Path], None], tmp_path: Path) -> None:
+    store.put(KEY, b"content")
+    (path,) = _files(store)
+    (tmp_path / "mine").write_text("mine")
+    link(tmp_path / "mine", _lock_of(path))
+    with store.making(KEY):
+        pass
+    assert (tmp_path / "mine").read_text() == "mine"
 
 
 def test_pipe_in_the_place_of_an_entry_is_not_waited_for(store: Store) -> None:

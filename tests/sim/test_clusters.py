@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from tilefold.runtime.sim.launch import Budget
+from tilefold.base.limits import Limits
 
 from tests.sim.harness import SimEngine, entry, fault, launch
 
@@ -73,7 +73,7 @@ def test_two_blocks_of_a_cluster_wait_for_each_other(seed: int | None) -> None:
 
 def test_blocks_of_two_clusters_run_one_after_the_other() -> None:
     arrays = {"A": np.zeros(1, np.int32), "B": np.zeros(4, np.int32)}
-    engine = SimEngine(budget=Budget(steps=10_000))
+    engine = SimEngine(budget=Limits(steps=10_000))
     fault(entry(PING_PONG, POINTERS, "1"), "E3231", grid=(2, 1, 1), block=(1, 1, 1), engine=engine, **arrays)
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tilefold.base.limits import Limits
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.sim.faults import SimulationError
-from tilefold.runtime.sim.launch import Budget
 from tilefold.runtime.sim.sim_engine import SimProgram
 
 from tests.sim.harness import SimEngine, entry, fault, launch, module_of, unwritten
@@ -108,7 +108,7 @@ COUNTING = """
 
 
 def test_a_kernel_that_does_not_end() -> None:
-    error = fault(entry(COUNTING), "E3210", engine=SimEngine(budget=Budget(steps=100_000)))
+    error = fault(entry(COUNTING), "E3210", engine=SimEngine(budget=Limits(steps=100_000)))
     assert "100000 steps" in error.message
     assert error.site is not None
     assert error.site.op == "scf.while"
@@ -116,7 +116,7 @@ def test_a_kernel_that_does_not_end() -> None:
 
 def test_a_kernel_that_prints_without_end() -> None:
     text = entry(FOREVER.replace("  scf.yield", '  ptx.printf "0123456789"() :\n  scf.yield'))
-    engine = SimEngine(budget=Budget(characters=1000), sink=lambda _: None)
+    engine = SimEngine(budget=Limits(characters=1000), sink=lambda _: None)
     error = fault(text, "E3210", engine=engine)
     assert "printed 1000 characters" in error.message
     assert error.site is not None
@@ -133,7 +133,7 @@ def test_a_kernel_that_prints_without_end() -> None:
 )
 def test_memory_budget(text: str) -> None:
     small = np.zeros(16 if "alloc" in text else 1_000_000, np.uint8)
-    engine = SimEngine(budget=Budget(bytes=1_000_000))
+    engine = SimEngine(budget=Limits(bytes=1_000_000))
     assert "its budget is 1000000" in fault(text, "E3211", engine=engine, A=small).message
     launch(text, A=small)
 

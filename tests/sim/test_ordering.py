@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tilefold.base.limits import Limits
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.faults import SimulationError, Site
-from tilefold.runtime.sim.launch import Budget, Launch
+from tilefold.runtime.sim.launch import Launch
 from tilefold.runtime.sim.memory.local import LocalSpace
 from tilefold.runtime.sim.memory.spaces import Access, Space
 from tilefold.runtime.sim.ordering import asynchronous, clocks
@@ -27,7 +28,7 @@ SITE = Site("ptx.test", "test.cute", 1, 1)
 
 
 def launch_of(threads: int, blocks: int = 1) -> Launch:
-    return Launch(LaunchConfig((blocks, 1, 1), (threads, 1, 1)), Budget(), lambda _: None)
+    return Launch(LaunchConfig((blocks, 1, 1), (threads, 1, 1)), Limits(), lambda _: None)
 
 
 def cluster_of(launch: Launch, number: int = 0, lanes: int = 32) -> Cluster:

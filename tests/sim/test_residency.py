@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.runtime.sim.launch import Budget
+from tilefold.base.limits import Limits
 
 from tests.sim.harness import SimEngine, entry, fault, launch
 from tests.sim.test_clusters import HEAD, PING_PONG, POINTERS, word
@@ -225,7 +225,7 @@ def test_memory_is_counted_for_all_that_run() -> None:
 
 
 def _small(resident: int) -> SimEngine:
-    return SimEngine(budget=Budget(bytes=16), resident=resident)
+    return SimEngine(budget=Limits(bytes=16), resident=resident)
 
 
 def _bytes(message: str) -> int:

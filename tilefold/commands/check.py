@@ -117,17 +117,19 @@ def checked_launch(args: argparse.Namespace, program: "Program", launch: "Launch
     arguments, config, engine = simulation(args, launch)
 
     def judge(diagnosis: "Diagnosis") -> "Iterator[tuple[str, Place | None]]":
-        return _failed(launch, arguments, diagnosis)
+        return _failed(launch, arguments, diagnosis, engine.budget.bytes)
 
     return Checked(launch.label, program, launch.kernel, config, arguments.launchable, engine, judge)
 
 
-def _failed(launch: "Launch", arguments: "Arguments", diagnosis: "Diagnosis") -> "Iterator[tuple[str, Place | None]]":
+def _failed(
+    launch: "Launch", arguments: "Arguments", diagnosis: "Diagnosis", max_bytes: int
+) -> "Iterator[tuple[str, Place | None]]":
     from tilefold.running.session import results_of
 
     assert diagnosis.arguments is not None, "the launch has ended"
     values = arguments.logical(diagnosis.arguments, diagnosis.exact)
     for check in launch.checks:
-        for result in results_of(check, values):
+        for result in results_of(check, values, max_bytes):
             if not result.passed:
                 yield str(result), check.condition.place

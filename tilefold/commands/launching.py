@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.limits import COMMAND_SECONDS
 from tilefold.commands.options import Options, parse_pairs
 
 if TYPE_CHECKING:
@@ -44,6 +45,13 @@ def add_simulation(parser: Options) -> None:
     )
     parser.add_argument(
         "--max-memory", metavar="MIB", type=int, help="memory that a simulation may use (default: 4096)"
+    )
+    parser.add_argument(
+        "--max-seconds",
+        metavar="S",
+        type=float,
+        default=COMMAND_SECONDS,
+        help=f"end a simulation after S seconds (default: {COMMAND_SECONDS:g})",
     )
     parser.add_argument(
         "--resident",
@@ -119,7 +127,9 @@ def add_repro(parser: argparse.ArgumentParser) -> None:
 
 
 def check_limits(args: argparse.Namespace) -> None:
-    """TilefoldError (E4003) for a budget below 1."""
+    """TilefoldError (E4003) for a limit below 1, or for no time."""
+    if not args.max_seconds > 0:
+        raise TilefoldError(Code.CLI_VALUE, f"--max-seconds {args.max_seconds:g}: must be more than 0")
     for option in ("max_steps", "max_memory", "resident", "processes"):
         value = getattr(args, option)
         if value is not None and value < 1:
@@ -131,9 +141,8 @@ def run_options(args: argparse.Namespace) -> "RunOptions":
     from tilefold.runtime.options import RunOptions
 
     limits = args.max_steps, args.max_memory
-    return RunOptions(
-        args.races, *limits, args.seed, args.resident, args.exact, args.numbers, args.processes, args.numerics
-    )
+    more = args.seed, args.resident, args.exact, args.numbers, args.processes, args.max_seconds, args.numerics
+    return RunOptions(args.races, *limits, *more)
 
 
 def changes(args: argparse.Namespace, checks: tuple[str, ...] = ()) -> "Changes":
@@ -170,7 +179,7 @@ def simulation(args: argparse.Namespace, launch: "Launch") -> "tuple[Arguments, 
     from tilefold.runtime.sim.sim_engine import SimEngine, discard
 
     options = run_options(args)
-    arguments = prepare(launch, parse_pairs(args.arg, "--arg"), seed=args.seed, max_bytes=options.bytes)
+    arguments = prepare(launch, parse_pairs(args.arg, "--arg"), seed=args.seed, max_bytes=options.limits.bytes)
     return arguments, LaunchConfig(launch.grid, launch.block), SimEngine.of(options, discard)
 
 

@@ -3,6 +3,7 @@
 
 import argparse
 import logging
+import sys
 
 from tilefold.base.errors import Code, TilefoldError
 
@@ -25,14 +26,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Serves until the editor ends the connection. TilefoldError (E4102) where pygls is not installed."""
+    """Serves until the editor ends the connection; 1 if it sends `exit` without `shutdown`.
+
+    TilefoldError (E4004) where pygls is not installed, (E4001) for input that is no message.
+    """
     try:
+        from tilefold.compiler.frontend.source import standard_input
+        from tilefold.editing.connection import Connection
         from tilefold.editing.server import make_server
     except ModuleNotFoundError as error:
         if error.name not in ("pygls", "lsprotocol"):
             raise
         hint = "pip install 'tilefold[lsp]'"
         raise TilefoldError(Code.PACKAGE_MISSING, "the language server needs pygls", hint) from None
-    logging.getLogger("pygls").setLevel(logging.ERROR)  # editors show the standard error of a server
-    make_server().start_io()
-    return 0
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)  # each error is an answer to the editor, not a traceback
+    connection = make_server().protocol
+    assert isinstance(connection, Connection)
+    return connection.serve(standard_input(), sys.stdout.buffer)

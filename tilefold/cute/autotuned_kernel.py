@@ -208,6 +208,7 @@ class TunedCall:
         exact: bool = False,
         numbers: bool = False,
         numerics: str = NUMERICS[0],
+        max_seconds: float | None = None,
         processes: int | None = None,
     ) -> "RunResult | None":
         """Launches the fastest configuration, or the first one on the simulator. `KernelCall.launch` describes the
@@ -229,6 +230,7 @@ class TunedCall:
                 and processes is None
                 and not (exact or numbers)
                 and numerics == NUMERICS[0]
+                and max_seconds is None
             )
             prepared = plain and stage is None and smem is None and self.kwargs is None
             self.tuned.forget_outdated()
@@ -242,6 +244,7 @@ class TunedCall:
                         stream=stream, device=device, stage=stage, smem=smem, cluster=cluster,
                         use_pdl=use_pdl, races=races, max_steps=max_steps, max_memory=max_memory, seed=seed,
                         resident=resident, exact=exact, numbers=numbers, numerics=numerics, processes=processes,
+                        max_seconds=max_seconds,
                     )  # fmt: skip
                 launcher = self.tuned.launcher(device)
             return launcher.launch(self.args, _OF_CONFIG, grid, stream, attributes)

@@ -93,6 +93,7 @@ class DebuggableCall(ABC):
         exact: bool = False,
         numbers: bool = False,
         numerics: str = NUMERICS[0],
+        max_seconds: float | None = None,
         processes: int | None = None,
     ) -> "Verdict":
         """Finds the pass that changes the results of a launch. It simulates the launch as traced and after each pass,
@@ -102,7 +103,9 @@ class DebuggableCall(ABC):
 
         The result says what it has found as text; `passed` is whether the kernel has no fault and no pass changes it.
         """
-        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes, numerics)
+        options = RunOptions(
+            races, max_steps, max_memory, seed, resident, exact, numbers, processes, max_seconds, numerics
+        )
         rehearsal = self._rehearsal(grid, block, cluster, options)
         return rehearsal.bisect(stores=stores, gpu=device == "cuda")
 
@@ -122,6 +125,7 @@ class DebuggableCall(ABC):
         resident: int = 1,
         numbers: bool = False,
         numerics: str = NUMERICS[0],
+        max_seconds: float | None = None,
         processes: int | None = None,
     ) -> "Report":
         """Finds all faults of a launch on the simulator, at the given stages, on copies of the arguments: races,
@@ -133,7 +137,9 @@ class DebuggableCall(ABC):
         The result says what it has found as text, and by its methods `json` and `sarif`; `passed` is whether there is
         nothing. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments that do not fit.
         """
-        options = RunOptions(True, max_steps, max_memory, seed, resident, False, numbers, processes, numerics)
+        options = RunOptions(
+            True, max_steps, max_memory, seed, resident, False, numbers, processes, max_seconds, numerics
+        )
         rehearsal = self._rehearsal(grid, block, cluster, options)
         return rehearsal.check(outputs, stages)
 

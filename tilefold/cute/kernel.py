@@ -299,6 +299,7 @@ class KernelCall(DebuggableCall):
         exact: bool = False,
         numbers: bool = False,
         numerics: str = NUMERICS[0],
+        max_seconds: float | None = None,
         processes: int | None = None,
         **more: Unpack[LaunchOptions],
     ) -> "RunResult | None":
@@ -311,7 +312,7 @@ class KernelCall(DebuggableCall):
         earlier work in the stream has ended. `more` are those of `LaunchOptions`: blocks that all run at the same time,
         and events. The shared memory that a kernel needs is known; `smem` may say more. The simulator looks for data
         races unless `races` is False, and ends a run after `max_steps` operations of warps, or where it needs more than
-        `max_memory` MiB; `seed` chooses the order of its warps, and so many `resident` blocks run at the same time, or
+        `max_memory` MiB, or after `max_seconds`; `seed` chooses the order of its warps, and so many `resident` blocks run at the same time, or
         all of a cooperative launch. So many `processes` may share out the blocks, by default one for each core. With
         `exact` the kernel computes with exact numbers, which the result has as arrays (see `cute.testing.exact`);
         `numbers` looks for those that go wrong, such as NaN. `numerics` says how products of matrix instructions are
@@ -334,6 +335,7 @@ class KernelCall(DebuggableCall):
                 and processes is None
                 and not (exact or numbers)
                 and numerics == NUMERICS[0]
+                and max_seconds is None
             )
             if plain and stage is None and smem is None and self.bindings is None:
                 launcher = self.kernel.launchers.get(device)
@@ -348,7 +350,9 @@ class KernelCall(DebuggableCall):
             from .launch import LaunchRequest, launch
 
             request = LaunchRequest(device, None if stage is None else str(stage), stream, attributes)
-            options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes, numerics)
+            options = RunOptions(
+                races, max_steps, max_memory, seed, resident, exact, numbers, processes, max_seconds, numerics
+            )
             return launch(self, grid, block, request, options)
         except TilefoldError as error:
             raise shown(error) from error.__cause__

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute
 
 from tilefold.base.element_types import BY_NAME
 from tilefold.base.errors import Code
+from tilefold.base.printable import shown
 from tilefold.compiler.builder.control.objects import is_ours
 from tilefold.compiler.builder.primitives import arrays
 from tilefold.compiler.builder.scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64
@@ -79,6 +80,9 @@ class BoundArguments:
     def add(self, name: str, value: Any, annotation: object) -> object:
         """The stand-in for an argument while the kernel is built. Raises LaunchError (E3106)."""
         _check_kind(name, value, annotation)
+        if isinstance(value, memoryview) and not is_constexpr(annotation):
+            hint = "pass an array of torch, CuPy, JAX or NumPy"
+            raise argument_error(name, "is a memoryview", hint, ArgumentTypeError)
         if is_constexpr(annotation) or value is None or isinstance(value, str | DType):
             return self._constant(name, value)
         value = _adapted(value)
@@ -210,10 +214,10 @@ def _check_number(name: str, value: Any, dtype: DType) -> None:
     if dtype.kind == "float":
         return
     if not isinstance(value, int):
-        raise argument_error(name, f"is {value!r}, which is not a number of type {dtype}", "pass an integer")
+        raise argument_error(name, f"is {shown(value)}, which is not a number of type {dtype}", "pass an integer")
     if not dtype.least <= value <= dtype.greatest:
         hint = "annotate it with a type that holds it, such as cute.Uint64, or pass a float"
-        raise argument_error(name, f"is {value}, which is not a number of type {dtype}", hint)
+        raise argument_error(name, f"is {shown(value)}, which is not a number of type {dtype}", hint)
 
 
 def array_type(name: str, array: Array, rule: Dynamic | None = None) -> TensorType:

@@ -3,10 +3,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import index
+from typing import Any
 
 from tilefold.base.errors import Code
+from tilefold.base.printable import shown
 from tilefold.compiler.builder.scalars.dtypes import DType
-from tilefold.runtime.arrays.array import NOWHERE, Array, canonical_strides, row_major
+from tilefold.dialects.tile.types import MAX_ALIGN
+from tilefold.runtime.arrays.array import (
+    NOWHERE,
+    Array,
+    ArrayError,
+    canonical_strides,
+    check_geometry,
+    row_major,
+)
 from tilefold.runtime.arrays.library_types import ELEMENTS
 from tilefold.runtime.errors import LaunchError
 
@@ -34,15 +45,17 @@ class TensorSpec:
     ) -> None:
         """LaunchError (E3106) for elements that no argument has, and for senseless numbers."""
         name_of_elements(dtype)
-        extents = (shape,) if isinstance(shape, int) else tuple(shape)
-        steps = None if stride is None else tuple(stride)
+        extents, steps = _numbers("shape", shape), None if stride is None else _numbers("stride", stride)
         if steps is not None and len(steps) != len(extents):
-            message = f"shape {extents} and stride {steps} have different ranks"
+            message = f"shape {shown(extents)} and stride {shown(steps)} have different ranks"
             raise LaunchError(Code.RUN_ARGUMENT, message, "give a stride, in elements, for each extent")
-        if align < 1 or align & (align - 1):
-            raise LaunchError(
-                Code.RUN_ARGUMENT, f"an alignment of {align} bytes is not a power of two", "give 1, 2, 4, 8, ..."
-            )
+        if type(align) is not int or not 1 <= align <= MAX_ALIGN or align & (align - 1):
+            message = f"an alignment of {shown(align)} bytes is not a power of two up to {MAX_ALIGN}"
+            raise LaunchError(Code.RUN_ARGUMENT, message, "give 1, 2, 4, 8, ...")
+        try:
+            check_geometry(Array(align, name_of_elements(dtype), extents, steps or row_major(extents), NOWHERE))
+        except ArrayError as error:
+            raise LaunchError(Code.RUN_ARGUMENT, f"the spec {error.problem}", error.hint) from None
         for name, value in zip(("shape", "dtype", "stride", "align"), (extents, dtype, steps, align), strict=True):
             object.__setattr__(self, name, value)
 
@@ -52,3 +65,16 @@ class TensorSpec:
         if steps is None:
             steps = canonical_strides(self.shape, row_major(self.shape), ELEMENTS[dtype].bytes)
         return Array(self.align, dtype, self.shape, steps, NOWHERE)
+
+
+def _numbers(name: str, given: Any) -> tuple[int, ...]:
+    """Extents or strides. LaunchError (E3106) unless they are integers of 64 bits."""
+    numbers: tuple[Any, ...] = ()
+    try:
+        numbers = (given,) if hasattr(type(given), "__index__") and not hasattr(type(given), "__iter__") else (*given,)
+        found = tuple([index(number) for number in numbers if not isinstance(number, bool)])
+    except TypeError:
+        found = ()
+    if not found or len(found) < len(numbers) or not all(-(1 << 63) <= number < 1 << 63 for number in found):
+        raise LaunchError(Code.RUN_ARGUMENT, f"the {name} is {shown(given)}", "give integers of 64 bits")
+    return found

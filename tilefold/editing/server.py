@@ -4,13 +4,19 @@
 from bisect import bisect_right
 from functools import lru_cache
 from itertools import accumulate
+from pathlib import Path
+from urllib.parse import unquote
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Severity
+from tilefold.compiler.frontend.source import check_text, read_text
 from tilefold.editing.completion import MAX_WORDS, completions
+from tilefold.editing.connection import Connection
 from tilefold.editing.document import Document, Occurrence
 from tilefold.editing.hover import hover
 from tilefold.version import VERSION
@@ -40,18 +46,38 @@ def _document(name: str, text: str) -> Document:
 
 def make_server() -> LanguageServer:
     """A server that has opened no file yet."""
-    server = LanguageServer("tilefold", VERSION)
+    server = LanguageServer("tilefold", VERSION, protocol_cls=Connection)
 
     def of(uri: str) -> tuple[TextDocument, Document]:
-        text = server.workspace.get_text_document(uri)
-        return text, _document(text.filename or uri, text.source)
+        """The text of a file that is open in the editor, or lies on the disk. TilefoldError as `read_text`."""
+        text = server.workspace.text_documents.get(unquote(uri)) or _unopened(uri)
+        name = text.filename or uri
+        check_text(name, text.source)
+        return text, _document(name, text.source)
 
     def publish(uri: str, *, deep: bool) -> None:
-        text, document = of(uri)
+        try:
+            text, document = of(uri)
+        except TilefoldError as error:
+            if unquote(uri) not in server.workspace.text_documents:
+                raise
+            whole = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
+            results = [lsp.Diagnostic(whole, error.message, lsp.DiagnosticSeverity.Error, str(error.code))]
+            server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, results))
+            return
         faults = document.deep_faults() if deep else document.faults
         places = Places(text)
         results = [_diagnostic(places, fault) for fault in faults]
         server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, results, text.version))
+
+    def _unopened(uri: str) -> TextDocument:
+        path = to_fs_path(uri)
+        if path is None:
+            raise TilefoldError(Code.CLI_READ, f"{uri[:200]!r}: is not open, and is no file")
+        if not _is_file(path):
+            raise TilefoldError(Code.CLI_READ, f"{path[:200]!r}: no such file")
+        text = read_text(str(Path(path).absolute()))  # "-" would be the standard input
+        return TextDocument(uri, text, position_codec=server.workspace.position_codec)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
@@ -121,6 +147,14 @@ def make_server() -> LanguageServer:
         return lsp.CompletionList(len(words) == MAX_WORDS, items)
 
     return server
+
+
+def _is_file(path: str) -> bool:
+    """Whether it is a file, and no device or pipe, whose end nobody may live to see."""
+    try:
+        return Path(path).is_file()
+    except ValueError:  # a NUL character
+        return False
 
 
 def _diagnostic(places: "Places", fault: Diagnostic) -> lsp.Diagnostic:

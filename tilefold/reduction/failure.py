@@ -115,10 +115,10 @@ class Conditions:
     def _bounded(self, source: Source, failure: Failure) -> "Conditions":
         """The same with a limit of steps that is not much larger than a failing program needs."""
         limit = _STEPS
-        while limit < self.options.steps:
+        while limit < self.options.limits.steps:
             less = replace(self, options=replace(self.options, max_steps=limit))
             if failure.is_kept_by(less.failure(source, failure)):
-                return replace(self, options=replace(self.options, max_steps=min(2 * limit, self.options.steps)))
+                return replace(self, options=replace(self.options, max_steps=min(2 * limit, self.options.limits.steps)))
             limit *= 10
         return self
 
@@ -131,7 +131,7 @@ class Conditions:
         self, program: Program, passes: Sequence[ModulePass], like: Failure | None
     ) -> Iterator[Failure | None]:
         for launch in read_launches(program.module, program.source, self.changes):
-            arguments = prepare(launch, self.files, seed=self.options.seed, max_bytes=self.options.bytes)
+            arguments = prepare(launch, self.files, seed=self.options.seed, max_bytes=self.options.limits.bytes)
             config, engine = LaunchConfig(launch.grid, launch.block), SimEngine.of(self.options, discard)
             engine = replace(engine, tensor_cores=program.tensor_cores)
             trial = Trial(launch.kernel, config, arguments.launchable, engine)

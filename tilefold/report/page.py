@@ -7,9 +7,11 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import escape
 
+from tilefold.base.printable import printable
 from tilefold.checking.check import Checked
 from tilefold.compiler.reports.source_map import Spot
 from tilefold.lowering import Program
+from tilefold.output import Markup
 from tilefold.report.contents import Contents, contents_of
 from tilefold.report.pictures import Pictures
 from tilefold.report.timeline import COLUMNS, chart_of
@@ -17,7 +19,7 @@ from tilefold.runtime.sim.timeline import LATENCY
 from tilefold.version import VERSION
 
 
-class Page(str):
+class Page(Markup):
     """The text of a page, which a notebook shows in a frame of its own."""
 
     def _repr_html_(self) -> str:
@@ -26,7 +28,7 @@ class Page(str):
 
 def report_page(program: Program, launches: Sequence[Checked]) -> Page:
     """The page for a program and its launches. Raises what `contents_of` raises."""
-    return Page(page_of(contents_of(program, launches)))
+    return Page(printable(page_of(contents_of(program, launches))))
 
 
 def page_of(contents: Contents) -> str:

@@ -76,6 +76,7 @@ class FileKernelCall:
         exact: bool = False,
         numbers: bool = False,
         numerics: str = NUMERICS[0],
+        max_seconds: float | None = None,
         processes: int | None = None,
         races: bool = True,
         max_steps: int | None = None,
@@ -92,7 +93,9 @@ class FileKernelCall:
         """
         program, operation = self.kernel.program, self.kernel.operation
         config = LaunchConfig(dim3("grid", grid), operation.block, stream, launch_attributes(cluster))
-        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes, numerics)
+        options = RunOptions(
+            races, max_steps, max_memory, seed, resident, exact, numbers, processes, max_seconds, numerics
+        )
         tensors = program.tensors(operation.sym_name.data)
         given = _Arguments()
         for name, value in self.arguments.items():

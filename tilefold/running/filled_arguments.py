@@ -84,7 +84,7 @@ def prepare(launch: Launch, files: Mapping[str, str], *, seed: int, max_bytes: i
                 f"the arguments up to '{argument.name}' take {total} bytes; the run's limit is {max_bytes}",
                 "use smaller tensors, or raise --max-memory",
             )
-        filled[argument.name] = _value(argument, shape, dtype, names, files, seed)
+        filled[argument.name] = _value(argument, shape, dtype, names, files, seed, max_bytes)
         if filled[argument.name].initialised:
             _check_packed(argument, filled[argument.name].values, from_file=argument.name in files)
         values = filled[argument.name].values
@@ -162,6 +162,7 @@ def _value(
     earlier: Mapping[str, Any],
     files: Mapping[str, str],
     seed: int,
+    max_bytes: int,
 ) -> Filled:
     if argument.name in files:
         return Filled(load_array(files[argument.name], argument.name, shape, dtype), initialised=True)
@@ -172,7 +173,7 @@ def _value(
             f"set it by --fill '{argument.name}=normal', by --arg {argument.name}=file.npy, or by run.arg in the file",
         )
     try:
-        return fill_argument(argument.fill.text, argument.name, shape, dtype, earlier, seed=seed)
+        return fill_argument(argument.fill.text, argument.name, shape, dtype, earlier, seed=seed, max_bytes=max_bytes)
     except ExpressionError as error:
         raise argument.fill.error(error) from error
 

@@ -9,6 +9,7 @@ from typing import Any
 from xdsl.ir import Attribute
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.limits import Limits
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Severity
 from tilefold.devices import Executable, on_gpu, simulated
 from tilefold.dialects.cute.types import CuteType
@@ -16,7 +17,6 @@ from tilefold.lowering import TO_INDEX, TO_SIMULATOR, Program
 from tilefold.messages import print_diagnostics
 from tilefold.runtime.cute_ir.host_engine import HostEngine
 from tilefold.runtime.cute_ir.rules import Launch
-from tilefold.runtime.sim.launch import Budget
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 from tilefold.runtime.sim.warp import Warp
 
@@ -84,7 +84,7 @@ class Host:
             return simulated(program, launch.kernel, stage, engine)
         return Executable(program, engine, SimProgram(program.module, launch.kernel), stage)
 
-    def left(self, host: Warp) -> Budget:
+    def left(self, host: Warp) -> Limits:
         """The budget without what the host has used."""
         return replace(self.simulator.budget, steps=self.simulator.budget.steps - host.launch.steps)
 

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.printable import printable_line
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
 from tilefold.compiler.frontend.source import Source
 from tilefold.dialects.kernel import KernelOp
@@ -120,7 +121,7 @@ def _launch(op: LaunchOp, kernels: Mapping[str, KernelOp], source: Source) -> La
         for check in op.checks
     )
     x, y, z = op.grid.get_values()
-    label = op.launch_name.data if op.launch_name is not None else kernel
+    label = printable_line(op.launch_name.data) if op.launch_name is not None else kernel
     return Launch(label, kernel, (x, y, z), kernels[kernel].block, arguments, checks)
 
 

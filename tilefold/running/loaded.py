@@ -81,6 +81,7 @@ class LoadedProgram(Inspection):
         exact: bool = False,
         numbers: bool = False,
         numerics: str = NUMERICS[0],
+        max_seconds: float | None = None,
         processes: int | None = None,
         races: bool = True,
         max_steps: int | None = None,
@@ -90,7 +91,7 @@ class LoadedProgram(Inspection):
         with `stage="all"`, for each stage.
 
         `device` is "auto", "sim" or "cuda"; `stage` where the simulator runs; `launch` the label or the kernel of the
-        only launch to run; `seed` that of fills and of the order of warps. `races`, `max_steps`, `max_memory` (MiB),
+        only launch to run; `seed` that of fills and of the order of warps. `races`, `max_steps`, `max_seconds`, `max_memory` (MiB),
         `resident`, `exact`, `numbers`, `numerics` and `processes` are options of the simulator. Raises TilefoldError
         for a launch that cannot run, and for faults of a kernel; a check that fails is an outcome.
         """
@@ -98,7 +99,9 @@ class LoadedProgram(Inspection):
             raise TilefoldError(
                 Code.RUN_LAUNCH, "the program begins on the host, with @main", "run it with the command `tilefold run`"
             )
-        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes, numerics)
+        options = RunOptions(
+            races, max_steps, max_memory, seed, resident, exact, numbers, processes, max_seconds, numerics
+        )
         session = Session(self._program, device, stage, options)
         launches = read_launches(self._program.module, self._program.source, Changes(name=launch))
         return tuple(outcome for selected in launches for outcome in _outcomes(session, selected))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.limits import DEFAULT_LIMITS
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Severity
 from tilefold.devices import chosen_device, executable
 from tilefold.dialects.run.expression import ExpressionError
@@ -88,7 +89,7 @@ class Session:
 
     def runs(self, launch: Launch, files: Mapping[str, str]) -> Iterator[Run]:
         """Fills the arguments at once, and launches as the iterator advances: once, or at each stage of the program."""
-        arguments = prepare(launch, files, seed=self.options.seed, max_bytes=self.options.bytes)
+        arguments = prepare(launch, files, seed=self.options.seed, max_bytes=self.options.limits.bytes)
         config = LaunchConfig(launch.grid, launch.block)
         stages = filter(self.program.has, self._all_stages()) if self.stage == ALL else (self.stage,)
 
@@ -126,7 +127,7 @@ class Session:
     def _judge(self, launch: Launch, values: Mapping[str, Any]) -> bool:
         passed = True
         for check in launch.checks:
-            for result in results_of(check, values):
+            for result in results_of(check, values, self.options.limits.bytes):
                 if result.passed:
                     print(f"    {result}", flush=True)
                 else:
@@ -144,10 +145,14 @@ def check_values(launch: Launch, values: Mapping[str, Any]) -> tuple[CheckResult
     return tuple(result for check in launch.checks for result in results_of(check, values))
 
 
-def results_of(check: Check, values: Mapping[str, Any]) -> tuple[CheckResult, ...]:
-    """The comparisons of a check on the arguments. Raises ProgramError for one that cannot be evaluated."""
+def results_of(
+    check: Check, values: Mapping[str, Any], max_bytes: int = DEFAULT_LIMITS.bytes
+) -> tuple[CheckResult, ...]:
+    """The comparisons of a check on the arguments; `max_bytes` bounds the memory that they need. ProgramError for one
+    that cannot be evaluated.
+    """
     try:
-        return check_results(check.condition.text, values, rtol=check.rtol, atol=check.atol)
+        return check_results(check.condition.text, values, rtol=check.rtol, atol=check.atol, max_bytes=max_bytes)
     except ExpressionError as error:
         raise check.condition.error(error) from error
 

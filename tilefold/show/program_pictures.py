@@ -18,6 +18,7 @@ from tilefold.layout.algebra.inttuple import flatten_to_tuple, is_fully_static, 
 from tilefold.layout.drawing.drawings import EMPTY, Cell, Table, make_index_table
 from tilefold.layout.drawing.pictures import draw_tables, picture
 from tilefold.layout.drawing.scene import Group, Part, Picture
+from tilefold.output import Markup
 
 MAX_ELEMENTS = 1 << 17
 """The most elements of a tensor that is drawn by banks."""
@@ -104,10 +105,10 @@ def stack(pictures: Sequence[Picture]) -> Picture:
     return Picture("; ".join(p.title for p in pictures), max(p.width for p in pictures), top, tuple(parts))
 
 
-def page(title: str, pictures: Sequence[Picture]) -> str:
+def page(title: str, pictures: Sequence[Picture]) -> Markup:
     """Pictures as an HTML page that needs no other file."""
     figures = "\n".join(f"<figure>{shown.svg()}</figure>" for shown in pictures)
-    return (
+    return Markup(
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title></head>\n'
         f"<body>\n<h1>{escape(title)}</h1>\n{figures}\n</body></html>\n"
     )

@@ -6,7 +6,7 @@ that of `range_constexpr`, is unrolled. A condition that is a value of the kerne
 functions are called by code that `transform` has written, so that their arguments are right.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from typing import Any, cast
 
 from xdsl.dialects import arith
@@ -73,13 +73,19 @@ def elected(test: Any) -> Bool:
     return test
 
 
-def while_statement(test: Thunk, body: Thunk, names: Sequence[str]) -> None:
-    """`while test: body`. A loop that Python begins and the kernel decides about later is one of the kernel."""
+def while_statement(test: Thunk, body: Thunk, names: Sequence[str], never_ends: bool) -> None:
+    """`while test: body`. A loop that Python begins and the kernel decides about later is one of the kernel.
+
+    TilefoldError (E5010) for one that never ends, as its text says, or takes too many steps.
+    """
+    if never_ends:
+        current().refuse_endless("has a loop without an end")
     variables = reachable_variables(names, test, body)
     with discarded(variables) as attempt:
         condition = test()
+        before = current().count
         while not isinstance(condition, Value) and condition:
-            current().step()
+            current().step(before)
             body()
             condition = test()
         if not isinstance(condition, Value):
@@ -105,8 +111,9 @@ def for_statement(
     if isinstance(iterable, Range):
         _kernel_loop(iterable, body, [*changed, *own], len(changed), flag)
         return
+    before = None if isinstance(iterable, Sized) else current().count
     for item in iterable:
-        current().step()
+        current().step(before)
         stopped = False if flag is None else flag.get()
         if isinstance(stopped, Value):
             branch(truth(stopped), _nothing, lambda item=item: body(item), [*changed, *own])

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....base.errors import Code, TilefoldError
+from ....base.printable import shown
 from ....dialects.gpu import CoordinateOp
 from ....dialects.ptx import CvtOp
 from ..tracing.state import insert_value
@@ -47,7 +48,7 @@ def check_operand(x: object) -> None:
 
 def shown_number(x: Number) -> str:
     """A number in a message; of a very large integer its size."""
-    return f"an integer of {x.bit_length()} bits" if isinstance(x, int) and x.bit_length() > 128 else str(x)
+    return shown(x) if isinstance(x, int) else str(x)
 
 
 def float_attribute(x: Number, dtype: DType) -> FloatAttr[Any]:

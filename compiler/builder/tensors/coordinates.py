@@ -7,6 +7,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from ....base.errors import Code, TilefoldError
+from ....base.printable import shown
 from ....dialects.cute import CoordAttr, LayoutAttr
 from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike, make_layout
 from ....layout.algebra.integers import ScaledBasis
@@ -190,15 +191,23 @@ def tuples(x: Any) -> Any:
     """
     if isinstance(x, tuple | list):
         return tuple(map(tuples, x))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    if x is None or isinstance(x, int | Int | Unknown | Layout | ComposedLayout | ScaledBasis):
+    if type(x) is int:
+        return _within_64_bits(x)
+    if x is None or isinstance(x, bool | Int | Unknown | Layout | ComposedLayout | ScaledBasis):
         return x
     if not isinstance(x, Value):
         try:
-            return index(x)
+            return _within_64_bits(index(x))
         except TypeError:  # arrays of several elements, and things other than integers
             pass
-    shown = x.dtype if isinstance(x, Value) else f"{x!r}" if isinstance(x, str | float) else type(x).__name__
-    raise TilefoldError(Code.BUILD_VALUE, f"expected integers, or a tuple or a layout of them, got {shown}")
+    given = x.dtype if isinstance(x, Value) else shown(x) if isinstance(x, str | float) else type(x).__name__
+    raise TilefoldError(Code.BUILD_VALUE, f"expected integers, or a tuple or a layout of them, got {given}")
+
+
+def _within_64_bits(x: int) -> int:
+    if not -(1 << 63) <= x < 1 << 63:
+        raise TilefoldError(Code.TEXT_INTEGER_RANGE, f"{shown(x)} does not fit in 64 bits")
+    return x
 
 
 def show_layout(layout: Any) -> str:

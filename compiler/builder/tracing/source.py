@@ -108,6 +108,7 @@ _SPELLING: Mapping[str, str] = MappingProxyType({
     "for --target sm_": "for the target sm_",
     "by --max-steps": "by launch(..., max_steps=...)",
     "by --max-memory": "by launch(..., max_memory=...)",
+    "by --max-seconds": "by a smaller launch",
     "by --resident": "by launch(..., resident=...)",
     "by --no-races": "by launch(..., races=False)",
     "so ptx.bar.warp.sync suffices": "so cute.arch.sync_warp() suffices",

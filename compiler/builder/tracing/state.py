@@ -22,6 +22,10 @@ from .source import place_of_code, places_of_traceback, spell_in_python, user_fr
 
 MAX_STEPS = 1 << 20
 """The most iterations that Python does of loops in a kernel's functions."""
+MAX_UNBOUNDED_OPERATIONS = 1 << 14
+"""The most operations that Python may build in a loop whose number of iterations is not known when it begins: a
+`while`, or a `for` over an iterator.
+"""
 _MOST_CALLS = 3
 """How many of the calls that led to an error are shown."""
 
@@ -95,7 +99,7 @@ class Builder:
         self._locate(op)
         self._count += 1
         if self._count > MAX_OPERATIONS:
-            self._endless(f"has more than {MAX_OPERATIONS} operations")
+            self.refuse_endless(f"has more than {MAX_OPERATIONS} operations")
         self.block.add_op(op)
 
     def _locate(self, op: Operation) -> None:
@@ -103,13 +107,23 @@ class Builder:
         if location is not None:
             op.location = location
 
-    def step(self) -> None:
-        """Counts an iteration that Python does. Raises TilefoldError (E5010) where loops do not end."""
+    @property
+    def count(self) -> int:
+        """The number of operations that were built."""
+        return self._count
+
+    def step(self, before: int | None = None) -> None:
+        """Counts an iteration that Python does, of a loop that nothing bounds if `before` is the `count` when it began.
+        Raises TilefoldError (E5010) where loops do not end.
+        """
         self._steps += 1
         if self._steps > MAX_STEPS:
-            self._endless(f"makes Python do more than {MAX_STEPS} iterations")
+            self.refuse_endless(f"makes Python do more than {MAX_STEPS} iterations")
+        if before is not None and self._count - before > MAX_UNBOUNDED_OPERATIONS:
+            self.refuse_endless(f"has more than {MAX_UNBOUNDED_OPERATIONS} operations of one loop that nothing bounds")
 
-    def _endless(self, problem: str) -> NoReturn:
+    def refuse_endless(self, problem: str) -> NoReturn:
+        """Raises TilefoldError (E5010) about a loop that Python runs."""
         raise TilefoldError(
             Code.BUILD_ENDLESS,
             f"the kernel {problem}; does a loop that Python runs never end?",

@@ -151,6 +151,7 @@ class HostKernelCall:
         exact: bool = False,
         numbers: bool = False,
         numerics: str = NUMERICS[0],
+        max_seconds: float | None = None,
         processes: int | None = None,
         **more: Unpack[LaunchOptions],
     ) -> RunResult | None:
@@ -164,7 +165,9 @@ class HostKernelCall:
         check_smem(_number(smem))
         attributes = launch_attributes(None if cluster is None else _numbers(cluster), use_pdl, **more)
         request = LaunchRequest(device, stage, _number(stream), attributes)
-        options = RunOptions(races, max_steps, max_memory, seed, resident, exact, numbers, processes, numerics)
+        options = RunOptions(
+            races, max_steps, max_memory, seed, resident, exact, numbers, processes, max_seconds, numerics
+        )
         block = dim3("block", _numbers(block))
         plain = self._plain(trace) if min_blocks_per_mp is None else None
         if plain is not None and trace.eager:

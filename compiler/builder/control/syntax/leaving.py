@@ -42,6 +42,14 @@ def leaves(statement: ast.stmt) -> bool:
             return False
 
 
+def is_endless(loop: ast.While) -> bool:
+    """Whether a loop without `break` and `return` never ends, as its text says: no exception ends it either, if no
+    function that it calls raises one.
+    """
+    raising = (ast.Raise, ast.Try, ast.TryStar, ast.Yield, ast.YieldFrom, ast.Await)
+    return _is_true(loop.test) and not any(isinstance(node, raising) for part in loop.body for node in own_nodes(part))
+
+
 def _is_true(test: ast.expr) -> bool:
     return isinstance(test, ast.Constant) and bool(test.value)
 

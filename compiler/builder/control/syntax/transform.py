@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from .elected import lower_elected
 from .flow import JUMPS, lower_flow
-from .leaving import leaves_around
+from .leaving import is_endless, leaves_around
 from .matching import lower_match
 from .nodes import (
     FUNCTIONS,
@@ -152,9 +152,11 @@ class _Rewriter(ast.NodeTransformer):
             test = place_like(ast.BoolOp(ast.And(), [stopped, test]), node.test)
         self._test(test)
         condition = self._function(f"__test_{number}__", [place_like(ast.Return(test), node.test)], node, [node.test])
+        never_ends = node not in self.early and is_endless(node)
         body = self._function(f"__while_{number}__", node.body, node)
         refs: list[ast.expr] = [ast.Name(part.name, ast.Load()) for part in (condition, body)]
-        return [condition, body, self._call("while_statement", [*refs, self._strings(names)], node, node.test)]
+        arguments = [*refs, self._strings(names), place_like(ast.Constant(never_ends), node)]
+        return [condition, body, self._call("while_statement", arguments, node, node.test)]
 
     def visit_For(self, node: ast.For) -> list[ast.stmt]:
         number = self._number()
