@@ -20,13 +20,14 @@ from math import frexp
 from struct import unpack
 from typing import TYPE_CHECKING
 
+from ...dialects.element_types import FLOATS
 from .types import overload
 
 if TYPE_CHECKING:
     from .writer import FunctionWriter
 
 _REDUCED = "0x3FEFFFFFFFFFFFF8"  # 1 - 2**-50
-_FLOATS = ("half", "bfloat", "float")
+_FLOATS = frozenset(element.llvm for element in FLOATS.values() if 16 <= element.bits <= 32)
 _INTEGERS = ("i8", "i16", "i64")  # the machine code of those of i32 has no call
 _DIVISIONS = ("sdiv", "udiv", "srem", "urem")
 
