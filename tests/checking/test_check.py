@@ -197,8 +197,8 @@ def test_reports_for_other_programs(tmp_path: Path, capsys: Capture) -> None:
 
 def test_options_that_cannot_be_used(tmp_path: Path, capsys: Capture) -> None:
     path = write(tmp_path, kernel(REVERSED))
-    assert check(path, "--stage", "ptx") == 1
-    assert "--stage ptx: unknown stage" in capsys.readouterr().err
+    assert check(path, "--stage", "sass") == 1
+    assert "--stage sass: unknown stage" in capsys.readouterr().err
     assert check(path, "--stage", "all") == 0
     assert "no faults at cute and folded and atoms and index and instr" in capsys.readouterr().out
 

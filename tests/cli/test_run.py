@@ -36,9 +36,9 @@ def test_every_stage_runs_and_agrees(tmp_path: Path, capsys: Capture) -> None:
     assert run(write(tmp_path), "--stage", "all") == 0
     out = capsys.readouterr().out
     assert [line.split(":")[0].strip() for line in out.splitlines() if "stage" in line] == [
-        "stage cute", "stage folded", "stage atoms", "stage index", "stage instr",
+        "stage cute", "stage folded", "stage atoms", "stage index", "stage instr", "stage ptx",
     ]  # fmt: skip
-    assert out.count(": ok") == 5
+    assert out.count(": ok") == 6
 
 
 def test_stages_that_differ_are_an_error(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ def test_arrays_must_fit(
         (["--grid", "0"], "not one to three sizes"),
         (["--grid", "1,1,1,1"], "not one to three sizes"),
         (["--block", "64"], "written for a block of (32, 1, 1) threads"),
-        (["--stage", "ptx"], "stages: cute, folded"),
+        (["--stage", "sass"], "stages: cute, folded"),
         (["--launch", "nothing"], "choose from: kernels::double"),
         (["--max-steps", "0"], "must be at least 1"),
         (["--max-steps", "10"], "error[E3210]"),

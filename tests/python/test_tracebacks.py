@@ -34,7 +34,7 @@ MISTAKES: Sequence[Callable[[], Any]] = (
     lambda: written(OUT, 1).launch(0, 1, device="sim"),
     lambda: written(OUT, 1).launch(1, 2000, device="sim"),
     lambda: written(OUT, 1).launch(1, 1, device="gpu"),
-    lambda: written(OUT, 1).launch(1, 1, device="sim", stage="ptx"),
+    lambda: written(OUT, 1).launch(1, 1, device="sim", stage="sass"),
     lambda: written(OUT, 1).launch(1, 1, device="sim", smem=-1),
     lambda: written(OUT, 2**40).launch(1, 1, device="sim"),
     lambda: written(OUT, "x").launch(1, 1, device="sim"),
