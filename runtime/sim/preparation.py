@@ -26,6 +26,7 @@ from .faults import site_of
 from .launch import MAP_BASE, Launch, OutOfStepError
 from .memory.arena import Allocation
 from .ordering.entries import MAX_THREADS
+from .ordering.schedule import Body
 from .rules import orders_clusters, rule_of, runs_in_step
 from .translate import Rule, RuleOf, Translator
 from .values import TensorValue, Value, element_kind
@@ -217,3 +218,12 @@ def check_config(kernel: KernelOp, config: LaunchConfig) -> None:
         )
     if config.blocks * config.threads > MAX_THREADS:
         raise LaunchError(Code.RUN_LAUNCH, f"the simulator runs up to {MAX_THREADS} threads in one launch")
+
+
+def body_of(kernel: KernelOp, translator: Translator) -> Body:
+    """The body of a kernel, of one block or of several with branches between them."""
+    if len(kernel.body.blocks) == 1:
+        return translator.block(kernel.body.block)
+    from .branches import graph
+
+    return graph(kernel.body, translator)

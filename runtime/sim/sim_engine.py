@@ -35,7 +35,7 @@ from .memory.spaces import Space
 from .memory.undefined import Trace, UndefinedReadError, run_agreed
 from .ordering.liveness import Watch
 from .ordering.schedule import Body, run_cluster
-from .preparation import Binding, bind, check_config, rules_for
+from .preparation import Binding, bind, body_of, check_config, rules_for
 from .progress import Display, Progress, display_of_process, following
 from .translate import Spaces, Texts, Translator
 from .warp import Block, Cluster, Warp
@@ -112,19 +112,18 @@ class _Run:
 class SimEngine:
     """Executes kernels on the CPU, warp by warp, and checks every access.
 
-    With `seed`, the order of warps (and with `shuffle_blocks` of clusters) is random but the same for the same
-    seed; otherwise they run in their order. `completion` says when asynchronous copies arrive at mbarriers. `races`
-    looks for unordered accesses, at some cost. `sink` receives the text that the kernel prints; None is stdout.
-    `texts` has the functions for PTX as text. `journal` sees accesses. `forgiven` are faults of operations
-    that do not end a launch. So many `resident` blocks run at the same time, in whole clusters, or all blocks of a
-    cooperative launch. With `exact` floating-point numbers are exact ones; `numbers` looks for those that go wrong.
-    Products of matrix instructions are summed by `numerics`, as the tensor cores of `tensor_cores` do if it is known.
-    Clusters that do not order themselves are shared out to `processes` processes; None is one for each core, where it
-    is worth it.
-    Kernels that make pointers of numbers reach what `memory` returns of the host, by its addresses. `fragments` are the
-    types of the kernel's fragments and `tiles` the tiles that do not fit, for messages. With `any_fault`, the first
-    fault of warps in step ends a launch by an OutOfStepError, and is not looked for again for its report. `display` is
-    where a long launch shows its `progress`.
+    With `seed`, the order of warps (and with `shuffle_blocks` of clusters) is random but the same for the same seed;
+    otherwise they run in their order. `completion` says when asynchronous copies arrive at mbarriers. `races` looks for
+    unordered accesses, at some cost. `sink` receives the text that the kernel prints; None is stdout. `texts` has the
+    functions for PTX as text. `journal` sees accesses. `forgiven` are faults of operations that do not end a launch. So
+    many `resident` blocks run at the same time, in whole clusters, or all blocks of a cooperative launch. With `exact`
+    floating-point numbers are exact ones; `numbers` looks for those that go wrong. Products of matrix instructions are
+    summed by `numerics`, as the tensor cores of `tensor_cores` do if it is known. Clusters that do not order themselves
+    are shared out to `processes` processes; None is one for each core, where it is worth it. Kernels that make pointers
+    of numbers reach what `memory` returns of the host, by its addresses. `fragments` are the types of the kernel's
+    fragments and `tiles` the tiles that do not fit, for messages. With `any_fault`, the first fault of warps in step
+    ends a launch by an OutOfStepError, and is not looked for again for its report. `display` is where a long launch
+    shows its `progress`.
     """
 
     budget: Limits = field(default_factory=Limits)
@@ -154,11 +153,9 @@ class SimEngine:
         cls, options: RunOptions, sink: Callable[[str], None] | None = None, texts: Texts = MappingProxyType({})
     ) -> "SimEngine":
         """The simulator with the options of a run."""
-        budget = options.limits
-        seed = options.seed or None
-        engine = cls(budget, seed, races=options.races, sink=sink, texts=texts)
-        engine = replace(engine, resident=options.resident, exact=options.exact, numbers=options.numbers)
-        engine = replace(engine, numerics=options.numerics)
+        engine = cls(options.limits, options.seed or None, races=options.races, sink=sink, texts=texts)
+        engine = replace(engine, resident=options.resident, exact=options.exact)
+        engine = replace(engine, numbers=options.numbers, numerics=options.numerics)
         return engine if options.processes is None else replace(engine, processes=options.processes)
 
     @property
@@ -320,7 +317,7 @@ class SimEngine:
             places = [(binding.argument.storage, binding.offset) for binding in bindings]
             self.journal.begin(spaces.global_.arena, places, spaces.shared.arena)
         with deep_stack(site_of(kernel)), np.errstate(all="ignore"):
-            code = _translated(kernel, translator)
+            code = body_of(kernel, translator)
             seats = Seats(spaces)
             self._build(launch, seats, bindings, site_of(kernel))
             watch = Watch(launch, seats.digest, translator.accesses)
@@ -402,12 +399,3 @@ class SimEngine:
             run_by_processes(clusters, self.processes, run, Ledger(launch, seats.spaces.global_, translator))
         else:
             run(clusters)
-
-
-def _translated(kernel: KernelOp, translator: Translator) -> Body:
-    """The body of a kernel, of one block or of several."""
-    if len(kernel.body.blocks) == 1:
-        return translator.block(kernel.body.block)
-    from .branches import graph
-
-    return graph(kernel.body, translator)

@@ -230,11 +230,8 @@ class Kernel(KernelFunction):
     def last(self) -> "CompiledKernel":
         if self._last is None:
             name = self.function.__name__
-            raise TilefoldError(
-                Code.RUN_KERNEL,
-                f"the kernel '{name}' has not been built yet",
-                f"call {name}(...).launch(...) or .build",
-            )
+            hint = f"call {name}(...).launch(...) or .build"
+            raise TilefoldError(Code.RUN_KERNEL, f"the kernel '{name}' has not been built yet", hint)
         return self._last
 
 
@@ -249,11 +246,8 @@ class KernelCall(DebuggableCall):
     """True after a launch; it has no value before."""
 
     def __del__(self) -> None:
-        try:
-            _ = self.launched
-        except AttributeError:
-            if hasattr(self, "args") and (self.bindings is None or not self.args):
-                warn_if_dropped(self.kernel, self.kernel.function.__name__, "launch(grid=..., block=...)")
+        if not hasattr(self, "launched") and hasattr(self, "args") and (self.bindings is None or not self.args):
+            warn_if_dropped(self.kernel, self.kernel.function.__name__, "launch(grid=..., block=...)")
 
     def __repr__(self) -> str:
         return f"<call of {self.kernel!r}>"
@@ -310,13 +304,14 @@ class KernelCall(DebuggableCall):
         or cuda-python, or a handle; by default torch's current one where a torch tensor is an argument. `cluster`
         is the size of a cluster in blocks, where the kernel does not say it. `use_pdl` lets the kernel begin before
         earlier work in the stream has ended. `more` are those of `LaunchOptions`: blocks that all run at the same time,
-        and events. The shared memory that a kernel needs is known; `smem` may say more. The simulator looks for data
-        races unless `races` is False, and ends a run after `max_steps` operations of warps, or where it needs more than
-        `max_memory` MiB, or after `max_seconds`; `seed` chooses the order of its warps, and so many `resident` blocks run at the same time, or
-        all of a cooperative launch. So many `processes` may share out the blocks, by default one for each core. With
-        `exact` the kernel computes with exact numbers, which the result has as arrays (see `cute.testing.exact`);
-        `numbers` looks for those that go wrong, such as NaN. `numerics` says how products of matrix instructions are
-        summed: as the "hardware" does, bit for bit, or as an "exact-sum", rounded once.
+        and events. The shared memory that a kernel needs is known; `smem` may say more.
+
+        The simulator looks for data races unless `races` is False, and ends a run after `max_steps` operations of warps
+        or `max_seconds`, or where it needs more than `max_memory` MiB. `seed` chooses the order of its warps; so many
+        `resident` blocks run at the same time, or all of a cooperative launch, and so many `processes` may share out
+        the blocks, by default one for each core. With `exact` the kernel computes with exact numbers, which the result
+        has as arrays (see `cute.testing.exact`); `numbers` looks for those that go wrong, such as NaN. `numerics` says
+        how matrix instructions sum: as the "hardware" does, bit for bit, or as an "exact-sum", rounded once.
 
         The result is that of a launch that was waited for, else None. Raises ProgramError for a fault of the kernel,
         LaunchError for arguments that do not fit, SimulationError and CudaError for faults while it runs.
@@ -328,14 +323,11 @@ class KernelCall(DebuggableCall):
                 attributes = launch_attributes(cluster, use_pdl, **more)
             plain = (
                 races is True
-                and max_steps is None
-                and max_memory is None
+                and max_steps is max_memory is max_seconds is processes is None
                 and not seed
                 and resident == 1
-                and processes is None
                 and not (exact or numbers)
                 and numerics == NUMERICS[0]
-                and max_seconds is None
             )
             if plain and stage is None and smem is None and self.bindings is None:
                 launcher = self.kernel.launchers.get(device)

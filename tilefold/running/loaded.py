@@ -91,9 +91,9 @@ class LoadedProgram(Inspection):
         with `stage="all"`, for each stage.
 
         `device` is "auto", "sim" or "cuda"; `stage` where the simulator runs; `launch` the label or the kernel of the
-        only launch to run; `seed` that of fills and of the order of warps. `races`, `max_steps`, `max_seconds`, `max_memory` (MiB),
-        `resident`, `exact`, `numbers`, `numerics` and `processes` are options of the simulator. Raises TilefoldError
-        for a launch that cannot run, and for faults of a kernel; a check that fails is an outcome.
+        only launch to run; `seed` that of fills and of the order of warps. `races`, `max_steps`, `max_seconds`,
+        `max_memory` (MiB), `resident`, `exact`, `numbers`, `numerics` and `processes` are options of the simulator.
+        Raises TilefoldError for a launch that cannot run, and for faults of a kernel; a check that fails is an outcome.
         """
         if entry_point(self._program.module) is not None:
             raise TilefoldError(
