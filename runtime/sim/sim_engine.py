@@ -154,9 +154,9 @@ class SimEngine:
     ) -> "SimEngine":
         """The simulator with the options of a run."""
         engine = cls(options.limits, options.seed or None, races=options.races, sink=sink, texts=texts)
-        engine = replace(engine, resident=options.resident, exact=options.exact)
-        engine = replace(engine, numbers=options.numbers, numerics=options.numerics)
-        return engine if options.processes is None else replace(engine, processes=options.processes)
+        engine = replace(engine, exact=options.exact, numbers=options.numbers, numerics=options.numerics)
+        processes = engine.processes if options.processes is None else options.processes
+        return replace(engine, resident=options.resident, processes=processes)
 
     @property
     def name(self) -> str:
@@ -349,12 +349,9 @@ class SimEngine:
         need += count * size * spaces.shared.arena.allocated * (2 + shadow * (2 + warps))
         need += count * size * 2 * spaces.local.frame.size * threads
         if need > self.budget.bytes:
-            raise SimulationError(
-                ErrorCode.SIM_MEMORY,
-                f"the launch needs {need} bytes on the host, but its budget is {self.budget.bytes}",
-                "use smaller arguments, allow more by --max-memory, or leave out the race check by --no-races",
-                site=site,
-            )
+            text = f"the launch needs {need} bytes on the host, but its budget is {self.budget.bytes}"
+            hint = "use smaller arguments, allow more by --max-memory, or leave out the race check by --no-races"
+            raise SimulationError(ErrorCode.SIM_MEMORY, text, hint, site=site)
         spaces.global_.build(readers=readers)
         seats.build(count, size, size * threads, warps)
         launch.begun = [[] for _ in range(count)]
