@@ -32,21 +32,22 @@ def dim3(subject: str, size: Any) -> Dim3:
     """One to three sizes as x, y, z. LaunchError (E3105), which names the `subject`, for anything else, and for a grid
     or a block that is larger than any GPU has it.
     """
+    text = shown(cast(object, size))
     given = tuple(cast("tuple[Any, ...]", size)) if isinstance(size, tuple | list) else (size,)
     if not given:
         raise LaunchError(Code.RUN_LAUNCH, f"the launch has no {subject}", f"write .launch(..., {subject}=(x, y, z))")
     sizes = tuple(n if type(n) is int else _index(n) for n in given)
     if not 1 <= len(sizes) <= 3 or any(n < 1 for n in sizes):
         raise LaunchError(
-            Code.RUN_LAUNCH, f"the {subject} is {shown(size)}", "give one to three integers of at least 1: x, y, z"
+            Code.RUN_LAUNCH, f"the {subject} is {text}", "give one to three integers of at least 1: x, y, z"
         )
     x, y, z = (*sizes, 1, 1)[:3]
     if subject == "block" and x * y * z > MAX_THREADS:
-        message = f"the block {shown(size)} has {x * y * z} threads; at most {MAX_THREADS} are possible"
+        message = f"the block {text} has {x * y * z} threads; at most {MAX_THREADS} are possible"
         raise LaunchError(Code.RUN_LAUNCH, message, f"launch more blocks of {MAX_THREADS} threads or fewer")
     most = MAX_BLOCK if subject == "block" else MAX_GRID
     if any(n > limit for n, limit in zip((x, y, z), most, strict=True)):
-        message = f"the {subject} is {shown(size)}; x, y, z can be at most {most}"
+        message = f"the {subject} is {text}; x, y, z can be at most {most}"
         raise LaunchError(Code.RUN_LAUNCH, message, "x has the greatest limit: give the largest size to it")
     return x, y, z
 

@@ -236,7 +236,7 @@ class RunOptions:
             if (limit is not None or name == "resident") and (type(limit) is not int or limit < 1):
                 raise LaunchError(Code.RUN_LAUNCH, f"{name} is {shown(limit)}", "give an integer of at least 1")
         seconds = self.max_seconds
-        if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
+        if seconds is not None and not (type(seconds) in (int, float) and seconds > 0):
             raise LaunchError(Code.RUN_LAUNCH, f"max_seconds is {shown(seconds)}", "give a number above 0")
         if self.numerics not in NUMERICS:
             hint = f"give one of {', '.join(map(repr, NUMERICS))}"

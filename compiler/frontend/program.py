@@ -20,10 +20,9 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerAttr,
     ModuleOp,
+    ShapedType,
     StringAttr,
-    TensorType,
     UnknownLoc,
-    VectorType,
     i64,
 )
 from xdsl.ir import Attribute, BlockArgument, Operation, TypeAttribute
@@ -127,8 +126,9 @@ class _LocatingParser(Parser):
         start = self.pos
         try:
             type = super().parse_optional_type()
-            if isinstance(type, VectorType | TensorType) and prod(type.get_shape()) > MAX_VECTOR:
-                message = f"{type} has {prod(type.get_shape())} elements; at most {MAX_VECTOR} are accepted"
+            count = prod(type.get_shape()) if isinstance(type, ShapedType) else 1
+            if count > MAX_VECTOR:
+                message = f"{type} has {count} elements; at most {MAX_VECTOR} are accepted"
                 raise _TooLargeError(self._from(start), message)
             return type
         except (TilefoldError, *_PARSER_FAULTS) as error:

@@ -5,7 +5,8 @@ import pytest
 from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.params import expand
-from tilefold.compiler.frontend.program import MAX_NESTING, MAX_OPERATIONS, parse_program, print_program
+from tilefold.compiler.frontend.program import MAX_NESTING, parse_program, print_program
+from tilefold.compiler.frontend.source import MAX_OPERATIONS
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 
 KERNEL = """\

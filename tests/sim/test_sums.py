@@ -187,9 +187,9 @@ def test_warpgroups_sum_alike(signs: tuple[int, int]) -> None:
 
 def test_doubles_are_fused_one_by_one() -> None:
     """k rises from the accumulator on: the first product is lost beside it, the last one is not."""
-    instruction = MmaSync((8, 8, 4), ("f64",) * 4)
+    instruction = MmaSync((8, 8, 4), ("f64", "f64", "f64", "f64"))
     how = summation(instruction, SM90A)
-    assert how == FusedChain()
+    assert isinstance(how, FusedChain)
     run = multiply_add(how, instruction.types, places(1, 4), places(1, 4).T, places(1, 1))
     big = 2.0**60
     result = run(np.array([[1.0, -big, 1.0, 1.0]]), np.array([[1.0, 1.0, 1.0, 1.0]]), np.array([[big]]))
@@ -213,7 +213,7 @@ def test_a_product_beyond_f64_is_finite_beside_an_infinity(product: float) -> No
 @given(st.lists(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 3), min_size=1), st.data())
 def test_fused_doubles_round_once(numbers: list[tuple[float, float, float]], data: st.DataObject) -> None:
     """Against exact arithmetic; some sums nearly cancel."""
-    a, b, c = np.array(numbers).T
+    a, b, c = [np.array(column) for column in zip(*numbers, strict=True)]
     with np.errstate(all="ignore"):
         near = np.nextafter(-(a * b), data.draw(st.sampled_from([0.0, inf])))
         c = np.where(np.isfinite(near) & (np.arange(len(c)) % 2 == 0), near, c)

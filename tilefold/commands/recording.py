@@ -81,7 +81,7 @@ def _launches(args: argparse.Namespace) -> list[Values]:
                 {
                     name: filled.values
                     for name, filled in prepare(
-                        launch, parse_pairs(args.arg, "--arg"), seed=args.seed, max_bytes=run_options(args).bytes
+                        launch, parse_pairs(args.arg, "--arg"), seed=args.seed, max_bytes=run_options(args).limits.bytes
                     ).filled.items()
                     if filled.initialised
                 },

@@ -84,7 +84,7 @@ class BoundArguments:
             hint = "pass an array of torch, CuPy, JAX or NumPy"
             raise argument_error(name, "is a memoryview", hint, ArgumentTypeError)
         if is_constexpr(annotation) or value is None or isinstance(value, str | DType):
-            return self._constant(name, value)
+            return self._constant(name, cast(object, value))
         value = _adapted(value)
         if hasattr(value, "__c_pointers__") and not _holds_arguments(value):
             return self._foreign(name, value)

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any
+from typing import Any, cast
 
 from tilefold.base.errors import Code
 from tilefold.base.printable import shown
@@ -71,7 +71,8 @@ def _numbers(name: str, given: Any) -> tuple[int, ...]:
     """Extents or strides. LaunchError (E3106) unless they are integers of 64 bits."""
     numbers: tuple[Any, ...] = ()
     try:
-        numbers = (given,) if hasattr(type(given), "__index__") and not hasattr(type(given), "__iter__") else (*given,)
+        kind = cast(type[Any], type(given))
+        numbers = (given,) if hasattr(kind, "__index__") and not hasattr(kind, "__iter__") else (*given,)
         found = tuple([index(number) for number in numbers if not isinstance(number, bool)])
     except TypeError:
         found = ()

@@ -6,7 +6,7 @@ that of `range_constexpr`, is unrolled. A condition that is a value of the kerne
 functions are called by code that `transform` has written, so that their arguments are right.
 """
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from xdsl.dialects import arith
@@ -111,7 +111,7 @@ def for_statement(
     if isinstance(iterable, Range):
         _kernel_loop(iterable, body, [*changed, *own], len(changed), flag)
         return
-    before = None if isinstance(iterable, Sized) else current().count
+    before = None if hasattr(iterable, "__len__") else current().count
     for item in iterable:
         current().step(before)
         stopped = False if flag is None else flag.get()

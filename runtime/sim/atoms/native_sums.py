@@ -7,7 +7,7 @@ the function takes about 0.5 ns a product.
 """
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -216,7 +216,7 @@ class _Writer:
         self.b.store(value, self.b.gep(pointer, [index]))
 
     @contextmanager
-    def _loop(self, first: Any, end: Any) -> Iterator[Any]:
+    def _loop(self, first: Any, end: Any) -> Generator[Any]:
         """A loop whose body is written in the context, with an index from `first` to `end`, which is not reached."""
         b = self.b
         before = b.block
