@@ -17,8 +17,12 @@ _WARP = _of("ptx_warp", "test_instructions")
 _MATRIX = _of("ptx_matrix", "test_instructions")
 _ASYNC = _of("ptx_async", "test_instructions")
 _ATOMIC = _of("ptx_atomic", "test_instructions")
-_WGMMA = _of("ptx_wgmma", "test_wgmma")
-_LANES = _of("ptx_lanes", "test_instructions")
+
+
+def _run(file: str) -> Place:
+    """A file whose mutants show where the examples' PTX runs."""
+    return of(EMISSION, f"compiler/emit/{file}.py", "ptx/test_stage")
+
 
 _STORED = "tests/mutants/programs/stored.cute"
 _SIGNALS = "tests/mutants/programs/signals.cute"
@@ -99,44 +103,46 @@ EMITTED: tuple[Mutant, ...] = (
         "examples/tma_copy.cute --target sm_90a",
     ),
     _ATOMIC.mutant("emit: fence lost", "(ptx.FenceOp, ordered())", "(ptx.FenceOp, lambda w, op: None)", _STORED),
-    _CONTROL.mutant(
+    _run("control").mutant(
         "emit: branch inverted",
         "label %{then}, label %{other if len(arms) == 2 else end}",
         "label %{other if len(arms) == 2 else end}, label %{then}",
         "examples/softmax.cute",
     ),
-    _MEMORY.mutant(
+    _run("ptx_memory").mutant(
         "emit: distances in units of two bytes",
         "getelementptr i8, {w.typed(op.ptr)}",
         "getelementptr i16, {w.typed(op.ptr)}",
         "examples/softmax.cute",
     ),
-    _MEMORY.mutant(
+    _run("ptx_memory").mutant(
         "emit: descriptor of another address",
         "lshr i32 {in_block}, 4",
         "lshr i32 {in_block}, 3",
         "examples/gemm_sm90.cute",
     ),
-    _MATRIX.mutant(
+    _run("ptx_matrix").mutant(
         "emit: matrices stored in reverse",
         "i32 {index}')}\" for index in range(count)]",
         "i32 {index}')}\" for index in reversed(range(count))]",
         "examples/gemm_sm90.cute",
     ),
-    _WGMMA.mutant(
+    _run("ptx_wgmma").mutant(
         "emit: sum begins where it should go on", "setp.ne.b32 p", "setp.eq.b32 p", "examples/gemm_sm90.cute"
     ),
-    _WGMMA.mutant(
+    _run("ptx_wgmma").mutant(
         "emit: wait for one multiplication less",
         '_call_tied(w, op, f"{op.mnemonic()} {op.n.value.data};")',
         '_call_tied(w, op, f"{op.mnemonic()} {op.n.value.data + 1};")',
         "examples/gemm_sm90.cute",
     ),
-    _ASYNC.mutant(
+    _run("ptx_async").mutant(
         "emit: coordinates of a copy reversed",
         "for number in range(len(op.coords))",
         "for number in reversed(range(len(op.coords)))",
         "examples/tma_copy.cute --target sm_90a",
     ),
-    _LANES.mutant("emit: segments of 16 lanes", "{op.control}", "{op.control | 0x1000}", "examples/softmax.cute"),
+    _run("ptx_lanes").mutant(
+        "emit: segments of 16 lanes", "{op.control}", "{op.control | 0x1000}", "examples/softmax.cute"
+    ),
 )

@@ -44,12 +44,13 @@ def test_the_ptx_of_an_example_does_the_same(path: Path) -> None:
             arguments, printed = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES), list[str]()
             module = example.reached(stage, target)
             engine = SimEngine(sink=printed.append)
-            result = engine.launch(
-                SimProgram(module, launch.kernel), LaunchConfig(launch.grid, launch.block), arguments.launchable()
-            )
-            after = arguments.logical(arguments.launchable(), result.exact)
+            given, config = arguments.launchable(), LaunchConfig(launch.grid, launch.block)
+            result = engine.launch(SimProgram(module, launch.kernel), config, given)
+            after = arguments.logical(given, result.exact)
             seen.append(([np.asarray(after[name]).tobytes() for name in sorted(after)], "".join(printed)))
         assert seen[0] == seen[1], launch.label
+        before = arguments.logical(arguments.launchable(), {})
+        assert seen[1][0] != [np.asarray(before[name]).tobytes() for name in sorted(before)] or seen[1][1]
 
 
 def test_run_names_the_stage_and_all_has_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
