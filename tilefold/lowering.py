@@ -323,28 +323,11 @@ class Program:
         Raises ProgramError if a pass refuses the program.
         """
         from tilefold.compiler.reports.remarks import collect_remarks
+        from tilefold.machine_code import remarks_of_assembler
 
         names = STAGE_NAMES[STAGE_NAMES.index(self.stage) :]
         remarks = collect_remarks([(name, self.reached(name, target)) for name in names], self.source)
-        return (*remarks, *self._assembler_remarks(target))
-
-    def _assembler_remarks(self, target: Target) -> "tuple[Remark, ...]":
-        """The assembler's remarks, which it has on kernels for warpgroups alone."""
-        from tilefold.compiler.reports.remarks import Remark, is_for_warpgroups
-
-        entries = self.entries(target)
-        if not any(map(is_for_warpgroups, entries)):
-            return ()
-        from tilefold.compiler.machine.assemble import AssembleError
-        from tilefold.compiler.reports.assembler_remarks import assembler_remarks
-        from tilefold.machine_code import with_lines
-
-        try:
-            return assembler_remarks(*with_lines(self, target), entries, self.source)
-        except AssembleError as error:
-            if error.code != Code.ASSEMBLE_UNAVAILABLE:
-                raise
-            return (Remark(None, "cubin", "assembler", f"not asked, since {error.message}"),)
+        return (*remarks, *remarks_of_assembler(self, target))
 
     def device_program(self, passes: Sequence[str], block: Sequence[int] = ()) -> "Program":
         """The kernels of the `gpu` dialect as a program of their own: what `TO_SIMULATOR` or `TO_INDEX` leave.

@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilefold.base.errors import Code
 from tilefold.base.lost_speed import first_refused, lost_speed
 from tilefold.runtime.compiled.artifact import make_artifact
 from tilefold.runtime.compiled.build import Build
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tilefold.base.target import Target
     from tilefold.compiler.machine.assemble import Cubin
     from tilefold.compiler.machine.ptxas import Ptxas
+    from tilefold.compiler.reports.remarks import Remark
     from tilefold.lowering import Program
 
 _TOOLS = ("xdsl", "llvmlite", "nvidia-nvjitlink", "cuda-bindings")
@@ -212,3 +214,21 @@ def _extensions() -> Iterator[str]:
 
     for point in entry_points(group=GROUP):
         yield f"{point.name}={point.value} {'' if point.dist is None else point.dist.version}"
+
+
+def remarks_of_assembler(program: "Program", target: "Target") -> "tuple[Remark, ...]":
+    """The assembler's remarks, which it has on kernels for warpgroups alone."""
+    from tilefold.compiler.reports.remarks import Remark, is_for_warpgroups
+
+    entries = program.entries(target)
+    if not any(map(is_for_warpgroups, entries)):
+        return ()
+    from tilefold.compiler.machine.assemble import AssembleError
+    from tilefold.compiler.reports.assembler_remarks import assembler_remarks
+
+    try:
+        return assembler_remarks(*with_lines(program, target), entries, program.source)
+    except AssembleError as error:
+        if error.code != Code.ASSEMBLE_UNAVAILABLE:
+            raise
+        return (Remark(None, "cubin", "assembler", f"not asked, since {error.message}"),)
