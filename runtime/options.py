@@ -76,7 +76,8 @@ class LaunchOptions(TypedDict, total=False):
 
 OPTIONS = (
     "grid", "block", "cluster", "stream", "device", "stage", "smem", "use_pdl", "cooperative", "races", "max_steps",
-    "max_memory", "seed", "resident", "exact", "numbers", "processes", "launch_completion_event", "programmatic_event",
+    "max_memory", "max_seconds", "seed", "resident", "exact", "numbers", "numerics", "processes",
+    "launch_completion_event", "programmatic_event",
 )  # fmt: skip
 """The options of a launch that a kernel may need."""
 _GRID = "grid= is the number of blocks, one to three sizes: launch(grid=..., block=...)"

@@ -121,7 +121,7 @@ def side_by_side(pictures: Sequence[Picture]) -> Picture:
 
 def text_width(text: str, size: float) -> float:
     """How wide a text of a size is, at most, in the fonts of a picture."""
-    return _ADVANCE * size * sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
+    return _ADVANCE * size * sum(2 if east_asian_width(c) in "WF" else 1 for c in printable(text))
 
 
 def wrap_text(text: str, size: float, width: float) -> list[str]:

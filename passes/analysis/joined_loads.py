@@ -10,7 +10,7 @@ join two values of which each is frozen.
 from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
 from ...dialects.arith.semantics import constant_of
 from ...dialects.ptx import LOCAL, EntryOp, LoadOp, PtrAddOp, StoreOp
@@ -57,18 +57,19 @@ def _handed_on(entry: EntryOp) -> Iterator[Sequence[SSAValue]]:
     for op in entry.walk():
         match op:
             case scf.IfOp() if op.output:
-                yield from zip(*map(_yielded, (op.true_region.block, op.false_region.block)), strict=True)
+                yield from zip(*map(_yielded, (op.true_region, op.false_region)), strict=False)
             case scf.ForOp():
-                yield from zip(op.iter_args, _yielded(op.body.block), strict=True)
+                yield from zip(op.iter_args, _yielded(op.body), strict=False)
             case scf.WhileOp():
-                yield from zip(op.arguments, _yielded(op.after_region.block), strict=True)
+                yield from zip(op.arguments, _yielded(op.after_region), strict=False)
             case _:
                 pass
 
 
-def _yielded(block: Block) -> Sequence[SSAValue]:
-    assert block.last_op is not None, "a region ends in its terminator"
-    return block.last_op.operands
+def _yielded(region: Region) -> Sequence[SSAValue]:
+    """The values that a region ends with; none of one that the emission will refuse."""
+    last = region.block.last_op if len(region.blocks) == 1 else None
+    return () if last is None else last.operands
 
 
 def _stores(entry: EntryOp) -> Iterable[Sequence[StoreOp]]:

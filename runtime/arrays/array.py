@@ -266,12 +266,14 @@ def _read_interface(interface: Mapping[str, Any], device: int | None, dtype: obj
     if typestr[0] == ">":
         raise ArrayError(f"has elements of type {typestr}, of the other byte order", "pass x.astype(...)")
     element = BY_TYPESTR.get(typestr[1:]) or _known(str(dtype) or typestr)
-    shape = tuple(map(_integer, interface["shape"]))
-    steps: Any = interface.get("strides")
+    shape, steps = interface["shape"], interface.get("strides")
+    if {*map(type, shape), *map(type, steps or ())} - {int}:
+        shape = tuple(map(_integer, shape))
+        steps = steps and tuple(map(_integer, steps))
     size = element.bytes
-    if steps is not None and any(_integer(step) % size for step in steps):
+    if steps is not None and any([step % size for step in steps]):
         raise ArrayError(f"has strides of {tuple(steps)} bytes, between its elements", "pass a copy of it")
-    strides = row_major(shape) if steps is None else tuple(_integer(step) // size for step in steps)
+    strides = row_major(shape) if steps is None else tuple([step // size for step in steps])
     strides = canonical_strides(shape, strides, size)
     return Array(int(address), element.signed_name, shape, strides, device, not read_only)
 

@@ -39,7 +39,7 @@ MAP_BASE = 1 << 40
 """The address of the first tensor map among a kernel's parameters."""
 
 
-_STEPS_BETWEEN_LOOKS = 1024
+EVERY_STEPS = 1024
 """Steps of warps between two looks at the clock, the progress and the limits."""
 
 
@@ -189,7 +189,7 @@ class Launch:
                 "look for a loop that does not end, launch a smaller grid, or allow more by --max-steps",
                 site=site,
             )
-        self.due = min(self.budget.steps, self.steps + _STEPS_BETWEEN_LOOKS)
+        self.due = min(self.budget.steps, self.steps + EVERY_STEPS)
         if self.progress is not None:
             self.progress.look(self)
 

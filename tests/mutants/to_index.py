@@ -31,8 +31,8 @@ TO_INDEX: tuple[Mutant, ...] = (
     ),
     _LOWER.mutant(
         "lower: coordinates of a tensor copy in reverse",
-        "self.addresses.converted(coord, 32) for coord in op.coords]",
-        "self.addresses.converted(coord, 32) for coord in reversed(op.coords)]",
+        "self.addresses.converted(coord, 32, must_fit=True) for coord in op.coords]",
+        "self.addresses.converted(coord, 32, must_fit=True) for coord in reversed(op.coords)]",
         "examples/tma_copy.cute",
     ),
     _ADDRESS.mutant(

@@ -63,5 +63,5 @@ def test_profiler_that_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     ncu.write_text(f"#!{sys.executable}\nimport sys\nprint('==ERROR== no permission')\nsys.exit(3)\n")
     ncu.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(TilefoldError, match="ncu ended with 3:\n==ERROR== no permission"):
+    with pytest.raises(TilefoldError, match=r"ncu ended with 3:\n +==ERROR== no permission"):
         measure(["run", "k.cute"], tmp_path)

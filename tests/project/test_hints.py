@@ -23,6 +23,7 @@ OTHERS = {
         "--nvptx-short-ptr",
         "--disable-nvptx-load-store-vectorizer",
         "--nvptx-no-f",
+        "--opt-disable",
     },  # LLVM's
     "tilefold/profiling/measured.py": {
         "--clock-control",

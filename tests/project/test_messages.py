@@ -20,7 +20,7 @@ _TESTS = {
     "removeprefix", "partition", "rpartition",
 }  # fmt: skip
 """Methods whose result depends on words. Those that only shorten what is shown, such as `split`, are not among them."""
-_SHOWS = {"print", "str", "repr", "len", "next", "super", "getattr", "spell_in_python"}
+_SHOWS = {"print", "str", "repr", "len", "next", "super", "getattr", "spell_in_python", "message_text"}
 """Functions that may be given words. Other functions may that make an error, by their names."""
 
 

@@ -129,6 +129,8 @@ def test_no_function_of_ours_has_a_meaning_in_python_alone() -> None:
     given: list[str] = []
     for file in (*(root / "compiler").rglob("*.py"), *(root / "tilefold").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and any(keyword.arg == "sim" for keyword in node.keywords):
+            if isinstance(node, ast.Call) and any(
+                keyword.arg == "sim" and ast.unparse(keyword.value) != "sim" for keyword in node.keywords
+            ):
                 given.append(f"{file}:{node.lineno}")
     assert not given

@@ -74,7 +74,7 @@ def test_a_program_shows_itself(program: LoadedProgram) -> None:
 def test_the_launches_of_the_file_run(program: LoadedProgram) -> None:
     outcomes = program.run("sim", launch="swizzled_f16", stage="all")
     assert [outcome.where for outcome in outcomes] == [
-        f"stage {stage}" for stage in ("cute", "folded", "atoms", "index", "instr")
+        f"stage {stage}" for stage in ("cute", "folded", "atoms", "index", "instr", "ptx")
     ]
     assert all(outcome.passed and len(outcome.checks) == 1 for outcome in outcomes)
     assert np.array_equal(outcomes[0].values["B"], outcomes[0].values["A"].T)

@@ -126,7 +126,7 @@ def test_a_program_is_simulated_for_a_target_that_has_what_it_uses(tmp_path: Pat
     file = tmp_path / "stmatrix.cute"
     file.write_text(launched(call.build(32), "out == 1.5"))
     assert main(["run", str(file), "--device", "sim", "--stage", "all", "--remarks"]) == 0
-    assert capsys.readouterr().out.count("ok") == 5
+    assert capsys.readouterr().out.count("ok") == 6
     assert main(["run", str(file), "--device", "sim", "--target", "sm_80"]) == 1
     assert "error[E2102]" in capsys.readouterr().err
 

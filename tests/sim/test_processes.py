@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Generator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,8 @@ def test_what_one_process_reads_and_another_writes(shares: list[int]) -> None:
 
 class NoLedger:
     """A ledger of nothing."""
+
+    launch = SimpleNamespace(progress=None)
 
     def begin(self) -> None:
         """Nothing begins."""

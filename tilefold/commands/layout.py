@@ -6,9 +6,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.printable import printable
 from tilefold.commands.options import add_pictures, write_pictures
 from tilefold.layout.text.layouts import parse_int_tuple
-from tilefold.output import write_output
+from tilefold.output import terminal_of, write_output
 from tilefold.show.option_text import OptionText
 
 if TYPE_CHECKING:
@@ -92,6 +93,9 @@ def execute(args: argparse.Namespace) -> int:
         for written, result in shown:
             with written.blamed():
                 blocks += [make_text_table(table, colour=colour) for table in _tables(result.value, tile, args)]
+        if colour:  # by control characters of ours, beside the texts of others in the results
+            print(printable(blocks[0]), *blocks[1:], sep="\n", end="", file=terminal_of(sys.stdout))
+            return 0
     write_output("\n".join(blocks), None)
     return 0
 
