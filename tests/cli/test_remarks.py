@@ -95,14 +95,17 @@ LINES
 
 
 @pytest.mark.parametrize(("element", "align", "columns", "told"), [
-    ("f32", 4, (0, 1, 2, 3), ["4 neighbouring loads of 4 bytes would be one of 16, but their address is known to be a "
-                              "multiple of 4 bytes only"]),
+    ("f32", 4, (0, 1, 2, 3), ["4 neighbouring loads of 4 bytes would be one of 16, but the address of the tensor is "
+                              "known to be a multiple of 4 bytes only"]),
     ("f32", 8, (0, 1, 2, 3), []),  # two of 8 bytes
-    ("f32", 4, (0, 1, 4), ["2 neighbouring loads of 4 bytes would be one of 8, but their address is known to be a "
-                           "multiple of 4 bytes only"]),
-    ("f16", 2, (2, 3), ["2 neighbouring loads of 2 bytes would be one of 4, but their address is known to be a "
-                        "multiple of 2 bytes only"]),
+    ("f32", 4, (0, 1, 4), ["2 neighbouring loads of 4 bytes would be one of 8, but the address of the tensor is known "
+                           "to be a multiple of 4 bytes only"]),
+    ("f16", 2, (2, 3), ["2 neighbouring loads of 2 bytes would be one of 4, but the address of the tensor is known to "
+                        "be a multiple of 2 bytes only"]),
+    ("i8", 1, (0, 1), ["2 neighbouring loads of 1 byte would be one of 2, but the address of the tensor is known to be "
+                       "a multiple of 1 byte only"]),
     ("f32", 16, (1, 2), []),  # no instruction can take these two
+    ("f32", 16, (0, 1, 2), []),  # one of 8 bytes, and one that is left
     ("f32", 4, (0, 2, 4), []),
 ])  # fmt: skip
 def test_neighbouring_loads_that_could_be_one(
