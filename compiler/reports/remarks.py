@@ -10,12 +10,17 @@ the costs of accesses to shared and global memory, and the fragments in local me
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from math import prod
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation, SSAValue
 
+from ...dialects.gpu import ThreadIdOp
 from ...dialects.ptx import (
+    BarArriveOp,
+    BarRedOp,
+    BarSyncOp,
     EntryOp,
     InlineOp,
     LoadOp,
@@ -134,11 +139,36 @@ _OF_BRANCHES = (MbarrierTestWaitOp, MbarrierTryWaitOp, MbarrierTryWaitStateOp, M
 
 
 def _is_specialised(kernel: TileKernelOp) -> bool:
-    """Whether branches of a kernel are for warps with work of their own: they wait for others, or hand registers
-    over.
+    """Whether branches of a kernel are for warps with work of their own: they wait for others, hand registers over, or
+    meet at a barrier of fewer threads than the block has, in a branch that the thread's index decides.
     """
+    threads = prod(kernel.launch_bounds.threads)
     branches = [op for op in kernel.walk() if isinstance(op, scf.IfOp)]
-    return any(isinstance(op, _OF_BRANCHES) for branch in branches for op in branch.walk())
+    return any(
+        isinstance(op, _OF_BRANCHES) or (_is_of_some(op, threads) and _depends_on_thread(branch.cond))
+        for branch in branches
+        for op in branch.walk()
+    )
+
+
+def _is_of_some(op: Operation, threads: int) -> bool:
+    """Whether an operation is a barrier of fewer threads than a number."""
+    is_barrier = isinstance(op, BarArriveOp | BarRedOp | BarSyncOp)
+    return is_barrier and op.threads is not None and op.threads.value.data < threads
+
+
+def _depends_on_thread(value: SSAValue) -> bool:
+    """Whether a value is computed from the thread's index in its block."""
+    waiting, seen = [value], set[SSAValue]()
+    while waiting:
+        value = waiting.pop()
+        if value in seen or isinstance(value.owner, Block):
+            continue
+        if isinstance(value.owner, ThreadIdOp):
+            return True
+        seen.add(value)
+        waiting.extend(value.owner.operands)
+    return False
 
 
 def _loops(written: ModuleOp, module: ModuleOp) -> Iterator[tuple[Operation, str]]:

@@ -75,6 +75,31 @@ def test_warps_with_work_of_their_own_share_among_themselves() -> None:
     assert not [told for _, _, told in _said(text) if "but the block has" in told]
 
 
+@pytest.mark.parametrize(("barrier", "condition", "specialised"), [
+    ("ptx.bar.sync 1 threads 32", "%first", True),
+    ("ptx.bar.arrive 1 threads 32", "%first", True),
+    ("ptx.bar.sync 1 threads 32", "%by_warp", True),
+    ('%p = ptx.bar.red "or" %first, 1 threads 32 : i1', "%first", True),
+    ("ptx.bar.sync 1 threads 64", "%first", False),  # of the whole block
+    ("ptx.bar.sync 1", "%first", False),
+    ("ptx.bar.sync 1 threads 32", "%by_block", False),  # every thread takes the same path
+])  # fmt: skip
+def test_barriers_of_some_warps_mean_work_of_their_own(barrier: str, condition: str, specialised: bool) -> None:
+    text = example("tiled_copy").read_text().replace("threads(32)", "threads(64)")
+    conditions = """
+%c32 = arith.constant 32 : index
+%first = arith.cmpi ult, %t, %c32 : index
+%warp = arith.divui %t, %c32 : index
+%none = arith.constant 0 : index
+%by_warp = arith.cmpi eq, %warp, %none : index
+%m = gpu.block_id x
+%by_block = arith.cmpi eq, %m, %none : index
+"""
+    text = text.replace("%m = gpu.block_id x", f"{conditions}scf.if {condition} {{\n{barrier}\n}}\n", 1)
+    text = re.sub(r"(tile\.copy %\w+, %\w+, %\w+)", r"scf.if %first {\n\1\n}", text)
+    assert specialised != any("but the block has" in told for _, _, told in _said(text))
+
+
 @pytest.mark.parametrize("name", ["tma_copy", "gemm_sm90", "attention_sm90"])
 def test_each_tensor_copy_is_told_once(name: str) -> None:
     path = example(name)
