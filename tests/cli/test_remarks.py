@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilefold.passes.analysis.local_memory import local_fragments
 from xdsl.dialects.builtin import FileLineColLoc
 
 from tests.kernels.harness import EXAMPLES, TARGET, example, program, program_of, target_of
@@ -189,50 +188,6 @@ def test_every_copy_of_an_example_is_explained_in_order(path: Path) -> None:
     assert copies <= set(explained)
     assert len(set(explained)) == len(explained), "what moves registers before or after an instruction says nothing"
     assert program(path).remarks(target_of(path)) == remarks
-
-
-INDEXED = """\
-!g = !tile.tensor<f32, gmem, align<16>, "(32,8):(8,1)">
-gpu.module @kernels {
-  tile.kernel @k(%A: !g, %n: i32) threads(32) {
-    %t = gpu.thread_id x
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %c8 = arith.constant 7 : index
-    %r = tile.alloc : !tile.tensor<f32, rmem, align<16>, "8:1">
-    scf.for %i = %c0 to %c8 step %c1 {
-      %v = tile.load %A(%t, %i)
-      tile.store %v, %r(%i)
-    } {unroll}
-    %by = arith.index_cast %n : i32 to index
-    %first = arith.minui BY, %c1 : index
-    %last = scf.for %i = %c0 to %c8 step %c1 iter_args(%k = %c0) -> (index) {
-      ptx.bar.sync 0
-      %v = tile.load %r(%k)
-      tile.store %v, %A(%t, %i)
-      %l = arith.addi %k, %first : index
-      scf.yield %l : index
-    } {unroll}
-    %w = tile.load %r(%last)
-    tile.store %w, %A(%t, 0)
-    return
-  }
-}
-"""
-
-
-@pytest.mark.parametrize(
-    ("step", "marked", "lines"), [("%c1", True, []), ("%c1", False, [17, 22]), ("%by", True, [17, 22])]
-)
-def test_fragments_in_local_memory_are_told(step: str, marked: bool, lines: list[int]) -> None:
-    """They are those that the assembler finds there."""
-    text = INDEXED.replace("BY", step)
-    text = text if marked else "".join(text.rsplit(" {unroll}", 1))
-    said = [line for line, op, told in _said(text) if op == "fragment" and "all 32 bytes lie in local memory" in told]
-    assert said == lines
-    (entry,) = program_of(text).entries(TARGET)
-    in_memory = sum(fragment.bytes for fragment in local_fragments(entry))
-    assert in_memory == program_of(text).cubin(TARGET).kernels["k"].stack == (32 if lines else 0)
 
 
 def test_text_and_json(tmp_path: Path, capsys: Capture) -> None:
