@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.lost_speed import first_refused, lost_speed
-from tilefold.dialects.ptx import LocalAllocOp
 from tilefold.runtime.compiled.artifact import make_artifact
 from tilefold.runtime.compiled.build import Build
 from tilefold.runtime.compiled.store import digest
@@ -241,6 +240,7 @@ def fragments_in_memory(program: "Program", target: "Target") -> "dict[str, list
     """The fragments of each kernel that lie in local memory in its PTX. Raises what `Program.ptx` raises."""
     from tilefold.compiler.machine.nvptx import stack_names
     from tilefold.compiler.reports.fragment_remarks import fragments_in_memory, has_stack
+    from tilefold.dialects.ptx import LocalAllocOp
 
     entries = program.entries(target)
     has_fragments = any(isinstance(op, LocalAllocOp) for entry in entries for op in entry.walk())
