@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.dialects.ptx import EntryOp
 from xdsl.ir import Operation
 
 from tests.emit.harness import kernel
 from tests.kernels.harness import EXAMPLES, TARGET, program, program_of, target_of
 from tilefold import cute
+from tilefold.cli import main
 from tilefold.lowering import Program
 
 INDEXED = """\
@@ -94,6 +96,10 @@ INDEX = """
 %w = ptx.ld %h align 4 : !ptx.ptr<local> -> f32
 ptx.st %w, %p align 4 : f32, !ptx.ptr<global>
 """
+CHOSEN_IN_AN_IF = CHOSEN.replace(
+    "%k = arith.select %c, %zero, %four : i32",
+    "%k = scf.if %c -> (i32) {\nscf.yield %zero : i32\n} else {\nscf.yield %four : i32\n}",
+)
 ONE_OF_TWO = """
 %e = ptx.local.alloc 32 align 16
 ptx.st %o, %e align 4 : f32, !ptx.ptr<local>
@@ -110,15 +116,40 @@ ARGS = "%p: !ptx.ptr<global> align 16, %n: i32"
     ("", []),
     ('ptx.printf "%d\\n"(%n) : i32', []),
     (CHOSEN, []),  # LLVM chooses between the two values
+    (CHOSEN_IN_AN_IF, []),
     (INDEX, [(14, f"the index is known only at run time, so {IN_MEMORY}; {CHOICE}")]),
     (ONE_OF_TWO, [(14, f"arith.select takes the address of a fragment, so {IN_MEMORY}")]),
-], ids=["none", "printf", "chosen", "index", "one of two"])  # fmt: skip
+], ids=["none", "printf", "chosen", "chosen in an if", "index", "one of two"])  # fmt: skip
 def test_each_reason_is_told_and_no_other(body: str, told: list[tuple[int, str]]) -> None:
     """A second fragment, which stays in registers, is not told, and printf's own memory is no fragment."""
     registers = "%r = ptx.local.alloc 16 align 16\nptx.st %n, %r align 4 : i32, !ptx.ptr<local>"
     program = program_of(kernel(f"{FRAGMENT.strip()}\n{body.strip()}\n{registers}\n", ARGS))
     assert _told(program) == told
     assert bool(told) == ("ld.local" in program.ptx(TARGET))
+
+
+def test_explain_tells_it_and_remarks_do_not_compile(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "k.cute"
+    file.write_text(kernel(FRAGMENT.strip() + INDEX, ARGS))
+    told = f"k.cute:14:10: remark: fragment: the index is known only at run time, so {IN_MEMORY}; {CHOICE}\n"
+    for command in (["explain", str(file)], ["compile", str(file), "--remarks", "-o", str(tmp_path / "k.ptx")]):
+        assert main(command) == 0
+        captured = capsys.readouterr()
+        assert told in captured.out + captured.err
+    assert main(["explain", str(file), "-o", str(tmp_path / "k.html")]) == 0
+    assert "the index is known only at run time" in (tmp_path / "k.html").read_text()
+    capsys.readouterr()
+
+    def refuse(*_: object) -> str:
+        raise TilefoldError(Code.LLVM_TIMEOUT, "LLVM was stopped")
+
+    monkeypatch.setattr("tilefold.compiler.machine.nvptx.compile_llvm", refuse)
+    assert main(["compile", str(file), "--remarks", "--emit", "instr"]) == 0
+    assert "fragment" not in capsys.readouterr().err
+    assert main(["explain", str(file)]) == 0
+    assert "remark: fragment: local memory is not known, since LLVM was stopped" in capsys.readouterr().out
 
 
 @cute.kernel
