@@ -12,7 +12,7 @@ from itertools import islice
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, OpResult, Region, SSAValue
 
-from ...dialects.ptx import LOCAL, EntryOp, LoadOp, LocalAllocOp, PtrAddOp, StoreOp
+from ...dialects.ptx import LOCAL, EntryOp, LoadOp, LocalAllocOp, PtrAddOp, StoreOp, WgmmaMmaAsyncOp
 from .affine import Sums
 from .loop_hints import trip_values, unroll_count
 from .memoised import Memoised
@@ -34,13 +34,15 @@ class LocalFragment:
         return self.alloc.bytes.value.data
 
     def escapes(self) -> Iterator[Operation]:
-        """The operations other than loads and stores that take its address, or one within it."""
+        """The operations that take its address, or one within it, to do more than load and store at known places: all
+        but loads, stores and multiplications by warpgroups.
+        """
         waiting: list[SSAValue] = [self.alloc.result]
         while waiting:
             for use in waiting.pop().uses:
                 if isinstance(use.operation, PtrAddOp):
                     waiting.append(use.operation.result)
-                elif not isinstance(use.operation, LoadOp | StoreOp):
+                elif not isinstance(use.operation, LoadOp | StoreOp | WgmmaMmaAsyncOp):
                     yield use.operation
 
 

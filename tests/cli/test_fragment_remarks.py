@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.dialects.ptx import EntryOp
+from tilefold.dialects.ptx import EntryOp, LocalAllocOp, WgmmaMmaAsyncOp
+from tilefold.passes.analysis.local_memory import LocalFragment
 from xdsl.ir import Operation
 
 from tests.emit.harness import kernel
-from tests.kernels.harness import EXAMPLES, TARGET, program, program_of, target_of
+from tests.kernels.harness import EXAMPLES, TARGET, example, program, program_of, target_of
 from tilefold import cute
 from tilefold.cli import main
 from tilefold.lowering import Program
@@ -186,3 +187,14 @@ def test_no_example_has_fragments_in_local_memory(path: Path) -> None:
     target = target_of(path)
     remarks = [remark for remark in program(path).remarks(target, compiled=True) if remark.op == "fragment"]
     assert not remarks
+
+
+def test_multiplications_by_warpgroups_take_no_address() -> None:
+    """They use the registers of a fragment, so another access is the reason if it lies in memory."""
+    path = example("gemm_sm90")
+    (entry,) = program(path).entries(target_of(path))
+    multiplied = [op.d.owner for op in entry.walk() if isinstance(op, WgmmaMmaAsyncOp)]
+    assert multiplied
+    for alloc in multiplied:
+        assert isinstance(alloc, LocalAllocOp)
+        assert not list(LocalFragment(alloc).escapes())
