@@ -13,11 +13,13 @@ from xdsl.rewriter import Rewriter
 
 from ..dialects.arith.semantics import is_side_effect_free
 from ..dialects.ptx import LoadOp, PtrAddOp, PtrType, StoreOp, scalar_bits, value_bytes
-from ..dialects.ptx.base import LOCAL, SHARED, SHARED_CLUSTER
+from ..dialects.ptx.base import GLOBAL, LOCAL, SHARED, SHARED_CLUSTER
 from .analysis.affine import AddressSum, Sum, Sums
 from .writing.emitter import Emitter, remark
 
 Access: TypeAlias = "LoadOp | StoreOp"
+Hint: TypeAlias = "tuple[Attribute | None, SSAValue | None]"
+"""The cache hint of an access, and its policy."""
 
 MAX_BYTES = 16
 """The widest access of one instruction."""
@@ -48,14 +50,20 @@ class MergeAccessesPass(ModulePass):
         blocks = [block for inner in op.walk() for region in inner.regions for block in region.blocks]
         sums = Sums()
         for run in [run for block in blocks for run in _find_runs(block, sums)]:
-            _merge(run, sums)
+            if run.hint is None:
+                _merge(run, sums)
+            else:
+                _tell_hinted(run, sums)
 
 
 @dataclass(slots=True)
 class _Run:
-    """Accesses of one kind to one state space that may be reordered. Those of stores are all to different bytes."""
+    """Accesses of one kind to one state space that may be reordered. Those of stores are all to different bytes. Those
+    with a `hint` on caches keep their width all the same.
+    """
 
     kind: type[Operation]
+    hint: "Hint | None" = None
     accesses: list[tuple[Access, AddressSum]] = field(default_factory=list[tuple["LoadOp | StoreOp", AddressSum]])
     stored: set[int] = field(default_factory=set[int])
 
@@ -91,15 +99,23 @@ def _find_runs(block: Block, sums: Sums) -> list[_Run]:
     """The accesses of a block in runs that may be reordered."""
     runs: list[_Run] = []
     current: dict[Attribute, _Run] = {}
+    hinted: dict[Hint, _Run] = {}
     for op in block.ops:
         if isinstance(op, LoadOp | StoreOp):
             if op.ptr.type == LOCAL:
                 continue
             space = SHARED if op.ptr.type == SHARED_CLUSTER else op.ptr.type  # a rank may be that of the own block
+            address = sums.address(op.ptr)
+            if isinstance(op, StoreOp) and space == GLOBAL:
+                hinted.clear()
             if scalar_bits(_value_type(op)) is None or op.hinted:  # it stays as it is, and ends the run
                 current.pop(space, None)
+                if isinstance(op, LoadOp) and scalar_bits(_value_type(op)) is not None:
+                    hint = op.cache, op.policy
+                    if hint not in hinted:
+                        runs.append(hinted.setdefault(hint, _Run(LoadOp, hint)))
+                    hinted[hint].add(op, address)
                 continue
-            address = sums.address(op.ptr)
             run = current.get(space)
             if run is None or not run.admits(op, address):
                 run = current[space] = _Run(type(op))
@@ -107,39 +123,62 @@ def _find_runs(block: Block, sums: Sums) -> list[_Run]:
             run.add(op, address)
         elif not is_side_effect_free(op):
             current.clear()
+            hinted.clear()
     return runs
 
 
 def _merge(run: _Run, sums: Sums) -> None:
     """Joins adjacent accesses in a run, widest first."""
-    groups: dict[tuple[SSAValue, frozenset[tuple[SSAValue, int]], Attribute], dict[int, Access]] = {}
-    for access, address in run.accesses:
-        places = groups.setdefault((address.base, address.offset.terms, _value_type(access)), {})
-        places.setdefault(address.offset.constant, access)  # of two loads of one element, the first
-    for (base, terms, type), places in groups.items():
+    for (base, terms, type), places in _by_address(run).items():
         for start in sorted(places):
             if start in places:
                 aligned = sums.alignment(AddressSum(base, Sum(start, terms)))
                 _merge_from(places, start, aligned, type, sums)
         if run.kind is LoadOp:
-            _tell_neighbours(places, sums.alignment(AddressSum(base, Sum(0, terms))), type)
+            whole = AddressSum(base, Sum(0, terms))
+            _tell_neighbours(places, sums.alignment(whole), MAX_BYTES, type, _why_unaligned(whole, sums))
 
 
-def _tell_neighbours(places: dict[int, Access], aligned: int, type: Attribute) -> None:
-    """Leaves a remark on adjacent loads that would be one, if more than `aligned` were known to divide their address
-    without its constant.
+def _tell_hinted(run: _Run, sums: Sums) -> None:
+    """Leaves remarks on adjacent loads with a hint on caches that would be one without it."""
+    for (base, terms, type), places in _by_address(run).items():
+        widest = min(sums.alignment(AddressSum(base, Sum(0, terms))) or MAX_BYTES, MAX_BYTES)
+        _tell_neighbours(places, 0, widest, type, "but accesses with a cache hint or a policy keep their width")
+
+
+def _by_address(run: _Run) -> dict[tuple[SSAValue, frozenset[tuple[SSAValue, int]], Attribute], dict[int, Access]]:
+    """The accesses of a run by base and run-time terms of their addresses, and by type; each by its constant offset."""
+    groups: dict[tuple[SSAValue, frozenset[tuple[SSAValue, int]], Attribute], dict[int, Access]] = {}
+    for access, address in run.accesses:
+        places = groups.setdefault((address.base, address.offset.terms, _value_type(access)), {})
+        places.setdefault(address.offset.constant, access)  # of two loads of one element, the first
+    return groups
+
+
+def _why_unaligned(address: AddressSum, sums: Sums) -> str:
+    """The reason that an address without its constant is not known to be a multiple of more bytes: its base, or the
+    index or stride that the run adds to it.
     """
-    size, width = (scalar_bits(type) or 0) // 8, MAX_BYTES
-    while width > max(size, aligned):
+    aligned, base = sums.alignment(address), sums.alignment(AddressSum(address.base, Sum(0)))
+    subject = "the address of the tensor" if base == aligned else "an offset that only the run knows"
+    return f"but {subject} is known to be a multiple of {_in_bytes(aligned)} only"
+
+
+def _in_bytes(count: int) -> str:
+    return f"{count} byte{'s' if count > 1 else ''}"
+
+
+def _tell_neighbours(places: dict[int, Access], least: int, widest: int, type: Attribute, why: str) -> None:
+    """Leaves a remark on adjacent loads that could be one of more than `least` and at most `widest` bytes, with the
+    reason that they are not.
+    """
+    size, width = (scalar_bits(type) or 0) // 8, widest
+    while width > max(size, least):
         for start in sorted(places):
             offsets = range(start, start + width, size)
             if start % width == 0 and all(offset in places for offset in offsets):
                 first, *_ = [places.pop(offset) for offset in offsets]
-                remark(
-                    first,
-                    f"{len(offsets)} neighbouring loads of {size} bytes would be one of {width}, but their address is "
-                    f"known to be a multiple of {aligned} bytes only",
-                )
+                remark(first, f"{len(offsets)} neighbouring loads of {_in_bytes(size)} would be one of {width}, {why}")
         width //= 2
 
 

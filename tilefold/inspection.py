@@ -48,7 +48,7 @@ class Inspection(ABC):
     def explain(self, target: str | None = None) -> str:
         """The decisions of the compiler, line by line of the source (docs/passes.md#remarks)."""
         with self._lowered().explaining():
-            remarks = self._lowered().remarks(self._target(target))
+            remarks = self._lowered().remarks(self._target(target), compiled=True)
         return "\n".join(remark.diagnostic.render() for remark in remarks)
 
     def report_html(self, target: str | None = None) -> "Page":

@@ -269,21 +269,12 @@ class Program:
         return fingerprint(self.module)
 
     def report(self, target: Target) -> str:
-        """The costs of each kernel, as tables: instructions, registers, shared memory; and the assembler's words about
-        lost speed.
+        """The costs of each kernel, as tables: instructions, registers, shared memory; the fragments in local memory;
+        and the assembler's words about lost speed.
         """
-        from io import StringIO
+        from tilefold.machine_code import report
 
-        from tilefold.compiler.reports.assembler_remarks import assembler_remarks
-        from tilefold.compiler.reports.kernel_report import make_report, print_report
-
-        built = self.build(target)
-        stream = StringIO()
-        cubin, entries = self.cubin(target), self.entries(target)
-        print_report(make_report(built.ptx, cubin, target, entries), stream)
-        for remark in assembler_remarks(cubin.log, built.ptx, entries, self.source):
-            print(f"lost speed: {remark.place}: {remark.text}", file=stream)
-        return stream.getvalue()
+        return report(self, target)
 
     @property
     def kernels(self) -> "Mapping[str, KernelOp]":
@@ -317,17 +308,19 @@ class Program:
         ptx = self.ptx(target)
         return tuple(make_artifact(entry, ptx, target) for entry in self.entries(target))
 
-    def remarks(self, target: Target) -> "tuple[Remark, ...]":
-        """The decisions of the compiler on the way to stage `instr`, in the order of the source.
+    def remarks(self, target: Target, *, compiled: bool = False) -> "tuple[Remark, ...]":
+        """The decisions of the compiler on the way to stage `instr`, in the order of the source, and with `compiled`
+        the fragments that its PTX has in local memory.
 
         Raises ProgramError if a pass refuses the program.
         """
-        from tilefold.compiler.reports.remarks import collect_remarks
-        from tilefold.machine_code import remarks_of_assembler
+        from tilefold.compiler.reports.remarks import collect_remarks, in_order
+        from tilefold.machine_code import remarks_of_assembler, remarks_of_fragments
 
         names = STAGE_NAMES[STAGE_NAMES.index(self.stage) :]
         remarks = collect_remarks([(name, self.reached(name, target)) for name in names], self.source)
-        return (*remarks, *remarks_of_assembler(self, target))
+        fragments = remarks_of_fragments(self, target) if compiled else ()
+        return (*in_order((*remarks, *fragments)), *remarks_of_assembler(self, target))
 
     def device_program(self, passes: Sequence[str], block: Sequence[int] = ()) -> "Program":
         """The kernels of the `gpu` dialect as a program of their own: what `TO_SIMULATOR` or `TO_INDEX` leave.

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilefold.base.errors import Code
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.lost_speed import first_refused, lost_speed
 from tilefold.runtime.compiled.artifact import make_artifact
 from tilefold.runtime.compiled.build import Build
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tilefold.compiler.machine.ptxas import Ptxas
     from tilefold.compiler.reports.remarks import Remark
     from tilefold.lowering import Program
+    from tilefold.passes.analysis.local_memory import LocalFragment
 
 _TOOLS = ("xdsl", "llvmlite", "nvidia-nvjitlink", "cuda-bindings")
 _COMPILER = ("layout", "dialects", "passes", "compiler", "runtime")
@@ -232,3 +234,44 @@ def remarks_of_assembler(program: "Program", target: "Target") -> "tuple[Remark,
         if error.code != Code.ASSEMBLE_UNAVAILABLE:
             raise
         return (Remark(None, "cubin", "assembler", f"not asked, since {error.message}"),)
+
+
+def fragments_in_memory(program: "Program", target: "Target") -> "dict[str, list[LocalFragment]]":
+    """The fragments of each kernel that lie in local memory in its PTX. Raises what `Program.ptx` raises."""
+    from tilefold.compiler.machine.nvptx import stack_names
+    from tilefold.compiler.reports.fragment_remarks import fragments_in_memory, has_stack
+    from tilefold.dialects.ptx import LocalAllocOp
+
+    entries = program.entries(target)
+    has_fragments = any(isinstance(op, LocalAllocOp) for entry in entries for op in entry.walk())
+    if not has_fragments or not has_stack(program.ptx(target)):
+        return {}
+    return fragments_in_memory(entries, stack_names(program.llvm(target), target))
+
+
+def remarks_of_fragments(program: "Program", target: "Target") -> "tuple[Remark, ...]":
+    """The reasons that fragments lie in local memory. The program is compiled to PTX for them."""
+    from tilefold.compiler.reports.fragment_remarks import fragment_remarks
+    from tilefold.compiler.reports.remarks import Remark
+
+    try:
+        found = fragments_in_memory(program, target)
+    except TilefoldError as error:
+        return (Remark(None, "ptx", "fragment", f"local memory is not known, since {error.message}"),)
+    return fragment_remarks([fragment for fragments in found.values() for fragment in fragments], program.source)
+
+
+def report(program: "Program", target: "Target") -> str:
+    """The text of `Program.report`."""
+    from tilefold.compiler.reports.assembler_remarks import assembler_remarks
+    from tilefold.compiler.reports.kernel_report import make_report, print_report
+
+    built = program.build(target)
+    stream = StringIO()
+    cubin, entries = program.cubin(target), program.entries(target)
+    print_report(make_report(built.ptx, cubin, target, entries), stream)
+    for remark in remarks_of_fragments(program, target):
+        print(f"local memory: {remark.place}: {remark.text}", file=stream)
+    for remark in assembler_remarks(cubin.log, built.ptx, entries, program.source):
+        print(f"lost speed: {remark.place}: {remark.text}", file=stream)
+    return stream.getvalue()

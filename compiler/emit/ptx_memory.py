@@ -19,6 +19,8 @@ from ...passes.errors import LoweringError
 from .hinted_accesses import load_by_assembly, store_by_assembly
 from .writer import FunctionWriter, Rule, rule
 
+FRAGMENT = "fragment."
+"""The beginning of the name of a fragment, before its number among those of the kernel, in the order of the program."""
 MAX_ALIGN = 4096
 """The greatest alignment that LLVM is given; nothing depends on more."""
 
@@ -89,7 +91,8 @@ def _local_alloc(w: FunctionWriter, op: ptx.LocalAllocOp) -> None:
             op,
             f"a thread can have {MAX_LOCAL_BYTES} bytes, aligned to at most {MAX_ALIGN}",
         )
-    w.bind(op.result, w.alloca(f"[{size} x i8]", align))
+    w.bind(op.result, w.alloca(f"[{size} x i8]", align, f"%{FRAGMENT}{w.fragments}"))
+    w.fragments += 1
 
 
 def _smem_addr(w: FunctionWriter, op: ptx.SmemAddrOp) -> None:

@@ -123,6 +123,7 @@ class FunctionWriter:
         self.label = "entry"
         self.lines: list[str] = []
         self.allocas: list[str] = []
+        self.fragments = 0  # how many are written; each is named by its number among them
         self._names: dict[SSAValue, str] = {}
         self._count = 0
         self._suffix = ""
@@ -180,9 +181,9 @@ class FunctionWriter:
         else:
             self.emit(f"call{flags} void {function}({arguments})")
 
-    def alloca(self, type: str, align: int) -> str:
+    def alloca(self, type: str, align: int, name: str = "") -> str:
         """Reserves stack memory of the function, once, whatever loop asks for it; returns the pointer's name."""
-        name = self.fresh()
+        name = name or self.fresh()
         self.allocas.append(f"  {name} = alloca {type}, align {align}")
         return name
 

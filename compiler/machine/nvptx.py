@@ -109,6 +109,18 @@ def optimise(llvm_ir: str, target: Target) -> Any:
     return module
 
 
+@holding_signals
+def stack_names(llvm_ir: str, target: Target) -> dict[str, list[str]]:
+    """The names of the stack memory that each function has after the passes of `compile_llvm`, which make registers of
+    the rest, and parts of some. Raises what `compile_llvm` raises.
+    """
+    with optimise(llvm_ir, target) as module:
+        return {
+            function.name: [op.name for block in function.blocks for op in block.instructions if op.opcode == "alloca"]
+            for function in module.functions
+        }
+
+
 def _parse(llvm: Any, llvm_ir: str) -> Any:
     try:
         return llvm.parse_assembly(llvm_ir, llvm.create_context())

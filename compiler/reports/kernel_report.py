@@ -20,7 +20,6 @@ from ...dialects.kernel import LaunchBounds
 from ...dialects.ptx import EntryOp, SetMaxNRegOp, StateSpace
 from ...dialects.ptx.tensor_copy import TensorCopyOp
 from ...layout.tma.recipe import MapRecipe
-from ...passes.analysis.local_memory import local_fragments
 from ..frontend.diagnostics import place_of
 from ..machine.assemble import Cubin, KernelResources
 from .access_costs import WORDS, AccessCost, access_costs
@@ -35,8 +34,8 @@ _INSTRUCTION = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)([^;]*);", re.MULT
 @dataclass(frozen=True, slots=True)
 class KernelReport:
     """One kernel: its launch bounds and resources; its static shared memory, to which the assembler's log adds what is
-    reserved and aligned, and the dynamic one that its launch asks for; the blocks that a multiprocessor holds, the
-    bytes of its fragments that lie in local memory, its PTX instructions, and the costs of its accesses to memory.
+    reserved and aligned, and the dynamic one that its launch asks for; the blocks that a multiprocessor holds, its
+    PTX instructions, and the costs of its accesses to memory.
     `handed_over` are the registers per thread that its warpgroups have after `setmaxnreg`, the least first; `maps` its
     tensor maps, each with the number of its copies.
     """
@@ -47,7 +46,6 @@ class KernelReport:
     static_shared: int
     dynamic_shared: int
     occupancy: Occupancy
-    local_fragments: int
     instructions: Mapping[str, int]
     accesses: Sequence[AccessCost]
     handed_over: Sequence[int]
@@ -77,7 +75,6 @@ def _kernel(entry: EntryOp, counts: Mapping[str, Mapping[str, int]], cubin: Cubi
     else:
         static, dynamic = shared if resources.static_shared else 0, 0  # LLVM drops unused memory
     held = occupancy(target, prod(bounds.threads), resources.registers, static or dynamic)
-    local = sum(fragment.bytes for fragment in local_fragments(entry))
     handed_over = sorted({op.n.value.data for op in entry.walk() if isinstance(op, SetMaxNRegOp)})
     copies = Counter(op.map for op in entry.walk() if isinstance(op, TensorCopyOp))
     maps = {
@@ -85,9 +82,7 @@ def _kernel(entry: EntryOp, counts: Mapping[str, Mapping[str, int]], cubin: Cubi
         for index, recipe in entry.maps.items()
     }
     accesses, instructions = access_costs(entry), counts.get(name, {})
-    return KernelReport(
-        name, bounds, resources, static, dynamic, held, local, instructions, accesses, handed_over, maps
-    )
+    return KernelReport(name, bounds, resources, static, dynamic, held, instructions, accesses, handed_over, maps)
 
 
 def count_instructions(ptx: str) -> dict[str, dict[str, int]]:
@@ -125,7 +120,6 @@ def print_report(report: Report, file: TextIO) -> None:
         ("spill stores, bytes", lambda kernel: kernel.resources.spill_stores),
         ("spill loads, bytes", lambda kernel: kernel.resources.spill_loads),
         ("stack, bytes", lambda kernel: kernel.resources.stack),
-        ("  of fragments indexed at run time", lambda kernel: kernel.local_fragments),
         ("static shared memory, bytes", lambda kernel: kernel.static_shared),
         ("dynamic shared memory, bytes", lambda kernel: kernel.dynamic_shared),
         ("blocks per multiprocessor", lambda kernel: kernel.occupancy.resident),

@@ -4,18 +4,24 @@
 Passes leave remarks on operations (`passes.writing.emitter`); they are collected at each stage, and named after the
 first at which they stand. Facts about a whole program are found in the program as written and at stage `instr`:
 partitions among other threads than the block has, loops and how they end up, the instructions of accesses to elements,
-the costs of accesses to shared and global memory, and the fragments in local memory.
+and the costs of accesses to shared and global memory. Those about the code that LLVM and the assembler make are in
+`.fragment_remarks` and `.assembler_remarks`.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from math import prod
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation, SSAValue
 
+from ...dialects.gpu import ThreadIdOp
 from ...dialects.ptx import (
+    BarArriveOp,
+    BarRedOp,
+    BarSyncOp,
     EntryOp,
     InlineOp,
     LoadOp,
@@ -31,7 +37,6 @@ from ...dialects.tile import LoadOp as TileLoadOp
 from ...dialects.tile import StoreOp as TileStoreOp
 from ...dialects.tile import TileKernelOp
 from ...dialects.tile.threads import ThreadViewOp, is_thread_x
-from ...passes.analysis.local_memory import LocalFragment, local_fragments
 from ...passes.analysis.loop_hints import trip_values, unroll_count
 from ...passes.analysis.machine_calls import find_calls
 from ...passes.writing.emitter import remarks_in
@@ -87,13 +92,18 @@ class Remarks:
                 self.add(stage, op, text)
 
     def all(self) -> tuple[Remark, ...]:
-        """All remarks: those without a place last, of one place in the order of their making."""
+        """All remarks, in the order of the source."""
+        return in_order(self._found.values())
 
-        def key(remark: Remark) -> tuple[bool, str, int, int]:
-            place = remark.place
-            return (True, "", 0, 0) if place is None else (False, place.file, place.line, place.column)
 
-        return tuple(sorted(self._found.values(), key=key))
+def in_order(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
+    """Remarks in the order of the source: those without a place last, of one place as they come."""
+
+    def key(remark: Remark) -> tuple[bool, str, int, int]:
+        place = remark.place
+        return (True, "", 0, 0) if place is None else (False, place.file, place.line, place.column)
+
+    return tuple(sorted(remarks, key=key))
 
 
 def collect_remarks(stages: Sequence[tuple[str, ModuleOp]], source: Source) -> tuple[Remark, ...]:
@@ -110,9 +120,6 @@ def collect_remarks(stages: Sequence[tuple[str, ModuleOp]], source: Source) -> t
                 remarks.add(last, op, _SERIALISED)
             for cost in access_costs(entry):
                 remarks.add(last, cost.op, str(cost), cost.mnemonic)
-            for fragment in local_fragments(entry):
-                for access in fragment.accesses:
-                    remarks.add(last, access, _in_local_memory(fragment), "fragment")
     return remarks.all()
 
 
@@ -134,11 +141,36 @@ _OF_BRANCHES = (MbarrierTestWaitOp, MbarrierTryWaitOp, MbarrierTryWaitStateOp, M
 
 
 def _is_specialised(kernel: TileKernelOp) -> bool:
-    """Whether branches of a kernel are for warps with work of their own: they wait for others, or hand registers
-    over.
+    """Whether branches of a kernel are for warps with work of their own: they wait for others, hand registers over, or
+    meet at a barrier of fewer threads than the block has, in a branch that the thread's index decides.
     """
+    threads = prod(kernel.launch_bounds.threads)
     branches = [op for op in kernel.walk() if isinstance(op, scf.IfOp)]
-    return any(isinstance(op, _OF_BRANCHES) for branch in branches for op in branch.walk())
+    return any(
+        isinstance(op, _OF_BRANCHES) or (_is_of_some(op, threads) and _depends_on_thread(branch.cond))
+        for branch in branches
+        for op in branch.walk()
+    )
+
+
+def _is_of_some(op: Operation, threads: int) -> bool:
+    """Whether an operation is a barrier of fewer threads than a number."""
+    is_barrier = isinstance(op, BarArriveOp | BarRedOp | BarSyncOp)
+    return is_barrier and op.threads is not None and op.threads.value.data < threads
+
+
+def _depends_on_thread(value: SSAValue) -> bool:
+    """Whether a value is computed from the thread's index in its block."""
+    waiting, seen = [value], set[SSAValue]()
+    while waiting:
+        value = waiting.pop()
+        if value in seen or isinstance(value.owner, Block):
+            continue
+        if isinstance(value.owner, ThreadIdOp):
+            return True
+        seen.add(value)
+        waiting.extend(value.owner.operands)
+    return False
 
 
 def _loops(written: ModuleOp, module: ModuleOp) -> Iterator[tuple[Operation, str]]:
@@ -166,13 +198,6 @@ _SERIALISED = (
     "a call in a kernel with multiplications by warpgroups: the assembler ends each of them before it starts the next "
     "(C7509)"
 )
-
-
-def _in_local_memory(fragment: LocalFragment) -> str:
-    return (
-        f"the index is known only at run time, so all {fragment.bytes} bytes lie in local memory instead of registers; "
-        "mark the loops around it {unroll}"
-    )
 
 
 def _unrolling(loop: scf.ForOp) -> str:

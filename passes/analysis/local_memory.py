@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which fragments of a kernel at stage `instr` lie in local memory instead of registers, and which accesses are why.
+"""Which fragments of a kernel at stage `instr` have accesses whose offsets only the run knows.
 
 LLVM keeps a fragment in registers if every access has a constant offset once the loops marked `unroll` are unrolled.
-One access whose offset only the run knows puts the whole fragment in memory.
+Another access puts the whole fragment in local memory, unless LLVM makes a choice among values of it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 from xdsl.dialects import arith, scf
-from xdsl.ir import BlockArgument, OpResult, Region, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, Region, SSAValue
 
-from ...dialects.ptx import LOCAL, EntryOp, LoadOp, LocalAllocOp, StoreOp
+from ...dialects.ptx import LOCAL, EntryOp, LoadOp, LocalAllocOp, PtrAddOp, StoreOp, WgmmaMmaAsyncOp
 from .affine import Sums
 from .loop_hints import trip_values, unroll_count
 from .memoised import Memoised
@@ -19,32 +20,59 @@ from .memoised import Memoised
 
 @dataclass(frozen=True, slots=True)
 class LocalFragment:
-    """A fragment in local memory, and the accesses to it whose offsets only the run knows."""
+    """A fragment, the accesses to it whose offsets only the run knows, and those of them that would have constant ones
+    if the loops around them were unrolled.
+    """
 
     alloc: LocalAllocOp
-    accesses: tuple[LoadOp | StoreOp, ...]
+    accesses: tuple[LoadOp | StoreOp, ...] = ()
+    by_loops: frozenset[Operation] = frozenset()
 
     @property
     def bytes(self) -> int:
         """The bytes that it takes of a thread's local memory."""
         return self.alloc.bytes.value.data
 
+    def escapes(self) -> Iterator[Operation]:
+        """The operations that take its address, or one within it, to do more than load and store at known places: all
+        but loads, stores and multiplications by warpgroups.
+        """
+        waiting: list[SSAValue] = [self.alloc.result]
+        while waiting:
+            for use in waiting.pop().uses:
+                if isinstance(use.operation, PtrAddOp):
+                    waiting.append(use.operation.result)
+                elif not isinstance(use.operation, LoadOp | StoreOp | WgmmaMmaAsyncOp):
+                    yield use.operation
+
 
 def local_fragments(entry: EntryOp) -> list[LocalFragment]:
-    """The fragments of a kernel that lie in local memory, in the order of their first such access."""
+    """The fragments of a kernel with accesses whose offsets only the run knows, in the order of the first of these."""
     by_alloc: dict[LocalAllocOp, list[LoadOp | StoreOp]] = {}
-    constants, sums = _Constants(), Sums()
+    by_loops = set[Operation]()
+    constants, unrolled, sums = _Constants(), _Constants(all_loops=True), Sums()
     for op in entry.walk():
         if isinstance(op, LoadOp | StoreOp) and op.ptr.type == LOCAL:
             address = sums.address(op.ptr)
             alloc = address.base.owner
             if isinstance(alloc, LocalAllocOp) and not all(constants.of(term) for term, _ in address.offset.terms):
                 by_alloc.setdefault(alloc, []).append(op)
-    return [LocalFragment(alloc, tuple(accesses)) for alloc, accesses in by_alloc.items()]
+                if all(unrolled.of(term) for term, _ in address.offset.terms):
+                    by_loops.add(op)
+    return [
+        LocalFragment(alloc, tuple(accesses), frozenset(by_loops.intersection(accesses)))
+        for alloc, accesses in by_alloc.items()
+    ]
 
 
 class _Constants(Memoised[bool]):
-    """Which values are constant in each copy of a loop's body once loops are unrolled."""
+    """Which values are constant in each copy of a loop's body once loops are unrolled: those that are marked so, or all
+    whose bounds are constant then.
+    """
+
+    def __init__(self, *, all_loops: bool = False) -> None:
+        super().__init__()
+        self._all_loops = all_loops
 
     def _find(self, value: SSAValue) -> None:
         """Notes whether a value is one. Loop-carried values count as such until the body proves otherwise."""
@@ -60,7 +88,7 @@ class _Constants(Memoised[bool]):
     def _compute(self, value: SSAValue) -> bool:
         if isinstance(value, BlockArgument):
             loop = value.block.parent_op()
-            if not isinstance(loop, scf.ForOp) or not _unrolled(loop):
+            if not isinstance(loop, scf.ForOp) or not self._unrolls(loop):
                 return False
             return self._carried(loop, value.index - 1) if value.index else self.of(loop.lb) and self.of(loop.step)
         assert isinstance(value, OpResult)
@@ -68,12 +96,15 @@ class _Constants(Memoised[bool]):
             case arith.ConstantOp():
                 return True
             case scf.ForOp() as loop:
-                return _unrolled(loop) and self._carried(loop, value.index)
+                return self._unrolls(loop) and self._carried(loop, value.index)
             case scf.IfOp() as branch:
                 yielded = [_yielded(region, value.index) for region in branch.regions]
                 return all(map(self.of, (branch.cond, *yielded)))
             case op:
                 return op.dialect_name() == "arith" and all(map(self.of, op.operands))
+
+    def _unrolls(self, loop: scf.ForOp) -> bool:
+        return _unrolled(loop) or (self._all_loops and all(map(self.of, (loop.lb, loop.ub, loop.step))))
 
     def _carried(self, loop: scf.ForOp, index: int) -> bool:
         """Whether what a loop carries at `index` is one in each iteration."""

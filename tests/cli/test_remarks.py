@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilefold.passes.analysis.local_memory import local_fragments
 from xdsl.dialects.builtin import FileLineColLoc
 
 from tests.kernels.harness import EXAMPLES, TARGET, example, program, program_of, target_of
@@ -75,6 +74,31 @@ def test_warps_with_work_of_their_own_share_among_themselves() -> None:
     assert not [told for _, _, told in _said(text) if "but the block has" in told]
 
 
+@pytest.mark.parametrize(("barrier", "condition", "specialised"), [
+    ("ptx.bar.sync 1 threads 32", "%first", True),
+    ("ptx.bar.arrive 1 threads 32", "%first", True),
+    ("ptx.bar.sync 1 threads 32", "%by_warp", True),
+    ('%p = ptx.bar.red "or" %first, 1 threads 32 : i1', "%first", True),
+    ("ptx.bar.sync 1 threads 64", "%first", False),  # of the whole block
+    ("ptx.bar.sync 1", "%first", False),
+    ("ptx.bar.sync 1 threads 32", "%by_block", False),  # every thread takes the same path
+])  # fmt: skip
+def test_barriers_of_some_warps_mean_work_of_their_own(barrier: str, condition: str, specialised: bool) -> None:
+    text = example("tiled_copy").read_text().replace("threads(32)", "threads(64)")
+    conditions = """
+%c32 = arith.constant 32 : index
+%first = arith.cmpi ult, %t, %c32 : index
+%warp = arith.divui %t, %c32 : index
+%none = arith.constant 0 : index
+%by_warp = arith.cmpi eq, %warp, %none : index
+%m = gpu.block_id x
+%by_block = arith.cmpi eq, %m, %none : index
+"""
+    text = text.replace("%m = gpu.block_id x", f"{conditions}scf.if {condition} {{\n{barrier}\n}}\n", 1)
+    text = re.sub(r"(tile\.copy %\w+, %\w+, %\w+)", r"scf.if %first {\n\1\n}", text)
+    assert specialised != any("but the block has" in told for _, _, told in _said(text))
+
+
 @pytest.mark.parametrize("name", ["tma_copy", "gemm_sm90", "attention_sm90"])
 def test_each_tensor_copy_is_told_once(name: str) -> None:
     path = example(name)
@@ -95,14 +119,17 @@ LINES
 
 
 @pytest.mark.parametrize(("element", "align", "columns", "told"), [
-    ("f32", 4, (0, 1, 2, 3), ["4 neighbouring loads of 4 bytes would be one of 16, but their address is known to be a "
-                              "multiple of 4 bytes only"]),
+    ("f32", 4, (0, 1, 2, 3), ["4 neighbouring loads of 4 bytes would be one of 16, but the address of the tensor is "
+                              "known to be a multiple of 4 bytes only"]),
     ("f32", 8, (0, 1, 2, 3), []),  # two of 8 bytes
-    ("f32", 4, (0, 1, 4), ["2 neighbouring loads of 4 bytes would be one of 8, but their address is known to be a "
-                           "multiple of 4 bytes only"]),
-    ("f16", 2, (2, 3), ["2 neighbouring loads of 2 bytes would be one of 4, but their address is known to be a "
-                        "multiple of 2 bytes only"]),
+    ("f32", 4, (0, 1, 4), ["2 neighbouring loads of 4 bytes would be one of 8, but the address of the tensor is known "
+                           "to be a multiple of 4 bytes only"]),
+    ("f16", 2, (2, 3), ["2 neighbouring loads of 2 bytes would be one of 4, but the address of the tensor is known to "
+                        "be a multiple of 2 bytes only"]),
+    ("i8", 1, (0, 1), ["2 neighbouring loads of 1 byte would be one of 2, but the address of the tensor is known to be "
+                       "a multiple of 1 byte only"]),
     ("f32", 16, (1, 2), []),  # no instruction can take these two
+    ("f32", 16, (0, 1, 2), []),  # one of 8 bytes, and one that is left
     ("f32", 4, (0, 2, 4), []),
 ])  # fmt: skip
 def test_neighbouring_loads_that_could_be_one(
@@ -161,50 +188,6 @@ def test_every_copy_of_an_example_is_explained_in_order(path: Path) -> None:
     assert copies <= set(explained)
     assert len(set(explained)) == len(explained), "what moves registers before or after an instruction says nothing"
     assert program(path).remarks(target_of(path)) == remarks
-
-
-INDEXED = """\
-!g = !tile.tensor<f32, gmem, align<16>, "(32,8):(8,1)">
-gpu.module @kernels {
-  tile.kernel @k(%A: !g, %n: i32) threads(32) {
-    %t = gpu.thread_id x
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %c8 = arith.constant 7 : index
-    %r = tile.alloc : !tile.tensor<f32, rmem, align<16>, "8:1">
-    scf.for %i = %c0 to %c8 step %c1 {
-      %v = tile.load %A(%t, %i)
-      tile.store %v, %r(%i)
-    } {unroll}
-    %by = arith.index_cast %n : i32 to index
-    %first = arith.minui BY, %c1 : index
-    %last = scf.for %i = %c0 to %c8 step %c1 iter_args(%k = %c0) -> (index) {
-      ptx.bar.sync 0
-      %v = tile.load %r(%k)
-      tile.store %v, %A(%t, %i)
-      %l = arith.addi %k, %first : index
-      scf.yield %l : index
-    } {unroll}
-    %w = tile.load %r(%last)
-    tile.store %w, %A(%t, 0)
-    return
-  }
-}
-"""
-
-
-@pytest.mark.parametrize(
-    ("step", "marked", "lines"), [("%c1", True, []), ("%c1", False, [17, 22]), ("%by", True, [17, 22])]
-)
-def test_fragments_in_local_memory_are_told(step: str, marked: bool, lines: list[int]) -> None:
-    """They are those that the assembler finds there."""
-    text = INDEXED.replace("BY", step)
-    text = text if marked else "".join(text.rsplit(" {unroll}", 1))
-    said = [line for line, op, told in _said(text) if op == "fragment" and "all 32 bytes lie in local memory" in told]
-    assert said == lines
-    (entry,) = program_of(text).entries(TARGET)
-    in_memory = sum(fragment.bytes for fragment in local_fragments(entry))
-    assert in_memory == program_of(text).cubin(TARGET).kernels["k"].stack == (32 if lines else 0)
 
 
 def test_text_and_json(tmp_path: Path, capsys: Capture) -> None:

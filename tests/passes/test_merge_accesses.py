@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilefold.dialects.ptx import LoadOp, StoreOp, value_bytes
+from tilefold.passes.writing.emitter import remarks_in
 
 from tests.passes.harness import apply, check_pass, entry, execute
 
@@ -248,3 +249,47 @@ def test_memory_is_the_same(lines: list[str], x: int, y: int, align: int) -> Non
         execute(apply(text, passes), arguments, threads=1)
         results.append(a.tobytes() + b.tobytes())
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize(("factor", "remarks"), [
+    (4, ["2 neighbouring loads of 4 bytes would be one of 8, but an offset that only the run knows is known to be a "
+         "multiple of 4 bytes only"]),
+    (8, []),  # they are one
+])  # fmt: skip
+def test_an_offset_of_the_run_is_told_as_the_reason_that_loads_stay_apart(factor: int, remarks: list[str]) -> None:
+    body = _Body([f"%k = arith.constant {factor} : i32", "%row = arith.muli %x, %k : i32"])
+    for offset in (0, 4):
+        body.load("%A", offset, index="%row")
+    assert _told(body.lines) == remarks
+
+
+@pytest.mark.parametrize(("first", "second", "between", "count"), [
+    (' cache "cs"', ' cache "cs"', "", 1),
+    (" policy %z", " policy %z", "", 1),
+    (' cache "cs"', ' cache "cg"', "", 0),  # no instruction can take both
+    (' cache "cs"', "", "", 0),
+    (' cache "cs"', ' cache "cs"', "ptx.bar.sync 0", 0),
+    (' cache "cs"', ' cache "cs"', "ptx.st %f, %B align 4 : f32, !ptx.ptr<global>", 0),
+    (' cache "cs"', ' cache "cs"', "ptx.st %f, %s align 4 : f32, !ptx.ptr<shared>", 1),
+    ("", "", "", 0),  # they are one
+])  # fmt: skip
+def test_a_cache_hint_is_told_as_the_reason_that_loads_stay_apart(
+    first: str, second: str, between: str, count: int
+) -> None:
+    body = _Body(["%z = arith.constant 7 : i64"])
+    body.load("%A", 8)
+    body.lines += [between] * bool(between)
+    body.load("%A", 12)
+    body.lines[3] = body.lines[3].replace(" align", f"{first} align")
+    body.lines[-1] = body.lines[-1].replace(" align", f"{second} align")
+    told = (
+        "2 neighbouring loads of 4 bytes would be one of 8, but accesses with a cache hint or a policy keep their width"
+    )
+    assert _told(body.lines) == [told] * count
+    if first or second:
+        assert _told(body.lines, align=4) == []  # the hint is not the only reason
+
+
+def _told(lines: list[str], align: int = 16) -> list[str]:
+    module = apply(entry("\n".join([HEAD, *lines]), ARGS.format(align=align), "1"), "merge-accesses")
+    return [text for _, text in remarks_in(module)]

@@ -76,7 +76,7 @@ def execute(args: argparse.Namespace) -> int:
         program.lines = args.locations
         content = _make_content(program, form, target, locations=locations, header=to_file)
         report = program.report(target) if args.report else ""
-        remarks = program.remarks(target) if args.remarks else ()
+        remarks = program.remarks(target, compiled=form in ("ptx", "cubin")) if args.remarks else ()
     if args.output is not None or args.emit is not None or not args.report:
         write_output(content, args.output)
     if args.remarks:

@@ -97,7 +97,7 @@ def _explain_file(args: argparse.Namespace) -> int:
         elif args.costs:
             text = "\n".join(map(str, simulated_costs(args, program)))
         else:
-            remarks = program.remarks(program.simulated_target("instr", by_stages=True))
+            remarks = program.remarks(program.simulated_target("instr", by_stages=True), compiled=True)
             text = "".join(f"{remark.diagnostic.render()}\n" for remark in remarks)
     write_output(text, args.output)
     return 0

@@ -147,7 +147,7 @@ def _resources(contents: Contents) -> None:
 
 
 def _remarks(contents: Contents) -> None:
-    for remark in contents.program.remarks(contents.target):
+    for remark in contents.program.remarks(contents.target, compiled=True):
         if remark.place is not None:
             _note(contents, (remark.place.file, remark.place.line), "remark", f"{remark.op}: {remark.text}")
 
