@@ -68,6 +68,7 @@ class Verdict:
         fault, lines = self.reference.fault, list[str]()
         if fault is not None:
             lines.append(f"the kernel has a fault as written: {fault.code}: {fault.message}")
+            lines += [f"  hint: {fault.hint}"] * bool(fault.hint)
         elif not self.passed:
             lines.append(f"your kernel is right {_at(self.stage)}")
         if self.culprit is not None:
