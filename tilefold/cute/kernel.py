@@ -117,7 +117,9 @@ class KernelFunction(ABC):
         return self.last.explain(target)
 
     def to_cute(self) -> str:
-        """The kernel as the text of a `.cute` file, which compiles to the same PTX."""
+        """The kernel as the text of a `.cute` file, which compiles to the same PTX. A RuntimeWarning names each line of
+        inline PTX that the simulator executes by a function of Python, `sim=`, which the file lacks.
+        """
         return self.last.to_cute()
 
 
@@ -175,7 +177,7 @@ class Kernel(KernelFunction):
         from .compiled_kernel import CompiledKernel
 
         compiled = CompiledKernel(traced, how)
-        key = compiled.to_cute(), how
+        key = compiled.text, how
         self._last = self._for_host.setdefault(key, compiled)
         return self._last
 
