@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.printable import shown
-from tilefold.compiler.builder.tracing.python_errors import misuse_error
 from tilefold.compiler.frontend.diagnostics import ProgramError
 
 from tilefold import cute
@@ -213,11 +212,6 @@ def test_number_of_many_digits_in_a_kernel(use: int, is_dynamic: bool, shape: tu
     assert "Exceeds the limit" not in said
     assert "set_int_max_str_digits" not in said
     assert len(said) < 1000
-
-
-def test_words_of_python_about_digits() -> None:
-    error = misuse_error("f", [1], [], ValueError("...; use sys.set_int_max_str_digits() to increase the limit"))
-    assert error.message == "f(int): an integer has thousands of digits"
 
 
 @cute.kernel

@@ -117,9 +117,7 @@ class KernelFunction(ABC):
         return self.last.explain(target)
 
     def to_cute(self) -> str:
-        """The kernel as the text of a `.cute` file, which compiles to the same PTX. A RuntimeWarning names each line of
-        inline PTX that the simulator executes by a function of Python, `sim=`, which the file lacks.
-        """
+        """The kernel as the text of a `.cute` file; see `CompiledKernel.to_cute`."""
         return self.last.to_cute()
 
 

@@ -126,15 +126,10 @@ def _within(error: Exception, frames: Sequence[FrameType]) -> TilefoldError | No
 def misuse_error(name: str, arguments: Sequence[object], takes: Sequence[str], error: Exception) -> TilefoldError:
     """The error for a call with arguments of other kinds than a function takes, in which Python raised `error`."""
     types = ", ".join(type(argument).__name__ for argument in arguments)
-    reason = _words(error) or "it takes arguments of other types"
+    reason = str(error) or "it takes arguments of other types"
     return TilefoldError(
         Code.BUILD_VALUE, f"{name}({types}): {reason}", f"it takes {', '.join(takes)}" if takes else ""
     )
-
-
-def _words(error: Exception) -> str:
-    """The text of Python's error, in words of ours where it is about a setting of Python, which is no cure."""
-    return "an integer has thousands of digits" if "set_int_max_str_digits" in (text := str(error)) else text
 
 
 def _call_error(error: Exception, fault: Fault) -> TilefoldError | None:
