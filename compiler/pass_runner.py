@@ -13,6 +13,7 @@ from xdsl.utils.arg_spec import parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException
 
 from ..base.errors import Code, TilefoldError
+from ..base.limits import TimeLimitError, check_deadline
 from .frontend.diagnostics import Diagnostic, ProgramError, Severity, place_of
 from .frontend.program import parse_program, print_program
 from .frontend.source import Source
@@ -86,11 +87,12 @@ def run_passes(
     """Applies the passes in order, in place, and verifies the module after each.
 
     Raises ProgramError if a pass refuses the program, InternalError if it fails or leaves a module that
-    does not verify. `source` is the text that the module was parsed from, and `done` the passes that have run since:
-    lines of the source are shown, and where a pass fails, the program that it was given is made again from
-    it.
+    does not verify, TimeLimitError before a pass for which no time is left. `source` is the text that the module was
+    parsed from, and `done` the passes that have run since: lines of the source are shown, and where a pass fails, the
+    program that it was given is made again from it.
     """
     for index, applied in enumerate(passes, 1):
+        check_deadline(f"before pass '{applied}'")
         if observer is not None:
             observer.before(index, applied, module)
         try:
@@ -123,8 +125,11 @@ def run_passes_quickly(
     """
     try:
         for applied in passes:
+            check_deadline(f"before pass '{applied}'")
             applied.apply(context, module)
         verify_program(module, source)
+    except TimeLimitError:
+        raise
     except Exception:
         _run_again(context, passes, done, source)
         raise
@@ -140,8 +145,11 @@ def run_pipeline(
         for text in pipeline:
             if concerns(text.partition("{")[0], module):
                 for applied in parse_passes(text, PASSES):
+                    check_deadline(f"before pass '{applied}'")
                     applied.apply(context, module)
         verify_program(module, source)
+    except TimeLimitError:
+        raise
     except Exception:
         passes, before = (parse_passes(",".join(texts), PASSES) for texts in (pipeline, done))
         _run_again(context, passes, before, source)

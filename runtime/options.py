@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
-from time import monotonic
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypedDict, Unpack
 
 from ..base.errors import Code
-from ..base.limits import DEFAULT_LIMITS, Limits
+from ..base.limits import DEFAULT_LIMITS, Limits, clock_start
 from ..base.printable import shown
 from .errors import Dim3, LaunchError, dim3
 
@@ -212,8 +211,8 @@ class RunOptions:
     clusters. At most `processes` processes share out the blocks; None is as many as `TILEFOLD_SIM_PROCESSES` says, or
     else one for each core. With `exact` kernels compute with exact numbers instead of floats. `numbers` looks for
     those that go wrong: the first NaN or infinity, indices that wrap, conversions that lose numbers, differences
-    without digits. `numerics` is one of `NUMERICS`. The seconds count from when the options have `began`, over all of
-    their launches. LaunchError (E3105) for other values.
+    without digits. `numerics` is one of `NUMERICS`. The seconds count from when the options, or the command that
+    made them, have `began`, over all launches. LaunchError (E3105) for other values.
     """
 
     races: bool = True
@@ -226,7 +225,7 @@ class RunOptions:
     processes: int | None = None
     max_seconds: float | None = None
     numerics: str = NUMERICS[0]
-    began: float = field(default_factory=monotonic, compare=False)
+    began: float = field(default_factory=clock_start, compare=False)
 
     def __post_init__(self) -> None:
         for name, switch in (("races", self.races), ("exact", self.exact), ("numbers", self.numbers)):

@@ -15,7 +15,9 @@ from importlib import import_module
 from typing import NoReturn
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.limits import deadline
 from tilefold.base.printable import message_text
+from tilefold.commands.options import time_limit
 from tilefold.messages import (
     explain_environment_error,
     interrupt_of,
@@ -138,9 +140,10 @@ def _main(words: list[str]) -> int:
         words = ["--remarks=text" if word == "--remarks" else word for word in words]  # the next word is not a form
         args = build_parser(words).parse_args(words)
         args.words = words
-        if getattr(args, "repro", None) is not None:
-            return import_module("tilefold.commands.recording").record(args, args.execute)
-        return args.execute(args)
+        with deadline(time_limit(args)):
+            if getattr(args, "repro", None) is not None:
+                return import_module("tilefold.commands.recording").record(args, args.execute)
+            return args.execute(args)
     except TilefoldError as error:
         return _report(error)
     except Exception as error:  # the one place that may not let a bug of ours out as a traceback

@@ -20,7 +20,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code
-from ...base.printable import printable
+from ...base.printable import printable, printable_line
 from ...dialects import ptx
 from ...dialects.ptx.base import PtrType, float_bits, integer_bits
 from ...passes.errors import LoweringError
@@ -72,7 +72,8 @@ def _assert(w: FunctionWriter, op: AssertOp) -> None:
     fails, holds = f"fails{n}", f"holds{n}"
     w.emit(f"br i1 {w.ref(op.arg)}, label %{holds}, label %{fails}")
     w.start_block(fails)
-    message, name, kernel = (w.module.string(w.kernel, text) for text in (op.msg.data, PurePath(file).name, w.kernel))
+    texts = printable_line(op.msg.data), printable_line(PurePath(file).name), w.kernel
+    message, name, kernel = (w.module.string(w.kernel, text) for text in texts)
     w.emit(f"call void @__assertfail({message}, {name}, i32 {line}, {kernel}, i64 1)")
     w.emit(f"br label %{holds}")
     w.start_block(holds)

@@ -33,6 +33,7 @@ from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from ...base.errors import Code, TilefoldError
+from ...base.limits import check_deadline
 from .diagnostics import Diagnostic, Place, ProgramError, Severity
 from .file_format import HEADER, check_format
 from .source import MAX_OPERATIONS, Source
@@ -44,6 +45,7 @@ MAX_NESTING = 48
 
 MAX_VECTOR = 1 << 16
 """Most elements of a vector or a constant array, which the parser and the simulator write out."""
+_SMALLER = "keep the elements in a !tile.tensor, which a loop or run.arg fills, and use a vector for each part"
 
 # Exceptions, besides ParseError, that xDSL's parser and the constructors that it calls raise on malformed text.
 _PARSER_FAULTS = (
@@ -67,7 +69,11 @@ _UNREADABLE = frozenset({"scf.execute_region"})
 
 
 class _TooLargeError(ParseError):
-    """More operations, or deeper nesting, than is accepted."""
+    """More operations, elements, or deeper nesting, than is accepted; `hint` says what to write instead."""
+
+    def __init__(self, at: Span, message: str, hint: str = "") -> None:
+        super().__init__(at, message)
+        self.hint = hint
 
 
 class _UnknownOperationError(ParseError):
@@ -102,6 +108,7 @@ class _LocatingParser(Parser):
             raise _TooLargeError(self._span(name_at), f"operations nest deeper than {MAX_NESTING} levels")
         self._name_at = name_at
         try:
+            check_deadline()
             op = super().parse_operation()
         except (TilefoldError, *_PARSER_FAULTS) as error:
             raise ParseError(self._span(name_at), _words(error)) from _cause(error)
@@ -129,7 +136,7 @@ class _LocatingParser(Parser):
             count = prod(type.get_shape()) if isinstance(type, ShapedType) else 1
             if count > MAX_VECTOR:
                 message = f"{type} has {count} elements; at most {MAX_VECTOR} are accepted"
-                raise _TooLargeError(self._from(start), message)
+                raise _TooLargeError(self._from(start), message, _SMALLER)
             return type
         except (TilefoldError, *_PARSER_FAULTS) as error:
             raise ParseError(self._from(start), _words(error)) from _cause(error)
@@ -185,7 +192,8 @@ def _cause(error: Exception) -> BaseException:
 def parse_program(source: Source, context: Context) -> ModuleOp:
     """The verified module that a source's text describes; each operation has a location.
 
-    Raises ProgramError: the first fault of the syntax, or every fault that the verifiers find.
+    Raises ProgramError: the first fault of the syntax, or every fault that the verifiers find; also where the time of a
+    `deadline` is over.
     """
     check_format(source.text, source.name)
     _check_literals(source)
@@ -247,7 +255,7 @@ def _at(error: ParseError, source: Source, message: str, code: Code = Code.IR_SY
     end_line, end_column = source.position(source.origin(last))  # the last character, perhaps that which ends the line
     place = Place(source.name, line, column, end_column + 1 if end_line == line else 0, source.line(line))
     if isinstance(error, _TooLargeError):
-        code = Code.IR_TOO_LARGE
+        code, hint = Code.IR_TOO_LARGE, error.hint
     if isinstance(cause := error.__cause__, TilefoldError):
         code, hint = cause.code, cause.hint
     elif isinstance(cause, VerifyException):

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...base.errors import Code
+from ...base.limits import check_deadline, seconds_left
 from .assemble import AssembleError
 
 PACKAGE = "nvidia-cuda-nvdisasm"
@@ -39,8 +40,10 @@ def disassemble(cubin: bytes, cuda_home: str = "", options: str = "-g -c") -> st
         path.write_bytes(cubin)
         command = [find_nvdisasm(cuda_home), *shlex.split(options), str(path)]
         try:
-            process = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+            seconds = seconds_left(TIMEOUT)
+            process = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
+            check_deadline("in nvdisasm")
             raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, f"nvdisasm does not run: {error}") from error
     if process.returncode != 0:
         reason = process.stderr.strip().splitlines()[-1:] or ["it gives no reason"]

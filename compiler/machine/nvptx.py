@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any
 
 from ...base.errors import Code, TilefoldError
+from ...base.limits import check_deadline, seconds_left
 from ...base.target import Target
 from ..emit import DATA_LAYOUT
 from .child import read_task, run_child
@@ -136,6 +137,7 @@ def compile_llvm(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> str:
     take `timeout` seconds. LlvmError if LLVM's parser or verifier refuses the text; on text that is not from
     `compiler.emit` LLVM may end the process.
     """
+    check_deadline("before LLVM")
     text, done = _compile_here(llvm_ir, target)
     return text if done else _in_process(_TRANSLATE, text, llvm_ir, target, timeout)
 
@@ -176,11 +178,15 @@ def compile_isolated(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> 
 
 
 def _in_process(task: str, text: str, llvm_ir: str, target: Target, timeout: float) -> str:
-    """The PTX of a text by `child_main` in another process; errors have the text `llvm_ir`."""
+    """The PTX of a text by `child_main` in another process; errors have the text `llvm_ir`. TimeLimitError where the
+    command has less time than `timeout`, and it is over.
+    """
+    timeout = seconds_left(timeout)
     main = f"import sys; sys.path[:] = {sys.path!r}\nfrom tilefold.compiler.machine import nvptx\nnvptx.child_main()"
     try:
         process = run_child([sys.executable, "-c", main, task, target.arch], text.encode(), timeout)
     except subprocess.TimeoutExpired as error:
+        check_deadline("in LLVM")
         message = f"LLVM was stopped after {timeout:g} seconds"
         raise LlvmError(Code.LLVM_TIMEOUT, message, llvm_ir, "unroll less, or split the kernel") from error
     words = process.stderr.decode("utf-8", "replace").strip()

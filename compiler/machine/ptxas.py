@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...base.errors import Code
+from ...base.limits import check_deadline, seconds_left
 from ...base.target import Target
 from .assemble import AssembleError, Cubin, cubin_of, refusal
 
@@ -105,8 +106,15 @@ def _start(path: str, is_named: bool) -> Ptxas:
 def _run(command: list[str], folder: str | None = None) -> "subprocess.CompletedProcess[str]":
     try:
         return subprocess.run(
-            command, cwd=folder, capture_output=True, timeout=TIMEOUT, check=False, encoding="utf-8", errors="replace"
+            command,
+            cwd=folder,
+            capture_output=True,
+            timeout=seconds_left(TIMEOUT),
+            check=False,
+            encoding="utf-8",
+            errors="replace",
         )
     except subprocess.TimeoutExpired as error:
+        check_deadline("in ptxas")
         message = f"ptxas was stopped after {TIMEOUT:g} seconds"
         raise AssembleError(Code.LLVM_TIMEOUT, message, "unroll less, or split the kernel") from error

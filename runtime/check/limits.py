@@ -8,6 +8,7 @@ import numpy as np
 MAX_ELEMENTS = 2**28
 """Most elements that one step of an evaluation may produce."""
 MORE_MEMORY = "use smaller tensors, or allow more by --max-memory"
+SMALLER_RESULT = "use smaller tensors, check parts of them, or give an argument's values by --arg NAME=FILE.npy"
 
 
 class UnfitError(ValueError):
@@ -48,7 +49,8 @@ class CostError(ValueError):
 def check_elements(shape: tuple[int, ...]) -> None:
     """Raises CostError for an array of more than MAX_ELEMENTS elements."""
     if prod(shape) > MAX_ELEMENTS:
-        raise CostError(f"a result of shape {shape} has {prod(shape)} elements; at most {MAX_ELEMENTS} are accepted")
+        message = f"a result of shape {shape} has {prod(shape)} elements; at most {MAX_ELEMENTS} are accepted"
+        raise CostError(message, SMALLER_RESULT)
 
 
 def infer_common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .dtypes import widen
-from .limits import CostError, UnfitError, check_elements, infer_common_shape
+from .limits import SMALLER_RESULT, CostError, UnfitError, check_elements, infer_common_shape
 
 MAX_PRODUCTS = 2**40
 """Most multiplications that one matrix product may take (8192 cubed is half of it)."""
@@ -35,7 +35,8 @@ def product(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]
     if prod(batch) * m * n * k > MAX_PRODUCTS:
         raise CostError(
             f"a matrix product of {'x'.join(map(str, (*batch, m, n, k)))} would take too long; at most "
-            f"{MAX_PRODUCTS} products are accepted"
+            f"{MAX_PRODUCTS} products are accepted",
+            SMALLER_RESULT,
         )
     left, right = widen(left), widen(right)
     if left.dtype == right.dtype == np.int64 and k * _largest(left) * _largest(right) < _EXACT_IN_DOUBLE:

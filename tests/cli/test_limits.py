@@ -56,6 +56,7 @@ def test_vectors(command: str, body: str, tmp_path: Path, capsys: pytest.Capture
     said = refusal([command, write(tmp_path, body=body)], capsys)
     assert "error[E1005]" in said
     assert "elements; at most 65536 are accepted" in said
+    assert "hint: keep the elements in a !tile.tensor" in said
 
 
 @pytest.mark.parametrize("command", RUNNING)
@@ -77,6 +78,22 @@ def test_fills(command: str, fill: str, tmp_path: Path, capsys: pytest.CaptureFi
     assert "error[E3103]" in said
     assert "allow more by --max-memory" in said
     assert "k.cute:12:" in said
+
+
+@pytest.mark.parametrize(
+    ("size", "check", "words"),
+    [
+        (64, "broadcast_to(A, (100000000, 64)) == 0", "elements; at most 268435456 are accepted"),
+        (1 << 13, "broadcast_to(A, (32768, 8192)) @ broadcast_to(A, (8192, 8192)) == 0", "would take too long"),
+    ],
+)
+def test_sizes_that_no_option_raises(
+    size: int, check: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, size=size, check=check)
+    said = refusal(["run", path, "--device", "sim", "--max-memory", "100000000"], capsys)
+    assert words in said
+    assert "or give an argument's values by --arg" in said
 
 
 def test_more_memory_is_allowed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,3 +135,26 @@ def test_endless_loops(
 def test_senseless_time(value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = refusal(["run", write(tmp_path), f"--max-seconds={value}"], capsys)
     assert "error[E4003]: --max-seconds" in said
+
+
+@pytest.mark.parametrize("command", EVERY)
+@pytest.mark.parametrize(
+    "body",
+    [
+        "%v = arith.constant @ : i32",
+        "%v = arith.constant -@ : index",
+        "%v = arith.constant @.0 : f32",
+        "%v = arith.constant 1.@ : f32",
+        "%v = arith.constant dense<@> : vector<4xi32>",
+        "%v = ub.poison : vector<@xi32>",
+        '%v = cute.static : !cute.layout<"@:1">',
+        "%v = arith.constant 0x@ : i64",
+        '%v = tile.alloc : !tile.tensor<f32, rmem, align<4>, "4:@">',
+    ],
+)
+def test_numbers_of_many_digits(command: str, body: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refusal([command, write(tmp_path, body=body.replace("@", "9" * 5000))], capsys)
+    assert "error[E" in said
+    assert "k.cute:7:" in said
+    assert "Exceeds the limit" not in said
+    assert len(said) < 2000

@@ -223,6 +223,15 @@ def test_closed_streams(descriptor: int) -> None:
         assert out.startswith("Stages, ")
 
 
+@pytest.mark.parametrize("command", ["compile", "opt", "run", "check", "explain", "reduce", "bisect", "export", "show"])
+def test_program_from_closed_standard_input(command: str) -> None:
+    status, out, said = ended(
+        start([command, "-", *(["-o", "x.svg"] * (command == "show"))], limit=lambda: os.close(0))
+    )
+    assert (status, out) == (1, "")
+    assert said == "error[E4001]: <stdin>: the standard input is closed\n  hint: name a file\n"
+
+
 @pytest.mark.parametrize("words", [["run", "missing.cute"], ["opt", COPY, "-p", "cse", "--print-ir-after-all"], ["-x"]])
 def test_messages_that_nobody_reads(words: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:

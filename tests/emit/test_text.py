@@ -196,6 +196,12 @@ def test_an_assertion_prints_its_place_where_assertions_are_kept() -> None:
     assert llvm_of(text, assertions=False) == llvm_of(without, assertions=False)
 
 
+@pytest.mark.parametrize("op", ['ptx.printf "{}"() :', 'cf.assert %holds, "{}"'], ids=["printf", "assertion"])
+def test_printed_text_cannot_steer_the_terminal(op: str) -> None:
+    llvm = llvm_of(kernel(op.format("\\1B[31m\\07"), "%holds: i1"))
+    assert r'c"\5Cx1b[31m\5Cx07\00"' in llvm.replace(r"\\", r"\5C")
+
+
 def test_loops_are_unrolled_only_where_they_are_marked() -> None:
     text = kernel(
         """

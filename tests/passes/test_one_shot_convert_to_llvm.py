@@ -198,6 +198,13 @@ def test_printf_passes_a_structure_of_promoted_values() -> None:
     )
 
 
+def test_printf_cannot_steer_the_terminal() -> None:
+    body = 'gpu.printf "\\1B[31m\\07\\7F %d\\0A", %a : i32'
+    text = printed(apply(f"gpu.module @m {{ gpu.func @k(%a: i32) kernel {{\n{body}\ngpu.return\n}} }}", PASS))
+    (line,) = [line for line in text.splitlines() if "@printfFormat_0(" in line]
+    assert r'("\\x1b[31m\\x07\\x7f %d\0A\00")' in line
+
+
 def test_launches_stay_and_read_back() -> None:
     text = (
         "gpu.module @m { gpu.func @k(%n: index) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {\n"

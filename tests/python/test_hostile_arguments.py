@@ -6,12 +6,15 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from tilefold.base.errors import TilefoldError
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.printable import shown
+from tilefold.compiler.frontend.diagnostics import ProgramError
 
 from tilefold import cute
 
 HUGE = 10**5000
+OTHERS = (Code.BUILD_VALUE, Code.BUILD_RUN_TIME, Code.PROFILE_MISMATCH)
+"""The codes for numbers of a value's type, for uses that a dynamic or a two-dimensional tensor does not have."""
 
 
 @cute.kernel
@@ -164,6 +167,51 @@ def test_layout_of_many_digits(make: Callable[[], object]) -> None:
     with pytest.raises(TilefoldError) as caught:
         make()
     assert caught.value.code == "E0103"
+
+
+USES_OF_MANY_DIGITS: list[Callable[[Any], object]] = [
+    lambda t: t[HUGE],
+    lambda t: t[-HUGE],
+    lambda t: t[(HUGE,)],
+    lambda t: t[HUGE, 0],
+    lambda t: t[None, HUGE],
+    lambda t: t[HUGE:],
+    lambda t: t[:HUGE],
+    lambda t: t[0:4:HUGE],
+    lambda t: t[-HUGE:HUGE:-HUGE],
+    lambda t: t.__setitem__(HUGE, 1.0),
+    lambda t: t.ptr(HUGE),
+    lambda t: t.load()[HUGE],
+    lambda t: cute.local_tile(t, (4,), (HUGE,)),
+    lambda t: cute.local_tile(t, (HUGE,), (0,)),
+    lambda t: cute.domain_offset((HUGE,), t),
+    lambda t: t[0] + HUGE,
+    lambda t: cute.Int32(HUGE),
+    lambda t: cute.range_constexpr(HUGE),
+    lambda t: cute.make_rmem_tensor(4, cute.Float32)[HUGE],
+    lambda t: cute.make_rmem_tensor(HUGE, cute.Float32),
+]
+
+
+@cute.kernel
+def uses(A: cute.Tensor, use: cute.Constexpr):
+    use(A)
+
+
+@pytest.mark.parametrize("shape", [(32,), (4, 8)], ids=str)
+@pytest.mark.parametrize("is_dynamic", [False, True])
+@pytest.mark.parametrize("use", range(len(USES_OF_MANY_DIGITS)))
+def test_number_of_many_digits_in_a_kernel(use: int, is_dynamic: bool, shape: tuple[int, ...]) -> None:
+    array: Any = np.zeros(shape, np.float32)
+    argument = cute.from_dlpack(array).mark_layout_dynamic() if is_dynamic else array
+    with pytest.raises(ProgramError) as caught:
+        uses(argument, USES_OF_MANY_DIGITS[use]).launch(grid=1, block=32, device="sim")
+    said = str(caught.value)
+    assert caught.value.diagnostics[0].code in (Code.TEXT_INTEGER_RANGE, *OTHERS)
+    assert "test_hostile_arguments.py:" in said
+    assert "Exceeds the limit" not in said
+    assert "set_int_max_str_digits" not in said
+    assert len(said) < 1000
 
 
 @cute.kernel

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tilefold.base.target import DEFAULT_ARCH
-from tilefold.commands.options import add_cache, add_file, add_remarks, add_target, read_source
+from tilefold.commands.options import add_cache, add_file, add_remarks, add_target, add_time, read_source
 from tilefold.messages import print_remarks
 from tilefold.output import write_output
 
@@ -53,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_remarks(parser)
     add_cache(parser)
+    add_time(parser)
     parser.add_argument(
         "--locations",
         action=argparse.BooleanOptionalAction,

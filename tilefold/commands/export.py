@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH
-from tilefold.commands.options import add_cache, add_file, add_target, read_source
+from tilefold.commands.options import add_cache, add_file, add_target, add_time, read_source
 
 _EPILOG = """\
 writes KERNEL.cubin (or KERNEL.ptx), KERNEL.h and KERNEL_example.c. The header has static functions: KERNEL_load (from
@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="DIR", default=".", help="the folder to write to (default: this one)")
     parser.add_argument("--ptx", action="store_true", help="write PTX, which newer GPUs run too, not machine code")
     add_cache(parser)
+    add_time(parser)
 
 
 def execute(args: argparse.Namespace) -> int:

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.base.limits import COMMAND_SECONDS
-from tilefold.commands.options import Options, parse_pairs
+from tilefold.commands.options import Options, add_time, parse_pairs
 
 if TYPE_CHECKING:
     from tilefold.lowering import Program
@@ -46,13 +45,7 @@ def add_simulation(parser: Options) -> None:
     parser.add_argument(
         "--max-memory", metavar="MIB", type=int, help="memory that a simulation may use (default: 4096)"
     )
-    parser.add_argument(
-        "--max-seconds",
-        metavar="S",
-        type=float,
-        default=COMMAND_SECONDS,
-        help=f"end a simulation after S seconds (default: {COMMAND_SECONDS:g})",
-    )
+    add_time(parser)
     parser.add_argument(
         "--resident",
         metavar="N",
@@ -127,9 +120,7 @@ def add_repro(parser: argparse.ArgumentParser) -> None:
 
 
 def check_limits(args: argparse.Namespace) -> None:
-    """TilefoldError (E4003) for a limit below 1, or for no time."""
-    if not args.max_seconds > 0:
-        raise TilefoldError(Code.CLI_VALUE, f"--max-seconds {args.max_seconds:g}: must be more than 0")
+    """TilefoldError (E4003) for a limit below 1."""
     for option in ("max_steps", "max_memory", "resident", "processes"):
         value = getattr(args, option)
         if value is not None and value < 1:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.commands.languages import check_language
-from tilefold.commands.options import add_file, add_remarks, parse_pairs
+from tilefold.commands.options import add_file, add_remarks, add_time, parse_pairs
 from tilefold.compiler.frontend.file_format import HEADER
 from tilefold.compiler.pipeline import PASSES
 from tilefold.messages import print_diagnostics, print_remarks
@@ -103,6 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="succeed if the messages match the comments '// expected-error@+1 {{text}}'",
     )
     add_remarks(parser)
+    add_time(parser)
     parser.add_argument(
         "--locations", "--mlir-print-debuginfo", action="store_true", help="print source lines: loc(...)"
     )

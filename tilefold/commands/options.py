@@ -3,9 +3,11 @@
 
 import argparse
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.limits import COMMAND_SECONDS
 from tilefold.commands.languages import check_language
 from tilefold.output import write_picture
 
@@ -72,6 +74,26 @@ def add_remarks(parser: argparse.ArgumentParser) -> None:
         metavar="=json",
         help="print the decisions of the compiler and their reasons to standard error, as text or JSON",
     )
+
+
+def add_time(parser: Options) -> None:
+    """Declares `--max-seconds`."""
+    parser.add_argument(
+        "--max-seconds",
+        metavar="S",
+        type=float,
+        default=COMMAND_SECONDS,
+        help="end the command after S seconds, in a simulation, in LLVM's own process or before a pass (default: "
+        f"{COMMAND_SECONDS:g})",
+    )
+
+
+def time_limit(args: argparse.Namespace) -> float:
+    """The seconds that a command may take. TilefoldError (E4003) for no time."""
+    seconds: float = getattr(args, "max_seconds", inf)
+    if not seconds > 0:
+        raise TilefoldError(Code.CLI_VALUE, f"--max-seconds {seconds:g}: must be more than 0")
+    return seconds
 
 
 def add_cache(parser: Options) -> None:

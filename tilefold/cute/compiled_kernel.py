@@ -88,7 +88,17 @@ class CompiledKernel(Inspection):
         return self.program
 
     def to_cute(self) -> str:
-        """The kernel as the text of a `.cute` file, which compiles to the same PTX."""
+        """The kernel as the text of a `.cute` file, which compiles to the same PTX. A RuntimeWarning names each line of
+        inline PTX that the simulator executes by a function of Python, `sim=`, which the file lacks.
+        """
+        from .unwritten_functions import warn_of_functions
+
+        warn_of_functions(self.traced)
+        return self.text
+
+    @property
+    def text(self) -> str:
+        """The text that `to_cute` returns."""
         return print_program(self.traced.module, header=True)
 
     def export(self, folder: "str | Path", target: str | None = None, *, ptx: bool = False) -> "Exported":

@@ -117,7 +117,7 @@ class KernelFunction(ABC):
         return self.last.explain(target)
 
     def to_cute(self) -> str:
-        """The kernel as the text of a `.cute` file, which compiles to the same PTX."""
+        """The kernel as the text of a `.cute` file; see `CompiledKernel.to_cute`."""
         return self.last.to_cute()
 
 
@@ -175,7 +175,7 @@ class Kernel(KernelFunction):
         from .compiled_kernel import CompiledKernel
 
         compiled = CompiledKernel(traced, how)
-        key = compiled.to_cute(), how
+        key = compiled.text, how
         self._last = self._for_host.setdefault(key, compiled)
         return self._last
 

@@ -8,6 +8,7 @@ it can be read. All offsets are those of characters in the text as written.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +16,7 @@ from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.ir import Attribute, Operation
 
 from tilefold.base.errors import TilefoldError
+from tilefold.base.limits import deadline
 from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError, Severity
 from tilefold.compiler.frontend.params import expand
@@ -23,6 +25,8 @@ from tilefold.compiler.frontend.source import Source, plain_source
 from tilefold.editing.highlighting import NAME
 from tilefold.lowering import Program
 
+MAX_SECONDS = 10.0
+"""The time that reading a file may take, and that lowering it may take, after which the editor gets an error."""
 MAX_DEPTH = 256
 """The braces around a name that count; a program has fewer."""
 _NAMES = re.compile(
@@ -88,7 +92,8 @@ class Document:
     def _read(self) -> tuple[Program | None, Sequence[Diagnostic]]:
         try:
             source, context = expand(self.text, self.name), make_context()
-            return Program(source, parse_program(source, context), context), ()
+            with _in_time():
+                return Program(source, parse_program(source, context), context), ()
         except ProgramError as error:
             return None, error.diagnostics
 
@@ -108,7 +113,7 @@ class Document:
         if program is None:
             return self.faults
         try:
-            with program.explaining():
+            with _in_time(), program.explaining():
                 program.reached("instr", program.simulated_target("instr"))
         except ProgramError as error:
             return error.diagnostics
@@ -228,6 +233,11 @@ class Document:
                 yield Occurrence(
                     name, match.start(), tuple(scope[:MAX_DEPTH]), line.defines(name, match.start(), match.end())
                 )
+
+
+def _in_time() -> AbstractContextManager[None]:
+    """The limit of the work on a file, during which the editor gets no answer."""
+    return deadline(MAX_SECONDS, "the work on the file", "run `tilefold compile` on it, which takes more time")
 
 
 @dataclass(slots=True)

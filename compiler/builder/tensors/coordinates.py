@@ -19,7 +19,8 @@ from ..scalars.values import Int, Value, index_of
 def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
     """A coordinate as an attribute with `?` for its values, and these as operands of type `index`.
 
-    `None`, `...` and `:` keep a mode. Raises TilefoldError (E5002) for anything else.
+    `None`, `...` and `:` keep a mode. Raises TilefoldError (E0103) for integers beyond 64 bits,
+    (E5002) for anything else.
     """
     operands: list[SSAValue] = []
 
@@ -36,12 +37,9 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
             return Unknown()
         if type(part) is int:
             if part < 0:
-                raise TilefoldError(
-                    Code.BUILD_VALUE,
-                    f"a coordinate must not be negative, but it is {part}",
-                    "count from the first element",
-                )
-            return part
+                message = f"a coordinate must not be negative, but it is {_within_64_bits(part)}"
+                raise TilefoldError(Code.BUILD_VALUE, message, "count from the first element")
+            return _within_64_bits(part)
         if hasattr(part, "__index__") and not isinstance(part, bool | Value) and not getattr(part, "shape", ()):
             return convert(index(part))
         index_of(part)  # raises, and says why
@@ -92,7 +90,8 @@ def as_tuple(coord: Any) -> tuple[Any, ...]:
 
 def counted_from_end(coord: Any, tensor: Any) -> Any:
     """A coordinate of a tensor whose negative numbers count from the end of their modes, or of the whole, as Python's
-    indices do, with numbers from the beginning in their place. Raises TilefoldError (E5002) for one before it.
+    indices do, with numbers from the beginning in their place. Raises TilefoldError (E5002) for one before
+    it, (E0103) for one beyond 64 bits.
     """
     return _from_end(coord, tensor.shape) if _is_negative(coord) else coord
 
@@ -109,7 +108,7 @@ def _from_end(coord: Any, shape: Any) -> Any:
         return tuple(map(_from_end, parts, extents))
     if len(parts) != 1 or type(parts[0]) is not int or parts[0] >= 0:
         return coord
-    place = product(shape) + parts[0]
+    place = product(shape) + _within_64_bits(parts[0])
     if type(place) is int and place < 0:
         raise TilefoldError(Code.BUILD_VALUE, f"coordinate {parts[0]} is outside of {show_layout(shape)}")
     return place
@@ -117,9 +116,10 @@ def _from_end(coord: Any, shape: Any) -> Any:
 
 def window(part: slice, extent: Any) -> tuple[int, int, int]:
     """Where a slice of a mode begins, how many coordinates it has, and its step. Raises TilefoldError (E5002) for a
-    slice whose length is unknown, for an empty one and for one that goes backwards.
+    slice whose length is unknown, for an empty one and for one that goes backwards, and (E0103) for bounds beyond 64
+    bits.
     """
-    bounds = part.start, part.stop, part.step
+    bounds = [_within_64_bits(x) if type(x) is int else x for x in (part.start, part.stop, part.step)]
     known = type(extent) is int or (type(part.stop) is int and part.stop >= 0 and (part.start or 0) >= 0)
     if not known or any(not (bound is None or type(bound) is int) for bound in bounds):
         message = f"the length of the slice is known only when the kernel runs: of a mode of {show_layout(extent)}"

@@ -7,6 +7,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....base.errors import Code
+from ....base.printable import printable
 from ....dialects.gpu import ModuleOp as GpuModuleOp
 from ....dialects.gpu.launch import PrintfOp
 from ....dialects.ptx.base import integer_bits
@@ -60,7 +61,7 @@ def _format(emitter: Emitter, op: PrintfOp) -> SSAValue:
     count = 0
     while (name := _FORMAT.format(count)) in symbols:
         count += 1
-    text = op.format.data + "\0"
+    text = printable(op.format.data) + "\0"
     characters = llvm.LLVMArrayType(IntAttr(len(text.encode())), i8)
     internal = llvm.LinkageAttr("internal")
     _at_start(block, llvm.GlobalOp(characters, name, internal, constant=True, value=StringAttr(text)))

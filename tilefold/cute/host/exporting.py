@@ -72,7 +72,7 @@ def write_function(
         guards=tuple(guards),
         symbols=tuple(tuple(places) for places in symbols),
         launches=tuple(launches),
-        texts=tuple(kernel.to_cute() for kernel in kernels),
+        texts=tuple(kernel.text for kernel in kernels),
         builds=tuple(_build(kernel, arch) for kernel in kernels),
     )
     data, codes = record.to_bytes()
