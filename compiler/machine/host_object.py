@@ -8,7 +8,7 @@ passes, and its state spaces are the machine's one.
 import re
 
 from ...base.errors import Code, TilefoldError
-from .held_signals import holding_signals
+from ...base.held_signals import holding_signals
 from .nvptx import STARTING, bindings
 
 _TARGET = re.compile(r"^target (?:datalayout|triple) = .*\n", re.MULTILINE)

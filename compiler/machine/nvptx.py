@@ -15,11 +15,11 @@ from threading import Lock
 from typing import Any
 
 from ...base.errors import Code, TilefoldError
+from ...base.held_signals import holding_signals
 from ...base.limits import check_deadline, seconds_left
 from ...base.target import Target
 from ..emit import DATA_LAYOUT
 from .child import read_task, run_child
-from .held_signals import holding_signals
 from .ptxas_negation import wrap_integers
 
 _TRIPLE = "nvptx64-nvidia-cuda"

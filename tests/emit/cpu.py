@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tilefold.base.held_signals import holding_signals
 from tilefold.base.target import Target
-from tilefold.compiler.machine.held_signals import holding_signals
 from tilefold.compiler.machine.nvptx import optimise
 
 from tests.emit.cpu_library import REGISTERS

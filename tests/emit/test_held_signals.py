@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from threading import Thread
 
 import pytest
-from tilefold.compiler.machine.held_signals import holding_signals
+from tilefold.base.held_signals import holding_signals
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 

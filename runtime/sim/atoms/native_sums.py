@@ -13,6 +13,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from ....base.held_signals import holding_signals
+
 _ZERO = -4096
 """The exponent of zero: less than any other, also after that of another operand is added."""
 _SPECIAL = 128
@@ -23,6 +25,7 @@ _POINTERS = ("table_a", "table_b", "table_c", "a", "b", "c", "d", "numbers", "ex
 
 
 @cache
+@holding_signals
 def compiled(n: int | None, terms: int) -> Callable[..., None]:
     """The function for any N, or for `n` and `terms`, which lets LLVM unroll short loops.
 

@@ -61,20 +61,18 @@ def _aligned_sum(how: AlignedSum, types: Types, at_a: Array, at_b: Array, at_c: 
         (1 << exponents[2] - 1) - 1,
         nearest,
     )
-    pointers = [x.ctypes.data for x in tables]
     wide, narrow = scratch(m, n, k)
     bits = BY_PTX[accumulator].bits
     nan = np.array((1 << bits - 1) - 1, f"u{bits // 8}")  # the only one that tensor cores give
 
     def execute(a: Array, b: Array, c: Array) -> Array:
-        assert tables, "the function reads them"
         function = compiled(n, terms) if n == _SHORT else compiled(None, 0)
         left, right, before = [np.ascontiguousarray(x, np.float32) for x in (a, b, c)]
         start = np.zeros_like(before) if how.accumulates_last else before
         result, doubles, integers = np.empty_like(before), np.empty(wide), np.empty(narrow, np.int32)
-        arrays = left, right, start, result, doubles, integers
+        arrays = *tables, left, right, start, result, doubles, integers
         sizes = len(c), m, n, k, terms, a.shape[1], b.shape[1], c.shape[1]
-        function(*sizes, *numbers, *pointers, *[x.ctypes.data for x in arrays])
+        function(*sizes, *numbers, *[x.ctypes.data for x in arrays])
         total = result.astype(c.dtype, copy=False)
         if how.accumulates_last:
             total = total + c
