@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Imports run one way: base <- layout <- dialects <- passes <- compiler, and base, layout, dialects <- runtime."""
+"""Imports run one way: base <- layout <- dialects <- passes <- compiler <- builder, and dialects <- runtime."""
 
 import ast
 import subprocess
@@ -16,6 +16,7 @@ ALLOWED = {
     "dialects": {"base", "layout", "dialects"},
     "passes": {"base", "layout", "dialects", "passes"},
     "compiler": {"base", "layout", "dialects", "passes", "compiler"},
+    "builder": {"base", "layout", "dialects", "passes", "compiler", "builder"},
     "runtime": {"base", "layout", "dialects", "runtime"},
     "tilefold": set(PRODUCT),
 }
@@ -27,6 +28,7 @@ EXTERNAL = {
     "dialects": {"xdsl"},
     "passes": {"xdsl"},
     "compiler": {"xdsl", "llvmlite", "cuda", "rich"},
+    "builder": {"xdsl"},
     "runtime": {"xdsl", "numpy", "ml_dtypes", "cuda", "filelock", "platformdirs"},
     "tilefold": {
         "xdsl",
@@ -92,11 +94,14 @@ def test_product_folders_import_each_other_relatively() -> None:
 @pytest.mark.parametrize(
     ("command", "absent"),
     [
-        ("import tilefold.cli", {"numpy", "llvmlite", "cuda", "xdsl", "rich"}),
-        ("import tilefold.cli as c; c.main(['explain', 'E0101'])", {"numpy", "llvmlite", "cuda", "xdsl"}),
-        ("import tilefold.cli as c; c.main(['opt', 'tests/project/empty.cute'])", {"numpy", "llvmlite", "cuda"}),
+        ("import tilefold.commands.cli", {"numpy", "llvmlite", "cuda", "xdsl", "rich"}),
+        ("from tilefold.commands.cli import main; main(['explain', 'E0101'])", {"numpy", "llvmlite", "cuda", "xdsl"}),
         (
-            "import tilefold.cli as c; c.main(['compile', 'examples/gemm.cute'])",
+            "from tilefold.commands.cli import main; main(['opt', 'tests/project/empty.cute'])",
+            {"numpy", "llvmlite", "cuda"},
+        ),
+        (
+            "from tilefold.commands.cli import main; main(['compile', 'examples/gemm.cute'])",
             {"numpy", "cuda", "xdsl.dialects.llvm"},
         ),
         ("from tilefold import cute", {"numpy", "llvmlite", "cuda", "rich", "xdsl.dialects.arith"}),
@@ -117,7 +122,7 @@ sys.path.insert(0, "tests/project")
 from launched import scale
 scale(np.ones(128, np.float32), np.ones(128, np.float32)).launch(grid=1, block=128, device="sim")
 """
-    others = ("cuda.", "tilefold.runtime.cuda.", "tilefold.cli.", "tilefold.commands.", "tilefold.messages.")
+    others = ("cuda.", "tilefold.runtime.cuda.", "tilefold.commands.", "tilefold.driver.messages.")
     code = f"{launch}\nprint([name for name in sys.modules if (name + '.').startswith({others})])"
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
     assert result.stdout.splitlines()[-1] == "[]"

@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.bisection.test_bisect import planted, subtracted, without_barrier
 from tests.cli.kernels import SCALE, write
-from tilefold.cli import main
-from tilefold.reduction.failure import Conditions, Failure, Kind
+from tilefold.commands.cli import main
+from tilefold.tools.reduction.failure import Conditions, Failure, Kind
 
 Capture = pytest.CaptureFixture[str]
 OUTSIDE = SCALE.replace("%B(%t, %j)", "%B(%j, %t)")

@@ -10,7 +10,7 @@ from tilefold.base.errors import TilefoldError
 
 from tests.sim.harness import SimEngine, entry, fault, launch, unwritten
 from tilefold import cute
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilefold.base.errors import Code
-from tilefold.bisection.bisect import bisect, passes_to_instr
-from tilefold.bisection.trial import Trial
-from tilefold.bisection.verdict import Verdict
-from tilefold.checking.check import Checked
-from tilefold.checking.outputs import outputs_of
-from tilefold.checking.report import Report, merge
-from tilefold.devices import on_gpu
 from tilefold.dialects.ptx import EntryOp
-from tilefold.lowering import Program
-from tilefold.profiling.line_costs import Costs
-from tilefold.profiling.simulated_costs import costs_of
-from tilefold.report.page import Page, report_page
+from tilefold.driver.devices import on_gpu
+from tilefold.driver.lowering import Program
+from tilefold.driver.trial import Trial
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError, dim3
 from tilefold.runtime.options import LaunchAttributes, RunOptions
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
+from tilefold.tools.bisection.bisect import bisect, passes_to_instr
+from tilefold.tools.bisection.verdict import Verdict
+from tilefold.tools.checking.check import Checked
+from tilefold.tools.checking.outputs import outputs_of
+from tilefold.tools.checking.report import Report, merge
+from tilefold.tools.profiling.line_costs import Costs
+from tilefold.tools.profiling.simulated_costs import costs_of
+from tilefold.tools.report.page import Page, report_page
 
 from .launch import on_host
 
 if TYPE_CHECKING:
     from tilefold.compiler.frontend.diagnostics import Place
-    from tilefold.reproduction.folder import Reproduction
     from tilefold.runtime.sim.diagnosis import Diagnosis
+    from tilefold.tools.reproduction.folder import Reproduction
 
     from .debugging_methods import DebuggableCall
 

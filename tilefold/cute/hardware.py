@@ -53,6 +53,6 @@ class HardwareInfo:
 
     @property
     def _engine(self) -> "CudaEngine":
-        from tilefold.devices import gpu_engine
+        from tilefold.driver.devices import gpu_engine
 
         return gpu_engine(self.device_id)

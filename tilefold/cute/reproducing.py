@@ -14,12 +14,12 @@ from tilefold.compiler.frontend.source import plain_source
 from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.run import ArgOp, LaunchOp
 from tilefold.dialects.tile import TensorType
-from tilefold.output import write_output
-from tilefold.reproduction.folder import PROGRAM, Reproduction, Values
-from tilefold.running.filled_arguments import unpacked
+from tilefold.driver.filled_arguments import unpacked
+from tilefold.driver.output import write_output
 from tilefold.runtime.arrays.storage import read_logical_array
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.options import RunOptions
+from tilefold.tools.reproduction.folder import PROGRAM, Reproduction, Values
 
 if TYPE_CHECKING:
     from .compiled_kernel import CompiledKernel
@@ -77,8 +77,8 @@ def reduce_folder(folder: Path, repeated: Reproduction, options: RunOptions, sec
 
     Raises TilefoldError (E4003) for one that does not fail.
     """
-    from tilefold.reduction.failure import Conditions
-    from tilefold.reduction.reduce import reduced
+    from tilefold.tools.reduction.failure import Conditions
+    from tilefold.tools.reduction.reduce import reduced
 
     repeated.write(folder)
     source = plain_source(repeated.text, PROGRAM)
