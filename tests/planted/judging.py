@@ -14,7 +14,7 @@ from typing import Any
 from tests.planted.planting import Planted
 from tests.planted.python_kernels import Call
 from tilefold.commands.cli import main
-from tilefold.tools.checking.report import Report
+from tilefold.driver.faults import Report
 
 
 @dataclass(frozen=True)

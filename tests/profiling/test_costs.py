@@ -17,9 +17,9 @@ from tilefold import cute
 from tilefold.commands.cli import main
 from tilefold.driver.filled_arguments import prepare
 from tilefold.driver.launches import Changes, read_launches
+from tilefold.driver.line_costs import Costs
 from tilefold.driver.lowering import load
 from tilefold.driver.trial import Trial
-from tilefold.tools.profiling.line_costs import Costs
 from tilefold.tools.profiling.simulated_costs import costs_of
 
 Capture = pytest.CaptureFixture[str]

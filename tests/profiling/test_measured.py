@@ -8,7 +8,7 @@ import pytest
 from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 
-from tilefold.tools.profiling.line_costs import AccessRow, Costs, LineCost
+from tilefold.driver.line_costs import AccessRow, Costs, LineCost
 from tilefold.tools.profiling.measured import measure, parse_csv
 from tilefold.tools.profiling.measured_costs import comparison
 

@@ -13,7 +13,7 @@ from tests.kernels.harness import EXAMPLES
 from tests.profiling.kernels import CONFLICT, NAIVE, NEEDED
 from tilefold.commands.cli import main
 from tilefold.driver.lowering import Program, load
-from tilefold.tools.profiling.source_text import by_code, by_lines, source_map
+from tilefold.driver.source_text import by_code, by_lines, source_map
 
 SM80 = Target("sm_80")
 Capture = pytest.CaptureFixture[str]

@@ -8,7 +8,7 @@ import sys
 import pytest
 from tilefold.compiler.pipeline import OUR_PASSES
 
-from tests.project.tree import PRODUCT, ROOT, imported_modules, product_files
+from tests.project.tree import PRODUCT, ROOT, imported_modules, module_name, product_files
 
 ALLOWED = {
     "base": {"base"},
@@ -126,3 +126,34 @@ scale(np.ones(128, np.float32), np.ones(128, np.float32)).launch(grid=1, block=1
     code = f"{launch}\nprint([name for name in sys.modules if (name + '.').startswith({others})])"
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
     assert result.stdout.splitlines()[-1] == "[]"
+
+
+_FLOORS = ("driver", "tools", "cute", "cutlass", "commands")
+"""The rooms of tilefold/ from the lowest floor up. Each imports itself and those before it."""
+
+
+def _room(module: str) -> str:
+    """The room of tilefold/ in which a module lies, with the tool for one of the tools; "" for none."""
+    parts = module.split(".")[1:]
+    if not parts or parts[0] not in _FLOORS:
+        return ""
+    is_tool = len(parts) > 1 and (ROOT / "tilefold" / "tools" / parts[1]).is_dir()
+    return f"tools.{parts[1]}" if parts[0] == "tools" and is_tool else parts[0]
+
+
+def test_rooms_stand_on_one_another_and_tools_side_by_side() -> None:
+    """`tools/joined.py` alone brings tools together. The command line does without the API, and the API without it."""
+    for path in product_files():
+        here = _room(module_name(path))
+        for imported in imported_modules(path) if here else ():
+            there = _room(imported)
+            if not there or there == here:
+                continue
+            floors = [_FLOORS.index(room.partition(".")[0]) for room in (here, there)]
+            allowed = floors[1] < floors[0] and (here, there) != ("commands", "cute")
+            assert allowed or here == "tools", f"{path}: {here} may not import {imported}"
+
+
+def test_machine_code_knows_no_lowering() -> None:
+    imported = set(imported_modules(ROOT / "tilefold" / "driver" / "machine_code.py"))
+    assert not any(name.startswith("tilefold.driver.lowering") for name in imported)

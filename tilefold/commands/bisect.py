@@ -72,8 +72,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _passes(args: argparse.Namespace, program: "Program") -> "list[ModulePass]":
     from tilefold.compiler.pass_runner import parse_passes
-    from tilefold.driver.lowering import available_passes
-    from tilefold.tools.bisection.bisect import passes_to_instr
+    from tilefold.driver.lowering import available_passes, passes_to_instr
 
     if args.passes is not None:
         return parse_passes(args.passes, available_passes())

@@ -23,12 +23,12 @@ from tilefold.driver.output import write_output
 
 if TYPE_CHECKING:
     from tilefold.compiler.frontend.diagnostics import Place
+    from tilefold.driver.faults import Report
     from tilefold.driver.filled_arguments import Arguments
     from tilefold.driver.launches import Launch
     from tilefold.driver.lowering import Program
     from tilefold.runtime.sim.diagnosis import Diagnosis
     from tilefold.tools.checking.check import Checked
-    from tilefold.tools.checking.report import Report
 
 _EPILOG = """\
 Each launch runs at stage 'cute', where the simulator checks accesses against the shapes of their tensors, and at stage
@@ -66,10 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Checks launch by launch; 1 if a fault is found."""
+    from tilefold.driver.faults import Report
     from tilefold.driver.lowering import EXECUTABLE_STAGES, SIMULATED_STAGES, load
     from tilefold.runtime.cute_ir.host_engine import entry_point
     from tilefold.tools.checking.check import STAGES
-    from tilefold.tools.checking.report import Report
 
     stages = tuple(EXECUTABLE_STAGES if "all" in args.stage else args.stage or STAGES)
     for stage in stages:
@@ -87,7 +87,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _check_launches(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Report":
-    from tilefold.tools.checking.report import Report, merge
+    from tilefold.driver.faults import Report, merge
 
     launches = choose_launches(args, program, "`tilefold run --device sim` checks it as it runs")
     with program.explaining():

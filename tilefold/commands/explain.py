@@ -112,16 +112,16 @@ def _report(args: argparse.Namespace, program: "Program") -> str:
     """The page about a program: of its launches too, if it has any."""
     from tilefold.commands.check import checked_launch
     from tilefold.dialects.run import LaunchOp
-    from tilefold.tools.report.page import report_page
+    from tilefold.tools.joined import report_on
 
     has_launches = args.launch is not None or any(isinstance(op, LaunchOp) for op in program.module.walk())
     launches = choose_launches(args, program, "launch its kernels by run.launch") if has_launches else []
-    return report_page(program, [checked_launch(args, program, launch) for launch in launches])
+    return report_on(program, [checked_launch(args, program, launch) for launch in launches])
 
 
 def _source(program: "Program", form: str) -> str:
     """The map from the source to its code, or from the code in one form back."""
-    from tilefold.tools.profiling.source_text import by_code, by_lines, source_map
+    from tilefold.driver.source_text import by_code, by_lines, source_map
 
     lines = source_map(program, program.simulated_target("instr"))
     return by_lines(lines, program.source) if form == "lines" else by_code(lines, form, program.source)

@@ -14,11 +14,11 @@ from tilefold.commands.options import Options, add_time, parse_pairs
 if TYPE_CHECKING:
     from tilefold.driver.filled_arguments import Arguments
     from tilefold.driver.launches import Changes, Launch
+    from tilefold.driver.line_costs import Costs
     from tilefold.driver.lowering import Program
     from tilefold.runtime.engine import LaunchConfig
     from tilefold.runtime.options import RunOptions
     from tilefold.runtime.sim.sim_engine import SimEngine
-    from tilefold.tools.profiling.line_costs import Costs
 
 
 def add_launch(parser: Options) -> None:

@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Reduces the program. TilefoldError for one that does not fail."""
+    from tilefold.tools.joined import Bisection
     from tilefold.tools.reduction.failure import Conditions
     from tilefold.tools.reduction.reduce import reduced
 
@@ -54,7 +55,9 @@ def execute(args: argparse.Namespace) -> int:
     if args.test is not None:
         is_interesting = _by_command(args, source.expanded)
     else:
-        given = Conditions(args.target, args.passes, changes(args), parse_pairs(args.arg, "--arg"), run_options(args))
+        given = Conditions(
+            Bisection(), args.target, args.passes, changes(args), parse_pairs(args.arg, "--arg"), run_options(args)
+        )
         is_interesting = given.interest(source, _progress)
     write_output(reduced(source, is_interesting, args.seconds, _progress), args.output)
     return 0

@@ -18,9 +18,9 @@ from .torch_compile import untraced
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tilefold.driver.faults import Report
+    from tilefold.driver.line_costs import Costs
     from tilefold.tools.bisection.verdict import Verdict
-    from tilefold.tools.checking.report import Report
-    from tilefold.tools.profiling.line_costs import Costs
     from tilefold.tools.report.page import Page
 
     from .compiled_kernel import CompiledKernel

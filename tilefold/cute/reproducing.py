@@ -77,13 +77,14 @@ def reduce_folder(folder: Path, repeated: Reproduction, options: RunOptions, sec
 
     Raises TilefoldError (E4003) for one that does not fail.
     """
+    from tilefold.tools.joined import Bisection
     from tilefold.tools.reduction.failure import Conditions
     from tilefold.tools.reduction.reduce import reduced
 
     repeated.write(folder)
     source = plain_source(repeated.text, PROGRAM)
     conditions = Conditions(
-        files={name: str(folder / f"{name}.npy") for name in repeated.launches[0].arrays}, options=options
+        Bisection(), files={name: str(folder / f"{name}.npy") for name in repeated.launches[0].arrays}, options=options
     )
     text = reduced(source, conditions.interest(source, lambda line: None), seconds)
     write_output(text, str(folder / PROGRAM))

@@ -17,7 +17,7 @@ from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import Source
-from tilefold.compiler.pass_runner import run_pipeline
+from tilefold.compiler.pass_runner import parse_passes, run_pipeline
 from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, pipeline_to
 from tilefold.dialects.gpu import ModuleOp as GpuModuleOp
 from tilefold.dialects.gpu.launch import FuncOp
@@ -52,6 +52,11 @@ TO_INDEX = (
     *TO_SIMULATOR, "inline-calls", "cute-fold-static", "cute-expand-ops", "cute-to-base", "gpu-to-ptx", "cse", "dce",
 )  # fmt: skip
 """The passes that lead from there to stage `index`."""
+
+
+def passes_to_instr(program: "Program", target: Target) -> list[ModulePass]:
+    """The passes that bring a program from where it was written to stage `instr`."""
+    return parse_passes(",".join(pipeline_to("instr", target.arch, program.stage)), PASSES)
 
 
 def available_passes() -> Mapping[str, Callable[[], type[ModulePass]]]:

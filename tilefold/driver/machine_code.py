@@ -7,12 +7,13 @@ of its compilers. LLVM comes with llvmlite, so llvmlite's version stands for bot
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from contextlib import AbstractContextManager
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.lost_speed import first_refused, lost_speed
@@ -23,18 +24,44 @@ from tilefold.runtime.settings import allows_slower, ptxas_settings
 from tilefold.version import VERSION
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from tilefold.base.target import Target
+    from tilefold.compiler.frontend.source import Source
     from tilefold.compiler.machine.assemble import Cubin
     from tilefold.compiler.machine.ptxas import Ptxas
     from tilefold.compiler.reports.remarks import Remark
-    from tilefold.driver.lowering import Program
+    from tilefold.dialects.ptx import EntryOp
     from tilefold.passes.analysis.local_memory import LocalFragment
+    from tilefold.runtime.compiled.store import Store
 
 _TOOLS = ("xdsl", "llvmlite", "nvidia-nvjitlink", "cuda-bindings")
 _COMPILER = ("layout", "dialects", "passes", "compiler", "runtime")
 
 
-def build(program: "Program", target: "Target") -> Build:
+class Program(Protocol):
+    """The properties of a program that its machine code depends on; `lowering.Program` has them."""
+
+    @property
+    def source(self) -> "Source": ...
+    @cached_property
+    def cache(self) -> "Store | None": ...
+    @cached_property
+    def identity(self) -> str: ...
+    @property
+    def assembler(self) -> tuple[str, ...]: ...
+    def reached(self, stage: str, target: "Target | None" = None) -> "ModuleOp": ...
+    def entries(self, target: "Target") -> "list[EntryOp]": ...
+    def llvm(self, target: "Target") -> str: ...
+    def ptx(self, target: "Target", *, lines: bool | None = None) -> str: ...
+    def build(self, target: "Target") -> Build: ...
+    def cubin(self, target: "Target") -> "Cubin": ...
+    def writes_lines(self) -> bool: ...
+    def keeps_assertions(self) -> bool: ...
+    def explaining(self) -> AbstractContextManager[None]: ...
+
+
+def build(program: Program, target: "Target") -> Build:
     """A program ready to be loaded, from the program's cache where it has one and knows it: machine code, or PTX where
     the driver must assemble it, since nvJitLink would drop instructions.
 
@@ -45,7 +72,7 @@ def build(program: "Program", target: "Target") -> Build:
     return _build_from_cache(program, target, ptxas, lambda: _assemble(program, program.ptx(target), target, ptxas))
 
 
-def machine_build(program: "Program", target: "Target", loaded: Build) -> Build:
+def machine_build(program: Program, target: "Target", loaded: Build) -> Build:
     """The result of `build` for the program, with machine code by ptxas where the driver would assemble it.
 
     Raises what `build` raises, and AssembleError (E2302) where there is no ptxas.
@@ -56,7 +83,7 @@ def machine_build(program: "Program", target: "Target", loaded: Build) -> Build:
     return _build_from_cache(program, target, ptxas, lambda: _assemble(program, loaded.ptx, target, ptxas))
 
 
-def _build_from_cache(program: "Program", target: "Target", ptxas: "Ptxas | None", make: Callable[[], Build]) -> Build:
+def _build_from_cache(program: Program, target: "Target", ptxas: "Ptxas | None", make: Callable[[], Build]) -> Build:
     def checked() -> Build:
         made = make()
         _check(program, target, made)
@@ -77,7 +104,7 @@ def _build_from_cache(program: "Program", target: "Target", ptxas: "Ptxas | None
     return kept
 
 
-def _check(program: "Program", target: "Target", made: Build) -> None:
+def _check(program: Program, target: "Target", made: Build) -> None:
     """ProgramError (E2303) where the assembler makes a kernel slower, unless the settings allow it; a RuntimeWarning
     then, and where calls of the program do.
     """
@@ -91,7 +118,7 @@ def _check(program: "Program", target: "Target", made: Build) -> None:
     warn_of_slower(*told)
 
 
-def with_lines(program: "Program", target: "Target") -> tuple[str, str]:
+def with_lines(program: Program, target: "Target") -> tuple[str, str]:
     """The assembler's log for a program whose PTX names the lines of the source, and that PTX."""
     from tilefold.compiler.machine.assemble import assemble
 
@@ -100,7 +127,7 @@ def with_lines(program: "Program", target: "Target") -> tuple[str, str]:
     return assembler(ptx, target, program.assembler).log, ptx
 
 
-def _needs_ptxas(program: "Program", ptx: str = "") -> bool:
+def _needs_ptxas(program: Program, ptx: str = "") -> bool:
     """Whether ptxas assembles a program, by the settings or by its own options, or since its PTX takes it."""
     from tilefold.compiler.machine.ptxas import is_level, needs_whole_program
 
@@ -115,23 +142,23 @@ def _ptxas() -> "Ptxas":
     return find_ptxas(settings.program, settings.cuda_home)
 
 
-def kept(program: "Program", target: "Target") -> Build | None:
+def kept(program: Program, target: "Target") -> Build | None:
     """The result of `build` for a program and a target, if the program's cache has it and the settings allow it."""
     made = None if program.cache is None else _read_kept(program.cache.get(_key_of_build(program, target)))
     return None if made is None or first_refused(made.log, allows_slower()) is not None else made
 
 
-def keep(program: "Program", target: "Target", made: Build) -> None:
+def keep(program: Program, target: "Target", made: Build) -> None:
     """Puts machine code that was made elsewhere into the program's cache, where it has one that lacks it."""
     if program.cache is not None and kept(program, target) is None:
         program.cache.put(_key_of_build(program, target), made.to_bytes())
 
 
-def _key_of_build(program: "Program", target: "Target") -> str:
+def _key_of_build(program: Program, target: "Target") -> str:
     return _key(program, target, _ptxas() if _needs_ptxas(program) else None)
 
 
-def _key(program: "Program", target: "Target", ptxas: "Ptxas | None") -> str:
+def _key(program: Program, target: "Target", ptxas: "Ptxas | None") -> str:
     lines = "" if program.writes_lines() else "without lines"
     checks = ["with assertions"] if program.keeps_assertions() else []
     key = digest(program.identity, target.arch, toolchain(), lines, *checks, *program.assembler)
@@ -154,7 +181,7 @@ def _read_kept(data: bytes | None) -> Build | None:
         return None  # intact, but written by another version
 
 
-def _assemble(program: "Program", ptx: str, target: "Target", ptxas: "Ptxas | None") -> Build:
+def _assemble(program: Program, ptx: str, target: "Target", ptxas: "Ptxas | None") -> Build:
     """The PTX of a program, assembled by ptxas, else by nvJitLink, else left to the driver."""
     from tilefold.compiler.machine.assemble import assemble
     from tilefold.compiler.machine.ptxas import needs_whole_program
@@ -167,7 +194,7 @@ def _assemble(program: "Program", ptx: str, target: "Target", ptxas: "Ptxas | No
 
 
 def _explaining_refusals(
-    program: "Program", ptx: str, target: "Target", assemble: "Callable[[str, Target, Sequence[str]], Cubin]"
+    program: Program, ptx: str, target: "Target", assemble: "Callable[[str, Target, Sequence[str]], Cubin]"
 ) -> "Cubin":
     """The PTX assembled; a text of the program that the assembler refuses is named by its line."""
     from tilefold.compiler.machine.assemble import AssembleError
@@ -218,7 +245,7 @@ def _extensions() -> Iterator[str]:
         yield f"{point.name}={point.value} {'' if point.dist is None else point.dist.version}"
 
 
-def remarks_of_assembler(program: "Program", target: "Target") -> "tuple[Remark, ...]":
+def remarks_of_assembler(program: Program, target: "Target") -> "tuple[Remark, ...]":
     """The assembler's remarks, which it has on kernels for warpgroups alone."""
     from tilefold.compiler.reports.remarks import Remark, is_for_warpgroups
 
@@ -236,7 +263,7 @@ def remarks_of_assembler(program: "Program", target: "Target") -> "tuple[Remark,
         return (Remark(None, "cubin", "assembler", f"not asked, since {error.message}"),)
 
 
-def fragments_in_memory(program: "Program", target: "Target") -> "dict[str, list[LocalFragment]]":
+def fragments_in_memory(program: Program, target: "Target") -> "dict[str, list[LocalFragment]]":
     """The fragments of each kernel that lie in local memory in its PTX. Raises what `Program.ptx` raises."""
     from tilefold.compiler.machine.nvptx import stack_names
     from tilefold.compiler.reports.fragment_remarks import fragments_in_memory, has_stack
@@ -249,7 +276,7 @@ def fragments_in_memory(program: "Program", target: "Target") -> "dict[str, list
     return fragments_in_memory(entries, stack_names(program.llvm(target), target))
 
 
-def remarks_of_fragments(program: "Program", target: "Target") -> "tuple[Remark, ...]":
+def remarks_of_fragments(program: Program, target: "Target") -> "tuple[Remark, ...]":
     """The reasons that fragments lie in local memory. The program is compiled to PTX for them."""
     from tilefold.compiler.reports.fragment_remarks import fragment_remarks
     from tilefold.compiler.reports.remarks import Remark
@@ -261,7 +288,7 @@ def remarks_of_fragments(program: "Program", target: "Target") -> "tuple[Remark,
     return fragment_remarks([fragment for fragments in found.values() for fragment in fragments], program.source)
 
 
-def report(program: "Program", target: "Target") -> str:
+def report(program: Program, target: "Target") -> str:
     """The text of `Program.report`."""
     from tilefold.compiler.reports.assembler_remarks import assembler_remarks
     from tilefold.compiler.reports.kernel_report import make_report, print_report

@@ -12,10 +12,8 @@ from tilefold.base.errors import Code
 from tilefold.base.target import Target
 from tilefold.compiler.emit import emit_llvm
 from tilefold.compiler.machine.nvptx import compile_llvm
-from tilefold.compiler.pass_runner import parse_passes
-from tilefold.compiler.pipeline import PASSES, pipeline_to
 from tilefold.dialects.ptx import EntryOp
-from tilefold.driver.lowering import Program
+from tilefold.driver.lowering import Program, passes_to_instr
 from tilefold.driver.trial import Difference, Outcome, Trial, difference
 from tilefold.tools.bisection.dropped_instructions import assembler_changes
 from tilefold.tools.bisection.emission import Discrepancy, discrepancies
@@ -29,11 +27,6 @@ if TYPE_CHECKING:
 
 Observer = Callable[[Step, Outcome | None, Difference | None], None]
 """Sees each step, with its outcome, or None if the pass has changed nothing or the simulator cannot run the step."""
-
-
-def passes_to_instr(program: Program, target: Target) -> list[ModulePass]:
-    """The passes that bring a program from where it was written to stage `instr`."""
-    return parse_passes(",".join(pipeline_to("instr", target.arch, program.stage)), PASSES)
 
 
 def bisect(

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from tilefold.base.errors import Code
 from tilefold.compiler.frontend.diagnostics import Place
 from tilefold.compiler.frontend.source import Source
+from tilefold.driver.faults import Fault
 from tilefold.driver.lowering import Program
 from tilefold.runtime.engine import Argument, LaunchConfig
 from tilefold.runtime.sim.diagnosis import Diagnosis, Finding, Launch, diagnose
 from tilefold.runtime.sim.faults import Site
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
-from tilefold.tools.checking.report import Fault
 
 STAGES = ("cute", "instr")
 """The default stages of a check: as it was written, where tensors have their shapes, and the

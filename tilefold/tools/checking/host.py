@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.driver.faults import Fault, Report, merge
 from tilefold.driver.host_program import STAGES, Arguments, Host, values_of
 from tilefold.runtime.cute_ir.host_engine import HostEngine
 from tilefold.runtime.cute_ir.rules import Launch as HostLaunch
@@ -12,7 +13,6 @@ from tilefold.runtime.sim.diagnosis import Launch, diagnose
 from tilefold.runtime.sim.sim_engine import discard
 from tilefold.runtime.sim.warp import Warp
 from tilefold.tools.checking.check import make_report_finding
-from tilefold.tools.checking.report import Fault, Report, merge
 
 
 def check_host(host: Host, entry: str, stages: Sequence[str]) -> Report:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from tilefold.tools.profiling.line_costs import Costs, LineCost, join_cells
+from tilefold.driver.line_costs import Costs, LineCost, join_cells
 from tilefold.tools.profiling.measured import Measured, MeasuredLaunch
 
 FAR = 20

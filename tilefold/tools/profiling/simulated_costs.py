@@ -12,6 +12,7 @@ from tilefold.base.target import SECTOR_BYTES, Target
 from tilefold.compiler.frontend.diagnostics import place_of
 from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.ptx import EntryOp, PtxOp
+from tilefold.driver.line_costs import AccessRow, Costs, LineCost
 from tilefold.driver.lowering import Program
 from tilefold.driver.trial import Outcome, Trial
 from tilefold.layout.tiling.warp_accesses import find_worst_bank
@@ -21,7 +22,6 @@ from tilefold.runtime.sim.faults import Site, site_of
 from tilefold.runtime.sim.memory.sampler import Sampler
 from tilefold.runtime.sim.sim_engine import SimProgram, discard
 from tilefold.runtime.sim.timeline import Timeline
-from tilefold.tools.profiling.line_costs import AccessRow, Costs, LineCost
 from tilefold.tools.profiling.remedies import Reference, Remedy, barriers, layouts
 
 

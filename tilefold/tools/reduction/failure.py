@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The way in which a program fails, and whether another program fails in the same way."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Protocol
 
 from xdsl.passes import ModulePass
 
@@ -14,13 +14,12 @@ from tilefold.compiler.frontend.source import Source, plain_source
 from tilefold.compiler.pass_runner import InternalError, parse_passes, run_passes_quickly
 from tilefold.driver.filled_arguments import Arguments, prepare
 from tilefold.driver.launches import Changes, Launch, read_launches
-from tilefold.driver.lowering import Program, available_passes, load
+from tilefold.driver.lowering import Program, available_passes, load, passes_to_instr
 from tilefold.driver.session import check_values
 from tilefold.driver.trial import Outcome, Trial, difference
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.options import RunOptions
 from tilefold.runtime.sim.sim_engine import SimEngine, discard
-from tilefold.tools.bisection.bisect import bisect, passes_to_instr, wrong_emission
 
 _STEPS = 200_000
 """The operations of warps within which a failure is looked for first."""
@@ -59,12 +58,25 @@ class Failure:
         return other.share <= self.share
 
 
+class Search(Protocol):
+    """The search for the pass, or for the PTX, that changes a launch."""
+
+    def first(self, program: Program, trial: Trial, passes: Sequence[ModulePass]) -> tuple[Failure | None, Outcome]:
+        """The first pass that changes a launch, or else the discrepancy of the PTX; and the outcome as written."""
+        ...
+
+    def emission(self, program: Program, trial: Trial) -> Failure | None:
+        """How the PTX of stage `instr` differs from its operations, if it does."""
+        ...
+
+
 @dataclass(frozen=True)
 class Conditions:
-    """How programs are run: the target, the passes instead of those that lead to stage `instr`, the changes of the
-    command line, the files of arguments by their names, and the options of the simulator.
+    """How programs are run: the search for a wrong pass, the target, the passes instead of those that lead to stage
+    `instr`, the changes of the command line, the files of arguments by their names, and the options of the simulator.
     """
 
+    search: Search
     target: str | None = None
     passes: str | None = None
     changes: Changes = field(default_factory=Changes)
@@ -142,17 +154,13 @@ class Conditions:
             elif like.kind is Kind.PASS:
                 yield _by_pass(program, passes, trial, like.detail)
             else:
-                yield _check_emission(program, trial)
+                yield self.search.emission(program, trial)
 
     def _any(
         self, program: Program, passes: Sequence[ModulePass], trial: Trial, launch: Launch, arguments: Arguments
     ) -> Failure | None:
-        verdict = bisect(program, trial, passes)
-        if verdict.culprit is not None:
-            return Failure(Kind.PASS, verdict.culprit.after.name)
-        if verdict.emission:
-            return _discrepancy(verdict.emission[0].text)
-        return _as_written(verdict.reference, launch, arguments)
+        failure, as_written = self.search.first(program, trial, passes)
+        return failure or _as_written(as_written, launch, arguments)
 
 
 def _as_written(outcome: Outcome, launch: Launch, arguments: Arguments) -> Failure | None:
@@ -181,15 +189,3 @@ def _by_pass(program: Program, passes: Sequence[ModulePass], trial: Trial, name:
         if difference(before, after) is not None:
             return Failure(Kind.PASS, name)
     return None
-
-
-def _check_emission(program: Program, trial: Trial) -> Failure | None:
-    target = program.simulated_target("instr")
-    module = program.reached("instr", target)
-    discrepancy = wrong_emission(module, trial.kernel, target, trial.run(module).executed)
-    return _discrepancy(discrepancy[0].text) if discrepancy else None
-
-
-def _discrepancy(text: str) -> Failure:
-    """A discrepancy of the PTX without the numbers of its lines."""
-    return Failure(Kind.EMISSION, re.sub(r" in line \d+", "", text))

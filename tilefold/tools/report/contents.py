@@ -2,31 +2,30 @@
 """The contents of a report, gathered from a program and its launches."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
 from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
-from tilefold.compiler.pass_runner import parse_passes
-from tilefold.compiler.pipeline import PASSES, pipeline_to
 from tilefold.compiler.reports.kernel_report import KernelReport, make_report
 from tilefold.compiler.reports.listing import Hunk, Lister, Listing, changed_lines, hunks
 from tilefold.compiler.reports.source_map import CodeLine, SourceMap, Spot
-from tilefold.driver.lowering import Program
-from tilefold.driver.trial import Trial
+from tilefold.driver.faults import Fault, merge
+from tilefold.driver.line_costs import Costs
+from tilefold.driver.lowering import Program, passes_to_instr
+from tilefold.driver.source_text import source_map
 from tilefold.passes.check_stage import CheckStagePass
-from tilefold.runtime.sim.faults import SimulationError
-from tilefold.tools.checking.check import STAGES, Checked
-from tilefold.tools.checking.report import Fault, merge
-from tilefold.tools.profiling.line_costs import Costs
-from tilefold.tools.profiling.simulated_costs import costs_of
-from tilefold.tools.profiling.source_text import source_map
 
-MAX_EVENTS = 20_000
-"""The most events of a launch that its timeline has, of the first blocks."""
-MAX_SECONDS = 2.0
-"""A launch whose check takes longer is not repeated with other layouts and without barriers."""
+
+@dataclass(frozen=True)
+class Observation:
+    """The results of a launch: its faults, or the costs of its lines, or why they are `missing`."""
+
+    label: str
+    faults: tuple[Fault, ...] = ()
+    costs: Costs | None = None
+    missing: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,8 +107,7 @@ def _passes(program: Program, target: Target, lister: Lister, written: Listing) 
     """The passes that lead to stage `instr`, run once more on a copy of the program."""
     module, last = program.module.clone(), written
     lister.follow(program.module, module)
-    passes = parse_passes(",".join(pipeline_to("instr", target.arch, program.stage)), PASSES)
-    for number, applied in enumerate(passes, 1):
+    for number, applied in enumerate(passes_to_instr(program, target), 1):
         began = time.perf_counter()
         applied.apply(program.context, module)
         took = time.perf_counter() - began
@@ -119,7 +117,7 @@ def _passes(program: Program, target: Target, lister: Lister, written: Listing) 
         yield PassStep(number, str(applied), took, changes, stage, last if stage else None)
 
 
-def contents_of(program: Program, launches: Sequence[Checked], target: Target | None = None) -> Contents:
+def contents_of(program: Program, launches: Iterable[Observation], target: Target | None = None) -> Contents:
     """Gathers a report. Raises ProgramError if a pass refuses the program, LaunchError for a launch that cannot
     begin.
     """
@@ -133,7 +131,7 @@ def contents_of(program: Program, launches: Sequence[Checked], target: Target | 
     contents.missing += [f"{form}: {why}" for form, why in contents.code.missing.items()]
     _resources(contents)
     _remarks(contents)
-    _run(contents, launches)
+    _add_launches(contents, launches)
     return contents
 
 
@@ -152,28 +150,22 @@ def _remarks(contents: Contents) -> None:
             _note(contents, (remark.place.file, remark.place.line), "remark", f"{remark.op}: {remark.text}")
 
 
-def _run(contents: Contents, launches: Sequence[Checked]) -> None:
-    """Checks the launches, and counts what their lines cost."""
-    faults: list[Fault] = []
-    for checked in launches:
-        began = time.perf_counter()
-        own = list(checked.faults(STAGES))
-        took = time.perf_counter() - began
-        faults += own
-        if own:
+def _add_launches(contents: Contents, launches: Iterable[Observation]) -> None:
+    """Notes the faults of launches, and the costs of their lines."""
+    faults, labels = list[Fault](), list[str]()
+    for observed in launches:
+        labels.append(observed.label)
+        faults += observed.faults
+        if observed.missing:
+            contents.missing.append(f"costs of {observed.label}: {observed.missing}")
+        if observed.costs is None:
             continue
-        trial = Trial(checked.kernel, checked.config, checked.arguments, checked.engine)
-        try:
-            costs = costs_of(contents.program, checked.label, trial, tries=took < MAX_SECONDS, events=MAX_EVENTS)
-        except SimulationError as error:
-            contents.missing.append(f"costs of {checked.label}: {error.message}")
-            continue
-        contents.costs.append(costs)
-        for line in costs.lines:
+        contents.costs.append(observed.costs)
+        for line in observed.costs.lines:
             texts = [access.waste for access in line.accesses if access.waste] + line.notes
             for text in texts:
                 _note(contents, (line.file, line.line), "cost", text)
-    contents.faults, contents.checked = merge(faults), tuple(checked.label for checked in launches)
+    contents.faults, contents.checked = merge(faults), tuple(labels)
     for fault in contents.faults:
         hint = f"; {fault.hint}" if fault.hint else ""
         if fault.place is not None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A report as one HTML page that needs nothing else: no network, no other file."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -12,8 +12,7 @@ from tilefold.compiler.reports.source_map import Spot
 from tilefold.driver.lowering import Program
 from tilefold.driver.output import Markup
 from tilefold.runtime.sim.timeline import LATENCY
-from tilefold.tools.checking.check import Checked
-from tilefold.tools.report.contents import Contents, contents_of
+from tilefold.tools.report.contents import Contents, Observation, contents_of
 from tilefold.tools.report.pictures import Pictures
 from tilefold.tools.report.timeline import COLUMNS, chart_of
 from tilefold.version import VERSION
@@ -26,7 +25,7 @@ class Page(Markup):
         return f'<iframe srcdoc="{escape(self)}" style="width:100%;height:800px;border:0" title="report"></iframe>'
 
 
-def report_page(program: Program, launches: Sequence[Checked]) -> Page:
+def report_page(program: Program, launches: Iterable[Observation]) -> Page:
     """The page for a program and its launches. Raises what `contents_of` raises."""
     return Page(printable(page_of(contents_of(program, launches))))
 

@@ -7,9 +7,9 @@ from itertools import groupby
 from typing import TypeAlias
 
 from tilefold.compiler.reports.source_map import Spot
+from tilefold.driver.line_costs import Costs
 from tilefold.runtime.errors import Dim3
 from tilefold.runtime.sim.timeline import Event
-from tilefold.tools.profiling.line_costs import Costs
 
 COLUMNS = 640
 """How many parts of its time a row tells apart."""
