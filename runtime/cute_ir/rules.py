@@ -18,8 +18,9 @@ from ...dialects.ptx.base import integer_bits, scalar_bits
 from ..engine import LaunchConfig
 from ..errors import Dim3, LaunchError
 from ..options import launch_attributes
+from ..sim.events import Step
 from ..sim.faults import SimulationError, Site, site_of
-from ..sim.translate import Rules, Step, Translator
+from ..sim.translate import Rules, Translator
 from ..sim.values import Value, kind_of
 from ..sim.warp import Warp
 from .c_functions import FUNCTIONS, Argument, CallError, World

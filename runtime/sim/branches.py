@@ -17,8 +17,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects import ptx
 from ...dialects.ptx.matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
 from ...dialects.ptx.warp import ActivemaskOp
+from .events import BODIES_BETWEEN_PAUSES, Event, Pause, Suspension, Until
 from .faults import Site, site_of
-from .translate import BODIES_BETWEEN_PAUSES, Code, Event, Pause, Suspension, Translator, Until
+from .translate import Code, Translator
 from .values import Kind, Value, kind_of, merge, varies
 from .warp import Bools, Warp
 

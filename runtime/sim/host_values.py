@@ -10,13 +10,14 @@ from xdsl.ir import Operation, SSAValue
 from ...base.errors import Code
 from ...base.limits import Limits
 from ..engine import LaunchConfig
+from .events import Suspending
 from .faults import SimulationError
 from .launch import Launch
 from .memory.arena import Arena
 from .memory.local import LocalSpace
-from .memory.spaces import Space
+from .memory.spaces import Space, Spaces
 from .rules import rule_of
-from .translate import Spaces, Suspending, Translator
+from .translate import Translator
 from .values import TensorValue
 from .warp import Block, Cluster, HostWarp
 

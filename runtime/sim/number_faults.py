@@ -22,9 +22,10 @@ from ...dialects.ptx import PtxOp
 from ...dialects.tile import YieldOp
 from ..arrays.storage import element_indices
 from ..engine import Argument, TensorArgument
+from .events import Step, Suspending
 from .faults import SimulationError, Site, site_of
 from .launch import Forgiven
-from .translate import Rule, RuleOf, Step, Suspending, Translator
+from .translate import Rule, RuleOf, Translator
 from .values import Kind, Value, as_unsigned, kind_of
 from .warp import Warp
 

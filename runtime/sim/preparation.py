@@ -25,7 +25,7 @@ from ..errors import LaunchError, argument_error
 from .faults import site_of
 from .launch import MAP_BASE, Launch, OutOfStepError
 from .memory.arena import Allocation
-from .ordering.entries import MAX_THREADS
+from .ordering.clocks import MAX_THREADS
 from .ordering.schedule import Body
 from .rules import orders_clusters, rule_of, runs_in_step
 from .translate import Rule, RuleOf, Translator

@@ -27,17 +27,17 @@ from ..errors import LaunchError
 from ..options import NUMERICS, Cooperative, RunOptions
 from ..settings import simulator_processes
 from .faults import SimulationError, Site, deep_stack, site_of
-from .launch import Completion, Forgiven, Launch, OutOfStepError, Seats, clusters_of, take_turns, unheard
+from .launch import Completion, Forgiven, Launch, OutOfStepError, unheard
 from .memory.arena import Arena
 from .memory.local import LocalSpace
 from .memory.provenance import Fragments, Key, Tiles, fragments_of, pieces
-from .memory.spaces import Space
+from .memory.spaces import Space, Spaces
 from .memory.undefined import Trace, UndefinedReadError, run_agreed
 from .ordering.liveness import Watch
-from .ordering.schedule import Body, run_cluster
+from .ordering.schedule import Body, Seats, clusters_of, run_cluster, take_turns
 from .preparation import Binding, bind, body_of, check_config, rules_for
 from .progress import Display, Progress, display_of_process, following
-from .translate import Spaces, Texts, Translator
+from .translate import Texts, Translator
 from .warp import Block, Cluster, Warp
 
 if TYPE_CHECKING:
@@ -293,7 +293,6 @@ class SimEngine:
             forgiven=self.forgiven,
             numbers=self.numbers,
             tensor_cores=self.tensor_cores if self.numerics == "hardware" else None,
-            timeline=None if self.journal is None else self.journal.timeline,
         )
         races = self.races or in_step > 0  # nothing but the lack of races makes any order as good
         spaces = Spaces(
@@ -302,9 +301,8 @@ class SimEngine:
         launch.shares = races and not (trace or chance or self._is_observed or self._is_together(config))
         rules = rules_for(launch, kernel, args, exact=self.exact)
         translator = Translator(rules, launch, spaces, self.texts, self.fragments)
-        launch.loops = translator.loops
         if self.progress is not None:
-            self.progress.begin()
+            self.progress.begin(translator.loops)
         if isinstance(kernel, ptx.EntryOp) and kernel.shared_bytes is not None:
             size = kernel.shared_bytes.value.data
             translator.shared_start = translator.shared(size, 1024, "the block's shared memory")
@@ -368,10 +366,12 @@ class SimEngine:
         if order is not None and self.shuffle_blocks:
             clusters = order.sample(clusters, len(clusters))
         runs: dict[Cluster, Iterator[None]] = {}
+        resident: list[Cluster] = []
+        observer = None if self.journal is None else self.journal.schedule
 
         def begin(part: list[tuple[int, int]]) -> Iterator[Cluster]:
             for number, size in part:
-                cluster = Cluster(launch, number, size, launch.tick(), seats.taken)
+                cluster = Cluster(launch, number, size, launch.tick(), seats.taken, resident)
                 watch.begun += size
                 seats.spaces.shared.reset()
                 for rank in range(1 if launch.in_step else size):
@@ -382,7 +382,7 @@ class SimEngine:
                     for index in range(-(-config.threads // WARP)):
                         Warp(block, index, min(WARP, config.threads - index * WARP), list(translator.initial))
                 launch.tick()  # accesses come after the begin of every block
-                runs[cluster] = run_cluster(cluster, code, order, watch)
+                runs[cluster] = run_cluster(cluster, code, order, watch, observer)
                 yield cluster
 
         def run(part: list[tuple[int, int]]) -> None:

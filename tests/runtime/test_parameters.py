@@ -40,10 +40,10 @@ from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.sim.launch import Launch
 from tilefold.runtime.sim.memory.arena import Arena
 from tilefold.runtime.sim.memory.local import LocalSpace
-from tilefold.runtime.sim.memory.spaces import Space
+from tilefold.runtime.sim.memory.spaces import Space, Spaces
 from tilefold.runtime.sim.preparation import bind
 from tilefold.runtime.sim.rules import rule_of
-from tilefold.runtime.sim.translate import Spaces, Translator
+from tilefold.runtime.sim.translate import Translator
 from xdsl.dialects.builtin import Float8E5M2Type, VectorType, f32, i64
 from xdsl.ir import ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition

@@ -17,12 +17,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ....base.errors import Code
+from ..events import Event, Pause, Suspension
 from ..faults import SimulationError, Site
 from ..launch import Launch
-from ..memory.spaces import Access
-from ..translate import Event, Pause, Suspension
+from ..memory.space_state import Access
 from ..values import varies
 from ..warp import Cluster, Warp
+from .asynchronous import InFlight
+from .mbarrier import mbarriers_of
 
 _FIRST_LOOK = 32
 """Events before the first window."""
@@ -100,11 +102,11 @@ class Watch:
         """Of all that warps can see of the machine: memory, mbarriers, and operations in flight."""
         parts: list[Any] = [self.memory()]
         for cluster in {warp.block.cluster: None for warp in self._marks}:
-            barriers = cluster.mbarriers.values()
+            barriers = mbarriers_of(cluster).values()
             parts += [(b.row, b.phase, b.pending, b.bytes, len(b.arrivals)) for b in barriers]
+            works = [warp.state(InFlight) for warp in cluster.warps]
             parts += [
-                (len(w.operations), len(w.loads), len(w.stores), len(w.multiplications), w.committed)
-                for w in cluster.warps
+                (len(w.operations), len(w.loads), len(w.stores), len(w.multiplications), w.committed) for w in works
             ]
         return hash(tuple(parts))
 
@@ -113,7 +115,7 @@ class Watch:
         if self.launch.chance is None:
             return False
         clusters = {warp.block.cluster for warp in self._marks}
-        return any(barrier.arrivals for cluster in clusters for barrier in cluster.mbarriers.values())
+        return any(barrier.arrivals for cluster in clusters for barrier in mbarriers_of(cluster).values())
 
     def where(self) -> str:
         """Where the simulation is, in words."""

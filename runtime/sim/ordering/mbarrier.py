@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ....dialects.ptx import MAX_ARRIVALS, MAX_TRANSACTION
 from ..faults import Site
-from ..warp import Warp
+from ..warp import Cluster, Warp
 from .asynchronous import Arrival, Operation
 from .bulk import Transfer
-from .clocks import EXECUTED, OVER, Clock, executed, for_overwriting, known, learn, snapshot
+from .clocks import EXECUTED, OVER, Clock, for_overwriting
+from .knowledge import executed, known, learn, snapshot
 
 PHASES = 64
 """Phases of which an mbarrier keeps what they order; who lags behind by more learns too much."""
@@ -262,3 +263,16 @@ class Mbarrier:
     def _released(self, phase: int, is_near: bool = False) -> Clock | None:
         """The knowledge of those that arrived up to the end of a complete phase, or of the first that is kept."""
         return self.released[max(phase - self.phase, -len(self.released))][is_near] if self.released else None
+
+
+@dataclass(slots=True, eq=False)
+class Mbarriers:
+    """The mbarriers in the shared memory of a cluster, by the row of 8 bytes."""
+
+    cluster: Cluster
+    rows: dict[int, Mbarrier] = field(default_factory=dict[int, Mbarrier])
+
+
+def mbarriers_of(cluster: Cluster) -> dict[int, Mbarrier]:
+    """The mbarriers in the shared memory of a cluster, by the row of 8 bytes."""
+    return cluster.state(Mbarriers).rows

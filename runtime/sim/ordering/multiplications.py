@@ -15,15 +15,18 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ..atoms.wgmma import Numbers, Product
+from ..events import Suspension, Until
 from ..faults import Site
 from ..memory.arena import READY
 from ..memory.bulk import content_of
 from ..memory.local import LocalSpace
 from ..memory.matrices import ROW, Matrix
-from ..memory.spaces import Bytes, Space
-from ..translate import Suspension, Until
+from ..memory.space_state import Bytes
+from ..memory.spaces import Space
 from ..warp import Warp
-from .clocks import Clock, learn
+from .asynchronous import InFlight
+from .clocks import Clock
+from .knowledge import learn
 from .warpgroups import WARPS, Warpgroup, warpgroup_of
 
 _AGAIN = "let all four warps execute the same instructions"
@@ -189,7 +192,8 @@ class Part:
 
     def land(self) -> None:
         """Ends the flight of the accumulators, unless a later multiplication has them."""
-        later = self.warp.multiplications[self.warp.multiplications.index(self) + 1 :]
+        running = parts_of(self.warp)
+        later = running[running.index(self) + 1 :]
         if any(part.d == self.d for part in later):
             return
         whole = self.whole
@@ -200,19 +204,26 @@ class Part:
         words.touched[:] = whole.kind.product.shape_number
 
 
+def parts_of(warp: Warp) -> list[Part]:
+    """The warp's parts of multiplications for which it has not waited."""
+    return [part for part in warp.state(InFlight).multiplications if isinstance(part, Part)]
+
+
 def commit(warp: Warp, site: Site) -> None:
     """The warp's multiplications since the last commit become a group."""
     warpgroup_of(warp, site)
-    for part in warp.multiplications:
+    in_flight = warp.state(InFlight)
+    for part in in_flight.multiplications:
         part.is_committed = True
-    warp.committed += 1
+    in_flight.committed += 1
 
 
 def wait(warp: Warp, site: Site, running: int) -> Suspension:
     """Waits for the warp's groups except for its `running` latest ones."""
     warpgroup_of(warp, site)
-    limit = warp.committed - running
-    ending = [part for part in warp.multiplications if part.is_committed and part.whole.kind.group < limit]
+    in_flight = warp.state(InFlight)
+    limit = in_flight.committed - running
+    ending = [part for part in parts_of(warp) if part.is_committed and part.whole.kind.group < limit]
     if not all(part.whole.has_begun for part in ending):
 
         def describe() -> tuple[str, str]:
@@ -225,4 +236,4 @@ def wait(warp: Warp, site: Site, running: int) -> Suspension:
         part.land()
     if ending:
         learn(warp, ending[-1].whole.known)
-        warp.multiplications = [part for part in warp.multiplications if part not in ending]
+        in_flight.multiplications = [part for part in in_flight.multiplications if part not in ending]

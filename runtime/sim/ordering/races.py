@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from ....base.target import WARP
 from ..memory.arena import WIDTHS
-from .clocks import known
-from .entries import (
+from .clocks import (
     AGENT,
     ASYNC,
     ATOMIC,
@@ -31,13 +30,8 @@ from .entries import (
     SEVERAL_WARPS,
     Conflict,
     Entries,
-    horizon_of,
-    known_until,
-    of_own_block,
-    place_of,
-    read_by_several,
-    times_of,
 )
+from .knowledge import horizon_of, known, known_until, of_own_block, place_of, read_by_several, times_of
 
 if TYPE_CHECKING:
     from ..warp import Warp

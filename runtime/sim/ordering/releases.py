@@ -7,19 +7,16 @@ A fence and a relaxed access have the narrower one of their scopes. Fences are o
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .clocks import Clock, join_clocks, known, learn, snapshot
-from .flags import WIDENING, Flag, Look, block_of, narrower
+from ..faults import Site
+from ..warp import Warp
+from .clocks import Clock, join_clocks
+from .flags import WIDENING, Fence, Fences, Flag, Found, Look, Looks, block_of, narrower
+from .knowledge import known, learn, snapshot
 
-if TYPE_CHECKING:
-    from ..faults import Site
-    from ..warp import Warp
-
-Bools: TypeAlias = NDArray[np.bool_]
 Home: TypeAlias = tuple[int, int]
 """A block, by the number of its cluster and its rank."""
 
@@ -29,43 +26,15 @@ def reaches(scope: str, own: Home, other: Home) -> bool:
     return own == other or (scope == "cluster" and own[0] == other[0]) or scope in ("gpu", "sys")
 
 
-def home(warp: "Warp") -> Home:
+def home(warp: Warp) -> Home:
     """The block of a warp."""
     return warp.block.cluster.number, warp.block.rank
 
 
-@dataclass(slots=True, eq=False)
-class Fence:
-    """The last fence of a scope of some `lanes`: the knowledge of their warp, their accesses up to the time
-    included."""
-
-    scope: str
-    lanes: Bools
-    clock: Clock
-    seen: NDArray[np.int64]
-    time: int
-
-    def of(self, warp: "Warp", lane: int) -> Clock:
-        """The clock of one of the lanes at the fence."""
-        times = self.clock.times.copy()
-        own = times[warp.first_index : warp.first_index + warp.lanes]
-        np.maximum(own, self.seen[lane], out=own)
-        own[lane] = self.time
-        return Clock(self.clock.cluster, times, self.clock.earlier, self.clock.proxies)
-
-
-@dataclass(slots=True, eq=False)
-class Found:
-    """Clocks that relaxed reads of some `lanes` have found, for a fence of a scope behind them."""
-
-    lanes: Bools
-    clock: Clock
-
-
-def fence(warp: "Warp", scope: str) -> None:
+def fence(warp: Warp, scope: str) -> None:
     """A fence of the active lanes: relaxed writes after it release, relaxed reads before it acquire."""
-    live = warp.live()
-    if observations := warp.observed.pop(scope, None):
+    live, fences = warp.live(), warp.state(Fences)
+    if observations := fences.observed.pop(scope, None):
         before = warp.mask_state()
         for observation in observations:
             if (observation.lanes & live).any():
@@ -76,9 +45,9 @@ def fence(warp: "Warp", scope: str) -> None:
         for observation in kept:
             observation.lanes = observation.lanes & ~live
         if kept:
-            warp.observed[scope] = kept
+            fences.observed[scope] = kept
     kept_fences: list[Fence] = []
-    for other in warp.fences:
+    for other in fences.last:
         if other.scope == scope:
             other.lanes = other.lanes & ~live
         if other.lanes.any():
@@ -87,13 +56,13 @@ def fence(warp: "Warp", scope: str) -> None:
     clock = snapshot(warp, lanes)
     own = clock.times[warp.first_index : warp.first_index + warp.lanes]
     own[:] = warp.clock.times[warp.first_index : warp.first_index + warp.lanes]  # those of each lane alone: see `of`
-    warp.fences = [*kept_fences, Fence(scope, live, clock, warp.seen.copy(), warp.launch.clock)]
+    fences.last = [*kept_fences, Fence(scope, live, clock, warp.seen.copy(), warp.launch.clock)]
 
 
-def fenced_knowledge(warp: "Warp") -> Clock | None:
+def fenced_knowledge(warp: Warp) -> Clock | None:
     """The knowledge of the active lanes at their last fences."""
     lanes = warp.lane_numbers().tolist()
-    return join_clocks(fence.of(warp, lane) for fence in warp.fences for lane in lanes if fence.lanes[lane])
+    return join_clocks(fence.of(warp, lane) for fence in warp.state(Fences).last for lane in lanes if fence.lanes[lane])
 
 
 @dataclass(slots=True)
@@ -107,7 +76,7 @@ class Releases:
     _flags: dict[int, dict[int, Flag]] = field(default_factory=dict[int, dict[int, Flag]])
 
     def write(
-        self, warp: "Warp", address: int, lane: int, releases: bool, replaces: bool, scope: str, site: "Site"
+        self, warp: Warp, address: int, lane: int, releases: bool, replaces: bool, scope: str, site: Site
     ) -> None:
         """An atomic write by a lane: it leaves the clock of the lane now, or at its last fences.
 
@@ -120,7 +89,7 @@ class Releases:
         left: dict[str, Clock | None] = {}
         if releases:
             left[scope] = snapshot(warp, np.array([lane]))
-        for last in warp.fences:
+        for last in warp.state(Fences).last:
             if last.lanes[lane]:
                 reach = narrower(last.scope, scope)
                 left[reach] = last.of(warp, lane).joined(left.get(reach))
@@ -137,16 +106,17 @@ class Releases:
             if reach in ("gpu", "sys"):
                 self._wide[address] = clock.joined(self._wide.get(address))
 
-    def read(self, warp: "Warp", address: int, acquires: bool, scope: str, is_seen: bool = True) -> None:
+    def read(self, warp: Warp, address: int, acquires: bool, scope: str, is_seen: bool = True) -> None:
         """An atomic read: it joins the clocks that were left at the address, at once or at the next fence. Where its
         value `is_seen`, later operations of the lanes may depend on it.
         """
         flags = self._flags.get(address) if is_seen else None
         if flags is not None:
             place = id(self), address
-            warp.block.looks.pop(place, None)  # the latest is the last
+            looks = warp.block.state(Looks).at
+            looks.pop(place, None)  # the latest is the last
             lane = int(warp.lane_numbers()[0])
-            warp.block.looks[place] = Look(warp, lane, warp.launch.clock, acquires, scope, flags)
+            looks[place] = Look(warp, lane, warp.launch.clock, acquires, scope, flags)
         if acquires:
             learn(warp, self._reaching(warp, address, scope))
             return
@@ -155,14 +125,14 @@ class Releases:
             left = self._reaching(warp, address, narrower(scope, other))
             if left is None:
                 continue
-            observations = warp.observed.setdefault(other, [])
+            observations = warp.state(Fences).observed.setdefault(other, [])
             same = next((observation for observation in observations if (observation.lanes == live).all()), None)
             if same is None:
                 observations.append(Found(live, left))
             else:
                 same.clock = left.joined(same.clock)
 
-    def _reaching(self, warp: "Warp", address: int, scope: str) -> Clock | None:
+    def _reaching(self, warp: Warp, address: int, scope: str) -> Clock | None:
         """The clocks at an address that reach an acquire of a scope."""
         releases = self._of.get(address)
         if releases is None:

@@ -13,9 +13,9 @@ from xdsl.ir import Operation
 from ....base.errors import Code as ErrorCode
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.arith.semantics import CHECKED
+from ..events import Step
 from ..faults import SimulationError, site_of
-from ..memory.provenance import fault_too_large
-from ..translate import Rule, Rules, Step, Translator
+from ..translate import Rule, Rules, Translator
 from ..values import Kind, Value, as_unsigned, kind_of, merge, narrow, varies
 from ..warp import Warp
 
@@ -76,7 +76,7 @@ def _checked(op: Operation, function: Callable[[Value, Kind, Kind], Value], t: T
     def step(warp: Warp) -> None:
         value = warp.registers[operand]
         converted = warp.registers[result] = function(value, before, after)
-        fault_too_large(warp, site, converted != value, value, after.bits)
+        warp.fault_too_large(site, converted != value, value, after.bits)
 
     return step
 

@@ -13,7 +13,8 @@ from xdsl.ir import SSAValue
 from ....base.target import WARP
 from ....dialects.gpu import COORDINATES, CoordinateOp
 from ....dialects.ptx import RetOp, SregOp
-from ..translate import Rules, Step, Translator
+from ..events import Step
+from ..translate import Rules, Translator
 from ..values import Value, varies
 from ..warp import Warp
 

@@ -11,9 +11,9 @@ from xdsl.ir import Operation
 from ....base.errors import Code as ErrorCode
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.arith.semantics import CHECKED, COMPARISONS, INTEGER_OPERATIONS
+from ..events import Step
 from ..faults import site_of
-from ..memory.provenance import fault_too_large
-from ..translate import Rule, Rules, Step, Translator
+from ..translate import Rule, Rules, Translator
 from ..values import Kind, Value, anywhere, as_unsigned, choose, signed_view, varies
 from ..warp import Warp
 
@@ -68,7 +68,7 @@ def _make_check(op: Operation, bits: int) -> Callable[[Warp, Value, Value], None
             large = anywhere((a >> small != 0) | (b >> small_right != 0))
             a, b = (x.astype(object if large else np.int64) if varies(x) else x for x in (a, b))
         exact = function(a, b)
-        fault_too_large(warp, site, (exact < -half) | (exact >= half), exact, bits)
+        warp.fault_too_large(site, (exact < -half) | (exact >= half), exact, bits)
 
     return check
 

@@ -7,10 +7,11 @@ import numpy as np
 from xdsl.dialects import scf
 
 from ....base.errors import Code as ErrorCode
+from ..events import BODIES_BETWEEN_PAUSES, Pause, Suspending, Suspension
 from ..faults import site_of
 from ..ordering.endless_counters import never_ending
 from ..ordering.idle_loop_values import idle_slots
-from ..translate import BODIES_BETWEEN_PAUSES, Loop, Pause, Rules, Suspending, Suspension, Translator
+from ..translate import Loop, Rules, Translator
 from ..values import Kind, Value, as_unsigned, kind_of, merge, per_lane, varies
 from ..warp import Bools, Warp
 from .scf import assign, gather

@@ -19,11 +19,12 @@ from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
 from ....layout.atoms.summation import summation
 from ..atoms.mma import executor, from_bytes, to_bytes
+from ..events import Step
 from ..faults import site_of
 from ..memory.elements import elements
 from ..memory.tensors import tensor_value
 from ..number_faults import check_product
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..values import Kind, Value, kind_of
 from ..warp import Warp
 from .tile_wgmma import warpgroup_call, warpgroup_gemm

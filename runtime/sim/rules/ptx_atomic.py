@@ -13,11 +13,12 @@ from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
 from ....dialects import ptx
+from ..events import Pause, Step, Suspending, Suspension
 from ..faults import site_of
 from ..memory.spaces import Atomic, Space
 from ..ordering.idle_loop_values import idle_slots
 from ..ordering.releases import fence
-from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator
+from ..translate import Rules, Translator
 from ..values import Kind, narrow
 from ..warp import Warp
 from .ptx_memory import from_bytes, space_of, to_bytes

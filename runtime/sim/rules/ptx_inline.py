@@ -8,8 +8,9 @@ import numpy as np
 
 from ....base.errors import Code
 from ....dialects import ptx
+from ..events import Step
 from ..faults import Site, site_of
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..warp import Warp
 from .inline_texts import Meaning, meaning_of
 

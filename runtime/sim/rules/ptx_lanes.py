@@ -13,8 +13,9 @@ from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
 from ....dialects import ptx
 from ....dialects.arith.integer_range import wrap_signed
+from ..events import Step
 from ..faults import Site, site_of
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..values import Lanes, Value, varies
 from ..warp import Bools, Warp
 from .floats import MAXIMUM_NUMBER, MINIMUM_NUMBER

@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 from ....dialects import ptx
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.ptx.address import fixed_pairs
+from ..events import Step
 from ..faults import site_of
 from ..memory.provenance import element_at, fragment_name, key_of, name_of_view
 from ..memory.spaces import Space
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..values import Kind, Lanes, Value, add_address, per_lane, varies
 from ..warp import Warp
 

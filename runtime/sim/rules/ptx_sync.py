@@ -6,11 +6,12 @@ import numpy as np
 from ....base.errors import Code as ErrorCode
 from ....base.target import BARRIERS
 from ....dialects import ptx
+from ..events import Barrier, Step, Suspending, Suspension, Votes
 from ..faults import Site, site_of
 from ..ordering import asynchronous
 from ..ordering.asynchronous import Proxy, Source
-from ..ordering.clocks import meet_lanes
-from ..translate import Barrier, Rules, Step, Suspending, Suspension, Translator, Votes
+from ..ordering.knowledge import meet_lanes
+from ..translate import Rules, Translator
 from ..values import varies
 from ..values.printf import format_values
 from ..warp import Warp

@@ -18,6 +18,7 @@ from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
 from ....layout.atoms.summation import summation
 from ..atoms.wgmma import Product
+from ..events import Step, Suspending, Suspension, Until
 from ..faults import site_of
 from ..memory import bulk
 from ..memory.arena import IN_FLIGHT, UNWRITTEN
@@ -27,10 +28,11 @@ from ..memory.descriptors import descriptor_at
 from ..memory.local import TOUCHED
 from ..memory.matrices import ROW, Matrix, matrix_of
 from ..ordering import multiplications
-from ..ordering.clocks import executed
-from ..ordering.multiplications import Kind, Multiplication, Part
-from ..ordering.warpgroups import Warpgroup, pool_of, warpgroup_of
-from ..translate import Rules, Step, Suspending, Suspension, Translator, Until
+from ..ordering.asynchronous import InFlight
+from ..ordering.knowledge import executed
+from ..ordering.multiplications import Kind, Multiplication, Part, parts_of
+from ..ordering.warpgroups import Warpgroup, Warpgroups, pool_of, warpgroup_of
+from ..translate import Rules, Translator
 from ..values import Value, varies
 from ..warp import Warp
 
@@ -68,14 +70,14 @@ class Multiply:
         group = warpgroup_of(warp, self.site)
         values = {name: self._same(warp, x, f"descriptors of {name}") for name, x in given.descriptors.items()}
         accumulates = bool(self._same(warp, given.accumulates, "values of scale_d"))
-        kind = Kind(self.product, tuple(values.values()), accumulates, warp.committed)
+        kind = Kind(self.product, tuple(values.values()), accumulates, warp.state(InFlight).committed)
         whole = self._joined(warp, group, kind, values)
         for name, (matrix, rows) in whole.matrices.items():
             whole.missing[name] = bulk.check_read(self.shared, warp, self.access, 0, rows)
             self._check_swizzle(warp, name, matrix, rows)
         part = self._part(warp, whole, given)
         whole.parts.append(part)
-        warp.multiplications.append(part)
+        warp.state(InFlight).multiplications.append(part)
         warp.block.cluster.reads_late = True
 
     def _joined(self, warp: Warp, group: Warpgroup, kind: Kind, values: dict[str, int]) -> Multiplication:
@@ -151,7 +153,7 @@ class Multiply:
             a = self._same(warp, given.a, "addresses of registers of A"), self.bytes_a
             words = local.words(warp, site, *a)
             if (words.state == IN_FLIGHT).any():
-                other = next(part for part in warp.multiplications if _overlap(part.d, a))
+                other = next(part for part in parts_of(warp) if _overlap(part.d, a))
                 text = f"multiplies registers of A that {other.describe(0)} is still writing"
                 warp.fault(ErrorCode.SIM_IN_FLIGHT, site, 0, text, other.cure)
             self._check_fenced(warp, "registers of A", a[0], words.touched)
@@ -169,7 +171,7 @@ class Multiply:
         uses them otherwise.
         """
         before = None
-        for part in warp.multiplications:
+        for part in parts_of(warp):
             if part.a is not None and _overlap(part.a, d):
                 text = f"accumulates in registers of A of {part.describe(0)} while that runs"
                 warp.fault(ErrorCode.SIM_IN_FLIGHT, self.site, 0, text, part.cure)
@@ -264,16 +266,17 @@ def _setmaxnreg(op: ptx.SetMaxNRegOp, t: Translator) -> Suspending:
 
     def run(warp: Warp) -> Suspension:
         group, block = warpgroup_of(warp, site), warp.block
-        pool = block.registers = block.registers or pool_of(block, bounds)
+        warpgroups = block.state(Warpgroups)
+        pool = warpgroups.registers = warpgroups.registers or pool_of(block, bounds)
         requested, _ = group.changes.join(warp, (number, grows))
         if requested != number:
             text = (
                 f"warp {warp.index} asks for {number} registers a thread, another warp of its warpgroup for {requested}"
             )
             warp.fault(ErrorCode.SIM_REGISTERS, site, None, text, "let all four warps execute the same setmaxnreg")
-        held = pool.held[warp]
-        if (number < held) if grows else (number > held):
-            text = f"setmaxnreg {'inc' if grows else 'dec'} to {number} registers a thread, where it has {held}"
+        before = pool.held[warp]
+        if (number < before) if grows else (number > before):
+            text = f"setmaxnreg {'inc' if grows else 'dec'} to {number} registers a thread, where it has {before}"
             warp.fault(ErrorCode.SIM_REGISTERS, site, None, text, f"write {'dec' if grows else 'inc'}")
 
         def describe() -> tuple[str, str]:

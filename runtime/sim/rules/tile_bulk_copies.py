@@ -9,9 +9,10 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects import tile
 from ....dialects.ptx import GLOBAL, SHARED, BulkLoadOp, BulkPrefetchOp, BulkStoreOp, PtrType
 from ...arrays.storage import distances
+from ..events import Step
 from ..memory.ragged_guard import check_all
 from ..memory.tensors import port, tensor_value
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..values import TensorValue
 from ..values.scalars import actual, for_each_layout
 from ..warp import Warp

@@ -14,13 +14,14 @@ from ....dialects.tile.assembly import fill_coordinate, unwrap
 from ....dialects.tile.printing import elements_in_print_order, tensor_header
 from ....layout.algebra.coordinates import crd2idx, fixed_modes
 from ....layout.algebra.core import size
+from ..events import Step
 from ..faults import Site, site_of
 from ..memory.provenance import HINT, element_at, fragment_name, name_of, name_of_view, sharing_at
 from ..memory.ragged_guard import check_element
 from ..memory.tensors import check_count, checked_index, in_64_bits, port, tensor_layout, tensor_value
 from ..ordering.cluster import map_to_rank
 from ..preparation import static_offset
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..values import Kind, TensorValue, Value, anywhere, kind_of, memoise, merge, varies
 from ..values.scalars import actual
 from ..warp import Warp

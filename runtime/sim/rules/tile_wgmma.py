@@ -12,10 +12,11 @@ from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.tile.gemm_rules import infer_gemm_modes
 from ....dialects.tile.wgmma_rules import descriptor_of
 from ....layout.algebra.core import Layout, LayoutLike, plain_layout, size
+from ..events import Step
 from ..faults import Site, site_of
 from ..memory.descriptors import descriptor_at
 from ..memory.tensors import tensor_value
-from ..translate import Step, Translator
+from ..translate import Translator
 from ..values import Value
 from ..warp import Warp
 from .ptx_wgmma import Multiply, Operands

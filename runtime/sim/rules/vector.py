@@ -11,8 +11,9 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from ....base.errors import Code as ErrorCode
+from ..events import Step
 from ..faults import SimulationError, Site, site_of
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..values import Kind, Value, anywhere, varies
 from ..warp import Warp
 from .casts import BITCAST
