@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tilefold.lowering import Program
 from tilefold.runtime.engine import Engine, LaunchConfig, RunResult
-from tilefold.runtime.options import RunOptions
+from tilefold.runtime.options import SimOptions
 
 if TYPE_CHECKING:
     from tilefold.runtime.compiled.artifact import Artifact
@@ -40,7 +40,7 @@ class Executable(Generic[CodeT]):
             return self.engine.launch(self.code, config, args)
 
 
-def executable(program: Program, kernel: str, device: str, stage: str | None, options: RunOptions) -> Executable[Any]:
+def executable(program: Program, kernel: str, device: str, stage: str | None, options: SimOptions) -> Executable[Any]:
     """A kernel for `device` (auto, sim or cuda). Where a stage is given, that is the simulator.
 
     Raises TilefoldError if the program cannot be lowered or compiled, CudaUnavailable without a GPU.
@@ -49,7 +49,7 @@ def executable(program: Program, kernel: str, device: str, stage: str | None, op
         return on_gpu(program, kernel)
     from tilefold.runtime.sim.sim_engine import SimEngine
 
-    return simulated(program, kernel, stage or DEFAULT_STAGE, SimEngine.of(options))
+    return simulated(program, kernel, stage or DEFAULT_STAGE, SimEngine(options))
 
 
 def simulated(program: Program, kernel: str, stage: str, engine: "SimEngine") -> "Executable[SimProgram]":

@@ -11,7 +11,7 @@ from tilefold.runtime.arrays.array import NOWHERE, Array
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.errors import LaunchError, argument_error, dim3
-from tilefold.runtime.options import LaunchAttributes, RunOptions
+from tilefold.runtime.options import LaunchAttributes, SimOptions
 from tilefold.runtime.settings import looks_for_races
 
 from .specialise import BoundArguments
@@ -33,7 +33,7 @@ class LaunchRequest:
     attributes: LaunchAttributes
 
 
-def launch(call: "KernelCall", grid: Any, block: Any, request: LaunchRequest, options: RunOptions) -> RunResult | None:
+def launch(call: "KernelCall", grid: Any, block: Any, request: LaunchRequest, options: SimOptions) -> RunResult | None:
     """Launches a call for which no launch is prepared; see `KernelCall.launch`."""
     in_order = call.bindings is None
     kernel, bound = call.kernel, call.bound
@@ -48,7 +48,7 @@ def launch(call: "KernelCall", grid: Any, block: Any, request: LaunchRequest, op
 
 
 def simulate(
-    built: "CompiledKernel", bound: BoundArguments, grid: Any, request: LaunchRequest, options: RunOptions
+    built: "CompiledKernel", bound: BoundArguments, grid: Any, request: LaunchRequest, options: SimOptions
 ) -> RunResult:
     """Runs a kernel on the simulator. LaunchError for arrays in the memory of a GPU, or another value than a stream."""
     for name, array in bound.arrays.items():

@@ -19,7 +19,7 @@ from tilefold.running.filled_arguments import Arguments, prepare
 from tilefold.running.launches import Changes, Launch, read_launches
 from tilefold.running.session import check_values
 from tilefold.runtime.engine import LaunchConfig
-from tilefold.runtime.options import RunOptions
+from tilefold.runtime.options import SimOptions
 from tilefold.runtime.sim.sim_engine import SimEngine, discard
 
 _STEPS = 200_000
@@ -69,7 +69,7 @@ class Conditions:
     passes: str | None = None
     changes: Changes = field(default_factory=Changes)
     files: Mapping[str, str] = field(default_factory=dict[str, str])
-    options: RunOptions = field(default_factory=RunOptions)
+    options: SimOptions = field(default_factory=SimOptions)
 
     def failure(self, source: Source, like: Failure | None = None) -> Failure | None:
         """How a program fails, None if it does not. With `like`, only that failure is looked for, which is faster.
@@ -132,7 +132,7 @@ class Conditions:
     ) -> Iterator[Failure | None]:
         for launch in read_launches(program.module, program.source, self.changes):
             arguments = prepare(launch, self.files, seed=self.options.seed, max_bytes=self.options.limits.bytes)
-            config, engine = LaunchConfig(launch.grid, launch.block), SimEngine.of(self.options, discard)
+            config, engine = LaunchConfig(launch.grid, launch.block), SimEngine(self.options, discard)
             engine = replace(engine, tensor_cores=program.tensor_cores)
             trial = Trial(launch.kernel, config, arguments.launchable, engine)
             if like is None:

@@ -43,5 +43,5 @@ def check_host(host: Host, entry: str, stages: Sequence[str]) -> Report:
             )
 
     with host.program.explaining():
-        HostEngine(launcher, host.environment, host.simulator.budget, discard).run(host.program.module, entry)
+        HostEngine(launcher, host.environment, host.simulator.limits, discard).run(host.program.module, entry)
     return Report(tuple(dict.fromkeys(labels)), tuple(stages), merge(faults))

@@ -37,7 +37,7 @@ class Host:
     def run_on_gpu(self, entry: str) -> None:
         """Runs `@entry`, and its kernels on the GPU. Raises TilefoldError with the place in the file."""
         with self.program.explaining():
-            HostEngine(self._on_gpu, self.environment, self.simulator.budget).run(self.program.module, entry)
+            HostEngine(self._on_gpu, self.environment, self.simulator.limits).run(self.program.module, entry)
 
     def simulate(self, entry: str, stage: str | None) -> bool:
         """Runs `@entry`, and its kernels on the simulator at a stage, by default as they are written.
@@ -75,7 +75,7 @@ class Host:
             host.launch.spend(result.counters.steps, launch.site)
 
         with self.program.explaining():
-            HostEngine(launcher, self.environment, self.simulator.budget, write).run(self.program.module, entry)
+            HostEngine(launcher, self.environment, self.simulator.limits, write).run(self.program.module, entry)
 
     def ready(self, launch: Launch, stage: str, engine: SimEngine) -> Executable[SimProgram]:
         """The kernel of a launch for the simulator, at a stage of `STAGES`."""
@@ -86,7 +86,7 @@ class Host:
 
     def left(self, host: Warp) -> Limits:
         """The budget without what the host has used."""
-        return replace(self.simulator.budget, steps=self.simulator.budget.steps - host.launch.steps)
+        return replace(self.simulator.limits, steps=self.simulator.limits.steps - host.launch.steps)
 
     def _on_gpu(self, launch: Launch, arguments: Arguments, host: Warp) -> None:
         ready = on_gpu(self._for(launch, TO_INDEX), launch.kernel)

@@ -22,7 +22,7 @@ from tilefold.running.launches import Check, Launch
 from tilefold.runtime.check import CheckResult, check_results
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.exact.number import nearest
-from tilefold.runtime.options import RunOptions
+from tilefold.runtime.options import SimOptions
 from tilefold.runtime.sim.faults import SimulationError
 
 ALL = "all"
@@ -41,7 +41,7 @@ class Session:
     program: Program
     device: str = "auto"
     stage: str | None = None
-    options: RunOptions = field(default_factory=RunOptions)
+    options: SimOptions = field(default_factory=SimOptions)
     counters: bool = False
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from tilefold.cute.specialise import BoundArguments
 from tilefold.runtime.cuda.driver import CudaError
 from tilefold.runtime.engine import RunResult
 from tilefold.runtime.errors import dim3
-from tilefold.runtime.options import Cooperative, RunOptions
+from tilefold.runtime.options import Cooperative, SimOptions
 
 TARGET = Target("sm_90a")
 """The target of the missing GPU."""
@@ -47,7 +47,7 @@ class SimulatedLaunches:
     captured: list[Callable[[], object]] | None = None
 
     def run(
-        self, built: CompiledKernel, bound: BoundArguments, grid: Any, request: LaunchRequest, options: RunOptions
+        self, built: CompiledKernel, bound: BoundArguments, grid: Any, request: LaunchRequest, options: SimOptions
     ) -> RunResult | None:
         """Simulates a launch, or gives it to the graph. CudaError for a cooperative one that the GPU cannot hold."""
         if Cooperative() in request.attributes:
