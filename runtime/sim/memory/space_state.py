@@ -4,7 +4,7 @@ there; and the accesses of a program with their costs.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,9 @@ from ..faults import Site
 from ..ordering.races import RaceShadow
 from ..ordering.releases import Releases
 from .arena import Allocation, Arena
-from .journal import Journal
+
+if TYPE_CHECKING:
+    from .journal import Journal
 
 Bytes = NDArray[np.uint8]
 
@@ -58,7 +60,7 @@ class SpaceState:
     releases: Releases = field(default_factory=Releases)
     swizzles: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
     """Of each 16 bytes of shared memory the swizzle of the last tensor copy there, 1 more than its bits; 0 of none."""
-    journal: Journal | None = None
+    journal: "Journal | None" = None
     """The observer of writes, if there is one."""
 
     def build(self, windows: int = 1, readers: int = 1) -> None:

@@ -178,6 +178,41 @@ class AsyncMma(AsyncWork, Protocol):
     a: tuple[int, int] | None
     is_committed: bool
 
+    def refuse_end(self) -> None:
+        """The end of the warp before it has waited: a SimulationError."""
+        ...
+
+
+class PhaseTracker(Protocol):
+    """An mbarrier, as those see it who run warps: see `Mbarrier`."""
+
+    row: int
+    maker: int
+    place: int
+    phase: int
+    pending: int
+    bytes: int
+    is_reached: bool
+    is_published: bool
+
+    @property
+    def arrived(self) -> int: ...
+
+    @property
+    def tracked(self) -> int: ...
+
+    def land(self) -> None: ...
+
+    def end(self) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Trackers:
+    """The mbarriers in the shared memory of a cluster, by the row of 8 bytes."""
+
+    cluster: Cluster
+    rows: dict[int, PhaseTracker] = field(default_factory=dict[int, PhaseTracker])
+
 
 @dataclass(slots=True, eq=False)
 class InFlight:

@@ -23,8 +23,7 @@ from ..launch import Launch
 from ..memory.space_state import Access
 from ..values import varies
 from ..warp import Cluster, Warp
-from .asynchronous import InFlight
-from .mbarrier import mbarriers_of
+from .asynchronous import InFlight, Trackers
 
 _FIRST_LOOK = 32
 """Events before the first window."""
@@ -102,8 +101,8 @@ class Watch:
         """Of all that warps can see of the machine: memory, mbarriers, and operations in flight."""
         parts: list[Any] = [self.memory()]
         for cluster in {warp.block.cluster: None for warp in self._marks}:
-            barriers = mbarriers_of(cluster).values()
-            parts += [(b.row, b.phase, b.pending, b.bytes, len(b.arrivals)) for b in barriers]
+            barriers = cluster.state(Trackers).rows.values()
+            parts += [(b.row, b.phase, b.pending, b.bytes, b.tracked) for b in barriers]
             works = [warp.state(InFlight) for warp in cluster.warps]
             parts += [
                 (len(w.operations), len(w.loads), len(w.stores), len(w.multiplications), w.committed) for w in works
@@ -115,7 +114,7 @@ class Watch:
         if self.launch.chance is None:
             return False
         clusters = {warp.block.cluster for warp in self._marks}
-        return any(barrier.arrivals for cluster in clusters for barrier in mbarriers_of(cluster).values())
+        return any(barrier.tracked for cluster in clusters for barrier in cluster.state(Trackers).rows.values())
 
     def where(self) -> str:
         """Where the simulation is, in words."""

@@ -3,6 +3,7 @@
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from ....base.errors import Code
 from ....dialects.ptx import MAX_ARRIVALS, MAX_TRANSACTION
 from ..faults import Site
 from ..warp import Cluster, Warp
-from .asynchronous import Arrival, Operation
+from .asynchronous import Arrival, Operation, Trackers
 from .bulk import Transfer
 from .clocks import EXECUTED, OVER, Clock, for_overwriting
 from .knowledge import executed, known, learn, snapshot
@@ -229,6 +230,11 @@ class Mbarrier:
         return f", phases {phase} and {phase + 1} have ended before warp {warp.index} looked for phase {phase}"
 
     @property
+    def tracked(self) -> int:
+        """How many operations arrive, or bring bytes, once they are complete."""
+        return len(self.arrivals)
+
+    @property
     def arrived(self) -> int:
         """The arrivals of all phases so far."""
         return (self.phase + 1) * self.expected - self.pending
@@ -265,14 +271,6 @@ class Mbarrier:
         return self.released[max(phase - self.phase, -len(self.released))][is_near] if self.released else None
 
 
-@dataclass(slots=True, eq=False)
-class Mbarriers:
-    """The mbarriers in the shared memory of a cluster, by the row of 8 bytes."""
-
-    cluster: Cluster
-    rows: dict[int, Mbarrier] = field(default_factory=dict[int, Mbarrier])
-
-
 def mbarriers_of(cluster: Cluster) -> dict[int, Mbarrier]:
     """The mbarriers in the shared memory of a cluster, by the row of 8 bytes."""
-    return cluster.state(Mbarriers).rows
+    return cast("dict[int, Mbarrier]", cluster.state(Trackers).rows)  # there are no others

@@ -17,13 +17,12 @@ from ..events import Barrier, Event, Pause, ScheduleObserver, Suspension, Until
 from ..faults import SimulationError, Site
 from ..memory.spaces import Spaces
 from ..warp import Block, Cluster, Warp
+from .asynchronous import InFlight, Trackers
 from .bulk import drain, leave
 from .clocks import Clock
 from .cluster import ClusterBarrier, Reach
 from .knowledge import meet_block, meet_warps, whole_snapshot
 from .liveness import Watch
-from .mbarrier import mbarriers_of
-from .multiplications import parts_of
 
 Entry: TypeAlias = tuple[Warp, Suspension, Barrier, Clock | None]
 """A warp at a barrier, and the knowledge with which it has arrived where not all threads of the block meet."""
@@ -133,7 +132,7 @@ def run_cluster(
         if event is None:
             watch.end_window()
             leave(warp)
-            for part in parts_of(warp):
+            for part in warp.state(InFlight).multiplications:
                 part.refuse_end()
             ended.append(warp)
             cluster.state(ClusterBarrier).end(warp)
@@ -161,7 +160,7 @@ def run_cluster(
                 ready.extend(meeting.release(left))
     if len(ended) < len(cluster.warps):
         _refuse([meetings[key] for key in sorted(meetings)], held, ended)
-    for barrier in mbarriers_of(cluster).values():
+    for barrier in cluster.state(Trackers).rows.values():
         barrier.end()
     drain(cluster)
     del watch.ready[cluster]
@@ -238,8 +237,8 @@ def _hint_misdirected(cluster: Cluster) -> str:
     """An addition to the hint where threads wait forever and an mbarrier that is known to the cluster lacks all
     arrivals of other blocks, while that of another block at the same place has more.
     """
-    for barrier in mbarriers_of(cluster).values():
-        for other in mbarriers_of(cluster).values():
+    for barrier in cluster.state(Trackers).rows.values():
+        for other in cluster.state(Trackers).rows.values():
             more = other.place == barrier.place and other.arrived > barrier.arrived
             if more and barrier.is_published and not barrier.is_reached:
                 block = cluster.name(other.maker // cluster.launch.config.threads)
@@ -253,8 +252,8 @@ def _progress(cluster: Cluster) -> None:
     """Completes some of the operations that mbarriers track, where that happens at random times."""
     chance = cluster.launch.chance
     if chance is not None:
-        for barrier in mbarriers_of(cluster).values():
-            if barrier.arrivals and chance.random() < 0.5:
+        for barrier in cluster.state(Trackers).rows.values():
+            if barrier.tracked and chance.random() < 0.5:
                 barrier.land()
 
 
