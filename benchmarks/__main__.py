@@ -10,7 +10,7 @@ from tilefold.base.errors import TilefoldError
 from benchmarks import gpu
 from benchmarks.gpu import FAMILIES, IN_PYTHON
 from benchmarks.record import add_options, keep_record, print_record
-from tilefold.messages import print_error
+from tilefold.driver.messages import print_error
 
 COMPILER = "compiler"
 """What is measured on the CPU: the compiler and the simulator."""

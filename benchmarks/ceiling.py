@@ -24,8 +24,8 @@ from tilefold.runtime.engine import LaunchConfig
 
 from benchmarks.record import Figure, Record, circumstances, print_record
 from benchmarks.workloads import Built, Workload
-from tilefold.messages import print_error
-from tilefold.running.filled_arguments import prepare
+from tilefold.driver.filled_arguments import prepare
+from tilefold.driver.messages import print_error
 
 _NORMAL = ('"normal(seed=1)"', '"normal(seed=2)"')
 _INTEGERS = ('"integers(-128, 128, seed=1)"', '"integers(-128, 128, seed=2)"')

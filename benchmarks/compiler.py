@@ -24,8 +24,8 @@ from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 from benchmarks import python_gemm
 from benchmarks.record import ROOT, Figure, Record, circumstances, print_record, this_machine
 from benchmarks.workloads import Workload
-from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.filled_arguments import prepare
+from tilefold.driver.launches import Changes, read_launches
 
 TARGET = Target("sm_80")
 COPY = Workload("tiled copy", "examples/tiled_copy.cute")
@@ -134,7 +134,7 @@ def _parts(workload: Workload, repeat: int) -> list[Figure]:
 
 
 def _import() -> float:
-    code = "import time; t = time.perf_counter(); import tilefold.lowering; print(time.perf_counter() - t)"
+    code = "import time; t = time.perf_counter(); import tilefold.driver.lowering; print(time.perf_counter() - t)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     return float(done.stdout)
 

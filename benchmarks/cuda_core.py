@@ -22,7 +22,7 @@ from tilefold.runtime.cuda.kernel import Kernel
 from benchmarks.launch import KERNELS, direct_call, time_on_host
 from benchmarks.record import Figure, Record, add_options, circumstances, take_record
 from benchmarks.timing import Torch, load_torch
-from tilefold.devices import gpu_engine
+from tilefold.driver.devices import gpu_engine
 
 Pair = dict[str, Callable[[], Any]]
 

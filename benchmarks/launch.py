@@ -22,7 +22,7 @@ from tilefold.runtime.cuda.prepared import Prepared
 from benchmarks.record import Figure, Record, add_options, circumstances, take_record
 from benchmarks.timing import Torch, load_torch
 from tilefold import cute
-from tilefold.devices import gpu_engine
+from tilefold.driver.devices import gpu_engine
 
 ROUND = 100
 """Launches between two synchronisations, fewer than the driver queues before it waits."""

@@ -37,8 +37,8 @@ TARGETS = {
 }
 """What is asked for at most."""
 _MODULES = (
-    "tilefold.machine_code", "tilefold.compiler.machine.assemble", "tilefold.compiler.emit",
-    "tilefold.compiler.machine.nvptx", "tilefold.compiler.builder.control.rewrite",
+    "tilefold.driver.machine_code", "tilefold.compiler.machine.assemble", "tilefold.compiler.emit",
+    "tilefold.compiler.machine.nvptx", "tilefold.builder.control.rewrite",
     "cuda.bindings.nvjitlink", "filelock", "llvmlite.binding",
 )  # fmt: skip
 """What compiling imports when it is needed."""
@@ -157,7 +157,7 @@ def prepared() -> Callable[..., Any]:
 def _whole(timed: _Timer) -> None:
     build = prepared()
     timed("cold, whole", lambda: build().artifact(ARCH))
-    from tilefold.machine_code import toolchain
+    from tilefold.driver.machine_code import toolchain
 
     toolchain.cache_clear()
     timed("versions, once a process", toolchain)

@@ -15,7 +15,7 @@ from typing import Any
 
 from tilefold.base.errors import TilefoldError
 
-from tilefold.messages import print_error
+from tilefold.driver.messages import print_error
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"

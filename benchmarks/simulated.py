@@ -21,9 +21,9 @@ from benchmarks.compiler import GEMM_TILE
 from benchmarks.gpu import FAMILIES
 from benchmarks.record import Figure, Record, add_options, circumstances, keep_record, this_machine
 from benchmarks.workloads import Workload
-from tilefold.lowering import STAGE_NAMES, Program, load
-from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, Launch, read_launches
+from tilefold.driver.filled_arguments import prepare
+from tilefold.driver.launches import Changes, Launch, read_launches
+from tilefold.driver.lowering import STAGE_NAMES, Program, load
 
 CUBE = {"M": 512, "N": 512, "K": 512}
 GEMMS = (

@@ -16,8 +16,8 @@ from tilefold.runtime.compiled.artifact import Artifact
 from tilefold.runtime.engine import LaunchConfig
 
 from benchmarks.record import ROOT
-from tilefold.lowering import Program, load
-from tilefold.running.launches import Changes, Launch, read_launches
+from tilefold.driver.launches import Changes, Launch, read_launches
+from tilefold.driver.lowering import Program, load
 
 Parameters = Mapping[str, int | str]
 Built = tuple[Artifact, LaunchConfig]

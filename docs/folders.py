@@ -25,6 +25,7 @@ _GREY, _BLUE = "#5b6475", "#1d4f91"
 
 _COLUMNS = {
     "tilefold": range(0, 4),
+    "builder": range(0, 2),
     "compiler": range(0, 2),
     "passes": range(0, 2),
     "runtime": range(2, 4),
@@ -33,7 +34,7 @@ _COLUMNS = {
     "base": range(0, 4),
 }
 """The layers from top to bottom: each stands below the layers before it that share one of its columns."""
-_FILLS = ("#eef3fb", "#fbf3e6", "#eef7ee", "#f6eefb", "#f0f4f4", "#f9f0f0", "#f2f2f2")
+_FILLS = ("#eef3fb", "#fbf3e6", "#eef7ee", "#f6eefb", "#f0f4f4", "#f9f0f0", "#f2f2f2", "#f4f4ea")
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from docs.describe import dialect, docstring
 from docs.figures import SHOWING, with_tables
 from docs.folders import ARCHITECTURE, picture
 from docs.python_api import in_a_row, python_pages
-from tilefold.editing.textmate import grammar
+from tilefold.tools.editing.textmate import grammar
 
 REFERENCE = Path(__file__).parent / "reference"
 GRAMMAR = Path(__file__).parent.parent / "editors" / "vscode" / "syntaxes" / "cute.tmLanguage.json"

@@ -13,7 +13,7 @@ from textwrap import dedent
 from types import ModuleType
 from typing import Any
 
-from tilefold.compiler.builder.scalars.dtypes import DType
+from tilefold.builder.scalars.dtypes import DType
 
 from docs.describe import docstring
 from tilefold import cute

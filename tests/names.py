@@ -9,7 +9,7 @@ from typing import cast
 
 from tilefold.compiler.frontend.context import OUR_DIALECTS
 
-from tilefold.cli import COMMANDS, build_parser
+from tilefold.commands.cli import COMMANDS, build_parser
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 OPERATION = re.compile(r"(?<![\w.@/-])(?:cute|tile|ptx|run)(?:\.[a-z_]\w*)+")

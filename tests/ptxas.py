@@ -9,7 +9,7 @@ from tilefold.runtime.compiled.store import Store
 from tilefold.runtime.settings import ptxas_settings
 
 from tests.emit.harness import kernel
-from tilefold.lowering import Program, load
+from tilefold.driver.lowering import Program, load
 
 
 def installed() -> Ptxas | None:

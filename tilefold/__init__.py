@@ -14,11 +14,12 @@ TYPE_CHECKING = False  # of `typing`, which takes longer to import than all else
 if TYPE_CHECKING:
     from typing import Any
 
+    from tilefold.cute.loaded import load as load
+    from tilefold.cute.loaded_ptx import load_ptx as load_ptx
+
     from .cute import Constexpr as Constexpr
     from .cute import range as range
     from .cute import range_constexpr as range_constexpr
-    from .running.loaded import load as load
-    from .running.loaded_ptx import load_ptx as load_ptx
 
 _here = os.path.dirname(os.path.abspath(__file__))
 if not os.path.isdir(os.path.join(_here, "layout")):  # a checkout: the subpackages are the folders beside this one
@@ -27,7 +28,7 @@ if not os.path.isdir(os.path.join(_here, "layout")):  # a checkout: the subpacka
 __version__ = VERSION
 
 _LOADING = {"load": "loaded", "load_ptx": "loaded_ptx"}
-"""The modules of `tilefold.running` with the ways to `.cute` files and to PTX."""
+"""The modules of `tilefold.cute` with the ways to `.cute` files and to PTX."""
 _KERNEL_NAMES = ("Constexpr", "range", "range_constexpr")
 """Names of `tilefold.cute` that kernels of the literature take from the package around it."""
 
@@ -36,7 +37,7 @@ def __getattr__(name: str) -> "Any":
     if name in _LOADING:
         from importlib import import_module
 
-        return getattr(import_module(f".running.{_LOADING[name]}", __name__), name)
+        return getattr(import_module(f".cute.{_LOADING[name]}", __name__), name)
     if name not in _KERNEL_NAMES:
         raise AttributeError(f"module 'tilefold' has no attribute '{name}'")
     from . import cute

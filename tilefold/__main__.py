@@ -3,7 +3,7 @@
 
 import sys
 
-from tilefold.process import main
+from tilefold.commands.process import main
 
 if __name__ == "__main__":
     sys.exit(main())

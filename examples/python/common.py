@@ -21,7 +21,7 @@ def parser(description: str, **sizes: int) -> argparse.ArgumentParser:
 
 def chosen(device: str) -> str:
     """`cuda` or `sim`: for `auto` the GPU, if there is one."""
-    from tilefold.devices import chosen_device
+    from tilefold.driver.devices import chosen_device
 
     return chosen_device(device)
 

@@ -23,7 +23,7 @@ HOPPER = "sm_90a"
 @cache
 def multiprocessors() -> tuple[str, int]:
     """The target of the GPU, and how many multiprocessors it has."""
-    from tilefold.devices import gpu_engine
+    from tilefold.driver.devices import gpu_engine
 
     return gpu_engine(0).driver.target.arch, utils.HardwareInfo().get_device_multiprocessor_count()
 

@@ -20,7 +20,9 @@ from tests.work import calls
 COMPILATIONS = ((compiler.COPY, 300_000), (compiler.GEMM, 2_500_000), (compiler.ATTENTION, 4_700_000))
 """From text to PTX, in a process that has compiled before."""
 PROCESSES = {
-    "from tilefold.cli import main; main(['compile', 'examples/tiled_copy.cute', '-o', '/dev/null'])": 1_450_000,
+    (
+        "from tilefold.commands.cli import main; main(['compile', 'examples/tiled_copy.cute', '-o', '/dev/null'])"
+    ): 1_450_000,
     "import tilefold.cute": 980_000,
 }
 """All that a new process does, its imports included."""

@@ -23,9 +23,9 @@ from xdsl.rewriter import Rewriter
 from tests.cli.kernels import SCALE, write
 from tests.project.tree import ROOT
 from tilefold import cute
-from tilefold.bisection.emission import discrepancies
-from tilefold.cli import main
-from tilefold.lowering import load
+from tilefold.commands.cli import main
+from tilefold.driver.lowering import load
+from tilefold.tools.bisection.emission import discrepancies
 
 Capture = pytest.CaptureFixture[str]
 Rewrite = Callable[[ModuleOp], None]
@@ -317,7 +317,7 @@ def test_the_number_of_a_barrier_may_be_known_to_the_launch_alone() -> None:
 def test_dropped_instructions_of_the_text_are_found(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import tilefold.bisection.bisect as module
+    import tilefold.tools.bisection.bisect as module
 
     right = module.compile_llvm
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.project.tree import ROOT
-from tilefold.bisection import bisect as search
-from tilefold.cli import main
+from tilefold.commands.cli import main
+from tilefold.tools.bisection import bisect as search
 
 Capture = pytest.CaptureFixture[str]
 

@@ -10,7 +10,7 @@ from tilefold.base.errors import TilefoldError
 
 from tests.cli.kernels import write
 from tilefold import cute
-from tilefold.cli import main
+from tilefold.commands.cli import main
 from tilefold.cute.nvgpu import cpasync
 
 Capture = pytest.CaptureFixture[str]

@@ -21,7 +21,7 @@ from tilefold.compiler.frontend.params import expand
 
 from tests.cli.slips import one_slip
 from tests.words import foreign
-from tilefold.lowering import load
+from tilefold.driver.lowering import load
 
 ROOT = Path(__file__).parents[2]
 MAX_SECONDS = 20.0  # on a busy machine; most programs take some milliseconds

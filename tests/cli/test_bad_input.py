@@ -15,8 +15,8 @@ from tilefold.base.errors import TilefoldError
 from tilefold.compiler.frontend.params import expand
 
 from tests.project.tree import ROOT
-from tilefold.cli import main
-from tilefold.lowering import load
+from tilefold.commands.cli import main
+from tilefold.driver.lowering import load
 
 BAD = Path(__file__).parent / "bad"
 _ERROR = re.compile(r"^// error: (?P<place>\S+) (?P<code>E\d{4}) ?(?P<text>.*)$", re.MULTILINE)

@@ -12,7 +12,7 @@ from tilefold.base.errors import Code
 
 from tests.cli.kernels import write
 from tests.project.tree import ROOT
-from tilefold.cli import COMMANDS, main
+from tilefold.commands.cli import COMMANDS, main
 
 Capture = pytest.CaptureFixture[str]
 

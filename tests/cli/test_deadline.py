@@ -21,10 +21,10 @@ from tilefold.compiler.pipeline import PASSES
 from tilefold.runtime.options import SimOptions
 
 from tests.cli.test_limits import refusal, write
-from tilefold.cli import main
-from tilefold.editing import document
-from tilefold.editing.document import Document
-from tilefold.lowering import load
+from tilefold.commands.cli import main
+from tilefold.driver.lowering import load
+from tilefold.tools.editing import document
+from tilefold.tools.editing.document import Document
 
 COMMANDS = ("run", "check", "bisect", "reduce", "compile", "explain", "opt", "export", "show")
 SOURCE = "func.func @f(%a: i32) -> i32 {\n  return %a : i32\n}\n"

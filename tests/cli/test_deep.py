@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.kernels import write
 from tests.passes.harness import entry
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 DEPTH = 400
 """More than Python's stack has room for, when an analysis takes three calls an operand."""

@@ -11,7 +11,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.explanations import Sample, explanation
 
 from tests.project.tree import ROOT
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 DESCRIBED = frozenset({"E0320", "E2203", "E2204", "E2205", "E2302", "E3108", "E3301", "E3302", "E4004", "E4005"})
 """Codes whose example is a description: each needs a broken machine, a GPU, or a bug of tilefold."""

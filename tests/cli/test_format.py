@@ -14,7 +14,7 @@ from tilefold.compiler.frontend.source import plain_source
 from tests.cli.kernels import write
 from tests.project.tree import ROOT
 from tilefold import cute
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from xdsl.ir import Operation
 from tests.emit.harness import kernel
 from tests.kernels.harness import EXAMPLES, TARGET, example, program, program_of, target_of
 from tilefold import cute
-from tilefold.cli import main
-from tilefold.lowering import Program
+from tilefold.commands.cli import main
+from tilefold.driver.lowering import Program
 
 INDEXED = """\
 !g = !tile.tensor<f32, gmem, align<16>, "(32,8):(8,1)">

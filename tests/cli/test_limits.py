@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 KERNEL = """\
 !A = !tile.tensor<i32, gmem, align<16>, "@SIZE@:1">

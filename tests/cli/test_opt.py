@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.kernels import SCALE, write
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 Capture = pytest.CaptureFixture[str]
 CONST = "gpu.module @m {\n  ptx.entry @k() threads(32) {\n    %c = arith.constant 1 : i32\n    ptx.ret\n  }\n}\n"

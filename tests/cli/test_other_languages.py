@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tilefold.base.errors import TilefoldError
 
-from tilefold.cli import main
+from tilefold.commands.cli import main
 from tilefold.commands.languages import check_language
 
 COMMANDS = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tilefold.base.errors import TilefoldError
 
-from tilefold.output import write_files, write_output
+from tilefold.driver.output import write_files, write_output
 
 
 def mode(path: Path) -> int:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.printable import message_text, printable, printable_line, shown
 
-from tilefold.cli import main
-from tilefold.output import PrintableStream
+from tilefold.commands.cli import main
+from tilefold.driver.output import PrintableStream
 
 HOSTILE = "\x1b[31m\x1b]0;t\x07\x7f\x9b2J\u202e\u2066\u2028\ufeff\u200f"
 FORGED = "error[E9999]: forged"
@@ -157,7 +157,7 @@ def test_hostile_picture(folder: Path) -> None:
 
 
 def test_internal_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    from tilefold.messages import print_internal_error
+    from tilefold.driver.messages import print_internal_error
 
     print_internal_error(ValueError(HOSTILE), ["run", f"a{HOSTILE}\n{FORGED}"])
     assert hidden(text := capsys.readouterr().err) == set()

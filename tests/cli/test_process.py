@@ -17,7 +17,7 @@ from tilefold.compiler.machine.child import ABANDONED
 
 from tests.project.tree import ROOT
 
-MAIN = "import sys, tilefold.process as p; {setup}; sys.exit(p.main())"
+MAIN = "import sys, tilefold.commands.process as p; {setup}; sys.exit(p.main())"
 READY = "sys.stderr.write('ready\\n'); sys.stderr.flush()"
 COPY, SMALL = "examples/tiled_copy.cute", "examples/six_threads.cute"
 COMMANDS = [
@@ -101,7 +101,7 @@ def test_interrupt_ends_with_one_line(words: list[str], tmp_path: Path) -> None:
     "exec('try:\\n while True: pass\\nexcept BaseException:\\n while True: pass')",
 ], ids=["in C", "swallowed"])  # fmt: skip
 def test_interrupt_ends_what_hears_nothing(busy: str) -> None:
-    process = start([], f"{READY}; import tilefold.cli as c; c.main = lambda: exec({busy!r})")
+    process = start([], f"{READY}; import tilefold.commands.cli as c; c.main = lambda: exec({busy!r})")
     await_ready(process)
     sleep(0.5)
     process.send_signal(signal.SIGINT)
@@ -130,7 +130,7 @@ def test_a_signal_stops_the_process_that_runs_llvm(number: signal.Signals, word:
     script.write_text(f"#!/bin/sh\nsleep 1; echo $$ > {told}.new; mv {told}.new {told}; exec sleep 600\n")
     script.chmod(0o755)
     code = f"sys.executable = {str(script)!r}; n.compile_isolated('', t.Target('sm_80'), 600)"
-    imports = "import tilefold.cli as c, tilefold.compiler.machine.nvptx as n, tilefold.base.target as t"
+    imports = "import tilefold.commands.cli as c, tilefold.compiler.machine.nvptx as n, tilefold.base.target as t"
     process = start([], f"{imports}; c.main = lambda: exec({code!r})")
     while not told.exists():
         assert process.poll() is None

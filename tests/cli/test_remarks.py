@@ -10,7 +10,7 @@ import pytest
 from xdsl.dialects.builtin import FileLineColLoc
 
 from tests.kernels.harness import EXAMPLES, TARGET, example, program, program_of, target_of
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 Capture = pytest.CaptureFixture[str]
 

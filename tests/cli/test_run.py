@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import FloatAttr, ModuleOp
 from tests.bisection.test_bisect import planted, without_barrier
 from tests.cli.kernels import SCALE, write
 from tests.project.tree import ROOT
-from tilefold.cli import main
-from tilefold.lowering import Program
+from tilefold.commands.cli import main
+from tilefold.driver.lowering import Program
 
 Capture = pytest.CaptureFixture[str]
 

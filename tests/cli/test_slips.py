@@ -14,7 +14,7 @@ from tilefold.compiler.frontend.syntax_errors import explain, is_known
 
 from tests.cli.slips import KINDS, PROGRAMS, Slip, program, slips
 from tests.words import foreign, parser_messages
-from tilefold.lowering import load
+from tilefold.driver.lowering import load
 
 SMALL = [path for path in PROGRAMS if path.stat().st_size < 9000]
 

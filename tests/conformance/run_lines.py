@@ -17,7 +17,7 @@ from filecheck.parser import Parser
 from tilefold.compiler.frontend.expectations import find_expectations
 from tilefold.compiler.frontend.source import Source
 
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 _RUN = re.compile(r"^\s*(?://|#)\s*RUN:\s?(.*)$", re.MULTILINE)
 _EXPECTED = re.compile(

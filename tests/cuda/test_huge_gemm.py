@@ -8,7 +8,7 @@ from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig
 
 from tests.kernels.gemm_variants import HOPPER, Parameters, gemm
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
 
 LARGE_D: Parameters = {"M": 65664, "N": 32768, "K": 64, "STAGES": 2}
 LARGE_A: Parameters = {"M": 33554560, "N": 128, "K": 64, "STAGES": 2, "TILE_N": 128}

@@ -8,7 +8,7 @@ from tilefold.runtime.cuda import CudaEngine
 from tests.kernels.harness import assert_checks_hold, on_gpu, program_of
 from tests.kernels.test_tensor_copies import CASES, MULTICAST, REDUCTIONS, text_of
 from tests.python.test_tensor_copies import pipelined, shared_by_two
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
 
 pytestmark = pytest.mark.gpu
 TEXTS = {name: text_of(case) for name, case in CASES.items()} | {"multicast": MULTICAST} | REDUCTIONS

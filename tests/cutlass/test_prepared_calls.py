@@ -63,7 +63,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     def gpu_engine(ordinal: int) -> Engine:
         return made
 
-    monkeypatch.setattr("tilefold.devices.gpu_engine", gpu_engine)
+    monkeypatch.setattr("tilefold.driver.devices.gpu_engine", gpu_engine)
     return made
 
 

@@ -16,7 +16,7 @@ from tilefold import cute
 from tilefold.cutlass.without_gpu.launches import MissingGpu, take_the_place_of_gpus
 from tilefold.cutlass.without_gpu.memory import HostMemory, memory_on_host
 from tilefold.cutlass.without_gpu.streams import streams_on_host
-from tilefold.devices import devices_of_process
+from tilefold.driver.devices import devices_of_process
 
 
 @cute.kernel

@@ -24,7 +24,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 SHOWN = "/kernels"
 """The folder of the session, as pages show it."""

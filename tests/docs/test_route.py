@@ -16,7 +16,7 @@ from .pages import blocks
 PAGE = ROOT / "docs" / "architecture.md"
 _ROW = re.compile(r"^\| \[(?P<text>[^\]]+)\]\(\.\./(?P<path>[^)]+)\) \| `(?P<function>[^`]+)` \|", re.MULTILINE)
 
-_COMMAND = "import sys; sys.argv = ['tilefold', *{0!r}]; import tilefold.process; run = tilefold.process.main"
+_COMMAND = "import sys; sys.argv = ['tilefold', *{0!r}]; from tilefold.commands.process import main as run"
 _KERNEL = """
 import numpy as np
 from kernel import scale

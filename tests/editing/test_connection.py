@@ -10,7 +10,7 @@ import pytest
 from tilefold.compiler.frontend.source import MAX_BYTES
 
 from tests.editing.wire import Message, Wire, connected
-from tilefold.editing.connection import MAX_MESSAGE
+from tilefold.tools.editing.connection import MAX_MESSAGE
 
 START = {"line": 0, "character": 0}
 FILE = "file:///kernel.cute"

@@ -8,9 +8,9 @@ from lsprotocol import types as lsp
 from pygls.workspace import PositionCodec, TextDocument
 
 from tests.work import growth
-from tilefold.editing.completion import MAX_WORDS, completions
-from tilefold.editing.document import MAX_DEPTH, Document
-from tilefold.editing.server import Places
+from tilefold.tools.editing.completion import MAX_WORDS, completions
+from tilefold.tools.editing.document import MAX_DEPTH, Document
+from tilefold.tools.editing.server import Places
 
 COUNT, FEW = 32_000, 4_000
 TEXTS: dict[str, Callable[[int], str]] = {

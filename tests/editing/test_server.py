@@ -199,7 +199,7 @@ def test_command_without_the_library(tmp_path: Path) -> None:
 
     (tmp_path / "pygls.py").write_text("raise ModuleNotFoundError('no pygls', name='pygls')")
     ran = subprocess.run(
-        [sys.executable, "-c", "from tilefold.cli import main; raise SystemExit(main(['lsp']))"],
+        [sys.executable, "-c", "from tilefold.commands.cli import main; raise SystemExit(main(['lsp']))"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert ran.returncode == 1

@@ -13,7 +13,7 @@ from tilefold.runtime.compiled.store import Store
 
 from tests.ptxas import EARLY, handing_over, multiplying, needs_ptxas, program
 from tests.sass import instructions
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 SM90A = Target("sm_90a")
 LOG = """\

@@ -21,7 +21,7 @@ from tilefold.runtime.compiled.store import Store
 from tests.emit.harness import kernel, ptx_of
 from tests.ptxas import handing_over, installed, needs_ptxas, program
 from tests.sass import instructions
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 SM90A = Target("sm_90a")
 SCRIPT = "#!/bin/sh\necho 'Cuda compilation tools, release 1.2, V1.2.{}'\n"

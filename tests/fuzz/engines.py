@@ -24,7 +24,7 @@ from tests.emit.cpu import NotOnCpu, run_kernel
 from tests.emit.ptx_interpreter import run_ptx
 from tests.fuzz.problem import Generator, Problem, Tensor
 from tests.passes.costs import accesses, compare
-from tilefold.lowering import Program, load
+from tilefold.driver.lowering import Program, load
 
 CPU, GPU, PTX, DUMP = "cpu", "gpu", "ptx", "dump"
 PASS_TEXTS = tuple(text for stage in STAGES for text in stage.passes)

@@ -15,7 +15,7 @@ from tests.fuzz.function_text import EIGHT_BITS, Function, random_function
 from tests.fuzz.numpy_meaning import DTYPES, NAMES, STEPS, is_float, to
 from tests.fuzz.problem import Generator, Problem, Tensor
 from tilefold import cute
-from tilefold.lowering import load
+from tilefold.driver.lowering import load
 
 BLOCKS, THREADS = 2, 32
 _NUMBERS = count()

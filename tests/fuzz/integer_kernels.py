@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tilefold.compiler.builder.scalars.dtypes import DTYPES
+from tilefold.builder.scalars.dtypes import DTYPES
 
 from tests.fuzz.functions import defined
 from tests.fuzz.integer_functions import PARAMETERS, text_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from tilefold.compiler.builder.scalars.operators import Bits, Ordered
+from tilefold.builder.scalars.operators import Bits, Ordered
 
 
 class UndefinedError(Exception):

@@ -11,8 +11,8 @@ from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError
 from tilefold.compiler.frontend.source import plain_source
 from tilefold.runtime.sim.sim_engine import SimEngine
 
-from tilefold.lowering import load
-from tilefold.running.host_program import Host
+from tilefold.driver.host_program import Host
+from tilefold.driver.lowering import load
 
 C = """\
 llvm.func @printf(!llvm.ptr, ...) -> i32

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.harness import kernel
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 BODY = """\
 %t = gpu.thread_id x

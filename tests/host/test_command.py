@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.harness import C, kernel, main_of
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 Capture = pytest.CaptureFixture[str]
 BASE = C + kernel('gpu.printf "%d\\n", %n : i32', "%n: i32", call=(

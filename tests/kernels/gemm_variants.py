@@ -5,7 +5,7 @@ from tilefold.base.target import Target
 from tilefold.compiler.frontend.params import expand
 
 from tests.kernels.harness import example
-from tilefold.lowering import Program, load
+from tilefold.driver.lowering import Program, load
 
 Parameters = dict[str, int | str]
 

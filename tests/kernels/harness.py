@@ -17,9 +17,9 @@ from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
-from tilefold.lowering import EXECUTABLE_STAGES, Program, load
-from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, Launch, read_launches
+from tilefold.driver.filled_arguments import prepare
+from tilefold.driver.launches import Changes, Launch, read_launches
+from tilefold.driver.lowering import EXECUTABLE_STAGES, Program, load
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.cute"))
 STAGES = EXECUTABLE_STAGES

@@ -21,9 +21,9 @@ from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.atoms.mma import DTYPES, compute_allowed_error
 
 from tests.kernels.harness import MAX_BYTES, simulate
-from tilefold.lowering import Program, load
-from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, Launch, read_launches
+from tilefold.driver.filled_arguments import prepare
+from tilefold.driver.launches import Changes, Launch, read_launches
+from tilefold.driver.lowering import Program, load
 
 MIXED = (
     "UniversalFMA<float,half_t>",

@@ -22,7 +22,7 @@ from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.kernels.gemm_sm90 import TYPES, operands, product
 from tests.project.tree import ROOT
-from tilefold.cli import main as tilefold
+from tilefold.commands.cli import main as tilefold
 
 
 @contextmanager

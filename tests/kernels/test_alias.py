@@ -6,7 +6,7 @@ import pytest
 from tilefold.base.errors import TilefoldError
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
 
 # Each thread writes a word; after the barrier it reads the low half of its neighbour's.
 SHARED = """\

@@ -13,8 +13,8 @@ from tilefold.compiler.frontend.params import expand
 from tilefold.runtime.cuda import CudaEngine
 
 from tests.kernels.harness import STAGES, assert_checks_hold, example, on_gpu, simulate
-from tilefold.lowering import Program, load
-from tilefold.running.launches import Changes, Launch, read_launches
+from tilefold.driver.launches import Changes, Launch, read_launches
+from tilefold.driver.lowering import Program, load
 
 PATH = example("attention")
 

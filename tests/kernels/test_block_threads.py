@@ -9,7 +9,7 @@ from tilefold.compiler.frontend.diagnostics import ProgramError
 
 from tests.kernels.harness import Ran, program_of, simulate
 from tilefold import cute
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
 
 _KERNEL = """\
 !a = !tile.tensor<f32, gmem, align<16>, "(8,16):(16,1)">

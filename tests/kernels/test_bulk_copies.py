@@ -11,8 +11,8 @@ from tilefold.runtime.sim.faults import SimulationError
 from tests.kernels.harness import STAGES, assert_checks_hold, on_gpu, program_of, simulate
 from tests.passes.harness import check_pass
 from tests.passes.harness import kernel as in_kernel
-from tilefold.lowering import Program
-from tilefold.running.launches import Changes, Launch, read_launches
+from tilefold.driver.launches import Changes, Launch, read_launches
+from tilefold.driver.lowering import Program
 
 HOPPER = Target("sm_90a")
 

@@ -9,7 +9,7 @@ from tilefold.base.target import Target
 from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
 
 _COPY = """\
 // param M = {m}

@@ -13,7 +13,7 @@ from tilefold.compiler.frontend.diagnostics import ProgramError
 from tests.kernels.harness import STAGES, changed_program, check_changed, simulate
 from tests.ptxas import installed, needs_ptxas
 from tests.sass import instructions
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
 
 SM90A = Target("sm_90a")
 SCALED, GROUPED = "gemm_fp8_scaled", "gemm_grouped"

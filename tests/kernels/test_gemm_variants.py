@@ -12,8 +12,8 @@ from tilefold.runtime.engine import LaunchConfig
 
 from tests.kernels.gemm_variants import HOPPER, MEASURED, SIMULATED, Parameters, gemm, name_of
 from tests.kernels.harness import MAX_BYTES, STAGES, assert_checks_hold, on_gpu, simulate
-from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.filled_arguments import prepare
+from tilefold.driver.launches import Changes, read_launches
 
 
 @pytest.mark.parametrize("parameters", SIMULATED, ids=name_of)

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import tilefold
-from tilefold.running.loaded import LoadedProgram
+from tilefold.cute.loaded import LoadedProgram
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = {"M": 128, "N": 128, "K": 64}

@@ -12,8 +12,8 @@ from tilefold.compiler.reports.kernel_report import count_instructions
 from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, assert_checks_hold, program_of, simulate
-from tilefold.lowering import Program
-from tilefold.running.launches import Changes, Launch, read_launches
+from tilefold.driver.launches import Changes, Launch, read_launches
+from tilefold.driver.lowering import Program
 
 
 @cache

@@ -13,9 +13,9 @@ from tilefold.compiler.frontend.params import expand
 from tilefold.runtime.engine import TensorArgument
 
 from tests.kernels.harness import MAX_BYTES, STAGES, TARGET, on_gpu, program_of, simulate
-from tilefold.lowering import Program, load
-from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, Launch, read_launches
+from tilefold.driver.filled_arguments import prepare
+from tilefold.driver.launches import Changes, Launch, read_launches
+from tilefold.driver.lowering import Program, load
 
 SOURCE = Path(__file__).with_name("packed.cute")
 TYPES = {

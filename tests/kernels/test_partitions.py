@@ -4,7 +4,7 @@
 import pytest
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
 
 KERNEL = """\
 !a = !tile.tensor<i32, gmem, align<16>, "(8,12):(12,1)">

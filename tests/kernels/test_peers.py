@@ -7,7 +7,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
 
 SM90 = Target("sm_90")
 

@@ -15,7 +15,7 @@ from tilefold.passes.analysis.local_memory import local_fragments
 from tilefold.passes.analysis.loop_hints import stays_a_loop
 
 from tests.kernels.harness import EXAMPLES, example, kernel_ptx, loops, program, ptx, ptx_counts, target_of
-from tilefold.lowering import load
+from tilefold.driver.lowering import load
 
 FOUR_WAYS = ("index_arithmetic", "layout_algebra", "tv_composition", "tiled_copy")
 POWERS_OF_TWO = [

@@ -6,7 +6,7 @@ import pytest
 from tilefold.layout.tiling.rasterize import rasterize
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
 
 KERNEL = """\
 !t = !tile.tensor<i32, gmem, align<16>, "(ROWS,3):(3,1)">

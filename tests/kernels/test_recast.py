@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
 
 
 def _run(text: str, stage: str) -> Any:

@@ -11,8 +11,8 @@ from tilefold.compiler.machine.assemble import assemble
 from tilefold.compiler.reports.kernel_report import count_instructions
 
 from tests.kernels.harness import assert_checks_hold, example, simulate
-from tilefold.lowering import Program, load
-from tilefold.running.launches import Changes, Launch, read_launches
+from tilefold.driver.launches import Changes, Launch, read_launches
+from tilefold.driver.lowering import Program, load
 
 SHAPES = {
     "one warp": {"N": "256", "GROUP": "32", "ROWS": "2", "M": "2"},

@@ -19,7 +19,7 @@ from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 from tests.kernels.harness import STAGES, loops, program_of, simulate
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
 
 _COPY = """\
 !a = !tile.tensor<f32, gmem, align<{align}>, "{a}">

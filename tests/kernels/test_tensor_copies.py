@@ -10,7 +10,7 @@ import pytest
 from tilefold.base.target import Target
 
 from tests.kernels.harness import STAGES, assert_checks_hold, program_of, simulate
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
 
 HOPPER = Target("sm_90a")
 

@@ -9,7 +9,7 @@ import pytest
 from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, Ran, program_of, simulate
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
 
 _KERNEL = """\
 !a = !tile.tensor<f32, gmem, align<16>, "{layout}">

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.kernels.harness import STAGES, example, launches, program_of, simulate, simulated, small
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
 
 
 def launch_number(path: Path, kernel: str) -> int:

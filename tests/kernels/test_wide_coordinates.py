@@ -16,7 +16,7 @@ from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 from tests.kernels.harness import STAGES, program_of
 from tilefold import cute
-from tilefold.lowering import Program
+from tilefold.driver.lowering import Program
 
 FAULTS = ("E3202", "E3209")
 OFFSETS = (1 << 32, -(3 << 32), 1 << 61, -(1 << 61), 1 << 62, -(1 << 63))

@@ -23,7 +23,7 @@ from tilefold.layout.tiling.tiled_mma import make_tiled_mma
 from tests.layout.strategies import layouts
 from tests.layout.svg import Image, cells, read
 from tilefold import cute
-from tilefold.png import draw_png
+from tilefold.driver.png import draw_png
 
 WARPS = make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), Layout((2, 2, 1), (1, 2, 0)), (32, 32, 16))
 DRAWN: dict[str, Drawn] = {

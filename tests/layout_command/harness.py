@@ -5,7 +5,7 @@ import pytest
 from tilefold.layout.text.evaluate import Evaluator
 from tilefold.layout.text.printing import lines, plain_style
 
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -76,7 +76,8 @@ def test_operations_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_it_needs_the_layouts_alone() -> None:
     code = (
-        "import sys; from tilefold.cli import main; main(['layout', '--table', '--explain', 'coalesce((2,2):(1,2))']);"
+        "import sys; from tilefold.commands.cli import main;"
+        "main(['layout', '--table', '--explain', 'coalesce((2,2):(1,2))']);"
         "print(sorted({'xdsl', 'numpy', 'rich', 'llvmlite', 'cuda'} & set(sys.modules)))"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -39,7 +39,7 @@ def bisect(pass_name: str, arguments: tuple[str, ...]) -> Status:
     """Whether `tilefold bisect` names a pass."""
     from tilefold.runtime.cuda import is_available
 
-    from tilefold.cli import main
+    from tilefold.commands.cli import main
 
     if "cuda" in arguments and not is_available():
         return Status.NO_GPU

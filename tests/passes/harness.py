@@ -23,7 +23,7 @@ from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.project.tree import ROOT
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 
 def source_of(text: str, name: str = "test.cute") -> Source:

@@ -17,7 +17,7 @@ from tests.emit.cpu import SM80, run_kernel
 from tests.kernels.harness import STAGES, program_of, simulate
 from tests.passes.harness import apply, execute, kernel
 from tests.work import calls
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
 
 KERNEL = """\
 !t = !tile.tensor<i32, gmem, align<16>, "16:1">

@@ -12,8 +12,8 @@ from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, STAGES, concerns
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.kernels.harness import EXAMPLES, example, launches, program, program_of, simulate, target_of
-from tilefold.lowering import Program, load
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
+from tilefold.driver.lowering import Program, load
 
 SM80 = Target("sm_80")
 ON_THE_WAY = ("expand-gemms", "expand-copies", "expand-maps")

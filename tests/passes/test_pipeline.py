@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from tests.fuzz.copies import generate
 from tests.passes.harness import apply, printed, source_of
-from tilefold.lowering import load
+from tilefold.driver.lowering import load
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.cute"))
 TEXTS = {path.name: expand(path.read_text(), path.name).expanded for path in EXAMPLES} | {

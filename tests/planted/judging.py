@@ -13,8 +13,8 @@ from typing import Any
 
 from tests.planted.planting import Planted
 from tests.planted.python_kernels import Call
-from tilefold.checking.report import Report
-from tilefold.cli import main
+from tilefold.commands.cli import main
+from tilefold.driver.faults import Report
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from tilefold.runtime.cuda.cuda_engine import CudaEngine
 from benchmarks.record import add_options, circumstances
 from tests.planted.judging import checked
 from tests.planted.planting import planted
-from tilefold.cli import main as tilefold
+from tilefold.commands.cli import main as tilefold
 
 TOOLS: Mapping[str, tuple[str, ...]] = {
     "memcheck": ("--destroy-on-device-error", "kernel"),

@@ -11,9 +11,9 @@ from tests.kernels.harness import example
 from tilefold.commands.launching import simulated_costs
 from tilefold.commands.options import read_source
 from tilefold.commands.profile import add_arguments
-from tilefold.lowering import load
-from tilefold.profiling.measured import measure
-from tilefold.profiling.measured_costs import compare_lines
+from tilefold.driver.lowering import load
+from tilefold.tools.profiling.measured import measure
+from tilefold.tools.profiling.measured_costs import compare_lines
 
 EXAMPLES = ("transpose", "ldmatrix", "softmax", "reduce", "hgemm", "rmsnorm", "tma_copy")
 _HEAD = "| kernel | wavefronts simulated | measured | sectors simulated | measured |\n|---|---|---|---|---|"

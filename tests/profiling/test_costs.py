@@ -14,13 +14,13 @@ from tilefold.runtime.sim.sim_engine import SimEngine
 from tests.kernels.harness import EXAMPLES
 from tests.profiling.kernels import CONFLICT, NAIVE, NEEDED, REDUNDANT
 from tilefold import cute
-from tilefold.bisection.trial import Trial
-from tilefold.cli import main
-from tilefold.lowering import load
-from tilefold.profiling.line_costs import Costs
-from tilefold.profiling.simulated_costs import costs_of
-from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, read_launches
+from tilefold.commands.cli import main
+from tilefold.driver.filled_arguments import prepare
+from tilefold.driver.launches import Changes, read_launches
+from tilefold.driver.line_costs import Costs
+from tilefold.driver.lowering import load
+from tilefold.driver.trial import Trial
+from tilefold.tools.profiling.simulated_costs import costs_of
 
 Capture = pytest.CaptureFixture[str]
 
@@ -80,7 +80,7 @@ def test_lines_add_up_to_the_counters_of_the_launch(name: str) -> None:
     arguments = prepare(launch, {}, seed=0, max_bytes=1 << 30)
     from tilefold.runtime.options import SimOptions
 
-    from tilefold.devices import executable
+    from tilefold.driver.devices import executable
 
     run = executable(program, launch.kernel, "sim", "instr", SimOptions())
     counters = run.launch(LaunchConfig(launch.grid, launch.block), arguments.launchable()).counters

@@ -11,9 +11,9 @@ from tilefold.compiler.machine.assemble import AssembleError
 
 from tests.kernels.harness import EXAMPLES
 from tests.profiling.kernels import CONFLICT, NAIVE, NEEDED
-from tilefold.cli import main
-from tilefold.lowering import Program, load
-from tilefold.profiling.source_text import by_code, by_lines, source_map
+from tilefold.commands.cli import main
+from tilefold.driver.lowering import Program, load
+from tilefold.driver.source_text import by_code, by_lines, source_map
 
 SM80 = Target("sm_80")
 Capture = pytest.CaptureFixture[str]

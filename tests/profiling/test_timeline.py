@@ -13,11 +13,11 @@ from tilefold.runtime.sim.timeline import Event, Timeline
 
 from tests.kernels.harness import EXAMPLES
 from tests.profiling.kernels import CONFLICT, NAIVE, NEEDED
-from tilefold.cli import main
-from tilefold.lowering import load
-from tilefold.profiling.perfetto import trace
-from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, read_launches
+from tilefold.commands.cli import main
+from tilefold.driver.filled_arguments import prepare
+from tilefold.driver.launches import Changes, read_launches
+from tilefold.driver.lowering import load
+from tilefold.tools.profiling.perfetto import trace
 
 LATE = """\
 !g = !tile.tensor<f32, gmem, align<16>, "64:1">

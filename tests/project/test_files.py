@@ -49,9 +49,9 @@ def test_licence_is_apache_with_llvm_exceptions() -> None:
 
 def test_architecture_says_what_each_file_of_the_builder_is_about() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
-    rows = text.partition("The folders of `compiler/builder/`:")[2].partition("\n\nLaunches in")[0]
+    rows = text.partition("The folders of `builder/`:")[2].partition("\n\nLaunches in")[0]
     named = set(re.findall(r"`(\w+)`", rows))
-    builder = ROOT / "compiler" / "builder"
+    builder = ROOT / "builder"
     files = {path.stem for path in builder.rglob("*.py")} - {"__init__"}
     assert files - named == set()
     assert named - files == {"match", "break", "continue", "return"}, "of Python"

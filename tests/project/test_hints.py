@@ -16,7 +16,7 @@ from tilefold.runtime.sim.rules import MODULES
 from tests.names import OBJECT, OPERATION, OPTION, is_known, options
 from tests.project.tree import PRODUCT, ROOT, product_files
 from tilefold import cute
-from tilefold.cli import COMMANDS
+from tilefold.commands.cli import COMMANDS
 
 OTHERS = {
     "compiler/machine/nvptx.py": {
@@ -25,7 +25,7 @@ OTHERS = {
         "--nvptx-no-f",
         "--opt-disable",
     },  # LLVM's
-    "tilefold/profiling/measured.py": {
+    "tilefold/tools/profiling/measured.py": {
         "--clock-control",
         "--section",
         "--import-source",

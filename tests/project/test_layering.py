@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Imports run one way: base <- layout <- dialects <- passes <- compiler, and base, layout, dialects <- runtime."""
+"""Imports run one way: base <- layout <- dialects <- passes <- compiler <- builder, and dialects <- runtime."""
 
 import ast
 import subprocess
@@ -8,7 +8,7 @@ import sys
 import pytest
 from tilefold.compiler.pipeline import OUR_PASSES
 
-from tests.project.tree import PRODUCT, ROOT, imported_modules, product_files
+from tests.project.tree import PRODUCT, ROOT, imported_modules, module_name, product_files
 
 ALLOWED = {
     "base": {"base"},
@@ -16,6 +16,7 @@ ALLOWED = {
     "dialects": {"base", "layout", "dialects"},
     "passes": {"base", "layout", "dialects", "passes"},
     "compiler": {"base", "layout", "dialects", "passes", "compiler"},
+    "builder": {"base", "layout", "dialects", "passes", "compiler", "builder"},
     "runtime": {"base", "layout", "dialects", "runtime"},
     "tilefold": set(PRODUCT),
 }
@@ -27,6 +28,7 @@ EXTERNAL = {
     "dialects": {"xdsl"},
     "passes": {"xdsl"},
     "compiler": {"xdsl", "llvmlite", "cuda", "rich"},
+    "builder": {"xdsl"},
     "runtime": {"xdsl", "numpy", "ml_dtypes", "cuda", "filelock", "platformdirs"},
     "tilefold": {
         "xdsl",
@@ -92,11 +94,14 @@ def test_product_folders_import_each_other_relatively() -> None:
 @pytest.mark.parametrize(
     ("command", "absent"),
     [
-        ("import tilefold.cli", {"numpy", "llvmlite", "cuda", "xdsl", "rich"}),
-        ("import tilefold.cli as c; c.main(['explain', 'E0101'])", {"numpy", "llvmlite", "cuda", "xdsl"}),
-        ("import tilefold.cli as c; c.main(['opt', 'tests/project/empty.cute'])", {"numpy", "llvmlite", "cuda"}),
+        ("import tilefold.commands.cli", {"numpy", "llvmlite", "cuda", "xdsl", "rich"}),
+        ("from tilefold.commands.cli import main; main(['explain', 'E0101'])", {"numpy", "llvmlite", "cuda", "xdsl"}),
         (
-            "import tilefold.cli as c; c.main(['compile', 'examples/gemm.cute'])",
+            "from tilefold.commands.cli import main; main(['opt', 'tests/project/empty.cute'])",
+            {"numpy", "llvmlite", "cuda"},
+        ),
+        (
+            "from tilefold.commands.cli import main; main(['compile', 'examples/gemm.cute'])",
             {"numpy", "cuda", "xdsl.dialects.llvm"},
         ),
         ("from tilefold import cute", {"numpy", "llvmlite", "cuda", "rich", "xdsl.dialects.arith"}),
@@ -117,7 +122,7 @@ sys.path.insert(0, "tests/project")
 from launched import scale
 scale(np.ones(128, np.float32), np.ones(128, np.float32)).launch(grid=1, block=128, device="sim")
 """
-    others = ("cuda.", "tilefold.runtime.cuda.", "tilefold.cli.", "tilefold.commands.", "tilefold.messages.")
+    others = ("cuda.", "tilefold.runtime.cuda.", "tilefold.commands.", "tilefold.driver.messages.")
     code = f"{launch}\nprint([name for name in sys.modules if (name + '.').startswith({others})])"
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
     assert result.stdout.splitlines()[-1] == "[]"
@@ -155,3 +160,34 @@ def test_kernels_in_python_change_nothing_of_the_process() -> None:
     """xDSL has a finder for dialects in IRDL, which is its own."""
     result = subprocess.run([sys.executable, "-c", _PROCESS], cwd=ROOT, check=True, capture_output=True, text=True)
     assert result.stdout.splitlines() == ["[]"] * 3
+
+
+_FLOORS = ("driver", "tools", "cute", "cutlass", "commands")
+"""The rooms of tilefold/ from the lowest floor up. Each imports itself and those before it."""
+
+
+def _room(module: str) -> str:
+    """The room of tilefold/ in which a module lies, with the tool for one of the tools; "" for none."""
+    parts = module.split(".")[1:]
+    if not parts or parts[0] not in _FLOORS:
+        return ""
+    is_tool = len(parts) > 1 and (ROOT / "tilefold" / "tools" / parts[1]).is_dir()
+    return f"tools.{parts[1]}" if parts[0] == "tools" and is_tool else parts[0]
+
+
+def test_rooms_stand_on_one_another_and_tools_side_by_side() -> None:
+    """`tools/joined.py` alone brings tools together. The command line does without the API, and the API without it."""
+    for path in product_files():
+        here = _room(module_name(path))
+        for imported in imported_modules(path) if here else ():
+            there = _room(imported)
+            if not there or there == here:
+                continue
+            floors = [_FLOORS.index(room.partition(".")[0]) for room in (here, there)]
+            allowed = floors[1] < floors[0] and (here, there) != ("commands", "cute")
+            assert allowed or here == "tools", f"{path}: {here} may not import {imported}"
+
+
+def test_machine_code_knows_no_lowering() -> None:
+    imported = set(imported_modules(ROOT / "tilefold" / "driver" / "machine_code.py"))
+    assert not any(name.startswith("tilefold.driver.lowering") for name in imported)

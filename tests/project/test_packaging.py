@@ -77,8 +77,8 @@ def test_wheel_has_the_modules_of_the_tree_and_nothing_else(wheel: Path) -> None
     modules = (path.relative_to(ROOT).as_posix() for path in product_files())
     expected = {name if name.startswith("tilefold/") else f"tilefold/{name}" for name in modules}
     pages = {f"tilefold/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "base/explanations").glob("*.md")}
-    parts = {f"tilefold/report/page.{kind}" for kind in ("html", "css", "js")}
-    parts |= {f"tilefold/report/timeline.{kind}" for kind in ("html", "js")}
+    parts = {f"tilefold/tools/report/page.{kind}" for kind in ("html", "css", "js")}
+    parts |= {f"tilefold/tools/report/timeline.{kind}" for kind in ("html", "js")}
     assert names == expected | pages | parts | {"tilefold/py.typed"}
     assert wheel.name == f"tilefold-{tilefold.__version__}-py3-none-any.whl"
     assert f"\nVersion: {tilefold.__version__}\n" in metadata
@@ -105,7 +105,7 @@ from kernel import scale
 assert tilefold.__spec__.origin is None, "this is no longer the case that the test is about"
 a = np.arange(64, dtype=np.float32)
 scale(a, a.copy(), 2.0).launch(grid=2, block=32, device="sim")
-from tilefold.cli import main
+from tilefold.commands.cli import main
 assert "registers" in str(scale(a, a.copy(), 2.0).build(32).report("sm_80"))
 assert main(["run", "tilefold/examples/six_threads.cute", "--device", "sim"]) == 0
 main(["--version"])
@@ -179,7 +179,7 @@ def tilefold(*words, status=0):
     assert found == status, (words, found, err.getvalue())
     return out.getvalue() + err.getvalue()
 
-from tilefold.cli import main
+from tilefold.commands.cli import main
 examples = sys.argv[1]
 assert "tilefold" in tilefold("--version")
 assert "36 elements: ok" in tilefold("run", f"{examples}/six_threads.cute")

@@ -53,7 +53,7 @@ def examples(tmp_path: Path, imports: str, *options: str) -> str:
 def test_hypothesis_generates_the_same_examples_in_every_run(tmp_path: Path) -> None:
     first = examples(tmp_path, "import os")
     assert len(first.splitlines()) >= 60
-    assert examples(tmp_path, "import tilefold.lowering, tilefold.compiler.emit") == first
+    assert examples(tmp_path, "import tilefold.driver.lowering, tilefold.compiler.emit") == first
 
 
 def test_the_profile_of_the_night_generates_new_ones(tmp_path: Path) -> None:

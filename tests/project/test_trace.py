@@ -19,7 +19,7 @@ import numpy as np
 sys.path.insert(0, "tests/project")
 from launched import scale
 from tilefold import cute
-from tilefold.compiler.builder.control import rewrite
+from tilefold.builder.control import rewrite
 from tilefold.dialects import ptx, tile
 
 for package in (cute, ptx, tile):

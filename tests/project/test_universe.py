@@ -22,7 +22,7 @@ def test_the_entry_point_names_the_universe() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     module, _, name = project["entry-points"]["xdsl.universe"]["tilefold"].partition(":")
     assert getattr(import_module(module), name) is UNIVERSE
-    assert project["scripts"]["tilefold"] == "tilefold.process:main"
+    assert project["scripts"]["tilefold"] == "tilefold.commands.process:main"
 
 
 def test_no_name_clashes_with_xdsl() -> None:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SUBPACKAGES = ("base", "layout", "dialects", "passes", "compiler", "runtime")
+SUBPACKAGES = ("base", "layout", "dialects", "passes", "compiler", "builder", "runtime")
 PRODUCT = (*SUBPACKAGES, "tilefold")
 
 

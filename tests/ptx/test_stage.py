@@ -11,10 +11,10 @@ from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 from tests.kernels.harness import EXAMPLES, MAX_BYTES, program, program_of, target_of
 from tilefold import cute
-from tilefold.cli import main
-from tilefold.lowering import SIMULATED_STAGES
-from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, read_launches
+from tilefold.commands.cli import main
+from tilefold.driver.filled_arguments import prepare
+from tilefold.driver.launches import Changes, read_launches
+from tilefold.driver.lowering import SIMULATED_STAGES
 
 SHIFT = """
 !t = !tile.tensor<f32, gmem, align<16>, "128:1">

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 from tilefold.base.errors import TilefoldError
-from tilefold.compiler.builder.tracing.source import is_users
+from tilefold.builder.tracing.source import is_users
 
 from tests.python.damage import damaged
 from tests.python.test_generated import THREADS, call

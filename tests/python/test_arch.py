@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tilefold.base.errors import TilefoldError
-from tilefold.compiler.builder.scalars.values import convert, wrap
-from tilefold.compiler.builder.tracing.state import building
+from tilefold.builder.scalars.values import convert, wrap
+from tilefold.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from xdsl.dialects.builtin import Float32Type, IntegerType
 from xdsl.ir import Block

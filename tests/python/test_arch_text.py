@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.compiler.builder.scalars.values import Value
+from tilefold.builder.scalars.values import Value
 
 import tilefold
 from tilefold import cute
@@ -127,7 +127,7 @@ def test_no_function_of_ours_has_a_meaning_in_python_alone() -> None:
     """Such a meaning, `sim=`, is for users, and stays behind when a kernel is written."""
     root = Path(__file__).resolve().parents[2]
     given: list[str] = []
-    for file in (*(root / "compiler").rglob("*.py"), *(root / "tilefold").rglob("*.py")):
+    for file in (*(root / "builder").rglob("*.py"), *(root / "tilefold").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and any(
                 keyword.arg == "sim" and ast.unparse(keyword.value) != "sim" for keyword in node.keywords

@@ -9,7 +9,7 @@ from tilefold.base.errors import TilefoldError
 
 from tests.alarms import interrupt_at
 from tilefold import cute
-from tilefold.lowering import EXECUTABLE_STAGES
+from tilefold.driver.lowering import EXECUTABLE_STAGES
 
 
 @cute.kernel

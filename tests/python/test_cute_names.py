@@ -9,7 +9,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.compiler.frontend.source import plain_source
 
 from tilefold import cute
-from tilefold.lowering import load
+from tilefold.driver.lowering import load
 
 STAGES = ["cute", "folded", "atoms", "index", "instr"]
 

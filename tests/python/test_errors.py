@@ -364,7 +364,7 @@ def test_columns_are_those_of_characters() -> None:
 
 
 def test_loops_that_build_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilefold.compiler.builder.tracing.state.MAX_OPERATIONS", 500)
+    monkeypatch.setattr("tilefold.builder.tracing.state.MAX_OPERATIONS", 500)
 
     def kernel(out: Any) -> None:
         t, _, _ = cute.arch.thread_idx()

@@ -20,7 +20,7 @@ from tests.kernels.harness import example as kernels_example
 from tests.kernels.test_gemm_variants import loop_of
 from tests.project.tree import ROOT
 from tilefold import cute
-from tilefold.lowering import load
+from tilefold.driver.lowering import load
 
 FOLDER = ROOT / "examples" / "python"
 SMALL = {

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
-from tilefold.compiler.builder.tracing.cuda_names import CUDA_NAMES
+from tilefold.builder.tracing.cuda_names import CUDA_NAMES
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.options import LaunchOptions
 

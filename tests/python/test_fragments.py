@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tilefold.base.errors import TilefoldError
-from tilefold.compiler.builder.scalars.values import convert
-from tilefold.compiler.builder.tensors.expressions import broadcast
-from tilefold.compiler.builder.tracing.state import building
+from tilefold.builder.scalars.values import convert
+from tilefold.builder.tensors.expressions import broadcast
+from tilefold.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.layout.algebra.inttuple import has_underscore, wrap
 from xdsl.ir import Block

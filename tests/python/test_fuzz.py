@@ -11,7 +11,7 @@ def test_damaged_kernels_are_built_or_refused() -> None:
 
 
 def test_a_wrong_treatment_is_reported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("tilefold.compiler.builder.trace._verify", len)
+    monkeypatch.setattr("tilefold.builder.trace._verify", len)
     text = "from tilefold import cute\n\n@cute.kernel\ndef kernel():\n    cute.arch.sync_threads()\n"
     program = Program("planted", text, frozenset({"kernel"}), "kernel().launch(1, 1, device='sim')")
     assert "len() takes exactly one argument (2 given)" in (fault(program.text, program.launch) or "")

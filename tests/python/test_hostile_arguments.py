@@ -241,7 +241,7 @@ def endless_iterator(A: cute.Tensor):
     ("kernel", "steps"), [(endless, 10), (endless_but_for_a_condition, 1 << 15), (endless_iterator, 1 << 15)]
 )
 def test_loop_of_python_without_an_end(kernel: Any, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tilefold.compiler.builder.tracing.state import Builder
+    from tilefold.builder.tracing.state import Builder
 
     count, insert = 0, Builder.insert
 

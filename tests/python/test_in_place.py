@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.compiler.builder.scalars.dtypes import Index
+from tilefold.builder.scalars.dtypes import Index
 
 from tilefold import cute
 

@@ -418,7 +418,7 @@ def test_machine_code_is_kept_for_the_next_process(monkeypatch: pytest.MonkeyPat
     first = scaled(a, b, 5.0).build(THREADS)
     artifact = first.artifact("sm_80")
 
-    from tilefold import machine_code
+    from tilefold.driver import machine_code
 
     monkeypatch.setattr(machine_code, "_assemble", None)  # cannot be called
     again = Kernel(scaled.function)(a, b, 5.0).build(THREADS)

@@ -10,7 +10,7 @@ from tilefold.runtime.errors import LaunchError
 
 import tilefold
 from tests.cli.kernels import SCALE, write
-from tilefold.running.loaded import LoadedProgram
+from tilefold.cute.loaded import LoadedProgram
 
 TRANSPOSE = Path(__file__).parents[2] / "examples" / "transpose.cute"
 DYNAMIC = """\

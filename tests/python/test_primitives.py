@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.compiler.builder.primitives.arrays import Array
-from tilefold.compiler.builder.tensors.address_space import AddressSpace
-from tilefold.compiler.builder.tensors.vectors import from_elements, outerproduct
+from tilefold.builder.primitives.arrays import Array
+from tilefold.builder.tensors.address_space import AddressSpace
+from tilefold.builder.tensors.vectors import from_elements, outerproduct
 from tilefold.layout.algebra.swizzle import Swizzle
 
 import tilefold.cutlass as cutlass

@@ -9,7 +9,7 @@ import pytest
 from tilefold.base.errors import TilefoldError
 
 from tilefold import cute
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 BLOCKS = 6
 

@@ -10,7 +10,7 @@ import pytest
 from tilefold.base.errors import TilefoldError
 
 from tilefold import cute
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 Capture = pytest.CaptureFixture[str]
 

@@ -13,7 +13,7 @@ from tilefold.compiler.frontend.source import plain_source
 from tests.kernels.harness import STAGES
 from tilefold import cute
 from tilefold.cute.nvgpu import cpasync
-from tilefold.lowering import load
+from tilefold.driver.lowering import load
 
 SHAPE = (64, 64)
 ONE = cute.make_layout(1)

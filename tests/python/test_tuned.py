@@ -19,8 +19,9 @@ from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.errors import LaunchError
 
 from tests.runtime.fakes import FakeDriver, FakeLibrary, Tensor, torch_module
-from tilefold import cute, devices
+from tilefold import cute
 from tilefold.cute.gpu_launch import GpuLaunches
+from tilefold.driver import devices
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false

@@ -14,8 +14,9 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import Target
 from tilefold.runtime.errors import LaunchError
 
-from tilefold import cute, devices, machine_code
+from tilefold import cute
 from tilefold.cute.tuning import Candidate
+from tilefold.driver import devices, machine_code
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false

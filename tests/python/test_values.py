@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tilefold.base.errors import TilefoldError
-from tilefold.compiler.builder.scalars.values import Int, convert, wrap
-from tilefold.compiler.builder.tracing.state import building
+from tilefold.builder.scalars.values import Int, convert, wrap
+from tilefold.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.layout.algebra.unknown import Unknown
 from xdsl.dialects.builtin import IndexType, f32, i32

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from tilefold.compiler.builder.scalars.values import convert
-from tilefold.compiler.builder.tracing.state import building
+from tilefold.builder.scalars.values import convert
+from tilefold.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import Space, SpaceAttr, TensorType

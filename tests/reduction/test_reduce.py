@@ -11,8 +11,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.bisection.test_bisect import planted, subtracted, without_barrier
 from tests.cli.kernels import SCALE, write
-from tilefold.cli import main
-from tilefold.reduction.failure import Conditions, Failure, Kind
+from tilefold.commands.cli import main
+from tilefold.tools.joined import Bisection
+from tilefold.tools.reduction.failure import Conditions, Failure, Kind
 
 Capture = pytest.CaptureFixture[str]
 OUTSIDE = SCALE.replace("%B(%t, %j)", "%B(%j, %t)")
@@ -26,7 +27,7 @@ def reduced(path: str, tmp_path: Path, *options: str) -> str:
 
 
 def failure(text: str) -> Failure | None:
-    return Conditions().failure(expand(text, "small.cute", {}))
+    return Conditions(Bisection()).failure(expand(text, "small.cute", {}))
 
 
 def lines(text: str) -> int:
@@ -107,7 +108,9 @@ def test_a_pass_that_fails_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_refusal_stays(tmp_path: Path) -> None:
     text = SCALE.replace("tile.store %w, %B(%t, %j)", "tile.store %w, %B(%t, %j)\n      ptx.griddepcontrol.wait")
     small = reduced(write(tmp_path, text), tmp_path, "--target", "sm_80")
-    assert Conditions(target="sm_80").failure(plain_source(small, "small.cute")) == Failure(Kind.REFUSED, "E2102")
+    assert Conditions(Bisection(), target="sm_80").failure(plain_source(small, "small.cute")) == Failure(
+        Kind.REFUSED, "E2102"
+    )
     assert "griddepcontrol" in small
     assert "arith.addf" not in small
 

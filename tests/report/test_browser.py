@@ -11,10 +11,10 @@ from tilefold.compiler.frontend.params import expand
 from tests.profiling.kernels import CONFLICT, NAIVE
 from tests.report.browser import Tab, browser, find
 from tests.work import growth
-from tilefold.cli import main
-from tilefold.lowering import load
-from tilefold.report.contents import contents_of
-from tilefold.report.page import page_of
+from tilefold.commands.cli import main
+from tilefold.driver.lowering import load
+from tilefold.tools.report.contents import contents_of
+from tilefold.tools.report.page import page_of
 
 CHROMIUM = find()
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian: apt-get install chromium)")

@@ -14,10 +14,10 @@ from tests.kernels.harness import EXAMPLES
 from tests.profiling.kernels import CONFLICT, NAIVE, REDUNDANT
 from tests.profiling.test_costs import columns
 from tests.work import calls
-from tilefold.cli import main
-from tilefold.lowering import load
-from tilefold.report.contents import contents_of
-from tilefold.report.page import page_of
+from tilefold.commands.cli import main
+from tilefold.driver.lowering import load
+from tilefold.tools.report.contents import contents_of
+from tilefold.tools.report.page import page_of
 
 
 class Reader(HTMLParser):

@@ -8,8 +8,8 @@ from tilefold.base.target import Target
 from tilefold.runtime.sim.faults import Site
 from tilefold.runtime.sim.timeline import Event
 
-from tilefold.profiling.line_costs import Costs
-from tilefold.report.timeline import COLUMNS, MAX_ROWS, Chart, chart_of
+from tilefold.driver.line_costs import Costs
+from tilefold.tools.report.timeline import COLUMNS, MAX_ROWS, Chart, chart_of
 
 BAR = Site("ptx.bar.sync", "k.cute", 7, 5)
 

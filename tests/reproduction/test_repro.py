@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tests.bisection.test_bisect import planted
 from tests.cli.kernels import SCALE, write
 from tilefold import cute
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 Capture = pytest.CaptureFixture[str]
 WRONG = SCALE.replace("A * 2", "A * 3")

@@ -23,9 +23,9 @@ from tilefold.runtime.compiled.artifact import Artifact, Parameter
 from tests.project.tree import ROOT
 from tests.runtime.toolkit import DRIVER, toolkit
 from tilefold import cute
-from tilefold.cli import main
-from tilefold.export.c_names import arguments
-from tilefold.export.exporting import export, header
+from tilefold.commands.cli import main
+from tilefold.tools.export.c_names import arguments
+from tilefold.tools.export.exporting import export, header
 
 SM80 = Target("sm_80")
 TENSOR = Layout((Unknown(), 8), (Unknown(64, 8), 1))

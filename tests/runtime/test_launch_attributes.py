@@ -21,7 +21,8 @@ from tilefold.runtime.options import Cluster, ProgrammaticStreamSerialization, l
 
 import tilefold
 from tests.runtime.fakes import FakeDriver, FakeLibrary
-from tilefold import cute, devices
+from tilefold import cute
+from tilefold.driver import devices
 
 BLOCK = (32, 1, 1)
 CLUSTER, SERIALISED = (4, (2, 1, 1, 0)), (6, (1, 0, 0, 0))

@@ -17,9 +17,9 @@ from xdsl.dialects.builtin import ModuleOp
 from benchmarks.workloads import Workload
 from tests.emit.harness import kernel, parse
 from tests.project.tree import ROOT
-from tilefold import machine_code
-from tilefold.cli import main
-from tilefold.lowering import Program, load
+from tilefold.commands.cli import main
+from tilefold.driver import machine_code
+from tilefold.driver.lowering import Program, load
 
 SM80 = Target("sm_80")
 EXAMPLE = ROOT / "examples" / "ragged_copy.cute"

@@ -50,9 +50,9 @@ from xdsl.irdl import irdl_attr_definition
 
 from tests.cuda.test_arguments import RecordingDriver
 from tests.runtime.fakes import FakeLibrary, Tensor, prepared, torch_module
-from tilefold.export.c_names import arguments
-from tilefold.export.exporting import header
-from tilefold.lowering import Program
+from tilefold.driver.lowering import Program
+from tilefold.tools.export.c_names import arguments
+from tilefold.tools.export.exporting import header
 
 __all__ = ["torch_module"]
 

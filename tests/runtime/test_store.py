@@ -20,7 +20,7 @@ from tilefold.runtime.settings import CacheSettings, read_cache_settings
 from tests.project.tree import ROOT
 from tests.runtime import siege
 from tests.runtime.hammer import KEYS, content
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 KEY = digest("a", b"b")
 MIB = 1 << 20

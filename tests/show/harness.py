@@ -3,7 +3,7 @@
 
 import pytest
 
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

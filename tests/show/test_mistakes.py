@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.show.harness import refused
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 DEFAULTS = {"--type": "f16", "--atom": "cp.async.ca.16", "--thr": "(8,4):(1,8)", "--val": "8:1"}
 SRC: dict[str, str | None] = {"--src": "(1024,1024):(1,1024)"}

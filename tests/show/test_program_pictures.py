@@ -11,9 +11,9 @@ from tilefold.layout.tiling.warp_accesses import wavefronts
 
 from tests.kernels.harness import EXAMPLES
 from tests.profiling.kernels import NAIVE
-from tilefold.cli import main
-from tilefold.lowering import load
-from tilefold.show.program_pictures import bank_table, lane_table, pictures_of
+from tilefold.commands.cli import main
+from tilefold.driver.lowering import load
+from tilefold.tools.show.program_pictures import bank_table, lane_table, pictures_of
 
 Capture = pytest.CaptureFixture[str]
 SWIZZLED = NAIVE.replace('smem, align<16>, "(32,32):(32,1)"', 'smem, align<16>, "S<5,0,5> o 0 o (32,32):(32,1)"')

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tilefold.layout.algebra.core import Layout
 
 from tests.show.harness import refused, shown
-from tilefold.show.ragged import within
+from tilefold.tools.show.ragged import within
 
 COPY = ["tiled-copy", "--thr", "(8,4):(1,8)", "--val", "8:1", "--atom", "copy.128", "--type", "f16", "--plain"]
 MMA = ["tiled-mma", "--atom", "SM80_16x8x16_F32F16F16F32_TN", "--plain"]

@@ -8,7 +8,7 @@ import pytest
 from tilefold.layout.text.layouts import parse_layout, to_text
 
 from tests.show.harness import shown
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 EXAMPLE = [
     *("tiled-copy", "--type", "u16", "--src", "(1024,1024):(1,1024)", "--dst", "(128,32):(1,128)"),

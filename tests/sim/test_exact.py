@@ -16,8 +16,8 @@ from tilefold.runtime.sim.faults import SimulationError
 import tilefold
 from tests.sim.harness import SimEngine, entry, launch
 from tilefold import cute
-from tilefold.cli import main
-from tilefold.lowering import EXECUTABLE_STAGES
+from tilefold.commands.cli import main
+from tilefold.driver.lowering import EXECUTABLE_STAGES
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 Capture = pytest.CaptureFixture[str]

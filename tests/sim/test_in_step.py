@@ -13,9 +13,9 @@ from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 from benchmarks.workloads import Workload
 from tests.sim.harness import entry, launch, module_of
-from tilefold.lowering import load
-from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.filled_arguments import prepare
+from tilefold.driver.launches import Changes, read_launches
+from tilefold.driver.lowering import load
 
 THREADS = 96
 

@@ -11,7 +11,7 @@ from tilefold.runtime.options import SimOptions
 
 from tests.sim.harness import SimEngine, entry, fault, launch, unwritten
 from tilefold import cute
-from tilefold.cli import main
+from tilefold.commands.cli import main
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

@@ -9,7 +9,7 @@ from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, Ran, program_of, simulate
 from tests.sim.harness import entry, fault, launch
-from tilefold.running.launches import Changes, read_launches
+from tilefold.driver.launches import Changes, read_launches
 
 _B = "%B: !ptx.ptr<global> align 16"
 _HEAD = """\

@@ -8,13 +8,13 @@ from tilefold.base.errors import Code
 from tilefold.base.target import DEFAULT_ARCH
 from tilefold.commands.launching import add_launch, add_repro, add_simulation, choose_launches, simulation
 from tilefold.commands.options import add_file, add_target, read_source
-from tilefold.messages import print_diagnostics
+from tilefold.driver.messages import print_diagnostics
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
-    from tilefold.lowering import Program
-    from tilefold.running.launches import Launch
+    from tilefold.driver.launches import Launch
+    from tilefold.driver.lowering import Program
 
 _EPILOG = """\
 The launches run on the simulator with the file as written, and again after each pass, with the same arguments. Results,
@@ -52,9 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Searches launch by launch; 1 if a pass changes one, or one fails as it was written."""
-    from tilefold.bisection.steps import RefusedError
     from tilefold.compiler.pass_runner import InternalError
-    from tilefold.lowering import load
+    from tilefold.driver.lowering import load
+    from tilefold.tools.bisection.steps import RefusedError
 
     program = load(read_source(args), args.target)
     launches = choose_launches(args, program, "compare its stages by `tilefold run --stage all`")
@@ -71,9 +71,8 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _passes(args: argparse.Namespace, program: "Program") -> "list[ModulePass]":
-    from tilefold.bisection.bisect import passes_to_instr
     from tilefold.compiler.pass_runner import parse_passes
-    from tilefold.lowering import available_passes
+    from tilefold.driver.lowering import available_passes, passes_to_instr
 
     if args.passes is not None:
         return parse_passes(args.passes, available_passes())
@@ -81,11 +80,11 @@ def _passes(args: argparse.Namespace, program: "Program") -> "list[ModulePass]":
 
 
 def _bisect(args: argparse.Namespace, program: "Program", launch: "Launch", passes: "list[ModulePass]") -> bool:
-    from tilefold.bisection.bisect import bisect
-    from tilefold.bisection.trial import Trial
-    from tilefold.bisection.verdict import step_line
-    from tilefold.devices import on_gpu
-    from tilefold.running.session import check_values
+    from tilefold.driver.devices import on_gpu
+    from tilefold.driver.session import check_values
+    from tilefold.driver.trial import Trial
+    from tilefold.tools.bisection.bisect import bisect
+    from tilefold.tools.bisection.verdict import step_line
 
     arguments, config, engine = simulation(args, launch)
     trial = Trial(launch.kernel, config, arguments.launchable, engine, args.stores)

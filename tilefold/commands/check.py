@@ -19,16 +19,16 @@ from tilefold.commands.launching import (
     simulation,
 )
 from tilefold.commands.options import add_file, add_target, read_source
-from tilefold.output import write_output
+from tilefold.driver.output import write_output
 
 if TYPE_CHECKING:
-    from tilefold.checking.check import Checked
-    from tilefold.checking.report import Report
     from tilefold.compiler.frontend.diagnostics import Place
-    from tilefold.lowering import Program
-    from tilefold.running.filled_arguments import Arguments
-    from tilefold.running.launches import Launch
+    from tilefold.driver.faults import Report
+    from tilefold.driver.filled_arguments import Arguments
+    from tilefold.driver.launches import Launch
+    from tilefold.driver.lowering import Program
     from tilefold.runtime.sim.diagnosis import Diagnosis
+    from tilefold.tools.checking.check import Checked
 
 _EPILOG = """\
 Each launch runs at stage 'cute', where the simulator checks accesses against the shapes of their tensors, and at stage
@@ -66,10 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Checks launch by launch; 1 if a fault is found."""
-    from tilefold.checking.check import STAGES
-    from tilefold.checking.report import Report
-    from tilefold.lowering import EXECUTABLE_STAGES, SIMULATED_STAGES, load
+    from tilefold.driver.faults import Report
+    from tilefold.driver.lowering import EXECUTABLE_STAGES, SIMULATED_STAGES, load
     from tilefold.runtime.cute_ir.host_engine import entry_point
+    from tilefold.tools.checking.check import STAGES
 
     stages = tuple(EXECUTABLE_STAGES if "all" in args.stage else args.stage or STAGES)
     for stage in stages:
@@ -87,7 +87,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _check_launches(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Report":
-    from tilefold.checking.report import Report, merge
+    from tilefold.driver.faults import Report, merge
 
     launches = choose_launches(args, program, "`tilefold run --device sim` checks it as it runs")
     with program.explaining():
@@ -97,9 +97,9 @@ def _check_launches(args: argparse.Namespace, program: "Program", stages: tuple[
 
 
 def _check_host(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Report":
-    from tilefold.running.checked_host import check_host
-    from tilefold.running.host_program import STAGES, Host
+    from tilefold.driver.host_program import STAGES, Host
     from tilefold.runtime.sim.sim_engine import SimEngine
+    from tilefold.tools.checking.host import check_host
 
     check_limits(args)
     for option in ("launch", "grid", "block", "arg", "fill"):
@@ -112,7 +112,7 @@ def _check_host(args: argparse.Namespace, program: "Program", stages: tuple[str,
 
 def checked_launch(args: argparse.Namespace, program: "Program", launch: "Launch") -> "Checked":
     """A launch that is to be checked as the command line says."""
-    from tilefold.checking.check import Checked
+    from tilefold.tools.checking.check import Checked
 
     arguments, config, engine = simulation(args, launch)
 
@@ -125,7 +125,7 @@ def checked_launch(args: argparse.Namespace, program: "Program", launch: "Launch
 def _failed(
     launch: "Launch", arguments: "Arguments", diagnosis: "Diagnosis", max_bytes: int
 ) -> "Iterator[tuple[str, Place | None]]":
-    from tilefold.running.session import results_of
+    from tilefold.driver.session import results_of
 
     assert diagnosis.arguments is not None, "the launch has ended"
     values = arguments.logical(diagnosis.arguments, diagnosis.exact)

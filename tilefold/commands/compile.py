@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from tilefold.base.target import DEFAULT_ARCH
 from tilefold.commands.options import add_cache, add_file, add_remarks, add_target, add_time, read_source
-from tilefold.messages import print_remarks
-from tilefold.output import write_output
+from tilefold.driver.messages import print_remarks
+from tilefold.driver.output import write_output
 
 if TYPE_CHECKING:
     from tilefold.base.target import Target
-    from tilefold.lowering import Program
+    from tilefold.driver.lowering import Program
 
 _STAGES = ("cute", "folded", "atoms", "index", "instr")
 _FORMS = (*_STAGES, "llvm", "ptx", "cubin")
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Compiles, writes the output, and prints the report."""
     from tilefold.base.target import Target
-    from tilefold.lowering import TO_INDEX, load
+    from tilefold.driver.lowering import TO_INDEX, load
 
     program = load(read_source(args), args.target, cached=args.cache)
     target = Target(args.target)

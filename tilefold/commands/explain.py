@@ -15,10 +15,10 @@ from tilefold.base.explanations import Sample, explanation
 from tilefold.base.target import DEFAULT_ARCH
 from tilefold.commands.launching import add_launch, add_simulation, choose_launches, simulated_costs
 from tilefold.commands.options import add_cache, add_parameters, add_target, read_source
-from tilefold.output import write_output
+from tilefold.driver.output import write_output
 
 if TYPE_CHECKING:
-    from tilefold.lowering import Program
+    from tilefold.driver.lowering import Program
 
 _CODE = re.compile(r"[Ee]?\d{1,5}|[Ee]\d\w*")
 _EPILOG = """\
@@ -86,7 +86,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _explain_file(args: argparse.Namespace) -> int:
-    from tilefold.lowering import load
+    from tilefold.driver.lowering import load
 
     program = load(read_source(args), args.target, cached=args.cache)
     with program.explaining():
@@ -112,16 +112,16 @@ def _report(args: argparse.Namespace, program: "Program") -> str:
     """The page about a program: of its launches too, if it has any."""
     from tilefold.commands.check import checked_launch
     from tilefold.dialects.run import LaunchOp
-    from tilefold.report.page import report_page
+    from tilefold.tools.joined import report_on
 
     has_launches = args.launch is not None or any(isinstance(op, LaunchOp) for op in program.module.walk())
     launches = choose_launches(args, program, "launch its kernels by run.launch") if has_launches else []
-    return report_page(program, [checked_launch(args, program, launch) for launch in launches])
+    return report_on(program, [checked_launch(args, program, launch) for launch in launches])
 
 
 def _source(program: "Program", form: str) -> str:
     """The map from the source to its code, or from the code in one form back."""
-    from tilefold.profiling.source_text import by_code, by_lines, source_map
+    from tilefold.driver.source_text import by_code, by_lines, source_map
 
     lines = source_map(program, program.simulated_target("instr"))
     return by_lines(lines, program.source) if form == "lines" else by_code(lines, form, program.source)

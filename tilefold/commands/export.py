@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Compiles, writes the files and names them."""
     from tilefold.base.target import Target
-    from tilefold.export.exporting import export
-    from tilefold.lowering import TO_INDEX, load
+    from tilefold.driver.lowering import TO_INDEX, load
+    from tilefold.tools.export.exporting import export
 
     program = load(read_source(args), args.target, cached=args.cache)
     with program.explaining():

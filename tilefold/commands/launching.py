@@ -12,10 +12,10 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.commands.options import Options, add_time, parse_pairs
 
 if TYPE_CHECKING:
-    from tilefold.lowering import Program
-    from tilefold.profiling.line_costs import Costs
-    from tilefold.running.filled_arguments import Arguments
-    from tilefold.running.launches import Changes, Launch
+    from tilefold.driver.filled_arguments import Arguments
+    from tilefold.driver.launches import Changes, Launch
+    from tilefold.driver.line_costs import Costs
+    from tilefold.driver.lowering import Program
     from tilefold.runtime.engine import LaunchConfig
     from tilefold.runtime.options import SimOptions
     from tilefold.runtime.sim.sim_engine import SimEngine
@@ -136,7 +136,7 @@ def run_options(args: argparse.Namespace) -> "SimOptions":
 
 def changes(args: argparse.Namespace, checks: tuple[str, ...] = ()) -> "Changes":
     """The launches to run, with their changes. TilefoldError (E4003) for malformed sizes and fills."""
-    from tilefold.running.launches import Changes
+    from tilefold.driver.launches import Changes
 
     return Changes(
         name=args.launch,
@@ -151,7 +151,7 @@ def choose_launches(args: argparse.Namespace, program: "Program", instead: str) 
     """The launches of a program that the command line chooses. TilefoldError (E4003), whose hint is `instead`, for a
     program that begins on the host.
     """
-    from tilefold.running.launches import read_launches
+    from tilefold.driver.launches import read_launches
     from tilefold.runtime.cute_ir.host_engine import entry_point
 
     check_limits(args)
@@ -163,7 +163,7 @@ def choose_launches(args: argparse.Namespace, program: "Program", instead: str) 
 
 def simulation(args: argparse.Namespace, launch: "Launch") -> "tuple[Arguments, LaunchConfig, SimEngine]":
     """The arguments of a launch, its configuration, and a simulator that discards the text that the kernel prints."""
-    from tilefold.running.filled_arguments import prepare
+    from tilefold.driver.filled_arguments import prepare
     from tilefold.runtime.engine import LaunchConfig
     from tilefold.runtime.sim.sim_engine import SimEngine, discard
 
@@ -174,8 +174,8 @@ def simulation(args: argparse.Namespace, launch: "Launch") -> "tuple[Arguments, 
 
 def simulated_costs(args: argparse.Namespace, program: "Program") -> "Iterator[Costs]":
     """The costs of the lines of the launches that the command line chooses."""
-    from tilefold.bisection.trial import Trial
-    from tilefold.profiling.simulated_costs import costs_of
+    from tilefold.driver.trial import Trial
+    from tilefold.tools.profiling.simulated_costs import costs_of
 
     for launch in choose_launches(args, program, "launch its kernels by run.launch"):
         arguments, config, engine = simulation(args, launch)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.printable import printable
 from tilefold.commands.options import add_pictures, write_pictures
+from tilefold.driver.output import terminal_of, write_output
 from tilefold.layout.text.layouts import parse_int_tuple
-from tilefold.output import terminal_of, write_output
-from tilefold.show.option_text import OptionText
+from tilefold.tools.show.option_text import OptionText
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -32,8 +32,8 @@ def execute(args: argparse.Namespace) -> int:
     """
     try:
         from tilefold.compiler.frontend.source import standard_input
-        from tilefold.editing.connection import Connection
-        from tilefold.editing.server import make_server
+        from tilefold.tools.editing.connection import Connection
+        from tilefold.tools.editing.server import make_server
     except ModuleNotFoundError as error:
         if error.name not in ("pygls", "lsprotocol"):
             raise

@@ -14,8 +14,8 @@ from tilefold.commands.languages import check_language
 from tilefold.commands.options import add_file, add_remarks, add_time, parse_pairs
 from tilefold.compiler.frontend.file_format import HEADER
 from tilefold.compiler.pipeline import PASSES
-from tilefold.messages import print_diagnostics, print_remarks
-from tilefold.output import write_output
+from tilefold.driver.messages import print_diagnostics, print_remarks
+from tilefold.driver.output import write_output
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -190,7 +190,7 @@ def execute(args: argparse.Namespace) -> int:
     from tilefold.compiler.reports.listing import Lister
     from tilefold.compiler.reports.pass_times import PassTimes
     from tilefold.compiler.reports.remarks import Remarks
-    from tilefold.lowering import available_passes
+    from tilefold.driver.lowering import available_passes
 
     passes = parse_passes(",".join(filter(None, args.passes)), available_passes())
     _check_names(args, passes)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.limits import COMMAND_SECONDS
 from tilefold.commands.languages import check_language
-from tilefold.output import write_picture
+from tilefold.driver.output import write_picture
 
 if TYPE_CHECKING:
     from tilefold.compiler.frontend.source import Source

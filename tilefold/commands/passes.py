@@ -22,7 +22,7 @@ def execute(args: argparse.Namespace) -> int:
     """Lists stages and passes, or explains the named passes."""
     from tilefold.compiler.pass_runner import parse_passes
     from tilefold.compiler.pipeline import PASSES, STAGES
-    from tilefold.lowering import available_passes
+    from tilefold.driver.lowering import available_passes
 
     available = available_passes()
     for applied in parse_passes(",".join(args.names), available) if args.names else ():

@@ -7,7 +7,7 @@ from pathlib import Path
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.commands.launching import add_launch, add_simulation, simulated_costs
 from tilefold.commands.options import add_file, add_target, read_source
-from tilefold.output import write_output
+from tilefold.driver.output import write_output
 
 _EPILOG = """\
 Each launch of the file runs on the simulator, which counts transactions by lines, and on the GPU under Nsight Compute
@@ -34,10 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Prints a table for each launch. TilefoldError if there is no GPU, or no ncu."""
-    from tilefold.lowering import load
-    from tilefold.profiling.measured import measure
-    from tilefold.profiling.measured_costs import comparison
+    from tilefold.driver.lowering import load
     from tilefold.runtime.cuda import CudaEngine
+    from tilefold.tools.profiling.measured import measure
+    from tilefold.tools.profiling.measured_costs import comparison
 
     if args.file == "-":
         raise TilefoldError(Code.CLI_VALUE, "the program is launched twice, and the standard input is read once")

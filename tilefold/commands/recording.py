@@ -15,12 +15,12 @@ from tilefold.commands.launching import changes, run_options
 from tilefold.commands.options import parse_pairs, read_source
 from tilefold.compiler.frontend.source import read_text
 from tilefold.compiler.pass_runner import InternalError
-from tilefold.lowering import load
-from tilefold.messages import print_diagnostics
-from tilefold.reproduction.folder import PROGRAM, Reproduction, Values
-from tilefold.running.filled_arguments import prepare
-from tilefold.running.launches import read_launches
+from tilefold.driver.filled_arguments import prepare
+from tilefold.driver.launches import read_launches
+from tilefold.driver.lowering import load
+from tilefold.driver.messages import print_diagnostics
 from tilefold.runtime.cute_ir.host_engine import entry_point
+from tilefold.tools.reproduction.folder import PROGRAM, Reproduction, Values
 
 _REPLACED = frozenset({"--repro", "--arg", "--save", "-o", "--output", "--launch"})
 """The options that are not repeated: the folder has their files, and commands for each launch."""

@@ -9,7 +9,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH
 from tilefold.commands.launching import add_launch, add_simulation, changes, check_limits, run_options
 from tilefold.commands.options import add_file, add_target, parse_pairs, read_source
-from tilefold.output import write_output
+from tilefold.driver.output import write_output
 
 _EPILOG = """\
 The command first runs the program like `tilefold bisect` and classifies the failure: a pass crashes or refuses it, the
@@ -44,8 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Reduces the program. TilefoldError for one that does not fail."""
-    from tilefold.reduction.failure import Conditions
-    from tilefold.reduction.reduce import reduced
+    from tilefold.tools.joined import Bisection
+    from tilefold.tools.reduction.failure import Conditions
+    from tilefold.tools.reduction.reduce import reduced
 
     check_limits(args)
     if not args.seconds > 0:
@@ -54,7 +55,9 @@ def execute(args: argparse.Namespace) -> int:
     if args.test is not None:
         is_interesting = _by_command(args, source.expanded)
     else:
-        given = Conditions(args.target, args.passes, changes(args), parse_pairs(args.arg, "--arg"), run_options(args))
+        given = Conditions(
+            Bisection(), args.target, args.passes, changes(args), parse_pairs(args.arg, "--arg"), run_options(args)
+        )
         is_interesting = given.interest(source, _progress)
     write_output(reduced(source, is_interesting, args.seconds, _progress), args.output)
     return 0
@@ -66,7 +69,7 @@ def _progress(line: str) -> None:
 
 def _by_command(args: argparse.Namespace, text: str) -> Callable[[str], bool]:
     """Whether a command fails for a program. TilefoldError (E4003) for one that cannot run, or succeeds for `text`."""
-    from tilefold.reduction.command import Command
+    from tilefold.tools.reduction.command import Command
 
     command = Command.of(args.test)
     if not command.fails(text):

@@ -20,12 +20,12 @@ from tilefold.commands.launching import (
     simulation,
 )
 from tilefold.commands.options import add_cache, add_file, add_remarks, add_target, parse_pairs, read_source
-from tilefold.messages import print_remarks
-from tilefold.output import write_output
+from tilefold.driver.messages import print_remarks
+from tilefold.driver.output import write_output
 
 if TYPE_CHECKING:
-    from tilefold.lowering import Program
-    from tilefold.running.launches import Launch
+    from tilefold.driver.launches import Launch
+    from tilefold.driver.lowering import Program
 
 _EPILOG = """\
 A file describes its runs by launches such as
@@ -104,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Runs the host function, or the launches in order; 1 if a check fails."""
-    from tilefold.lowering import load
+    from tilefold.driver.lowering import load
     from tilefold.runtime.cute_ir.host_engine import entry_point
 
     program = load(read_source(args), args.target, cached=args.cache)
@@ -117,7 +117,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _print_remarks(args: argparse.Namespace, program: "Program") -> None:
-    from tilefold.lowering import TO_INDEX
+    from tilefold.driver.lowering import TO_INDEX
 
     with program.explaining():
         compiled = program.device_program(TO_INDEX) if program.gpu_kernels else program
@@ -125,8 +125,8 @@ def _print_remarks(args: argparse.Namespace, program: "Program") -> None:
 
 
 def _run_host(args: argparse.Namespace, program: "Program") -> int:
-    from tilefold.devices import chosen_device
-    from tilefold.running.host_program import Host
+    from tilefold.driver.devices import chosen_device
+    from tilefold.driver.host_program import Host
     from tilefold.runtime.sim.sim_engine import SimEngine
 
     for option in ("launch", "grid", "block", "arg", "fill", "check", "save", "counters", "timeline"):
@@ -147,8 +147,8 @@ def _run_host(args: argparse.Namespace, program: "Program") -> int:
 
 
 def _run_launches(args: argparse.Namespace, program: "Program") -> int:
-    from tilefold.running.launches import read_launches
-    from tilefold.running.session import Session
+    from tilefold.driver.launches import read_launches
+    from tilefold.driver.session import Session
 
     files, saves = parse_pairs(args.arg, "--arg"), parse_pairs(args.save, "--save")
     launches = read_launches(program.module, program.source, changes(args, tuple(args.check)))
@@ -175,9 +175,9 @@ def _timeline(args: argparse.Namespace, program: "Program", launches: "Sequence[
     """When the warps of launches run and wait, by launching them once more under observation."""
     from dataclasses import replace
 
-    from tilefold.profiling.perfetto import trace
     from tilefold.runtime.sim.sim_engine import SimProgram
     from tilefold.runtime.sim.timeline import Event, Timeline
+    from tilefold.tools.profiling.perfetto import trace
 
     target, seen = program.simulated_target("instr"), dict[str, Sequence[Event]]()
     with program.explaining():

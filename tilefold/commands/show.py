@@ -11,12 +11,12 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH
 from tilefold.commands.launching import add_launch, add_simulation, choose_launches, simulation
 from tilefold.commands.options import add_file, add_pictures, add_target, read_source, write_pictures
-from tilefold.output import write_output, write_picture
+from tilefold.driver.output import write_output, write_picture
 
 if TYPE_CHECKING:
+    from tilefold.driver.lowering import Program
     from tilefold.layout.drawing.drawings import Table
     from tilefold.layout.drawing.scene import Picture
-    from tilefold.lowering import Program
 
 _EPILOG = """\
 examples:
@@ -226,7 +226,7 @@ def _print(
 def _execute_mma(args: argparse.Namespace) -> int:
     from tilefold.layout.drawing.drawings import operand_tables
     from tilefold.layout.drawing.pictures import picture
-    from tilefold.show.mma import read_mma
+    from tilefold.tools.show.mma import read_mma
 
     request = read_mma(args)
     _print(args, request.lines(), lambda: operand_tables(request.mma), lambda: picture(request.mma))
@@ -235,7 +235,7 @@ def _execute_mma(args: argparse.Namespace) -> int:
 
 def _execute_c_atom(args: argparse.Namespace) -> int:
     from tilefold.layout.drawing.pictures import draw_tables
-    from tilefold.show.c_atom import read_c_atom
+    from tilefold.tools.show.c_atom import read_c_atom
 
     request = read_c_atom(args)
     title = f"C_atom of {request.mma.atom.name}"
@@ -259,8 +259,8 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
 
 
 def _execute_program(args: argparse.Namespace) -> int:
-    from tilefold.lowering import load
-    from tilefold.show.program_pictures import page, pictures_of, stack
+    from tilefold.driver.lowering import load
+    from tilefold.tools.show.program_pictures import page, pictures_of, stack
 
     kind = args.output.lower().rpartition(".")[2]
     if kind not in ("svg", "png", "html"):
@@ -294,7 +294,7 @@ def _of_expression(text: str) -> "list[Picture]":
     from tilefold.commands.layout import drawn
     from tilefold.layout.drawing.pictures import picture
     from tilefold.layout.text.evaluate import Evaluator
-    from tilefold.show.option_text import OptionText
+    from tilefold.tools.show.option_text import OptionText
 
     written = OptionText("expression", text)
     with written.blamed():
@@ -308,7 +308,7 @@ def _accesses(args: argparse.Namespace, program: "Program") -> "Iterator[Picture
     from tilefold.layout.drawing.pictures import draw_tables
     from tilefold.runtime.sim.memory.sampler import Sampler
     from tilefold.runtime.sim.sim_engine import SimProgram
-    from tilefold.show.program_pictures import lane_table
+    from tilefold.tools.show.program_pictures import lane_table
 
     module = program.reached("instr", program.simulated_target("instr"))
     for launch in choose_launches(args, program, "launch its kernels by run.launch"):
@@ -337,7 +337,7 @@ def execute(args: argparse.Namespace) -> int:
         return _execute_c_atom(args)
     from tilefold.layout.drawing.drawings import thread_value_tables
     from tilefold.layout.drawing.pictures import picture
-    from tilefold.show.options import read_request
+    from tilefold.tools.show.options import read_request
 
     request = read_request(args)
     _print(args, request.lines(), lambda: thread_value_tables(request.copy), lambda: picture(request.copy))

@@ -8,7 +8,7 @@ of atoms, `cute.pipeline` stages between producers and consumers, `cute.utils` t
 from typing import TYPE_CHECKING
 
 from tilefold.base.on_demand import on_demand
-from tilefold.compiler.builder.scalars.dtypes import DTYPES
+from tilefold.builder.scalars.dtypes import DTYPES
 
 from .jit import JitFunction, jit
 from .kernel import Kernel, KernelCall, kernel
@@ -16,12 +16,12 @@ from .names import HOMES
 from .public import publish
 
 if TYPE_CHECKING:
-    from tilefold.compiler.builder.control.conditions import const_expr
-    from tilefold.compiler.builder.control.control_functions import for_, if_, while_
-    from tilefold.compiler.builder.control.loop_range import Range, range_constexpr
-    from tilefold.compiler.builder.control.loop_range import make_range as range
-    from tilefold.compiler.builder.instructions.coordinates import increment_coord
-    from tilefold.compiler.builder.instructions.math import (
+    from tilefold.builder.control.conditions import const_expr
+    from tilefold.builder.control.control_functions import for_, if_, while_
+    from tilefold.builder.control.loop_range import Range, range_constexpr
+    from tilefold.builder.control.loop_range import make_range as range
+    from tilefold.builder.instructions.coordinates import increment_coord
+    from tilefold.builder.instructions.math import (
         absolute,
         all_,
         any_,
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
         where,
         zeros_like,
     )
-    from tilefold.compiler.builder.instructions.printing import pretty_str, print_layout, print_tensor, printf
-    from tilefold.compiler.builder.scalars.dtypes import DType
-    from tilefold.compiler.builder.scalars.values import Bool, Float, Int, Value
-    from tilefold.compiler.builder.tensors.address_space import AddressSpace
-    from tilefold.compiler.builder.tensors.copies import (
+    from tilefold.builder.instructions.printing import pretty_str, print_layout, print_tensor, printf
+    from tilefold.builder.scalars.dtypes import DType
+    from tilefold.builder.scalars.values import Bool, Float, Int, Value
+    from tilefold.builder.tensors.address_space import AddressSpace
+    from tilefold.builder.tensors.copies import (
         ThrCopy,
         TiledCopy,
         autovec_copy,
@@ -68,11 +68,11 @@ if TYPE_CHECKING:
         make_tiled_copy_tv,
         prefetch,
     )
-    from tilefold.compiler.builder.tensors.copies import copy as copy_atom_call
-    from tilefold.compiler.builder.tensors.copy_atoms import CopyAtom, make_copy_atom
-    from tilefold.compiler.builder.tensors.fragments import ReductionOp, empty_like, full, full_like
-    from tilefold.compiler.builder.tensors.fragments import Vec as TensorSSA
-    from tilefold.compiler.builder.tensors.layouts import (
+    from tilefold.builder.tensors.copies import copy as copy_atom_call
+    from tilefold.builder.tensors.copy_atoms import CopyAtom, make_copy_atom
+    from tilefold.builder.tensors.fragments import ReductionOp, empty_like, full, full_like
+    from tilefold.builder.tensors.fragments import Vec as TensorSSA
+    from tilefold.builder.tensors.layouts import (
         assume,
         blocked_product,
         ceil_div,
@@ -130,9 +130,9 @@ if TYPE_CHECKING:
         zip_layouts,
         zipped_product,
     )
-    from tilefold.compiler.builder.tensors.layouts import congruent as is_congruent
-    from tilefold.compiler.builder.tensors.layouts import weakly_congruent as is_weakly_congruent
-    from tilefold.compiler.builder.tensors.memory import (
+    from tilefold.builder.tensors.layouts import congruent as is_congruent
+    from tilefold.builder.tensors.layouts import weakly_congruent as is_weakly_congruent
+    from tilefold.builder.tensors.memory import (
         basic_copy_if,
         clear,
         fill,
@@ -141,11 +141,11 @@ if TYPE_CHECKING:
         make_rmem_tensor_like,
         make_smem_tensor,
     )
-    from tilefold.compiler.builder.tensors.memory import make_rmem_tensor as make_fragment
-    from tilefold.compiler.builder.tensors.mma import ThrMma, TiledMma, gemm, make_mma_atom, make_tiled_mma
-    from tilefold.compiler.builder.tensors.mma import TiledMma as MmaAtom
-    from tilefold.compiler.builder.tensors.mma import gemm as mma_atom_call
-    from tilefold.compiler.builder.tensors.modes import (
+    from tilefold.builder.tensors.memory import make_rmem_tensor as make_fragment
+    from tilefold.builder.tensors.mma import ThrMma, TiledMma, gemm, make_mma_atom, make_tiled_mma
+    from tilefold.builder.tensors.mma import TiledMma as MmaAtom
+    from tilefold.builder.tensors.mma import gemm as mma_atom_call
+    from tilefold.builder.tensors.modes import (
         append,
         coalesce,
         dice,
@@ -160,12 +160,12 @@ if TYPE_CHECKING:
         slice_,
         take,
     )
-    from tilefold.compiler.builder.tensors.pointers import alias, make_tensor, recast_ptr, recast_tensor
-    from tilefold.compiler.builder.tensors.raw_pointers import Address
-    from tilefold.compiler.builder.tensors.structs import struct, union
-    from tilefold.compiler.builder.tensors.tensors import CoordTensor, Pointer, Tensor
-    from tilefold.compiler.builder.tensors.tma import TmaAtom, make_layout_image_mask
-    from tilefold.compiler.builder.tensors.tuples import (
+    from tilefold.builder.tensors.pointers import alias, make_tensor, recast_ptr, recast_tensor
+    from tilefold.builder.tensors.raw_pointers import Address
+    from tilefold.builder.tensors.structs import struct, union
+    from tilefold.builder.tensors.tensors import CoordTensor, Pointer, Tensor
+    from tilefold.builder.tensors.tma import TmaAtom, make_layout_image_mask
+    from tilefold.builder.tensors.tuples import (
         E,
         ScaledBasis,
         append_ones,
@@ -188,7 +188,7 @@ if TYPE_CHECKING:
         unwrap,
         wrap,
     )
-    from tilefold.compiler.builder.tensors.views import (
+    from tilefold.builder.tensors.views import (
         bounds,
         composition,
         elem_less,

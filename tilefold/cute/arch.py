@@ -2,7 +2,7 @@
 """`cute.arch`: the coordinates of a thread, and the instructions that let threads cooperate."""
 
 from tilefold.base.target import WARP as WARP_SIZE
-from tilefold.compiler.builder.instructions.arch import (
+from tilefold.builder.instructions.arch import (
     ProxyKind,
     SharedSpace,
     approx,
@@ -41,7 +41,7 @@ from tilefold.compiler.builder.instructions.arch import (
     warpgroup_reg_alloc,
     warpgroup_reg_dealloc,
 )
-from tilefold.compiler.builder.instructions.atomics import (
+from tilefold.builder.instructions.atomics import (
     atomic,
     atomic_add,
     atomic_and,
@@ -60,7 +60,7 @@ from tilefold.compiler.builder.instructions.atomics import (
     store,
     store_release,
 )
-from tilefold.compiler.builder.instructions.bits import (
+from tilefold.builder.instructions.bits import (
     bitcast,
     brev,
     clz,
@@ -72,7 +72,7 @@ from tilefold.compiler.builder.instructions.bits import (
     popc,
     prmt,
 )
-from tilefold.compiler.builder.instructions.cluster import (
+from tilefold.builder.instructions.cluster import (
     block_idx_in_cluster,
     block_in_cluster_dim,
     block_in_cluster_idx,
@@ -89,11 +89,11 @@ from tilefold.compiler.builder.instructions.cluster import (
     store_async,
     store_async_dsmem,
 )
-from tilefold.compiler.builder.instructions.cluster import mapa as map_dsmem_ptr
-from tilefold.compiler.builder.instructions.extremes import fmax, fmin
-from tilefold.compiler.builder.instructions.inline import dynamic_smem_size, inline_ptx
-from tilefold.compiler.builder.instructions.inline import dynamic_smem_size as get_dyn_smem_size
-from tilefold.compiler.builder.instructions.integers import (
+from tilefold.builder.instructions.cluster import mapa as map_dsmem_ptr
+from tilefold.builder.instructions.extremes import fmax, fmin
+from tilefold.builder.instructions.inline import dynamic_smem_size, inline_ptx
+from tilefold.builder.instructions.inline import dynamic_smem_size as get_dyn_smem_size
+from tilefold.builder.instructions.integers import (
     add_sat_int,
     bfe,
     bfi,
@@ -111,8 +111,8 @@ from tilefold.compiler.builder.instructions.integers import (
     shf,
     sub_sat_int,
 )
-from tilefold.compiler.builder.instructions.math import exp, exp2, fma, log, log2
-from tilefold.compiler.builder.instructions.mbarriers import (
+from tilefold.builder.instructions.math import exp, exp2, fma, log, log2
+from tilefold.builder.instructions.mbarriers import (
     cp_async_mbarrier_arrive_noinc,
     mbarrier_arrive,
     mbarrier_arrive_and_expect_tx,
@@ -124,14 +124,14 @@ from tilefold.compiler.builder.instructions.mbarriers import (
     mbarrier_try_wait,
     mbarrier_wait,
 )
-from tilefold.compiler.builder.instructions.pairs import (
+from tilefold.builder.instructions.pairs import (
     add_packed_f32x2,
     fma_packed_f32x2,
     mul_packed_f32x2,
     sub_packed_f32x2,
 )
-from tilefold.compiler.builder.instructions.random import normal, philox, uniform
-from tilefold.compiler.builder.instructions.registers import (
+from tilefold.builder.instructions.random import normal, philox, uniform
+from tilefold.builder.instructions.registers import (
     clock,
     clock64,
     globaltimer,
@@ -141,7 +141,7 @@ from tilefold.compiler.builder.instructions.registers import (
     physical_warp_id,
     smid,
 )
-from tilefold.compiler.builder.instructions.warp import (
+from tilefold.builder.instructions.warp import (
     FULL_MASK,
     activemask,
     elect_one,
@@ -162,7 +162,7 @@ from tilefold.compiler.builder.instructions.warp import (
     warp_reduction_sum,
     warp_redux_sync,
 )
-from tilefold.compiler.builder.pipelines.allocator import alloc_smem
+from tilefold.builder.pipelines.allocator import alloc_smem
 
 from .public import publish
 

@@ -7,8 +7,8 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from tilefold.base.errors import TilefoldError
-from tilefold.compiler.builder.tracing.python_errors import BY_ARGUMENTS, misuse_error, wrong_arguments
-from tilefold.compiler.builder.tracing.source import is_users
+from tilefold.builder.tracing.python_errors import BY_ARGUMENTS, misuse_error, wrong_arguments
+from tilefold.builder.tracing.source import is_users
 
 from .debugging_methods import shown
 

@@ -7,11 +7,11 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from tilefold.base.target import Target
-from tilefold.compiler.builder.trace import MODULE, Traced
+from tilefold.builder.trace import MODULE, Traced
 from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import print_program
-from tilefold.inspection import Inspection
-from tilefold.lowering import Program
+from tilefold.cute.inspection import Inspection
+from tilefold.driver.lowering import Program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tilefold.devices import Executable
-    from tilefold.export.exporting import Exported
+    from tilefold.driver.devices import Executable
     from tilefold.runtime.compiled.artifact import Artifact
     from tilefold.runtime.engine import LaunchConfig, RunResult
     from tilefold.runtime.options import SimOptions
     from tilefold.runtime.sim.sim_engine import SimProgram
+    from tilefold.tools.export.exporting import Exported
 
 
 def _reachable() -> "list[NDArray[np.uint8]]":
@@ -108,7 +108,7 @@ class CompiledKernel(Inspection):
         """
         from pathlib import Path
 
-        from tilefold.export.exporting import export
+        from tilefold.tools.export.exporting import export
 
         if ptx:
             (artifact,) = self.program.ptx_artifacts(self._target(target))
@@ -140,7 +140,7 @@ class CompiledKernel(Inspection):
 
     def _simulated(self, stage: str, options: "SimOptions") -> "Executable[SimProgram]":
         """The kernel for the simulator at a stage."""
-        from tilefold.devices import simulated
+        from tilefold.driver.devices import simulated
         from tilefold.runtime.sim.sim_engine import SimEngine
 
         engine = replace(SimEngine(options, texts=self.traced.texts), memory=_reachable)

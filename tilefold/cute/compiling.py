@@ -62,7 +62,7 @@ def compile_text(text: str, name: str, arch: str) -> bytes | TilefoldError:
     Runs in another process, perhaps on another machine.
     """
     from tilefold.compiler.frontend.source import plain_source
-    from tilefold.lowering import load
+    from tilefold.driver.lowering import load
 
     try:
         program = load(plain_source(text, name), arch, cached=True)

@@ -9,30 +9,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilefold.base.errors import Code
-from tilefold.bisection.bisect import bisect, passes_to_instr
-from tilefold.bisection.trial import Trial
-from tilefold.bisection.verdict import Verdict
-from tilefold.checking.check import Checked
-from tilefold.checking.outputs import outputs_of
-from tilefold.checking.report import Report, merge
-from tilefold.devices import on_gpu
 from tilefold.dialects.ptx import EntryOp
-from tilefold.lowering import Program
-from tilefold.profiling.line_costs import Costs
-from tilefold.profiling.simulated_costs import costs_of
-from tilefold.report.page import Page, report_page
+from tilefold.driver.devices import on_gpu
+from tilefold.driver.faults import Report, merge
+from tilefold.driver.line_costs import Costs
+from tilefold.driver.lowering import Program, passes_to_instr
+from tilefold.driver.trial import Trial
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError, dim3
 from tilefold.runtime.options import LaunchAttributes, SimOptions
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
+from tilefold.tools.bisection.bisect import bisect
+from tilefold.tools.bisection.verdict import Verdict
+from tilefold.tools.checking.check import Checked
+from tilefold.tools.checking.outputs import outputs_of
+from tilefold.tools.joined import report_on
+from tilefold.tools.profiling.simulated_costs import costs_of
+from tilefold.tools.report.page import Page
 
 from .launch import on_host
 
 if TYPE_CHECKING:
     from tilefold.compiler.frontend.diagnostics import Place
-    from tilefold.reproduction.folder import Reproduction
     from tilefold.runtime.sim.diagnosis import Diagnosis
+    from tilefold.tools.reproduction.folder import Reproduction
 
     from .debugging_methods import DebuggableCall
 
@@ -78,7 +79,7 @@ class Rehearsal:
         _keep, arguments = self._copies(())
         checked = Checked(built.name, built.program, built.symbol, self.config, arguments, engine, _no_conditions)
         with built.program.explaining():
-            return report_page(built.program, [checked])
+            return report_on(built.program, [checked])
 
     def check(self, outputs: Collection[str] | None, stages: Sequence[str]) -> Report:
         """Gathers the faults at some stages; see `KernelCall.check`."""

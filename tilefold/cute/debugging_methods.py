@@ -10,7 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, ParamSpec, SupportsIndex, TypeVar, Unpack
 
 from tilefold.base.errors import TilefoldError
-from tilefold.compiler.builder.tracing.python_errors import wrong_arguments
+from tilefold.builder.tracing.python_errors import wrong_arguments
 from tilefold.runtime.options import CheckKeywords, SimKeywords, SimOptions, launch_attributes
 
 from .torch_compile import untraced
@@ -18,10 +18,10 @@ from .torch_compile import untraced
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tilefold.bisection.verdict import Verdict
-    from tilefold.checking.report import Report
-    from tilefold.profiling.line_costs import Costs
-    from tilefold.report.page import Page
+    from tilefold.driver.faults import Report
+    from tilefold.driver.line_costs import Costs
+    from tilefold.tools.bisection.verdict import Verdict
+    from tilefold.tools.report.page import Page
 
     from .compiled_kernel import CompiledKernel
     from .debugging import Rehearsal

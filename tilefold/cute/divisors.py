@@ -3,9 +3,9 @@
 
 from typing import Any
 
-from tilefold.compiler.builder.scalars.dtypes import Int32
-from tilefold.compiler.builder.scalars.values import Value
-from tilefold.compiler.builder.tracing.stateful import Stateful
+from tilefold.builder.scalars.dtypes import Int32
+from tilefold.builder.scalars.values import Value
+from tilefold.builder.tracing.stateful import Stateful
 
 
 class FastDivmodDivisor(Stateful):

@@ -6,9 +6,9 @@ from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.dialects.tile import MmaAtomAttr
+from tilefold.driver.output import write_picture
 from tilefold.layout.algebra.core import Layout, LayoutLike
 from tilefold.layout.algebra.display import Displayed
-from tilefold.output import write_picture
 
 
 def print_latex(layout: LayoutLike) -> None:

@@ -11,8 +11,8 @@ from opcode import opmap
 from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 from types import TracebackType
 
-from tilefold.compiler.builder.tracing.fault import fault_at
-from tilefold.compiler.builder.tracing.source import is_users
+from tilefold.builder.tracing.fault import fault_at
+from tilefold.builder.tracing.source import is_users
 
 _POP = opmap["POP_TOP"]
 

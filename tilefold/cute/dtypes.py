@@ -7,11 +7,11 @@ argument is converted to it. A type checker takes such a parameter for a `cute.F
 
 from typing import TYPE_CHECKING, Any
 
-from tilefold.compiler.builder.scalars.dtypes import DTYPES
+from tilefold.builder.scalars.dtypes import DTYPES
 
 if TYPE_CHECKING:
-    from tilefold.compiler.builder.scalars.dtypes import DType
-    from tilefold.compiler.builder.scalars.values import Bool, Float, Int, Value
+    from tilefold.builder.scalars.dtypes import DType
+    from tilefold.builder.scalars.values import Bool, Float, Int, Value
 
     class _ScalarType(type, DType):
         def __call__(cls, x: Value | float) -> Any: ...

@@ -4,14 +4,14 @@
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.compiler.builder.pipelines.allocator import SmemAllocator
-from tilefold.compiler.builder.scalars.dtypes import DType
-from tilefold.compiler.builder.tensors import copies
-from tilefold.compiler.builder.tensors.address_space import AddressSpace
-from tilefold.compiler.builder.tensors.coordinates_of_view import inside
-from tilefold.compiler.builder.tensors.memory import make_rmem_tensor
-from tilefold.compiler.builder.tensors.tensors import Tensor
-from tilefold.compiler.builder.tensors.views import composition, zipped_divide
+from tilefold.builder.pipelines.allocator import SmemAllocator
+from tilefold.builder.scalars.dtypes import DType
+from tilefold.builder.tensors import copies
+from tilefold.builder.tensors.address_space import AddressSpace
+from tilefold.builder.tensors.coordinates_of_view import inside
+from tilefold.builder.tensors.memory import make_rmem_tensor
+from tilefold.builder.tensors.tensors import Tensor
+from tilefold.builder.tensors.views import composition, zipped_divide
 
 from .jit import jit
 from .kernel import kernel

@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilefold import devices
+from tilefold.driver import devices
 from tilefold.runtime.arrays.array import is_torch
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.cuda.comparison import Rules

@@ -7,7 +7,7 @@ from tilefold.base.errors import Code
 from tilefold.base.target import MAX_CLUSTER
 
 if TYPE_CHECKING:
-    from tilefold.devices import Device
+    from tilefold.driver.devices import Device
 
 
 class HardwareInfo:
@@ -39,6 +39,6 @@ class HardwareInfo:
 
     @property
     def _device(self) -> "Device":
-        from tilefold.devices import devices_of_process
+        from tilefold.driver.devices import devices_of_process
 
         return devices_of_process().gpu(self.device_id)

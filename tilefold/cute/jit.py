@@ -7,8 +7,8 @@ from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from tilefold.base.errors import TilefoldError
-from tilefold.compiler.builder.tracing.source import lines_of
-from tilefold.compiler.builder.tracing.state import host, is_building
+from tilefold.builder.tracing.source import lines_of
+from tilefold.builder.tracing.state import host, is_building
 
 from .debugging_methods import shown
 from .kernel import Kernel, KernelCall
@@ -38,7 +38,7 @@ class JitFunction(Generic[P, R]):
         """The function as kernels call it. Raises ProgramError (E5004, E5005)."""
         if self._lines is None:
             return self.function
-        from tilefold.compiler.builder.control.rewrite import rewritten
+        from tilefold.builder.control.rewrite import rewritten
 
         return rewritten(self.function, self._lines)
 

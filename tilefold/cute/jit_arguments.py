@@ -15,8 +15,8 @@ from xdsl.ir import Attribute
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.parameters import SCALARS, ParameterKind
-from tilefold.compiler.builder.scalars.dtypes import DType, Int64, dtype_of
-from tilefold.compiler.builder.tensors.address_space import AddressSpace
+from tilefold.builder.scalars.dtypes import DType, Int64, dtype_of
+from tilefold.builder.tensors.address_space import AddressSpace
 from tilefold.dialects.parameters import passed_as
 from tilefold.runtime.errors import argument_error
 

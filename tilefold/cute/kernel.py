@@ -9,8 +9,8 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.compiler.builder.tracing.source import lines_of
-from tilefold.compiler.builder.tracing.state import host, is_building
+from tilefold.builder.tracing.source import lines_of
+from tilefold.builder.tracing.state import host, is_building
 from tilefold.runtime.errors import Dim3, dim3
 from tilefold.runtime.options import LaunchOptions, SimOptions, check_smem, launch_attributes
 
@@ -20,10 +20,10 @@ from .parameters import OuterNames, Signature
 from .torch_compile import skip_frames, untraced
 
 if TYPE_CHECKING:
-    from tilefold.compiler.builder.trace import Traced
-    from tilefold.report.page import Page
+    from tilefold.builder.trace import Traced
     from tilefold.runtime.cuda.launcher import Launcher
     from tilefold.runtime.engine import RunResult
+    from tilefold.tools.report.page import Page
 
     from .compiled_kernel import Compilation, CompiledKernel
     from .gpu_launch import GpuLaunches
@@ -191,7 +191,7 @@ class Kernel(KernelFunction):
         """The function, rewritten so that its control flow becomes the kernel's. Raises ProgramError (E5004, E5005)."""
         if not self.options.preprocessor:
             return self.function
-        from tilefold.compiler.builder.control.rewrite import rewritten
+        from tilefold.builder.control.rewrite import rewritten
 
         return rewritten(self.function, self._lines)
 
@@ -213,7 +213,7 @@ class Kernel(KernelFunction):
         key = (tuple(block), *bound.key)
         compiled = self._built.get(key)
         if compiled is None:
-            from tilefold.compiler.builder.trace import trace
+            from tilefold.builder.trace import trace
             from tilefold.dialects.kernel import LaunchBounds
 
             from .compiled_kernel import CompiledKernel

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code
-from tilefold.devices import DEFAULT_STAGE, chosen_device, devices_of_process
+from tilefold.driver.devices import DEFAULT_STAGE, chosen_device, devices_of_process
 from tilefold.runtime.arrays.array import NOWHERE, Array
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import LaunchConfig, RunResult

@@ -3,9 +3,9 @@
 approximates a function, if there is one.
 """
 
-from tilefold.compiler.builder.instructions.math import absolute as abs
-from tilefold.compiler.builder.instructions.math import absolute as absf
-from tilefold.compiler.builder.instructions.math import (
+from tilefold.builder.instructions.math import absolute as abs
+from tilefold.builder.instructions.math import absolute as absf
+from tilefold.builder.instructions.math import (
     ceil,
     cos,
     div,
@@ -25,10 +25,10 @@ from tilefold.compiler.builder.instructions.math import (
     tanh,
     trunc,
 )
-from tilefold.compiler.builder.instructions.math import maximum as max
-from tilefold.compiler.builder.instructions.math import minimum as min
-from tilefold.compiler.builder.instructions.math import round_even as roundeven
-from tilefold.compiler.builder.instructions.trigonometry import acos, asin, atan, atan2, tan
+from tilefold.builder.instructions.math import maximum as max
+from tilefold.builder.instructions.math import minimum as min
+from tilefold.builder.instructions.math import round_even as roundeven
+from tilefold.builder.instructions.trigonometry import acos, asin, atan, atan2, tan
 
 from .public import publish
 

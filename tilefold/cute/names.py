@@ -6,27 +6,27 @@ from types import MappingProxyType
 
 HOMES: Mapping[str, str] = MappingProxyType(
     {
-        "tilefold.compiler.builder.control.conditions": "const_expr",
-        "tilefold.compiler.builder.control.control_functions": "for_ if_ while_",
-        "tilefold.compiler.builder.control.loop_range": "Range range_constexpr range=make_range",
-        "tilefold.compiler.builder.instructions.coordinates": "increment_coord",
-        "tilefold.compiler.builder.instructions.math": (
+        "tilefold.builder.control.conditions": "const_expr",
+        "tilefold.builder.control.control_functions": "for_ if_ while_",
+        "tilefold.builder.control.loop_range": "Range range_constexpr range=make_range",
+        "tilefold.builder.instructions.coordinates": "increment_coord",
+        "tilefold.builder.instructions.math": (
             "absolute all_ any_ argmax argmin ceil cos erf exp exp2 floor fma log log2 log10 ones_like "
             "round_even rsqrt sin sqrt tanh trunc where zeros_like"
         ),
-        "tilefold.compiler.builder.instructions.printing": "pretty_str print_layout print_tensor printf",
-        "tilefold.compiler.builder.scalars.dtypes": "DType",
-        "tilefold.compiler.builder.scalars.values": "Bool Float Int Value",
-        "tilefold.compiler.builder.tensors.address_space": "AddressSpace",
-        "tilefold.compiler.builder.tensors.coordinates": "_pack_shape=tuples _pack_tile=tuples",
-        "tilefold.compiler.builder.tensors.copies": (
+        "tilefold.builder.instructions.printing": "pretty_str print_layout print_tensor printf",
+        "tilefold.builder.scalars.dtypes": "DType",
+        "tilefold.builder.scalars.values": "Bool Float Int Value",
+        "tilefold.builder.tensors.address_space": "AddressSpace",
+        "tilefold.builder.tensors.coordinates": "_pack_shape=tuples _pack_tile=tuples",
+        "tilefold.builder.tensors.copies": (
             "ThrCopy TiledCopy autovec_copy basic_copy copy make_cotiled_copy make_tiled_copy make_tiled_copy_A "
             "make_tiled_copy_B make_tiled_copy_C make_tiled_copy_C_atom make_tiled_copy_D make_tiled_copy_S "
             "make_tiled_copy_tv prefetch copy_atom_call=copy"
         ),
-        "tilefold.compiler.builder.tensors.copy_atoms": "CopyAtom make_copy_atom",
-        "tilefold.compiler.builder.tensors.fragments": "ReductionOp empty_like full full_like TensorSSA=Vec",
-        "tilefold.compiler.builder.tensors.layouts": (
+        "tilefold.builder.tensors.copy_atoms": "CopyAtom make_copy_atom",
+        "tilefold.builder.tensors.fragments": "ReductionOp empty_like full full_like TensorSSA=Vec",
+        "tilefold.builder.tensors.layouts": (
             "assume blocked_product ceil_div compatible complement congruent coshape cosize crd2crd crd2idx "
             "depth downcast flat_product get_divisibility idx2crd is_static left_inverse logical_product "
             "make_composed_layout make_identity_layout make_layout make_layout_like make_layout_tv "
@@ -36,27 +36,27 @@ HOMES: Mapping[str, str] = MappingProxyType(
             "stride tile_to_shape tiled_product unflatten upcast weakly_congruent with_shape zip_layout "
             "zip_layouts zipped_product is_congruent=congruent is_weakly_congruent=weakly_congruent"
         ),
-        "tilefold.compiler.builder.tensors.memory": (
+        "tilefold.builder.tensors.memory": (
             "basic_copy_if clear fill make_fragment_like make_rmem_tensor make_rmem_tensor_like "
             "make_smem_tensor make_fragment=make_rmem_tensor"
         ),
-        "tilefold.compiler.builder.tensors.mma": (
+        "tilefold.builder.tensors.mma": (
             "ThrMma TiledMma gemm make_mma_atom make_tiled_mma MmaAtom=TiledMma mma_atom_call=gemm"
         ),
-        "tilefold.compiler.builder.tensors.modes": (
+        "tilefold.builder.tensors.modes": (
             "append coalesce dice domain_offset filter filter_zeros flatten get group_modes prepend select slice_ take"
         ),
-        "tilefold.compiler.builder.tensors.pointers": "alias make_tensor recast_ptr recast_tensor",
-        "tilefold.compiler.builder.tensors.raw_pointers": "Address",
-        "tilefold.compiler.builder.tensors.structs": "struct union",
-        "tilefold.compiler.builder.tensors.tensors": "CoordTensor Pointer Tensor",
-        "tilefold.compiler.builder.tensors.tma": "TmaAtom make_layout_image_mask",
-        "tilefold.compiler.builder.tensors.tuples": (
+        "tilefold.builder.tensors.pointers": "alias make_tensor recast_ptr recast_tensor",
+        "tilefold.builder.tensors.raw_pointers": "Address",
+        "tilefold.builder.tensors.structs": "struct union",
+        "tilefold.builder.tensors.tensors": "CoordTensor Pointer Tensor",
+        "tilefold.builder.tensors.tma": "TmaAtom make_layout_image_mask",
+        "tilefold.builder.tensors.tuples": (
             "E ScaledBasis append_ones basis_get basis_value filter_tuple find find_if flatten_to_tuple front "
             "get_nonswizzle_portion get_swizzle_portion has_underscore is_major leading_dim prepend_ones "
             "transform_apply transform_leaf tuple_cat unwrap wrap"
         ),
-        "tilefold.compiler.builder.tensors.views": (
+        "tilefold.builder.tensors.views": (
             "bounds composition elem_less flat_divide inner_partition local_partition local_tile logical_divide "
             "make_identity_tensor outer_partition rasterize tiled_divide zipped_divide"
         ),

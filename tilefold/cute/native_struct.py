@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.compiler.builder.scalars.dtypes import DType
+from tilefold.builder.scalars.dtypes import DType
 
 
 def native_struct(cls: type[Any] | None = None, /, *, zero_init: bool = True, packed: bool = False) -> Any:

@@ -18,7 +18,7 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.compiler.builder.scalars.dtypes import DType
+from tilefold.builder.scalars.dtypes import DType
 from tilefold.runtime.arrays.signature import Dynamic
 
 from .annotations import is_constexpr, read_annotation

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`cute.pipeline`: producers and consumers of stages in shared memory, and the barriers between them."""
 
-from tilefold.compiler.builder.pipelines.barriers import (
+from tilefold.builder.pipelines.barriers import (
     NamedBarrier,
     PipelineOrder,
     agent_sync,
@@ -11,16 +11,16 @@ from tilefold.compiler.builder.pipelines.barriers import (
     pipeline_init_wait,
     sync,
 )
-from tilefold.compiler.builder.pipelines.groups import Agent, CooperativeGroup, PipelineOp, PipelineUserType
-from tilefold.compiler.builder.pipelines.mbarrier_array import MbarrierArray, TmaStoreFence
-from tilefold.compiler.builder.pipelines.participants import PipelineConsumer, PipelineProducer
-from tilefold.compiler.builder.pipelines.pipelines import (
+from tilefold.builder.pipelines.groups import Agent, CooperativeGroup, PipelineOp, PipelineUserType
+from tilefold.builder.pipelines.mbarrier_array import MbarrierArray, TmaStoreFence
+from tilefold.builder.pipelines.participants import PipelineConsumer, PipelineProducer
+from tilefold.builder.pipelines.pipelines import (
     PipelineAsync,
     PipelineCpAsync,
     PipelineTmaAsync,
     PipelineTmaStore,
 )
-from tilefold.compiler.builder.pipelines.states import PipelineState, make_pipeline_state
+from tilefold.builder.pipelines.states import PipelineState, make_pipeline_state
 
 from .public import publish
 

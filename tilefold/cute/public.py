@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.compiler.builder.tracing.cuda_names import CUDA_NAMES
+from tilefold.builder.tracing.cuda_names import CUDA_NAMES
 
 
 class UnknownNameError(TilefoldError, AttributeError):
@@ -64,7 +64,7 @@ class MissingModules(MetaPathFinder):
 
 def _unknown(module: ModuleType, name: str) -> tuple[Code, str, str]:
     """The code, the message and the hint for a name that a public module lacks."""
-    from tilefold.compiler.builder.tracing.python_errors import unknown_name
+    from tilefold.builder.tracing.python_errors import unknown_name
 
     return unknown_name(module, name)
 

@@ -14,12 +14,12 @@ from tilefold.compiler.frontend.source import plain_source
 from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.run import ArgOp, LaunchOp
 from tilefold.dialects.tile import TensorType
-from tilefold.output import write_output
-from tilefold.reproduction.folder import PROGRAM, Reproduction, Values
-from tilefold.running.filled_arguments import unpacked
+from tilefold.driver.filled_arguments import unpacked
+from tilefold.driver.output import write_output
 from tilefold.runtime.arrays.storage import read_logical_array
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.options import SimOptions
+from tilefold.tools.reproduction.folder import PROGRAM, Reproduction, Values
 
 if TYPE_CHECKING:
     from .compiled_kernel import CompiledKernel
@@ -77,13 +77,14 @@ def reduce_folder(folder: Path, repeated: Reproduction, options: SimOptions, sec
 
     Raises TilefoldError (E4003) for one that does not fail.
     """
-    from tilefold.reduction.failure import Conditions
-    from tilefold.reduction.reduce import reduced
+    from tilefold.tools.joined import Bisection
+    from tilefold.tools.reduction.failure import Conditions
+    from tilefold.tools.reduction.reduce import reduced
 
     repeated.write(folder)
     source = plain_source(repeated.text, PROGRAM)
     conditions = Conditions(
-        files={name: str(folder / f"{name}.npy") for name in repeated.launches[0].arrays}, options=options
+        Bisection(), files={name: str(folder / f"{name}.npy") for name in repeated.launches[0].arrays}, options=options
     )
     text = reduced(source, conditions.interest(source, lambda line: None), seconds)
     write_output(text, str(folder / PROGRAM))

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.compiler.builder.scalars.dtypes import DType
-from tilefold.compiler.builder.tensors import pointers
-from tilefold.compiler.builder.tensors.address_space import AddressSpace
-from tilefold.compiler.builder.tensors.coordinates import as_tuple
-from tilefold.compiler.builder.tracing.state import is_building
+from tilefold.builder.scalars.dtypes import DType
+from tilefold.builder.tensors import pointers
+from tilefold.builder.tensors.address_space import AddressSpace
+from tilefold.builder.tensors.coordinates import as_tuple
+from tilefold.builder.tracing.state import is_building
 from tilefold.layout.algebra.core import Layout, make_layout, make_ordered_layout
 from tilefold.layout.algebra.unknown import Unknown
 from tilefold.runtime.arrays.array import HOST, Array, array_of

@@ -17,11 +17,11 @@ from xdsl.ir import Attribute
 from tilefold.base.element_types import BY_NAME
 from tilefold.base.errors import Code
 from tilefold.base.printable import shown
-from tilefold.compiler.builder.control.objects import is_ours
-from tilefold.compiler.builder.primitives import arrays
-from tilefold.compiler.builder.scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64
-from tilefold.compiler.builder.tensors.tensors import Tensor
-from tilefold.compiler.builder.trace import Parameter, Unmade
+from tilefold.builder.control.objects import is_ours
+from tilefold.builder.primitives import arrays
+from tilefold.builder.scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64
+from tilefold.builder.tensors.tensors import Tensor
+from tilefold.builder.trace import Parameter, Unmade
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import Space, SpaceAttr, TensorType
 from tilefold.runtime.arrays.array import Array, array_of, is_array, is_numpy_scalar

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from tilefold.base.errors import Code
 from tilefold.base.printable import shown
-from tilefold.compiler.builder.scalars.dtypes import DType
+from tilefold.builder.scalars.dtypes import DType
 from tilefold.dialects.tile.types import MAX_ALIGN
 from tilefold.runtime.arrays.array import (
     NOWHERE,

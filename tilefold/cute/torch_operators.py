@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tilefold.base.errors import Code
-from tilefold.compiler.builder.scalars.dtypes import DType
+from tilefold.builder.scalars.dtypes import DType
 from tilefold.runtime.errors import LaunchError
 
 from .autotuned_kernel import Tuned

@@ -115,7 +115,7 @@ class Tuner:
 
         Raises CudaUnavailable without the GPU, TilefoldError if no configuration works.
         """
-        from tilefold import devices
+        from tilefold.driver import devices
 
         engine = devices.gpu_engine(ordinal)
         key, store = self._key([call.bound for call in calls], engine), default_store()
@@ -144,7 +144,7 @@ class Tuner:
         """The key of the measurement; empty where it is unknown. The kernel is taken as it is for the first
         configuration, with all that it calls: to build all of them takes too long where nothing has to be compiled.
         """
-        from tilefold.machine_code import toolchain
+        from tilefold.driver.machine_code import toolchain
 
         try:
             prune = inspect.getsource(self.prune)

@@ -3,9 +3,9 @@
 
 from typing import Any
 
-from tilefold.compiler.builder.scalars.families import Float, Integer, Numeric
-from tilefold.compiler.builder.tensors.address_space import AddressSpace
-from tilefold.compiler.builder.tensors.tensors import Pointer, Tensor
+from tilefold.builder.scalars.families import Float, Integer, Numeric
+from tilefold.builder.tensors.address_space import AddressSpace
+from tilefold.builder.tensors.tensors import Pointer, Tensor
 from tilefold.layout.algebra.core import ComposedLayout, Layout
 
 from .dtypes import (

@@ -3,7 +3,7 @@
 
 import warnings
 
-from tilefold.compiler.builder.trace import Traced
+from tilefold.builder.trace import Traced
 from tilefold.dialects.ptx import InlineOp
 
 

@@ -69,7 +69,7 @@ def time_job(job: TimingJob) -> float | TilefoldError:
     """The milliseconds of a launch on the first GPU that the process sees, or an error. Runs in a worker, perhaps
     on another machine.
     """
-    from tilefold import devices
+    from tilefold.driver import devices
     from tilefold.runtime.arrays.host_tensors import random_tensor
     from tilefold.runtime.engine import LaunchConfig
 

@@ -9,17 +9,17 @@ import sys
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.compiler.builder.control.loop_range import make_range as range
-from tilefold.compiler.builder.control.with_loops import yield_out
-from tilefold.compiler.builder.instructions.math import maximum as max
-from tilefold.compiler.builder.instructions.math import minimum as min
-from tilefold.compiler.builder.primitives.arrays import Array, make_array_view
-from tilefold.compiler.builder.primitives.tensor_maps import GridConstant
-from tilefold.compiler.builder.scalars.dtypes import DTYPES, DType
-from tilefold.compiler.builder.scalars.families import Float, Integer, Numeric
-from tilefold.compiler.builder.scalars.values import Value
-from tilefold.compiler.builder.tensors.address_space import AddressSpace
-from tilefold.compiler.builder.tensors.vectors import Vector
+from tilefold.builder.control.loop_range import make_range as range
+from tilefold.builder.control.with_loops import yield_out
+from tilefold.builder.instructions.math import maximum as max
+from tilefold.builder.instructions.math import minimum as min
+from tilefold.builder.primitives.arrays import Array, make_array_view
+from tilefold.builder.primitives.tensor_maps import GridConstant
+from tilefold.builder.scalars.dtypes import DTYPES, DType
+from tilefold.builder.scalars.families import Float, Integer, Numeric
+from tilefold.builder.scalars.values import Value
+from tilefold.builder.tensors.address_space import AddressSpace
+from tilefold.builder.tensors.vectors import Vector
 from tilefold.cute import (
     BFloat16,
     Boolean,

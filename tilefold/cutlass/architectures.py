@@ -8,7 +8,7 @@ from functools import total_ordering
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
-from tilefold.devices import gpu_engine
+from tilefold.driver.devices import gpu_engine
 from tilefold.runtime.cuda import is_available
 
 __all__ = ["Arch", "BaseDSL", "CUDA_VERSION", "CudaVersion", "target_version"]

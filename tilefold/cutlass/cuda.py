@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from tilefold import devices
+from tilefold.driver import devices
 
 
 def initialize_cuda_context(device_id: int = 0) -> None:

@@ -8,13 +8,13 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute
 
 from tilefold.base.errors import TilefoldError as DSLRuntimeError
-from tilefold.compiler.builder.control.control_functions import if_
-from tilefold.compiler.builder.control.with_loops import while_generate, yield_out
-from tilefold.compiler.builder.instructions.math import maximum as max
-from tilefold.compiler.builder.instructions.math import minimum as min
-from tilefold.compiler.builder.scalars.dtypes import DType as NumericMeta
-from tilefold.compiler.builder.scalars.families import Float, Integer, Numeric
-from tilefold.compiler.builder.scalars.values import Value, as_value
+from tilefold.builder.control.control_functions import if_
+from tilefold.builder.control.with_loops import while_generate, yield_out
+from tilefold.builder.instructions.math import maximum as max
+from tilefold.builder.instructions.math import minimum as min
+from tilefold.builder.scalars.dtypes import DType as NumericMeta
+from tilefold.builder.scalars.families import Float, Integer, Numeric
+from tilefold.builder.scalars.values import Value, as_value
 from tilefold.cute import (
     BFloat16,
     Boolean,

@@ -5,7 +5,7 @@ arithmetic.
 
 from xdsl.dialects.builtin import IntegerType
 
-from tilefold.compiler.builder.scalars.dtypes import DTYPES, DType
+from tilefold.builder.scalars.dtypes import DTYPES, DType
 
 Float4E2M1FN = DType("Float4E2M1FN", DTYPES["Uint4"].ir, "packed", 4, unsigned=True)
 """A float of 4 bits; two share a byte."""

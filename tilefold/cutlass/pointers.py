@@ -3,11 +3,11 @@
 
 from typing import Any
 
-from tilefold.compiler.builder.primitives.barriers import raw_pointer
-from tilefold.compiler.builder.primitives.tensor_maps import MapPointer
-from tilefold.compiler.builder.tensors.address_space import AddressSpace
-from tilefold.compiler.builder.tensors.pointers import make_ptr
-from tilefold.compiler.builder.tensors.raw_pointers import RawPointer
+from tilefold.builder.primitives.barriers import raw_pointer
+from tilefold.builder.primitives.tensor_maps import MapPointer
+from tilefold.builder.tensors.address_space import AddressSpace
+from tilefold.builder.tensors.pointers import make_ptr
+from tilefold.builder.tensors.raw_pointers import RawPointer
 from tilefold.cute import Int8
 
 

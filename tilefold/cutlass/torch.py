@@ -10,7 +10,7 @@ from typing import Any
 
 from tilefold.base.element_types import BY_NAME
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.compiler.builder.scalars.dtypes import DType
+from tilefold.builder.scalars.dtypes import DType
 from tilefold.cute.host.streams import current_stream, default_stream, torch_module
 from tilefold.cute.runtime import RuntimeTensor, from_dlpack
 from tilefold.cute.testing import convert

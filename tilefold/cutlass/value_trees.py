@@ -8,10 +8,10 @@ from weakref import ref
 
 from xdsl.dialects.builtin import FileLineColLoc
 
-from tilefold.compiler.builder.control.loops import WATCHER
-from tilefold.compiler.builder.control.variables import Variable, tree_of
-from tilefold.compiler.builder.scalars.values import Value
-from tilefold.compiler.builder.tracing.state import Builder, current
+from tilefold.builder.control.loops import WATCHER
+from tilefold.builder.control.variables import Variable, tree_of
+from tilefold.builder.scalars.values import Value
+from tilefold.builder.tracing.state import Builder, current
 
 
 def extract_mlir_values(obj: Any, structured: bool = False) -> Any:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Vectors made of elements (`cutlass.vector`)."""
 
-from tilefold.compiler.builder.tensors.vectors import broadcast_to, from_elements, full, outerproduct
+from tilefold.builder.tensors.vectors import broadcast_to, from_elements, full, outerproduct
 
 __all__ = ["broadcast_to", "from_elements", "full", "outerproduct"]

@@ -23,8 +23,8 @@ from tests.dialects.cute.cases import CASES
 from tests.dialects.cute.examples import OPERATIONS, example
 from tests.dialects.cute.forms import KINDS, LANES, Case, Form
 from tests.dialects.cute.test_faults import OPERATIONS as REFUSED
-from tilefold.lowering import Program, load
-from tilefold.running.host_program import STAGES, Host
+from tilefold.driver.host_program import STAGES, Host
+from tilefold.driver.lowering import Program, load
 
 LOWERED = "cute-fold-static,cute-expand-ops,cute-to-base"
 STEPS = ("", "cute-fold-static", LOWERED, f"{LOWERED},base-prepare")

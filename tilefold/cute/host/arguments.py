@@ -9,10 +9,10 @@ from typing import Any, cast
 
 from xdsl.ir import Block, SSAValue
 
-from tilefold.compiler.builder.scalars.dtypes import DType
-from tilefold.compiler.builder.scalars.values import wrap
-from tilefold.compiler.builder.tensors.tensors import Tensor
-from tilefold.compiler.builder.trace import Parameter
+from tilefold.builder.scalars.dtypes import DType
+from tilefold.builder.scalars.values import wrap
+from tilefold.builder.tensors.tensors import Tensor
+from tilefold.builder.trace import Parameter
 from tilefold.dialects.cute.values import unknowns
 from tilefold.dialects.tile import TensorType
 from tilefold.layout.algebra.core import Layout

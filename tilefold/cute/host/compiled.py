@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.dialects.tile import TensorType
-from tilefold.output import write_files
+from tilefold.driver.output import write_files
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.direct import Args, Launch
 from tilefold.runtime.cuda.launcher import Launcher
@@ -160,7 +160,7 @@ class CompiledFunction:
 
         if self.options.gpu_arch or not is_available():
             return self.options.gpu_arch or None
-        from tilefold.devices import gpu_engine
+        from tilefold.driver.devices import gpu_engine
 
         return gpu_engine(0).driver.target.arch
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import IntAttr
 
-from tilefold.compiler.builder.scalars.dtypes import DType
+from tilefold.builder.scalars.dtypes import DType
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import Space, SpaceAttr, TensorType
 from tilefold.layout.algebra.core import Layout

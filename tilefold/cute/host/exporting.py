@@ -11,16 +11,16 @@ from xdsl.ir import Attribute, SSAValue
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import Target
-from tilefold.compiler.builder.scalars.values import Value
-from tilefold.compiler.builder.tensors.tensors import Tensor
+from tilefold.builder.scalars.values import Value
+from tilefold.builder.tensors.tensors import Tensor
 from tilefold.compiler.frontend.source import Source
 from tilefold.dialects.tile import TensorType
-from tilefold.export.function_header import function_header
-from tilefold.export.function_record import FunctionRecord, LaunchRecord
-from tilefold.lowering import load
-from tilefold.output import write_files
+from tilefold.driver.lowering import load
+from tilefold.driver.output import write_files
 from tilefold.runtime.compiled.build import Build
 from tilefold.runtime.options import Cluster, Cooperative, LaunchEvent, ProgrammaticStreamSerialization
+from tilefold.tools.export.function_header import function_header
+from tilefold.tools.export.function_record import FunctionRecord, LaunchRecord
 
 from ..compiled_kernel import CompiledKernel
 from .host_program import HostProgram

@@ -9,8 +9,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntAttr, IntegerType, ModuleOp, StringAttr, i1, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from tilefold.compiler.builder.scalars.casts import integer_attribute
-from tilefold.compiler.builder.trace import MODULE
+from tilefold.builder.scalars.casts import integer_attribute
+from tilefold.builder.trace import MODULE
 from tilefold.compiler.frontend.program import print_program
 from tilefold.dialects.cute import CoordAttr, LayoutAttr
 from tilefold.dialects.gpu import ModuleOp as GpuModuleOp

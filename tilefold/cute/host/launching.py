@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 from xdsl.ir import SSAValue
 
 from tilefold.base.errors import Code
-from tilefold.compiler.builder.control.variables import tree_of
-from tilefold.compiler.builder.primitives.arrays import Array
-from tilefold.compiler.builder.scalars.dtypes import Boolean, DType, Float32, Int32, Int64
-from tilefold.compiler.builder.scalars.values import Int, Value, convert
-from tilefold.compiler.builder.tensors.coordinates import as_tuple
-from tilefold.compiler.builder.tensors.tensors import Pointer, Tensor
-from tilefold.compiler.builder.trace import trace
-from tilefold.compiler.builder.tracing.source import user_place
-from tilefold.compiler.builder.tracing.state import host, suspended
+from tilefold.builder.control.variables import tree_of
+from tilefold.builder.primitives.arrays import Array
+from tilefold.builder.scalars.dtypes import Boolean, DType, Float32, Int32, Int64
+from tilefold.builder.scalars.values import Int, Value, convert
+from tilefold.builder.tensors.coordinates import as_tuple
+from tilefold.builder.tensors.tensors import Pointer, Tensor
+from tilefold.builder.trace import trace
+from tilefold.builder.tracing.source import user_place
+from tilefold.builder.tracing.state import host, suspended
 from tilefold.dialects.cute.values import with_scalars
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.dialects.tile import MakeTensorOp
@@ -94,7 +94,7 @@ def memory_of_pointers(trace: HostTrace) -> dict[str, ArrayRecord]:
 def _in_its_place(array: ArrayRecord) -> ArrayRecord:
     if array.device is None or array.device == NOWHERE:
         return array
-    from tilefold.devices import gpu_engine
+    from tilefold.driver.devices import gpu_engine
 
     return array if gpu_engine(array.device).driver.knows(array.address) else replace(array, device=HOST)
 

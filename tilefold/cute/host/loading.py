@@ -14,24 +14,24 @@ from xdsl.ir import SSAValue
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.parameters import ParameterKind, Scalar
-from tilefold.compiler.builder.scalars.dtypes import DTYPES
-from tilefold.compiler.builder.trace import Traced
-from tilefold.compiler.builder.tracing.source import user_place
+from tilefold.builder.scalars.dtypes import DTYPES
+from tilefold.builder.trace import Traced
+from tilefold.builder.tracing.source import user_place
 from tilefold.compiler.frontend.source import Source
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.cute.values import with_scalars
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.dialects.ptx import EntryOp
 from tilefold.dialects.tile import StoreOp, TensorType, TileKernelOp
-from tilefold.export.function_record import FunctionRecord, LaunchRecord, records_in
+from tilefold.driver.lowering import load
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.inttuple import leaves, transform_leaves
 from tilefold.layout.algebra.unknown import Unknown
-from tilefold.lowering import load
 from tilefold.runtime.arrays.array import Array
 from tilefold.runtime.arrays.signature import Marked
 from tilefold.runtime.errors import LaunchError, argument_error
 from tilefold.runtime.options import SimOptions, launch_attributes
+from tilefold.tools.export.function_record import FunctionRecord, LaunchRecord, records_in
 
 from ..compiled_kernel import CompiledKernel
 from ..launch import LaunchRequest
@@ -45,7 +45,7 @@ from .options import CompileOptions
 from .streams import StreamSlot
 
 if TYPE_CHECKING:
-    from tilefold.devices import Executable
+    from tilefold.driver.devices import Executable
     from tilefold.runtime.compiled.artifact import Artifact
     from tilefold.runtime.sim.sim_engine import SimProgram
 

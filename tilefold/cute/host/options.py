@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import Target
-from tilefold.compiler.builder.tensors.coordinates import as_tuple
+from tilefold.builder.tensors.coordinates import as_tuple
 
 from ..compiled_kernel import Compilation
 

@@ -4,7 +4,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from tilefold.devices import gpu_engine
+from tilefold.driver.devices import gpu_engine
 
 
 def milliseconds(run: Callable[[], object], stream: int) -> float:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.compiler.builder.scalars.dtypes import DType
-from tilefold.compiler.builder.scalars.values import convert, wrap
-from tilefold.compiler.builder.tracing.python_errors import explain_error, of_host
-from tilefold.compiler.builder.tracing.source import user_place
-from tilefold.compiler.builder.tracing.state import building
+from tilefold.builder.scalars.dtypes import DType
+from tilefold.builder.scalars.values import convert, wrap
+from tilefold.builder.tracing.python_errors import explain_error, of_host
+from tilefold.builder.tracing.source import user_place
+from tilefold.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError, Severity
 from tilefold.dialects.tile import TensorType
 

@@ -4,13 +4,13 @@
 """
 
 from tilefold.base.errors import TilefoldError as OpError
-from tilefold.compiler.builder.tensors.memory_attributes import (
+from tilefold.builder.tensors.memory_attributes import (
     CacheEvictionPriority,
     L2PrefetchSize,
     MemoryOrder,
     MemoryScope,
 )
-from tilefold.compiler.builder.tensors.nvgpu import (
+from tilefold.builder.tensors.nvgpu import (
     CopyG2ROp,
     CopyR2GOp,
     CopyR2SOp,
@@ -21,7 +21,7 @@ from tilefold.compiler.builder.tensors.nvgpu import (
     MmaUniversalOp,
     MovMatrixOp,
 )
-from tilefold.compiler.builder.tensors.warpgroup import OperandMajorMode
+from tilefold.builder.tensors.warpgroup import OperandMajorMode
 
 from ..public import publish
 from . import cpasync, warp, warpgroup

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`cute.nvgpu.cpasync`: asynchronous copies between global and shared memory, cp.async and tensor copies (TMA)."""
 
-from tilefold.compiler.builder.pipelines.tensor_maps import (
+from tilefold.builder.pipelines.tensor_maps import (
     copy_tensormap,
     cp_fence_tma_desc_release,
     fence_tma_desc_acquire,
     fence_tma_desc_release,
     update_tma_descriptor,
 )
-from tilefold.compiler.builder.tensors.nvgpu import (
+from tilefold.builder.tensors.nvgpu import (
     CopyBulkG2SOp,
     CopyBulkS2GOp,
     CopyBulkTensorTileG2SMulticastOp,
@@ -18,7 +18,7 @@ from tilefold.compiler.builder.tensors.nvgpu import (
     CopyReduceBulkTensorTileS2GOp,
     LoadCacheMode,
 )
-from tilefold.compiler.builder.tensors.tma import (
+from tilefold.builder.tensors.tma import (
     TmaInfo,
     create_tma_multicast_mask,
     make_tiled_tma_atom,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`cute.nvgpu.warp`: matrix instructions of a warp, and its copies of matrices."""
 
-from tilefold.compiler.builder.tensors.nvgpu import (
+from tilefold.builder.tensors.nvgpu import (
     LdMatrix8x8x16bOp,
     LdMatrix8x16x8bOp,
     MmaF16BF16Op,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`cute.nvgpu.warpgroup`: matrix multiplications of warpgroups (wgmma, sm_90a)."""
 
-from tilefold.compiler.builder.tensors.warpgroup import (
+from tilefold.builder.tensors.warpgroup import (
     Field,
     MmaF8Op,
     MmaF16BF16Op,

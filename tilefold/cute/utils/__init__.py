@@ -4,24 +4,24 @@ their grids depend on; shared memory under the names of CuTe programs. Helpers f
 `cute.utils.hopper_helpers`.
 """
 
-from tilefold.compiler.builder.pipelines.allocator import SmemAllocator, get_smem_capacity_in_bytes
-from tilefold.compiler.builder.pipelines.group_scheduler import (
+from tilefold.builder.pipelines.allocator import SmemAllocator, get_smem_capacity_in_bytes
+from tilefold.builder.pipelines.group_scheduler import (
     GroupedGemmTileSchedulerHelper,
     GroupSearchResult,
     GroupSearchState,
     StaticPersistentGroupTileScheduler,
     create_initial_search_state,
 )
-from tilefold.compiler.builder.pipelines.tensor_maps import TensorMapManager, TensorMapUpdateMode
-from tilefold.compiler.builder.pipelines.tile_scheduler import (
+from tilefold.builder.pipelines.tensor_maps import TensorMapManager, TensorMapUpdateMode
+from tilefold.builder.pipelines.tile_scheduler import (
     PersistentTileSchedulerParams,
     StaticPersistentTileScheduler,
     WorkTileInfo,
 )
-from tilefold.compiler.builder.tensors.hopper import LayoutEnum
-from tilefold.compiler.builder.tensors.hopper import make_smem_layout_a as sm90_make_smem_layout_a
-from tilefold.compiler.builder.tensors.hopper import make_smem_layout_b as sm90_make_smem_layout_b
-from tilefold.compiler.builder.tensors.hopper import make_smem_layout_epi as sm90_make_smem_layout_epi
+from tilefold.builder.tensors.hopper import LayoutEnum
+from tilefold.builder.tensors.hopper import make_smem_layout_a as sm90_make_smem_layout_a
+from tilefold.builder.tensors.hopper import make_smem_layout_b as sm90_make_smem_layout_b
+from tilefold.builder.tensors.hopper import make_smem_layout_epi as sm90_make_smem_layout_epi
 from tilefold.cute.drawing import print_latex, print_latex_tv
 from tilefold.cute.hardware import HardwareInfo
 

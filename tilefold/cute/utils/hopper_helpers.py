@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`cute.utils.hopper_helpers`: tiled MMAs of warpgroups, and layouts of shared memory for their tiles."""
 
-from tilefold.compiler.builder.tensors.hopper import (
+from tilefold.builder.tensors.hopper import (
     compute_tile_shape_or_override,
     get_smem_layout_atom,
     make_smem_layout_a,
@@ -10,7 +10,7 @@ from tilefold.compiler.builder.tensors.hopper import (
     make_trivial_tiled_mma,
     sm90_get_smem_store_op,
 )
-from tilefold.compiler.builder.tensors.hopper import sm90_get_smem_store_op as get_smem_store_op
+from tilefold.builder.tensors.hopper import sm90_get_smem_store_op as get_smem_store_op
 
 from ..public import publish
 

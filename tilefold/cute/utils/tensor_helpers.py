@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from tilefold.compiler.builder.scalars.dtypes import DType
+from tilefold.builder.scalars.dtypes import DType
 
 from ..runtime import RuntimeTensor, from_dlpack
 from ..testing import convert

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tensor maps that host functions make, of extents and strides, for kernels that copy boxes by coordinates."""
 
-from tilefold.compiler.builder.primitives.tensor_maps import (
+from tilefold.builder.primitives.tensor_maps import (
     TensorMap,
     TensorMapDataFormat,
     TensorMapSwizzle,

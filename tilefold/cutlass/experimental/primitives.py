@@ -4,9 +4,9 @@
 Each argument that is an address is a pointer, an array, or where a tensor begins.
 """
 
-from tilefold.compiler.builder.instructions.inline import inline_ptx
-from tilefold.compiler.builder.instructions.printing import printf as print_runtime
-from tilefold.compiler.builder.primitives.barriers import (
+from tilefold.builder.instructions.inline import inline_ptx
+from tilefold.builder.instructions.printing import printf as print_runtime
+from tilefold.builder.primitives.barriers import (
     bar_warp_sync,
     barrier_cluster_arrive,
     barrier_cluster_arrive_relaxed,
@@ -30,8 +30,8 @@ from tilefold.compiler.builder.primitives.barriers import (
     mbarrier_try_wait_timelimit,
     setmaxregister,
 )
-from tilefold.compiler.builder.primitives.lanes import red, redux_sync, shfl_sync, vote_sync
-from tilefold.compiler.builder.primitives.tensor_maps import (
+from tilefold.builder.primitives.lanes import red, redux_sync, shfl_sync, vote_sync
+from tilefold.builder.primitives.tensor_maps import (
     cp_async_bulk_tensor_global_shared_cta,
     cp_async_bulk_tensor_shared_cluster_global,
     cp_async_bulk_tensor_shared_cta_global,
@@ -40,7 +40,7 @@ from tilefold.compiler.builder.primitives.tensor_maps import (
     prefetch_tensormap,
     tensormap_replace,
 )
-from tilefold.compiler.builder.primitives.transfers import (
+from tilefold.builder.primitives.transfers import (
     cp_async_bulk_commit_group,
     cp_async_bulk_global_shared_cta,
     cp_async_bulk_prefetch,
@@ -52,7 +52,7 @@ from tilefold.compiler.builder.primitives.transfers import (
     ldmatrix,
     stmatrix,
 )
-from tilefold.compiler.builder.primitives.words import (
+from tilefold.builder.primitives.words import (
     CTAGroup,
     LoadShape,
     LoadSrcFormat,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilefold.base.occupancy import occupancy
-from tilefold.devices import Simulator, devices_of_process
+from tilefold.driver.devices import Simulator, devices_of_process
 from tilefold.runtime.cuda.driver import CudaError
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.options import Cooperative

@@ -6,11 +6,11 @@ from enum import Enum
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.compiler.builder.instructions.inline import inline_ptx
-from tilefold.compiler.builder.primitives.barriers import raw_pointer
-from tilefold.compiler.builder.scalars.dtypes import Boolean, Int32
-from tilefold.compiler.builder.scalars.values import Bool, convert
-from tilefold.compiler.builder.tensors.raw_pointers import RawPointer
+from tilefold.builder.instructions.inline import inline_ptx
+from tilefold.builder.primitives.barriers import raw_pointer
+from tilefold.builder.scalars.dtypes import Boolean, Int32
+from tilefold.builder.scalars.values import Bool, convert
+from tilefold.builder.tensors.raw_pointers import RawPointer
 from tilefold.cute.jit_arguments import PointerType, StructType, StructValue
 
 from ..ir import Value

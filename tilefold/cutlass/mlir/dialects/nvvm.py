@@ -6,19 +6,19 @@ from enum import Enum
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.compiler.builder.control.control_functions import if_
-from tilefold.compiler.builder.instructions.atomics import atomic
-from tilefold.compiler.builder.instructions.extremes import fmax as larger
-from tilefold.compiler.builder.instructions.extremes import fmin as smaller
-from tilefold.compiler.builder.instructions.inline import inline_ptx
-from tilefold.compiler.builder.instructions.mbarriers import mbarrier_try_wait
-from tilefold.compiler.builder.instructions.warp import elect_one
-from tilefold.compiler.builder.primitives import lanes
-from tilefold.compiler.builder.primitives.tensor_maps import cp_async_bulk_tensor_shared_cluster_global, tensor_map_at
-from tilefold.compiler.builder.primitives.words import MemOrder as MemOrderKind
-from tilefold.compiler.builder.primitives.words import MemScope as MemScopeKind
-from tilefold.compiler.builder.primitives.words import ReductionOp, ReductionType, SharedSpace
-from tilefold.compiler.builder.scalars.values import Bool
+from tilefold.builder.control.control_functions import if_
+from tilefold.builder.instructions.atomics import atomic
+from tilefold.builder.instructions.extremes import fmax as larger
+from tilefold.builder.instructions.extremes import fmin as smaller
+from tilefold.builder.instructions.inline import inline_ptx
+from tilefold.builder.instructions.mbarriers import mbarrier_try_wait
+from tilefold.builder.instructions.warp import elect_one
+from tilefold.builder.primitives import lanes
+from tilefold.builder.primitives.tensor_maps import cp_async_bulk_tensor_shared_cluster_global, tensor_map_at
+from tilefold.builder.primitives.words import MemOrder as MemOrderKind
+from tilefold.builder.primitives.words import MemScope as MemScopeKind
+from tilefold.builder.primitives.words import ReductionOp, ReductionType, SharedSpace
+from tilefold.builder.scalars.values import Bool
 
 __all__ = [
     "AtomicOpKind", "CpAsyncBulkTensorGlobalToSharedClusterOp", "CpAsyncBulkTensorLoadMode", "MemOrderKind",

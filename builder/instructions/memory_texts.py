@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Single accesses to memory as text, `ld.global.acquire.gpu.b32 $0, [$1];`, as the operations that they are.
+
+So the simulator executes them, and knows their order (PTX ISA, ld, st, atom, red). The words after the instruction may
+be in any order.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ...dialects import ptx
+from ..scalars.dtypes import DTYPES, DType, Int64, of_sign
+from ..scalars.values import Int, as_value, convert, wrap
+from ..tensors.raw_pointers import Address
+from ..tracing.state import emit
+
+_ACCESS = re.compile(r"\s*(?P<word>(?:ld|st|atom|red)(?:\.\w+)+)\s+(?:\$0\s*,\s*)?\[\$\d\](?:\s*,\s*\$\d)?\s*;?\s*")
+_ORDERS = {
+    "ld": ("acquire", "relaxed"),
+    "st": ("release", "relaxed"),
+    "atom": ("relaxed", "acquire", "release", "acq_rel"),
+    "red": ("relaxed", "release"),
+}
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+_CHANGES = ("add", "min", "max", "and", "or", "xor", "exch")
+TYPES = {
+    **{f"{letter}{bits}": DTYPES[f"{name}{bits}"] for letter, name in (("s", "Int"), ("u", "Uint"), ("f", "Float"))
+       for bits in (32, 64)},
+    "b32": DTYPES["Uint32"], "b64": DTYPES["Uint64"],
+}  # fmt: skip
+"""The types of values by the ends of instructions."""
+
+
+def memory_operation(text: str, operands: Sequence[Any], results: Sequence[DType]) -> tuple[Any, ...] | None:
+    """The results of an access to global memory with an order that is written as text; None for any other text, and for
+    values of other types than the text says.
+    """
+    known = _ACCESS.fullmatch(text)
+    if known is None:
+        return None
+    name, *words = known["word"].split(".")
+    order, scope, change, type = (_only(words, names) for names in (_ORDERS[name], _SCOPES, _CHANGES, TYPES))
+    changes, reads = name in ("atom", "red"), name in ("ld", "atom")
+    if set(words) - {order, scope, change, type, "global"} or type is None:
+        return None
+    if (change is None) is changes or (order is None and not changes):
+        return None
+    dtype, (at, *given) = TYPES[type], operands or (0,)
+    values = [as_value(value) for value in given]
+    if len(values) != (name != "ld") or len(results) != reads or not _is_global(at):
+        return None
+    if any((x.kind, x.bits) != (dtype.kind, dtype.bits) for x in (*results, *(value.dtype for value in values))):
+        return None
+    place = _address(at, dtype)
+    if name == "ld":
+        return (convert(wrap(emit(ptx.LoadAcquireOp(place, dtype.ir, scope)).results[0], dtype), results[0]),)
+    value = convert(values[0], dtype).ssa
+    if change is None:
+        emit(ptx.StoreReleaseOp(value, place, scope))
+        return ()
+    made = emit((ptx.AtomOp if reads else ptx.RedOp)(of_sign(change, dtype), place, value, order, scope)).results
+    return tuple(convert(wrap(ssa, dtype), result) for ssa, result in zip(made, results, strict=True))
+
+
+def _only(words: Sequence[str], names: Iterable[str]) -> str | None:
+    return next((word for word in words if word in names), None)
+
+
+def _is_global(at: Any) -> bool:
+    """Whether this is an address in global memory, or a number of 64 bits, which may be one."""
+    if isinstance(at, Address):
+        return at.ssa.type == ptx.GLOBAL
+    return isinstance(at, Int) and at.dtype.bits == 64
+
+
+def _address(at: Any, dtype: DType) -> SSAValue:
+    if isinstance(at, Address):
+        return at.ssa
+    return emit(ptx.IntToPtrOp(convert(at, Int64).ssa, dtype.bits // 8, ptx.GLOBAL)).results[0]

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Exchange between the lanes of a warp: other lanes' values, votes, reductions.
+
+`mask` names the lanes that take part, each by its bit; they execute the call together. A fragment is exchanged element
+by element.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i8, i16, i32, i64
+from xdsl.ir import SSAValue
+
+from ...base.errors import Code, TilefoldError
+from ...base.target import WARP
+from ...dialects import ptx
+from ...dialects.arith.integer_range import contains
+from ..scalars.casts import integer_attribute
+from ..scalars.dtypes import Boolean, Int32, Int64, Uint32, of_sign
+from ..scalars.values import Bool, Int, Value, as_value, convert, wrap
+from ..tensors.fragments import ReductionOp, Vec, elementwise, reduction, unary_of
+from ..tracing.state import current, emit, insert_value
+from .extremes import fmax, fmin
+from .math import where
+
+FULL_MASK = 0xFFFFFFFF
+"""All lanes of the warp."""
+
+
+CLAMP = WARP - 1
+"""The default of `mask_and_clamp`: the whole warp."""
+
+
+def shuffle_sync_op(
+    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP, kind: str = "idx"
+) -> Any:
+    """The value of another lane, chosen by `idx`, `bfly`, `up` or `down` like in the functions below.
+
+    `mask_and_clamp` is the instruction's operand c (PTX ISA, shfl.sync): segments of `width` lanes are
+    `32 - width << 8 | 31`, and `32 - width << 8` for `up`.
+    """
+    width = WARP - (mask_and_clamp >> 8) if type(mask_and_clamp) is int else 0
+    clamp = (0, CLAMP) if kind == "up" else (CLAMP,)
+    if width not in (1, 2, 4, 8, 16, 32) or mask_and_clamp & 0xFF not in clamp:
+        hint = f"write 32 - width << 8{'' if kind == 'up' else ' | 31'}, for segments of 1, 2, 4, 8, 16 or 32 lanes"
+        raise TilefoldError(Code.BUILD_VALUE, f"{mask_and_clamp!r} is not a mask of segments of lanes", hint)
+    return _shuffle(kind, value, offset, width, mask)
+
+
+def shuffle_sync(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
+    """The value of lane `offset`, counted from the first of its segment."""
+    return shuffle_sync_op(value, offset, mask, mask_and_clamp)
+
+
+def shuffle_sync_bfly(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
+    """The value of the lane whose number differs in the bits of `offset`."""
+    return shuffle_sync_op(value, offset, mask, mask_and_clamp, "bfly")
+
+
+def shuffle_sync_up(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
+    """The value of the lane `offset` lanes lower; the lane's own value if that is before its segment."""
+    return shuffle_sync_op(value, offset, mask, mask_and_clamp, "up")
+
+
+def shuffle_sync_down(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
+    """The value of the lane `offset` lanes higher; the lane's own value if that is beyond its segment."""
+    return shuffle_sync_op(value, offset, mask, mask_and_clamp, "down")
+
+
+def warp_reduction(value: Any, op: "ReductionOp | Callable[[Any, Any], Any]", *, threads_in_group: int = WARP) -> Any:
+    """Combines the values of `threads_in_group` consecutive lanes, a power of two, by a butterfly; each lane gets the
+    result. `op` is a reduction such as `ReductionOp.ADD`, or a function of two values.
+    """
+    if threads_in_group not in (1, 2, 4, 8, 16, 32):
+        message = f"a segment has 1, 2, 4, 8, 16 or 32 lanes, not {threads_in_group}"
+        raise TilefoldError(Code.BUILD_VALUE, message)
+    combine = reduction(op).function
+    offset = threads_in_group // 2
+    while offset:
+        value = combine(value, shuffle_sync_bfly(value, offset))
+        offset //= 2
+    return value
+
+
+def warp_reduction_sum(value: Any, *, threads_in_group: int = WARP) -> Any:
+    """The sum of the values of `threads_in_group` consecutive lanes, in each of them."""
+    return warp_reduction(value, ReductionOp.ADD, threads_in_group=threads_in_group)
+
+
+def warp_reduction_max(value: Any, *, threads_in_group: int = WARP) -> Any:
+    """The largest value of `threads_in_group` consecutive lanes, in each of them."""
+    return warp_reduction(value, ReductionOp.MAX, threads_in_group=threads_in_group)
+
+
+def vote_all_sync(pred: Any, mask: Any = FULL_MASK) -> Bool:
+    """Whether a predicate holds in all lanes."""
+    return _vote("all", pred, mask)
+
+
+def vote_any_sync(pred: Any, mask: Any = FULL_MASK) -> Bool:
+    """Whether a predicate holds in one of the lanes."""
+    return _vote("any", pred, mask)
+
+
+def vote_uni_sync(pred: Any, mask: Any = FULL_MASK) -> Bool:
+    """Whether a predicate is the same in all lanes."""
+    return _vote("uni", pred, mask)
+
+
+def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK) -> Int:
+    """An Int32 with a bit for each lane in which a predicate holds."""
+    return _vote("ballot", pred, mask)
+
+
+def match_sync(mask: Any, value: Any, kind: str = "any") -> Any:
+    """A Uint32 with a bit for each lane that has the same Int32 ("any"); or with all bits of the mask where all lanes
+    have the same one, else 0 ("all") (PTX ISA, match.sync). TilefoldError (E5002) for another kind.
+    """
+    if kind not in ("any", "all"):
+        raise TilefoldError(Code.BUILD_VALUE, f"match_sync has no kind {kind!r}", "'any' or 'all'")
+    same = convert(match_any(value, mask), Uint32)
+    lanes = convert(as_value(mask, Uint32), Uint32)
+    return same if kind == "any" else where(same == lanes, lanes, convert(0, Uint32))
+
+
+def match_any(value: Any, mask: Any = FULL_MASK) -> Int:
+    """An Int32 with a bit for each lane that has the same Int32."""
+    return wrap(emit(ptx.MatchAnySyncOp(convert(value, Int32).ssa, lane_mask(mask))).results[0])
+
+
+def redux_sync(value: Any, kind: str, mask: Any = FULL_MASK) -> Any:
+    """Combines the Int32 or Uint32 of all lanes by `add`, `min`, `max`, `umin`, `umax`, `and`, `or` or `xor`
+    (sm_80).
+    """
+    operand = as_value(value)
+    if operand.dtype.kind != "float":
+        operand = convert(operand, Uint32 if operand.dtype.unsigned and operand.dtype.bits == 32 else Int32)
+    kind = of_sign(kind, operand.dtype)
+    return wrap(emit(ptx.ReduxSyncOp(kind, operand.ssa, lane_mask(mask))).results[0], operand.dtype)
+
+
+def warp_redux_sync(
+    value: Any, kind: str, mask_and_clamp: Any = FULL_MASK, *, abs: bool = False, nan: bool = False
+) -> Any:
+    """The values of all lanes combined: of integers as `redux_sync`; `fmax` and `fmin` of floats, of their magnitudes
+    with `abs`, by a butterfly of the whole warp; NaN stays with `nan`. TilefoldError (E5002) for these of some lanes.
+    """
+    if kind not in ("fmax", "fmin") and as_value(value).dtype.kind != "float":
+        return redux_sync(value, kind, mask_and_clamp)
+    if mask_and_clamp not in (FULL_MASK, -1):
+        raise TilefoldError(Code.BUILD_VALUE, f"'{kind}' takes all lanes of a warp", "use warp_reduction")
+    extremes = {"fmax": fmax, "max": fmax, "fmin": fmin, "min": fmin}
+    if kind not in extremes:
+        raise TilefoldError(Code.BUILD_VALUE, f"lanes combine no floats by '{kind}'", "use warp_reduction")
+    if not nan:
+        reduced = ReductionOp.MAX if extremes[kind] is fmax else ReductionOp.MIN
+        return warp_reduction(unary_of("abs", value) if abs else value, reduced)
+    return warp_reduction(unary_of("abs", value) if abs else value, partial(extremes[kind], nan=True))
+
+
+class Elected(Bool):
+    """The result of `elect_one`. In rewritten functions, `with` on it is a branch of the kernel."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        hint = "write cute.if_(cute.arch.elect_one(), ...), or leave out preprocessor=False"
+        raise TilefoldError(Code.BUILD_FORM, "'with elect_one()' is in a function that is not rewritten", hint)
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+def elect_one(mask: Any = FULL_MASK) -> Elected:
+    """Whether this is the elected lane of the mask (sm_90): `if elect_one():`, or `with elect_one():`."""
+    return Elected(emit(ptx.ElectSyncOp(lane_mask(mask))).results[0])
+
+
+def activemask() -> Int:
+    """An Int32 with a bit for each active lane."""
+    return wrap(emit(ptx.ActivemaskOp()).results[0])
+
+
+def _vote(mode: str, predicate: Any, mask: Any) -> Any:
+    return wrap(emit(ptx.VoteSyncOp(mode, convert(predicate, Boolean).ssa, lane_mask(mask))).results[0])
+
+
+def lane_mask(mask: Any) -> SSAValue | None:
+    """A mask of lanes as instructions take it; None for the whole warp."""
+    return None if type(mask) is int and mask in (-1, FULL_MASK) else convert(mask, Int32).ssa
+
+
+def _shuffle(mode: str, value: Any, lane: Any, width: int, mask: Any) -> Any:
+    where, lanes = convert(lane, Int32).ssa, lane_mask(mask)
+
+    def word(ssa: SSAValue) -> SSAValue:
+        return emit(ptx.ShflSyncOp(mode, ssa, where, None if width == WARP else width, lanes)).results[0]
+
+    if isinstance(value, Vec):
+        moved = elementwise(partial(by_words, word), value.dtype, value)
+        moved.settle()  # lanes meet here, not where the result is used
+        return moved
+    return by_words(word, as_value(value))
+
+
+def by_words(word: Callable[[SSAValue], SSAValue], value: Value) -> Any:
+    """Applies a function of 32 bits to a value of another width: to its halves, or to the value in the low bits."""
+    dtype, ssa = value.dtype, value.ssa
+    if dtype.kind == "bool":
+        return convert(wrap(word(convert(value, Int32).ssa)), dtype)
+    if isinstance(value, Int) and dtype.name == "Index":
+        narrow = Int32 if contains(Int32.limits, value.range) else Int64
+        return convert(by_words(word, convert(value, narrow)), dtype)
+    if dtype.bits == 32:
+        return wrap(word(ssa), dtype)
+    is_float = dtype.kind == "float"
+    if dtype.bits == 64:
+        bits = insert_value(arith.BitcastOp(ssa, i64)) if is_float else ssa
+        half = current().constant(integer_attribute(32, i64))
+        low = word(insert_value(arith.TruncIOp(bits, i32)))
+        high = word(insert_value(arith.TruncIOp(insert_value(arith.ShRUIOp(bits, half)), i32)))
+        wide = insert_value(arith.ShLIOp(insert_value(arith.ExtUIOp(high, i64)), half))
+        joined = insert_value(arith.OrIOp(wide, insert_value(arith.ExtUIOp(low, i64))))
+        return wrap(insert_value(arith.BitcastOp(joined, dtype.ir)) if is_float else joined, dtype)
+    own = {8: i8, 16: i16}[dtype.bits]
+    bits = insert_value(arith.BitcastOp(ssa, own)) if is_float else ssa
+    moved = insert_value(arith.TruncIOp(word(insert_value(arith.ExtUIOp(bits, i32))), own))
+    return wrap(insert_value(arith.BitcastOp(moved, dtype.ir)) if is_float else moved, dtype)

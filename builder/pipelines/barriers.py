@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The barriers of pipelines: arrays of mbarriers in shared memory, and the numbered barriers of a block."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+from ...base.errors import Code, TilefoldError
+from ...base.target import WARP
+from ..control.control_functions import if_
+from ..instructions import arch, cluster
+from ..instructions.math import where
+from ..instructions.mbarriers import mbarrier_arrive, mbarrier_init, mbarrier_wait
+from ..instructions.warp import elect_one
+from ..scalars.dtypes import Int64
+from ..tensors.address_space import AddressSpace
+from ..tensors.layouts import size
+from ..tensors.memory import make_smem_tensor
+from ..tensors.pointers import make_tensor
+from ..tensors.tensors import Address, Pointer, Tensor
+from ..tracing.stateful import Stateful
+from .groups import Agent, CooperativeGroup, pipeline_error
+from .states import PipelineState
+
+
+@dataclass(frozen=True)
+class NamedBarrier:
+    """Barrier `barrier_id` of a block, 0 to 15, for `num_threads` threads of whole warps. `cute.arch.sync_threads()`
+    uses barrier 0. The number may be a value that is the same in all threads of a warp.
+    """
+
+    barrier_id: Any
+    num_threads: int
+
+    def __post_init__(self) -> None:
+        if type(self.num_threads) is not int or self.num_threads < WARP or self.num_threads % WARP:
+            raise pipeline_error(
+                f"{self.num_threads!r} threads meet at a barrier", "whole warps meet: a multiple of 32"
+            )
+
+    def arrive_and_wait(self) -> None:
+        """Waits until all the threads arrive; then sees their earlier writes."""
+        arch.barrier(barrier_id=self.barrier_id, number_of_threads=self.num_threads)
+
+    sync = arrive_and_wait
+    wait = arrive_and_wait
+
+    def get_barrier(self) -> Any:
+        """The barrier's number."""
+        return self.barrier_id
+
+    def arrive(self) -> None:
+        """Arrives without waiting."""
+        arch.barrier_arrive(barrier_id=self.barrier_id, number_of_threads=self.num_threads)
+
+
+def sync(barrier_id: Any = 0) -> None:
+    """Waits until all threads of the block have reached a barrier."""
+    arch.barrier(barrier_id=barrier_id)
+
+
+def arrive_and_wait(barrier_id: Any, num_threads: int) -> None:
+    """Waits until `num_threads` threads have reached a barrier."""
+    NamedBarrier(barrier_id, num_threads).arrive_and_wait()
+
+
+def arrive(barrier_id: Any, num_threads: int) -> None:
+    """Arrives at a barrier of `num_threads` threads without waiting."""
+    NamedBarrier(barrier_id, num_threads).arrive()
+
+
+def agent_sync(agent: Agent) -> None:
+    """Waits for all threads of the block, or of the cluster. Raises TilefoldError (E5011) for a single thread."""
+    if agent is Agent.ThreadBlockCluster:
+        cluster.cluster_arrive()
+        cluster.cluster_wait()
+    elif agent is Agent.ThreadBlock:
+        arch.sync_threads()
+    else:
+        raise pipeline_error("a single thread waits for itself", "write pipeline.Agent.ThreadBlock")
+
+
+def pipeline_init_arrive(cluster_shape_mn: Any = (1, 1), is_relaxed: bool = False) -> None:
+    """Announces, without waiting, that the thread has created its pipelines with `defer_sync`."""
+    if size(cluster_shape_mn) > 1:
+        (cluster.cluster_arrive_relaxed if is_relaxed else cluster.cluster_arrive)()
+
+
+def pipeline_init_wait(cluster_shape_mn: Any = (1, 1)) -> None:
+    """Waits until all threads of the cluster, or of a block without a cluster, have called `pipeline_init_arrive`."""
+    if size(cluster_shape_mn) > 1:
+        cluster.cluster_wait()
+    else:
+        arch.sync_threads()
+
+
+class PipelineOrder(Stateful):
+    """Groups of threads that take turns in each of `depth` consecutive kinds of work: `wait` begins a group's turn,
+    `arrive` ends it, and the group's next turn is in the next kind of work (cutlass/pipeline/sm90_pipeline.hpp,
+    OrderedSequenceBarrier).
+    """
+
+    def __init__(self, bars: Tensor, length: int, group: Any, state: PipelineState) -> None:
+        self.bars = bars
+        self.length = length
+        self.group = group
+        self.state = state
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        depth: int,
+        length: int,
+        group_id: Any,
+        producer_group: CooperativeGroup,
+        barrier_storage: Pointer | Tensor | None = None,
+        defer_sync: bool = False,
+        name: str = "",
+    ) -> Self:
+        """Turns of `length` groups of as many threads as `producer_group` has; the thread is in group `group_id`, and
+        group 0 is the first. Raises TilefoldError (E5011) for a group of more threads than the block has.
+        """
+        producer_group.check_threads("producer")
+        if type(length) is not int or length < 1:
+            raise pipeline_error(f"{length!r} groups cannot take turns", "pass at least one group")
+        state = PipelineState(depth, phase=where(group_id == 0, 1, 0))
+        bars = mbarriers(barrier_storage, depth * length)
+        init([(bars.ptr(i), producer_group.size) for i in range(depth * length)], not defer_sync)
+        return cls(bars, length, group_id, state)
+
+    def wait(self) -> None:
+        """Waits for the turn of the thread's group."""
+        mbarrier_wait(self._bar(self.group), self.state.phase)
+
+    def arrive(self) -> None:
+        """Ends the thread's part of the turn; the next group's turn begins when all threads of this group have called
+        it.
+        """
+        following = self.group + 1
+        mbarrier_arrive(self._bar(where(following == self.length, 0, following)))
+        self.state.advance()
+
+    def _bar(self, group: Any) -> Address:
+        return self.bars.ptr(self.state.index * self.length + group)
+
+
+def mbarriers(storage: Pointer | Tensor | None, count: int) -> Tensor:
+    """An array of mbarriers: where `storage` begins, 8 bytes each, or in new shared memory.
+
+    Raises TilefoldError (E5011) for anything but shared memory of 8-byte elements, and for too little of it.
+    """
+    if storage is None:
+        return make_smem_tensor(count, Int64)
+    tensor = storage.tensor if isinstance(storage, Pointer) else storage
+    hint = f"write cute.make_smem_tensor({count}, cute.Int64)"
+    if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(Code.BUILD_VALUE, f"the storage of mbarriers is a {type(storage).__name__}", hint)
+    if tensor.memspace is not AddressSpace.smem or tensor.element_type.bits != 64:
+        raise pipeline_error(f"mbarriers are in {tensor.memspace.name}, in elements of {tensor.element_type}", hint)
+    held = size(tensor)
+    if isinstance(storage, Tensor) and isinstance(held, int) and held < count:
+        raise pipeline_error(f"{count} mbarriers are in a tensor of {held} elements", hint)
+    return make_tensor(tensor.iterator, count)
+
+
+def init(counts: list[tuple[Address, int]], is_synchronised: bool, blocks: int = 1, counts_bytes: bool = False) -> None:
+    """Makes mbarriers, each for a number of arrivals, which may count the bytes of copies; one thread does. Then all
+    threads of the block wait, or of a cluster of several blocks, if asked to.
+    """
+
+    def all_of_them() -> None:
+        for address, count in counts:
+            mbarrier_init(address, count)
+        if blocks > 1 or counts_bytes:
+            cluster.mbarrier_init_fence()
+
+    if_(arch.linear_thread_idx() == 0, all_of_them)
+    if is_synchronised:
+        pipeline_init_arrive(blocks, is_relaxed=True)
+        pipeline_init_wait(blocks)
+
+
+def once_a_warp(action: Callable[[], object]) -> None:
+    """One thread of each warp acts for the warp, after all earlier accesses of its threads."""
+    arch.sync_warp()  # orders the other threads' accesses before an arrival of the one
+    if_(elect_one(), action)
+
+
+def wait(at: Address, parity: Any, token: Any = None) -> None:
+    """Waits for the phase of a parity, unless a token of `cute.arch.mbarrier_try_wait` says that it is complete."""
+    if token is None:
+        mbarrier_wait(at, parity)
+    else:
+        if_(token, lambda: None, lambda: mbarrier_wait(at, parity))

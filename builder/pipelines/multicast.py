@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The blocks of a cluster that copy into each other's stages: which of them a block tells that a stage is empty."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...base.target import MAX_CLUSTER
+from ...layout.algebra.core import Layout, make_layout
+from ...layout.algebra.inttuple import is_fully_static
+from ..control.control_functions import if_
+from ..instructions import arch, cluster
+from ..instructions.mbarriers import mbarrier_arrive
+from ..scalars.values import Bool, Int
+from ..tensors.tensors import Address
+from .groups import pipeline_error
+
+
+@dataclass(frozen=True)
+class Peers:
+    """A cluster of `rows` times `columns` blocks. A block signals `told_blocks` of them: lane i of a warp signals block
+    i if `tells`.
+    """
+
+    rows: int
+    columns: int
+    told_blocks: int
+    lane: Int
+    tells: Bool
+
+    @property
+    def blocks(self) -> int:
+        """The blocks of the cluster."""
+        return self.rows * self.columns
+
+    def arrive(self, at: Address) -> None:
+        """Arrives for the warp at the mbarrier of each block that copies into the stages of this one.
+
+        The block's reads, by the warp's multiplications and loads, are complete; the peers need to know no more.
+        """
+        arch.sync_warp()
+        if_(self.tells, lambda: mbarrier_arrive(at, self.lane, scope="cta"))
+
+
+def peers_of(layout: Layout | None, modes: tuple[int, int]) -> Peers | None:
+    """The peers in a cluster of the layout (1,M,N,1), which share tiles along M and along N as `modes` say; None for a
+    block by itself. Raises TilefoldError (E5011) for another layout.
+    """
+    if layout is None:
+        return None
+    shape, hint = layout.shape, f"write cute.make_layout((1, m, n, 1)), of {MAX_CLUSTER} blocks at most"
+    if not isinstance(shape, tuple) or len(shape) != 4 or not is_fully_static((shape, layout.stride)):
+        raise pipeline_error(f"a cluster cannot have the layout {layout}", hint)
+    rows: Any
+    columns: Any
+    _, rows, columns, _ = shape
+    if layout != make_layout(shape) or shape[0] != 1 or shape[3] != 1 or rows * columns > MAX_CLUSTER:
+        raise pipeline_error(f"a cluster cannot have the layout {layout}", hint)
+    if rows * columns == 1:
+        return None
+    lane, rank = arch.lane_idx(), cluster.block_idx_in_cluster()
+    along_m, along_n = lane // rows == rank // rows, lane % rows == rank % rows
+    same, told_blocks = along_m | along_n, rows + columns - 1
+    if not all(modes):
+        same, told_blocks = (along_m, rows) if modes[0] else (along_n, columns)
+    return Peers(rows, columns, told_blocks, lane, same & (lane < rows * columns))

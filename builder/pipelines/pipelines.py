@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pipelines: a ring of stages, which a producer fills and a consumer empties (cutlass/pipeline/sm90_pipeline.hpp).
+
+A stage has two mbarriers. The producer arrives at `full` when the stage is, and the consumer at `empty`. So
+`producer_acquire` waits for `empty`, and `consumer_wait` for `full`, at the parity of the state.
+"""
+
+from typing import Any, ClassVar, Self
+
+from ...layout.algebra.core import Layout
+from ..control.control_functions import if_
+from ..instructions import arch
+from ..instructions.mbarriers import (
+    cp_async_mbarrier_arrive_noinc,
+    mbarrier_arrive,
+    mbarrier_arrive_and_expect_tx,
+    mbarrier_try_wait,
+)
+from ..instructions.warp import elect_one
+from ..scalars.values import Bool
+from ..tensors.tensors import Address, Pointer, Tensor
+from . import barriers
+from .groups import CooperativeGroup, PipelineOp, PipelineUserType, pipeline_error
+from .multicast import Peers, peers_of
+from .participants import PipelineConsumer, PipelineProducer
+from .states import PipelineState, make_pipeline_state
+from .transactions import Transactions
+
+
+class _Stages:
+    """The stages of a pipeline: each thread that fills or reads one arrives at its mbarriers."""
+
+    producer_op: ClassVar[PipelineOp]
+
+    def __init__(self, bars: Tensor, stages: int) -> None:
+        self.bars = bars
+        self.num_stages = stages
+
+    @classmethod
+    def _made(
+        cls,
+        stages: int,
+        producers: CooperativeGroup,
+        consumers: CooperativeGroup,
+        storage: Pointer | Tensor | None,
+        defer_sync: bool,
+        blocks: int = 1,
+    ) -> Self:
+        make_pipeline_state(PipelineUserType.Producer, stages)  # which checks their number
+        made = cls(barriers.mbarriers(storage, 2 * stages), stages)
+        sizes = [producers.size] * stages + [consumers.size] * stages
+        counts = [(made.bars.ptr(i), size) for i, size in enumerate(sizes)]
+        barriers.init(counts, not defer_sync, blocks, cls.producer_op is PipelineOp.TmaLoad)
+        return made
+
+    def _full(self, state: PipelineState) -> Address:
+        return self.bars.ptr(self._stage(state))
+
+    def _empty(self, state: PipelineState) -> Address:
+        return self.bars.ptr(self._stage(state) + self.num_stages)
+
+    def _stage(self, state: PipelineState) -> Any:
+        if state.stages != self.num_stages:
+            problem = f"the state has {state.stages} stages, but the pipeline {self.num_stages}"
+            raise pipeline_error(problem, f"write pipeline.make_pipeline_state(..., {self.num_stages})")
+        return state.index
+
+    def producer_acquire(self, state: PipelineState, try_acquire_token: Any = None) -> None:
+        """Waits until the consumer has emptied the stage, unless the token of `producer_try_acquire` says so."""
+        barriers.wait(self._empty(state), state.phase, try_acquire_token)
+
+    def producer_try_acquire(self, state: PipelineState) -> Bool:
+        """Whether the consumer has emptied the stage, after at most a short wait."""
+        return mbarrier_try_wait(self._empty(state), state.phase)
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """Announces that the thread has filled its part of the stage."""
+        mbarrier_arrive(self._full(state))
+
+    def producer_get_barrier(self, state: PipelineState) -> Address:
+        """The mbarrier that tells the consumer that the stage is full: copies count their bytes there."""
+        return self._full(state)
+
+    def producer_tail(self, state: PipelineState) -> None:
+        """Waits until the consumer has emptied all stages, so that the block may end. The state does not change."""
+        last = state.clone()
+        for _ in range(self.num_stages):
+            barriers.wait(self._empty(last), last.phase)
+            last.advance()
+
+    def consumer_wait(self, state: PipelineState, try_wait_token: Any = None) -> None:
+        """Waits until the producer has filled the stage, unless the token of `consumer_try_wait` says so."""
+        barriers.wait(self._full(state), state.phase, try_wait_token)
+
+    def consumer_try_wait(self, state: PipelineState) -> Bool:
+        """Whether the producer has filled the stage, after at most a short wait."""
+        return mbarrier_try_wait(self._full(state), state.phase)
+
+    def consumer_release(self, state: PipelineState) -> None:
+        """Releases the stage for the thread."""
+        mbarrier_arrive(self._empty(state))
+
+    def consumer_get_barrier(self, state: PipelineState) -> Address:
+        """The mbarrier that tells the producer that the stage is empty."""
+        return self._empty(state)
+
+    def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer]:
+        """The two sides, each with its own state at its first stage."""
+        return self.make_producer(), self.make_consumer()
+
+    def make_producer(self) -> PipelineProducer:
+        """The producers' side with its own state at its first stage."""
+        return PipelineProducer(self, make_pipeline_state(PipelineUserType.Producer, self.num_stages))
+
+    def make_consumer(self) -> PipelineConsumer:
+        """The consumers' side with its own state at its first stage."""
+        return PipelineConsumer(self, make_pipeline_state(PipelineUserType.Consumer, self.num_stages))
+
+
+class PipelineAsync(_Stages):
+    """A pipeline between threads: each thread of the producer group arrives when it has filled a stage, each of the
+    consumer group when it has read it.
+    """
+
+    producer_op = PipelineOp.AsyncThread
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        num_stages: int,
+        producer_group: CooperativeGroup,
+        consumer_group: CooperativeGroup,
+        barrier_storage: Pointer | Tensor | None = None,
+        producer_mask: Any = None,
+        consumer_mask: Any = None,
+        defer_sync: bool = False,
+        name: str = "",
+    ) -> Self:
+        """A pipeline with two mbarriers for each stage, which one thread initialises; all threads of the block call it.
+
+        The mbarriers lie in `barrier_storage`, elements of 8 bytes of shared memory, or in memory of their own. With
+        `defer_sync`, the block waits for them elsewhere, by `pipeline_init_wait`. Raises TilefoldError (E5011) for
+        groups of more threads than the block has, and for masks: threads arrive in their own block.
+        """
+        if producer_mask is not None or consumer_mask is not None:
+            raise pipeline_error("a pipeline between threads has a mask of blocks", "leave it out")
+        producer_group.check_threads("producer")
+        consumer_group.check_threads("consumer")
+        return cls._made(num_stages, producer_group, consumer_group, barrier_storage, defer_sync)
+
+
+class PipelineCpAsync(PipelineAsync):
+    """A pipeline whose producers fill stages by `cp.async`: a stage is full when the copies of all producers are
+    complete.
+
+    An elementary store of a producer before `producer_commit` counts as well.
+    """
+
+    producer_op = PipelineOp.AsyncLoad
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """The thread arrives once its `cp.async` so far are complete, and does not wait for that."""
+        cp_async_mbarrier_arrive_noinc(self._full(state))
+
+
+class PipelineTmaAsync(_Stages):
+    """A pipeline whose producer warps fill stages by tensor and bulk copies, which count `tx_count` bytes (sm_90).
+
+    Whole warps call its methods. Of a producer warp one thread arrives and expects the bytes; of a consumer warp one
+    thread arrives when the warp is done. So the groups' sizes are numbers of warps.
+    """
+
+    producer_op = PipelineOp.TmaLoad
+
+    transactions: Transactions
+    peers: Peers | None = None
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        num_stages: int,
+        producer_group: CooperativeGroup,
+        consumer_group: CooperativeGroup,
+        tx_count: int,
+        barrier_storage: Pointer | Tensor | None = None,
+        cta_layout_vmnk: Layout | None = None,
+        tidx: Any = None,
+        mcast_mode_mn: tuple[int, int] = (1, 1),
+        defer_sync: bool = False,
+        name: str = "",
+    ) -> Self:
+        """A pipeline in which each producer warp expects `tx_count` bytes per stage.
+
+        `cta_layout_vmnk` is the layout (1,M,N,1) of a cluster whose blocks copy into each other's stages: along M (B)
+        and along N (A), unless `mcast_mode_mn` has a 0 for one of them. A consumer warp tells each of these blocks that
+        it is done: the group has M + N - 1 arrivals for each warp. Lanes are chosen for that whatever `tidx`.
+
+        Raises TilefoldError (E5011) for groups of more warps than the block has, for another layout of a cluster, and
+        for a number of bytes that no copies have.
+        """
+        peers = peers_of(cta_layout_vmnk, mcast_mode_mn)
+        producer_group.check_warps("producer")
+        consumer_group.check_warps("consumer", 1 if peers is None else peers.told_blocks)
+        blocks = 1 if peers is None else peers.blocks
+        made = cls._made(num_stages, producer_group, consumer_group, barrier_storage, defer_sync, blocks)
+        made.transactions, made.peers = Transactions(tx_count), peers
+        return made
+
+    def producer_acquire(self, state: PipelineState, try_acquire_token: Any = None) -> None:
+        """Waits until the consumer has emptied the stage; then one thread arrives there and expects the bytes."""
+        super().producer_acquire(state, try_acquire_token)
+        full = self._full(state)
+        if_(elect_one(), lambda: mbarrier_arrive_and_expect_tx(full, self.transactions.bytes))
+        self.transactions.begin()
+
+    def producer_get_barrier(self, state: PipelineState) -> Address:
+        """The mbarrier at which the copies into the stage count their bytes."""
+        full = self._full(state)
+        self.transactions.note(full)
+        return full
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """Has no effect: the copies themselves count. Raises TilefoldError (E5011) if the copies since
+        `producer_acquire` move a number of bytes that differs from the pipeline's.
+        """
+        self.transactions.end()
+
+    def producer_tail(self, state: PipelineState) -> None:
+        """Waits until the consumer has emptied all stages. Raises TilefoldError (E5011) as `producer_commit` does."""
+        self.transactions.end()
+        super().producer_tail(state)
+
+    def consumer_release(self, state: PipelineState) -> None:
+        """Releases the stage for the warp; one thread arrives."""
+        empty = self._empty(state)
+        if self.peers is None:
+            barriers.once_a_warp(lambda: mbarrier_arrive(empty))
+        else:
+            self.peers.arrive(empty)
+
+
+class PipelineTmaStore:
+    """A pipeline of stages that one thread copies from shared to global memory by tensor or bulk copies (sm_90)."""
+
+    producer_op: ClassVar[PipelineOp] = PipelineOp.TmaStore
+
+    def __init__(self, stages: int) -> None:
+        self.num_stages = stages
+
+    @classmethod
+    def create(cls, *, num_stages: int, producer_group: CooperativeGroup) -> Self:
+        """A pipeline for the threads that fill the stages; only the copying threads call its methods."""
+        make_pipeline_state(PipelineUserType.Producer, num_stages)
+        producer_group.check_threads("producer")
+        return cls(num_stages)
+
+    def producer_acquire(self) -> None:
+        """Waits until a stage is free: all groups except the last `num_stages` - 1 have read theirs."""
+        arch.cp_async_bulk_wait_group(self.num_stages - 1, read=True)
+
+    def producer_commit(self) -> None:
+        """Commits the copies of a stage to a group."""
+        arch.cp_async_bulk_commit_group()
+
+    def producer_tail(self) -> None:
+        """Waits until the copies have read all stages, so that the block may end."""
+        arch.cp_async_bulk_wait_group(0, read=True)

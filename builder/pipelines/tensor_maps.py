@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor maps in memory, by which a kernel copies tiles of tensors that it chooses itself (sm_90a), such as those of a
+group of products.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+from ...dialects import ptx
+from ...dialects.tile import CopyTensorMapOp, UpdateTensorMapOp
+from ..control.control_functions import if_
+from ..instructions.arch import cp_async_bulk_commit_group, cp_async_bulk_wait_group, sync_warp, warp_idx
+from ..tensors.tensors import Tensor, address_of
+from ..tensors.tma import TmaAtom
+from ..tensors.views import as_tensor
+from ..tracing.state import emit
+
+
+def copy_tensormap(tma_atom: TmaAtom, tensormap_ptr: Any) -> None:
+    """Copies the tensor map of an atom to 128 bytes of global or shared memory, at a multiple of 128."""
+    emit(CopyTensorMapOp(tma_atom.ssa, address_of(tensormap_ptr).ssa))
+
+
+def update_tma_descriptor(tma_atom: TmaAtom, gmem_tensor: Tensor, tma_desc_ptr: Any) -> None:
+    """Adapts the tensor map in memory, a copy of the atom's, to another tensor with the same modes: its address, its
+    extents and its strides. Several threads of a warp may do so together.
+    """
+    emit(UpdateTensorMapOp(tma_atom.ssa, as_tensor(gmem_tensor).ssa, address_of(tma_desc_ptr).ssa))
+
+
+def fence_tma_desc_acquire(tma_desc_ptr: Any) -> None:
+    """Lets the thread's tensor copies see the map in global memory that other threads have released."""
+    emit(ptx.FenceTensorMapAcquireOp(address_of(tma_desc_ptr).ssa))
+
+
+def fence_tma_desc_release() -> None:
+    """Releases the thread's changes of tensor maps in global memory."""
+    emit(ptx.FenceTensorMapReleaseOp())
+
+
+def cp_fence_tma_desc_release(tma_desc_global_ptr: Any, tma_desc_shared_ptr: Any) -> None:
+    """Copies a tensor map from shared to global memory and releases it: all threads of a warp together, after
+    `cute.arch.sync_warp()`.
+    """
+    emit(ptx.TensorMapCpFenceOp(address_of(tma_desc_global_ptr).ssa, address_of(tma_desc_shared_ptr).ssa))
+
+
+class TensorMapUpdateMode(Enum):
+    """The place where tensor maps change: global memory, or shared memory, from where the warp copies them."""
+
+    GMEM = 1
+    SMEM = 2
+
+
+class TensorMapManager:
+    """Keeps tensor maps of `bytes_per_tensormap` bytes each in memory, and adapts them to other tensors."""
+
+    def __init__(self, tensormap_update_mode: TensorMapUpdateMode, bytes_per_tensormap: int = ptx.MAP_BYTES) -> None:
+        self.tensormap_update_mode = tensormap_update_mode
+        self.bytes_per_tensormap = bytes_per_tensormap
+
+    def get_tensormap_ptr(self, ptr: Any, address_space: Any = None) -> Any:
+        """The pointer in the form for `cute.copy`, whatever its address space."""
+        return ptr
+
+    def init_tensormap_from_atom(self, copy_atom: TmaAtom, dst_ptr: Any, warp_id: int) -> None:
+        """Lets a warp of the block put the map of an atom at a pointer."""
+        if_(warp_idx() == warp_id, lambda: copy_tensormap(copy_atom, dst_ptr))
+
+    def fence_tensormap_initialization(self) -> None:
+        """Releases the maps that the thread has put into memory."""
+        fence_tma_desc_release()
+
+    def fence_tensormap_update(self, tensormap_ptr: Any) -> None:
+        """Lets the thread's tensor copies see an updated map."""
+        fence_tma_desc_acquire(tensormap_ptr)
+
+    def update_tensormap(
+        self,
+        tensor_gmem: Sequence[Tensor],
+        tma_copy_atom: Sequence[TmaAtom],
+        tensormap_gmem_ptr: Sequence[Any],
+        warp_id: int,
+        tensormap_smem_ptr: Sequence[Any],
+    ) -> None:
+        """Lets a warp adapt maps to tensors after its own tensor copies are complete, and release them. In mode SMEM it
+        changes the maps at `tensormap_smem_ptr` and then copies them.
+        """
+        in_shared = self.tensormap_update_mode is TensorMapUpdateMode.SMEM
+        changed = tensormap_smem_ptr if in_shared else tensormap_gmem_ptr
+
+        def update() -> None:
+            cp_async_bulk_commit_group()
+            cp_async_bulk_wait_group(0, read=True)
+            for atom, tensor, pointer in zip(tma_copy_atom, tensor_gmem, changed, strict=True):
+                update_tma_descriptor(atom, tensor, pointer)
+            sync_warp()
+            if not in_shared:
+                fence_tma_desc_release()
+                return
+            for target, source in zip(tensormap_gmem_ptr, tensormap_smem_ptr, strict=True):
+                cp_fence_tma_desc_release(target, source)
+
+        if_(warp_idx() == warp_id, update)

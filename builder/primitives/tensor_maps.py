@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor maps by extents, strides and a box, and the copies of boxes by their coordinates (TMA, sm_90).
+
+Dimensions are counted from the contiguous one: extents, boxes and coordinates begin with it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+from operator import index
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ...base.errors import Code, TilefoldError
+from ...dialects import ptx
+from ...dialects.tile import PtrOp, TensorMapPtrOp
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, make_layout
+from ...layout.algebra.integers import ScaledBasis
+from ...layout.algebra.swizzle import Swizzle
+from ..scalars.dtypes import Int32, Int64, Uint16, as_dtype, dtype_of
+from ..scalars.values import Int, convert, wrap
+from ..tensors.nvgpu import CopyBulkTensorTileG2SOp
+from ..tensors.pointers import make_tensor
+from ..tensors.tensors import Pointer, PointerNumber, Tensor
+from ..tensors.tma import TmaAtom, make_tiled_tma_atom
+from ..tracing.state import emit
+from .barriers import address
+from .words import CTAGroup, MemScope, Proxy, TensormapField
+
+
+class TensorMapSwizzle(Enum):
+    """How copies swizzle the bytes of a box in shared memory."""
+
+    none = "none"
+    s32b = "s32b"
+    s64b = "s64b"
+    s128b = "s128b"
+
+
+class TensorMapDataFormat(Enum):
+    """How elements are held; DEFAULT is by their type, BYTE as bytes. The others are elements of 4 and 6 bits."""
+
+    DEFAULT = 0
+    BYTE = 1
+    B4X16 = 2
+    B4X16_P64 = 3
+    B6X16_P32 = 4
+
+
+class GridConstant:
+    """Annotates a parameter that all threads of a grid read: `tensor_map: GridConstant[TensorMap]`."""
+
+    def __class_getitem__(cls, kind: Any) -> Any:
+        return kind
+
+
+@dataclass(frozen=True, slots=True)
+class MapPointer:
+    """The address of a tensor map, as copies take it."""
+
+    ssa: SSAValue
+    order: tuple[int, ...] | None = None
+    """The dimensions of the program's coordinates in the order of the map's; None if they are the same."""
+
+    def recast(self, dtype: Any) -> "MapWords":
+        """The map as words, which a kernel copies. Raises TilefoldError (E5002) for elements of other than 64 bits."""
+        element = as_dtype(dtype)
+        if element.bits != 64 or not element.is_integer:
+            message = f"a tensor map is read in words of 64 bits, not as {element}"
+            raise TilefoldError(Code.BUILD_VALUE, message, "take its words as cutlass.Int64")
+        return MapWords(self)
+
+    def coordinates(self, given: Sequence[Any]) -> list[SSAValue]:
+        """The coordinates of a box as the map takes them."""
+        ordered = given if self.order is None else [given[dimension] for dimension in self.order]
+        return [convert(coordinate, Int32).ssa for coordinate in ordered]
+
+
+@dataclass(frozen=True, slots=True)
+class MapWords:
+    """The words of a tensor map, from one on: `(words + i).load()` is an Int64."""
+
+    map: MapPointer
+    word: int = 0
+
+    def __add__(self, words: int) -> "MapWords":
+        return MapWords(self.map, self.word + index(words))
+
+    __radd__ = __add__
+
+    def __getitem__(self, word: int) -> Any:
+        return (self + word).load()
+
+    def load(self) -> Any:
+        """The word."""
+        return wrap(emit(ptx.LoadTensorMapOp(self.map.ssa, 8 * self.word)).results[0])
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """A tensor map that each launch makes, an argument of kernels. Its dimensions may stand in another order than the
+    program's, which leaves out those of one element.
+    """
+
+    atom: TmaAtom
+    order: tuple[int, ...] | None = None
+
+    def get_ptr(self) -> MapPointer:
+        """The address of the map."""
+        return MapPointer(emit(TensorMapPtrOp(self.atom.ssa)).results[0], self.order)
+
+    def global_tx_bytes(self) -> int:
+        """The bytes that a copy of a box moves, as an mbarrier counts them."""
+        return prod(self.atom.type.tma_copy.box) * self.atom.dtype.bits // 8
+
+
+def tensor_map_at(pointer: Any) -> MapPointer:
+    """The map that a kernel has put into global memory (`cpasync.copy_tensormap`), as copies take it."""
+    return MapPointer(emit(ptx.CvtaTensorMapOp(address(pointer).ssa)).results[0])
+
+
+def _map(x: Any) -> MapPointer:
+    """A map as copies take it: of the launch, or at a pointer to global memory."""
+    return x if isinstance(x, MapPointer) else tensor_map_at(x)
+
+
+def tensormap_replace(field: TensormapField, ptr: Any, new_value: Any, ord: int | None = None) -> None:
+    """Changes a field of a map in global or shared memory: of the dimension `ord`, from 0 for the contiguous one, where
+    each has one (sm_90a). A rank is given less 1, a `GLOBAL_STRIDE` in bytes; of fields with words, such as
+    `SWIZZLE_MODE`, `new_value` is the number of one. `fence_proxy_release` and `fence_proxy_acquire` lie between the
+    changes and the copies by the map. Raises TilefoldError (E5002) for a word that the field does not have.
+    """
+    of, name = ptx.MAP_FIELDS[field.value], field.value
+    if not of.words:
+        value = convert(new_value, Int64 if of.bits == 64 else Int32).ssa
+        emit(ptx.TensorMapReplaceOp(name, address(ptr).ssa, value, ord))
+        return
+    if type(new_value) is not int or new_value not in range(len(of.words)):
+        numbered = ", ".join(f"{number}: {word}" for number, word in enumerate(of.words))
+        raise TilefoldError(Code.BUILD_VALUE, f"the {name} of a map is not {new_value!r}", f"its values are {numbered}")
+    emit(ptx.TensorMapReplaceOp(name, address(ptr).ssa, None, ord, of.words[new_value]))
+
+
+def fence_proxy_release(scope: MemScope, from_proxy: Proxy = Proxy.GENERIC, to_proxy: Proxy = Proxy.TENSORMAP) -> None:
+    """Releases the thread's changes of tensor maps. Raises TilefoldError (E5002) for other proxies."""
+    _check_proxies(from_proxy, to_proxy)
+    emit(ptx.FenceTensorMapReleaseOp(scope.value))
+
+
+def fence_proxy_acquire(
+    scope: MemScope,
+    ptr: Any,
+    size: int = ptx.MAP_BYTES,
+    from_proxy: Proxy = Proxy.GENERIC,
+    to_proxy: Proxy = Proxy.TENSORMAP,
+) -> None:
+    """Lets the tensor copies of the thread see the map at a pointer as it was released. Raises TilefoldError (E5002)
+    for other proxies, and for other than the 128 bytes of a map.
+    """
+    _check_proxies(from_proxy, to_proxy)
+    if size != ptx.MAP_BYTES:
+        raise TilefoldError(Code.BUILD_VALUE, f"a map has {ptx.MAP_BYTES} bytes, not {size}", "leave out the size")
+    emit(ptx.FenceTensorMapAcquireOp(address(ptr).ssa, scope.value))
+
+
+def _check_proxies(from_proxy: Proxy, to_proxy: Proxy) -> None:
+    if (from_proxy, to_proxy) != (Proxy.GENERIC, Proxy.TENSORMAP):
+        message = f"no such fence leads from {from_proxy} to {to_proxy}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "it leads from Proxy.GENERIC to Proxy.TENSORMAP")
+
+
+def create_tensor_map_tiled(
+    *,
+    global_address: Any,
+    dtype: Any,
+    global_dims: Sequence[Any],
+    global_strides: Sequence[Any],
+    box_dims: Sequence[int],
+    swizzle: TensorMapSwizzle = TensorMapSwizzle.none,
+    tma_format: TensorMapDataFormat = TensorMapDataFormat.DEFAULT,
+) -> TensorMap:
+    """The map of the elements from where a tensor begins, `global_address=t.iterator.toint()`. The strides, of all
+    dimensions but the first, are in units of 16 bytes. Raises TilefoldError if no map describes it (E0322), or no
+    copy moves the box (E0323).
+    """
+    pointer = _pointer_to(global_address)
+    if not isinstance(pointer, Pointer):
+        hint = "give tensor.iterator.toint()"
+        raise TilefoldError(Code.BUILD_VALUE, f"expected an address, got {type(pointer).__name__}", hint)
+    if tma_format not in (TensorMapDataFormat.DEFAULT, TensorMapDataFormat.BYTE):
+        hint = "use elements of whole bytes"
+        raise TilefoldError(Code.TENSOR_MAP, f"there are no tensor maps of the format {tma_format.name}", hint)
+    first = pointer.raw_ptr().recast(dtype)
+    steps = (1, *(stride * (128 // first.dtype.bits) for stride in global_strides))
+    start = Tensor(first.base.ssa, first.dtype).iterator
+    return _map_of(make_tensor(start, make_layout(tuple(global_dims), steps)), box_dims, swizzle)
+
+
+def _pointer_to(x: Any) -> Any:
+    """The pointer whose address a number is; any other value as it is."""
+    if isinstance(x, PointerNumber):
+        return x.pointer
+    made = x.ssa.owner if isinstance(x, Int) else None
+    if isinstance(made, ptx.PtrToIntOp) and isinstance(place := made.ptr.owner, PtrOp):
+        return Tensor(place.tensor, dtype_of(place.tensor.type.element_type)).iterator
+    return x
+
+
+def create_tensor_map_tiled_from_view(
+    view: Tensor,
+    *,
+    box_dims: Sequence[int],
+    stride_order: Sequence[int] | None = None,
+    swizzle: TensorMapSwizzle = TensorMapSwizzle.none,
+) -> TensorMap:
+    """The map of a tensor, whose modes are its dimensions, and the extents of a box by these modes. `stride_order`
+    ranks the modes by their strides, 0 for the contiguous one. By default the strides do, but modes along which a box
+    has one element are the last dimensions, in the tensor's order.
+    """
+    shape, stride = view.layout.shape, view.layout.stride
+    modes = range(len(shape))
+    ranks = list(stride_order) if stride_order is not None else _ranks(stride)
+    order = sorted(modes, key=lambda mode: ranks[mode])
+    if stride_order is None:
+        order = [mode for mode in order if box_dims[mode] > 1] + [mode for mode in modes if box_dims[mode] == 1]
+    relaid = make_layout(tuple(shape[mode] for mode in order), tuple(stride[mode] for mode in order))
+    return _map_of(make_tensor(view.iterator, relaid), [box_dims[mode] for mode in order], swizzle)
+
+
+def _ranks(stride: Sequence[Any]) -> list[Any]:
+    """The places of modes by their strides; where some are known only when the kernel runs, from the last mode on, but
+    the contiguous one first.
+    """
+    if all(type(step) is int for step in stride):
+        return list(stride)
+    return [0 if type(step) is int and step == 1 else len(stride) - mode for mode, step in enumerate(stride)]
+
+
+def _map_of(tensor: Tensor, box: Sequence[int], swizzle: TensorMapSwizzle) -> TensorMap:
+    tile: LayoutLike = make_layout(tuple(box))
+    bits = Swizzle.from_name(swizzle.value)
+    if bits.bits:
+        unit = (tensor.element_type.bits // 8).bit_length() - 1
+        assert isinstance(tile, Layout)
+        tile = ComposedLayout(Swizzle(bits.bits, bits.base - unit, bits.shift), 0, tile)
+    atom, coords = make_tiled_tma_atom(CopyBulkTensorTileG2SOp(), tensor, tile, tuple(box))
+    made = tuple(atom.type.tma_copy.box)
+    if made == tuple(box):
+        return TensorMap(atom)
+    places = {step.path[0]: mode for mode, step in enumerate(coords.stride) if isinstance(step, ScaledBasis)}
+    order = tuple(places[dimension] for dimension in range(len(made)) if dimension in places)
+    if tuple(box[mode] for mode in order) != made:
+        message, hint = f"the box {tuple(box)} becomes {made}", "leave out modes of one element"
+        raise TilefoldError(Code.TMA_BOX, message, hint)
+    return TensorMap(atom, order)
+
+
+def cp_async_bulk_tensor_shared_cta_global(
+    dst: Any, tensor_map: Any, coordinates: Sequence[Any], mbar: Any, cache_policy: Any = None
+) -> None:
+    """Starts copying the box at these coordinates to shared memory; an mbarrier counts its bytes. The map is that of a
+    launch (`TensorMap.get_ptr`), or a pointer to one in global memory.
+    """
+    map = _map(tensor_map)
+    emit(
+        ptx.TensorLoadOp(
+            map.ssa, map.coordinates(coordinates), address(dst).ssa, address(mbar).ssa, None, _policy(cache_policy)
+        )
+    )
+
+
+def cp_async_bulk_tensor_shared_cluster_global(
+    dst: Any,
+    tensor_map: Any,
+    coordinates: Sequence[Any],
+    mbar: Any,
+    im2col_offsets: Sequence[Any] = (),
+    *,
+    multicast_mask: Any = None,
+    group: CTAGroup | None = None,
+    cache_policy: Any = None,
+) -> None:
+    """As `cp_async_bulk_tensor_shared_cta_global`; with `multicast_mask` to the same place in each block of the cluster
+    that it names by a bit, whose own mbarrier counts the bytes. Raises TilefoldError (E2102) for offsets and groups.
+    """
+    if im2col_offsets or group is CTAGroup.CTA_2:
+        lacking = "copies of tiles by im2col" if im2col_offsets else "copies for a pair of blocks"
+        raise TilefoldError(Code.TARGET_TOO_OLD, f"there are no {lacking}", "copy tiles, for one block or by a mask")
+    mask = None if multicast_mask is None else convert(multicast_mask, Uint16).ssa
+    map = _map(tensor_map)
+    emit(
+        ptx.TensorLoadOp(
+            map.ssa, map.coordinates(coordinates), address(dst).ssa, address(mbar).ssa, mask, _policy(cache_policy)
+        )
+    )
+
+
+def cp_async_bulk_tensor_global_shared_cta(
+    tensor_map: Any, src: Any, coordinates: Sequence[Any], cache_policy: Any = None
+) -> None:
+    """Starts copying a box from shared memory to the tensor, in the thread's bulk group."""
+    map = _map(tensor_map)
+    emit(ptx.TensorStoreOp(map.ssa, map.coordinates(coordinates), address(src).ssa, _policy(cache_policy)))
+
+
+def prefetch_tensormap(tensor_map: Any) -> None:
+    """Lets a cache fetch a map that copies will use."""
+    emit(ptx.PrefetchTensorMapOp(_map(tensor_map).ssa))
+
+
+def _policy(policy: Any) -> SSAValue | None:
+    return None if policy is None else convert(policy, Int64).ssa

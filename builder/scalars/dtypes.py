@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The types of elements and values, as Python objects: `Float16`, `Int32`, ..., and their promotion."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Union
+
+from xdsl.dialects.builtin import IndexType, i8
+from xdsl.ir import Attribute
+
+from ...base.element_types import ELEMENT_TYPES, Kind
+from ...base.errors import Code, TilefoldError
+from ...dialects.arith.integer_range import Range, limits
+from ...dialects.element_types import ir_type
+from ..tracing.state import current, is_building
+
+
+@dataclass(frozen=True)
+class DType:
+    """A type of values and elements. `dtype(x)` is a number or a value as a value of this type in the kernel.
+
+    `ir` is the type in the IR, `bits` its width, `kind` what can be computed with it: floats, integers, predicates, or
+    nothing (elements of less than a byte, which are only moved and multiplied). Integers of the IR have no sign, so
+    that it is the operations that are `unsigned`. `TFloat32` is `Float32` in memory and in the IR; a conversion to it
+    rounds to the precision of tensor cores.
+    """
+
+    name: str
+    ir: Attribute
+    kind: Kind
+    bits: int
+    unsigned: bool = False
+
+    def __call__(self, x: Any) -> Any:
+        if not is_building() and isinstance(x, int | float):
+            return bool(x) if self.kind == "bool" else float(x) if self.kind == "float" else int(x)
+        return current().convert(x, self)
+
+    def __instancecheck__(self, x: object) -> bool:
+        return getattr(x, "dtype", None) == self and hasattr(x, "ssa")  # of values, which are defined above types
+
+    def __subclasscheck__(self, kind: object) -> bool:
+        return kind == self
+
+    def __or__(self, other: Any) -> Any:  # of annotations: `Int32 | None`, as of classes
+        return Union[self, other]  # noqa: UP007 - which would be this again
+
+    def __ror__(self, other: Any) -> Any:
+        return Union[other, self]  # noqa: UP007
+
+    @property
+    def least(self) -> int:
+        """The smallest number of an integer type."""
+        return 0 if self.unsigned else -(1 << (self.bits - 1))
+
+    @property
+    def greatest(self) -> int:
+        """The greatest number of an integer type."""
+        return (1 << (self.bits if self.unsigned else self.bits - 1)) - 1
+
+    @property
+    def limits(self) -> Range:
+        """The least and the greatest number of an integer type."""
+        return limits(self.bits, unsigned=self.unsigned)
+
+    @property
+    def width(self) -> int:
+        """The bits of an element."""
+        return self.bits
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of an element, of types of whole bytes."""
+        return self.bits // 8
+
+    @property
+    def __name__(self) -> str:  # as of a class
+        return self.name
+
+    @property
+    def mlir_type(self) -> Attribute:
+        """The type in the IR."""
+        return self.ir
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is a type of integers."""
+        return self.kind == "int" or self.name in ("Int4", "Uint4", "Uint1")
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is a type of floats."""
+        return self.kind == "float"
+
+    def is_same_kind(self, other: "DType") -> bool:
+        """Whether both are types of integers, or of floats."""
+        return (self.is_integer, self.is_float) == (other.is_integer, other.is_float)
+
+    @property
+    def signed(self) -> bool:
+        """Whether it is a type of integers with a sign."""
+        return self.is_integer and not self.unsigned
+
+    @property
+    def zero(self) -> float:
+        """Zero, as a Python number."""
+        return 0.0 if self.is_float else 0
+
+    @property
+    def inf(self) -> float:
+        """Infinity, of a type of floats. TilefoldError (E5002) for others."""
+        return self._special("inf")
+
+    @property
+    def nan(self) -> float:
+        """Not a number, of a type of floats. TilefoldError (E5002) for others."""
+        return self._special("nan")
+
+    def _special(self, name: str) -> float:
+        if not self.is_float:
+            hint = "integers have cute.Int32.least and .greatest"
+            raise TilefoldError(Code.BUILD_VALUE, f"{self} has no {name}", hint)
+        return float(name)
+
+    @property
+    def has_arithmetic(self) -> bool:
+        """Whether the type has arithmetic; kernels only load, store and convert elements of other types."""
+        return self.kind != "packed" and not (self.kind == "float" and self.bits == 8)
+
+    @property
+    def in_memory(self) -> Attribute:
+        """The type in the IR of an element in memory that threads share: a predicate is a byte there."""
+        return i8 if self.kind == "bool" else self.ir
+
+    @property
+    def of_tensor(self) -> "DType":
+        """The element type of a tensor made for this type."""
+        return Float32 if self.name == "TFloat32" else self
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Index = DType("Index", IndexType(), "int", 64)
+DTYPES: Mapping[str, DType] = MappingProxyType({
+    **{
+        element.name: DType(element.name, ir_type(element), element.kind, element.bits, element.unsigned)
+        for element in ELEMENT_TYPES
+    },
+    "Index": Index,
+})  # fmt: skip
+"""Every type by its name, those of one type in the IR after the one that stands for it."""
+
+Float32, Float64, Int32, Int64, Uint16, Uint32, Boolean = [
+    DTYPES[name] for name in ("Float32", "Float64", "Int32", "Int64", "Uint16", "Uint32", "Boolean")
+]
+
+
+def dtype_of(type: Attribute) -> DType:
+    """The type of Python for one of the IR. Raises TilefoldError (E5002) for a type that values cannot have."""
+    dtype = next((dtype for dtype in DTYPES.values() if dtype.ir == type), None)
+    if dtype is None:
+        raise TilefoldError(Code.BUILD_VALUE, f"{type} is not a type of values in a kernel", "such as cute.Float16")
+    return dtype
+
+
+def as_dtype(x: object) -> DType:
+    """A type as it is given to a function: one of this file, or a type of the IR. Raises TilefoldError (E5002)."""
+    if isinstance(x, DType):
+        return x
+    if isinstance(x, Attribute):
+        return dtype_of(x)
+    given = getattr(x, "name", None) or getattr(x, "__name__", None) or x
+    raise TilefoldError(Code.BUILD_VALUE, f"expected a type of elements, got {given!r}", "such as cute.Float16")
+
+
+def promote(a: DType, b: DType) -> DType:
+    """The type in which values of two types are computed.
+
+    The wider of two floats, and Float32 of Float16 and BFloat16; the wider of two integers, of one width the unsigned
+    one, as in C++; a float before any integer, an integer before a predicate. Raises TilefoldError (E5002) for a type
+    without arithmetic.
+    """
+    if a == b:
+        return a
+    for dtype in (a, b):
+        if dtype.kind == "packed":
+            raise TilefoldError(Code.BUILD_VALUE, f"{dtype} does not support arithmetic", "convert it first")
+    if a.kind != b.kind:
+        rank = ("bool", "int", "float")
+        return a if rank.index(a.kind) > rank.index(b.kind) else b
+    if a.kind == "int" and Index in (a, b):
+        return Index
+    if a.kind == "int" and a.bits == b.bits:
+        return a if a.unsigned else b
+    if a.bits == b.bits:
+        # TFloat32 is Float32 once it is computed with; the others of one width have no common type but Float32
+        return Float32
+    return a if a.bits > b.bits else b
+
+
+def of_sign(kind: str, dtype: DType) -> str:
+    """PTX's name for `min` and `max` of a type: `umin` and `umax` where it is unsigned. Other words stay."""
+    return f"u{kind}" if dtype.unsigned and kind in ("min", "max") else kind

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Copy atoms: a copy instruction for elements of a type (CuTe's copy_atom.hpp)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import StringAttr
+
+from ...base.errors import Code, TilefoldError
+from ...dialects.tile import CopyAtomAttr
+from ...layout.algebra.core import Layout
+from ...layout.algebra.display import Displayed
+from ...layout.atoms.copy_atom import CopyAtom as _CopyAtom
+from ..scalars.dtypes import DType, as_dtype, dtype_of
+from ..tracing.state import checked
+from . import nvgpu
+from .memory_attributes import cache_hints
+
+
+@dataclass(frozen=True, repr=False)
+class CopyAtom(Displayed):
+    """A copy instruction, and the elements that it moves. A cp.async may fill: if a predicate is false, it writes
+    zeros.
+    """
+
+    attribute: CopyAtomAttr
+    fills: bool = False
+
+    @property
+    def name(self) -> str:
+        """CuTe's name of it."""
+        return self.attribute.atom_name.data
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return dtype_of(self.attribute.value_type)
+
+    value_type = dtype
+
+    @property
+    def thr_id(self) -> Layout:
+        """The lanes of the threads that execute the instruction together."""
+        return self.displayed.thr_id
+
+    @property
+    def layout_src_tv(self) -> Layout:
+        """(thread, value) to a value of the data, as the instruction reads it."""
+        return self.displayed.src
+
+    @property
+    def layout_dst_tv(self) -> Layout:
+        """(thread, value) to a value of the data, as the instruction writes it."""
+        return self.displayed.dst
+
+    def __repr__(self) -> str:
+        return f"CopyAtom({self.name}, {self.dtype})"
+
+    @property
+    def displayed(self) -> _CopyAtom:
+        return self.attribute.atom
+
+
+def make_copy_atom(
+    op: "nvgpu.CopyOp | str",
+    copy_internal_type: Any,
+    num_bits_per_copy: int | None = None,
+    load: str = "",
+    store: str = "",
+    **attributes: Any,
+) -> CopyAtom:
+    """A copy atom: of an instruction of `nvgpu`, or by CuTe's name, for elements of a type.
+
+    `num_bits_per_copy` is the width of one execution, where the instruction leaves it open. `load` and `store` are
+    cache hints in PTX's words: `load="L1::no_allocate"`. For `CopyG2ROp` and `CopyR2GOp` they are named by attributes:
+    `l1c_evict_priority=CacheEvictionPriority.NO_ALLOCATE`, `load_cache_mode`, `l2_prefetch_size`, `invariant` (nothing
+    writes the data while the kernel runs), `memory_order`, `memory_scope`. Raises TilefoldError for an unknown atom or
+    attribute.
+    """
+    if not isinstance(op, nvgpu.CopyOp | str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"expected a copy instruction, got {op!r}", "such as cute.nvgpu.CopyUniversalOp()"
+        )
+    name = op if isinstance(op, str) else op.atom_name(num_bits_per_copy)
+    if attributes:
+        load, store = cache_hints(op, attributes)
+    with checked():
+        value_type = as_dtype(copy_internal_type).in_memory
+        made = CopyAtomAttr(StringAttr(name), value_type, StringAttr(load), StringAttr(store))
+    return CopyAtom(made, isinstance(op, nvgpu.CopyG2SOp) and op.zfill is None)

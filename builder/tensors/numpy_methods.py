@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The methods of NumPy's arrays that combine elements, for fragments: each is a `reduce`."""
+
+from typing import Any, cast
+
+from ...base.errors import Code, TilefoldError
+from ..scalars.arithmetic import binary_type
+
+
+class NumpyMethods:
+    """The base of fragments. Each method combines all elements to a value, or those along the modes `axis`, a number or
+    a tuple of them, to a fragment of the others; with `keepdims` the modes stay, with one element each. Elements are
+    taken in colexicographic order. Each raises TilefoldError (E5002) for a mode that the fragment lacks, and for a
+    type without arithmetic.
+    """
+
+    __slots__ = ()
+
+    def sum(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """The sum, in the type of `x + x`: Int32 for predicates and for integers of fewer bits."""
+        return self.to(binary_type("add", self, self)).reduce("add", None, _profile(axis, self.rank), keepdims)
+
+    def prod(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """The product, in the type of `x * x`."""
+        return self.to(binary_type("mul", self, self)).reduce("mul", None, _profile(axis, self.rank), keepdims)
+
+    def max(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """The greatest element; NaN counts only where there is nothing else, as in `cute.math.max`."""
+        return self.to(binary_type("max", self, self)).reduce("max", None, _profile(axis, self.rank), keepdims)
+
+    def min(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """The least element; NaN counts only where there is nothing else, as in `cute.math.min`."""
+        return self.to(binary_type("min", self, self)).reduce("min", None, _profile(axis, self.rank), keepdims)
+
+    def any(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """Whether an element is true, or other than 0."""
+        return _truths(self).reduce("or", None, _profile(axis, self.rank), keepdims)
+
+    def all(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """Whether each element is true, or other than 0."""
+        return _truths(self).reduce("and", None, _profile(axis, self.rank), keepdims)
+
+
+def _truths(fragment: Any) -> Any:
+    return fragment if fragment.dtype.kind == "bool" else fragment != 0
+
+
+def _profile(axis: Any, rank: int) -> Any:
+    """The profile of a reduction along modes, which count from the end where they are negative; None is all of them."""
+    if axis is None:
+        return 0
+    axes = cast("tuple[Any, ...]", axis) if isinstance(axis, tuple) else (axis,)
+    for mode in axes:
+        if type(mode) is not int or not -rank <= mode < rank:
+            hint = f"give a mode from 0 to {rank - 1}, or a tuple of them"
+            raise TilefoldError(Code.BUILD_VALUE, f"axis is {axis!r}, but the fragment has {rank} modes", hint)
+    reduced = {mode % rank for mode in axes}
+    return tuple(0 if mode in reduced else None for mode in range(rank))

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pointers with other types and swizzles, and the tensors that begin at them."""
+
+from typing import Any
+
+from xdsl.dialects.builtin import IntAttr
+
+from ...base.errors import Code, TilefoldError
+from ...dialects.cute import LayoutAttr
+from ...dialects.tile import AliasOp, MakeTensorOp, RecastOp, Space, TensorType
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize
+from ...layout.algebra.inttuple import wrap
+from ...layout.algebra.modes import compose_parts
+from ...layout.algebra.swizzle import Swizzle
+from ..scalars.dtypes import DType, as_dtype
+from ..scalars.values import convert
+from ..tracing.state import emit
+from .coordinates import as_layout, check_static, split_layout
+from .raw_pointers import RawPointer
+from .tensor_base import tensor_type
+from .tensors import NUMBERED, CoordPointer, CoordTensor, Pointer, Tensor, is_alignment, is_allocated, tensor_at
+
+_TOGETHER = 4
+"""The logarithm of the bytes that a swizzle of addresses keeps together."""
+
+
+def make_ptr(dtype: Any, value: Any, mem_space: Any = None, assumed_align: int | None = None) -> Pointer:
+    """A pointer to elements of a type at an address that is a number, of the kernel or of Python; see
+    `cute.runtime.make_ptr`. Raises TilefoldError (E5002) for a memory without such addresses, and for an alignment that
+    is not a power of two.
+    """
+    element, name = as_dtype(dtype), "gmem" if mem_space is None else getattr(mem_space, "name", str(mem_space))
+    align = max(element.bits // 8, 1) if assumed_align is None else assumed_align
+    if name not in NUMBERED:
+        hint = f"write {' or '.join(f'cute.AddressSpace.{known}' for known in NUMBERED)}"
+        raise TilefoldError(Code.BUILD_VALUE, f"no number is an address in {name}", hint)
+    if not is_alignment(align):
+        raise TilefoldError(Code.BUILD_VALUE, f"assumed_align is {align}", "it is a power of two, in bytes")
+    return tensor_at(convert(value, NUMBERED[name][2]), element, name, align).iterator
+
+
+def in_elements(swizzle: Swizzle | None, layout: Any, dtype: DType) -> LayoutLike:
+    """A layout of elements whose addresses are swizzled: `swizzle` counts bytes, and keeps 16 of them together, or
+    counts elements, as that of a composed layout for them does.
+    """
+    plain = as_layout(layout)
+    if swizzle is None or swizzle.bits == 0:
+        return plain
+    if isinstance(plain, ComposedLayout):
+        message = f"the layout {plain} has a swizzle of its own"
+        raise TilefoldError(Code.COMPOSED_UNSUPPORTED, message, "give layout.outer, with swizzle=layout.inner")
+    unit = max(dtype.bits // 8, 1).bit_length() - 1
+    base = swizzle.base - unit if swizzle.base == _TOGETHER else swizzle.base
+    return compose_parts(Swizzle(swizzle.bits, base, swizzle.shift), 0, plain)
+
+
+def alias(tensor: Tensor, layout: Any, dtype: Any, offset: int = 0, alignment: int | None = None) -> Tensor:
+    """A tensor of another type in the memory of one from `make_smem_tensor`, from byte `offset` on.
+
+    Its alignment is that of the memory there, unless a smaller one is given. Stages of a kernel that follow each other
+    share memory so, with a barrier between.
+    """
+    source = tensor_type(tensor)
+    known = source.align.data
+    while offset % known:
+        known //= 2
+    plain, element = as_layout(layout), as_dtype(dtype)
+    check_static(plain, "layouts of shared memory must be static, but this is")
+    type = TensorType(element.in_memory, source.space, IntAttr(alignment or known), LayoutAttr(plain))
+    return Tensor(emit(AliasOp(tensor.ssa, offset, type)).results[0], element)
+
+
+def make_tensor(iterator: Pointer | CoordPointer, layout: Any) -> Any:
+    """Another layout from the start of a tensor (CuTe's make_tensor): `make_tensor(t.iterator, layout)`.
+
+    `layout` is a layout, or a shape, which stands for its compact layout; its integers may be values. Raises
+    TilefoldError for a swizzle of memory that is not shared memory of the kernel from its beginning on.
+    """
+    plain = as_layout(layout)
+    if isinstance(iterator, CoordPointer):
+        attribute, operands = split_layout(plain)
+        return CoordTensor(
+            emit(MakeTensorOp.inferred([iterator.tensor.ssa, operands], {"layout": attribute})).results[0]
+        )
+    if not isinstance(iterator, Pointer):  # pyright: ignore[reportUnnecessaryIsInstance]
+        given = type(iterator).__name__
+        raise TilefoldError(Code.BUILD_VALUE, f"expected where a tensor begins, got {given}", "write t.iterator")
+    source = iterator.tensor
+    if is_allocated(source):
+        held = source.ir_type.layout.data
+        if iterator.swizzle is not None:
+            return alias(source, in_elements(iterator.swizzle, plain, iterator.dtype), iterator.dtype)
+        if isinstance(plain, ComposedLayout):
+            return alias(source, plain, iterator.dtype)
+        if isinstance(held, ComposedLayout):
+            return alias(source, compose_parts(held.inner, 0, plain), iterator.dtype)
+    swizzled = in_elements(iterator.swizzle, plain, iterator.dtype)
+    if isinstance(swizzled, ComposedLayout) and iterator.origin is not None:
+        return _moved(iterator.origin, iterator.distance, swizzled, iterator.dtype)
+    attribute, operands = split_layout(swizzled)
+    made = emit(MakeTensorOp.inferred([source.ssa, operands], {"layout": attribute}))
+    return Tensor(made.results[0], source.element_type)
+
+
+def _moved(origin: Tensor, distance: Any, layout: ComposedLayout, dtype: DType) -> Tensor:
+    """A tensor with a swizzle of addresses, `distance` bytes after the start of shared memory: a slice of a tensor that
+    begins there, since the swizzle counts from there.
+    """
+    check_static(layout, "layouts of shared memory must be static, but this is")
+    bytes, outer = max(dtype.bits // 8, 1), layout.outer
+    step = distance if type(distance) is int else distance.known.div
+    if dtype.bits % 8 or step % bytes or layout.offset != 0:
+        message = f"a swizzled tensor of {dtype} cannot begin at a multiple of {step} bytes"
+        raise TilefoldError(Code.COMPOSED_UNSUPPORTED, message, "begin it at a multiple of its elements")
+    if type(distance) is int and distance == 0:
+        return alias(origin, layout, dtype)
+    step, room = step // bytes, origin.ir_type.bytes // bytes - cosize(outer)
+    steps = 2 if type(distance) is int else max(room // step + 1, 1)
+    whole = compose_parts(layout.inner, 0, Layout((*wrap(outer.shape), steps), (*wrap(outer.stride), step)))
+    place = 1 if type(distance) is int else distance // (step * bytes)
+    modes = len(outer)
+    made: Tensor = alias(origin, whole, dtype)[(*(None,) * modes, place)]
+    return made if isinstance(outer.shape, tuple) else made[None]
+
+
+def recast_tensor(src: Tensor, dtype: Any, swizzle_: None = None) -> Tensor:
+    """The same memory as elements of another type (CuTe's recast)."""
+    element = as_dtype(dtype)
+    tensor_type(src)  # refuses a tensor of coordinates
+    return Tensor(emit(RecastOp.inferred([src.ssa], {"element_type": element.in_memory})).results[0], element)
+
+
+def recast_ptr(ptr: Pointer, swizzle_: Swizzle | None = None, dtype: Any = None) -> Pointer:
+    """A pointer to elements of another type at the same address, with another swizzle for the tensors that
+    `make_tensor` makes from it. `swizzle_` counts bytes, or elements of the type.
+
+    Raises TilefoldError (E5002) for anything but a pointer, E0219 for a swizzle of memory that the kernel does not
+    allocate.
+    """
+    if not isinstance(ptr, Pointer):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a pointer, got {type(ptr).__name__}", "write t.iterator")
+    tensor, element = ptr.tensor, ptr.dtype if dtype is None else as_dtype(dtype)
+    if swizzle_ is not None and not is_allocated(tensor) and ptr.origin is None:
+        message, hint = "only shared memory that the kernel allocates is swizzled", "copy to it first"
+        raise TilefoldError(Code.COMPOSED_UNSUPPORTED, message, hint)
+    if element != ptr.dtype:
+        if is_allocated(tensor):
+            tensor = alias(tensor, tensor.ir_type.bytes * 8 // element.bits, element)
+        elif tensor.ir_type.space.data is Space.Rmem:
+            tensor = recast_tensor(tensor, element)
+        else:
+            base = RawPointer(tensor).recast(element).base
+            tensor = Tensor(base.ssa, element)
+    return Pointer(tensor, swizzle_ or ptr.swizzle, ptr.origin, ptr.distance)

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Structures in shared memory: a class whose annotations are its members, as `cute.struct` makes it.
+
+Members are placed as in C: one after the other, each at a multiple of its alignment.
+"""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...base.errors import Code, TilefoldError
+from ..scalars.dtypes import DType, as_dtype
+from ..scalars.operators import Bits, Ordered
+from .coordinates import as_tuple
+from .pointers import alias, in_elements
+from .tensors import Pointer, Tensor
+
+
+@dataclass(frozen=True)
+class MemRange:
+    """A member of `size` elements of a type: `MemRange[Float32, 64]`."""
+
+    dtype: DType
+    size: int
+
+    def __class_getitem__(cls, given: Any) -> "MemRange":
+        dtype, size, *_ = (*as_tuple(given), None)
+        if type(size) is not int or size < 0:
+            raise _struct_error("MemRange has a type and a number of elements", "write cute.struct.MemRange[dtype, n]")
+        return cls(as_dtype(dtype), size)
+
+
+@dataclass(frozen=True)
+class Align:
+    """A member that begins at a multiple of `bytes`: `Align[MemRange[Float16, 512], 1024]`."""
+
+    member: Any
+    bytes: int
+
+    def __class_getitem__(cls, given: Any) -> "Align":
+        member, bytes, *_ = (*as_tuple(given), 0)
+        if type(bytes) is not int or bytes < 1 or bytes & (bytes - 1):
+            raise _struct_error("Align has a member and a power of two", "write cute.struct.Align[member, 1024]")
+        return cls(member, bytes)
+
+
+@dataclass(frozen=True)
+class _Member:
+    offset: int
+    kind: Any
+
+
+class Struct:
+    """The type of a structure: `size_in_bytes()`, and `S(pointer)`, the structure that begins at a pointer to shared
+    memory.
+    """
+
+    def __init__(self, name: str, annotations: Mapping[str, Any], overlap: bool = False) -> None:
+        self.name = name
+        self.members: dict[str, _Member] = {}
+        self.alignment, end = 1, 0
+        for member, given in annotations.items():
+            kind = given.member if isinstance(given, Align) else given
+            bytes, align = _extent(member, kind)
+            align = max(align, given.bytes if isinstance(given, Align) else 1)
+            offset = 0 if overlap else -(-end // align) * align
+            self.members[member] = _Member(offset, kind)
+            self.alignment, end = max(self.alignment, align), max(end, offset + bytes)
+        self._bytes = -(-end // self.alignment) * self.alignment
+
+    def size_in_bytes(self) -> int:
+        """The bytes of the structure, a multiple of its alignment."""
+        return self._bytes
+
+    __sizeof__ = size_in_bytes
+
+    def __alignof__(self) -> int:
+        """The alignment of the structure in bytes."""
+        return self.alignment
+
+    def __call__(self, pointer: Any, offset: int = 0) -> "StructView":
+        return StructView(self, pointer, offset)
+
+    def __repr__(self) -> str:
+        return f"struct {self.name}"
+
+
+class StructView:
+    """A structure in shared memory: its members are attributes."""
+
+    def __init__(self, struct: Struct, pointer: Any, offset: int) -> None:
+        if not isinstance(pointer, Pointer):
+            raise _struct_error(
+                f"{struct!r} begins at a {type(pointer).__name__}", "give what allocator.allocate(n) gave"
+            )
+        object.__setattr__(self, "_struct", struct)
+        object.__setattr__(self, "_base", (pointer.tensor, offset))
+
+    def __getattr__(self, name: str) -> Any:
+        struct: Struct = self.__dict__["_struct"]
+        member = struct.members.get(name)
+        if member is None:
+            listed = ", ".join(struct.members)
+            raise TilefoldError(Code.BUILD_NAME, f"{struct!r} has no member '{name}'", f"it has {listed}")
+        memory, offset = self.__dict__["_base"]
+        if isinstance(member.kind, Struct):
+            return member.kind(Pointer(memory), offset + member.offset)
+        if isinstance(member.kind, MemRange):
+            return Range(memory, offset + member.offset, member.kind)
+        return ScalarMember(Pointer(alias(memory, 1, member.kind, offset + member.offset)))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        member = getattr(self, name)
+        if not isinstance(member, ScalarMember):
+            raise _struct_error(f"'{name}' is not a scalar", "write to its elements")
+        member.ptr.store(value)
+
+
+@dataclass(frozen=True, eq=False)
+class ScalarMember(Ordered, Bits):
+    """A member of one element: `ptr` points to it. Operators and conditions raise TilefoldError (E5002)."""
+
+    ptr: Pointer
+
+    def __bool__(self) -> bool:
+        return self._unary("not")
+
+    def _binary(self, name: str, a: Any, b: Any) -> Any:
+        return self._unary(name)
+
+    def _compare(self, predicate: str, a: Any, b: Any) -> Any:
+        return self._unary(predicate)
+
+    def _unary(self, name: str) -> Any:
+        message = f"a member of a structure is a place in memory, not a value of type {self.ptr.dtype}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "read it by .ptr.load()")
+
+
+@dataclass(frozen=True)
+class Range:
+    """A member of several elements: `m[i]` is one of them."""
+
+    memory: Tensor
+    offset: int
+    kind: MemRange
+
+    def data_ptr(self) -> Pointer:
+        """The start of the elements."""
+        return self._all().iterator
+
+    def get_tensor(self, layout: Any, swizzle: Any = None, dtype: Any = None) -> Tensor:
+        """A tensor in a layout, whose addresses are swizzled by `swizzle`; by default of the elements' type.
+
+        Raises TilefoldError for a layout that does not fit the member.
+        """
+        element = self.kind.dtype if dtype is None else as_dtype(dtype)
+        return alias(self._all(), in_elements(swizzle, layout, element), element)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._all()[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._all()[index] = value
+
+    def _all(self) -> Tensor:
+        if not self.kind.size:
+            raise _struct_error("the member has no elements", "give its MemRange some")
+        return alias(self.memory, self.kind.size, self.kind.dtype, self.offset)
+
+
+class struct(Struct):  # noqa: N801 - the name of CuTe programs
+    """`@cute.struct` makes a class the type of a structure in shared memory, which `SmemAllocator.allocate` takes.
+
+    An annotation is a type such as `cute.Int64`, `cute.struct.MemRange[dtype, n]`, another structure, or
+    `cute.struct.Align[member, bytes]`. Raises TilefoldError (E5002) for anything else.
+    """
+
+    MemRange = MemRange
+    Align = Align
+
+    def __init__(self, decorated: type) -> None:
+        if not isinstance(decorated, type):  # pyright: ignore[reportUnnecessaryIsInstance]
+            problem = f"struct takes a class, not {type(decorated).__name__}"
+            raise _struct_error(problem, "write @cute.struct before a class")
+        super().__init__(decorated.__name__, inspect.get_annotations(decorated, eval_str=True))
+
+
+class union(Struct):  # noqa: N801 - the name of CuTe programs
+    """`@cute.union` makes a class the type of a union in shared memory: all members begin where it begins.
+
+    Annotations are those of `struct`. Raises TilefoldError (E5002) for anything else.
+    """
+
+    def __init__(self, decorated: type) -> None:
+        super().__init__(decorated.__name__, inspect.get_annotations(decorated, eval_str=True), overlap=True)
+
+
+def _extent(name: str, kind: Any) -> tuple[int, int]:
+    """The bytes of a member, and their alignment."""
+    if isinstance(kind, Struct):
+        return kind.size_in_bytes(), kind.alignment
+    if isinstance(kind, DType | MemRange):
+        dtype, size = (kind, 1) if isinstance(kind, DType) else (kind.dtype, kind.size)
+        bits = 8 if dtype.kind == "bool" else dtype.bits
+        return -(-bits * size // 8), max(1, bits // 8)
+    hint = "write a type such as cute.Int64, cute.struct.MemRange[dtype, n], cute.struct.Align[...], or a structure"
+    raise _struct_error(f"member '{name}' of a structure is {kind!r}", hint)
+
+
+def _struct_error(problem: str, hint: str) -> TilefoldError:
+    return TilefoldError(Code.BUILD_VALUE, problem, hint)

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensors of the kernel that is being built: memory with a layout, and coordinates with a layout."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import gcd
+from types import MappingProxyType
+from typing import Any
+
+from xdsl.dialects.builtin import IntAttr
+
+from ...base.errors import Code, TilefoldError
+from ...dialects.cute import LayoutAttr
+from ...dialects.ptx import GLOBAL, SHARED, IntToPtrOp, PtrType
+from ...dialects.tile import AliasOp, AllocOp, CoordinateOp, PtrOp, Space, SpaceAttr, TensorAtOp, TensorType, ViewOp
+from ...layout.algebra.core import ComposedLayout, Layout
+from ...layout.algebra.swizzle import Swizzle
+from ..scalars.dtypes import DType, Index, Int32, Int64
+from ..scalars.values import MOST, Int, index_of, is_scalar
+from ..tracing.state import emit, host
+from ..tracing.truth import refuse_presence
+from .address_space import AddressSpace
+from .coordinates import as_tuple, counted_from_end, has_none, show_layout, split_coordinate
+from .fragments import Vec, load, store
+from .raw_pointers import Address, RawPointer
+from .tensor_base import AnyTensor, Elements, inside, replaced_leaves, slice_modes
+
+
+def aligned_after(type: TensorType, distance: Int) -> int:
+    """The known alignment in bytes of the element at a distance from a tensor's beginning. Raises TilefoldError
+    (E5002) for a place within a byte.
+    """
+    bits = gcd(distance.known.div * type.element_bits, 8 * type.align.data)
+    if bits % 8:
+        message = f"elements of {type.element_bits} bits begin within a byte"
+        raise TilefoldError(Code.BUILD_VALUE, message, f"move by a multiple of {8 // type.element_bits}")
+    return bits // 8 & -(bits // 8)  # the largest power of two that divides it
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Pointer:
+    """The start of a tensor; `make_tensor` takes a pointer with a layout, and gives the tensor the pointer's `swizzle`
+    (`recast_ptr`), if it has one. `p + n` is `n` elements further on: in shared memory that the kernel allocates,
+    `distance` bytes after the start of the tensor `origin`.
+    """
+
+    tensor: "Tensor"
+    swizzle: Swizzle | None = None
+    origin: "Tensor | None" = None
+    distance: Any = 0
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self.tensor.element_type
+
+    value_type = dtype
+
+    @property
+    def memspace(self) -> AddressSpace:
+        """`AddressSpace.gmem`, `smem`, `rmem` or `dsmem`."""
+        return self.tensor.memspace
+
+    @property
+    def alignment(self) -> int:
+        """The known alignment of its address in bytes."""
+        return self.tensor.ir_type.align.data
+
+    max_alignment = alignment
+
+    def align(self, min_align: int) -> "Pointer":
+        """The pointer with the promise that its address is a multiple of `min_align` bytes. Raises TilefoldError
+        (E5002) for registers, and unless `min_align` is a power of two.
+        """
+        if not is_alignment(min_align):
+            raise TilefoldError(Code.BUILD_VALUE, f"the alignment is {min_align!r}", "it is a power of two, in bytes")
+        if self.alignment % min_align == 0:
+            return self
+        if self.memspace.name not in NUMBERED:
+            message = f"the pointer is known to be aligned to {self.alignment} bytes, not to {min_align}"
+            raise TilefoldError(Code.BUILD_VALUE, message, "allocate the fragment with that alignment")
+        return tensor_at(self.tensor.ptr().number(), self.dtype, self.memspace.name, min_align).iterator
+
+    def load(self) -> Any:
+        """The element."""
+        return self.raw_ptr().load()
+
+    def store(self, value: Any) -> None:
+        """Writes the element."""
+        self.raw_ptr().store(value)
+
+    def __bool__(self) -> bool:
+        refuse_presence("a pointer is neither true nor false", "p.load() is the element")
+
+    def __add__(self, elements: Any) -> "Pointer":
+        tensor, type, swizzle, origin = self.tensor, self.tensor.ir_type, self.swizzle, self.origin
+        if origin is None and is_allocated(tensor):
+            origin = tensor
+        if type.is_swizzled:
+            held = type.layout.data
+            swizzle = held.inner if isinstance(held, ComposedLayout) and isinstance(held.inner, Swizzle) else None
+            if origin is None or swizzle is None:
+                message, hint = "a pointer into a swizzle cannot be moved", "take a view: t[None, k], cute.local_tile"
+                raise TilefoldError(Code.COMPOSED_UNSUPPORTED, message, hint)
+            plain = type.with_layout(Layout(type.bytes * 8 // type.element_bits, 1))
+            tensor = Tensor(emit(AliasOp(tensor.ssa, 0, plain)).results[0], tensor.element_type)
+            type = plain
+        count = index_of(elements)
+        moved_type = type.with_layout(Layout(1, 0), aligned_after(type, count))
+        moved = emit(ViewOp(tensor.ssa, count.ssa, moved_type)).results[0]
+        bits = type.element_bits
+        if origin is None or bits % 8:
+            return Pointer(Tensor(moved, tensor.element_type))
+        return Pointer(Tensor(moved, tensor.element_type), swizzle, origin, self.distance + elements * (bits // 8))
+
+    __radd__ = __add__
+
+    def toint(self) -> "PointerNumber | Int":
+        """The address as a number: an Int64 in global memory, an Int32 in shared memory. On the host it serves only to
+        make tensor maps.
+        """
+        return PointerNumber(self) if host() is not None else self.tensor.ptr().number()
+
+    @property
+    def llvm_ptr(self) -> "Pointer":
+        """The pointer itself, for programs that pass it to an operation of an IR."""
+        return self
+
+    def raw_ptr(self) -> RawPointer:
+        """The address as a pointer with loads and stores. Raises TilefoldError (E0219) for a swizzled tensor."""
+        if self.tensor.ir_type.is_swizzled:
+            message = "the elements of a swizzled tensor do not follow each other"
+            raise TilefoldError(Code.COMPOSED_UNSUPPORTED, message, "write t[i, j]")
+        return RawPointer(self.tensor)
+
+    def __repr__(self) -> str:
+        return f"{self.memspace.name}_ptr[{self.tensor.ir_type.element_bits}b]"
+
+
+def is_allocated(tensor: "Tensor") -> bool:
+    """Whether a tensor is shared memory that the kernel allocates, from its beginning on."""
+    return isinstance(tensor.ssa.owner, AllocOp | AliasOp) and tensor.ir_type.space.data is Space.Smem
+
+
+@dataclass(frozen=True, slots=True)
+class PointerNumber:
+    """The address of a pointer as a number, which only the launch knows."""
+
+    pointer: Pointer
+
+
+def address_of(x: Any) -> Address:
+    """An address, or that of where a pointer points or an array begins. Raises TilefoldError (E5002) for anything
+    else.
+    """
+    x = getattr(x, "address", x)
+    if isinstance(x, Pointer):
+        return x.tensor.ptr()
+    if not isinstance(x, Address):
+        hint = "write tensor.ptr(i, j) or tensor.iterator + n"
+        raise TilefoldError(Code.BUILD_VALUE, f"expected the address of an element, got {type(x).__name__}", hint)
+    return x
+
+
+class Tensor(Elements):
+    """Elements in memory, with a layout.
+
+    `t[i, j]` is an element, `t[i, j] = v` writes it; one number counts colexicographically. With `None` for a mode,
+    `t[None, k]` is the tensor of the modes that are kept, and `t[None, k] = u` writes `u` there: a value, or a fragment
+    in the shape of the kept modes.
+    """
+
+    __slots__ = ()
+
+    @property
+    def iterator(self) -> Pointer:
+        """The start of the tensor."""
+        return Pointer(self)
+
+    def __setitem__(self, coord: Any, value: Any) -> None:
+        if has_none(coord):
+            slice_modes(self, coord).store(value)
+            return
+        if not is_scalar(value):
+            is_place = hasattr(value, "ptr")
+            hint = "read it by .ptr.load()" if is_place else "write t[None, k] = ... for several elements"
+            message = f"an element is a value or a number, not {type(value).__name__}"
+            raise TilefoldError(Code.BUILD_VALUE, message, hint)
+        self.write(coord, value)
+
+    def ptr(self, *coord: Any) -> Address:
+        """The address of the element at a coordinate, for atomic operations: `t.ptr(i, j)`; without a coordinate, of
+        the first element.
+        """
+        attribute, operands = inside(*split_coordinate(coord or (0,)), self)
+        return Address(emit(PtrOp.inferred([self.ssa, operands], {"coord": attribute})).results[0], self.element_type)
+
+    def load(self) -> Vec:
+        """All elements as a value in the tensor's shape, on which arithmetic works element by element."""
+        return load(self)
+
+    def store(self, value: Any) -> None:
+        """Writes a value of the tensor's shape, or the same number everywhere, with the conversions of `x.to`."""
+        store(self, value)
+
+    def __repr__(self) -> str:
+        return f"{self.iterator!r} o {show_layout(self.ir_type.layout.data)}"
+
+
+NUMBERED: Mapping[str, tuple[Space, PtrType, DType]] = MappingProxyType(
+    {"gmem": (Space.Gmem, GLOBAL, Int64), "smem": (Space.Smem, SHARED, Int32)}
+)
+"""The memories whose addresses are numbers: their pointers, and the types of the numbers."""
+
+
+def is_alignment(bytes: Any) -> bool:
+    """Whether it is a power of two."""
+    return type(bytes) is int and bytes > 0 and bytes & (bytes - 1) == 0
+
+
+def tensor_at(number: Int, dtype: DType, memory: str, align: int) -> Tensor:
+    """The tensor of one element at an address that is a number."""
+    space, pointer, _ = NUMBERED[memory]
+    at = emit(IntToPtrOp(number.ssa, align, pointer)).results[0]
+    type = TensorType(dtype.in_memory, SpaceAttr(space), IntAttr(align), LayoutAttr(Layout(1, 0)))
+    return Tensor(emit(TensorAtOp(at, type)).results[0], dtype)
+
+
+class CoordTensor(AnyTensor):
+    """A tensor whose elements are coordinates: `c[i, j]` is a coordinate, a tuple of integers.
+
+    It is viewed as the tensor is whose elements it numbers. It takes no memory.
+    """
+
+    __slots__ = ()
+
+    @property
+    def iterator(self) -> "CoordPointer":
+        """The coordinate from which it counts."""
+        return CoordPointer(self)
+
+    def __getitem__(self, coord: Any) -> Any:
+        if has_none(coord):
+            return slice_modes(self, coord)
+        attribute, operands = inside(*split_coordinate(as_tuple(counted_from_end(coord, self))), self)
+        start = self.ir_type.start.data
+        results = iter(emit(CoordinateOp.inferred([self.ssa, operands], {"coord": attribute})).results)
+
+        def one(path: tuple[int, ...], leaf: Any) -> Int:
+            return Int(next(results), Index, range=(0, MOST))
+
+        return replaced_leaves(start, one, every=True)
+
+    def __repr__(self) -> str:
+        return f"{show_layout(self.ir_type.start.data)} o {show_layout(self.ir_type.layout.data)}"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CoordPointer:
+    """The coordinate from which a coordinate tensor counts; `make_tensor` takes it with a layout."""
+
+    tensor: CoordTensor

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor copies (TMA): tensor maps of a kernel's arguments, tiles by instructions, masks and prefetches (CuTe's
+copy_traits_sm90_tma.hpp).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.ir import SSAValue
+
+from ...base.element_types import BY_NAME
+from ...base.errors import Code, TilefoldError
+from ...dialects.cute import LayoutAttr, TilerAttr
+from ...dialects.tile import CopyOp, PrefetchOp, TensorMapOp, TmaPartitionOp, TmaTensorOp, TmaType
+from ...layout.algebra.core import ComposedLayout, Layout, plain_layout
+from ...layout.algebra.inttuple import wrap
+from ...layout.algebra.slicing import slice_
+from ...layout.algebra.swizzle import Swizzle
+from ...layout.tma.partition import compute_multicast_mask
+from ...layout.tma.recipe import MAP_ELEMENTS
+from ..scalars.dtypes import DType, Int64, Uint16, dtype_of
+from ..scalars.values import convert
+from ..tracing.state import emit
+from . import nvgpu
+from .coordinates import as_layout, check_static, split_coordinate, tuples
+from .fragments import ReductionOp
+from .pointers import in_elements
+from .tensor_base import AnyTensor
+from .tensors import CoordTensor, Tensor, address_of
+from .views import as_tensor
+
+
+@dataclass(frozen=True)
+class TmaAtom:
+    """A tensor map of a tensor in global memory, with the instruction that copies tiles of it. `copy` takes it."""
+
+    ssa: SSAValue
+
+    @property
+    def type(self) -> TmaType:
+        """The type in the IR."""
+        assert isinstance(self.ssa.type, TmaType)
+        return self.ssa.type
+
+    @property
+    def name(self) -> str:
+        """CuTe's name of the atom."""
+        return self.type.kind.data
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return dtype_of(self.type.element_type)
+
+    def __repr__(self) -> str:
+        return f"TmaAtom({self.name}, {self.dtype})"
+
+
+@dataclass(frozen=True)
+class TmaInfo:
+    """A tensor map's atom, its tensor of coordinates, and the layout of a tile in shared memory. It is unpacked into
+    the first two.
+    """
+
+    atom: TmaAtom
+    tma_tensor: CoordTensor
+    smem_layout: Any = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.atom, self.tma_tensor))
+
+    def __getitem__(self, index: int) -> Any:
+        return (self.atom, self.tma_tensor)[index]
+
+
+def make_tiled_tma_atom(
+    op: "nvgpu.TensorCopyOp",
+    gmem_tensor: Tensor,
+    smem_layout: Any,
+    cta_tiler: Any,
+    num_multicast: int = 1,
+    *,
+    internal_type: DType | None = None,
+) -> TmaInfo:
+    """A tensor map for copies of tiles between a tensor in global memory and shared memory, and the tensor of the
+    coordinates that it takes, which is tiled as the tensor would be: `atom, coords = make_tiled_tma_atom(...)`.
+
+    The tensor is an argument of the kernel, or a view of one that does not depend on the block or the thread: each
+    launch makes the map. `cta_tiler` cuts a tile, `smem_layout` is the tile's layout in shared memory, whose swizzle
+    counts elements, or bytes as that of a pointer; its modes beyond those of the tiler are stages. `num_multicast`
+    blocks of a cluster load a part of it each. The map has elements of the `internal_type`, of as many bits as the
+    tensor's: a load as TFloat32 rounds those of Float32.
+    Raises TilefoldError if no map describes the tensor (E0322), or no instruction moves the tile (E0323).
+    """
+    if not isinstance(op, nvgpu.TensorCopyOp):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(
+            Code.BUILD_VALUE,
+            f"expected a tensor copy, got {op!r}",
+            "such as cute.nvgpu.cpasync.CopyBulkTensorTileG2SOp()",
+        )
+    for given in (smem_layout, cta_tiler, num_multicast):
+        check_static(given, "tiles are static, but this is")
+    source, smem = as_tensor(gmem_tensor), _stage(as_layout(smem_layout), tuples(cta_tiler))
+    if isinstance(smem, ComposedLayout) and isinstance(smem.inner, Swizzle) and smem.offset == 0:
+        smem = in_elements(smem.inner, smem.outer, source.element_type)
+    properties = {
+        "kind": StringAttr(op.atom_name(None)),
+        "smem": LayoutAttr(smem),
+        "tiler": TilerAttr(tuples(cta_tiler)),
+        "multicast": None if num_multicast == 1 else IntegerAttr(num_multicast, i64),
+        "held": _map_element(op, source.element_type if internal_type is None else internal_type, source.element_type),
+    }
+    tma = emit(TensorMapOp.inferred([source.ssa], properties)).results[0]
+    return TmaInfo(TmaAtom(tma), CoordTensor(emit(TmaTensorOp.inferred([tma])).results[0]), smem)
+
+
+def _stage(smem: Any, tiler: Any) -> Any:
+    """The layout of one tile in shared memory, of a layout that may have further modes, those of stages."""
+    modes = len(wrap(tiler))
+    if len(smem) <= modes or plain_layout(smem).size == _size(tiler):
+        return smem
+    return slice_((*(None,) * modes, *(0,) * (len(smem) - modes)), smem)
+
+
+def _size(tiler: Any) -> int:
+    """The elements of a tile."""
+    if isinstance(tiler, Layout | int):
+        return tiler if isinstance(tiler, int) else tiler.size
+    return prod(_size(part) for part in wrap(tiler))
+
+
+def _map_element(op: "nvgpu.TensorCopyOp", requested: DType, given: DType) -> StringAttr | None:
+    """The elements of a map by name, where they are not those that a map of the tensor has by itself."""
+    kind = op.reduction_kind if isinstance(op, nvgpu.CopyReduceBulkTensorTileS2GOp) else None
+    unsigned = kind in (ReductionOp.MIN, ReductionOp.MAX) and requested.unsigned
+    if not unsigned and requested == given:
+        return None
+    element = BY_NAME[requested.name]
+    names = (f"u{element.bits}",) if unsigned else (element.ptx, f"u{element.bits}")
+    return StringAttr(next((name for name in names if name in MAP_ELEMENTS), requested.name))
+
+
+def tma_partition(
+    atom: TmaAtom, cta_coord: Any, cta_layout: Any, smem_tensor: Tensor, gmem_tensor: CoordTensor
+) -> tuple[Tensor, CoordTensor]:
+    """Divides shared memory and coordinates into instructions, ((TMA,TMA_Iter),Rest...), for the block at `cta_coord`
+    of a multicast.
+
+    The first mode of each tensor is a tile. `cta_layout` numbers the blocks that share the tiles; without a multicast
+    `tma_partition(atom, 0, cute.make_layout(1), sA, gA)`.
+    """
+    layout = as_layout(cta_layout)
+    check_static(layout, "the layout of the blocks of a multicast is static, but this is")
+    coord, operands = split_coordinate(cta_coord)
+    properties = {"coord": coord, "blocks": LayoutAttr(layout)}
+
+    def part(tensor: Any) -> Any:
+        return as_tensor(tensor).view_of(TmaPartitionOp, [_atom(atom).ssa, tensor.ssa, operands], properties)
+
+    return part(smem_tensor), part(gmem_tensor)
+
+
+def tensor_prefetch(atom: Any, src: CoordTensor, policy: Any) -> None:
+    """A prefetch of the tiles that a copy of `src` would load."""
+    emit(PrefetchOp(_atom(atom).ssa, as_tensor(src).ssa, policy_of(policy)))
+
+
+def prefetch_descriptor(atom: TmaAtom) -> None:
+    """Lets a cache fetch the tensor map of an atom (prefetch.tensormap)."""
+    emit(PrefetchOp(_atom(atom).ssa))
+
+
+def create_tma_multicast_mask(cta_layout: Any, cta_coord: Any, mcast_mode: int) -> Any:
+    """The mask of the blocks along a mode of the cluster's layout through the block at `cta_coord`: bit i stands for
+    rank i. Coordinates may be values.
+    """
+    layout = as_layout(cta_layout)
+    check_static(layout, "the layout of a cluster is static, but this is")
+    return compute_multicast_mask(layout, tuples(cta_coord), (mcast_mode,))
+
+
+def make_layout_image_mask(lay: Any, coord: Any, mode: int) -> Any:
+    """Like `create_tma_multicast_mask`: bits for the indices of a layout along a mode, from a coordinate on."""
+    return create_tma_multicast_mask(lay, coord, mode)
+
+
+def tensor_copy(
+    atom: TmaAtom, src: AnyTensor, dst: AnyTensor, barrier: Any, mask: Any, policy: Any, descriptor: Any = None
+) -> None:
+    """A copy by a tensor map; `finishing.settle_threads` lets one thread of a warp issue it."""
+    if type(mask) is int and mask == 0 and atom.type.multicast.data == 1:
+        mask = None  # as programs give it that decide between a multicast and none
+    emit(
+        CopyOp(
+            as_tensor(src).ssa,
+            as_tensor(dst).ssa,
+            atom.ssa,
+            mbarrier=None if barrier is None else address_of(barrier).ssa,
+            multicast=None if mask is None else convert(mask, Uint16).ssa,
+            policy=policy_of(policy),
+            descriptor=None if descriptor is None else address_of(descriptor).ssa,
+        )
+    )
+
+
+def _atom(atom: Any) -> TmaAtom:
+    if not isinstance(atom, TmaAtom):
+        raise TilefoldError(
+            Code.BUILD_VALUE,
+            f"expected the atom of a tensor copy, got {atom!r}",
+            "see cute.nvgpu.cpasync.make_tiled_tma_atom",
+        )
+    return atom
+
+
+def policy_of(policy: Any) -> SSAValue | None:
+    """A cache policy as operations take it."""
+    return None if policy is None else convert(policy, Int64).ssa

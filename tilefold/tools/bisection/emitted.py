@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The last step of a search: the launch runs what the PTX of the kernel says, on the simulator."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.compiler.ptx.stage import read_back
+from tilefold.driver.trial import Difference, Outcome, Trial, difference
+from tilefold.runtime.sim.faults import Site
+from tilefold.tools.bisection.steps import Step
+
+PTX = "the PTX"
+"""The file of places in the PTX."""
+
+
+@dataclass(frozen=True)
+class PtxCulprit:
+    """How a launch of the PTX differs from the last step: the operations that wrote the smallest element that differs,
+    or that is at fault, there and in the PTX, with the text of the instruction.
+    """
+
+    difference: Difference
+    operation: Site | None
+    instruction: Site | None
+    text: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"the PTX does something else than the operations: {self.difference.text}"]
+        if self.difference.argument is not None:
+            lines.append(f"  operation: {'nothing writes it' if self.operation is None else self.operation}")
+        if self.instruction is None:
+            lines.append("  PTX: nothing writes it")
+        else:
+            lines.append(f"  PTX: line {self.instruction.line}: {self.text}")
+        return "\n".join(lines)
+
+
+def run_ptx(
+    last: Step,
+    text: str,
+    trial: Trial,
+    reference: Outcome,
+    observe: Callable[[Step, Outcome | None, Difference | None], None],
+) -> PtxCulprit | None:
+    """Launches the PTX of a program at stage `instr`, and compares with the reference; None if both do the same, and if
+    the simulator does not know an instruction.
+    """
+    if trial.engine.options.exact:
+        return None
+    step = replace(last, number=last.number + 1, name="PTX", stage="ptx", changed=True)
+    try:
+        step = replace(step, module=read_back(last.module, text, PTX, in_text=True))
+    except TilefoldError as error:
+        if error.code not in (Code.PTX_UNSUPPORTED, Code.PTX_SYNTAX):
+            raise
+        observe(step, None, None)
+        return None
+    outcome = trial.run(step.module)
+    found = difference(reference, outcome)
+    observe(step, outcome, found)
+    if found is None:
+        return None
+    operation = None
+    if found.argument is None:
+        instruction = None if outcome.fault is None else outcome.fault.site
+    else:
+        wrote, writes = (trial.writer(module, found) for module in (last.module, step.module))
+        operation, instruction = (None if writer is None else writer.site for writer in (wrote, writes))
+    lines = text.splitlines()
+    shown = lines[instruction.line - 1].strip() if instruction is not None and instruction.file == PTX else ""
+    return PtxCulprit(found, operation, instruction, shown)

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The contents of a report, gathered from a program and its launches."""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from tilefold.base.errors import TilefoldError
+from tilefold.base.target import Target
+from tilefold.compiler.reports.kernel_report import KernelReport, make_report
+from tilefold.compiler.reports.listing import Hunk, Lister, Listing, changed_lines, hunks
+from tilefold.compiler.reports.source_map import CodeLine, SourceMap, Spot
+from tilefold.driver.faults import Fault, merge
+from tilefold.driver.line_costs import Costs
+from tilefold.driver.lowering import Program, passes_to_instr
+from tilefold.driver.source_text import source_map
+from tilefold.passes.check_stage import CheckStagePass
+
+
+@dataclass(frozen=True)
+class Observation:
+    """The results of a launch: its faults, or the costs of its lines, or why they are `missing`."""
+
+    label: str
+    faults: tuple[Fault, ...] = ()
+    costs: Costs | None = None
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class PassStep:
+    """A pass that has run: its time in seconds, and the lines that it has changed. `stage` is the one that it ends, and
+    `listing` the program then, if it ends one.
+    """
+
+    number: int
+    name: str
+    seconds: float
+    hunks: Sequence[Hunk]
+    stage: str = ""
+    listing: Listing | None = None
+
+    @property
+    def changes(self) -> tuple[int, int]:
+        """The lines removed and added."""
+        return changed_lines(self.hunks)
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something to be said of a line: its kind, such as `error`, and the text."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Lines of PTX that stem from one line of the source, and the operations there; none if they stand above."""
+
+    spot: Spot | None
+    operations: Sequence[CodeLine]
+    ptx: Sequence[CodeLine]
+
+
+@dataclass
+class Contents:
+    """A program's report."""
+
+    program: Program
+    target: Target
+    written: Listing
+    passes: list[PassStep]
+    code: SourceMap
+    kernels: tuple[KernelReport, ...] = ()
+    costs: list[Costs] = field(default_factory=list[Costs])
+    faults: tuple[Fault, ...] = ()
+    checked: tuple[str, ...] = ()
+    notes: dict[Spot, list[Note]] = field(default_factory=dict[Spot, list[Note]])
+    missing: list[str] = field(default_factory=list[str])
+
+    def beside(self) -> Iterator[Beside]:
+        """The PTX, line by line of the source, beside the operations at stage `instr` that it came from."""
+        operations: dict[Spot, list[CodeLine]] = {}
+        for line in self.code.forms["ir"]:
+            if line.spot is not None:
+                operations.setdefault(line.spot, []).append(line)
+        for spot, lines in groupby(self.code.forms["ptx"], key=lambda line: line.spot):
+            yield Beside(spot, operations.pop(spot, []) if spot is not None else [], list(lines))
+
+    def sources(self) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+        """The files that any code is from, each with its numbered lines; of others than the program's own those from
+        the first to the last of which code is.
+        """
+        spots = {*self.code.spots(), *self.notes}
+        source = self.program.source
+        for file in sorted({file for file, _ in spots}, key=lambda file: (file != source.name, file)):
+            lines = [line for name, line in spots if name == file]
+            count = source.text.count("\n") + 1
+            whole = file == source.name and count >= max(lines)
+            numbers = range(1, count + 1) if whole else range(max(1, min(lines) - 1), max(lines) + 1)
+            yield file, [(number, source.line_of(file, number)) for number in numbers]
+
+
+def _passes(program: Program, target: Target, lister: Lister, written: Listing) -> Iterator[PassStep]:
+    """The passes that lead to stage `instr`, run once more on a copy of the program."""
+    module, last = program.module.clone(), written
+    lister.follow(program.module, module)
+    for number, applied in enumerate(passes_to_instr(program, target), 1):
+        began = time.perf_counter()
+        applied.apply(program.context, module)
+        took = time.perf_counter() - began
+        before, last = last, lister.list(module)
+        changes = hunks(before.lines, last.lines) if before is not last and before.text != last.text else []
+        stage = applied.stage if isinstance(applied, CheckStagePass) else ""
+        yield PassStep(number, str(applied), took, changes, stage, last if stage else None)
+
+
+def contents_of(program: Program, launches: Iterable[Observation], target: Target | None = None) -> Contents:
+    """Gathers a report. Raises ProgramError if a pass refuses the program, LaunchError for a launch that cannot
+    begin.
+    """
+    target = target or program.simulated_target("instr")
+    program.reached("instr", target)  # verifies it, and says what a pass refuses
+    lister = Lister()
+    written = lister.list(program.module)
+    contents = Contents(
+        program, target, written, list(_passes(program, target, lister, written)), source_map(program, target)
+    )
+    contents.missing += [f"{form}: {why}" for form, why in contents.code.missing.items()]
+    _resources(contents)
+    _remarks(contents)
+    _add_launches(contents, launches)
+    return contents
+
+
+def _resources(contents: Contents) -> None:
+    try:
+        built, cubin = contents.program.build(contents.target), contents.program.cubin(contents.target)
+    except TilefoldError as error:
+        contents.missing.append(f"resources: {error.message}")
+        return
+    contents.kernels = make_report(built.ptx, cubin, contents.target, contents.program.entries(contents.target)).kernels
+
+
+def _remarks(contents: Contents) -> None:
+    for remark in contents.program.remarks(contents.target, compiled=True):
+        if remark.place is not None:
+            _note(contents, (remark.place.file, remark.place.line), "remark", f"{remark.op}: {remark.text}")
+
+
+def _add_launches(contents: Contents, launches: Iterable[Observation]) -> None:
+    """Notes the faults of launches, and the costs of their lines."""
+    faults, labels = list[Fault](), list[str]()
+    for observed in launches:
+        labels.append(observed.label)
+        faults += observed.faults
+        if observed.missing:
+            contents.missing.append(f"costs of {observed.label}: {observed.missing}")
+        if observed.costs is None:
+            continue
+        contents.costs.append(observed.costs)
+        for line in observed.costs.lines:
+            texts = [access.waste for access in line.accesses if access.waste] + line.notes
+            for text in texts:
+                _note(contents, (line.file, line.line), "cost", text)
+    contents.faults, contents.checked = merge(faults), tuple(labels)
+    for fault in contents.faults:
+        hint = f"; {fault.hint}" if fault.hint else ""
+        if fault.place is not None:
+            _note(contents, (fault.place.file, fault.place.line), "error", f"{fault.code}: {fault.message}{hint}")
+        if fault.other is not None and fault.role:
+            _note(contents, (fault.other.file, fault.other.line), "note", fault.role)
+
+
+def _note(contents: Contents, spot: Spot, kind: str, text: str) -> None:
+    notes, note = contents.notes.setdefault(spot, []), Note(kind, text)
+    if note not in notes:
+        notes.append(note)
