@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from .events import Barrier, Pause, Until
 from .faults import Site
-from .memory import costs
 from .memory.arena import Arena
 from .memory.journal import Journal
+from .memory.space_state import sectors, wavefronts
 from .ordering.asynchronous import InFlight
 from .warp import Warp
 
@@ -93,7 +93,7 @@ class Timeline(Journal):
             return
         lanes, at = warp.lane_numbers(), rows.astype(np.int64) * width % self._spans[space]
         if len(lanes) == len(at) and not warp.is_spread:
-            total, least = costs.wavefronts(at, lanes, width) if space == "shared" else costs.sectors(at, width)
+            total, least = wavefronts(at, lanes, width) if space == "shared" else sectors(at, width)
             lost = total - least if space == "shared" else (total - least) // 2
             if lost:
                 why = "bank conflict" if space == "shared" else "scattered sectors"

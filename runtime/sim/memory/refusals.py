@@ -11,8 +11,8 @@ from ....base.errors import Code
 from ....base.target import WARP
 from ..ordering.asynchronous import Operation, Proxy, writers
 from ..ordering.clocks import ASYNC, Conflict
-from ..ordering.flags import block_of, has_seen, missing_edge
 from ..ordering.knowledge import known, times_of
+from ..ordering.releases import block_of, has_seen, missing_edge
 from ..warp import Warp
 from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, TAKEN, Allocation
 from .provenance import HINT

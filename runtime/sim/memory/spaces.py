@@ -15,11 +15,10 @@ from ..ordering.asynchronous import readers
 from ..ordering.cluster import windows_of
 from ..values import Value
 from ..warp import Warp
-from . import costs
 from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN
 from .local import LocalSpace
 from .refusals import Promises, is_repeated, leave, out_of_bounds, race, refuse
-from .space_state import Access, Bytes, SpaceState
+from .space_state import Access, Bytes, SpaceState, sectors, wavefronts
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,9 +309,9 @@ class Space(SpaceState):
 
     def _cost(self, warp: Warp, access: Access, at: NDArray[Any]) -> None:
         if self.name == "shared":
-            transactions, minimum = costs.wavefronts(at, warp.lane_numbers(), access.width)
+            transactions, minimum = wavefronts(at, warp.lane_numbers(), access.width)
         else:
-            transactions, minimum = costs.sectors(at, access.width, warp.lane_numbers())
+            transactions, minimum = sectors(at, access.width, warp.lane_numbers())
         access.requests += warp.warps
         access.threads += warp.active
         access.transactions += transactions

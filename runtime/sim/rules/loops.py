@@ -9,8 +9,7 @@ from xdsl.dialects import scf
 from ....base.errors import Code as ErrorCode
 from ..events import BODIES_BETWEEN_PAUSES, Pause, Suspending, Suspension
 from ..faults import site_of
-from ..ordering.endless_counters import never_ending
-from ..ordering.idle_loop_values import idle_slots
+from ..ordering.loop_values import idle_slots, never_ending
 from ..translate import Loop, Rules, Translator
 from ..values import Kind, Value, as_unsigned, kind_of, merge, per_lane, varies
 from ..warp import Bools, Warp

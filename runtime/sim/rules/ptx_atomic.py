@@ -16,7 +16,7 @@ from ....dialects import ptx
 from ..events import Pause, Step, Suspending, Suspension
 from ..faults import site_of
 from ..memory.spaces import Atomic, Space
-from ..ordering.idle_loop_values import idle_slots
+from ..ordering.loop_values import idle_slots
 from ..ordering.releases import fence
 from ..translate import Rules, Translator
 from ..values import Kind, narrow

@@ -23,10 +23,10 @@ from ..faults import site_of
 from ..memory import bulk
 from ..memory.arena import IN_FLIGHT, UNWRITTEN
 from ..memory.boxes import swizzle_text
-from ..memory.costs import wavefronts
 from ..memory.descriptors import descriptor_at
 from ..memory.local import TOUCHED
 from ..memory.matrices import ROW, Matrix, matrix_of
+from ..memory.space_state import wavefronts
 from ..ordering import multiplications
 from ..ordering.asynchronous import InFlight
 from ..ordering.knowledge import executed
