@@ -29,9 +29,15 @@ from ..atoms.copy_atom import CopyAtom
 from ..atoms.copy_names import copy_atom
 from ..atoms.mma_atom import MmaAtom
 from ..atoms.mma_table import mma_atom
-from ..tiling.cotiled_copy import make_cotiled_copy
 from ..tiling.partition import inner_partition, local_partition, local_tile, outer_partition
-from ..tiling.tiled_copy import TiledCopy, make_tiled_copy, make_tiled_copy_D, make_tiled_copy_S, make_tiled_copy_tv
+from ..tiling.tiled_copy import (
+    TiledCopy,
+    make_cotiled_copy,
+    make_tiled_copy,
+    make_tiled_copy_D,
+    make_tiled_copy_S,
+    make_tiled_copy_tv,
+)
 from ..tiling.tiled_copy_mma import make_tiled_copy_A, make_tiled_copy_B, make_tiled_copy_C, make_tiled_copy_C_atom
 from ..tiling.tiled_mma import TiledMma, make_tiled_mma
 

@@ -24,8 +24,7 @@ from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.swizzled_sum import ANY_BITS, Part, by_period, cut_at_period, index_bits, split, sum_bits
 from ...layout.text.layouts import to_text
 from ..analysis.ranges import Place, Ranges, greatest_index
-from .emitter import CheckedEmitter, Emitter, check, erase_unused, insert_behind, int_type, remark
-from .ssa_int import SsaInt
+from .emitter import CheckedEmitter, Emitter, SsaInt, check, erase_unused, insert_behind, int_type, remark
 
 
 @dataclass(frozen=True, slots=True)

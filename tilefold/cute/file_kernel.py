@@ -17,8 +17,7 @@ from tilefold.driver.lowering import Program
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.scalars import scalars_of
 from tilefold.runtime.arrays.array import Array, array_of, is_array
-from tilefold.runtime.arrays.packing import pack
-from tilefold.runtime.arrays.storage import mode_sizes, read_logical_array, read_logical_numbers, storage_of
+from tilefold.runtime.arrays.storage import mode_sizes, pack, read_logical_array, read_logical_numbers, storage_of
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.errors import argument_error, dim3
 from tilefold.runtime.options import SimKeywords, SimOptions, launch_attributes
