@@ -50,7 +50,7 @@ class Kind:
 
 
 @dataclass(slots=True, eq=False)
-class Multiplication:
+class InFlightWgmma:
     """A multiplication by a warpgroup: its matrices in shared memory, by operand, and the parts of the warps."""
 
     site: Site
@@ -127,14 +127,14 @@ class Part:
     address and size in bytes, and their contents.
     """
 
-    whole: Multiplication
+    whole: InFlightWgmma
     warp: Warp
     local: LocalSpace
     d: tuple[int, int]
     a: tuple[int, int] | None
     words_d: Bytes
     words_a: Bytes
-    before: Multiplication | None
+    before: InFlightWgmma | None
     """The multiplication before it that accumulates in the same registers, and has not been waited for."""
     executed: Clock | None
     """The knowledge of the warp when it executed it, where races are looked for."""

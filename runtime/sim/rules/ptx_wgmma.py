@@ -30,7 +30,7 @@ from ..memory.space_state import wavefronts
 from ..ordering import multiplications
 from ..ordering.asynchronous import InFlight
 from ..ordering.knowledge import executed
-from ..ordering.multiplications import Kind, Multiplication, Part, parts_of
+from ..ordering.multiplications import InFlightWgmma, Kind, Part, parts_of
 from ..ordering.warpgroups import Warpgroup, Warpgroups, pool_of, warpgroup_of
 from ..translate import Rules, Translator
 from ..values import Value, varies
@@ -80,11 +80,11 @@ class Multiply:
         warp.state(InFlight).multiplications.append(part)
         warp.block.cluster.reads_late = True
 
-    def _joined(self, warp: Warp, group: Warpgroup, kind: Kind, values: dict[str, int]) -> Multiplication:
+    def _joined(self, warp: Warp, group: Warpgroup, kind: Kind, values: dict[str, int]) -> InFlightWgmma:
         """The multiplication that the warp takes part in. A fault where the warps do not agree on it."""
-        made = Multiplication(self.site, kind, group, self.shared, {})
+        made = InFlightWgmma(self.site, kind, group, self.shared, {})
         whole = group.multiplications.join(warp, made)
-        assert isinstance(whole, Multiplication)
+        assert isinstance(whole, InFlightWgmma)
         if whole is made:
             for name, value in values.items():
                 matrix = matrix_of(self.product.instruction, name, value)
@@ -138,7 +138,7 @@ class Multiply:
             hint = "let the tensor map and the descriptor have the swizzle of the tile's layout"
             warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, text, hint)
 
-    def _part(self, warp: Warp, whole: Multiplication, given: Operands) -> Part:
+    def _part(self, warp: Warp, whole: InFlightWgmma, given: Operands) -> Part:
         """The registers of a warp, which are in flight from now on. A fault for such that may not be used."""
         local, site = self.local, self.site
         d = self._same(warp, given.d, "addresses of accumulators"), self.bytes_d
@@ -166,7 +166,7 @@ class Multiply:
         warp.defined.clear()
         return part
 
-    def _before(self, warp: Warp, d: tuple[int, int]) -> Multiplication | None:
+    def _before(self, warp: Warp, d: tuple[int, int]) -> InFlightWgmma | None:
         """The multiplication in flight that accumulates in the same registers, in the same shape. A fault where one
         uses them otherwise.
         """
