@@ -60,7 +60,7 @@ class InFlightWgmma:
     matrices: dict[str, tuple[Matrix, NDArray[np.int64]]]
     """Each with the rows of 16 bytes in the space, and `missing` what stands for undefined bytes of it."""
     missing: dict[str, int | None] = field(default_factory=dict[str, "int | None"])
-    parts: "list[Part]" = field(default_factory=lambda: [])
+    parts: "list[WgmmaShare]" = field(default_factory=lambda: [])
     result: Numbers | None = None
     known: Clock | None = None
     """The clock of who knows its reads, and that the four warps have executed it."""
@@ -82,7 +82,7 @@ class InFlightWgmma:
             part.before = None
         self._end_reads()
 
-    def _accumulators(self, parts: "list[Part]") -> Numbers | None:
+    def _accumulators(self, parts: "list[WgmmaShare]") -> Numbers | None:
         """The accumulators to add to: the result of the multiplication before, or the registers of the warps that have
         waited for that. None if it does not accumulate.
         """
@@ -122,7 +122,7 @@ class InFlightWgmma:
 
 
 @dataclass(slots=True, eq=False)
-class Part:
+class WgmmaShare:
     """A warp's part of a multiplication for which it has not waited: where its accumulators and its registers of A are,
     address and size in bytes, and their contents.
     """
@@ -192,7 +192,7 @@ class Part:
 
     def land(self) -> None:
         """Ends the flight of the accumulators, unless a later multiplication has them."""
-        running = parts_of(self.warp)
+        running = shares_of(self.warp)
         later = running[running.index(self) + 1 :]
         if any(part.d == self.d for part in later):
             return
@@ -204,9 +204,9 @@ class Part:
         words.touched[:] = whole.kind.product.shape_number
 
 
-def parts_of(warp: Warp) -> list[Part]:
+def shares_of(warp: Warp) -> list[WgmmaShare]:
     """The warp's parts of multiplications for which it has not waited."""
-    return [part for part in warp.state(InFlight).multiplications if isinstance(part, Part)]
+    return [part for part in warp.state(InFlight).multiplications if isinstance(part, WgmmaShare)]
 
 
 def commit(warp: Warp, site: Site) -> None:
@@ -223,7 +223,7 @@ def wait(warp: Warp, site: Site, running: int) -> Suspension:
     warpgroup_of(warp, site)
     in_flight = warp.state(InFlight)
     limit = in_flight.committed - running
-    ending = [part for part in parts_of(warp) if part.is_committed and part.whole.kind.group < limit]
+    ending = [part for part in shares_of(warp) if part.is_committed and part.whole.kind.group < limit]
     if not all(part.whole.has_begun for part in ending):
 
         def describe() -> tuple[str, str]:

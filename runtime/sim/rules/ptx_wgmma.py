@@ -30,7 +30,7 @@ from ..memory.space_state import wavefronts
 from ..ordering import multiplications
 from ..ordering.asynchronous import InFlight
 from ..ordering.knowledge import executed
-from ..ordering.multiplications import InFlightWgmma, Kind, Part, parts_of
+from ..ordering.multiplications import InFlightWgmma, Kind, WgmmaShare, shares_of
 from ..ordering.warpgroups import Warpgroup, Warpgroups, pool_of, warpgroup_of
 from ..translate import Rules, Translator
 from ..values import Value, varies
@@ -138,7 +138,7 @@ class Multiply:
             hint = "let the tensor map and the descriptor have the swizzle of the tile's layout"
             warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, text, hint)
 
-    def _part(self, warp: Warp, whole: InFlightWgmma, given: Operands) -> Part:
+    def _part(self, warp: Warp, whole: InFlightWgmma, given: Operands) -> WgmmaShare:
         """The registers of a warp, which are in flight from now on. A fault for such that may not be used."""
         local, site = self.local, self.site
         d = self._same(warp, given.d, "addresses of accumulators"), self.bytes_d
@@ -153,7 +153,7 @@ class Multiply:
             a = self._same(warp, given.a, "addresses of registers of A"), self.bytes_a
             words = local.words(warp, site, *a)
             if (words.state == IN_FLIGHT).any():
-                other = next(part for part in parts_of(warp) if _overlap(part.d, a))
+                other = next(part for part in shares_of(warp) if _overlap(part.d, a))
                 text = f"multiplies registers of A that {other.describe(0)} is still writing"
                 warp.fault(ErrorCode.SIM_IN_FLIGHT, site, 0, text, other.cure)
             self._check_fenced(warp, "registers of A", a[0], words.touched)
@@ -161,7 +161,7 @@ class Multiply:
             words_a = words.data.copy()
         pending = before if whole.kind.accumulates else None
         now = None if self.shared.shadow is None else executed(warp, warp.lane_numbers())
-        part = Part(whole, warp, local, d, a, accumulators.data.copy(), words_a, pending, now)
+        part = WgmmaShare(whole, warp, local, d, a, accumulators.data.copy(), words_a, pending, now)
         accumulators.state[:] = IN_FLIGHT
         warp.defined.clear()
         return part
@@ -171,7 +171,7 @@ class Multiply:
         uses them otherwise.
         """
         before = None
-        for part in parts_of(warp):
+        for part in shares_of(warp):
             if part.a is not None and _overlap(part.a, d):
                 text = f"accumulates in registers of A of {part.describe(0)} while that runs"
                 warp.fault(ErrorCode.SIM_IN_FLIGHT, self.site, 0, text, part.cure)
