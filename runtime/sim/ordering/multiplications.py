@@ -33,7 +33,7 @@ _AGAIN = "let all four warps execute the same instructions"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class WgmmaCall:
     """The properties that the four warps must agree on: the operation of the program, its descriptors, whether it
     accumulates, and the number of the group.
     """
@@ -54,7 +54,7 @@ class InFlightWgmma:
     """A multiplication by a warpgroup: its matrices in shared memory, by operand, and the parts of the warps."""
 
     site: Site
-    kind: Kind
+    kind: WgmmaCall
     group: Warpgroup
     shared: Space
     matrices: dict[str, tuple[Matrix, NDArray[np.int64]]]

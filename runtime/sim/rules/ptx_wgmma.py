@@ -30,7 +30,7 @@ from ..memory.space_state import wavefronts
 from ..ordering import multiplications
 from ..ordering.asynchronous import InFlight
 from ..ordering.knowledge import executed
-from ..ordering.multiplications import InFlightWgmma, Kind, WgmmaShare, shares_of
+from ..ordering.multiplications import InFlightWgmma, WgmmaCall, WgmmaShare, shares_of
 from ..ordering.warpgroups import Warpgroup, Warpgroups, pool_of, warpgroup_of
 from ..translate import Rules, Translator
 from ..values import Value, varies
@@ -70,7 +70,7 @@ class Multiply:
         group = warpgroup_of(warp, self.site)
         values = {name: self._same(warp, x, f"descriptors of {name}") for name, x in given.descriptors.items()}
         accumulates = bool(self._same(warp, given.accumulates, "values of scale_d"))
-        kind = Kind(self.product, tuple(values.values()), accumulates, warp.state(InFlight).committed)
+        kind = WgmmaCall(self.product, tuple(values.values()), accumulates, warp.state(InFlight).committed)
         whole = self._joined(warp, group, kind, values)
         for name, (matrix, rows) in whole.matrices.items():
             whole.missing[name] = bulk.check_read(self.shared, warp, self.access, 0, rows)
@@ -80,7 +80,7 @@ class Multiply:
         warp.state(InFlight).multiplications.append(part)
         warp.block.cluster.reads_late = True
 
-    def _joined(self, warp: Warp, group: Warpgroup, kind: Kind, values: dict[str, int]) -> InFlightWgmma:
+    def _joined(self, warp: Warp, group: Warpgroup, kind: WgmmaCall, values: dict[str, int]) -> InFlightWgmma:
         """The multiplication that the warp takes part in. A fault where the warps do not agree on it."""
         made = InFlightWgmma(self.site, kind, group, self.shared, {})
         whole = group.multiplications.join(warp, made)
