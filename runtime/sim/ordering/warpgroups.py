@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Together(Generic[T]):
+class PendingInstructions(Generic[T]):
     """The instructions of a kind that not all warps of a warpgroup have executed yet, by their numbers."""
 
     counts: dict[Warp, int] = field(default_factory=lambda: {})
@@ -44,8 +44,10 @@ class Warpgroup:
     """Four warps of a block, their multiplications and changes of registers."""
 
     warps: Sequence[Warp]
-    multiplications: Together[object] = field(default_factory=lambda: Together[object]())
-    changes: Together[tuple[int, bool]] = field(default_factory=lambda: Together[tuple[int, bool]]())
+    multiplications: PendingInstructions[object] = field(default_factory=lambda: PendingInstructions[object]())
+    changes: PendingInstructions[tuple[int, bool]] = field(
+        default_factory=lambda: PendingInstructions[tuple[int, bool]]()
+    )
     agent: int | None = None
     """The agent of its reads of shared memory, once it has multiplied."""
 
