@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
-from ..atoms.wgmma import Numbers, Product
+from ..atoms.wgmma import Numbers, WgmmaArithmetic
 from ..events import Suspension, Until
 from ..faults import Site
 from ..memory.arena import READY
@@ -38,7 +38,7 @@ class WgmmaCall:
     accumulates, and the number of the group.
     """
 
-    product: Product
+    product: WgmmaArithmetic
     descriptors: tuple[int, ...]
     accumulates: bool
     group: int

@@ -17,7 +17,7 @@ from ....layout.atoms.instructions import WgMma
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
 from ....layout.atoms.summation import summation
-from ..atoms.wgmma import Product
+from ..atoms.wgmma import WgmmaArithmetic
 from ..events import Step, Suspending, Suspension, Until
 from ..faults import site_of
 from ..memory import bulk
@@ -60,7 +60,7 @@ class Multiply:
         instruction = atom.instruction
         assert isinstance(instruction, WgMma), "the verifier checks this"
         how = None if t.launch.tensor_cores is None else summation(instruction, t.launch.tensor_cores)
-        self.product = Product(atom, instruction, signs, t.launch.exact, how)
+        self.product = WgmmaArithmetic(atom, instruction, signs, t.launch.exact, how)
         self.access = t.access(op, self.shared.name, "matrix", ROW)
         self.bytes_d = 4 * registers(atom, "D").count
         self.bytes_a = 0 if instruction.a_space == "smem" else 4 * registers(atom, "A").count
