@@ -51,7 +51,7 @@ class Operands:
     accumulates: Value
 
 
-class Multiply:
+class WgmmaRule:
     """The multiplications by one operation of the program, of an atom whose A and B have these signs."""
 
     def __init__(self, op: Operation, atom: MmaAtom, signs: tuple[int, int], t: Translator) -> None:
@@ -224,7 +224,7 @@ def _overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
 
 
 def _mma_async(op: ptx.WgmmaMmaAsyncOp, t: Translator) -> Step:
-    multiply = Multiply(op, op.atom, op.signs, t)
+    multiply = WgmmaRule(op, op.atom, op.signs, t)
     in_shared = {"A": op.a, "B": op.b} if op.instruction.a_space == "smem" else {"B": op.b}
     slots = {name: t.slot(value) for name, value in in_shared.items()}
     d, a, scale_d = t.slot(op.d), None if "A" in in_shared else t.slot(op.a), t.slot(op.scale_d)

@@ -19,7 +19,7 @@ from ..memory.tensors import tensor_value
 from ..translate import Translator
 from ..values import Value
 from ..warp import Warp
-from .ptx_wgmma import Multiply, Operands
+from .ptx_wgmma import Operands, WgmmaRule
 
 Place: TypeAlias = Callable[[Warp, int, int], Value]
 """Where an operand of the execution at two coordinates is: its address, or its descriptor."""
@@ -64,7 +64,7 @@ def _step(
     op: tile.GemmOp | tile.MmaCallOp, attr: tile.MmaAtomAttr, layouts: tuple[LayoutLike, ...], t: Translator
 ) -> Step:
     """Starts the executions of operands (V,M,K), (V,N,K) and (V,M,N)."""
-    atom, site, multiply = attr.atom, site_of(op), Multiply(op, attr.atom, (1, 1), t)
+    atom, site, multiply = attr.atom, site_of(op), WgmmaRule(op, attr.atom, (1, 1), t)
     operands: list[_Operand] = []
     for name, value, layout in zip("ABC", (op.a, op.b, op.c), layouts, strict=True):
         type = value.type
