@@ -30,11 +30,11 @@ from ..warp import Warp
 from .tile_wgmma import warpgroup_call, warpgroup_gemm
 
 Bytes: TypeAlias = NDArray[np.uint8]
-Multiply: TypeAlias = Callable[[Warp, Bytes, Bytes, Bytes], Bytes]
+MmaFunction: TypeAlias = Callable[[Warp, Bytes, Bytes, Bytes], Bytes]
 """D of the bytes (..., active, bytes) of A, B and C in the executing lanes, of one execution or several."""
 
 
-def _multiplication(op: Operation, atom: MmaAtom, t: Translator) -> Multiply:
+def _multiplication(op: Operation, atom: MmaAtom, t: Translator) -> MmaFunction:
     """One execution of an atom; a fault where only part of a warp executes an instruction of the whole."""
     how = None if t.launch.tensor_cores is None else summation(atom.instruction, t.launch.tensor_cores)
     execute, site = executor(atom, t.launch.exact, how), site_of(op)
