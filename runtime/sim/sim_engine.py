@@ -37,7 +37,7 @@ from .ordering.liveness import Watch
 from .ordering.schedule import Body, Seats, clusters_of, run_cluster, take_turns
 from .preparation import Binding, bind, body_of, check_config, rules_for
 from .progress import Display, Progress, display_of_process, following
-from .translate import Texts, Translator
+from .translate import InlineMeanings, Translator
 from .warp import Block, Cluster, Warp
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class SimEngine:
 
     options: SimOptions = field(default_factory=SimOptions)
     sink: Callable[[str], None] | None = None
-    texts: Texts = field(default_factory=lambda: MappingProxyType({}))
+    texts: InlineMeanings = field(default_factory=lambda: MappingProxyType({}))
     budget: Limits | None = None
     shuffle_blocks: bool = False
     completion: Completion = Completion.LATE

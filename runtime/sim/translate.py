@@ -36,7 +36,7 @@ Rule: TypeAlias = Callable[[Any, "Translator"], Step | Suspending | None]
 Rules: TypeAlias = Mapping[type[Operation], Rule]
 RuleOf: TypeAlias = Callable[[type[Operation]], Rule | None]
 """The rule of a class of operations."""
-Texts: TypeAlias = Mapping[str, Callable[..., Any]]
+InlineMeanings: TypeAlias = Mapping[str, Callable[..., Any]]
 """The meaning of PTX as text: for a text, a function of the operands' elements in all lanes, arrays, that returns those
 of the result, or a tuple of them.
 """
@@ -168,7 +168,7 @@ class Translator:
         rule_of: RuleOf,
         launch: Launch,
         spaces: Spaces,
-        texts: Texts = MappingProxyType({}),
+        texts: InlineMeanings = MappingProxyType({}),
         fragments: Fragments = dict,
     ) -> None:
         self.rule_of = rule_of
