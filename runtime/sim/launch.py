@@ -56,7 +56,7 @@ class OutOfStepError(Exception):
         self.is_fault = is_fault
 
 
-def unheard(text: str) -> None:
+def refuse_output(text: str) -> None:
     """Where a run in step, or one of several processes, would print."""
     raise OutOfStepError(always=True)
 

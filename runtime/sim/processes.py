@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .faults import Site
-from .launch import Launch, OutOfStepError, unheard
+from .launch import Launch, OutOfStepError, refuse_output
 from .memory.arena import READY
 from .memory.spaces import Space
 from .translate import Translator
@@ -144,7 +144,7 @@ def run_by_processes(clusters: Clusters, count: int | None, run: Callable[[Clust
     if ledger.launch.printed or not worth:
         run(others)
         return
-    ledger.launch.sink = unheard
+    ledger.launch.sink = refuse_output
     share_out(others, count or os.cpu_count() or 1, run, ledger)
 
 

@@ -27,7 +27,7 @@ from ..errors import LaunchError
 from ..options import Cooperative, SimOptions
 from ..settings import simulator_processes
 from .faults import SimulationError, Site, deep_stack, site_of
-from .launch import Completion, Forgiven, Launch, OutOfStepError, unheard
+from .launch import Completion, Forgiven, Launch, OutOfStepError, refuse_output
 from .memory.arena import Arena
 from .memory.local import LocalSpace
 from .memory.provenance import Fragments, Key, Tiles, fragments_of, pieces
@@ -230,7 +230,7 @@ class SimEngine:
         most = max(1, min(config.blocks, _LANES_IN_STEP // config.threads))
         for count in dict.fromkeys((1 << most.bit_length() - 1, 1)):
             try:
-                return self._run_once(kernel, config, args, unheard, in_step=count)
+                return self._run_once(kernel, config, args, refuse_output, in_step=count)
             except OutOfStepError as out:
                 if out.is_fault and self.any_fault:
                     raise
