@@ -120,7 +120,7 @@ class Graph:
                 rounds += 1
                 if rounds % BODIES_BETWEEN_PAUSES == 0:
                     if warp.is_several:  # it may wait for a warp that is not in it
-                        warp.apart()
+                        warp.leave_lockstep()
                     yield self.pauses[edge.target]
             number = edge.target
 

@@ -136,7 +136,7 @@ class Launch:
     """The operation whose body ran last."""
     printed: int = 0
 
-    def apart(self, *, is_fault: bool = False) -> None:
+    def leave_lockstep(self, *, is_fault: bool = False) -> None:
         """OutOfStepError if warps run in step: the caller's next step, maybe the words for a fault, needs them one
         after the other.
         """

@@ -249,9 +249,9 @@ class Warp(Holder):
         lanes = self.active_lanes
         return lanes is not None and self.active > 1 and bool(lanes[0] == lanes[-1])
 
-    def apart(self, *, is_fault: bool = False) -> None:
-        """As `Launch.apart`."""
-        self.launch.apart(is_fault=is_fault)
+    def leave_lockstep(self, *, is_fault: bool = False) -> None:
+        """As `Launch.leave_lockstep`."""
+        self.launch.leave_lockstep(is_fault=is_fault)
 
     def narrow(self, lanes: Bools) -> None:
         """Makes exactly `lanes` (at least one) active."""
@@ -306,7 +306,7 @@ class Warp(Holder):
 
         Where the run cannot be compared with others, the fault of that lane; UndefinedReadError if it can be.
         """
-        self.apart()
+        self.leave_lockstep()
         if self.launch.forgives(Code.SIM_UNINITIALISED, site):
             return 0
         lane = int(self.lane_numbers()[first])
@@ -367,7 +367,7 @@ class Warp(Holder):
         """Raises a SimulationError of the thread in `lane`, or of the block where that is None; of a byte `at`, of an
         `other` operation, and of a `rival`, the thread of an access that nothing orders.
         """
-        self.apart(is_fault=True)
+        self.leave_lockstep(is_fault=True)
         thread = None if lane is None else self.block.thread(self.first_thread + lane)
         block = self.block.coordinate
         raise SimulationError(

@@ -33,7 +33,7 @@ PAIR = (
 
 def refuse(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], *, loading: bool) -> None:
     """Raises the fault of the first lane whose bytes are not in a state for the access."""
-    warp.apart(is_fault=True)
+    warp.leave_lockstep(is_fault=True)
     for index, row in enumerate(rows.tolist()):
         states = space.arena.state[access.width][row]
         if (states == READY).all() or not (loading or TAKEN[states].any()):
@@ -64,7 +64,7 @@ def refuse(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], *,
 
 def out_of_bounds(space: SpaceState, warp: Warp, access: Access, index: int, address: int, loading: bool) -> NoReturn:
     """Raises the fault of an active lane whose access is outside of every allocation."""
-    warp.apart(is_fault=True)
+    warp.leave_lockstep(is_fault=True)
     view = warp.launch.outside.describe(address)
     beyond, hint = f"through {view}", HINT
     if view is None:
@@ -81,7 +81,7 @@ def out_of_bounds(space: SpaceState, warp: Warp, access: Access, index: int, add
 
 def leave(space: SpaceState, warp: Warp, access: Access, index: int, offsets: NDArray[Any]) -> NoReturn:
     """Raises the fault of an active lane whose access leaves the allocation that its address was computed from."""
-    warp.apart(is_fault=True)
+    warp.leave_lockstep(is_fault=True)
     assert access.home is not None
     verb, home, offset = "reads" if access.kind in ("load", "matrix") else "writes", access.home, int(offsets[index])
     tiles = _tiles(warp, home) if offset >= home.start + home.size else None
@@ -111,7 +111,7 @@ def is_repeated(
     if conflict.time:
         space.shadow.date(rows, access.width, warp.launch.clock, warp.active_agents())
     if space.journal is not None:
-        warp.apart()
+        warp.leave_lockstep()
         place = space.show_row(int(rows[conflict.index]), access.width, conflict.byte)
         other = warp.block.describe(conflict.agent)
         space.journal.remark(access.site, f"several threads store the same value at {place}, {other} too: one would do")

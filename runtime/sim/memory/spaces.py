@@ -292,7 +292,7 @@ class Space(SpaceState):
         if self.name == "shared":
             start = warp.blocks * span if warp.is_gang else warp.block.rank * span
         if int(rows.view(np.uint64).max()) >= span:
-            warp.apart()
+            warp.leave_lockstep()
             ranks, inner = windows_of(warp, access, at, self.races) if self.name == "shared" else (0, at)
             rows = (inner - self.base) // width
             if int(rows.view(np.uint64).max()) >= span:

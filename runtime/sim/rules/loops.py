@@ -99,7 +99,7 @@ def _while(op: scf.WhileOp, t: Translator) -> Suspending:
         for trip in count():
             if trip and trip % BODIES_BETWEEN_PAUSES == 0:
                 if warp.is_several and not warp.is_of_whole_blocks:  # it may wait for a warp that is not in it
-                    warp.apart()
+                    warp.leave_lockstep()
                 yield pause
             assign(warp, test.args, values)
             if trip == BODIES_BETWEEN_PAUSES and check is not None:

@@ -56,7 +56,7 @@ def _multiplication(op: Operation, atom: MmaAtom, t: Translator) -> MmaFunction:
 def _gemm(op: tile.GemmOp, t: Translator) -> Step:
     atom = op.mma_atom
     if is_warpgroup(atom.atom):
-        t.launch.apart()
+        t.launch.leave_lockstep()
         return warpgroup_gemm(op, t)
     d, a, b, c = op.types
     modes = infer_gemm_modes(atom, d, a, b, c)
@@ -84,7 +84,7 @@ def _gemm(op: tile.GemmOp, t: Translator) -> Step:
 
 def _mma_call(op: tile.MmaCallOp, t: Translator) -> Step:
     if is_warpgroup(op.atom.atom):
-        t.launch.apart()
+        t.launch.leave_lockstep()
         return warpgroup_call(op, t)
     slots = t.slots((op.d, op.a, op.b, op.c))
     d, *others = op.types

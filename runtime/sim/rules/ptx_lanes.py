@@ -51,7 +51,7 @@ def groups_of(warp: Warp, given: Value, instruction: str, site: Site) -> Bools |
     if not varies(given) and given & every == every and (warp.mask is None or warp.is_whole):
         return None
     if warp.is_gang:  # too many rows
-        warp.apart()
+        warp.leave_lockstep()
     masks = np.broadcast_to(given, (warp.lanes,)).astype(np.int64)
     rows = (masks[:, None] >> lanes % WARP) & 1 & (lanes[:, None] // WARP == lanes // WARP) != 0
     own = np.diagonal(rows)

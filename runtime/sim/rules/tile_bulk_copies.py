@@ -23,7 +23,7 @@ class BulkMove:
     """The bulk copies of an operation, whose runs begin at places that are known when it is executed."""
 
     def __init__(self, op: tile.CopyOp | tile.AtomCallOp, bytes: int, t: Translator) -> None:
-        t.launch.apart()
+        t.launch.leave_lockstep()
         src, dst = op.src.type, op.dst.type
         assert isinstance(src, tile.TensorType | PtrType)
         assert isinstance(dst, tile.TensorType | PtrType)

@@ -38,7 +38,7 @@ Indices = NDArray[np.int64]
 
 def _copy(op: tile.CopyOp, t: Translator) -> Step | None:
     if op.tma is not None:
-        t.launch.apart()
+        t.launch.leave_lockstep()
         return tensor_copy(op, t)
     source, target = t.slot(op.src), t.slot(op.dst)
     check_count(op, op.src.type.plain_layout)

@@ -81,7 +81,7 @@ def _tensor_at(op: tile.TensorAtOp, t: Translator) -> Step:
 
 
 def _peer(op: tile.PeerOp, t: Translator) -> Step:
-    t.launch.apart()
+    t.launch.leave_lockstep()
 
     def in_peer(source: Value, rank: Value) -> Value:
         tensor = tensor_value(source)
