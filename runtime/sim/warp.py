@@ -222,7 +222,7 @@ class Warp(Holder):
         return self.lanes > WARP
 
     @property
-    def is_gang(self) -> bool:
+    def spans_blocks(self) -> bool:
         """Whether it is of several blocks."""
         return self.lanes > self.launch.config.threads
 
@@ -236,7 +236,7 @@ class Warp(Holder):
         """Whether all lanes are active that have not returned; of several blocks, those of each with active lanes."""
         if self.mask is None or (self.ended is not None and bool((self.mask | self.ended).all())):
             return True
-        return self.is_gang and self.active == self.launch.config.threads * len(np.unique(self.blocks))
+        return self.spans_blocks and self.active == self.launch.config.threads * len(np.unique(self.blocks))
 
     @property
     def is_whole(self) -> bool:

@@ -290,7 +290,7 @@ class Space(SpaceState):
         rows, span = offsets // width, self.arena.span // width
         start = 0
         if self.name == "shared":
-            start = warp.blocks * span if warp.is_gang else warp.block.rank * span
+            start = warp.blocks * span if warp.spans_blocks else warp.block.rank * span
         if int(rows.view(np.uint64).max()) >= span:
             warp.leave_lockstep()
             ranks, inner = windows_of(warp, access, at, self.races) if self.name == "shared" else (0, at)

@@ -105,7 +105,7 @@ def meet_block(block: Block) -> None:
     """A barrier of a block: its warps join their clocks, and know all accesses of its threads. Where blocks run in
     step, one of each block that has active lanes.
     """
-    if (gang := block.warps[0]).is_gang:
+    if (gang := block.warps[0]).spans_blocks:
         times = gang.clock.times.copy()
         times[gang.lane_numbers()] = now = block.launch.tick()
         gang.clock, gang.horizon = Clock(gang.clock.cluster, times), now if gang.mask is None else times
@@ -198,7 +198,7 @@ def _known_by(warp: Warp, clock: Clock, lanes: NDArray[Any], entries: Entries) -
         times = np.concatenate([times, np.zeros(cluster.threads - len(times), np.int64)])
     index = place_of(warp, entries)
     inside = (index >= 0) & (index < len(times))
-    if warp.is_gang:  # nothing orders blocks
+    if warp.spans_blocks:  # nothing orders blocks
         inside &= of_own_block(warp, warp.blocks[lanes], entries)
     index = np.where(inside, index, 0)
     until = np.where(inside, times[index], 0)

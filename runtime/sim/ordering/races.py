@@ -126,7 +126,7 @@ class RaceShadow:
             before = (entries < warp.block.cluster.start << 32) | ((entries & AGENT) == 0)  # 0 is several clusters
             if len(warp.launch.begun) > 1:
                 before |= place_of(warp, entries) < 0
-            if warp.is_gang:
+            if warp.spans_blocks:
                 before |= ~of_own_block(warp, warp.blocks[:, None], entries)
             bad = (entries >= horizon << 32) | (before & (entries != 0))
         if atomic:

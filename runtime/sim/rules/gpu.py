@@ -42,7 +42,7 @@ def _thread(warp: Warp) -> list[Value]:
 
 
 def _block(warp: Warp) -> Sequence[Value]:
-    if not warp.is_gang:
+    if not warp.spans_blocks:
         return warp.block.coordinate
     cluster, threads = warp.block.cluster, warp.launch.config.threads
     blocks = [warp.launch.coordinate(cluster.number * cluster.size + rank) for rank in range(cluster.size)]

@@ -50,7 +50,7 @@ def groups_of(warp: Warp, given: Value, instruction: str, site: Site) -> Bools |
     every, lanes = (1 << min(warp.lanes, WARP)) - 1, np.arange(warp.lanes)
     if not varies(given) and given & every == every and (warp.mask is None or warp.is_whole):
         return None
-    if warp.is_gang:  # too many rows
+    if warp.spans_blocks:  # too many rows
         warp.leave_lockstep()
     masks = np.broadcast_to(given, (warp.lanes,)).astype(np.int64)
     rows = (masks[:, None] >> lanes % WARP) & 1 & (lanes[:, None] // WARP == lanes // WARP) != 0

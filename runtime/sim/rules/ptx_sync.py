@@ -103,7 +103,7 @@ def _bar_red(op: ptx.BarRedOp, t: Translator) -> Suspending:
 
     def run(warp: Warp) -> Suspension:
         check_whole(warp, site)
-        if warp.is_gang:
+        if warp.spans_blocks:
             warp.leave_lockstep()
         votes = Votes(int(np.count_nonzero(warp.select(warp.registers[predicate]))), warp.active)
         yield Barrier(number, site, threads, votes=votes)
