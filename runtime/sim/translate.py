@@ -28,7 +28,7 @@ from .memory.arena import Allocation, unnamed
 from .memory.provenance import Fragments, root
 from .memory.space_state import Access
 from .memory.spaces import Spaces
-from .values import Kind, Value, kind_of
+from .values import Value, ValueKind, kind_of
 from .warp import Warp
 
 Rule: TypeAlias = Callable[[Any, "Translator"], Step | Suspending | None]
@@ -239,7 +239,7 @@ class Translator:
 
         return general
 
-    def kind(self, value: SSAValue) -> Kind:
+    def kind(self, value: SSAValue) -> ValueKind:
         """The NumPy side of a value's type. SimulationError (E3201) for a type that the simulator cannot
         hold.
         """

@@ -14,7 +14,7 @@ from ....dialects.arith.semantics import CHECKED, COMPARISONS, INTEGER_OPERATION
 from ..events import Step
 from ..faults import site_of
 from ..translate import Rule, Rules, Translator
-from ..values import Kind, Value, anywhere, as_unsigned, choose, signed_view, varies
+from ..values import Value, ValueKind, anywhere, as_unsigned, choose, signed_view, varies
 from ..warp import Warp
 
 
@@ -25,7 +25,7 @@ def _binary(op: Operation, t: Translator) -> Step:
     function, unsigned, undefined, bits = operation.value, operation.unsigned, operation.undefined, kind.bits
     is_bool = bits == 1
     if is_bool:
-        kind = Kind(np.dtype(np.int8), 8)
+        kind = ValueKind(np.dtype(np.int8), 8)
     half, full = 1 << (bits - 1), (1 << bits) - 1
     check = _make_check(op, bits) if CHECKED in op.attributes else None
     constant = t.initial[right]

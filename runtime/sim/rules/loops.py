@@ -11,7 +11,7 @@ from ..events import BODIES_BETWEEN_PAUSES, Pause, Suspending, Suspension
 from ..faults import site_of
 from ..ordering.loop_values import idle_slots, never_ending
 from ..translate import Loop, Rules, Translator
-from ..values import Kind, Value, as_unsigned, kind_of, merge, per_lane, varies
+from ..values import Value, ValueKind, as_unsigned, kind_of, merge, per_lane, varies
 from ..warp import Bools, Warp
 from .scf import assign, gather
 
@@ -19,7 +19,7 @@ from .scf import assign, gather
 class _Results:
     """The results of a loop that lanes leave at different times."""
 
-    def __init__(self, kinds: list[Kind | None]) -> None:
+    def __init__(self, kinds: list[ValueKind | None]) -> None:
         self.kinds = kinds
         self.values: list[Value] | None = None
 

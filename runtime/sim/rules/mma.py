@@ -25,7 +25,7 @@ from ..memory.elements import elements
 from ..memory.tensors import tensor_value
 from ..number_faults import check_product
 from ..translate import Rules, Translator
-from ..values import Kind, Value, kind_of
+from ..values import Value, ValueKind, kind_of
 from ..warp import Warp
 from .tile_wgmma import warpgroup_call, warpgroup_gemm
 
@@ -116,14 +116,14 @@ def _mma_sync(op: ptx.MmaSyncOp, t: Translator) -> Step:
     return step
 
 
-def _kind(atom: MmaAtom, operand: str) -> Kind:
+def _kind(atom: MmaAtom, operand: str) -> ValueKind:
     """The NumPy side of an operand's registers."""
     kind = kind_of(REGISTER_TYPES[registers(atom, operand).kind])
     assert kind is not None
     return kind
 
 
-def _bytes(warp: Warp, values: list[Value], kind: Kind) -> Bytes:
+def _bytes(warp: Warp, values: list[Value], kind: ValueKind) -> Bytes:
     """Registers in the executing lanes as bytes (active, bytes), the first register first."""
     whole = np.empty((warp.lanes, len(values)), kind.dtype)
     for index, value in enumerate(values):

@@ -19,7 +19,7 @@ from ..memory.spaces import Atomic, Space
 from ..ordering.loop_values import idle_slots
 from ..ordering.releases import fence
 from ..translate import Rules, Translator
-from ..values import Kind, narrow
+from ..values import ValueKind, narrow
 from ..warp import Warp
 from .ptx_memory import from_bytes, space_of, to_bytes
 
@@ -52,7 +52,7 @@ def _shared_space(t: Translator, ptr: SSAValue[ptx.PtrType]) -> Space:
     return space
 
 
-def changes(kind: str, type: Kind, exact: "Table | None" = None) -> Callable[[Bytes, Bytes], Bytes]:
+def changes(kind: str, type: ValueKind, exact: "Table | None" = None) -> Callable[[Bytes, Bytes], Bytes]:
     """The bytes that an operation writes, from those in memory and those of its operand; sums of floats in exact
     arithmetic where there is a table of exact numbers.
     """

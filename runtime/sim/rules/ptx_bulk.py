@@ -22,7 +22,7 @@ from ..ordering.cluster import windows_of
 from ..ordering.knowledge import fence_proxy
 from ..ordering.mbarrier import mbarriers_of
 from ..translate import Rules, Translator
-from ..values import Kind
+from ..values import ValueKind
 from ..warp import Warp
 from .ptx_atomic import changes
 from .ptx_mbarrier import MBARRIER_BYTES, Barriers
@@ -143,7 +143,7 @@ def _store(op: ptx.BulkStoreOp | ptx.BulkReduceOp, t: Translator) -> Step:
 
 def change_of(kind: str, element: MapElement, data: NDArray[np.uint8], exact: "Table | None") -> Change:
     """A reduction of elements in rows of memory."""
-    combine = changes(kind, Kind(numpy_type(element.type), element.type.bits), exact)
+    combine = changes(kind, ValueKind(numpy_type(element.type), element.type.bits), exact)
     return Change(f"{kind} {element.name}", lambda rows, given: combine(data[rows], given))
 
 

@@ -22,7 +22,7 @@ from ..memory.tensors import check_count, checked_index, in_64_bits, port, tenso
 from ..ordering.cluster import map_to_rank
 from ..preparation import static_offset
 from ..translate import Rules, Translator
-from ..values import Kind, TensorValue, Value, anywhere, kind_of, memoise, merge, varies
+from ..values import TensorValue, Value, ValueKind, anywhere, kind_of, memoise, merge, varies
 from ..values.scalars import actual
 from ..warp import Warp
 from .ptx_memory import from_bytes, to_bytes
@@ -215,7 +215,7 @@ def _print_tensor(op: tile.PrintTensorOp, t: Translator) -> Step:
     return step
 
 
-def _numbers(content: Any, kind: Kind) -> list[Any]:
+def _numbers(content: Any, kind: ValueKind) -> list[Any]:
     return np.ascontiguousarray(content).view(kind.dtype)[:, 0].tolist()
 
 
