@@ -30,7 +30,7 @@ _DYNAMIC_INDEX = llvm.GEP_USE_SSA_VAL
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class KernelLaunch:
     """A launch that the host asks for: the kernel's symbol (`m::k`), its sizes, and the operation."""
 
     kernel: str
@@ -38,7 +38,7 @@ class Launch:
     site: Site
 
 
-Launcher = Callable[[Launch, list[tuple[Value, Attribute]], Warp], None]
+Launcher = Callable[[KernelLaunch, list[tuple[Value, Attribute]], Warp], None]
 """Runs a kernel on the given values, each with its type; the warp is the host's."""
 
 
@@ -153,7 +153,7 @@ def _launch(launcher: Launcher) -> Callable[[LaunchFuncOp, Translator], Step]:
                 config = LaunchConfig(*sizes, 0, attributes).of_kernel(None, non_portable=False)
             except LaunchError as error:  # for the cluster
                 raise SimulationError(Code.RUN_LAUNCH, error.message, error.hint, site=site) from None
-            launch = Launch(kernel, config, site)
+            launch = KernelLaunch(kernel, config, site)
             launcher(launch, [(registers[slot], type) for slot, type in zip(arguments, types, strict=True)], warp)
 
         return step
