@@ -12,7 +12,7 @@ from ...base.limits import Limits
 from ..engine import LaunchConfig
 from .events import Suspending
 from .faults import SimulationError
-from .launch import Launch
+from .launch import LaunchState
 from .memory.arena import Arena
 from .memory.local import LocalSpace
 from .memory.spaces import Space, Spaces
@@ -28,7 +28,7 @@ class HostValues:
     """
 
     def __init__(self, given: Mapping[SSAValue, Any], sink: Callable[[str], None]) -> None:
-        launch = Launch(LaunchConfig((1, 1, 1), (1, 1, 1)), Limits(), sink)
+        launch = LaunchState(LaunchConfig((1, 1, 1), (1, 1, 1)), Limits(), sink)
         spaces = Spaces(Space("global", 0, False, Arena()), Space("shared", 0, False), LocalSpace())
         self._translator = Translator(rule_of, launch, spaces)
         self._done: set[Operation] = set()

@@ -68,7 +68,7 @@ Forgiven: TypeAlias = frozenset[tuple[Code, Site]] | None
 class Reporter(Protocol):
     """Shows how far a launch is."""
 
-    def look(self, launch: "Launch") -> None:
+    def look(self, launch: "LaunchState") -> None:
         """Shows it, if it is time to."""
         ...
 
@@ -82,7 +82,7 @@ class Reporter(Protocol):
 
 
 @dataclass(slots=True)
-class Launch:
+class LaunchState:
     """The state that all blocks of a launch share: configuration, budget, clock, and where text goes."""
 
     config: LaunchConfig

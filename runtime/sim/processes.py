@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .faults import Site
-from .launch import Launch, OutOfStepError, refuse_output
+from .launch import LaunchState, OutOfStepError, refuse_output
 from .memory.arena import READY
 from .memory.spaces import Space
 from .translate import Translator
@@ -57,7 +57,7 @@ class Share:
 class Ledger:
     """The counters and the global memory of a launch, by which processes tell what they have done."""
 
-    launch: Launch
+    launch: LaunchState
     space: Space
     translator: Translator
     _before: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))

@@ -17,7 +17,7 @@ from ...base.target import WARP
 from ..engine import LaunchConfig
 from ..settings import shows_progress
 from .faults import Site
-from .launch import Launch
+from .launch import LaunchState
 
 SLOW, LONG = 2.0, 10.0
 """Seconds after which a launch shows how far it is, and names the sizes to cut."""
@@ -100,7 +100,7 @@ class Progress:
         """The blocks after those that are done are shared out: each process has done as many as this one."""
         self._before, self._processes = done, processes
 
-    def look(self, launch: Launch) -> None:
+    def look(self, launch: LaunchState) -> None:
         """Shows how far a launch is, if it is time to."""
         now = self._display.clock()
         if now < self._due:
@@ -124,7 +124,7 @@ class Progress:
             self._display.write(f"\r{' ' * self._shown}\r")
             self._shown = 0
 
-    def _far(self, launch: Launch, now: float) -> str:
+    def _far(self, launch: LaunchState, now: float) -> str:
         total = self._config.blocks
         done = min(total, self._before + (launch.ended - self._before) * self._processes)
         text = f"{done} of {total} {'block' if total == 1 else 'blocks'} in {now - self._began:.0f} s"
@@ -132,7 +132,7 @@ class Progress:
             return text
         return f"{text}, about {_duration((now - self._ran) * (total - done) / done)} left"
 
-    def _cures(self, launch: Launch) -> str:
+    def _cures(self, launch: LaunchState) -> str:
         """The sizes that make a launch long, with their extents."""
         sizes = [f"the grid {self._config.grid}"] if self._config.blocks > 1 else []
         warps = max(1, launch.started * -(-prod(self._config.block) // WARP))

@@ -27,7 +27,7 @@ from ..errors import LaunchError
 from ..options import Cooperative, SimOptions
 from ..settings import simulator_processes
 from .faults import SimulationError, Site, deep_stack, site_of
-from .launch import Completion, Forgiven, Launch, OutOfStepError, refuse_output
+from .launch import Completion, Forgiven, LaunchState, OutOfStepError, refuse_output
 from .memory.arena import Arena
 from .memory.local import LocalSpace
 from .memory.provenance import Fragments, Key, Tiles, fragments_of, pieces
@@ -273,7 +273,7 @@ class SimEngine:
         `trace`.
         """
         chance = Random(self.options.seed) if self.completion is Completion.RANDOM else None
-        launch = Launch(
+        launch = LaunchState(
             config,
             self.limits,
             emit,
@@ -326,7 +326,7 @@ class SimEngine:
         )
         return _Run(bindings, spaces, counters, launch.exact)
 
-    def _build(self, launch: Launch, seats: Seats, bindings: list[Binding], site: Site) -> None:
+    def _build(self, launch: LaunchState, seats: Seats, bindings: list[Binding], site: Site) -> None:
         """Creates the memory, if the budget allows it, and puts the arguments there."""
         spaces, size = seats.spaces, launch.in_step or prod(launch.config.cluster)
         clusters = -(-launch.config.blocks // size)
@@ -352,7 +352,7 @@ class SimEngine:
         for bound in bindings:
             spaces.global_.arena.fill(bound.offset, bound.argument.storage, bound.argument.initialised)
 
-    def _run(self, launch: Launch, seats: Seats, code: Body, translator: Translator, watch: Watch) -> None:
+    def _run(self, launch: LaunchState, seats: Seats, code: Body, translator: Translator, watch: Watch) -> None:
         """Runs the clusters, one in each seat at the same time; those that may be shared out on several
         processes, where that takes less time.
         """

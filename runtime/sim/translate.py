@@ -23,7 +23,7 @@ from ...dialects.tile import YieldOp
 from ..counters import InstructionCount
 from .events import BODIES_BETWEEN_PAUSES, Event, Pause, Step, Suspending, Suspension
 from .faults import SimulationError, Site, site_of
-from .launch import Launch
+from .launch import LaunchState
 from .memory.arena import Allocation, unnamed
 from .memory.provenance import Fragments, root
 from .memory.space_state import Access
@@ -166,7 +166,7 @@ class Translator:
     def __init__(
         self,
         rule_of: RuleOf,
-        launch: Launch,
+        launch: LaunchState,
         spaces: Spaces,
         texts: InlineMeanings = MappingProxyType({}),
         fragments: Fragments = dict,

@@ -12,7 +12,7 @@ from ...base.errors import Code
 from ...base.target import WARP
 from ..errors import Dim3
 from .faults import At, SimulationError, Site, Thread
-from .launch import Launch
+from .launch import LaunchState
 from .memory.provenance import HINT, led_outside
 from .memory.undefined import WRITE_FIRST, UndefinedReadError
 from .ordering.clocks import ASYNC, Clock, Own
@@ -45,7 +45,7 @@ class Cluster(Holder):
     The agents of its clocks are its threads, block after block, and then those of asynchronous copies.
     """
 
-    launch: Launch
+    launch: LaunchState
     number: int = 0
     size: int = 1
     start: int = 0
@@ -112,7 +112,7 @@ class Block(Holder):
     warps: "list[Warp]" = field(default_factory=lambda: [])
 
     @property
-    def launch(self) -> Launch:
+    def launch(self) -> LaunchState:
         """The launch that the block belongs to."""
         return self.cluster.launch
 
@@ -159,7 +159,7 @@ class Warp(Holder):
     index: int
     lanes: int
     registers: list[Value]
-    launch: Launch = field(init=False)
+    launch: LaunchState = field(init=False)
     calls: list[list[Value]] = field(default_factory=lambda: [])
     """The registers of those who called the functions that have not returned."""
     defined: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
@@ -250,7 +250,7 @@ class Warp(Holder):
         return lanes is not None and self.active > 1 and bool(lanes[0] == lanes[-1])
 
     def leave_lockstep(self, *, is_fault: bool = False) -> None:
-        """As `Launch.leave_lockstep`."""
+        """As `LaunchState.leave_lockstep`."""
         self.launch.leave_lockstep(is_fault=is_fault)
 
     def narrow(self, lanes: Bools) -> None:

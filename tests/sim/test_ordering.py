@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tilefold.base.limits import Limits
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.faults import SimulationError, Site
-from tilefold.runtime.sim.launch import Launch
+from tilefold.runtime.sim.launch import LaunchState
 from tilefold.runtime.sim.memory.local import LocalSpace
 from tilefold.runtime.sim.memory.space_state import Access
 from tilefold.runtime.sim.memory.spaces import Space
@@ -28,11 +28,11 @@ WARPS = 3
 SITE = Site("ptx.test", "test.cute", 1, 1)
 
 
-def launch_of(threads: int, blocks: int = 1) -> Launch:
-    return Launch(LaunchConfig((blocks, 1, 1), (threads, 1, 1)), Limits(), lambda _: None)
+def launch_of(threads: int, blocks: int = 1) -> LaunchState:
+    return LaunchState(LaunchConfig((blocks, 1, 1), (threads, 1, 1)), Limits(), lambda _: None)
 
 
-def cluster_of(launch: Launch, number: int = 0, lanes: int = 32) -> Cluster:
+def cluster_of(launch: LaunchState, number: int = 0, lanes: int = 32) -> Cluster:
     """A cluster of one block, whose warps have so many lanes."""
     cluster = Cluster(launch, number, 1, launch.tick())
     block = Block(cluster, launch.coordinate(number))

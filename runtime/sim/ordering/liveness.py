@@ -19,7 +19,7 @@ import numpy as np
 from ....base.errors import Code
 from ..events import Event, Pause, Suspension
 from ..faults import SimulationError, Site
-from ..launch import Launch
+from ..launch import LaunchState
 from ..memory.space_state import Access
 from ..values import varies
 from ..warp import Cluster, Warp
@@ -41,7 +41,7 @@ class Watch:
     are the memory operations of the program.
     """
 
-    launch: Launch
+    launch: LaunchState
     memory: Callable[[], int]
     accesses: Sequence[Access] = ()
     ready: dict[Cluster, list[tuple[Warp, Suspension]]] = field(
