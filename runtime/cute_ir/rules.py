@@ -24,7 +24,7 @@ from ..sim.translate import Rules, Translator
 from ..sim.values import Value, kind_of
 from ..sim.warp import Warp
 from .c_functions import FUNCTIONS, Argument, CallError, World
-from .pointers import NULL, Pointer, PointerError, byte_size
+from .pointers import NULL, HostPointer, PointerError, byte_size
 
 _DYNAMIC_INDEX = llvm.GEP_USE_SSA_VAL
 
@@ -53,7 +53,7 @@ def _addressof(op: llvm.AddressOfOp, t: Translator) -> None:
             "the host reads llvm.mlir.global constants of strings",
             site=site_of(op),
         )
-    t.constant(op.result, Pointer(value.data.encode(), 0, f"@{name}"))
+    t.constant(op.result, HostPointer(value.data.encode(), 0, f"@{name}"))
 
 
 def _constant(op: llvm.ConstantOp, t: Translator) -> None:
