@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ...base.errors import Code
 from ...base.limits import DEFAULT_LIMITS
-from ...dialects.run.expression import OPERATORS, Expression, ExpressionError, Near
+from ...dialects.run.grammar import OPERATORS, Expression, ExpressionError, Near
 from .dtypes import is_floating, widen
 from .limits import MORE_MEMORY, SMALLER_RESULT, CostError, Memory, UnfitError, check_elements, infer_common_shape
 

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.dialects.cute.values import unknowns
-from tilefold.dialects.run.expression import ExpressionError
+from tilefold.dialects.run.grammar import ExpressionError
 from tilefold.dialects.tile import TensorType
 from tilefold.driver.launches import Argument, Launch
 from tilefold.runtime import engine

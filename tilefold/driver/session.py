@@ -11,7 +11,7 @@ import numpy as np
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.limits import DEFAULT_LIMITS
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Severity
-from tilefold.dialects.run.expression import ExpressionError
+from tilefold.dialects.run.grammar import ExpressionError
 from tilefold.driver.counter_tables import print_counters
 from tilefold.driver.devices import chosen_device, executable
 from tilefold.driver.filled_arguments import prepare
