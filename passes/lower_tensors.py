@@ -283,7 +283,7 @@ class _Kernel:
                 d, a, b = [self._address(tensor) for tensor in (op.d, op.a, op.b)]
                 self.warpgroup_calls.lower(emitter, op, (d, a, b))
             case MmaCallOp():
-                from .writing.mma_call import lower_mma_call
+                from .writing.mma_instructions import lower_mma_call
 
                 lower_mma_call(emitter, op, [self._first(emitter, tensor) for tensor in op.operands])
             case TileLoadOp():
