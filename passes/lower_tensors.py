@@ -68,7 +68,7 @@ from .writing.emitter import INDEX_ARITHMETIC, Emitter, erase_unused, int_type, 
 
 if TYPE_CHECKING:
     from .writing.tensor_maps import TensorMaps
-    from .writing.wgmma_call import WarpgroupCalls
+    from .writing.wgmma_instructions import WarpgroupCalls
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class _Kernel:
     @cached_property
     def warpgroup_calls(self) -> "WarpgroupCalls":
         """The multiplications of its warpgroups."""
-        from .writing.wgmma_call import WarpgroupCalls
+        from .writing.wgmma_instructions import WarpgroupCalls
 
         return WarpgroupCalls(self.addresses)
 
