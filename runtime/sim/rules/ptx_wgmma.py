@@ -27,11 +27,11 @@ from ..memory.descriptors import descriptor_at
 from ..memory.local import TOUCHED
 from ..memory.matrices import ROW, Matrix, matrix_of
 from ..memory.space_state import wavefronts
-from ..ordering import multiplications
+from ..ordering import wgmma
 from ..ordering.asynchronous import InFlight
 from ..ordering.knowledge import executed
-from ..ordering.multiplications import InFlightWgmma, WgmmaCall, WgmmaShare, shares_of
 from ..ordering.warpgroups import Warpgroup, Warpgroups, pool_of, warpgroup_of
+from ..ordering.wgmma import InFlightWgmma, WgmmaCall, WgmmaShare, shares_of
 from ..translate import Rules, Translator
 from ..values import Value, varies
 from ..warp import Warp
