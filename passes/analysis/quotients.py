@@ -66,7 +66,7 @@ class Sum(dict[DigitProduct, int]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Digits:
+class _Division:
     """A quotient or a remainder: of `value` by `number`, or by the value `by`."""
 
     value: SSAValue
@@ -137,7 +137,7 @@ class Quotients:
         digit = self._taken(inner, part)
         return self._within(digit if digit is not None else self._taken(Digit(self._number(part.value)), part))
 
-    def _taken(self, inner: Digit, part: _Digits) -> Digit | None:
+    def _taken(self, inner: Digit, part: _Division) -> Digit | None:
         """The quotient or remainder of a digit; None if it is not a digit of the same number."""
         number, mod = part.number, inner.mod
         if inner.mod_by >= 0 or (mod and part.by is not None):
@@ -184,7 +184,7 @@ class Quotients:
         return self._numbers[value]
 
 
-def _part(value: SSAValue) -> _Digits | None:
+def _part(value: SSAValue) -> _Division | None:
     """The dividend and divisor of a quotient or remainder of numbers that are not negative; None for other values."""
     owner = value.owner
     match owner:
@@ -192,15 +192,15 @@ def _part(value: SSAValue) -> _Digits | None:
             number = constant_of(owner.rhs)
             remainder = isinstance(owner, arith.RemUIOp | arith.RemSIOp)
             if number is not None:
-                return _Digits(owner.lhs, number, None, remainder) if number > 0 else None
-            return _Digits(owner.lhs, 1, owner.rhs, remainder)
+                return _Division(owner.lhs, number, None, remainder) if number > 0 else None
+            return _Division(owner.lhs, 1, owner.rhs, remainder)
         case arith.ShRUIOp() | arith.ShRSIOp():
             shift = constant_of(owner.rhs)
-            return _Digits(owner.lhs, 1 << shift, None, False) if shift is not None and 0 <= shift < 63 else None
+            return _Division(owner.lhs, 1 << shift, None, False) if shift is not None and 0 <= shift < 63 else None
         case arith.AndIOp():
             mask = constant_of(owner.rhs)
             is_mask = mask is not None and mask > 0 and mask & (mask + 1) == 0
-            return _Digits(owner.lhs, mask + 1, None, True) if mask is not None and is_mask else None
+            return _Division(owner.lhs, mask + 1, None, True) if mask is not None and is_mask else None
         case _:
             return None
 

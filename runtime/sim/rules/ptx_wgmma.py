@@ -250,12 +250,12 @@ def _fence(op: ptx.WgmmaFenceOp, t: Translator) -> Step:
 
 def _commit_group(op: ptx.WgmmaCommitGroupOp, t: Translator) -> Step:
     site = site_of(op)
-    return lambda warp: multiplications.commit(warp, site)
+    return lambda warp: wgmma.commit(warp, site)
 
 
 def _wait_group(op: ptx.WgmmaWaitGroupOp, t: Translator) -> Suspending:
     site, running = site_of(op), op.n.value.data
-    return Suspending(lambda warp: multiplications.wait(warp, site, running))
+    return Suspending(lambda warp: wgmma.wait(warp, site, running))
 
 
 def _setmaxnreg(op: ptx.SetMaxNRegOp, t: Translator) -> Suspending:
