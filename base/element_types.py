@@ -11,7 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
 
-Kind = Literal["float", "int", "bool", "packed"]
+ElementKind = Literal["float", "int", "bool", "packed"]
 """The kinds of elements: numbers with a point, integers, truth values, or elements narrower than a byte, which are only
 moved and multiplied."""
 
@@ -38,7 +38,7 @@ class ElementType:
     """
 
     name: str
-    kind: Kind
+    kind: ElementKind
     bits: int
     mlir: str
     ptx: str

@@ -75,7 +75,7 @@ class ParameterKind(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Pointer:
+class PointerParameter:
     """The address of a tensor in global memory."""
 
     name: str = "pointer"
@@ -199,7 +199,7 @@ class TensorMapObject:
         return data
 
 
-POINTER = Pointer()
+POINTER = PointerParameter()
 TENSOR_MAP = TensorMapObject()
 
 SCALARS: Mapping[str, Scalar] = MappingProxyType({

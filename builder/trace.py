@@ -1,39 +1,157 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a Python function to a module with one kernel: calls the function on the kernel's arguments."""
+"""From a Python function to a module with one kernel: calls the function on the kernel's arguments, and then makes the
+decisions that need all operations of the kernel: which of its coordinates are used, which thread of a warp issues its
+tensor copies, which part of an MMA threads have that are beyond its own, and the registers with which the kernel is
+launched.
+"""
 
 import inspect
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import FileLineColLoc, IndexType, IntAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from ..base.errors import Code, TilefoldError
+from ..base.occupancy import REGISTERS
+from ..base.target import MAX_SET_REGISTERS
 from ..compiler.frontend.diagnostics import Diagnostic, ProgramError, Severity, place_of
 from ..compiler.frontend.source import Source
 from ..compiler.frontend.verify import refusal_of
 from ..dialects.gpu import ModuleOp as GpuModuleOp
 from ..dialects.kernel import LaunchBounds
-from ..dialects.tile import ReturnOp, TensorType, TileKernelOp
-from ..dialects.tile.threads import ThreadViewOp
+from ..dialects.ptx import ElectSyncOp, SetMaxNRegOp
+from ..dialects.tile import (
+    CoordTensorType,
+    CopyOp,
+    PrefetchOp,
+    ReturnOp,
+    TensorType,
+    TiledMmaType,
+    TileKernelOp,
+    TmaType,
+)
+from ..dialects.tile.threads import ThreadViewOp, accesses, by_every_thread, is_thread_x
+from ..passes.analysis.thread_values import ThreadValues
 from .capture import captured
 from .control.objects import is_ours
 from .control.variables import tree_of
-from .finishing import bounds_of, drop_unused_coordinates, settle_threads
+from .scalars.casts import register_of
 from .scalars.dtypes import DType
 from .scalars.values import convert, wrap
 from .tensors.tensors import Tensor
 from .tracing.python_errors import explain_error
 from .tracing.source import PythonSource, place_of_line
 from .tracing.state import HostSide, building, host, is_building
+
+
+def bounds_of(body: Block, bounds: LaunchBounds) -> LaunchBounds:
+    """The bounds of a kernel: one whose warpgroups ask for registers (setmaxnreg inc) is launched with no more than the
+    least number that one asks for, since the instruction cannot take registers away.
+    """
+    requested = [op.n.value.data for op in body.walk() if isinstance(op, SetMaxNRegOp) and op.inc is not None]
+    if not requested or bounds.max_registers is not None:
+        return bounds
+    fitting = min(REGISTERS // (prod(bounds.threads) * (bounds.min_blocks or 1)), MAX_SET_REGISTERS)
+    return bounds if fitting <= min(requested) else replace(bounds, max_registers=min(requested))
+
+
+def drop_unused_coordinates(body: Block) -> None:
+    """Erases the conversions of coordinates (x, y, z are read at once) that nothing uses."""
+    for op in list(body.walk()):
+        if isinstance(op, arith.IndexCastOp) and not op.result.uses and register_of(op.result) is not None:
+            Rewriter.erase_op(op)
+
+
+def settle_threads(kernel: TileKernelOp) -> None:
+    """Settles what depends on the threads that execute an operation."""
+    copies = [op for op in kernel.walk() if _is_tensor_copy(op)]
+    parts = [op for op in kernel.walk() if _is_part_beyond(op, kernel.block)]
+    if kernel.block == (1, 1, 1) or not (copies or parts):
+        return
+    threads = ThreadValues(kernel)
+    _elect(copies, threads)
+    for op in parts:
+        _wrap(op, threads)
+
+
+def _wrap(op: Operation, threads: ThreadValues) -> None:
+    """Takes the thread of a part of an MMA modulo the MMA's threads, as ThrMMA does, where others access the part.
+    E0321 refuses a part that all threads access.
+    """
+    assert isinstance(op, ThreadViewOp)
+    assert op.sharing is not None
+    beyond = any(max(threads.executing(use), default=0) >= op.sharing for use in _uses(op.results[0]))
+    if not beyond or any(map(by_every_thread, accesses(op.results[0]))):
+        return
+    index = op.coords[0]
+    made = (count := arith.ConstantOp(IntegerAttr(op.sharing, IndexType())), arith.RemUIOp(index, count.result))
+    for new in made:
+        new.location = op.location
+    block = op.parent_block()
+    assert block is not None
+    block.insert_ops_before(made, op)
+    op.operands[list(op.operands).index(index)] = made[1].result
+
+
+def _uses(value: SSAValue) -> Iterator[Operation]:
+    """The operations on a tensor, itself or its views, that are not views."""
+    for use in value.uses:
+        views = [made for made in use.operation.results if isinstance(made.type, TensorType | CoordTensorType)]
+        if not views:
+            yield use.operation
+        for view in views:
+            yield from _uses(view)
+
+
+def _is_part_beyond(op: Operation, block: tuple[int, int, int]) -> bool:
+    """Whether it is a part of an MMA of a thread that may lie beyond the threads of the MMA."""
+    return (
+        isinstance(op, ThreadViewOp)
+        and isinstance(op.operands[0].type, TiledMmaType)
+        and is_thread_x(op.coords[0])
+        and op.sharing is not None
+        and block[0] > op.sharing
+    )
+
+
+def _elect(copies: list[Operation], threads: ThreadValues) -> None:
+    """Puts tensor copies, and their prefetches, behind `ptx.elect.sync`, unless a condition around them selects threads
+    of a warp: then the program itself has chosen the thread.
+    """
+    elected: dict[Block, SSAValue] = {}
+    for op in copies:
+        block = op.parent_block()
+        if block is None or not threads.together(op):
+            continue
+        if block not in elected:
+            election = ElectSyncOp()
+            election.location = op.location
+            block.insert_op_before(election, op)
+            elected[block] = election.results[0]
+        body = Block()
+        branch = scf.IfOp(elected[block], [], Region(body))
+        block.insert_op_before(branch, op)
+        op.detach()
+        body.add_ops([op, end := scf.YieldOp()])
+        branch.location = end.location = op.location
+
+
+def _is_tensor_copy(op: Operation) -> bool:
+    if isinstance(op, PrefetchOp):
+        return op.tiles is not None
+    return isinstance(op, CopyOp) and op.tiled_copy is not None and isinstance(op.tiled_copy.type, TmaType)
+
 
 MODULE = "kernels"
 """The symbol of the module that holds the kernel."""

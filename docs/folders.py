@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilefold.layout.drawing.scene import Box, Group, Label, Line, Part, Picture, Shape, text_width, wrap_text
+from tilefold.layout.drawing.scene import Box, Group, Label, Line, Picture, Primitive, Shape, text_width, wrap_text
 
 from tests.project.tree import PRODUCT, ROOT, docstring_of, imported_modules, module_name, product_files
 
@@ -83,7 +83,7 @@ def layer_imports() -> Mapping[str, frozenset[str]]:
 def picture() -> Picture:
     """The layers from top to bottom with their folders; an arrow leads to the layers that are imported."""
     known = folders()
-    parts, bottoms = list[Part](), dict[int, float]()
+    parts, bottoms = list[Primitive](), dict[int, float]()
     boxes = {layer: _layer_parts(layer, known) for layer in _COLUMNS}
     spans: dict[str, tuple[float, float]] = {}
     for layer, columns in _COLUMNS.items():
@@ -129,13 +129,13 @@ def _across(columns: range) -> tuple[float, float]:
     return left, right - left + 2 * _PAD
 
 
-def _layer_parts(layer: str, known: Mapping[str, Folder]) -> tuple[list[Part], float]:
+def _layer_parts(layer: str, known: Mapping[str, Folder]) -> tuple[list[Primitive], float]:
     """What stands in a layer's box, from its corner, and the height that it takes."""
     width = _across(_COLUMNS[layer])[1]
     name = f"{layer}/"
     lines = wrap_text(known[layer].purpose, _SIZE, width - 3 * _PAD - text_width(name, 15))
     indent = 2 * _PAD + text_width(name, 15)
-    parts: list[Part] = [Label(_PAD, 24, name, 15, anchor="start", bold=True)]
+    parts: list[Primitive] = [Label(_PAD, 24, name, 15, anchor="start", bold=True)]
     parts += _text(lines, indent, 24, _GREY)
     y = 24 + (len(lines) - 1) * _LINE + 8
     if own := known[layer].modules:
@@ -176,11 +176,11 @@ def _folder_lines(path: str, known: Mapping[str, Folder], width: float) -> list[
     return texts
 
 
-def _text(lines: list[str], x: float, y: float, colour: str) -> list[Part]:
+def _text(lines: list[str], x: float, y: float, colour: str) -> list[Primitive]:
     return [Label(x, y + n * _LINE, line, _SIZE, colour, anchor="start") for n, line in enumerate(lines)]
 
 
-def _arrow(layer: str, other: str, spans: Mapping[str, tuple[float, float]]) -> Iterator[Part]:
+def _arrow(layer: str, other: str, spans: Mapping[str, tuple[float, float]]) -> Iterator[Primitive]:
     """From a layer down to one that it imports, over the middle of the columns that they share."""
     shared = sorted(set(_COLUMNS[layer]) & set(_COLUMNS[other]))
     assert shared, f"{layer} imports {other}, which does not stand below it"

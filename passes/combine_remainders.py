@@ -15,7 +15,7 @@ from ..dialects.arith.semantics import SUMS, int_width
 from ..dialects.kernel import kernels_in
 from ..dialects.ptx import EntryOp, PtrAddOp
 from ..dialects.ptx.base import integer_bits
-from .analysis.quotients import Digit, Product, Quotients, Sum, write_in_digits, write_in_quotients
+from .analysis.quotients import Digit, DigitProduct, Quotients, Sum, write_in_digits, write_in_quotients
 from .analysis.ranges import Ranges
 from .convert_index import resize
 from .writing.emitter import Emitter
@@ -100,11 +100,11 @@ class _Combination:
             total = term if total is None else emitter.value(arith.AddiOp(total, term))
         return emitter.constant_like(0, like) if total is None else total
 
-    def _order(self, product: Product) -> tuple[bool, int, Product]:
+    def _order(self, product: DigitProduct) -> tuple[bool, int, DigitProduct]:
         depth = max((_depth(self._quotients.values[digit.root]) for digit in product), default=0)
         return not product, depth, product
 
-    def _product(self, emitter: Emitter, product: Product, coefficient: int, like: SSAValue) -> SSAValue:
+    def _product(self, emitter: Emitter, product: DigitProduct, coefficient: int, like: SSAValue) -> SSAValue:
         if not product:
             return emitter.constant_like(coefficient, like)
         values = self._quotients.values

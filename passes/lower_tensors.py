@@ -68,7 +68,7 @@ from .writing.emitter import INDEX_ARITHMETIC, Emitter, erase_unused, int_type, 
 
 if TYPE_CHECKING:
     from .writing.tensor_maps import TensorMaps
-    from .writing.wgmma_call import WarpgroupCalls
+    from .writing.wgmma_instructions import WarpgroupCalls
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class _Kernel:
     @cached_property
     def warpgroup_calls(self) -> "WarpgroupCalls":
         """The multiplications of its warpgroups."""
-        from .writing.wgmma_call import WarpgroupCalls
+        from .writing.wgmma_instructions import WarpgroupCalls
 
         return WarpgroupCalls(self.addresses)
 
@@ -283,7 +283,7 @@ class _Kernel:
                 d, a, b = [self._address(tensor) for tensor in (op.d, op.a, op.b)]
                 self.warpgroup_calls.lower(emitter, op, (d, a, b))
             case MmaCallOp():
-                from .writing.mma_call import lower_mma_call
+                from .writing.mma_instructions import lower_mma_call
 
                 lower_mma_call(emitter, op, [self._first(emitter, tensor) for tensor in op.operands])
             case TileLoadOp():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, TypeAlias, TypedDict, Unpack
+from typing import Any, TypeAlias, TypedDict, Unpack, cast
 
 from ..base.errors import Code
 from ..base.limits import DEFAULT_LIMITS, Limits, clock_start
@@ -53,11 +53,31 @@ LaunchAttribute: TypeAlias = Cluster | ProgrammaticStreamSerialization | Coopera
 LaunchAttributes: TypeAlias = tuple[LaunchAttribute, ...]
 
 
-class LaunchOptions(TypedDict, total=False):
-    """The options that few launches have: `cooperative`, and the events that the driver records, of torch or of
-    cuda-python, or by their handles. The others CuTe programs give: the most threads of a block, for which a kernel is
-    compiled here as it is launched, hints about shared memory, which is placed without, and `fallback_cluster`, which
-    can only be None.
+class CheckKeywords(TypedDict, total=False):
+    """The fields of `SimOptions` that a search for faults leaves open, as keyword arguments."""
+
+    max_steps: int | None
+    max_memory: int | None
+    seed: int
+    resident: int
+    numbers: bool
+    processes: int | None
+    max_seconds: float | None
+    numerics: str
+
+
+class SimKeywords(CheckKeywords, total=False):
+    """The fields of `SimOptions` as keyword arguments."""
+
+    races: bool
+    exact: bool
+
+
+class LaunchOptions(SimKeywords, total=False):
+    """The options that few launches have: those of the simulator, `cooperative`, and the events that the driver
+    records, of torch or of cuda-python, or by their handles. The others CuTe programs give: the most threads of a
+    block, for which a kernel is compiled here as it is launched, hints about shared memory, which is placed without,
+    and `fallback_cluster`, which can only be None.
     """
 
     cooperative: bool
@@ -115,8 +135,7 @@ def launch_attributes(cluster: Any = None, use_pdl: bool = False, **more: Unpack
     LaunchError (E3105) for a cluster that is not one to three sizes, an option that there is not or has another value,
     a second size of clusters, and for no event.
     """
-    unknown = more.keys() - LaunchOptions.__annotations__
-    if unknown:
+    if unknown := more.keys() - _OPTIONS.keys():
         name = min(unknown)
         raise LaunchError(Code.RUN_LAUNCH, f"a launch has no option '{name}'", option_hint(name))
     if more.get("fallback_cluster") is not None:
@@ -201,8 +220,8 @@ NUMERICS = ("hardware", "exact-sum")
 """How the simulator sums products of matrix instructions: as the tensor cores of a target, or in f64, rounded once."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimOptions:
     """How the simulator runs a launch. A GPU has none of these options, and ignores them.
 
     `races` looks for accesses that nothing orders. A run ends with an error after `max_steps` operations of warps, or
@@ -226,6 +245,22 @@ class RunOptions:
     max_seconds: float | None = None
     numerics: str = NUMERICS[0]
     began: float = field(default_factory=clock_start, compare=False)
+
+    @classmethod
+    def of(cls, options: SimKeywords | CheckKeywords, kind: type[CheckKeywords] = SimKeywords) -> "SimOptions":
+        """The options for keyword arguments of a kind. LaunchError (E3105) for one that the kind lacks."""
+        if unknown := options.keys() - kind.__annotations__:
+            name, known = min(unknown), sorted(kind.__annotations__)
+            similar = get_close_matches(name, known, 1, 0.6)
+            hint = f"did you mean {similar[0]}?" if similar else f"it takes {', '.join(known)}"
+            raise LaunchError(Code.RUN_LAUNCH, f"there is no option '{name}'", hint)
+        return cls(**cast("SimKeywords", options))
+
+    @classmethod
+    def taken_from(cls, options: LaunchOptions) -> "SimOptions":
+        """Those among the options of a launch, from which they are removed."""
+        given = cast("dict[str, Any]", options)
+        return cls(**{name: given.pop(name) for name in SimKeywords.__annotations__ if name in given})
 
     def __post_init__(self) -> None:
         for name, switch in (("races", self.races), ("exact", self.exact), ("numbers", self.numbers)):

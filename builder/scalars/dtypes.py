@@ -9,7 +9,7 @@ from typing import Any, Union
 from xdsl.dialects.builtin import IndexType, i8
 from xdsl.ir import Attribute
 
-from ...base.element_types import ELEMENT_TYPES, Kind
+from ...base.element_types import ELEMENT_TYPES, ElementKind
 from ...base.errors import Code, TilefoldError
 from ...dialects.arith.integer_range import Range, limits
 from ...dialects.element_types import ir_type
@@ -28,7 +28,7 @@ class DType:
 
     name: str
     ir: Attribute
-    kind: Kind
+    kind: ElementKind
     bits: int
     unsigned: bool = False
 

@@ -27,7 +27,7 @@ from ...layout.algebra.display import Displayed
 from ...layout.algebra.inttuple import wrap
 from ...layout.text.printing import plain_style, thr_copy_lines, tiled_copy_lines
 from ...layout.tiling import tiled_copy as algebra
-from ...layout.tiling.cotiled_copy import make_cotiled_copy as _cotiled
+from ...layout.tiling.tiled_copy import make_cotiled_copy as _cotiled
 from ...layout.tiling.tiled_copy_mma import BY_MMA
 from ..tracing.state import checked, current, emit
 from . import nvgpu

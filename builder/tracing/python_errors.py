@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from keyword import iskeyword
 from types import FrameType, FunctionType, MethodType, ModuleType, TracebackType
-from typing import Any
+from typing import Any, get_args
 
 from ...base.errors import Code, TilefoldError
 from .attributes import attribute_hint
@@ -176,11 +176,15 @@ def _fits(fault: Fault, call: ast.Call, function: Any) -> bool:
 
 def wrong_arguments(error: Exception, given: Iterable[str], function: Any) -> TilefoldError:
     """The mistake in a call of a function of ours that does not take these arguments."""
-    names = list(inspect.signature(function).parameters)
+    names: list[str] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        keywords = get_args(parameter.annotation) if parameter.kind is parameter.VAR_KEYWORD else ()
+        names += keywords[0].__annotations__ if keywords else [name]
     unexpected = next((name for name in given if name not in names), "")
     similar = _similar(unexpected, names) if unexpected else ""
     takes = f"it takes {', '.join(name for name in names if name != 'self')}"
-    return TilefoldError(Code.BUILD_NAME, str(error), f"{similar} {takes}" if similar else takes)
+    text = f"{function.__qualname__}() got an unexpected keyword argument '{unexpected}'" if unexpected else str(error)
+    return TilefoldError(Code.BUILD_NAME, text, f"{similar} {takes}" if similar else takes)
 
 
 def _is_ufunc(value: object) -> bool:

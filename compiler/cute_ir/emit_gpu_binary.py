@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import BytesAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ...base.assembler_warnings import check_speed
 from ...base.errors import Code, TilefoldError
-from ...base.lost_speed import check_speed
 from ...base.target import Target
 from ...dialects.gpu import ModuleOp as GpuModuleOp
 from ...dialects.gpu.binary import BinaryOp, ObjectAttr

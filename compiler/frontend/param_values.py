@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...base.errors import Code
-from ...dialects.run.expression import OPERATORS, Expression, ExpressionError, Near, parse_expression
+from ...dialects.run.grammar import OPERATORS, Expression, ExpressionError, Near, parse_expression
 
 MAX_TEXT = 4096
 """Longest text that is a parameter's value, in characters."""

@@ -34,7 +34,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...base.errors import Code, TilefoldError
-from ...dialects.run.expression import CHOICE_WORDS, ExpressionError
+from ...dialects.run.grammar import CHOICE_WORDS, ExpressionError
 from .diagnostics import Diagnostic, Place, ProgramError, Severity
 from .file_format import check_format
 from .param_branches import MAX_NESTING, BranchError, Branches

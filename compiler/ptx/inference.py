@@ -15,7 +15,7 @@ from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED, SHARED_CLUSTER, PtrType,
 from .operands import has_result, registers_in
 from .syntax import TYPE_BITS, Address, Function, Instruction, Operand, Register, Symbol, Vector
 
-Pointer: TypeAlias = PtrType | TensorMapType
+PointerType: TypeAlias = PtrType | TensorMapType
 FLOAT_TYPES: Mapping[str, Attribute] = {
     element.ptx: type() for type, element in FLOATS.items() if element.bits >= 16 and element.ptx != "tf32"
 }
@@ -32,8 +32,10 @@ _SUMS = (("s32",), ("u32",), ("s64",), ("u64",))
 
 
 def find_addresses(
-    function: Function, of_symbol: Callable[[str], Pointer | None], of_parameter: Callable[[str], Pointer | None]
-) -> dict[str, Pointer]:
+    function: Function,
+    of_symbol: Callable[[str], PointerType | None],
+    of_parameter: Callable[[str], PointerType | None],
+) -> dict[str, PointerType]:
     """The registers that hold addresses, with their types. `of_symbol` gives the type of a variable's address,
     `of_parameter` that of the address that a parameter is.
     """
@@ -42,9 +44,9 @@ def find_addresses(
         if isinstance(instruction, Instruction) and has_result(instruction) and instruction.operands:
             for register in registers_in(instruction.operands[0]):
                 writes.setdefault(register.name, []).append(instruction)
-    known: dict[str, Pointer | None] = {}  # None: a number; missing: not known yet
+    known: dict[str, PointerType | None] = {}  # None: a number; missing: not known yet
 
-    def of(operand: Operand) -> Iterator[Pointer | None]:
+    def of(operand: Operand) -> Iterator[PointerType | None]:
         """The type of an operand; nothing while it is not known."""
         match operand:
             case Register(name) if name in writes:
@@ -55,7 +57,7 @@ def find_addresses(
             case _:
                 yield None
 
-    def made(instruction: Instruction) -> Iterator[Pointer | None]:
+    def made(instruction: Instruction) -> Iterator[PointerType | None]:
         operands, count = instruction.operands, len(instruction.operands)
         match instruction.opcode:
             case "mov" if count == 2 and not isinstance(operands[1], Vector):
@@ -95,7 +97,9 @@ def find_addresses(
     return {name: pointer for name, pointer in known.items() if pointer is not None}
 
 
-def _sum(first: list[Pointer | None], second: list[Pointer | None], *, subtracts: bool) -> Iterator[Pointer | None]:
+def _sum(
+    first: list[PointerType | None], second: list[PointerType | None], *, subtracts: bool
+) -> Iterator[PointerType | None]:
     """The type of a sum, if enough of the operands is known."""
     if not first or (not second and first == [None]):
         return

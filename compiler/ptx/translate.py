@@ -22,7 +22,7 @@ from .arithmetic import ARITHMETIC
 from .conversions import CONVERSIONS
 from .flow import BasicBlock, blocks_of, reverse_postorder
 from .hopper import HOPPER, fragments_in
-from .inference import SPACES, Pointer, find_addresses, find_floats
+from .inference import SPACES, PointerType, find_addresses, find_floats
 from .memory import MEMORY
 from .moves import MOVES, Rule
 from .operands import written_and_read
@@ -104,14 +104,14 @@ class _Translation:
                         raise PtxError(Code.PTX_UNSUPPORTED, text, statement.place, file=self.file)
         return found
 
-    def _address_of(self, name: str) -> Pointer | None:
+    def _address_of(self, name: str) -> PointerType | None:
         """The type of the address of a variable or a parameter."""
         if name in self.types:
             return MAP if self.types[name] == MAP else None
         variable = self.variables.get(name)
         return None if variable is None else SPACES.get(variable.space)
 
-    def _parameter(self, name: str) -> Pointer | None:
+    def _parameter(self, name: str) -> PointerType | None:
         type = self.types.get(name)
         return type if isinstance(type, PtrType) else None
 

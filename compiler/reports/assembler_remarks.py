@@ -11,8 +11,8 @@ from typing import NoReturn
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 
+from ...base.assembler_warnings import AssemblerWarning, assembler_warnings
 from ...base.errors import Code
-from ...base.lost_speed import LostSpeed, lost_speed
 from ...dialects.ptx import EntryOp
 from ...passes.analysis.machine_calls import find_calls
 from ..emit.lineinfo import source_files
@@ -52,12 +52,12 @@ def refuse_slower(log: str, ptx: str, entries: Sequence[EntryOp], source: Source
 
 def _place_messages(
     log: str, ptx: str, entries: Sequence[EntryOp], source: Source
-) -> Iterator[tuple[LostSpeed, Place | None]]:
+) -> Iterator[tuple[AssemblerWarning, Place | None]]:
     """Each message with its place: of the line of PTX that it names, else of its kernel or the only one. One about
     calls has the place of each of them.
     """
     files = source_files(entries)
-    for message in lost_speed(log):
+    for message in assembler_warnings(log):
         named = [entry for entry in entries if entry.sym_name.data == message.kernel] or entries
         calls = [op for entry in named for op in find_calls(entry)] if message.is_of_calls else []
         place = _place_in_source(ptx, message.line, files)

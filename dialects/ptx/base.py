@@ -17,7 +17,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.str_enum import StrEnum
 
-from ...base.parameters import POINTER, TENSOR_MAP, Pointer, TensorMapObject
+from ...base.parameters import POINTER, TENSOR_MAP, PointerParameter, TensorMapObject
 from ...base.target import ADDRESS_SPACES, AddressSpace, TargetFamily
 from ...layout.tma.recipe import MapRecipe
 from ...layout.tma.recipe_text import parse_recipe, print_recipe
@@ -67,7 +67,7 @@ class PtrType(ParametrizedAttribute, TypeAttribute, ParameterType):
         with parser.in_angle_brackets():
             return [StateSpaceAttr(parser.parse_str_enum(StateSpace))]
 
-    def passed_as(self) -> Pointer | None:
+    def passed_as(self) -> PointerParameter | None:
         return POINTER if self.space.data is StateSpace.Global else None
 
     def requires(self) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from ...base.errors import Code, LayoutError
-from ...layout.algebra.adjacency import steps
+from ...layout.algebra.coalesce import steps
 from ...layout.algebra.complement import complement
 from ...layout.algebra.compose import composition
 from ...layout.algebra.core import Layout, plain_layout, size

@@ -4,7 +4,7 @@
 from math import gcd
 
 from ...base.errors import Code, LayoutError
-from ...layout.algebra.adjacency import contiguous_values, steps
+from ...layout.algebra.coalesce import contiguous_values, steps
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
 from ...layout.algebra.divide import logical_divide
 from ...layout.algebra.swizzle import Swizzle

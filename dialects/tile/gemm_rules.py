@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...base.errors import Code, LayoutError
-from ...layout.algebra.adjacency import steps
+from ...layout.algebra.coalesce import steps
 from ...layout.algebra.complement import complement
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, rank, size
 from ...layout.algebra.modes import append, prepend

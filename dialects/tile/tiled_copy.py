@@ -22,8 +22,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.algebra.core import Layout
-from ...layout.tiling.cotiled_copy import make_cotiled_copy
-from ...layout.tiling.tiled_copy import BY_COPY, TiledCopy, make_tiled_copy
+from ...layout.tiling.tiled_copy import BY_COPY, TiledCopy, make_cotiled_copy, make_tiled_copy
 from ...layout.tiling.tiled_copy_mma import BY_MMA
 from ..cute import LayoutAttr, TilerAttr
 from ..definitions import irdl_op_definition

@@ -13,8 +13,8 @@ from ...layout.algebra.core import Layout, LayoutLike, Tiler
 from ...layout.algebra.integers import Coord
 from ...layout.algebra.inttuple import rank
 from ...layout.atoms.instructions import WgMma
+from ...layout.tiling.partition import check_tiler
 from ...layout.tiling.tiled_mma import make_tiled_mma
-from ...layout.tiling.tiler import check_tiler
 from ..cute import LayoutAttr, TilerAttr
 from ..definitions import irdl_op_definition, typed_operand
 from .divisibility import Remedies, check_tiles

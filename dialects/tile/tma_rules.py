@@ -8,8 +8,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code, LayoutError
-from ...layout.algebra.adjacency import steps
-from ...layout.algebra.coalesce import coalesce
+from ...layout.algebra.coalesce import coalesce, steps
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
 from ...layout.algebra.integers import ScaledBasis
 from ...layout.algebra.swizzle import Swizzle

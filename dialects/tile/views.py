@@ -14,8 +14,7 @@ from ...layout.algebra.divide import flat_divide, logical_divide, tiled_divide, 
 from ...layout.algebra.integers import Coord
 from ...layout.algebra.inttuple import rank
 from ...layout.algebra.modes import group_modes, select
-from ...layout.tiling.partition import everything, padded, project
-from ...layout.tiling.tiler import check_tiler
+from ...layout.tiling.partition import check_tiler, everything, padded, project
 from ..cute import CoordAttr, TilerAttr
 from ..definitions import irdl_op_definition
 from ..errors import refusing

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Simplifying a layout without changing the function of its integer coordinate."""
+"""Simplifying a layout without changing the function of its integer coordinate; and values that are adjacent in memory,
+with the distances between those that are not, as far as types know them.
+"""
 
 from collections.abc import Callable, Sequence
+from math import gcd
 from typing import Any
 
 from ...base.errors import Code, LayoutError
-from .core import ComposedLayout, Layout, LayoutLike, join
+from .core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout
 from .integers import ScaledBasis, Tree, is_static, mul
 from .inttuple import filter_zeros as filter_zeros_tuple
 from .inttuple import flatten_to_tuple, leaves, wrap
 from .modes import on_outer
+from .swizzle import Swizzle
+from .unknown import divisor
 
 
 def merge_modes(shape: Sequence[Any], stride: Sequence[Any], open_end: bool = False) -> tuple[list[Any], list[Any]]:
@@ -143,3 +148,23 @@ def by_profile(layout: LayoutLike, profile: Tree, f: Callable[[Layout], Layout])
     if len(profile) > len(modes):
         raise LayoutError(Code.RANK_MISMATCH, f"profile has {len(profile)} modes, {layout} has {len(modes)}")
     return join([*(by_profile(m, p, f) for m, p in zip(modes, profile, strict=False)), *modes[len(wrap(profile)) :]])
+
+
+def contiguous_values(layout: LayoutLike) -> int:
+    """How many values from coordinate 0 on follow each other in memory, in order, wherever the layout starts.
+
+    For a swizzled layout at most its period of unmoved elements, and only as far as its offset keeps them together.
+    """
+    extent, stride = next(flat_modes(coalesce(plain_layout(layout))))
+    run = divisor(extent) if stride == 1 else 1
+    if not isinstance(layout, ComposedLayout):
+        return run
+    assert isinstance(layout.inner, Swizzle)
+    return gcd(run, 1 << layout.inner.base, divisor(layout.offset))
+
+
+def steps(layout: LayoutLike) -> int:
+    """The greatest number of elements that divides every distance between coordinates of `layout`; 0 if there are
+    none.
+    """
+    return gcd(*[divisor(stride) for extent, stride in flat_modes(layout) if extent != 1])

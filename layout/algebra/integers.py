@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, final
 
 from ...base.errors import Code, LayoutError
+from .display import Displayed
 from .unknown import Unknown
 
 if TYPE_CHECKING:
-    from .core import Layout
 
     @final
     class DynamicInt:
@@ -63,8 +63,8 @@ IntTuple: TypeAlias = "int | Unknown | DynamicInt | ScaledBasis | tuple[IntTuple
 """A shape, a stride or an index: a leaf or a nested tuple of leaves."""
 Coord: TypeAlias = "int | Unknown | DynamicInt | tuple[Coord, ...] | None"
 """A coordinate; `None` is CuTe's underscore, which keeps a mode whole."""
-Tree: TypeAlias = "int | Unknown | DynamicInt | ScaledBasis | Layout | tuple[Tree, ...] | None"
-"""Any of these, or a tiler: the argument of functions that look at the nesting alone."""
+Tree: TypeAlias = "int | Unknown | DynamicInt | ScaledBasis | Displayed | tuple[Tree, ...] | None"
+"""Any of these, or a tiler with layouts: the argument of functions that look at the nesting alone."""
 
 
 def is_static(x: object) -> TypeGuard[int]:

@@ -20,17 +20,17 @@ ANY_BITS = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Generic[Value]):
+class Addend(Generic[Value]):
     """A summand of an index: a value in elements, never negative, and the bits that can be set in it."""
 
     value: Value
     bits: int
 
 
-def split(parts: Sequence[Part[Value]], swizzle: Swizzle) -> tuple[list[Part[Value]], list[Part[Value]]]:
+def split(parts: Sequence[Addend[Value]], swizzle: Swizzle) -> tuple[list[Addend[Value]], list[Addend[Value]]]:
     """The parts to which the swizzle is applied, and those that are added afterwards; their sum is the same."""
     touched = swizzle.y_mask | swizzle.z_mask
-    inside, outside = list(parts), list[Part[Value]]()
+    inside, outside = list(parts), list[Addend[Value]]()
     for part in parts:
         others = [other for other in inside if other is not part]
         apart = part.bits & (touched | sum_bits([other.bits for other in others])) == 0

@@ -18,7 +18,7 @@ from ..tiling.tiled_copy import TiledCopy, tile_shape
 from ..tiling.tiled_mma import TiledMma, make_tiled_mma
 from .drawings import Cell, Drawn, Table, operand_tables, tables
 from .excerpt import Excerpt, Repetition, excerpt
-from .scene import INK, TEXT_SIZE, Box, Dot, Label, Line, Part, Picture, Shape, escape_xml, text_width, wrap_text
+from .scene import INK, TEXT_SIZE, Box, Dot, Label, Line, Picture, Primitive, Shape, escape_xml, text_width, wrap_text
 
 _MAX_NOTEBOOK_CELLS = 1 << 14
 
@@ -53,7 +53,7 @@ def draw_tables(tables: Sequence[Table], heading: str = "") -> Picture:
     grids = [_grid_of(_turn_to_row(table)) for table in tables]
     widths = [_block_width(grid) for grid in grids]
     width = max(sum(widths) + _BETWEEN * (len(grids) - 1), _LEAST_TITLE if heading else 0)
-    parts: list[Part] = []
+    parts: list[Primitive] = []
     top = float(_MARGIN)
     if heading:
         top = 8 + _write(parts, wrap_text(heading, _TITLE, width), _MARGIN, top, _TITLE, INK, bold=True)
@@ -92,7 +92,7 @@ def draw_mma(mma: TiledMma) -> Picture:
     corner = edge + widths[at]  # the place to the left of B
     right = _MARGIN + corner + _BETWEEN + edge
     whole = right + max(widths[bt], widths[ct])
-    parts: list[Part] = []
+    parts: list[Primitive] = []
     beside = corner >= _LEAST_CORNER
     width = corner if beside else max(whole - _MARGIN, _LEAST_TITLE)
     end = _write(parts, wrap_text(title, large, width), _MARGIN, _MARGIN, large, INK, bold=True)
@@ -132,7 +132,7 @@ class _Grid:
         """The height of the cells together."""
         return sum(_GAP if m is None else self.cell[1] for m in self.rows.shown)
 
-    def draw(self, parts: list[Part], left: float, top: float) -> None:
+    def draw(self, parts: list[Primitive], left: float, top: float) -> None:
         """Adds the cells, their numbers at the edges, and the lines between warps."""
         width, height = self.cell
         ys = _places(self.rows, top, height)
@@ -151,7 +151,7 @@ class _Grid:
         if self.table.by_thread and _threads(self.table) > WARP:
             self._outline(parts, xs, ys)
 
-    def _outline(self, parts: list[Part], xs: "_Places", ys: "_Places") -> None:
+    def _outline(self, parts: list[Primitive], xs: "_Places", ys: "_Places") -> None:
         """Heavy lines between the cells of different warps."""
         width, height = self.cell
         rows = self.table.rows
@@ -182,7 +182,7 @@ def _block_width(grid: _Grid) -> float:
     return max(grid.edge + grid.width, *(min(_LEAST_TITLE, text_width(text, size)) for text, size in texts))
 
 
-def _block(parts: list[Part], grid: _Grid, left: float, top: float, width: float) -> float:
+def _block(parts: list[Primitive], grid: _Grid, left: float, top: float, width: float) -> float:
     """Adds a table with its title and captions; where it ends."""
     top = _write(parts, wrap_text(grid.table.title, _TITLE, width), left, top, _TITLE, INK, bold=True)
     top += _EDGE + 14
@@ -199,7 +199,7 @@ def _about(grid: _Grid) -> list[str]:
 
 
 def _captions(
-    parts: list[Part], captions: Sequence[str], x: float, y: float, width: float, size: float = _CAPTION
+    parts: list[Primitive], captions: Sequence[str], x: float, y: float, width: float, size: float = _CAPTION
 ) -> float:
     """Adds captions below `y`; where they end."""
     texts = [line for text in captions for line in wrap_text(text, size, width)]
@@ -207,7 +207,7 @@ def _captions(
 
 
 def _write(
-    parts: list[Part], texts: Sequence[str], x: float, y: float, size: float, colour: str, *, bold: bool = False
+    parts: list[Primitive], texts: Sequence[str], x: float, y: float, size: float, colour: str, *, bold: bool = False
 ) -> float:
     """Adds lines of text below `y`; where they end."""
     for text in texts:
@@ -216,7 +216,7 @@ def _write(
     return y
 
 
-def _cell(parts: list[Part], cell: Cell, x: float, y: float, width: float, height: float) -> None:
+def _cell(parts: list[Primitive], cell: Cell, x: float, y: float, width: float, height: float) -> None:
     parts.append(Box(x, y, width, height, cell.colour, _BORDER))
     texts = _texts(cell)
     first = y + height / 2 + _TEXT * 0.36 - (len(texts) - 1) * _TEXT * 0.62
@@ -226,7 +226,7 @@ def _cell(parts: list[Part], cell: Cell, x: float, y: float, width: float, heigh
         parts.append(Shape(((x + width, y), (x + width, y + 9), (x + width - 9, y)), INK))
 
 
-def _dots(parts: list[Part], x: float, y: float, m: int | None, n: int | None) -> None:
+def _dots(parts: list[Primitive], x: float, y: float, m: int | None, n: int | None) -> None:
     """Three dots in the direction in which something is left out."""
     across, down = (0 if n is not None else 5), (0 if m is not None else 5)
     parts.extend(Dot((x + step * across, y + step * down), 1.3, _FAINT) for step in (-1, 0, 1))

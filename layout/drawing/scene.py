@@ -80,10 +80,10 @@ class Group:
 
     right: float
     down: float
-    parts: "tuple[Part, ...]"
+    parts: "tuple[Primitive, ...]"
 
 
-Part: TypeAlias = Box | Line | Shape | Dot | Label | Group
+Primitive: TypeAlias = Box | Line | Shape | Dot | Label | Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Picture:
     title: str
     width: float
     height: float
-    parts: tuple[Part, ...]
+    parts: tuple[Primitive, ...]
 
     def svg(self) -> str:
         """The picture as an SVG image, which scales with the page that shows it."""
@@ -111,7 +111,7 @@ def side_by_side(pictures: Sequence[Picture]) -> Picture:
     """Pictures as one."""
     if len(pictures) == 1:
         return pictures[0]
-    parts, right = list[Part](), 0.0
+    parts, right = list[Primitive](), 0.0
     for picture in pictures:
         parts.append(Group(right, 0, picture.parts))
         right += picture.width
@@ -163,7 +163,7 @@ def _number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def _element(part: Part) -> str:
+def _element(part: Primitive) -> str:
     n = _number
     match part:
         case Box(x, y, width, height, fill, border):

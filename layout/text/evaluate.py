@@ -17,7 +17,7 @@ from ..algebra.core import ComposedLayout, Layout, make_layout
 from ..algebra.inttuple import MAX_LEAVES
 from ..algebra.swizzle import Swizzle
 from .expression import Call, Chain, Expression, Item, Literal, Name, Node, Pair, Statement, Tuple, parse_statements
-from .operations import LAYOUT, OPERATIONS, RIGHT, SHAPE, STRIDE, Kind, Operation, mode_of
+from .operations import LAYOUT, OPERATIONS, RIGHT, SHAPE, STRIDE, OperandKind, Operation, mode_of
 from .parser import MAX_DEPTH, size_fits
 from .printing import lines, plain_style
 
@@ -179,7 +179,7 @@ class Evaluator:
         return values
 
 
-_COORDINATE = Kind("a coordinate", lambda x: x is None or STRIDE.accepts(x) or isinstance(x, tuple))
+_COORDINATE = OperandKind("a coordinate", lambda x: x is None or STRIDE.accepts(x) or isinstance(x, tuple))
 
 
 def _call(node: Node, function: Any, arguments: tuple[Any, ...]) -> Any:
@@ -211,7 +211,7 @@ def _checked(value: Any) -> int:
     return count
 
 
-def _check_kind(value: Any, kind: Kind, node: Node) -> None:
+def _check_kind(value: Any, kind: OperandKind, node: Node) -> None:
     if not kind.accepts(value):
         shown = lines(value, plain_style)[0] if not isinstance(value, str) else repr(value)
         raise _error(node, Code.TEXT_WRONG_KIND, f"{kind.name} is expected here, not {shown[:80]}")

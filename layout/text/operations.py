@@ -29,15 +29,21 @@ from ..atoms.copy_atom import CopyAtom
 from ..atoms.copy_names import copy_atom
 from ..atoms.mma_atom import MmaAtom
 from ..atoms.mma_table import mma_atom
-from ..tiling.cotiled_copy import make_cotiled_copy
 from ..tiling.partition import inner_partition, local_partition, local_tile, outer_partition
-from ..tiling.tiled_copy import TiledCopy, make_tiled_copy, make_tiled_copy_D, make_tiled_copy_S, make_tiled_copy_tv
+from ..tiling.tiled_copy import (
+    TiledCopy,
+    make_cotiled_copy,
+    make_tiled_copy,
+    make_tiled_copy_D,
+    make_tiled_copy_S,
+    make_tiled_copy_tv,
+)
 from ..tiling.tiled_copy_mma import make_tiled_copy_A, make_tiled_copy_B, make_tiled_copy_C, make_tiled_copy_C_atom
 from ..tiling.tiled_mma import TiledMma, make_tiled_mma
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class OperandKind:
     """A kind of argument: its name in messages, and the test."""
 
     name: str
@@ -52,7 +58,7 @@ class Operation:
     """
 
     function: Callable[..., Any]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[OperandKind, ...]
     optional: int = 0
     repeats: bool = False
 
@@ -60,7 +66,7 @@ class Operation:
         """The least and the largest number of arguments; None for no limit."""
         return len(self.kinds) - self.optional, None if self.repeats else len(self.kinds)
 
-    def kind(self, index: int) -> Kind:
+    def kind(self, index: int) -> OperandKind:
         """The kind of argument `index`."""
         return self.kinds[min(index, len(self.kinds) - 1)]
 
@@ -69,27 +75,27 @@ def _tuple_of(*types: type) -> Callable[[Any], bool]:
     return lambda x: all(type(leaf) in types for leaf in leaves(x))
 
 
-LAYOUT = Kind("a layout", lambda x: type(x) in (Layout, ComposedLayout))
-PLAIN = Kind("a plain layout", lambda x: type(x) is Layout)
-INTEGER = Kind("a static integer", lambda x: type(x) is int)
-INDEX = Kind("an integer", lambda x: type(x) in (int, Unknown))
-SHAPE = Kind("a shape", _tuple_of(int, Unknown))
-STRIDE = Kind("a stride", _tuple_of(int, Unknown, ScaledBasis))
-COORD = Kind("a coordinate", _tuple_of(int, Unknown, type(None)))
-TILER = Kind("a tiler", _tuple_of(int, Unknown, type(None), Layout))
-SHAPE_OR_LAYOUT = Kind("a shape or a layout", lambda x: SHAPE.accepts(x) or LAYOUT.accepts(x))
-SHAPE_OR_PLAIN = Kind("a shape or a plain layout", lambda x: SHAPE.accepts(x) or PLAIN.accepts(x))
-STRIDE_OR_PLAIN = Kind("a stride or a plain layout", lambda x: STRIDE.accepts(x) or PLAIN.accepts(x))
-SHAPED = Kind("a tuple or a layout", lambda x: STRIDE.accepts(x) or TILER.accepts(x) or LAYOUT.accepts(x))
-FUNCTION = Kind("a layout or a swizzle", lambda x: LAYOUT.accepts(x) or type(x) is Swizzle)
-RIGHT = Kind("a layout, a tiler or a swizzle", lambda x: FUNCTION.accepts(x) or TILER.accepts(x))
-PROFILE = Kind("a profile", lambda x: COORD.accepts(x) or STRIDE.accepts(x))
-PERMUTATION = Kind("a tuple of tilers", lambda x: isinstance(x, tuple) and TILER.accepts(cast(Any, x)))
-TEXT = Kind("a name in quotes", lambda x: type(x) is str)
-COPY_ATOM = Kind("a copy atom", lambda x: type(x) is CopyAtom)
-MMA_ATOM = Kind("an MMA atom", lambda x: type(x) is MmaAtom)
-COPY = Kind("a tiled copy", lambda x: type(x) is TiledCopy)
-MMA = Kind("a tiled MMA", lambda x: type(x) is TiledMma)
+LAYOUT = OperandKind("a layout", lambda x: type(x) in (Layout, ComposedLayout))
+PLAIN = OperandKind("a plain layout", lambda x: type(x) is Layout)
+INTEGER = OperandKind("a static integer", lambda x: type(x) is int)
+INDEX = OperandKind("an integer", lambda x: type(x) in (int, Unknown))
+SHAPE = OperandKind("a shape", _tuple_of(int, Unknown))
+STRIDE = OperandKind("a stride", _tuple_of(int, Unknown, ScaledBasis))
+COORD = OperandKind("a coordinate", _tuple_of(int, Unknown, type(None)))
+TILER = OperandKind("a tiler", _tuple_of(int, Unknown, type(None), Layout))
+SHAPE_OR_LAYOUT = OperandKind("a shape or a layout", lambda x: SHAPE.accepts(x) or LAYOUT.accepts(x))
+SHAPE_OR_PLAIN = OperandKind("a shape or a plain layout", lambda x: SHAPE.accepts(x) or PLAIN.accepts(x))
+STRIDE_OR_PLAIN = OperandKind("a stride or a plain layout", lambda x: STRIDE.accepts(x) or PLAIN.accepts(x))
+SHAPED = OperandKind("a tuple or a layout", lambda x: STRIDE.accepts(x) or TILER.accepts(x) or LAYOUT.accepts(x))
+FUNCTION = OperandKind("a layout or a swizzle", lambda x: LAYOUT.accepts(x) or type(x) is Swizzle)
+RIGHT = OperandKind("a layout, a tiler or a swizzle", lambda x: FUNCTION.accepts(x) or TILER.accepts(x))
+PROFILE = OperandKind("a profile", lambda x: COORD.accepts(x) or STRIDE.accepts(x))
+PERMUTATION = OperandKind("a tuple of tilers", lambda x: isinstance(x, tuple) and TILER.accepts(cast(Any, x)))
+TEXT = OperandKind("a name in quotes", lambda x: type(x) is str)
+COPY_ATOM = OperandKind("a copy atom", lambda x: type(x) is CopyAtom)
+MMA_ATOM = OperandKind("an MMA atom", lambda x: type(x) is MmaAtom)
+COPY = OperandKind("a tiled copy", lambda x: type(x) is TiledCopy)
+MMA = OperandKind("a tiled MMA", lambda x: type(x) is TiledMma)
 
 
 def mode_of(x: Any, mode: int) -> Any:

@@ -24,7 +24,7 @@ _INTEGER = re.compile(r"-?[0-9]+")
 _DYNAMIC_NOTES = re.compile(r"\{ *(?:i([1-9][0-9]{0,3})(?= |\}))? *(?:div=([0-9]+))? *\}")
 _LIMIT = 1 << 63
 
-Kind = Literal["shape", "stride", "tuple", "coord"]
+NotationKind = Literal["shape", "stride", "tuple", "coord"]
 
 
 def size_fits(shape: Any) -> bool:
@@ -123,7 +123,7 @@ class Parser:
         self.pos = match.end()
         return Unknown(width, div)
 
-    def leaf(self, kind: Kind) -> Any:
+    def leaf(self, kind: NotationKind) -> Any:
         """One leaf of a tuple of this kind."""
         self.count += 1
         if self.count > MAX_LEAVES:
@@ -162,7 +162,7 @@ class Parser:
 
     # Tuples
 
-    def nested(self, kind: Kind) -> Any:
+    def nested(self, kind: NotationKind) -> Any:
         """A leaf, or a tuple in parentheses."""
         if self.peek() != "(":
             return self.leaf(kind)

@@ -3,8 +3,8 @@
 
 All functions take the tensor's layout and return the layout of the part together with the index at which it
 starts; for composed layouts that index is inside the layout, and 0 is returned. Coordinates may be dynamic.
-They raise `LayoutError` if `zipped_divide` does, and if a coordinate has more modes than it selects from
-(E0202).
+They raise `LayoutError` if `zipped_divide` does, if a coordinate has more modes than it selects from (E0202), and for
+tilers that cut no tile.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from ..algebra.coordinates import crd2crd, idx2crd
 from ..algebra.core import Layout, LayoutLike, Tiler
 from ..algebra.divide import zipped_divide
 from ..algebra.integers import Coord, Tree
-from ..algebra.inttuple import dice_tuple, product_each, rank, show
+from ..algebra.inttuple import dice_tuple, is_fully_static, product_each, rank, show
 from ..algebra.slicing import dice, slice_and_offset
 
 Slicing = Callable[[Coord, LayoutLike], tuple[LayoutLike, Any]]
@@ -93,3 +93,30 @@ def padded(coord: Coord, t: Any) -> Coord:
             Code.RANK_MISMATCH, f"coordinate {show(coord)} has {len(coord)} modes; there are {rank(t)} to select from"
         )
     return coord + (None,) * missing
+
+
+def check_tiler(tiler: Tiler, subject: str) -> None:
+    """Raises `LayoutError` unless a tiler is static (E0207) and names an extent, a layout or `_` in each of its tuples
+    (E0213); `subject` names it in the message.
+    """
+    if isinstance(tiler, tuple):
+        _check_empty(tiler, subject)
+        for part in tiler:
+            check_tiler(part, subject)
+    elif isinstance(tiler, Layout):
+        _check_empty(tiler.shape, subject)
+        _check_static((tiler.shape, tiler.stride), subject)
+    elif tiler is not None:
+        _check_static(tiler, subject)
+
+
+def _check_empty(part: Any, subject: str) -> None:
+    if part == ():
+        raise LayoutError(
+            Code.BAD_ARGUMENT, f"{subject} has an empty tuple, (), which tiles nothing", "write _ for a whole mode"
+        )
+
+
+def _check_static(part: Any, subject: str) -> None:
+    if not is_fully_static(part):
+        raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{subject} must be static")

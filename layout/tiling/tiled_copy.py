@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Copies of whole tiles by many threads: an atom repeated over threads and values (CuTe's copy_atom.hpp)."""
+"""Copies of whole tiles by many threads: an atom repeated over threads and values (CuTe's copy_atom.hpp), also from a
+map of threads and values to memory (make_cotiled_copy).
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,20 +9,20 @@ from types import MappingProxyType
 from typing import Any, final
 
 from ...base.errors import Code, LayoutError
-from ..algebra.coalesce import coalesce
+from ..algebra.coalesce import coalesce, filter_layout
 from ..algebra.compose import composition, with_shape
-from ..algebra.core import Layout, LayoutLike, Tiler, make_layout
+from ..algebra.core import Layout, LayoutLike, Tiler, join, make_layout
 from ..algebra.display import Displayed
 from ..algebra.divide import zipped_divide
 from ..algebra.integers import static
 from ..algebra.inttuple import is_fully_static, product_each, rank
-from ..algebra.inverse import right_inverse
+from ..algebra.inverse import left_inverse, right_inverse
 from ..algebra.modes import zip_layout
 from ..algebra.product import logical_product, raked_product
 from ..algebra.recast import upcast
 from ..algebra.slicing import slice_, slice_and_offset
 from ..atoms.copy_atom import CopyAtom
-from .tiler import check_tiler
+from .partition import check_tiler
 
 
 @final
@@ -201,3 +203,35 @@ BY_COPY: Mapping[str, Callable[[CopyAtom, TiledCopy], TiledCopy]] = MappingProxy
     {"S": make_tiled_copy_S, "D": make_tiled_copy_D}
 )
 """How to make a tiled copy for a side of another, by the end of CuTe's name for it."""
+
+
+_UNIT = Layout(1, 0)
+
+
+def make_cotiled_copy(atom: CopyAtom, atom_tv: Layout, data: Layout) -> TiledCopy:
+    """The tiled copy in which `atom_tv` maps (thread, value) to an index of the data that `data` lays out.
+
+    Raises `LayoutError` (E0308) if values have indices that `data` does not take.
+    """
+    inverse = join((left_inverse(data), _UNIT))
+    coords = composition(inverse, atom_tv)
+    reached = coalesce(composition(join((data, _UNIT)), coords[1]))
+    if reached != coalesce(atom_tv[1]):
+        raise LayoutError(
+            Code.NOT_IN_DATA_LAYOUT, f"the values {atom_tv[1]} address elements that {data} does not hold"
+        )
+    shape = product_each(data.shape)
+    return TiledCopy(atom, *tile_of(shape, coords))
+
+
+def tile_of(shape: tuple[Any, ...], coords: Layout) -> tuple[Layout, tuple[Any, ...]]:
+    """The (thread, value) layout and the tiler of the part of `shape` that `coords`, (thread, value) to
+    place, visits.
+    """
+    tiler = tuple([filter_layout(composition(Layout(shape, _unit(i, len(shape))), coords)) for i in range(len(shape))])
+    tile = composition(make_layout(shape), tiler)
+    return composition(left_inverse(tile), coords), tiler
+
+
+def _unit(axis: int, axes: int) -> tuple[int, ...]:
+    return tuple([int(i == axis) for i in range(axes)])

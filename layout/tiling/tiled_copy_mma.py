@@ -8,8 +8,7 @@ from ...base.errors import Code, LayoutError
 from ..algebra.compose import composition
 from ..algebra.core import make_layout
 from ..atoms.copy_atom import CopyAtom
-from .cotiled_copy import tile_of
-from .tiled_copy import TiledCopy
+from .tiled_copy import TiledCopy, tile_of
 from .tiled_mma import TiledMma
 
 

@@ -21,8 +21,7 @@ from ..algebra.product import make_fragment_like, tiled_product
 from ..algebra.recast import recast_layout
 from ..algebra.slicing import slice_and_offset
 from ..atoms.mma_atom import MmaAtom
-from .partition import Slicing
-from .tiler import check_tiler
+from .partition import Slicing, check_tiler
 
 _AXES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 """The modes of (M, N, K) that each operand has."""

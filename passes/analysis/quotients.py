@@ -31,11 +31,11 @@ class Digit(NamedTuple):
     mod_by: int = -1
 
 
-Product: TypeAlias = tuple[Digit, ...]
+DigitProduct: TypeAlias = tuple[Digit, ...]
 """Factors in ascending order."""
 
 
-class Sum(dict[Product, int]):
+class Sum(dict[DigitProduct, int]):
     """The coefficients of products, all different from 0."""
 
     def __add__(self, other: "Sum") -> "Sum":
@@ -48,7 +48,7 @@ class Sum(dict[Product, int]):
         return self + Sum({product: -coefficient for product, coefficient in other.items()})
 
     def __mul__(self, other: "Sum") -> "Sum":
-        total: dict[Product, int] = {}
+        total: dict[DigitProduct, int] = {}
         for left, x in self.items():
             for right, y in other.items():
                 product = tuple(sorted((*left, *right)))
@@ -66,7 +66,7 @@ class Sum(dict[Product, int]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Division:
     """A quotient or a remainder: of `value` by `number`, or by the value `by`."""
 
     value: SSAValue
@@ -137,7 +137,7 @@ class Quotients:
         digit = self._taken(inner, part)
         return self._within(digit if digit is not None else self._taken(Digit(self._number(part.value)), part))
 
-    def _taken(self, inner: Digit, part: _Part) -> Digit | None:
+    def _taken(self, inner: Digit, part: _Division) -> Digit | None:
         """The quotient or remainder of a digit; None if it is not a digit of the same number."""
         number, mod = part.number, inner.mod
         if inner.mod_by >= 0 or (mod and part.by is not None):
@@ -184,7 +184,7 @@ class Quotients:
         return self._numbers[value]
 
 
-def _part(value: SSAValue) -> _Part | None:
+def _part(value: SSAValue) -> _Division | None:
     """The dividend and divisor of a quotient or remainder of numbers that are not negative; None for other values."""
     owner = value.owner
     match owner:
@@ -192,15 +192,15 @@ def _part(value: SSAValue) -> _Part | None:
             number = constant_of(owner.rhs)
             remainder = isinstance(owner, arith.RemUIOp | arith.RemSIOp)
             if number is not None:
-                return _Part(owner.lhs, number, None, remainder) if number > 0 else None
-            return _Part(owner.lhs, 1, owner.rhs, remainder)
+                return _Division(owner.lhs, number, None, remainder) if number > 0 else None
+            return _Division(owner.lhs, 1, owner.rhs, remainder)
         case arith.ShRUIOp() | arith.ShRSIOp():
             shift = constant_of(owner.rhs)
-            return _Part(owner.lhs, 1 << shift, None, False) if shift is not None and 0 <= shift < 63 else None
+            return _Division(owner.lhs, 1 << shift, None, False) if shift is not None and 0 <= shift < 63 else None
         case arith.AndIOp():
             mask = constant_of(owner.rhs)
             is_mask = mask is not None and mask > 0 and mask & (mask + 1) == 0
-            return _Part(owner.lhs, mask + 1, None, True) if mask is not None and is_mask else None
+            return _Division(owner.lhs, mask + 1, None, True) if mask is not None and is_mask else None
         case _:
             return None
 
@@ -243,7 +243,7 @@ def write_in_digits(quotients: Sum, bits: int) -> Sum:
     return total
 
 
-def _find_coarser(rest: Sum, others: Product, digit: Digit) -> Digit | None:
+def _find_coarser(rest: Sum, others: DigitProduct, digit: Digit) -> Digit | None:
     """The next coarser quotient of the same number in a product with the same other factors."""
     coarser = [
         candidate

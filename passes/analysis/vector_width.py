@@ -8,8 +8,7 @@ from ...base.errors import LayoutError
 from ...dialects.cute.values import typed
 from ...dialects.tile.copy_rules import access_align
 from ...dialects.tile.types import Space, TensorType
-from ...layout.algebra.adjacency import contiguous_values, steps
-from ...layout.algebra.coalesce import coalesce
+from ...layout.algebra.coalesce import coalesce, contiguous_values, steps
 from ...layout.algebra.compose import composition
 from ...layout.algebra.core import Layout, LayoutLike, plain_layout
 from ...layout.algebra.divide import logical_divide

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from ...dialects.cute import LayoutAttr
 from ...dialects.tile import AllocOp, CopyAtomAttr, CopyOp, Space, TensorType, ViewOp
 from ...dialects.tile.fragments import FRAGMENT_ALIGN
-from ...layout.algebra.adjacency import contiguous_values
+from ...layout.algebra.coalesce import contiguous_values
 from ...layout.algebra.core import Layout, make_layout, plain_layout, size
 from .emitter import Emitter
 

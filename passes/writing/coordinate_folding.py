@@ -30,9 +30,8 @@ from ...layout.algebra.core import Layout, plain_layout
 from ...layout.algebra.inttuple import leaves, transform_leaves, wrap
 from ...layout.algebra.unknown import Unknown
 from ..errors import LoweringError
-from .emitter import Emitter
+from .emitter import Emitter, SsaInt
 from .slice_index import add_index, slice_index, sliced_layout
-from .ssa_int import SsaInt
 from .tensor_scalars import Scalars, scalars_for
 
 Axes = dict[tuple[int, ...], "SSAValue | int"]

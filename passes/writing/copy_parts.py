@@ -11,8 +11,7 @@ from ...layout.algebra.core import Layout, LayoutLike, plain_layout
 from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.unknown import Unknown
 from ...layout.tiling.copy_loops import with_outer
-from .emitter import Emitter
-from .ssa_int import SsaInt
+from .emitter import Emitter, SsaInt
 from .tensor_scalars import scalars_for
 
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How passes write operations: at a place, with the source location of the replaced operation, and with remarks: the
-decisions of passes and their reasons.
+decisions of passes and their reasons. SSA values are integers of the layout algebra: computing with them writes `arith`
+operations.
 """
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, StringAttr, UnitAttr, i1, i8, i32, i64
@@ -13,10 +15,11 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.arith.integer_range import wrap_signed
-from ...dialects.arith.semantics import CHECKED
+from ...dialects.arith.semantics import CHECKED, INTEGER_OPERATIONS, int_width
 from ...dialects.ptx import LoadOp, PtrAddOp
 from ...dialects.ptx.base import integer_bits
 from ...dialects.tile import TensorType
+from ...layout.algebra.unknown import Unknown
 from ..analysis.loop_hints import UNROLL
 
 if TYPE_CHECKING:
@@ -166,3 +169,82 @@ def erase_unused(ops: list[Operation]) -> None:
     for op in reversed(ops):
         if not any(result.uses for result in op.results):
             Rewriter.erase_op(op)
+
+
+Binary: TypeAlias = type[arith.SignlessIntegerBinaryOperation]
+Operand: TypeAlias = "int | SsaInt"
+
+
+def _operators(op: Binary) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """An operator, with the integer on the left and on the right."""
+    return lambda self, other: self.binary(op, self, other), lambda self, other: self.binary(op, other, self)
+
+
+class SsaOperators(ABC):
+    """The operators of an integer of the layout algebra. The other operand may be a number."""
+
+    __slots__ = ()
+    DIVISION: ClassVar[Binary]
+    REMAINDER: ClassVar[Binary]
+
+    @abstractmethod
+    def binary(self, op: Binary, left: Any, right: Any) -> Self:
+        """The result of an operation on two integers of this kind or numbers, of which this is one."""
+
+    __add__, __radd__ = _operators(arith.AddiOp)
+    __sub__, __rsub__ = _operators(arith.SubiOp)
+    __mul__ = __rmul__ = _operators(arith.MuliOp)[0]
+    __and__ = __rand__ = _operators(arith.AndIOp)[0]
+    __xor__ = __rxor__ = _operators(arith.XOrIOp)[0]
+    __rshift__, __lshift__ = _operators(arith.ShRUIOp)[0], _operators(arith.ShLIOp)[0]
+
+    def __floordiv__(self, other: int | Self) -> Self:
+        return self.binary(self.DIVISION, self, other)
+
+    def __rfloordiv__(self, other: int) -> Self:
+        return self.binary(self.DIVISION, other, self)
+
+    def __mod__(self, other: int | Self) -> Self:
+        return self.binary(self.REMAINDER, self, other)
+
+    def __rmod__(self, other: int) -> Self:
+        return self.binary(self.REMAINDER, other, self)
+
+    def minimum(self, other: int | Self) -> Self:
+        """The smaller of two integers, which may be negative."""
+        return self.binary(arith.MinSIOp, self, other)
+
+
+class SsaInt(SsaOperators):
+    """A run-time integer that is not negative, held by an SSA value of type i32, i64 or index.
+
+    Division and remainder are those of unsigned integers: coordinates and offsets are never negative. `known` holds the
+    facts that a type can express; it follows the arithmetic, so that types need not be inferred a second time.
+    """
+
+    __slots__ = ("emitter", "known", "value")
+    DIVISION: ClassVar[Binary] = arith.DivUIOp
+    REMAINDER: ClassVar[Binary] = arith.RemUIOp
+
+    def __init__(self, emitter: Emitter, value: SSAValue, known: Unknown | None = None) -> None:
+        self.emitter = emitter
+        self.value = value
+        self.known = Unknown(int_width(value.type) or 64) if known is None else known
+
+    def binary(self, op: Binary, left: Any, right: Any) -> Self:
+        result = self.emitter.value(op(self._ssa(left), self._ssa(right)))
+        return type(self)(self.emitter, result, INTEGER_OPERATIONS[op].value(facts_of(left), facts_of(right)))
+
+    def _ssa(self, operand: Operand) -> SSAValue:
+        if isinstance(operand, SsaInt):
+            return operand.value
+        return self.emitter.constant_like(operand, self.value)
+
+    def maximum(self, other: int | Self) -> Self:
+        """The larger of two integers, which may be negative."""
+        return self.binary(arith.MaxSIOp, self, other)
+
+
+def facts_of(x: Operand) -> int | Unknown:
+    """An integer of the algebra as a type has it: its value, or the facts about it."""
+    return x.known if isinstance(x, SsaInt) else x

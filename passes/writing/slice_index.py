@@ -15,8 +15,7 @@ from ...layout.algebra.coordinates import crd2idx
 from ...layout.algebra.core import Layout
 from ...layout.algebra.inttuple import dice_tuple, slice_tuple
 from ...layout.algebra.unknown import Unknown
-from .emitter import Emitter
-from .ssa_int import SsaInt
+from .emitter import Emitter, SsaInt
 
 
 def slice_index(emitter: Emitter, coord: Any, layout: Layout) -> tuple[SSAValue | None, int]:

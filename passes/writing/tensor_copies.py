@@ -14,9 +14,8 @@ from ...layout.algebra.inttuple import show
 from ...layout.tiling.copy_loops import repeats
 from ...layout.tma.tensor_map import MAX_BOX
 from .copy_parts import make_part
-from .emitter import Emitter, remark
+from .emitter import Emitter, SsaInt, remark
 from .slice_index import add_index, slice_index
-from .ssa_int import SsaInt
 
 
 def expand_tensor_copy(op: CopyOp | PrefetchOp) -> None:

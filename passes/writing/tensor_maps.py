@@ -20,8 +20,7 @@ from ...layout.tma.launch_int import LaunchInt, LaunchValue
 from ...layout.tma.recipe import MapRecipe
 from ..errors import LoweringError
 from .addresses import Address, Addresses
-from .emitter import Emitter
-from .ssa_int import SsaInt
+from .emitter import Emitter, SsaInt
 
 _ARITHMETIC: Mapping[type[Any], Callable[[Any, Any], Any]] = MappingProxyType({
     arith.AddiOp: lambda a, b: a + b, arith.SubiOp: lambda a, b: a - b, arith.MuliOp: lambda a, b: a * b,

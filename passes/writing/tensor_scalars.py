@@ -9,8 +9,7 @@ from ...dialects.cute.values import integers, unknowns, with_scalars
 from ...dialects.tile import CoordTensorType, GetScalarsOp, TensorType, ViewOp
 from ...layout.algebra.core import LayoutLike, plain_layout
 from ...layout.algebra.unknown import Unknown
-from .emitter import Emitter, insert_behind
-from .ssa_int import SsaInt
+from .emitter import Emitter, SsaInt, insert_behind
 
 
 class Scalars:

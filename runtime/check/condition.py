@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.errors import Code
 from ...base.limits import DEFAULT_LIMITS
-from ...dialects.run.expression import OPERATORS, Expression, ExpressionError, Near, parse_expression
+from ...dialects.run.grammar import OPERATORS, Expression, ExpressionError, Near, parse_expression
 from ..exact.number import nearest
 from .dtypes import is_floating, tolerance
 from .evaluate import Array, Evaluator, Value

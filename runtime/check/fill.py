@@ -17,7 +17,7 @@ import numpy as np
 
 from ...base.errors import Code
 from ...base.limits import DEFAULT_LIMITS
-from ...dialects.run.expression import ExpressionError, parse_expression
+from ...dialects.run.grammar import ExpressionError, parse_expression
 from .dtypes import is_floating
 from .evaluate import Array, Evaluator, Function, Value
 from .functions import FUNCTIONS

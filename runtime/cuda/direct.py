@@ -23,7 +23,7 @@ from .comparison import Comparison, Rules
 from .prepared import Prepared
 
 Args = tuple[Any, ...]
-Launch = Callable[[Args, Any, Any, Any, LaunchAttributes], Any]
+DirectLaunch = Callable[[Args, Any, Any, Any, LaunchAttributes], Any]
 """Launches on arguments, with a block, a grid, a stream and attributes, or returns NotImplemented."""
 
 
@@ -41,7 +41,7 @@ class Step:
     attributes: str = "attributes"
 
 
-def write(rules: Rules, args: Args, block: Any, prepared: Prepared) -> Launch | None:
+def write(rules: Rules, args: Args, block: Any, prepared: Prepared) -> DirectLaunch | None:
     """The launch of a prepared kernel for arguments like these. None if they have what cannot be compared at a
     launch.
     """
@@ -53,7 +53,7 @@ def write(rules: Rules, args: Args, block: Any, prepared: Prepared) -> Launch | 
     return written(text, len(args), [Step(prepared, text.values, text.has_torch)])
 
 
-def written(text: Comparison, count: int, steps: Sequence[Step]) -> Launch:
+def written(text: Comparison, count: int, steps: Sequence[Step]) -> DirectLaunch:
     """The launches of kernels for `count` arguments that a text compares: all are packed before the first is queued."""
     text.finish()
     scope = text.scope

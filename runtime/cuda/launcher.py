@@ -13,7 +13,7 @@ from ..arrays.constants import constant_key, is_exact
 from ..errors import dim3
 from ..options import LaunchAttributes
 from .comparison import Rules
-from .direct import Args, Launch, write
+from .direct import Args, DirectLaunch, write
 
 _RECENT = 4
 """The launches that are asked before a table is looked into."""
@@ -39,10 +39,10 @@ class Launcher:
 
     rules: Rules
     resolve: Resolve
-    write: Callable[[Rules, Args, Any, Any], Launch | None] = write
-    fast: Launch = field(init=False)
-    _recent: tuple[Launch, ...] = field(init=False, default=())
-    _known: dict[Hashable, tuple[Launch, ...]] = field(init=False, default_factory=lambda: {})
+    write: Callable[[Rules, Args, Any, Any], DirectLaunch | None] = write
+    fast: DirectLaunch = field(init=False)
+    _recent: tuple[DirectLaunch, ...] = field(init=False, default=())
+    _known: dict[Hashable, tuple[DirectLaunch, ...]] = field(init=False, default_factory=lambda: {})
 
     def __post_init__(self) -> None:
         self.fast = _nothing_yet
@@ -83,7 +83,7 @@ class Launcher:
                 self._prefer(launch)
         return result
 
-    def _prefer(self, launch: Launch) -> None:
+    def _prefer(self, launch: DirectLaunch) -> None:
         self.fast = launch
         self._recent = (launch, *self._recent[: _RECENT - 1])
 

@@ -8,7 +8,7 @@ messages about lost speed are kept here, in the cache of tilefold.
 import warnings
 from typing import Any
 
-from ...base.lost_speed import check_speed, lost_speed
+from ...base.assembler_warnings import assembler_warnings, check_speed
 from ..compiled.artifact import Artifact
 from ..compiled.store import default_store, digest
 from ..settings import allows_slower
@@ -55,12 +55,12 @@ def _check(driver: Driver, artifact: Artifact, ptx: str, log: str) -> None:
     store = default_store()
     if store is not None:
         key = digest("log of the driver", ptx, artifact.target.arch, str(driver.call("cuDriverGetVersion")))
-        if lost_speed(log):
+        if assembler_warnings(log):
             store.put(key, log.encode())
         elif (kept := store.get(key)) is not None:
             log = kept.decode("utf-8", "replace")
     check_speed(log, allows_slower())
-    for message in lost_speed(log):
+    for message in assembler_warnings(log):
         if not message.harmless:
             warnings.warn(message.remark, RuntimeWarning, stacklevel=2)
 

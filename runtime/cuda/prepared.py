@@ -16,8 +16,7 @@ from ...base.parameters import TENSOR_MAP, ParameterKind, offsets_of
 from ..engine import LaunchConfig
 from ..errors import dim3
 from ..options import LaunchAttributes
-from .clusters import check_cluster
-from .kernel import Kernel, check_launch
+from .kernel import Kernel, check_cluster, check_launch
 from .library import LaunchConfiguration, Library, make_native_attributes
 from .map_encoder import MapEncoder
 from .packed_arguments import PackedArguments

@@ -12,7 +12,7 @@ from typing import Any
 from ...base.errors import Code
 from ...dialects.ptx.sync import conversions
 from ..sim.values.printf import format_values
-from .pointers import NULL, Pointer
+from .pointers import NULL, HostPointer
 
 _NUMBER = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9]{1,20})")
 
@@ -46,7 +46,7 @@ class Argument:
     is_float: bool = False
 
 
-def getenv(world: World, arguments: Sequence[Argument]) -> Pointer:
+def getenv(world: World, arguments: Sequence[Argument]) -> HostPointer:
     """The value of an environment variable, or null. CallError (E3402) unless the variable is allowed."""
     name = _string("getenv", arguments, 0).decode("utf-8", "replace")
     if name not in world.environment:
@@ -57,7 +57,7 @@ def getenv(world: World, arguments: Sequence[Argument]) -> Pointer:
             f"tilefold run --allow-env {name[:80]}, or --allow-env {name[:80]}=VALUE",
         )
     value = world.environment[name]
-    return NULL if value is None else Pointer(value.encode() + b"\0", 0, f"the value of {name}")
+    return NULL if value is None else HostPointer(value.encode() + b"\0", 0, f"the value of {name}")
 
 
 def atoi(world: World, arguments: Sequence[Argument]) -> int:
@@ -92,8 +92,8 @@ def printf(world: World, arguments: Sequence[Argument]) -> int:
 
 
 def _fits(conversion: str, value: Argument) -> bool:
-    if conversion == "s" or isinstance(value.value, Pointer):
-        return conversion == "s" and isinstance(value.value, Pointer)
+    if conversion == "s" or isinstance(value.value, HostPointer):
+        return conversion == "s" and isinstance(value.value, HostPointer)
     if conversion in ("e", "f", "g") or value.is_float:
         return conversion in ("e", "f", "g") and value.is_float
     return conversion != "p" and conversion.startswith("ll") == (value.bits == 64)
@@ -101,7 +101,7 @@ def _fits(conversion: str, value: Argument) -> bool:
 
 def _string(function: str, arguments: Sequence[Argument], index: int) -> bytes:
     value = arguments[index].value if index < len(arguments) else None
-    if not isinstance(value, Pointer):
+    if not isinstance(value, HostPointer):
         raise CallError(Code.HOST_CALL, f"{function} takes a string as argument {index}")
     return value.string()
 

@@ -16,13 +16,14 @@ from ...base.limits import Limits
 from ..engine import LaunchConfig
 from ..errors import LaunchError
 from ..sim.called_functions import function
+from ..sim.events import Pause
 from ..sim.faults import deep_stack, site_of
-from ..sim.launch import Launch
+from ..sim.launch import LaunchState
 from ..sim.memory.arena import Arena
 from ..sim.memory.local import LocalSpace
-from ..sim.memory.spaces import Space
+from ..sim.memory.spaces import Space, Spaces
 from ..sim.rules import COMMON, rule_of
-from ..sim.translate import Pause, Rule, Spaces, Translator
+from ..sim.translate import Rule, Translator
 from ..sim.warp import Block, Cluster, HostWarp
 from .c_functions import World
 from .rules import Launcher, host_rules
@@ -52,7 +53,7 @@ class HostEngine:
         if main.function_type.inputs.data:
             raise LaunchError(Code.HOST_ENTRY, f"@{entry} takes arguments", "begin with a function without arguments")
         config = LaunchConfig((1, 1, 1), (1, 1, 1))
-        launch = Launch(config, self.budget, _write if self.sink is None else self.sink)
+        launch = LaunchState(config, self.budget, _write if self.sink is None else self.sink)
         own = host_rules(World(self.environment, launch.print), self.launcher)
 
         def rule(kind: type[Operation]) -> Rule | None:

@@ -14,16 +14,16 @@ class PointerError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Pointer:
+class HostPointer:
     """A place in a constant: `offset` bytes into `data`, which is called `name` in messages."""
 
     data: bytes
     offset: int
     name: str
 
-    def moved(self, distance: int) -> "Pointer":
+    def moved(self, distance: int) -> "HostPointer":
         """The place `distance` bytes further on, which may be anywhere until it is read."""
-        return Pointer(self.data, self.offset + distance, self.name)
+        return HostPointer(self.data, self.offset + distance, self.name)
 
     def string(self) -> bytes:
         """The bytes up to the next NUL, as C reads a string. Raises PointerError for one that does not end here."""
@@ -34,7 +34,7 @@ class Pointer:
         return self.data[self.offset : end]
 
 
-NULL = Pointer(b"", 0, "null")
+NULL = HostPointer(b"", 0, "null")
 """The pointer that points nowhere."""
 
 

@@ -18,18 +18,19 @@ from ...dialects.ptx.base import integer_bits, scalar_bits
 from ..engine import LaunchConfig
 from ..errors import Dim3, LaunchError
 from ..options import launch_attributes
+from ..sim.events import Step
 from ..sim.faults import SimulationError, Site, site_of
-from ..sim.translate import Rules, Step, Translator
+from ..sim.translate import Rules, Translator
 from ..sim.values import Value, kind_of
 from ..sim.warp import Warp
 from .c_functions import FUNCTIONS, Argument, CallError, World
-from .pointers import NULL, Pointer, PointerError, byte_size
+from .pointers import NULL, HostPointer, PointerError, byte_size
 
 _DYNAMIC_INDEX = llvm.GEP_USE_SSA_VAL
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class KernelLaunch:
     """A launch that the host asks for: the kernel's symbol (`m::k`), its sizes, and the operation."""
 
     kernel: str
@@ -37,7 +38,7 @@ class Launch:
     site: Site
 
 
-Launcher = Callable[[Launch, list[tuple[Value, Attribute]], Warp], None]
+Launcher = Callable[[KernelLaunch, list[tuple[Value, Attribute]], Warp], None]
 """Runs a kernel on the given values, each with its type; the warp is the host's."""
 
 
@@ -52,7 +53,7 @@ def _addressof(op: llvm.AddressOfOp, t: Translator) -> None:
             "the host reads llvm.mlir.global constants of strings",
             site=site_of(op),
         )
-    t.constant(op.result, Pointer(value.data.encode(), 0, f"@{name}"))
+    t.constant(op.result, HostPointer(value.data.encode(), 0, f"@{name}"))
 
 
 def _constant(op: llvm.ConstantOp, t: Translator) -> None:
@@ -152,7 +153,7 @@ def _launch(launcher: Launcher) -> Callable[[LaunchFuncOp, Translator], Step]:
                 config = LaunchConfig(*sizes, 0, attributes).of_kernel(None, non_portable=False)
             except LaunchError as error:  # for the cluster
                 raise SimulationError(Code.RUN_LAUNCH, error.message, error.hint, site=site) from None
-            launch = Launch(kernel, config, site)
+            launch = KernelLaunch(kernel, config, site)
             launcher(launch, [(registers[slot], type) for slot, type in zip(arguments, types, strict=True)], warp)
 
         return step

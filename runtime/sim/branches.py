@@ -17,9 +17,10 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects import ptx
 from ...dialects.ptx.matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
 from ...dialects.ptx.warp import ActivemaskOp
+from .events import BODIES_BETWEEN_PAUSES, Event, Pause, Suspension, Until
 from .faults import Site, site_of
-from .translate import BODIES_BETWEEN_PAUSES, Code, Event, Pause, Suspension, Translator, Until
-from .values import Kind, Value, kind_of, merge, varies
+from .translate import Code, Translator
+from .values import Value, ValueKind, kind_of, merge, varies
 from .warp import Bools, Warp
 
 PATIENCE = 16
@@ -60,7 +61,7 @@ class Node:
     condition: int | None = None
     site: Site = field(default_factory=lambda: Site(""))
     edges: tuple[Edge, ...] = ()
-    live: Mapping[int, Kind | None] = field(default_factory=dict[int, Kind | None])
+    live: Mapping[int, ValueKind | None] = field(default_factory=dict[int, ValueKind | None])
 
 
 @dataclass(slots=True, eq=False)
@@ -119,7 +120,7 @@ class Graph:
                 rounds += 1
                 if rounds % BODIES_BETWEEN_PAUSES == 0:
                     if warp.is_several:  # it may wait for a warp that is not in it
-                        warp.apart()
+                        warp.leave_lockstep()
                     yield self.pauses[edge.target]
             number = edge.target
 
@@ -230,7 +231,7 @@ class Graph:
         return min(groups, key=order)
 
 
-def _joined(lanes: Bools, ours: Value, theirs: Value, kind: Kind | None) -> Value:
+def _joined(lanes: Bools, ours: Value, theirs: Value, kind: ValueKind | None) -> Value:
     """A register of two groups; one that only one of them has written has its value."""
     if ours is None or theirs is None:
         return theirs if ours is None else ours

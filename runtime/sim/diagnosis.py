@@ -61,7 +61,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True)
-class Launch:
+class DiagnosedLaunch:
     """A launch that can be repeated: `arguments` makes them anew each time."""
 
     program: SimProgram
@@ -80,7 +80,7 @@ class Launch:
         return arguments, engine.launch(self.program, self.config, arguments)
 
 
-def diagnose(launch: Launch, most: int = MOST) -> Diagnosis:
+def diagnose(launch: DiagnosedLaunch, most: int = MOST) -> Diagnosis:
     """The faults of a launch in the order in which they occur, up to a limit; without any, the arguments of which the
     kernel has left elements unwritten.
     """
@@ -130,7 +130,7 @@ def _widen(finding: Finding, journal: Journal) -> Finding:
     return replace(finding, hint=BLOCK_BARRIER) if is_wider else finding
 
 
-def _explain(launch: Launch, fault: SimulationError) -> Finding:
+def _explain(launch: DiagnosedLaunch, fault: SimulationError) -> Finding:
     """A fault, with the other access to its byte: that which nothing orders, or the write that comes too late."""
     finding = Finding(fault.code, fault.fault, fault.hint, fault.site)
     if fault.other is not None:
@@ -208,7 +208,7 @@ def _thread(sighting: Sighting) -> str:
     return f"({x},{y},{z}) of block ({i},{j},{k})"
 
 
-def _find_unwritten(launch: Launch, arguments: Mapping[str, Argument], journal: Journal) -> Iterator[Finding]:
+def _find_unwritten(launch: DiagnosedLaunch, arguments: Mapping[str, Argument], journal: Journal) -> Iterator[Finding]:
     """The arguments that had no values before the launch, and have elements without one after it, each with the store
     that writes the fewest.
     """

@@ -10,13 +10,14 @@ from xdsl.ir import Operation, SSAValue
 from ...base.errors import Code
 from ...base.limits import Limits
 from ..engine import LaunchConfig
+from .events import Suspending
 from .faults import SimulationError
-from .launch import Launch
+from .launch import LaunchState
 from .memory.arena import Arena
 from .memory.local import LocalSpace
-from .memory.spaces import Space
+from .memory.spaces import Space, Spaces
 from .rules import rule_of
-from .translate import Spaces, Suspending, Translator
+from .translate import Translator
 from .values import TensorValue
 from .warp import Block, Cluster, HostWarp
 
@@ -27,7 +28,7 @@ class HostValues:
     """
 
     def __init__(self, given: Mapping[SSAValue, Any], sink: Callable[[str], None]) -> None:
-        launch = Launch(LaunchConfig((1, 1, 1), (1, 1, 1)), Limits(), sink)
+        launch = LaunchState(LaunchConfig((1, 1, 1), (1, 1, 1)), Limits(), sink)
         spaces = Spaces(Space("global", 0, False, Arena()), Space("shared", 0, False), LocalSpace())
         self._translator = Translator(rule_of, launch, spaces)
         self._done: set[Operation] = set()

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The state of a launch that all of its blocks share, its limits, when its asynchronous operations complete, and its
-clusters that run at the same time: each has a seat with shared and local memory of its own.
-"""
+"""The state of a launch that all of its blocks share, its limits, and when its asynchronous operations complete."""
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
 from random import Random
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeAlias
-from zlib import crc32
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
@@ -30,10 +26,6 @@ from .memory.undefined import Trace
 if TYPE_CHECKING:
     from .exact.patterns import Table
     from .memory.host_arrays import Reached
-    from .progress import Progress
-    from .timeline import Timeline
-    from .translate import Loop, Spaces
-    from .warp import Cluster
 
 MAP_BASE = 1 << 40
 """The address of the first tensor map among a kernel's parameters."""
@@ -64,7 +56,7 @@ class OutOfStepError(Exception):
         self.is_fault = is_fault
 
 
-def unheard(text: str) -> None:
+def refuse_output(text: str) -> None:
     """Where a run in step, or one of several processes, would print."""
     raise OutOfStepError(always=True)
 
@@ -73,8 +65,24 @@ Forgiven: TypeAlias = frozenset[tuple[Code, Site]] | None
 """Faults of some operations, or of all where it is None, that do not end a launch."""
 
 
+class Reporter(Protocol):
+    """Shows how far a launch is."""
+
+    def look(self, launch: "LaunchState") -> None:
+        """Shows it, if it is time to."""
+        ...
+
+    def share(self, done: int, processes: int) -> None:
+        """The blocks after those that are done are shared out among processes."""
+        ...
+
+    def clear(self) -> None:
+        """Removes a line that is written over, before another text."""
+        ...
+
+
 @dataclass(slots=True)
-class Launch:
+class LaunchState:
     """The state that all blocks of a launch share: configuration, budget, clock, and where text goes."""
 
     config: LaunchConfig
@@ -108,20 +116,16 @@ class Launch:
     """The tensor maps among the kernel's parameters, each at a multiple of their size after `MAP_BASE`."""
     forgiven: Forgiven = frozenset()
     """Faults of some operations, or of all where it is None, that do not end the launch: it goes on without harm."""
-    timeline: "Timeline | None" = None
-    """Who sees when warps run and wait, if anybody does."""
-    resident: "list[Cluster]" = field(default_factory=lambda: [])
-    """The clusters that have begun and not ended."""
     begun: "list[list[tuple[int, int]]]" = field(default_factory=lambda: [[]])
     """For each seat the clusters that have begun there: when, and the number of each."""
     fences: set[str] = field(default_factory=set[str])
     """The scopes of the kernel's fences."""
     pairs: bool = False
     """Whether the kernel has barriers at which only some threads meet or wait: numbered ones, or mbarriers."""
-    progress: "Progress | None" = None
+    progress: Reporter | None = None
     """Who shows how far the launch is, if anybody does."""
-    loops: "Sequence[Loop]" = ()
-    """The loops of the program."""
+    started: int = 0
+    """How many blocks have begun."""
     ended: int = 0
     """How many blocks have ended."""
     clock: int = 1
@@ -132,7 +136,7 @@ class Launch:
     """The operation whose body ran last."""
     printed: int = 0
 
-    def apart(self, *, is_fault: bool = False) -> None:
+    def leave_lockstep(self, *, is_fault: bool = False) -> None:
         """OutOfStepError if warps run in step: the caller's next step, maybe the words for a fault, needs them one
         after the other.
         """
@@ -207,85 +211,3 @@ class Launch:
         if self.trace is not None:
             self.trace.note(None, site, "prints", np.frombuffer(text.encode(), np.uint8))
         self.sink(text)
-
-
-@dataclass(slots=True)
-class Seats:
-    """The places of the clusters that run at the same time. The memory of the one that goes on is in `spaces`, that of
-    the others is kept here.
-    """
-
-    spaces: "Spaces"
-    kept: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
-    taken: int = 0
-    """The seat of the cluster that goes on."""
-
-    def build(self, count: int, cluster: int, threads: int, warps: int) -> None:
-        """Creates the memory of a number of clusters, each with its numbers of blocks, threads and warps of a block."""
-        for _ in range(count):
-            self.spaces.shared.build(cluster, warps)
-            self.spaces.local.build(threads)
-            self.kept.append(self._memory())
-        self.taken = count - 1
-
-    def take(self, seat: int) -> None:
-        """Lets the cluster of a seat go on."""
-        if seat != self.taken:
-            self.kept[self.taken] = self._memory()
-            shared, local = self.kept[seat]
-            self.spaces.shared.assume(shared)
-            self.spaces.local.assume(local)
-            self.taken = seat
-
-    def _memory(self) -> tuple[Any, Any]:
-        return self.spaces.shared.private(), self.spaces.local.private()
-
-    def digest(self) -> int:
-        """A checksum of all bytes of all seats, and their states."""
-        mine, total = self.taken, 0
-        for seat in range(len(self.kept)):
-            self.take(seat)
-            total = crc32(self.spaces.digest().to_bytes(4, "little"), total)
-        self.take(mine)
-        return total
-
-
-def take_turns(begin: "Iterable[Cluster]", seats: Seats, order: Random | None) -> "Iterator[Cluster]":
-    """The clusters of a launch, each whenever it is to go on: in turns, or picked by `order`. `begin` makes the next
-    one that there is a seat for, and `launch.resident` has those that run; who ends leaves it.
-    """
-    coming, running = iter(begin), deque["Cluster"]()
-    free = list(reversed(range(len(seats.kept))))
-    while True:
-        while free:
-            seats.take(free[-1])
-            cluster = next(coming, None)
-            if cluster is None:
-                break
-            free.pop()
-            running.append(cluster)
-        if not running:
-            return
-        if order is not None and len(running) > 1:
-            running.rotate(-order.randrange(len(running)))
-        cluster = running.popleft()
-        seats.take(cluster.seat)
-        yield cluster
-        if cluster in cluster.launch.resident:
-            running.append(cluster)
-        else:
-            free.append(cluster.seat)
-
-
-def clusters_of(blocks: int, size: int) -> list[tuple[int, int]]:
-    """The clusters of `size` blocks in their order: the number of each among those of its size, and its size. Where
-    these do not make up all blocks, ever smaller ones follow.
-    """
-    clusters: list[tuple[int, int]] = []
-    done = 0
-    while done < blocks:
-        while size > blocks - done:
-            size //= 2
-        clusters.append((done // size, size))
-        done += size
-    return clusters

@@ -22,10 +22,11 @@ from ...dialects.ptx import PtxOp
 from ...dialects.tile import YieldOp
 from ..arrays.storage import element_indices
 from ..engine import Argument, TensorArgument
+from .events import Step, Suspending
 from .faults import SimulationError, Site, site_of
 from .launch import Forgiven
-from .translate import Rule, RuleOf, Step, Suspending, Translator
-from .values import Kind, Value, as_unsigned, kind_of
+from .translate import Rule, RuleOf, Translator
+from .values import Value, ValueKind, as_unsigned, kind_of
 from .warp import Warp
 
 FAULTS = frozenset({Code.SIM_NAN, Code.SIM_INFINITY, Code.SIM_INDEX, Code.SIM_LOSSY, Code.SIM_CANCELLATION})
@@ -203,7 +204,7 @@ def _by_lane(condition: Any) -> NDArray[np.bool_]:
     return np.asarray(held.any(axis=1)) if held.ndim > 1 else held
 
 
-def _finite(kind: Kind) -> Look:
+def _finite(kind: ValueKind) -> Look:
     def look(warp: Warp, given: Sequence[Value], value: Value) -> Iterator[Bad]:
         made = _wide(value)
         if np.isfinite(made).all():
@@ -219,7 +220,7 @@ def _finite(kind: Kind) -> Look:
     return look
 
 
-def _cancels(kind: Kind) -> Look:
+def _cancels(kind: ValueKind) -> Look:
     digits = 1 - int(np.log2(float(_limits(kind).eps)))
     bound = -(-digits * LOST[0] // LOST[1])
     hint = "subtract before the numbers are rounded, or in a wider type"
@@ -237,7 +238,7 @@ def _cancels(kind: Kind) -> Look:
     return look
 
 
-def _limits(kind: Kind) -> Any:
+def _limits(kind: ValueKind) -> Any:
     """The limits of a floating-point type."""
     return cast(Any, ml_dtypes).finfo(kind.dtype)
 
@@ -269,7 +270,7 @@ def _is_split(value: SSAValue) -> bool:
     return any(isinstance(use.operation, arith.ShRUIOp | arith.ShRSIOp) for use in value.uses)
 
 
-def _wraps(op: Operation, kind: Kind) -> Look:
+def _wraps(op: Operation, kind: ValueKind) -> Look:
     hint = "compute indices in 64 bits, or keep the tensor smaller"
     functions: Mapping[type[Operation], Callable[[Any, Any], Any]] = {
         arith.AddiOp: np.add, arith.SubiOp: np.subtract, arith.MuliOp: np.multiply, arith.ShLIOp: np.left_shift,
@@ -291,7 +292,7 @@ def _wraps(op: Operation, kind: Kind) -> Look:
     return look
 
 
-def _drops(kind: Kind) -> Look:
+def _drops(kind: ValueKind) -> Look:
     hint = "keep the wider type, or split the number into words"
     low, high = -(1 << (kind.bits - 1)), (1 << kind.bits) - 1
 
@@ -307,7 +308,7 @@ def _is_same(number: Any, value: Any) -> bool:
     return not np.isfinite(value) or int(number) == int(value)
 
 
-def _rounds(before: Kind, unsigned: bool) -> Look:
+def _rounds(before: ValueKind, unsigned: bool) -> Look:
     hint = "convert to a type with more digits"
 
     def look(warp: Warp, given: Sequence[Value], value: Value) -> Iterator[Bad]:
@@ -319,7 +320,7 @@ def _rounds(before: Kind, unsigned: bool) -> Look:
     return look
 
 
-def _clamps(kind: Kind, unsigned: bool) -> Look:
+def _clamps(kind: ValueKind, unsigned: bool) -> Look:
     hint = "check the range first, or convert to a wider type"
 
     def look(warp: Warp, given: Sequence[Value], value: Value) -> Iterator[Bad]:
@@ -331,7 +332,7 @@ def _clamps(kind: Kind, unsigned: bool) -> Look:
     return look
 
 
-def _saturates(kind: Kind) -> Look:
+def _saturates(kind: ValueKind) -> Look:
     limit = float(_limits(kind).max)
     hint = f"scale the numbers to at most {limit:g}"
 

@@ -23,9 +23,9 @@ from ...layout.algebra.core import ComposedLayout, Layout, size
 from ..engine import Argument, LaunchConfig, TensorArgument, numpy_type, pack_argument
 from ..errors import LaunchError, argument_error
 from .faults import site_of
-from .launch import MAP_BASE, Launch, OutOfStepError
+from .launch import MAP_BASE, LaunchState, OutOfStepError
 from .memory.arena import Allocation
-from .ordering.entries import MAX_THREADS
+from .ordering.clocks import MAX_THREADS
 from .ordering.schedule import Body
 from .rules import orders_clusters, rule_of, runs_in_step
 from .translate import Rule, RuleOf, Translator
@@ -181,7 +181,7 @@ def _read(name: str, kind: ParameterKind | None, given: Any, type: Attribute) ->
     return numpy_type(kind.element).type(value) if isinstance(kind, Scalar) and isinstance(value, float) else value
 
 
-def rules_for(launch: Launch, kernel: KernelOp, args: Mapping[str, Argument], *, exact: bool) -> RuleOf:
+def rules_for(launch: LaunchState, kernel: KernelOp, args: Mapping[str, Argument], *, exact: bool) -> RuleOf:
     """The rules of a launch; with `exact` it gets the bit patterns of exact numbers. The numbers that it is given keep
     theirs. SimulationError (E3251) for NaN in its arguments, where it looks for that.
     """

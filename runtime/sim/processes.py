@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .faults import Site
-from .launch import Launch, OutOfStepError, unheard
+from .launch import LaunchState, OutOfStepError, refuse_output
 from .memory.arena import READY
 from .memory.spaces import Space
 from .translate import Translator
@@ -57,7 +57,7 @@ class Share:
 class Ledger:
     """The counters and the global memory of a launch, by which processes tell what they have done."""
 
-    launch: Launch
+    launch: LaunchState
     space: Space
     translator: Translator
     _before: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -144,7 +144,7 @@ def run_by_processes(clusters: Clusters, count: int | None, run: Callable[[Clust
     if ledger.launch.printed or not worth:
         run(others)
         return
-    ledger.launch.sink = unheard
+    ledger.launch.sink = refuse_output
     share_out(others, count or os.cpu_count() or 1, run, ledger)
 
 

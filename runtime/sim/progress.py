@@ -7,18 +7,17 @@ says so, too. On a terminal and in a notebook one line is written over; elsewher
 
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, TextIO
+from typing import Protocol, TextIO
 
 from ...base.target import WARP
 from ..engine import LaunchConfig
 from ..settings import shows_progress
-
-if TYPE_CHECKING:
-    from .launch import Launch
+from .faults import Site
+from .launch import LaunchState
 
 SLOW, LONG = 2.0, 10.0
 """Seconds after which a launch shows how far it is, and names the sizes to cut."""
@@ -59,6 +58,25 @@ def display_of_process() -> Display | None:
     return Display() if shows_progress() else None
 
 
+class Loop(Protocol):
+    """A loop of the program."""
+
+    @property
+    def site(self) -> Site:
+        """Its operation."""
+        ...
+
+    @property
+    def bodies(self) -> int:
+        """How often warps have executed the body so far."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """The operations of the body itself that they have executed there."""
+        ...
+
+
 class Progress:
     """The progress of one launch, which may run several times until its outcome is sure."""
 
@@ -70,9 +88,11 @@ class Progress:
         self._shown = 0
         self._has_named = False
         self._before, self._processes = 0, 1
+        self._loops: Sequence[Loop] = ()
 
-    def begin(self) -> None:
-        """A run begins, from the first block."""
+    def begin(self, loops: Sequence[Loop]) -> None:
+        """A run of a program with these loops begins, from the first block."""
+        self._loops = loops
         self._ran = self._display.clock()
         self._before, self._processes = 0, 1
 
@@ -80,7 +100,7 @@ class Progress:
         """The blocks after those that are done are shared out: each process has done as many as this one."""
         self._before, self._processes = done, processes
 
-    def look(self, launch: "Launch") -> None:
+    def look(self, launch: LaunchState) -> None:
         """Shows how far a launch is, if it is time to."""
         now = self._display.clock()
         if now < self._due:
@@ -104,7 +124,7 @@ class Progress:
             self._display.write(f"\r{' ' * self._shown}\r")
             self._shown = 0
 
-    def _far(self, launch: "Launch", now: float) -> str:
+    def _far(self, launch: LaunchState, now: float) -> str:
         total = self._config.blocks
         done = min(total, self._before + (launch.ended - self._before) * self._processes)
         text = f"{done} of {total} {'block' if total == 1 else 'blocks'} in {now - self._began:.0f} s"
@@ -112,12 +132,11 @@ class Progress:
             return text
         return f"{text}, about {_duration((now - self._ran) * (total - done) / done)} left"
 
-    def _cures(self, launch: "Launch") -> str:
+    def _cures(self, launch: LaunchState) -> str:
         """The sizes that make a launch long, with their extents."""
         sizes = [f"the grid {self._config.grid}"] if self._config.blocks > 1 else []
-        begun = launch.ended + sum(cluster.size for cluster in launch.resident)
-        warps = max(1, begun * -(-prod(self._config.block) // WARP))
-        loops = sorted(launch.loops, key=lambda loop: loop.steps, reverse=True)
+        warps = max(1, launch.started * -(-prod(self._config.block) // WARP))
+        loops = sorted(self._loops, key=lambda loop: loop.steps, reverse=True)
         for loop in [loop for loop in loops if loop.bodies > warps][:_NAMED]:
             place = loop.site.location or loop.site.op
             sizes.append(f"the loop at {place} (so far {round(loop.bodies / warps)} times in each warp)")

@@ -24,20 +24,20 @@ from ...dialects.tile import TensorType
 from ..counters import Counters
 from ..engine import Argument, LaunchConfig, RunResult
 from ..errors import LaunchError
-from ..options import NUMERICS, Cooperative, RunOptions
+from ..options import Cooperative, SimOptions
 from ..settings import simulator_processes
 from .faults import SimulationError, Site, deep_stack, site_of
-from .launch import Completion, Forgiven, Launch, OutOfStepError, Seats, clusters_of, take_turns, unheard
+from .launch import Completion, Forgiven, LaunchState, OutOfStepError, refuse_output
 from .memory.arena import Arena
 from .memory.local import LocalSpace
 from .memory.provenance import Fragments, Key, Tiles, fragments_of, pieces
-from .memory.spaces import Space
+from .memory.spaces import Space, Spaces
 from .memory.undefined import Trace, UndefinedReadError, run_agreed
 from .ordering.liveness import Watch
-from .ordering.schedule import Body, run_cluster
+from .ordering.schedule import Body, Seats, clusters_of, run_cluster, take_turns
 from .preparation import Binding, bind, body_of, check_config, rules_for
 from .progress import Display, Progress, display_of_process, following
-from .translate import Spaces, Texts, Translator
+from .translate import InlineMeanings, Translator
 from .warp import Block, Cluster, Warp
 
 if TYPE_CHECKING:
@@ -112,35 +112,26 @@ class _Run:
 class SimEngine:
     """Executes kernels on the CPU, warp by warp, and checks every access.
 
-    With `seed`, the order of warps (and with `shuffle_blocks` of clusters) is random but the same for the same seed;
-    otherwise they run in their order. `completion` says when asynchronous copies arrive at mbarriers. `races` looks for
-    unordered accesses, at some cost. `sink` receives the text that the kernel prints; None is stdout. `texts` has the
-    functions for PTX as text. `journal` sees accesses. `forgiven` are faults of operations that do not end a launch. So
-    many `resident` blocks run at the same time, in whole clusters, or all blocks of a cooperative launch. With `exact`
-    floating-point numbers are exact ones; `numbers` looks for those that go wrong. Products of matrix instructions are
-    summed by `numerics`, as the tensor cores of `tensor_cores` do if it is known. Clusters that do not order themselves
-    are shared out to `processes` processes; None is one for each core, where it is worth it. Kernels that make pointers
-    of numbers reach what `memory` returns of the host, by its addresses. `fragments` are the types of the kernel's
-    fragments and `tiles` the tiles that do not fit, for messages. With `any_fault`, the first fault of warps in step
-    ends a launch by an OutOfStepError, and is not looked for again for its report. `display` is where a long launch
-    shows its `progress`.
+    A seed among the `options` also orders clusters where the engine shuffles them (`shuffle_blocks`). A `budget` stands
+    for the limits of the options. `completion` says when asynchronous copies arrive at mbarriers. `sink` receives the
+    text that the kernel prints; None is stdout. `texts` has the functions for PTX as text. `journal` sees accesses.
+    `forgiven` are faults of operations that do not end a launch. Products of matrix instructions are summed as the
+    tensor cores of `tensor_cores` do, if it is known and the options say so. Kernels that make pointers of numbers
+    reach what `memory` returns of the host, by its addresses. `fragments` are the types of the kernel's fragments and
+    `tiles` the tiles that do not fit, for messages. With `any_fault`, the first fault of warps in step ends a launch by
+    an OutOfStepError, and is not looked for again for its report. `display` is where a long launch shows its
+    `progress`.
     """
 
-    budget: Limits = field(default_factory=Limits)
-    seed: int | None = None
-    shuffle_blocks: bool = False
-    races: bool = True
+    options: SimOptions = field(default_factory=SimOptions)
     sink: Callable[[str], None] | None = None
+    texts: InlineMeanings = field(default_factory=lambda: MappingProxyType({}))
+    budget: Limits | None = None
+    shuffle_blocks: bool = False
     completion: Completion = Completion.LATE
-    texts: Texts = field(default_factory=lambda: MappingProxyType({}))
     journal: "Journal | None" = None
     forgiven: Forgiven = frozenset()
-    resident: int = 1
-    exact: bool = False
-    numbers: bool = False
-    numerics: str = NUMERICS[0]
     tensor_cores: Target | None = None
-    processes: int | None = field(default_factory=simulator_processes)
     memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple
     fragments: Fragments = dict
     tiles: Tiles = dict
@@ -148,20 +139,22 @@ class SimEngine:
     display: Display | None = field(default_factory=display_of_process)
     progress: Progress | None = None
 
-    @classmethod
-    def of(
-        cls, options: RunOptions, sink: Callable[[str], None] | None = None, texts: Texts = MappingProxyType({})
-    ) -> "SimEngine":
-        """The simulator with the options of a run."""
-        engine = cls(options.limits, options.seed or None, races=options.races, sink=sink, texts=texts)
-        engine = replace(engine, exact=options.exact, numbers=options.numbers, numerics=options.numerics)
-        processes = engine.processes if options.processes is None else options.processes
-        return replace(engine, resident=options.resident, processes=processes)
-
     @property
     def name(self) -> str:
         """`sim`."""
         return "sim"
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of a launch."""
+        return self.options.limits if self.budget is None else self.budget
+
+    @property
+    def processes(self) -> int | None:
+        """How many processes may share out clusters that do not order themselves; None is one for each core, where it
+        is worth it.
+        """
+        return simulator_processes() if self.options.processes is None else self.options.processes
 
     def launch(self, program: SimProgram, config: LaunchConfig, args: Mapping[str, Argument]) -> RunResult:
         """Runs the kernel over the grid. LaunchError for a launch that does not fit, SimulationError for a
@@ -237,7 +230,7 @@ class SimEngine:
         most = max(1, min(config.blocks, _LANES_IN_STEP // config.threads))
         for count in dict.fromkeys((1 << most.bit_length() - 1, 1)):
             try:
-                return self._run_once(kernel, config, args, unheard, in_step=count)
+                return self._run_once(kernel, config, args, refuse_output, in_step=count)
             except OutOfStepError as out:
                 if out.is_fault and self.any_fault:
                     raise
@@ -251,11 +244,12 @@ class SimEngine:
     def _is_observed(self) -> bool:
         """Whether the order of warps, or each of their operations, shows in the outcome."""
         watched = self.journal is not None and self.journal.is_watching
-        return self.seed is not None or watched or bool(self.forgiven) or self.exact or self.numbers
+        options = self.options
+        return bool(options.seed or watched or self.forgiven or options.exact or options.numbers)
 
     def _is_together(self, config: LaunchConfig) -> bool:
         """Whether clusters run at the same time, so that they may wait for each other."""
-        return self.resident > 1 or Cooperative() in config.attributes
+        return self.options.resident > 1 or Cooperative() in config.attributes
 
     def _run_apart(
         self, kernel: KernelOp, config: LaunchConfig, args: Mapping[str, Argument], emit: Callable[[str], None]
@@ -263,7 +257,7 @@ class SimEngine:
         """A run with one warp after the other; with its clusters, too, where processes that share them out meet."""
         with suppress(OutOfStepError):
             return self._run_once(kernel, config, args, emit)
-        return replace(self, processes=1)._run_once(kernel, config, args, emit)
+        return replace(self, options=replace(self.options, processes=1))._run_once(kernel, config, args, emit)
 
     def _run_once(
         self,
@@ -278,10 +272,10 @@ class SimEngine:
         """A run that leaves the arguments as they are. UndefinedReadError for a read of undefined bytes without a
         `trace`.
         """
-        chance = Random(self.seed or 0) if self.completion is Completion.RANDOM else None
-        launch = Launch(
+        chance = Random(self.options.seed) if self.completion is Completion.RANDOM else None
+        launch = LaunchState(
             config,
-            self.budget,
+            self.limits,
             emit,
             repeats=True,
             in_step=in_step,
@@ -291,20 +285,18 @@ class SimEngine:
             completion=self.completion,
             chance=chance,
             forgiven=self.forgiven,
-            numbers=self.numbers,
-            tensor_cores=self.tensor_cores if self.numerics == "hardware" else None,
-            timeline=None if self.journal is None else self.journal.timeline,
+            numbers=self.options.numbers,
+            tensor_cores=self.tensor_cores if self.options.numerics == "hardware" else None,
         )
-        races = self.races or in_step > 0  # nothing but the lack of races makes any order as good
+        races = self.options.races or in_step > 0  # nothing but the lack of races makes any order as good
         spaces = Spaces(
             Space("global", GLOBAL_BASE, races, Arena(GLOBAL_GUARD)), Space("shared", SHARED_BASE, races), LocalSpace()
         )
         launch.shares = races and not (trace or chance or self._is_observed or self._is_together(config))
-        rules = rules_for(launch, kernel, args, exact=self.exact)
+        rules = rules_for(launch, kernel, args, exact=self.options.exact)
         translator = Translator(rules, launch, spaces, self.texts, self.fragments)
-        launch.loops = translator.loops
         if self.progress is not None:
-            self.progress.begin()
+            self.progress.begin(translator.loops)
         if isinstance(kernel, ptx.EntryOp) and kernel.shared_bytes is not None:
             size = kernel.shared_bytes.value.data
             translator.shared_start = translator.shared(size, 1024, "the block's shared memory")
@@ -334,13 +326,15 @@ class SimEngine:
         )
         return _Run(bindings, spaces, counters, launch.exact)
 
-    def _build(self, launch: Launch, seats: Seats, bindings: list[Binding], site: Site) -> None:
+    def _build(self, launch: LaunchState, seats: Seats, bindings: list[Binding], site: Site) -> None:
         """Creates the memory, if the budget allows it, and puts the arguments there."""
         spaces, size = seats.spaces, launch.in_step or prod(launch.config.cluster)
         clusters = -(-launch.config.blocks // size)
-        count = clusters if Cooperative() in launch.config.attributes else min(-(-self.resident // size), clusters)
+        count = (
+            clusters if Cooperative() in launch.config.attributes else min(-(-self.options.resident // size), clusters)
+        )
         # entries of 8 bytes, for each 4 bytes in most kernels
-        tables = max(1, self.budget.bytes // (_READS * 2 * size * spaces.global_.arena.span))
+        tables = max(1, self.limits.bytes // (_READS * 2 * size * spaces.global_.arena.span))
         readers = 1 if launch.in_step else size * min(count, tables)
         threads = launch.config.threads
         warps = -(-threads // WARP)
@@ -348,8 +342,8 @@ class SimEngine:
         need = spaces.global_.arena.allocated * (2 + shadow * (1 + readers))
         need += count * size * spaces.shared.arena.allocated * (2 + shadow * (2 + warps))
         need += count * size * 2 * spaces.local.frame.size * threads
-        if need > self.budget.bytes:
-            text = f"the launch needs {need} bytes on the host, but its budget is {self.budget.bytes}"
+        if need > self.limits.bytes:
+            text = f"the launch needs {need} bytes on the host, but its budget is {self.limits.bytes}"
             hint = "use smaller arguments, allow more by --max-memory, or leave out the race check by --no-races"
             raise SimulationError(ErrorCode.SIM_MEMORY, text, hint, site=site)
         spaces.global_.build(readers=readers)
@@ -358,20 +352,22 @@ class SimEngine:
         for bound in bindings:
             spaces.global_.arena.fill(bound.offset, bound.argument.storage, bound.argument.initialised)
 
-    def _run(self, launch: Launch, seats: Seats, code: Body, translator: Translator, watch: Watch) -> None:
+    def _run(self, launch: LaunchState, seats: Seats, code: Body, translator: Translator, watch: Watch) -> None:
         """Runs the clusters, one in each seat at the same time; those that may be shared out on several
         processes, where that takes less time.
         """
         config = launch.config
-        order = None if self.seed is None else Random(self.seed)
+        order = Random(self.options.seed) if self.options.seed else None
         clusters = clusters_of(config.blocks, launch.in_step or prod(config.cluster))
         if order is not None and self.shuffle_blocks:
             clusters = order.sample(clusters, len(clusters))
         runs: dict[Cluster, Iterator[None]] = {}
+        resident: list[Cluster] = []
+        observer = None if self.journal is None else self.journal.schedule
 
         def begin(part: list[tuple[int, int]]) -> Iterator[Cluster]:
             for number, size in part:
-                cluster = Cluster(launch, number, size, launch.tick(), seats.taken)
+                cluster = Cluster(launch, number, size, launch.tick(), seats.taken, resident)
                 watch.begun += size
                 seats.spaces.shared.reset()
                 for rank in range(1 if launch.in_step else size):
@@ -382,7 +378,7 @@ class SimEngine:
                     for index in range(-(-config.threads // WARP)):
                         Warp(block, index, min(WARP, config.threads - index * WARP), list(translator.initial))
                 launch.tick()  # accesses come after the begin of every block
-                runs[cluster] = run_cluster(cluster, code, order, watch)
+                runs[cluster] = run_cluster(cluster, code, order, watch, observer)
                 yield cluster
 
         def run(part: list[tuple[int, int]]) -> None:

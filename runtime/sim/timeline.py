@@ -9,19 +9,18 @@ cost nothing in the model, so it shows who waits for whom, and not how long a ke
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .events import Barrier, Pause, Until
 from .faults import Site
-from .memory import costs
 from .memory.arena import Arena
 from .memory.journal import Journal
-from .translate import Barrier, Pause, Until
-
-if TYPE_CHECKING:
-    from .warp import Warp
+from .memory.space_state import sectors, wavefronts
+from .ordering.asynchronous import InFlight
+from .warp import Warp
 
 LATENCY = 400
 """The cycles that an asynchronous copy takes."""
@@ -62,7 +61,7 @@ class Timeline(Journal):
     most: int = MAX_EVENTS
     other: Journal | None = None
     events: list[Event] = field(default_factory=list[Event])
-    _states: "dict[Warp, _State]" = field(default_factory=lambda: {})
+    _states: dict[Warp, _State] = field(default_factory=lambda: {})
     _began: int = 0
     _stalled: int = 0
     _latest: int = 0
@@ -75,7 +74,7 @@ class Timeline(Journal):
         return True
 
     @property
-    def timeline(self) -> "Timeline":
+    def schedule(self) -> "Timeline":
         return self
 
     def begin(self, arena: Arena, places: list[tuple[NDArray[Any], int]], shared: Arena) -> None:
@@ -87,14 +86,14 @@ class Timeline(Journal):
             self.other.begin(arena, places, shared)
         self._spans = {"global": arena.span, "shared": shared.span}
 
-    def see(self, space: str, warp: "Warp", site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
+    def see(self, space: str, warp: Warp, site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
         if self.other is not None:
             self.other.see(space, warp, site, rows, width, writes=writes)
         if len(self.events) >= self.most:
             return
         lanes, at = warp.lane_numbers(), rows.astype(np.int64) * width % self._spans[space]
         if len(lanes) == len(at) and not warp.is_spread:
-            total, least = costs.wavefronts(at, lanes, width) if space == "shared" else costs.sectors(at, width)
+            total, least = wavefronts(at, lanes, width) if space == "shared" else sectors(at, width)
             lost = total - least if space == "shared" else (total - least) // 2
             if lost:
                 why = "bank conflict" if space == "shared" else "scattered sectors"
@@ -102,12 +101,12 @@ class Timeline(Journal):
                 self._stalled += lost
         self._poll(warp, self._now(warp))
 
-    def runs(self, warp: "Warp") -> None:
+    def runs(self, warp: Warp) -> None:
         """A warp goes on."""
         self._began, self._stalled = warp.launch.steps, 0
         self._states.setdefault(warp, _State())
 
-    def pauses(self, warp: "Warp", event: Barrier | Pause | Until | None) -> None:
+    def pauses(self, warp: Warp, event: Barrier | Pause | Until | None) -> None:
         """Records that the warp has reached an operation where it yields to others, or its end."""
         state, now, site = self._states[warp], self._now(warp), None if event is None else event.site
         if isinstance(event, Until):
@@ -121,7 +120,7 @@ class Timeline(Journal):
             for operation, since in state.copies.values():
                 self._add("copies", operation.site.op, warp, since, now, operation.site)
 
-    def meets(self, arrived: "Iterable[tuple[Warp, Barrier]]") -> None:
+    def meets(self, arrived: Iterable[tuple[Warp, Barrier]]) -> None:
         """All of these warps have arrived at a barrier."""
         entries = list(arrived)
         end = max(self._states[warp].waits_since for warp, _ in entries)
@@ -129,25 +128,25 @@ class Timeline(Journal):
             if barrier.waits:
                 self._waits(warp, f"barrier {barrier.id}", end, barrier.site)
 
-    def wakes(self, warp: "Warp", until: Until) -> None:
+    def wakes(self, warp: Warp, until: Until) -> None:
         """The condition holds that a warp has waited for, such as a phase of an mbarrier."""
         for other in warp.block.cluster.warps:
             self._poll(other, self._states[other].time)
         self._waits(warp, self._states[warp].awaits, max(self._latest, self._landed), until.site)
 
-    def _waits(self, warp: "Warp", reason: str, end: int, site: Site) -> None:
+    def _waits(self, warp: Warp, reason: str, end: int, site: Site) -> None:
         state = self._states[warp]
         state.time = max(end, state.waits_since)
         if state.time > state.waits_since:
             self._add("waits", reason, warp, state.waits_since, state.time, site)
 
-    def _now(self, warp: "Warp") -> int:
+    def _now(self, warp: Warp) -> int:
         return self._states[warp].time + warp.launch.steps - self._began + self._stalled
 
-    def _poll(self, warp: "Warp", now: int) -> None:
+    def _poll(self, warp: Warp, now: int) -> None:
         """Notes which copies of a warp have begun and ended. Where it waited for them itself, it stalls until then."""
         copies = self._states[warp].copies
-        flying = {id(operation): operation for operation in (*warp.operations, *warp.loads, *warp.stores)}
+        flying = {id(operation): operation for operation in warp.state(InFlight).copies()}
         landed = [copies.pop(number) for number in list(copies) if number not in flying]
         for operation, since in landed:
             self._add("copies", operation.site.op, warp, since, max(now, since + LATENCY), operation.site)
@@ -160,6 +159,6 @@ class Timeline(Journal):
         for number, operation in flying.items():
             copies.setdefault(number, (operation, now))
 
-    def _add(self, kind: str, text: str, warp: "Warp", begin: int, end: int, site: Site | None) -> None:
+    def _add(self, kind: str, text: str, warp: Warp, begin: int, end: int, site: Site | None) -> None:
         if len(self.events) < self.most:
             self.events.append(Event(kind, text, warp.block.coordinate, warp.index, begin, max(end, begin + 1), site))

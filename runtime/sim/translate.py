@@ -7,11 +7,10 @@ A rule of an operation that contains others, or that can suspend the warp, retur
 is a generator function.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
-from zlib import crc32
+from typing import Any, TypeAlias, overload
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import FileLineColLoc
@@ -19,91 +18,25 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...base.element_types import VALUES
 from ...base.errors import Code as ErrorCode
-from ...dialects.ptx import PtxOp, StateSpace
+from ...dialects.ptx import PtxOp
 from ...dialects.tile import YieldOp
 from ..counters import InstructionCount
+from .events import BODIES_BETWEEN_PAUSES, Event, Pause, Step, Suspending, Suspension
 from .faults import SimulationError, Site, site_of
-from .launch import Launch
+from .launch import LaunchState
 from .memory.arena import Allocation, unnamed
-from .memory.local import LocalSpace
 from .memory.provenance import Fragments, root
-from .memory.spaces import Access, Space
-from .values import Kind, Value, kind_of
+from .memory.space_state import Access
+from .memory.spaces import Spaces
+from .values import Value, ValueKind, kind_of
 from .warp import Warp
-
-if TYPE_CHECKING:
-    from .called_functions import Function
-
-
-@dataclass(slots=True)
-class Votes:
-    """In how many of the threads at a barrier a predicate holds: of a warp, and of all once the barrier is complete."""
-
-    holding: int
-    threads: int
-
-
-@dataclass(frozen=True, slots=True)
-class Barrier:
-    """A warp yields this when it arrives at a barrier of the block: its number and the operation."""
-
-    id: int
-    site: Site
-    threads: int | None = None
-    """The threads that meet here; all of the block where it is None."""
-    waits: bool = True
-    """Whether the warp waits for the others, or only says that it was here."""
-    votes: Votes | None = None
-    """The votes of its threads, where the barrier reduces a predicate."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pause:
-    """A warp yields this so that others may go on before it does; one object for each operation. `look` names the
-    place that the warp looks at next, in memory of the name `space`, where it may wait for a change.
-    """
-
-    site: Site
-    look: Callable[[Warp], str] | None = None
-    space: str = ""
-    idle: frozenset[int] = frozenset()
-    """Registers whose values do not matter as long as the warp comes back here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Until:
-    """A warp that waits until a condition holds yields this; `describe` names the mbarrier and its missing arrivals, or
-    something else and its state. `code` and `hint` describe a wait without end.
-    """
-
-    holds: Callable[[], bool]
-    site: Site
-    describe: Callable[[], tuple[str, str]]
-    code: ErrorCode = ErrorCode.SIM_BARRIER
-    hint: str = "let as many threads and copies arrive as the mbarrier expects, and wait for the right parity"
-
-
-BODIES_BETWEEN_PAUSES = 64
-"""How often the body of a loop without a bound runs before other warps go on."""
-
-Step: TypeAlias = Callable[[Warp], None]
-Event: TypeAlias = Barrier | Pause | Until
-Suspension: TypeAlias = Iterator[Event]
-
-
-@dataclass(frozen=True, slots=True)
-class Suspending:
-    """A step that runs as a generator and yields where the warp must wait."""
-
-    run: Callable[[Warp], Suspension]
-
 
 Rule: TypeAlias = Callable[[Any, "Translator"], Step | Suspending | None]
 """Translates one class of operations; None if there is nothing to do at run time (a constant)."""
 Rules: TypeAlias = Mapping[type[Operation], Rule]
 RuleOf: TypeAlias = Callable[[type[Operation]], Rule | None]
 """The rule of a class of operations."""
-Texts: TypeAlias = Mapping[str, Callable[..., Any]]
+InlineMeanings: TypeAlias = Mapping[str, Callable[..., Any]]
 """The meaning of PTX as text: for a text, a function of the operands' elements in all lanes, arrays, that returns those
 of the result, or a tuple of them.
 """
@@ -173,6 +106,56 @@ class Loop:
         return self.bodies * self.body.length
 
 
+MAX_DEPTH = 1000
+"""How deep functions may call each other."""
+MAX_FRAMES = 1 << 22
+"""How many values the frames of all functions that have not returned may hold."""
+
+Jump: TypeAlias = Callable[[Warp], tuple[int, tuple[int, ...]]]
+"""The successor of a block: the number of the next, and the registers with its arguments."""
+
+
+@dataclass(slots=True)
+class Function:
+    """A translated function: the initial frame, its blocks, and the successor of each (None: it returns)."""
+
+    site: Site
+    frame: list[Value] = field(default_factory=lambda: [])
+    blocks: list[Code] = field(default_factory=lambda: [])
+    jumps: list[Jump | None] = field(default_factory=lambda: [])
+
+    def run(self, warp: Warp, arguments: list[Value]) -> Generator[Event, None, list[Value]]:
+        """Calls the function in the active lanes. A generator that suspends where it must, and returns the results.
+
+        Raises SimulationError (E3212) where calls nest too deeply.
+        """
+        caller = warp.registers
+        warp.calls.append(caller)
+        if len(warp.calls) > MAX_DEPTH or len(self.frame) + sum(map(len, warp.calls)) > MAX_FRAMES:
+            lane = int(warp.lane_numbers()[0])
+            text = f"functions call each other {len(warp.calls)} levels deep"
+            warp.fault(ErrorCode.SIM_DEPTH, self.site, lane, text, f"at most {MAX_DEPTH} calls can nest; use a loop")
+        warp.registers = list(self.frame)
+        number, values, jumps, pause = 0, arguments, 0, Pause(self.site)
+        while True:
+            block = self.blocks[number]
+            for slot, value in zip(block.args, values, strict=True):
+                warp.registers[slot] = value
+            yield from block.enter(warp)
+            jump = self.jumps[number]
+            if jump is None:
+                break
+            jumps += 1
+            if jumps % BODIES_BETWEEN_PAUSES == 0:
+                yield pause
+            number, passed = jump(warp)
+            values = [warp.registers[slot] for slot in passed]
+        results = [warp.registers[slot] for slot in block.results]
+        warp.registers = caller
+        warp.calls.pop()
+        return results
+
+
 _FORWARDING = (scf.YieldOp, scf.ConditionOp, func.ReturnOp, YieldOp)
 """Terminators that only hand values to the operation that contains them, or to a call."""
 
@@ -183,9 +166,9 @@ class Translator:
     def __init__(
         self,
         rule_of: RuleOf,
-        launch: Launch,
-        spaces: "Spaces",
-        texts: Texts = MappingProxyType({}),
+        launch: LaunchState,
+        spaces: Spaces,
+        texts: InlineMeanings = MappingProxyType({}),
         fragments: Fragments = dict,
     ) -> None:
         self.rule_of = rule_of
@@ -256,7 +239,7 @@ class Translator:
 
         return general
 
-    def kind(self, value: SSAValue) -> Kind:
+    def kind(self, value: SSAValue) -> ValueKind:
         """The NumPy side of a value's type. SimulationError (E3201) for a type that the simulator cannot
         hold.
         """
@@ -346,27 +329,3 @@ class Translator:
             "it runs cute, tile, ptx, arith, math, vector, scf, func, branches of cf and the coordinates of gpu",
             site=site_of(op),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Spaces:
-    """The memory of a launch."""
-
-    global_: Space
-    shared: Space
-    local: LocalSpace
-
-    def digest(self) -> int:
-        """A checksum of all bytes and their states."""
-        arenas = self.global_.arena, self.shared.arena
-        arrays = [part for arena in arenas for part in (arena.data[1], arena.state[1])]
-        total = 0
-        for part in (*arrays, *self.local.contents()):
-            total = crc32(part.data, total)
-        return total
-
-    def of(self, space: StateSpace) -> Space | None:
-        """The memory of a state space; None for local."""
-        if space is StateSpace.Local:
-            return None
-        return self.global_ if space is StateSpace.Global else self.shared

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The state of a run: the cluster that is executing, its blocks, and its warps with their active lanes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,42 +12,47 @@ from ...base.errors import Code
 from ...base.target import WARP
 from ..errors import Dim3
 from .faults import At, SimulationError, Site, Thread
-from .launch import Launch
-from .memory.provenance import led_outside
+from .launch import LaunchState
+from .memory.provenance import HINT, led_outside
 from .memory.undefined import WRITE_FIRST, UndefinedReadError
-from .ordering.clocks import Clock, Own
-from .ordering.cluster import ClusterBarrier, Reach
-from .ordering.entries import ASYNC
+from .ordering.clocks import ASYNC, Clock, Own
 from .values import Lanes, Value, anywhere, varies
 
-if TYPE_CHECKING:
-    from .ordering.asynchronous import Operation
-    from .ordering.flags import Look
-    from .ordering.mbarrier import Mbarrier
-    from .ordering.multiplications import Part
-    from .ordering.releases import Fence, Found
-    from .ordering.warpgroups import RegisterPool, Warpgroup
-
 Bools: TypeAlias = NDArray[np.bool_]
+T = TypeVar("T")
 MaskState: TypeAlias = tuple[Bools | None, int, int, NDArray[Any] | None]
 
 
 @dataclass(slots=True, eq=False)
-class Cluster:
+class Holder:
+    """What has state that other modules define: an object of each of their classes, made when it is first asked for."""
+
+    _states: dict[Any, Any] = field(init=False, default_factory=dict[Any, Any])
+
+    def state(self, kind: Callable[[Any], T]) -> T:
+        """The state of a class, which is made of the holder alone."""
+        state: T | None = self._states.get(kind)
+        if state is None:
+            state = self._states[kind] = kind(self)
+        return state
+
+
+@dataclass(slots=True, eq=False)
+class Cluster(Holder):
     """The blocks that are executing, `size` of them: their number in the order of clusters, when they began, and their
     seat among the clusters that run at the same time. Blocks that run in step are a cluster to the simulator.
 
     The agents of its clocks are its threads, block after block, and then those of asynchronous copies.
     """
 
-    launch: Launch
+    launch: LaunchState
     number: int = 0
     size: int = 1
     start: int = 0
     seat: int = 0
+    resident: "list[Cluster]" = field(default_factory=lambda: [])
+    """The clusters of the launch that have begun and not ended, a list that they share."""
     warps: "list[Warp]" = field(default_factory=lambda: [])
-    mbarriers: "dict[int, Mbarrier]" = field(default_factory=lambda: {})
-    """The mbarriers in its shared memory, by the row of 8 bytes."""
     finished: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """When the last copy of each agent of copies has completed; 0 where none has."""
     issuers: "list[Warp | str | None]" = field(default_factory=lambda: [])
@@ -60,16 +65,13 @@ class Cluster:
     """Whether an asynchronous operation has begun that reads while it runs."""
     groups: tuple[NDArray[np.int64], ...] = field(init=False)
     """The threads with which a warp, a block and the cluster begin."""
-    barrier: ClusterBarrier = field(init=False)
-    reach: Reach = field(init=False)
 
     def __post_init__(self) -> None:
         blocks = np.arange(self.size) * self.launch.config.threads
         warps = blocks[:, None] + np.arange(0, self.launch.config.threads, WARP)
         self.groups = warps.ravel(), blocks, np.zeros(1, np.int64)
-        self.barrier = ClusterBarrier(self.threads)
-        self.reach = Reach(np.zeros((self.size, self.threads), np.int64))
-        self.launch.resident.append(self)
+        self.resident.append(self)
+        self.launch.started += self.size
         self.launch.begun[self.seat].append((self.start, self.number))
 
     @property
@@ -101,22 +103,16 @@ class Cluster:
 
 
 @dataclass(slots=True, eq=False)
-class Block:
+class Block(Holder):
     """A block that is executing: its coordinate, and its rank in the cluster."""
 
     cluster: Cluster
     coordinate: Dim3
     rank: int = 0
     warps: "list[Warp]" = field(default_factory=lambda: [])
-    warpgroups: "dict[int, Warpgroup]" = field(default_factory=lambda: {})
-    """Those that have executed an instruction of warpgroups."""
-    registers: "RegisterPool | None" = None
-    """Who has its registers, once they have been moved."""
-    looks: "dict[tuple[int, int], Look]" = field(default_factory=lambda: {})
-    """The last atomic read at each place of a state space that has found an atomic write, the latest at the end."""
 
     @property
-    def launch(self) -> Launch:
+    def launch(self) -> LaunchState:
         """The launch that the block belongs to."""
         return self.cluster.launch
 
@@ -133,7 +129,7 @@ class Block:
             return "threads of several blocks"
         if agent & ASYNC:
             copy, seat = divmod(agent & ~ASYNC, len(self.launch.begun))
-            owner = next((other for other in self.launch.resident if other.seat == seat), None)
+            owner = next((other for other in self.cluster.resident if other.seat == seat), None)
             issuer = None if owner is None or copy >= len(owner.issuers) else owner.issuers[copy]
             if not isinstance(issuer, Warp):
                 return issuer or "a bulk copy"
@@ -152,7 +148,7 @@ class Block:
 
 
 @dataclass(slots=True, eq=False)
-class Warp:
+class Warp(Holder):
     """Up to 32 consecutive threads of a block, or all warps of some blocks that run in step, as one with more lanes.
 
     `registers` holds the value of each slot of the translated program. `mask` says which lanes are active; None is all
@@ -163,17 +159,7 @@ class Warp:
     index: int
     lanes: int
     registers: list[Value]
-    launch: Launch = field(init=False)
-    operations: "list[Operation]" = field(default_factory=lambda: [])
-    """The asynchronous operations that it has issued and that are in flight, maybe some complete ones before these."""
-    loads: "list[Operation]" = field(default_factory=lambda: [])
-    """Its bulk copies to shared memory that are in flight."""
-    stores: "list[Operation]" = field(default_factory=lambda: [])
-    """Its bulk copies to global memory that are in flight."""
-    multiplications: "list[Part]" = field(default_factory=lambda: [])
-    """Its parts of multiplications by its warpgroup for which it has not waited."""
-    committed: int = 0
-    """Groups of multiplications that it has committed."""
+    launch: LaunchState = field(init=False)
     calls: list[list[Value]] = field(default_factory=lambda: [])
     """The registers of those who called the functions that have not returned."""
     defined: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
@@ -202,12 +188,8 @@ class Warp:
     """The agent of the copies of lane 0, once an mbarrier waits for such copies."""
     own: dict[int, Own] = field(default_factory=dict[int, Own])
     """The knowledge of some lanes that the others lack, such as of one that has acquired for itself."""
-    fences: "list[Fence]" = field(default_factory=lambda: [])
-    """The last fences of its lanes."""
     published: Clock | None = None
     """The knowledge at its last fence of the initialisation of mbarriers."""
-    observed: "dict[str, list[Found]]" = field(default_factory=lambda: {})
-    """The clocks that relaxed reads have found released, by the scope of a fence behind them."""
     arrivals: dict[int, tuple[Site, int | None]] = field(default_factory=dict[int, tuple[Site, int | None]])
     """By the times, its arrivals at mbarriers, and at barriers with their numbers where only some threads meet."""
     ended: Bools | None = None
@@ -240,7 +222,7 @@ class Warp:
         return self.lanes > WARP
 
     @property
-    def is_gang(self) -> bool:
+    def spans_blocks(self) -> bool:
         """Whether it is of several blocks."""
         return self.lanes > self.launch.config.threads
 
@@ -254,7 +236,7 @@ class Warp:
         """Whether all lanes are active that have not returned; of several blocks, those of each with active lanes."""
         if self.mask is None or (self.ended is not None and bool((self.mask | self.ended).all())):
             return True
-        return self.is_gang and self.active == self.launch.config.threads * len(np.unique(self.blocks))
+        return self.spans_blocks and self.active == self.launch.config.threads * len(np.unique(self.blocks))
 
     @property
     def is_whole(self) -> bool:
@@ -267,9 +249,9 @@ class Warp:
         lanes = self.active_lanes
         return lanes is not None and self.active > 1 and bool(lanes[0] == lanes[-1])
 
-    def apart(self, *, is_fault: bool = False) -> None:
-        """As `Launch.apart`."""
-        self.launch.apart(is_fault=is_fault)
+    def leave_lockstep(self, *, is_fault: bool = False) -> None:
+        """As `LaunchState.leave_lockstep`."""
+        self.launch.leave_lockstep(is_fault=is_fault)
 
     def narrow(self, lanes: Bools) -> None:
         """Makes exactly `lanes` (at least one) active."""
@@ -324,7 +306,7 @@ class Warp:
 
         Where the run cannot be compared with others, the fault of that lane; UndefinedReadError if it can be.
         """
-        self.apart()
+        self.leave_lockstep()
         if self.launch.forgives(Code.SIM_UNINITIALISED, site):
             return 0
         lane = int(self.lane_numbers()[first])
@@ -335,11 +317,25 @@ class Warp:
             raise UndefinedReadError
         self.fault(Code.SIM_UNINITIALISED, site, lane, f"reads {where}, which is unwritten", WRITE_FIRST, at)
 
+    def fault_too_large(self, site: Site, bad: Value, exact: Value, bits: int) -> None:
+        """A fault (E3209) of a lane in which an integer that an instruction takes, `exact`, does not fit in its
+        bits.
+        """
+        if not anywhere(bad & self.live() if varies(bad) else bad):
+            return
+        lane = int((self.live() & bad).argmax()) if varies(bad) else 0
+        text = f"a coordinate or a distance is {exact[lane] if varies(exact) else exact}, which exceeds {bits} bits"
+        self.fault_where(bad, Code.SIM_ARITHMETIC, site, text, HINT)
+
     def led_outside(self, address: Value, view: str, fixed: Sequence[tuple[Value, Value]]) -> Value:
         """The address of a view, which `view` describes, at integers of a coordinate, each with the extent of its mode:
         `address` where all are inside, in the other lanes one that no access may touch.
         """
         return led_outside(self.launch.outside, address, view, fixed, self.live)
+
+    def thread_in(self, lane: int) -> Thread:
+        """The coordinates of the block and of the thread in a lane."""
+        return self.block.coordinate, self.block.thread(self.first_thread + lane)
 
     def lane_numbers(self) -> Lanes:
         """The numbers of the active lanes."""
@@ -371,7 +367,7 @@ class Warp:
         """Raises a SimulationError of the thread in `lane`, or of the block where that is None; of a byte `at`, of an
         `other` operation, and of a `rival`, the thread of an access that nothing orders.
         """
-        self.apart(is_fault=True)
+        self.leave_lockstep(is_fault=True)
         thread = None if lane is None else self.block.thread(self.first_thread + lane)
         block = self.block.coordinate
         raise SimulationError(

@@ -18,7 +18,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from tilefold.dialects.run.expression import ExpressionError
+from tilefold.dialects.run.grammar import ExpressionError
 from tilefold.runtime.check import check_results, fill_argument
 from tilefold.runtime.check.evaluate import Function
 from tilefold.runtime.check.fill import make_generators

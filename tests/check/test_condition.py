@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from tilefold.dialects.run.expression import ExpressionError
+from tilefold.dialects.run.grammar import ExpressionError
 from tilefold.runtime.check import CheckResult, check_results
 
 

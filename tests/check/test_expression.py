@@ -6,7 +6,7 @@ import ast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.dialects.run.expression import (
+from tilefold.dialects.run.grammar import (
     MAX_DEPTH,
     MAX_LENGTH,
     OPERATORS,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from tilefold.base.errors import Code
-from tilefold.dialects.run.expression import ExpressionError
+from tilefold.dialects.run.grammar import ExpressionError
 from tilefold.runtime.check import fill_argument
 
 F16, F32, F64, I32 = (np.dtype(name) for name in ("float16", "float32", "float64", "int32"))

@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from tilefold.dialects.run.expression import ExpressionError, parse_expression
+from tilefold.dialects.run.grammar import ExpressionError, parse_expression
 from tilefold.runtime.check import check_results
 from tilefold.runtime.check.evaluate import Evaluator
 from tilefold.runtime.check.functions import FUNCTIONS

@@ -18,7 +18,7 @@ from tilefold.compiler.frontend.source import plain_source
 from tilefold.compiler.machine import nvdisasm, nvptx, ptxas
 from tilefold.compiler.pass_runner import InternalError, parse_passes, run_passes, run_passes_quickly, run_pipeline
 from tilefold.compiler.pipeline import PASSES
-from tilefold.runtime.options import RunOptions
+from tilefold.runtime.options import SimOptions
 
 from tests.cli.test_limits import refusal, write
 from tilefold.commands.cli import main
@@ -57,7 +57,7 @@ def test_deadline(clock: Clock) -> None:
         clock.now += 4
         assert seconds_left(60.0) == 6.0
         assert seconds_left(2.0) == 2.0
-        assert Limits().began == RunOptions().limits.began == 100.0
+        assert Limits().began == SimOptions().limits.began == 100.0
         with deadline(inf):
             clock.now += 6
             check_deadline()
@@ -69,7 +69,7 @@ def test_deadline(clock: Clock) -> None:
     assert caught.value.code == Code.SIM_SECONDS
     assert caught.value.message == "the command has taken 10 seconds and has not ended (before LLVM)"
     assert caught.value.hint == "allow more by --max-seconds"
-    assert RunOptions().limits.began == 110.0
+    assert SimOptions().limits.began == 110.0
 
 
 def _all(context: Any, module: Any, source: Any) -> None:

@@ -12,6 +12,7 @@ from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 from tests.cuda.harness import artifact
 from tests.emit.harness import kernel, parse
+from tests.sim.harness import seeded
 
 ROUNDS, THREADS = 9, 64
 
@@ -110,7 +111,7 @@ def test_ring_on_the_simulator(size: int, seed: int | None, completion: Completi
     a, b = _arguments(2 * size)
     config = LaunchConfig((2 * size, 1, 1), (THREADS, 1, 1))
     given = {"A": TensorArgument(a), "B": TensorArgument(b)}
-    SimEngine(seed=seed, completion=completion).launch(SimProgram(parse(_text(size)), "k"), config, given)
+    SimEngine(seeded(seed), completion=completion).launch(SimProgram(parse(_text(size)), "k"), config, given)
     np.testing.assert_array_equal(b, _expected(a, size))
 
 

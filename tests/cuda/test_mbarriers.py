@@ -9,6 +9,7 @@ from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 from tests.cuda.harness import artifact
 from tests.emit.harness import kernel, parse
+from tests.sim.harness import seeded
 
 CHUNKS = 37
 """Pieces of 512 bytes that go through the ring."""
@@ -120,7 +121,7 @@ def _arguments() -> tuple[dict[str, TensorArgument], np.ndarray]:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_ring_in_the_simulator(form: str, seed: int | None) -> None:
     given, expected = _arguments()
-    SimEngine(seed=seed).launch(SimProgram(parse(_text(form)), "k"), LAUNCH, given)
+    SimEngine(seeded(seed)).launch(SimProgram(parse(_text(form)), "k"), LAUNCH, given)
     np.testing.assert_array_equal(given["B"].storage, expected)
 
 

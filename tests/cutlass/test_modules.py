@@ -12,6 +12,7 @@ from tilefold.base.errors import TilefoldError
 
 import tilefold.cutlass as cutlass
 from tilefold import cute
+from tilefold.cute.public import MissingModules
 from tilefold.cute.runtime import from_dlpack
 from tilefold.cutlass.architectures import Arch, BaseDSL
 
@@ -100,7 +101,8 @@ NEAREST = {
 
 
 @pytest.mark.parametrize("name", NEAREST)
-def test_a_name_that_is_missing_has_a_hint(name: str) -> None:
+def test_a_name_that_is_missing_has_a_hint(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, MissingModules()])  # as `install` does
     message, hint = NEAREST[name]
     module, _, last = f"tilefold.cutlass.{name}".rpartition(".")
     assert not hasattr(import_module(module), last)

@@ -13,10 +13,10 @@ from tilefold.runtime.arrays.reachable import Reachable, reachable
 from tilefold.runtime.cuda.driver import CudaError
 
 from tilefold import cute
-from tilefold.cute import gpu_launch, hardware, launch, utils
-from tilefold.cutlass.without_gpu.launches import SimulatedLaunches, simulate_launches
+from tilefold.cutlass.without_gpu.launches import MissingGpu, take_the_place_of_gpus
 from tilefold.cutlass.without_gpu.memory import HostMemory, memory_on_host
 from tilefold.cutlass.without_gpu.streams import streams_on_host
+from tilefold.driver.devices import devices_of_process
 
 
 @cute.kernel
@@ -45,20 +45,26 @@ def host_at(memory: Any) -> None:
 
 
 @pytest.fixture
-def launches(monkeypatch: pytest.MonkeyPatch) -> SimulatedLaunches:
-    """Launches on the missing GPU, until the end of the test."""
-    for module in (launch, gpu_launch):
-        monkeypatch.setattr(module, "simulate", launch.simulate)
-    for module in (utils, hardware):
-        monkeypatch.setattr(module, "HardwareInfo", hardware.HardwareInfo)
-    made = SimulatedLaunches()
-    simulate_launches(made)
+def gpu(monkeypatch: pytest.MonkeyPatch) -> MissingGpu:
+    """The missing GPU, until the end of the test."""
+    devices = devices_of_process()
+    monkeypatch.setattr(devices, "simulator", devices.simulator)
+    monkeypatch.setattr(devices, "stands_for_gpus", False)
+    made = MissingGpu()
+    take_the_place_of_gpus(made)
     return made
 
 
-def test_a_graph_repeats_launches_that_are_not_executed_while_it_is_captured(launches: SimulatedLaunches) -> None:
+def test_sizes(gpu: MissingGpu) -> None:
+    hardware = cute.utils.HardwareInfo()
+    assert hardware.get_device_multiprocessor_count() == gpu.multiprocessors == 4
+    assert [hardware.get_max_active_clusters(blocks) for blocks in (1, 2, 8)] == [4, 2, 1]
+    assert hardware.get_l2_cache_size_in_bytes() == 1 << 20
+
+
+def test_a_graph_repeats_launches_that_are_not_executed_while_it_is_captured(gpu: MissingGpu) -> None:
     torch: Any = SimpleNamespace(cuda=SimpleNamespace())
-    streams_on_host(torch, launches)
+    streams_on_host(torch, gpu)
     A = np.zeros(4, np.int32)
     compiled = cute.compile(host, A)
     graph = torch.cuda.CUDAGraph()
@@ -74,7 +80,7 @@ def test_a_graph_repeats_launches_that_are_not_executed_while_it_is_captured(lau
     assert A.tolist() == [7] * 4
 
 
-def test_a_cooperative_launch_that_the_gpu_cannot_hold(launches: SimulatedLaunches) -> None:
+def test_a_cooperative_launch_that_the_gpu_cannot_hold(gpu: MissingGpu) -> None:
     A = np.zeros(9 * 1024, np.int32)
     host(A, 8, 1024)  # four multiprocessors of 2048 threads
     with pytest.raises(CudaError, match=r"9 blocks of 1024 threads .* holds 8") as caught:

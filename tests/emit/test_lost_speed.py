@@ -4,8 +4,8 @@
 from pathlib import Path
 
 import pytest
+from tilefold.base.assembler_warnings import assembler_warnings, check_speed, first_refused
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.base.lost_speed import check_speed, first_refused, lost_speed
 from tilefold.base.target import Target
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.machine.assemble import assemble
@@ -29,18 +29,20 @@ info    : 0 bytes gmem
 
 
 def test_messages_name_kernel_line_cause_and_cure() -> None:
-    dropped, few, injected, unknown = lost_speed(LOG + LOG)
+    dropped, few, injected, unknown = assembler_warnings(LOG + LOG)
     assert (dropped.code, dropped.kernel, dropped.line) == ("C7504", "", 0)
     assert (few.code, few.kernel, few.line) == ("C7512", "a", 0)
     assert (injected.code, injected.kernel, injected.line) == ("C7517", "b", 46)
     assert (unknown.kernel, unknown.line, unknown.cure, unknown.refused) == ("b", 7, "", False)
     assert str(unknown) == "kernel 'b': Something else in the function 'b' in line 7 (the assembler's C7599)"
     assert all(message.refused and message.cure for message in (dropped, few, injected))
-    (added,) = lost_speed("ptxas info    : (C7519) warpgroup.arrive is injected in around line 9 in function 'c'")
+    (added,) = assembler_warnings(
+        "ptxas info    : (C7519) warpgroup.arrive is injected in around line 9 in function 'c'"
+    )
     assert "adds a wgmma.fence" in str(added)
     assert [message.harmless for message in (dropped, unknown, added)] == [False, False, True]
     assert not added.refused
-    assert lost_speed("ptxas info    : Used 168 registers, used 0 barriers") == ()
+    assert assembler_warnings("ptxas info    : Used 168 registers, used 0 barriers") == ()
 
 
 @pytest.mark.parametrize("number", [4, 8, *range(11, 19)])
@@ -56,7 +58,7 @@ def test_messages_of_slow_kernels_are_errors_unless_allowed(number: int) -> None
 def test_calls_that_the_program_has_are_no_errors(number: int) -> None:
     log = f"ptxas info    : (C{7500 + number}) Potential Performance Loss: words in the function 'k' in line 3"
     check_speed(log, allowed=False)
-    (message,) = lost_speed(log)
+    (message,) = assembler_warnings(log)
     assert "take printf and other calls out of it" in message.remark
 
 

@@ -55,7 +55,7 @@ def run(
 ) -> str:
     """What a program prints; its file name is `test.mlir`."""
     program = load(plain_source(text, "test.mlir"))
-    host = Host(program, environment or {}, SimEngine(budget or Limits()))
+    host = Host(program, environment or {}, SimEngine(budget=budget or Limits()))
     output = io.StringIO()
     with redirect_stdout(output):
         assert host.simulate(entry, stage)

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.runtime.cute_ir.c_functions import Argument, CallError, World, atoi, getenv, printf
-from tilefold.runtime.cute_ir.pointers import NULL, Pointer, PointerError
+from tilefold.runtime.cute_ir.pointers import NULL, HostPointer, PointerError
 
 from tests.host.harness import C, main_of, refused, run
 
 
 def _string(text: str) -> Argument:
-    return Argument(Pointer(text.encode() + b"\0", 0, "text"))
+    return Argument(HostPointer(text.encode() + b"\0", 0, "text"))
 
 
 def _world(written: list[str], **environment: str | None) -> World:
@@ -72,7 +72,7 @@ def test_getenv_knows_the_allowed_variables_only() -> None:
 
 
 def test_strings_end_where_their_constant_ends() -> None:
-    text = Pointer(b"ab\0cd", 0, "@t")
+    text = HostPointer(b"ab\0cd", 0, "@t")
     assert text.moved(1).string() == b"b"
     for distance in (-1, 3, 5, 100):
         with pytest.raises(PointerError):

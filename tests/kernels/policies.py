@@ -16,7 +16,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from tilefold.runtime.options import RunOptions
+from tilefold.runtime.engine import RunResult
 from tilefold.runtime.sim.launch import Completion
 from tilefold.runtime.sim.sim_engine import SimEngine
 
@@ -28,12 +28,13 @@ from tilefold.commands.cli import main as tilefold
 @contextmanager
 def policy(completion: Completion, seed: int | None) -> Generator[None]:
     """Copies complete so in all launches on the simulator, and warps take turns by the seed."""
-    of = SimEngine.of
+    launch = SimEngine.launch
 
-    def completing(options: RunOptions, sink: Any = None, texts: Any = MappingProxyType({})) -> SimEngine:
-        return replace(of(options, sink, texts), completion=completion, seed=seed)
+    def completing(engine: SimEngine, *args: Any) -> RunResult:
+        options = replace(engine.options, seed=seed or 0)
+        return launch(replace(engine, options=options, completion=completion), *args)
 
-    with patch.object(SimEngine, "of", completing):
+    with patch.object(SimEngine, "launch", completing):
         yield
 
 

@@ -4,14 +4,13 @@ and however its warps and copies are ordered, and its machine code has the instr
 """
 
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 from tilefold.base.target import Target
-from tilefold.runtime.options import RunOptions
+from tilefold.runtime.engine import RunResult
 from tilefold.runtime.sim.launch import Completion
 from tilefold.runtime.sim.sim_engine import SimEngine
 
@@ -67,12 +66,12 @@ def test_every_stage_gives_the_same_bytes() -> None:
 @pytest.mark.parametrize("completion", Completion)
 @pytest.mark.sampled(1)
 def test_every_order_of_warps_and_copies(completion: Completion, monkeypatch: pytest.MonkeyPatch) -> None:
-    of = SimEngine.of
+    launch = SimEngine.launch
 
-    def completing(options: RunOptions, sink: Any = None, texts: Any = MappingProxyType({})) -> SimEngine:
-        return replace(of(options, sink, texts), completion=completion)
+    def completing(engine: SimEngine, *args: Any) -> RunResult:
+        return launch(replace(engine, completion=completion), *args)
 
-    monkeypatch.setattr(SimEngine, "of", completing)
+    monkeypatch.setattr(SimEngine, "launch", completing)
     for seed in range(2):
         Problem(136, 40, causal=True).check(TWO, 1, seed=seed)
 

@@ -12,10 +12,10 @@ from tilefold.layout.algebra.core import ComposedLayout, Layout, make_layout, ma
 from tilefold.layout.atoms.cp_async import cp_async
 from tilefold.layout.atoms.ldmatrix import ldmatrix
 from tilefold.layout.atoms.universal import universal_copy
-from tilefold.layout.tiling.cotiled_copy import make_cotiled_copy
 from tilefold.layout.tiling.partition import local_partition, local_tile, outer_partition
 from tilefold.layout.tiling.tiled_copy import (
     TiledCopy,
+    make_cotiled_copy,
     make_tiled_copy,
     make_tiled_copy_D,
     make_tiled_copy_S,

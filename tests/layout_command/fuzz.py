@@ -17,7 +17,7 @@ from tilefold.base.errors import Code, LayoutError, LayoutSyntaxError
 from tilefold.layout.algebra.core import ComposedLayout, Layout
 from tilefold.layout.text.evaluate import Evaluator
 from tilefold.layout.text.layouts import parse_layout
-from tilefold.layout.text.operations import OPERATIONS, Kind
+from tilefold.layout.text.operations import OPERATIONS, OperandKind
 from tilefold.layout.text.printing import cxx_style, lines, plain_style
 
 MAX_SECONDS = 5.0  # on a busy machine; most texts take less than a millisecond
@@ -51,7 +51,7 @@ def layout(random: Random) -> str:
             return text
 
 
-def argument(random: Random, kind: Kind, depth: int) -> str:
+def argument(random: Random, kind: OperandKind, depth: int) -> str:
     """An argument of a kind, or now and then of another."""
     word = kind.name.removeprefix("a ").removeprefix("an ")
     if random.random() < 0.05:

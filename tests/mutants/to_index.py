@@ -7,7 +7,7 @@ _TESTS = ("passes/test_lower_tensors", "passes/test_filecheck", "passes/test_ten
 _LOWER = of("lower-tensors", "passes/lower_tensors.py", *_TESTS)
 _ADDRESS = of("lower-tensors", "passes/writing/addresses.py", *_TESTS)
 _SWIZZLE = of("lower-tensors", "layout/algebra/swizzled_sum.py", *_TESTS)
-_MMA = of("lower-tensors", "passes/writing/mma_call.py", *_TESTS)
+_MMA = of("lower-tensors", "passes/writing/mma_instructions.py", *_TESTS)
 
 TO_INDEX: tuple[Mutant, ...] = (
     _LOWER.mutant(

@@ -7,9 +7,14 @@ from typing import Any
 from tilefold.layout.algebra.core import Layout, make_identity_layout
 from tilefold.layout.algebra.integers import add
 from tilefold.layout.atoms.copy_names import copy_atom
-from tilefold.layout.tiling.cotiled_copy import make_cotiled_copy
 from tilefold.layout.tiling.partition import inner_partition, local_partition, local_tile, outer_partition
-from tilefold.layout.tiling.tiled_copy import TiledCopy, make_tiled_copy, make_tiled_copy_D, make_tiled_copy_S
+from tilefold.layout.tiling.tiled_copy import (
+    TiledCopy,
+    make_cotiled_copy,
+    make_tiled_copy,
+    make_tiled_copy_D,
+    make_tiled_copy_S,
+)
 
 from .algebra_operations import RECORDED, Inputs, fnv1a64
 from .record import RunTimeInt, map_leaves, parse

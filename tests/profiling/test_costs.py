@@ -78,11 +78,11 @@ def test_lines_add_up_to_the_counters_of_the_launch(name: str) -> None:
     program = load(expand(path.read_text(), path.name, {}))
     launch = read_launches(program.module, program.source, Changes())[0]
     arguments = prepare(launch, {}, seed=0, max_bytes=1 << 30)
-    from tilefold.runtime.options import RunOptions
+    from tilefold.runtime.options import SimOptions
 
     from tilefold.driver.devices import executable
 
-    run = executable(program, launch.kernel, "sim", "instr", RunOptions())
+    run = executable(program, launch.kernel, "sim", "instr", SimOptions())
     counters = run.launch(LaunchConfig(launch.grid, launch.block), arguments.launchable()).counters
     for space, totals in (("shared", counters.wavefronts()), ("global", counters.sectors())):
         rows = [row for line in found.lines for row in line.accesses if row.space == space]

@@ -41,7 +41,7 @@ OTHERS = {
     "runtime/sim/timeline.py": {"ptx.cp.async.bulk"},  # the beginning of names
     "tilefold/cutlass/modules.py": {"cute.arch.nvvm_wrappers", "cute.core"},  # a module of CuTe programs
     "compiler/pass_runner.py": {"y"},  # an option of a pass that stands for any
-    "dialects/run/expression.py": {"keyword"},  # the same of an expression
+    "dialects/run/grammar.py": {"keyword"},  # the same of an expression
     "runtime/sim/rules/__init__.py": set(MODULES),  # modules of `dialects`
 }
 """What looks like a name of ours and is none, by file."""

@@ -128,6 +128,40 @@ scale(np.ones(128, np.float32), np.ones(128, np.float32)).launch(grid=1, block=1
     assert result.stdout.splitlines()[-1] == "[]"
 
 
+_PROCESS = """
+import atexit, builtins, gc, locale, logging, os, signal, sys, threading, warnings
+import numpy
+
+def state():
+    return {
+        "finders": [each for each in sys.meta_path if not type(each).__module__.startswith("xdsl")],
+        "hooks": list(sys.path_hooks), "path": list(sys.path),
+        "excepthook": sys.excepthook, "displayhook": sys.displayhook, "trace": sys.gettrace(),
+        "recursion": sys.getrecursionlimit(), "switch": sys.getswitchinterval(), "gc": gc.get_threshold(),
+        "signals": [signal.getsignal(number) for number in signal.valid_signals()],
+        "environment": dict(os.environ), "folder": os.getcwd(), "locale": locale.setlocale(locale.LC_ALL),
+        "threads": threading.active_count(), "exits": atexit._ncallbacks(), "filters": list(warnings.filters),
+        "handlers": list(logging.root.handlers), "level": logging.root.level, "builtins": dict(vars(builtins)),
+        "errors": numpy.geterr(), "printing": numpy.get_printoptions(),
+    }
+
+before, classes = state(), {name: type(module) for name, module in sys.modules.items()}
+from tilefold import cute
+for name in cute.__all__:
+    getattr(cute, name)
+after = state()
+print([name for name in before if before[name] != after[name]])
+print([name for name, kind in classes.items() if type(sys.modules.get(name)) is not kind])
+print([n for n, m in sys.modules.items() if n.startswith("tilefold") and type(m) is not type(sys)])
+"""
+
+
+def test_kernels_in_python_change_nothing_of_the_process() -> None:
+    """xDSL has a finder for dialects in IRDL, which is its own."""
+    result = subprocess.run([sys.executable, "-c", _PROCESS], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert result.stdout.splitlines() == ["[]"] * 3
+
+
 _FLOORS = ("driver", "tools", "cute", "cutlass", "commands")
 """The rooms of tilefold/ from the lowest floor up. Each imports itself and those before it."""
 

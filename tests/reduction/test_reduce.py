@@ -13,7 +13,7 @@ from tests.bisection.test_bisect import planted, subtracted, without_barrier
 from tests.cli.kernels import SCALE, write
 from tilefold.commands.cli import main
 from tilefold.tools.joined import Bisection
-from tilefold.tools.reduction.failure import Conditions, Failure, Kind
+from tilefold.tools.reduction.failure import Conditions, Failure, FailureKind
 
 Capture = pytest.CaptureFixture[str]
 OUTSIDE = SCALE.replace("%B(%t, %j)", "%B(%j, %t)")
@@ -36,7 +36,7 @@ def lines(text: str) -> int:
 
 def test_a_fault_stays(tmp_path: Path, capsys: Capture) -> None:
     small = reduced(write(tmp_path, OUTSIDE), tmp_path)
-    assert failure(small) == Failure(Kind.FAULT, "E3202")
+    assert failure(small) == Failure(FailureKind.FAULT, "E3202")
     assert lines(small) <= 14
     assert "tile.load" not in small
     assert "%A" not in small
@@ -51,8 +51,8 @@ def test_a_fault_stays(tmp_path: Path, capsys: Capture) -> None:
 def test_a_pass_that_changes_the_program_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with planted(monkeypatch, "convert-index", subtracted):
         small = reduced(write(tmp_path), tmp_path)
-        assert failure(small) == Failure(Kind.PASS, "convert-index")
-    assert failure(small) is None or failure(small) != Failure(Kind.PASS, "convert-index")
+        assert failure(small) == Failure(FailureKind.PASS, "convert-index")
+    assert failure(small) is None or failure(small) != Failure(FailureKind.PASS, "convert-index")
     assert "arith.addf" in small
     assert "scf.for" not in small
 
@@ -86,7 +86,7 @@ run.launch @kernels::@reversed grid(4) {
 def test_a_fault_that_a_pass_makes_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with planted(monkeypatch, "lower-tensors", without_barrier):
         small = reduced(write(tmp_path, REVERSED), tmp_path)
-        assert failure(small) == Failure(Kind.PASS, "lower-tensors")
+        assert failure(small) == Failure(FailureKind.PASS, "lower-tensors")
     assert "ptx.bar.sync 0" in small
     assert lines(small) <= 16
     assert "mulf" not in small
@@ -100,7 +100,7 @@ def test_a_pass_that_fails_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     with planted(monkeypatch, "lower-tensors", fails):
         small = reduced(write(tmp_path), tmp_path)
-        assert failure(small) == Failure(Kind.CRASH, "lower-tensors: RuntimeError")
+        assert failure(small) == Failure(FailureKind.CRASH, "lower-tensors: RuntimeError")
     assert "arith.addf" in small
     assert lines(small) <= 11
 
@@ -109,7 +109,7 @@ def test_a_refusal_stays(tmp_path: Path) -> None:
     text = SCALE.replace("tile.store %w, %B(%t, %j)", "tile.store %w, %B(%t, %j)\n      ptx.griddepcontrol.wait")
     small = reduced(write(tmp_path, text), tmp_path, "--target", "sm_80")
     assert Conditions(Bisection(), target="sm_80").failure(plain_source(small, "small.cute")) == Failure(
-        Kind.REFUSED, "E2102"
+        FailureKind.REFUSED, "E2102"
     )
     assert "griddepcontrol" in small
     assert "arith.addf" not in small
@@ -122,7 +122,7 @@ def test_a_check_fails_for_no_larger_part(tmp_path: Path) -> None:
     wrong = wrong.replace('"normal"', '"arange(1)"').replace("B == A * 2", "B == where(A == 1, 3, A * 2)")
     before = failure(wrong)
     assert before is not None
-    assert (before.kind, before.share) == (Kind.CHECK, 1 / 256)
+    assert (before.kind, before.share) == (FailureKind.CHECK, 1 / 256)
     small = reduced(write(tmp_path, wrong), tmp_path)
     after = failure(small)
     assert before.is_kept_by(after)
@@ -161,5 +161,5 @@ def test_programs_that_cannot_be_reduced(options: list[str], message: str, tmp_p
 
 def test_the_time_is_limited(tmp_path: Path, capsys: Capture) -> None:
     small = reduced(write(tmp_path, OUTSIDE), tmp_path, "--seconds", "1e-6")
-    assert failure(small) == Failure(Kind.FAULT, "E3202")
+    assert failure(small) == Failure(FailureKind.FAULT, "E3202")
     assert "the time is up: " in capsys.readouterr().err

@@ -12,7 +12,7 @@ from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import plain_source
 from tilefold.runtime.engine import Argument, LaunchConfig, RunResult, TensorArgument
-from tilefold.runtime.options import launch_attributes
+from tilefold.runtime.options import SimOptions, launch_attributes
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 from xdsl.dialects.builtin import ModuleOp
@@ -30,6 +30,11 @@ def entry(body: str, args: str = "", threads: str = "32", shared: int | None = N
     size = "" if shared is None else f" shared({shared})"
     head = f"gpu.module @kernels {{\nptx.entry @k({args}) threads({threads}){size} {{\n"
     return head + body + "\nptx.ret\n}\n}\n"
+
+
+def seeded(seed: int | None, **options: Any) -> SimOptions:
+    """Options of the simulator with an order of warps that depends on a seed from 0 on; their own order without one."""
+    return SimOptions(seed=0 if seed is None else 1 + seed, **options)
 
 
 def launch(

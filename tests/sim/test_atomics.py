@@ -8,8 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tilefold.runtime.options import SimOptions
 
-from tests.sim.harness import SimEngine, SimulationError, entry, fault, launch
+from tests.sim.harness import SimEngine, SimulationError, entry, fault, launch, seeded
 
 POINTERS = "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16"
 HEAD = """
@@ -31,7 +32,7 @@ def text(body: str, threads: int = 32) -> str:
 
 
 def run(body: str, a: Any, b: Any, blocks: int = 1, threads: int = 32, seed: int | None = None) -> None:
-    engine = SimEngine(sink=lambda _: None, seed=seed, shuffle_blocks=seed is not None)
+    engine = SimEngine(seeded(seed), sink=lambda _: None, shuffle_blocks=seed is not None)
     launch(text(body, threads), (blocks, 1, 1), (threads, 1, 1), engine, A=a, B=b)
 
 
@@ -254,7 +255,7 @@ def test_a_barrier_of_two_warps_of_three_orders_them(producer: str, seed: int | 
 
 def refusal(program: str, seed: int, arrays: dict[str, Any]) -> str:
     with pytest.raises(SimulationError) as caught:
-        launch(program, block=(64, 1, 1), engine=SimEngine(seed=seed), **arrays)
+        launch(program, block=(64, 1, 1), engine=SimEngine(SimOptions(seed=seed)), **arrays)
     return caught.value.message
 
 

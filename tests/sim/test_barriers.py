@@ -3,7 +3,7 @@
 
 import pytest
 
-from tests.sim.harness import SimEngine, entry, fault, launch
+from tests.sim.harness import SimEngine, entry, fault, launch, seeded
 
 HALF = """
 %t = gpu.thread_id x
@@ -75,7 +75,7 @@ def test_in_loops_and_branches_that_all_threads_take(seed: int | None) -> None:
             ptx.bar.sync 0
           }
         }"""
-    result = launch(entry(body, "", "96"), block=(96, 1, 1), engine=SimEngine(seed=seed))
+    result = launch(entry(body, "", "96"), block=(96, 1, 1), engine=SimEngine(seeded(seed)))
     assert result.counters.instructions["bar.sync"].warps == 9
     assert result.counters.instructions["bar.sync"].threads == 288
 
@@ -114,7 +114,7 @@ def test_the_schedule_depends_on_the_seed_alone() -> None:
     text = entry(body, "", "256")
 
     def order(seed: int | None) -> str:
-        return launch(text, block=(256, 1, 1), engine=SimEngine(seed=seed, sink=lambda _: None)).output
+        return launch(text, block=(256, 1, 1), engine=SimEngine(seeded(seed), sink=lambda _: None)).output
 
     in_order = " ".join(map(str, [*range(256), *range(256)])) + " "
     assert order(None) == in_order

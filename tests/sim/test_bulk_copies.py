@@ -5,10 +5,11 @@ import re
 
 import numpy as np
 import pytest
+from tilefold.runtime.options import SimOptions
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.launch import Completion
 
-from tests.sim.harness import SimEngine, entry, fault, launch, launch_on, unwritten
+from tests.sim.harness import SimEngine, entry, fault, launch, launch_on, seeded, unwritten
 
 POINTERS = "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16"
 SETUP = """
@@ -69,7 +70,7 @@ def text_of(body: str) -> str:
 def run(body: str, seed: int | None = None, completion: Completion = Completion.LATE) -> None:
     """Runs a kernel that copies A to B."""
     a, b = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
-    engine = SimEngine(seed=seed, completion=completion)
+    engine = SimEngine(seeded(seed), completion=completion)
     launch(text_of(body), block=(64, 1, 1), engine=engine, A=a, B=unwritten(b))
     np.testing.assert_array_equal(b, np.arange(64))
 
@@ -79,7 +80,7 @@ def refused(
 ) -> SimulationError:
     """The error that a kernel raises, of this code or one of these."""
     args = {"A": np.zeros(64, np.float32), "B": np.zeros(64, np.float32)}
-    engine = SimEngine(seed=seed, completion=completion)
+    engine = SimEngine(seeded(seed), completion=completion)
     with pytest.raises(SimulationError) as caught:
         launch_on(text_of(body), args, block=(64, 1, 1), engine=engine)
     assert caught.value.code in ({codes} if isinstance(codes, str) else codes), str(caught.value)
@@ -368,7 +369,12 @@ def test_reductions(kind: str, dtype: str) -> None:
 
 def test_without_a_search_for_races_a_thread_may_end_while_its_copy_reads() -> None:
     a = {"A": np.arange(64, dtype=np.float32), "B": np.zeros(64, np.float32)}
-    launch_on(text_of(FILL + FENCE + SYNC + one(STORE, COMMIT)), a, block=(64, 1, 1), engine=SimEngine(races=False))
+    launch_on(
+        text_of(FILL + FENCE + SYNC + one(STORE, COMMIT)),
+        a,
+        block=(64, 1, 1),
+        engine=SimEngine(SimOptions(races=False)),
+    )
     assert np.array_equal(a["B"], a["A"])
 
 

@@ -6,7 +6,7 @@ import pytest
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.launch import Completion
 
-from tests.sim.harness import SimEngine, entry, fault, launch
+from tests.sim.harness import SimEngine, entry, fault, launch, seeded
 
 POINTERS = "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16"
 SETUP = """
@@ -50,7 +50,7 @@ def text_of(body: str) -> str:
 def run(body: str, seed: int | None = None, completion: Completion = Completion.LATE) -> list[int]:
     """What a kernel of two blocks leaves in B."""
     b = np.zeros(128, np.int32)
-    engine = SimEngine(seed=seed, completion=completion)
+    engine = SimEngine(seeded(seed), completion=completion)
     launch(text_of(body), (2, 1, 1), (64, 1, 1), engine, A=np.zeros(1, np.int32), B=b)
     return b.tolist()
 
@@ -118,7 +118,7 @@ CURED_BUT_UNWRITTEN = "a rank that the cluster lacks"
 
 def refused(body: str, code: str, seed: int | None = None) -> SimulationError:
     arrays = {"A": np.zeros(1, np.int32), "B": np.zeros(128, np.int32)}
-    return fault(text_of(body), code, grid=(2, 1, 1), block=(64, 1, 1), engine=SimEngine(seed=seed), **arrays)
+    return fault(text_of(body), code, grid=(2, 1, 1), block=(64, 1, 1), engine=SimEngine(seeded(seed)), **arrays)
 
 
 @pytest.mark.parametrize("seed", [None, 0, 1])

@@ -4,8 +4,9 @@
 import numpy as np
 import pytest
 from tilefold.base.limits import Limits
+from tilefold.runtime.options import SimOptions
 
-from tests.sim.harness import SimEngine, entry, fault, launch
+from tests.sim.harness import SimEngine, entry, fault, launch, seeded
 
 POINTERS = "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16"
 HEAD = """
@@ -67,7 +68,7 @@ scf.if %in_block_0 {{
 def test_two_blocks_of_a_cluster_wait_for_each_other(seed: int | None) -> None:
     a, b = np.zeros(1, np.int32), np.zeros(4, np.int32)
     text = entry(PING_PONG, POINTERS, "1")
-    launch(text, (2, 1, 1), (1, 1, 1), SimEngine(seed=seed), (2, 1, 1), A=a, B=b)
+    launch(text, (2, 1, 1), (1, 1, 1), SimEngine(seeded(seed)), (2, 1, 1), A=a, B=b)
     assert b.tolist() == [4, 5, 5, 0]
 
 
@@ -109,7 +110,7 @@ ptx.bar.sync 0
 def test_each_block_has_its_own_shared_memory_and_fragments(size: int, seed: int | None) -> None:
     b = np.zeros(4 * 64, np.int32)
     text = entry(OWN, POINTERS, "64")
-    launch(text, (4, 1, 1), (64, 1, 1), SimEngine(seed=seed), (size, 1, 1), A=np.zeros(1, np.int32), B=b)
+    launch(text, (4, 1, 1), (64, 1, 1), SimEngine(seeded(seed)), (size, 1, 1), A=np.zeros(1, np.int32), B=b)
     assert b.reshape(4, 64).tolist() == [[2 * 100 * block + 63] * 64 for block in range(4)]
 
 
@@ -129,7 +130,7 @@ def test_blocks_keep_their_coordinates(shuffle: bool) -> None:
     body += "%at = arith.addi %at.r, %b : i32\n" + word("out", "B", "at")
     body += "ptx.st %order, %out align 4 : i32, !ptx.ptr<global>\n"
     b = np.full(24, -1, np.int32)
-    engine = SimEngine(seed=1, shuffle_blocks=True) if shuffle else None
+    engine = SimEngine(SimOptions(seed=1), shuffle_blocks=True) if shuffle else None
     text = entry(body, POINTERS, "1")
     launch(text, (4, 6, 1), (1, 1, 1), engine, (2, 2, 1), A=np.zeros(1, np.int32), B=b)
     groups = b.reshape(3, 2, 2, 2).transpose(0, 2, 1, 3).reshape(6, 4) // 4
@@ -171,7 +172,7 @@ def test_what_several_blocks_read_is_written_once_all_have_released() -> None:
     text = entry(ALL_READ.replace("RELEASE", counts), POINTERS, "64")
     for seed in (None, 0, 1):
         arrays["A"][0] = 0
-        launch(text, (2, 1, 1), (64, 1, 1), SimEngine(seed=seed), (2, 1, 1), **arrays)
+        launch(text, (2, 1, 1), (64, 1, 1), SimEngine(seeded(seed)), (2, 1, 1), **arrays)
     arrays["A"][0] = 0
     relaxed = entry(ALL_READ.replace("RELEASE", counts.replace(' order "release"', "")), POINTERS, "64")
     error = fault(relaxed, "E3205", grid=(2, 1, 1), block=(64, 1, 1), cluster=(2, 1, 1), **arrays)

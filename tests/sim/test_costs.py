@@ -10,8 +10,8 @@ from tilefold.layout.algebra.swizzle import Swizzle
 from tilefold.layout.atoms.instructions import WgMma
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.atoms.wgmma_smem import MatrixDescriptor
-from tilefold.runtime.sim.memory.costs import sectors, wavefronts
 from tilefold.runtime.sim.memory.matrices import matrix_of
+from tilefold.runtime.sim.memory.space_state import sectors, wavefronts
 
 LANES = np.arange(32)
 

@@ -4,7 +4,7 @@
 from collections.abc import Callable
 
 import pytest
-from tilefold.runtime.sim.ordering.endless_counters import iterations_left
+from tilefold.runtime.sim.ordering.loop_values import iterations_left
 
 WIDTH = 6
 _SIGNED = {"slt": int.__lt__, "sle": int.__le__, "sgt": int.__gt__, "sge": int.__ge__, "ne": int.__ne__}

@@ -9,6 +9,7 @@ import pytest
 from tilefold.base.errors import TilefoldError
 from tilefold.runtime.check.condition import check_results
 from tilefold.runtime.exact.number import exact_array
+from tilefold.runtime.options import SimOptions
 from tilefold.runtime.sim.exact.patterns import Patterns, Table
 from tilefold.runtime.sim.faults import SimulationError
 
@@ -201,7 +202,7 @@ def test_small_types_have_few_patterns() -> None:
 """
     )
     with pytest.raises(SimulationError) as caught:
-        launch(text, engine=SimEngine(sink=lambda _: None, exact=True))
+        launch(text, engine=SimEngine(SimOptions(exact=True), sink=lambda _: None))
     assert caught.value.code == "E3240"
     assert "more different numbers of type float16" in caught.value.message
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.alarms import interrupt_at
-from tests.sim.harness import SimEngine, entry, fault, launch
+from tests.sim.harness import SimEngine, entry, fault, launch, seeded
 
 POINTER = "%A: !ptx.ptr<global> align 16"
 HEAD = """
@@ -47,7 +47,7 @@ def choice(then: str, otherwise: str = "", condition: str = "%first") -> str:
 
 
 def options(threads: int, blocks: int = 1, seed: int | None = None) -> dict[str, Any]:
-    engine = SimEngine(sink=lambda _: None, seed=seed)
+    engine = SimEngine(seeded(seed), sink=lambda _: None)
     return {"grid": (blocks, 1, 1), "block": (threads, 1, 1), "engine": engine, "A": np.zeros(1, np.int32)}
 
 

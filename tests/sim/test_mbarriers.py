@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from tilefold.runtime.sim.launch import Completion
 
-from tests.sim.harness import SimEngine, entry, fault, launch, unwritten
+from tests.sim.harness import SimEngine, entry, fault, launch, seeded, unwritten
 
 POINTERS = "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16"
 SETUP = """
@@ -52,14 +52,14 @@ def text_of(body: str) -> str:
 def run(body: str, seed: int | None = None, completion: Completion = Completion.LATE) -> np.ndarray:
     """What the threads find: the number of the thread that wrote it."""
     a, b = np.repeat(np.arange(64, dtype=np.float32), 4), np.zeros(256, np.float32)
-    engine = SimEngine(seed=seed, completion=completion)
+    engine = SimEngine(seeded(seed), completion=completion)
     launch(text_of(body), block=(64, 1, 1), engine=engine, A=a, B=unwritten(b))
     return b[::4]
 
 
 def refused(body: str, code: str, seed: int | None = None) -> str:
     args = {"A": np.zeros(256, np.float32), "B": np.zeros(256, np.float32)}
-    return str(fault(text_of(body), code, block=(64, 1, 1), engine=SimEngine(seed=seed), **args))
+    return str(fault(text_of(body), code, block=(64, 1, 1), engine=SimEngine(seeded(seed)), **args))
 
 
 TESTED = """

@@ -14,7 +14,7 @@ from tilefold.base.errors import Code
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
-from tilefold.runtime.arrays.packing import pack, unpack
+from tilefold.runtime.arrays.storage import pack, unpack
 from tilefold.runtime.sim.atoms.mma import DTYPES, bound, executor, from_bytes, to_bytes
 from tilefold.runtime.sim.faults import SimulationError
 

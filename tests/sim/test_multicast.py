@@ -11,7 +11,7 @@ from tilefold.runtime.engine import RunResult
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.launch import Completion
 
-from tests.sim.harness import SimEngine, entry, launch
+from tests.sim.harness import SimEngine, entry, launch, seeded
 
 STAGES = 3
 ARGS = (
@@ -91,7 +91,7 @@ def run(body: str, seed: int | None = None, completion: Completion = Completion.
     b = np.zeros(512 * STAGES, np.float32)
     a = np.arange(256 * STAGES, dtype=np.float32)
     text = entry(SETUP + body, ARGS, "64", shared=4112).replace("threads(64)", "threads(64) cluster(2)")
-    engine = SimEngine(seed=seed, completion=completion)
+    engine = SimEngine(seeded(seed), completion=completion)
     result = launch(text, (2, 1, 1), (64, 1, 1), engine, A=a, B=b)
     return b.reshape(STAGES, 2, 256), result
 

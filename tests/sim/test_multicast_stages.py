@@ -9,7 +9,7 @@ from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.launch import Completion
 from tilefold.runtime.sim.sim_engine import SimEngine
 
-from tests.sim.harness import launch_on
+from tests.sim.harness import launch_on, seeded
 from tests.sim.test_wgmma import COMMIT, FENCE, MULTIPLY, POINTERS, SETUP, WAIT
 
 MAP = '%m: !ptx.tensor_map of "f16 A dims (64, 16) strides (128) box (64, 16)"'
@@ -38,7 +38,7 @@ def run(body: str, completion: Completion, seed: int | None, races: bool = True)
     a, out = np.ones(1024, np.float16), np.zeros(512, np.float32)
     first = f"scf.if %loads {{\n{LOAD}}}\nptx.mbarrier.wait %bar, %zero\n"
     text = HEAD + SETUP + BEGIN + MEET + EXPECT + first + FENCE + MULTIPLY + COMMIT + body + MEET + "ptx.ret\n}\n}\n"
-    engine = SimEngine(seed=seed, completion=completion, races=races)
+    engine = SimEngine(seeded(seed, races=races), completion=completion)
     launch_on(text, {"A": a.view(np.uint8), "C": out}, (2, 1, 1), (128, 1, 1), engine, (2, 1, 1))
 
 

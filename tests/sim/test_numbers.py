@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
+from tilefold.runtime.options import SimOptions
 
 from tests.sim.harness import SimEngine, entry, fault, launch, unwritten
 from tilefold import cute
@@ -114,7 +115,7 @@ def test_python(case: str, code: str, text: str, stage: str) -> None:
 
 def test_an_argument_with_nan() -> None:
     """Its padding may be NaN, and what has no values yet."""
-    engine = SimEngine(sink=lambda _: None, numbers=True)
+    engine = SimEngine(SimOptions(numbers=True), sink=lambda _: None)
     text, pointer = entry("", "%A: !ptx.ptr<global> align 16"), np.full(4, np.nan, np.float32)
     error = fault(text, "E3251", engine=engine, A=pointer)
     assert "argument A holds NaN at (0) before the launch, and 4 in all" in error.message

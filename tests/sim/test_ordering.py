@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from tilefold.base.limits import Limits
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.faults import SimulationError, Site
-from tilefold.runtime.sim.launch import Launch
+from tilefold.runtime.sim.launch import LaunchState
 from tilefold.runtime.sim.memory.local import LocalSpace
-from tilefold.runtime.sim.memory.spaces import Access, Space
-from tilefold.runtime.sim.ordering import asynchronous, clocks
+from tilefold.runtime.sim.memory.space_state import Access
+from tilefold.runtime.sim.memory.spaces import Space
+from tilefold.runtime.sim.ordering import asynchronous, knowledge
 from tilefold.runtime.sim.ordering.mbarrier import Mbarrier
 from tilefold.runtime.sim.ordering.races import RaceShadow
 from tilefold.runtime.sim.ordering.releases import Releases, fence
@@ -27,11 +28,11 @@ WARPS = 3
 SITE = Site("ptx.test", "test.cute", 1, 1)
 
 
-def launch_of(threads: int, blocks: int = 1) -> Launch:
-    return Launch(LaunchConfig((blocks, 1, 1), (threads, 1, 1)), Limits(), lambda _: None)
+def launch_of(threads: int, blocks: int = 1) -> LaunchState:
+    return LaunchState(LaunchConfig((blocks, 1, 1), (threads, 1, 1)), Limits(), lambda _: None)
 
 
-def cluster_of(launch: Launch, number: int = 0, lanes: int = 32) -> Cluster:
+def cluster_of(launch: LaunchState, number: int = 0, lanes: int = 32) -> Cluster:
     """A cluster of one block, whose warps have so many lanes."""
     cluster = Cluster(launch, number, 1, launch.tick())
     block = Block(cluster, launch.coordinate(number))
@@ -109,12 +110,12 @@ def test_clocks_order_what_the_model_orders(events: list[tuple[str, int, int]], 
                 known |= model.observed[first]
                 model.observed[first], model.fenced[first] = set(), set(known)
             case "barrier":
-                clocks.meet_block(warp.block)
+                knowledge.meet_block(warp.block)
                 model.join(set(range(WARPS)), set(range(WARPS)))
             case "meet" | "arrive":
                 meeting = [cluster.warps[first], cluster.warps[second]]
-                offered = [clocks.snapshot(one, np.array([0])) for one in meeting]
-                clocks.meet_warps(offered, meeting if kind == "meet" else meeting[1:])
+                offered = [knowledge.snapshot(one, np.array([0])) for one in meeting]
+                knowledge.meet_warps(offered, meeting if kind == "meet" else meeting[1:])
                 model.join({first, second}, {first, second} if kind == "meet" else {second})
             case _:
                 number += 1
@@ -144,11 +145,11 @@ def test_no_race_of_lanes_is_missed(events: list[tuple[str, int, set[int], int]]
         warp = cluster.warps[index]
         agents = [(index, lane) for lane in sorted(lanes)]
         if kind == "barrier":
-            clocks.meet_block(warp.block)
+            knowledge.meet_block(warp.block)
             everything = set(range(len(accesses)))
             known = {agent: set(everything) for agent in known}
         elif kind == "sync":
-            clocks.meet_lanes(warp, np.array(sorted(lanes)))
+            knowledge.meet_lanes(warp, np.array(sorted(lanes)))
             total = {access for agent in agents for access in known[agent]}
             known |= {agent: set(total) for agent in agents}
         else:
@@ -274,13 +275,13 @@ def test_what_an_operation_reads_stays_until_it_is_complete(wait: Callable[[Warp
     at = 256 + 8 * np.arange(32)
     store, half = Access(SITE, "shared", "store", 8), Access(SITE, "shared", "store", 4)
     space.store(issuer, store, at, np.ones((32, 8), np.uint8))
-    clocks.meet_block(issuer.block)
+    knowledge.meet_block(issuer.block)
     source = asynchronous.Source(space, at // 8, 8, np.arange(32))
     rows = space.claim(issuer, half, 1024 + 4 * np.arange(32))
     zeros = np.zeros((32, 4), np.uint8)
     asynchronous.start(issuer, SITE, asynchronous.Proxy.ASYNC, space, rows, 4, zeros, source)
     assert (space.load(other, store, at) == 1).all()
-    clocks.meet_block(issuer.block)
+    knowledge.meet_block(issuer.block)
     for write in (space.store, partial(space.publish, releases=False)):
         with pytest.raises(SimulationError) as caught:
             write(other, half, at + 4, zeros)
@@ -289,7 +290,7 @@ def test_what_an_operation_reads_stays_until_it_is_complete(wait: Callable[[Warp
         assert f"writes 0x104 (byte 4 of shared memory (4096 bytes)) {said}" in caught.value.message
     space.store(other, half, 512 + 4 * np.arange(32), zeros)  # behind it
     wait(issuer)
-    clocks.meet_block(issuer.block)
+    knowledge.meet_block(issuer.block)
     space.store(other, half, at + 4, zeros)
 
 
@@ -330,12 +331,12 @@ def test_a_barrier_of_the_block_hands_on_no_copy_that_nobody_waited_for() -> Non
     copy_to(space, issuer, 256)
     barrier.arrivals.append(asynchronous.tie(issuer, SITE, issuer.lane_numbers()))
     barrier.land()
-    clocks.meet_block(issuer.block)
+    knowledge.meet_block(issuer.block)
     assert reads(space, reader, 256) == "E3205"
     barrier.released.append((barrier.offered, barrier.near))
     barrier.phase = 1
     barrier.acquire(issuer, 0, issuer.lane_numbers(), is_near=False, site=SITE)
     assert reads(space, reader, 256) == "E3205"
-    clocks.meet_block(issuer.block)
+    knowledge.meet_block(issuer.block)
     assert reads(space, reader, 256) == "fine"
     assert reader.horizon == issuer.horizon > issuer.block.cluster.start

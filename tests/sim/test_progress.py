@@ -17,7 +17,7 @@ import pytest
 from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
-from tilefold.runtime.options import RunOptions
+from tilefold.runtime.options import SimOptions
 from tilefold.runtime.sim.progress import Display, display_of_process
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
 
@@ -75,7 +75,7 @@ def run(
     A = np.zeros(BLOCKS * 32, np.float32)
     built = kernel(A, TRIPS).build(32)
     program = SimProgram(built.program.reached("instr", Target("sm_80")), built.symbol)
-    engine = SimEngine.of(RunOptions(**options), discard)
+    engine = SimEngine(SimOptions(**options), discard)
     engine = replace(engine, display=None if stream is None else Display(lambda: stream, clock))
     result = engine.launch(program, LaunchConfig((blocks, 1, 1), (32, 1, 1)), {"A": TensorArgument.of(A), "n": TRIPS})
     assert A[0] == TRIPS

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilefold.runtime.options import SimOptions
 
-from tests.sim.harness import SimEngine, entry, fault, launch
+from tests.sim.harness import SimEngine, entry, fault, launch, seeded
 
 PREFIX = """
 %t = gpu.thread_id x
@@ -82,7 +83,7 @@ MUST_NOT_RACE = {
 @pytest.mark.parametrize("name", MUST_RACE)
 def test_must_race(name: str, seed: int | None) -> None:
     text = entry(PREFIX + MUST_RACE[name], "", "64", shared=256)
-    error = fault(text, "E3205", block=(64, 1, 1), engine=SimEngine(seed=seed))
+    error = fault(text, "E3205", block=(64, 1, 1), engine=SimEngine(seeded(seed)))
     assert "no barrier lies between" in error.message
     assert error.thread is not None
 
@@ -91,12 +92,12 @@ def test_must_race(name: str, seed: int | None) -> None:
 @pytest.mark.parametrize("name", MUST_NOT_RACE)
 def test_must_not_race(name: str, seed: int | None) -> None:
     text = entry(PREFIX + MUST_NOT_RACE[name], "", "64", shared=256)
-    launch(text, block=(64, 1, 1), engine=SimEngine(seed=seed))
+    launch(text, block=(64, 1, 1), engine=SimEngine(seeded(seed)))
 
 
 def test_races_can_be_left_unchecked() -> None:
     text = entry(PREFIX + MUST_RACE["all lanes write one word"], "", "64", shared=256)
-    launch(text, block=(64, 1, 1), engine=SimEngine(races=False))
+    launch(text, block=(64, 1, 1), engine=SimEngine(SimOptions(races=False)))
 
 
 def test_the_message_names_both_threads() -> None:
@@ -175,7 +176,7 @@ LOAD = "%w = ptx.ld %p align 4 : !ptx.ptr<global> -> i32\n"
 @pytest.mark.parametrize("body", [STORE, LOAD + BLOCK + STORE], ids=["write-write", "read-write"])
 def test_blocks_race(body: str, shuffle: bool) -> None:
     text = entry(GLOBAL.format(block="%c4") + body, "%A: !ptx.ptr<global> align 16")
-    engine = SimEngine(seed=3, shuffle_blocks=shuffle)
+    engine = SimEngine(SimOptions(seed=3), shuffle_blocks=shuffle)
     error = fault(text, "E3205", grid=(3, 1, 1), engine=engine, A=np.zeros(256, np.int32))
     assert re.search(r"which thread \(\d+,0,0\) of block \([012],0,0\) (wrote|read)", error.message)
 

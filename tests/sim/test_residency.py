@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 from tilefold.base.limits import Limits
+from tilefold.runtime.options import SimOptions
 
-from tests.sim.harness import SimEngine, entry, fault, launch
+from tests.sim.harness import SimEngine, entry, fault, launch, seeded
 from tests.sim.test_clusters import HEAD, PING_PONG, POINTERS, word
 
 SCHEDULES = [None, 1, 2, 3]
 
 
 def engine(resident: int, seed: int | None = None) -> SimEngine:
-    return SimEngine(sink=lambda _: None, seed=seed, resident=resident)
+    return SimEngine(seeded(seed, resident=resident), sink=lambda _: None)
 
 
 def run(text: str, blocks: int, resident: int, seed: int | None = None, threads: int = 1, **arrays: Any) -> None:
@@ -225,7 +226,7 @@ def test_memory_is_counted_for_all_that_run() -> None:
 
 
 def _small(resident: int) -> SimEngine:
-    return SimEngine(budget=Limits(bytes=16), resident=resident)
+    return SimEngine(SimOptions(resident=resident), budget=Limits(bytes=16))
 
 
 def _bytes(message: str) -> int:

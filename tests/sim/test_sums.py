@@ -18,7 +18,7 @@ from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.summation import AlignedSum, FusedChain, summation
 from tilefold.runtime.sim.atoms.mma import DTYPES, executor, widen
 from tilefold.runtime.sim.atoms.sums import multiply_add
-from tilefold.runtime.sim.atoms.wgmma import Product
+from tilefold.runtime.sim.atoms.wgmma import WgmmaArithmetic
 from tilefold.runtime.sim.values import fused_multiply_add
 
 from .test_mma import fragments, lanes_of
@@ -173,7 +173,7 @@ def test_warpgroups_sum_alike(signs: tuple[int, int]) -> None:
     a, b, d = [rng.standard_normal(shape).astype(kind) for shape, kind in (
         ((64, 16), np.float16), ((16, 16), np.float16), ((64, 16), np.float32)
     )]  # fmt: skip
-    product = Product(atom, atom.instruction, signs, how=how)
+    product = WgmmaArithmetic(atom, atom.instruction, signs, how=how)
     result = product.result(*[x.astype(np.float64) for x in (a, b, d)])
     assert how is not None
     run = multiply_add(how, atom.types, places(64, 16), places(16, 16).T, places(64, 16))

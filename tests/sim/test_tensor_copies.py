@@ -14,7 +14,7 @@ from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.launch import Completion
 
-from tests.sim.harness import SimEngine, entry, launch, launch_on
+from tests.sim.harness import SimEngine, entry, launch, launch_on, seeded
 from tests.sim.tensor_copies import CASES, STORED, Case, argument, load_kernel, numbers, store_kernel
 
 NAMES = [f"{case.element} {len(case.box)}d {case.swizzle}".strip() for case in CASES]
@@ -180,7 +180,7 @@ def one(*lines: str) -> str:
 def run(body: str, seed: int | None = None, completion: Completion = Completion.LATE) -> NDArray[Any]:
     """What a kernel leaves in B, which begins as ones."""
     a, b = np.arange(256, dtype=np.float32), np.ones(256, np.float32)
-    engine = SimEngine(seed=seed, completion=completion)
+    engine = SimEngine(seeded(seed), completion=completion)
     launch(entry(SETUP + body, ARGS, "64", shared=4112), block=(64, 1, 1), engine=engine, A=a, B=b)
     return b
 

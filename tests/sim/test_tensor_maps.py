@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.launch import Completion
 
-from tests.sim.harness import SimEngine, entry, launch_on
+from tests.sim.harness import SimEngine, entry, launch_on, seeded
 from tests.sim.tensor_maps import (
     ACQUIRE,
     ARGS,
@@ -33,7 +33,7 @@ from tests.sim.tensor_maps import (
 def run(body: str, completion: Completion = Completion.LATE, seed: int | None = None, n: int = 2) -> NDArray[Any]:
     """What a kernel leaves in B, which begins as ones, for d = 256."""
     a, b, w = np.arange(512, dtype=np.float32), np.ones(128, np.float32), np.zeros(32, np.int32)
-    text, engine = entry(SETUP + body, ARGS, "64", shared=2056), SimEngine(seed=seed, completion=completion)
+    text, engine = entry(SETUP + body, ARGS, "64", shared=2056), SimEngine(seeded(seed), completion=completion)
     launch_on(text, {"A": a, "B": b, "W": w, "n": n, "d": 256}, block=(64, 1, 1), engine=engine)
     return b
 

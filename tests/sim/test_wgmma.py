@@ -9,7 +9,7 @@ from tilefold.runtime.sim.launch import Completion
 from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests import warp_specialised
-from tests.sim.harness import entry, launch_on
+from tests.sim.harness import entry, launch_on, seeded
 from tests.warpgroups import Problem
 
 MODES = (("INTER", 2), ("SW32", 2), ("SW64", 2), ("SW128", 4))
@@ -28,10 +28,11 @@ PROBLEMS = [
 ]  # fmt: skip
 
 
-def computed(problem: Problem, a: np.ndarray, b: np.ndarray, **engine: object) -> np.ndarray:
+def computed(problem: Problem, a: np.ndarray, b: np.ndarray, seed: int | None = None) -> np.ndarray:
     """D as a matrix."""
     given, out = problem.given(a, b), problem.output()
-    launch_on(problem.text(), {"A": given[0], "B": given[1], "C": out}, block=(128, 1, 1), engine=SimEngine(**engine))  # pyright: ignore[reportArgumentType]
+    args = {"A": given[0], "B": given[1], "C": out}
+    launch_on(problem.text(), args, block=(128, 1, 1), engine=SimEngine(seeded(seed)))
     return problem.matrix(out)
 
 
@@ -143,7 +144,7 @@ def run(body: str, threads: int = 128, seed: int | None = None) -> np.ndarray:
     """The accumulators that a kernel writes."""
     a, out = np.ones(4 * threads, np.float32).view(np.uint8), np.zeros(4 * threads, np.float32)
     text = entry(SETUP + body, POINTERS, str(threads), shared=8448)
-    launch_on(text, {"A": a, "C": out}, block=(threads, 1, 1), engine=SimEngine(seed=seed))
+    launch_on(text, {"A": a, "C": out}, block=(threads, 1, 1), engine=SimEngine(seeded(seed)))
     return out
 
 
@@ -317,7 +318,7 @@ def multiplied(
     a, b = (rng.integers(-4, 5, (rows, 384)).astype(np.float16) for rows in (128, 256))
     out = np.zeros(256 * 128, np.float32)
     args = {"A": warp_specialised.stages_of(a), "B": warp_specialised.stages_of(b), "C": out, "n": 6}
-    launch_on(text, args, block=(384, 1, 1), engine=SimEngine(seed=seed, completion=completion))
+    launch_on(text, args, block=(384, 1, 1), engine=SimEngine(seeded(seed), completion=completion))
     return warp_specialised.result(out), a.astype(np.float32) @ b.astype(np.float32).T
 
 
@@ -373,7 +374,7 @@ def run_swizzled(body: str, of_map: str = " swizzle 32B", seed: int | None = Non
     pointers = f'{POINTERS}, %m: !ptx.tensor_map of "f16 A dims (16, 64) strides (32) box (16, 64){of_map}"'
     args = {"A": np.ones(1024, np.float16), "C": np.zeros(512, np.float32)}
     text = entry(SETUP + body, pointers, "128", shared=8448)
-    launch_on(text, args, block=(128, 1, 1), engine=SimEngine(seed=seed))
+    launch_on(text, args, block=(128, 1, 1), engine=SimEngine(seeded(seed)))
     assert (args["C"] == 16).all() or "%own" in body
 
 

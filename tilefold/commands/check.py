@@ -106,7 +106,7 @@ def _check_host(args: argparse.Namespace, program: "Program", stages: tuple[str,
         if getattr(args, option):
             message = f"--{option} applies to run.launch only; this program begins on the host"
             raise TilefoldError(Code.CLI_VALUE, message)
-    host = Host(program, environment(args), SimEngine.of(run_options(args)))
+    host = Host(program, environment(args), SimEngine(run_options(args)))
     return check_host(host, args.entry or "main", STAGES if "all" in args.stage else stages)
 
 
@@ -117,7 +117,7 @@ def checked_launch(args: argparse.Namespace, program: "Program", launch: "Launch
     arguments, config, engine = simulation(args, launch)
 
     def judge(diagnosis: "Diagnosis") -> "Iterator[tuple[str, Place | None]]":
-        return _failed(launch, arguments, diagnosis, engine.budget.bytes)
+        return _failed(launch, arguments, diagnosis, engine.limits.bytes)
 
     return Checked(launch.label, program, launch.kernel, config, arguments.launchable, engine, judge)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tilefold.driver.line_costs import Costs
     from tilefold.driver.lowering import Program
     from tilefold.runtime.engine import LaunchConfig
-    from tilefold.runtime.options import RunOptions
+    from tilefold.runtime.options import SimOptions
     from tilefold.runtime.sim.sim_engine import SimEngine
 
 
@@ -127,13 +127,11 @@ def check_limits(args: argparse.Namespace) -> None:
             raise TilefoldError(Code.CLI_VALUE, f"--{option.replace('_', '-')} {value}: must be at least 1")
 
 
-def run_options(args: argparse.Namespace) -> "RunOptions":
+def run_options(args: argparse.Namespace) -> "SimOptions":
     """How the simulator runs."""
-    from tilefold.runtime.options import RunOptions
+    from tilefold.runtime.options import SimKeywords, SimOptions
 
-    limits = args.max_steps, args.max_memory
-    more = args.seed, args.resident, args.exact, args.numbers, args.processes, args.max_seconds, args.numerics
-    return RunOptions(args.races, *limits, *more)
+    return SimOptions(**{name: getattr(args, name) for name in SimKeywords.__annotations__})
 
 
 def changes(args: argparse.Namespace, checks: tuple[str, ...] = ()) -> "Changes":
@@ -171,7 +169,7 @@ def simulation(args: argparse.Namespace, launch: "Launch") -> "tuple[Arguments, 
 
     options = run_options(args)
     arguments = prepare(launch, parse_pairs(args.arg, "--arg"), seed=args.seed, max_bytes=options.limits.bytes)
-    return arguments, LaunchConfig(launch.grid, launch.block), SimEngine.of(options, discard)
+    return arguments, LaunchConfig(launch.grid, launch.block), SimEngine(options, discard)
 
 
 def simulated_costs(args: argparse.Namespace, program: "Program") -> "Iterator[Costs]":

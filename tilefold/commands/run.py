@@ -134,7 +134,7 @@ def _run_host(args: argparse.Namespace, program: "Program") -> int:
             raise TilefoldError(
                 Code.CLI_VALUE, f"--{option} applies to run.launch only; this program begins on the host"
             )
-    host = Host(program, environment(args), SimEngine.of(run_options(args)))
+    host = Host(program, environment(args), SimEngine(run_options(args)))
     entry, passed = args.entry or "main", True
     try:
         if program.gpu_kernels and args.stage is None and chosen_device(args.device) == "cuda":

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tilefold.driver.devices import Executable
     from tilefold.runtime.compiled.artifact import Artifact
     from tilefold.runtime.engine import LaunchConfig, RunResult
-    from tilefold.runtime.options import RunOptions
+    from tilefold.runtime.options import SimOptions
     from tilefold.runtime.sim.sim_engine import SimProgram
     from tilefold.tools.export.exporting import Exported
 
@@ -133,17 +133,17 @@ class CompiledKernel(Inspection):
         return f"{MODULE}::{self.name}"
 
     def simulate(
-        self, config: "LaunchConfig", values: Mapping[str, Any], stage: str, options: "RunOptions"
+        self, config: "LaunchConfig", values: Mapping[str, Any], stage: str, options: "SimOptions"
     ) -> "RunResult":
         """Runs the kernel on the simulator at a stage. Raises SimulationError, at the user's line."""
         return self._simulated(stage, options).launch(config, values)
 
-    def _simulated(self, stage: str, options: "RunOptions") -> "Executable[SimProgram]":
+    def _simulated(self, stage: str, options: "SimOptions") -> "Executable[SimProgram]":
         """The kernel for the simulator at a stage."""
         from tilefold.driver.devices import simulated
         from tilefold.runtime.sim.sim_engine import SimEngine
 
-        engine = replace(SimEngine.of(options, texts=self.traced.texts), memory=_reachable)
+        engine = replace(SimEngine(options, texts=self.traced.texts), memory=_reachable)
         self._launched = partial(self.program.simulated_target, stage)
         return simulated(self.program, self.symbol, stage, engine)
 

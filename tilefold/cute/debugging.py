@@ -18,7 +18,7 @@ from tilefold.driver.trial import Trial
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError, dim3
-from tilefold.runtime.options import LaunchAttributes, RunOptions
+from tilefold.runtime.options import LaunchAttributes, SimOptions
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
 from tilefold.tools.bisection.bisect import bisect
 from tilefold.tools.bisection.verdict import Verdict
@@ -46,7 +46,7 @@ class Rehearsal:
     grid: Any
     block: Any
     attributes: LaunchAttributes
-    options: RunOptions
+    options: SimOptions
 
     @property
     def config(self) -> LaunchConfig:
@@ -56,7 +56,7 @@ class Rehearsal:
     def bisect(self, *, stores: bool, gpu: bool) -> Verdict:
         """Runs the kernel after each pass; see `KernelCall.bisect`."""
         built = self.call.build(self.block)
-        engine = SimEngine.of(self.options, texts=built.traced.texts)
+        engine = SimEngine(self.options, texts=built.traced.texts)
         _keep, arguments = self._copies(())
         trial = Trial(built.symbol, self.config, arguments, engine, stores)
         program = built.program
@@ -67,7 +67,7 @@ class Rehearsal:
     def costs(self) -> Costs:
         """Counts what the lines cost; see `KernelCall.costs`."""
         built = self.call.build(self.block)
-        engine = SimEngine.of(self.options, discard, built.traced.texts)
+        engine = SimEngine(self.options, discard, built.traced.texts)
         _keep, arguments = self._copies(())
         with built.program.explaining():
             return costs_of(built.program, built.name, Trial(built.symbol, self.config, arguments, engine))
@@ -75,7 +75,7 @@ class Rehearsal:
     def report_html(self) -> Page:
         """A page about the kernel and the launch; see `KernelCall.report_html`."""
         built = self.call.build(self.block)
-        engine = SimEngine.of(self.options, discard, built.traced.texts)
+        engine = SimEngine(self.options, discard, built.traced.texts)
         _keep, arguments = self._copies(())
         checked = Checked(built.name, built.program, built.symbol, self.config, arguments, engine, _no_conditions)
         with built.program.explaining():
@@ -84,7 +84,7 @@ class Rehearsal:
     def check(self, outputs: Collection[str] | None, stages: Sequence[str]) -> Report:
         """Gathers the faults at some stages; see `KernelCall.check`."""
         built = self.call.build(self.block)
-        engine = SimEngine.of(self.options, discard, built.traced.texts)
+        engine = SimEngine(self.options, discard, built.traced.texts)
         if outputs is None:
             with built.program.explaining():
                 outputs = self._outputs(built.program, built.symbol)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from inspect import signature
 from os import PathLike
-from typing import TYPE_CHECKING, ParamSpec, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, SupportsIndex, TypeVar, Unpack
 
 from tilefold.base.errors import TilefoldError
 from tilefold.builder.tracing.python_errors import wrong_arguments
-from tilefold.runtime.options import NUMERICS, RunOptions, launch_attributes
+from tilefold.runtime.options import CheckKeywords, SimKeywords, SimOptions, launch_attributes
 
 from .torch_compile import untraced
 
@@ -85,16 +85,7 @@ class DebuggableCall(ABC):
         device: str = "sim",
         cluster: Size | None = None,
         stores: bool = False,
-        races: bool = True,
-        max_steps: int | None = None,
-        max_memory: int | None = None,
-        seed: int = 0,
-        resident: int = 1,
-        exact: bool = False,
-        numbers: bool = False,
-        numerics: str = NUMERICS[0],
-        max_seconds: float | None = None,
-        processes: int | None = None,
+        **options: Unpack[SimKeywords],
     ) -> "Verdict":
         """Finds the pass that changes the results of a launch. It simulates the launch as traced and after each pass,
         on copies of the arguments, and compares results, faults, printed text and, with `stores`, every value written
@@ -103,10 +94,7 @@ class DebuggableCall(ABC):
 
         The result says what it has found as text; `passed` is whether the kernel has no fault and no pass changes it.
         """
-        options = RunOptions(
-            races, max_steps, max_memory, seed, resident, exact, numbers, processes, max_seconds, numerics
-        )
-        rehearsal = self._rehearsal(grid, block, cluster, options)
+        rehearsal = self._rehearsal(grid, block, cluster, SimOptions.of(options))
         return rehearsal.bisect(stores=stores, gpu=device == "cuda")
 
     @untraced
@@ -119,14 +107,7 @@ class DebuggableCall(ABC):
         outputs: Collection[str] | None = None,
         stages: Sequence[str] = ("cute", "instr"),
         cluster: Size | None = None,
-        max_steps: int | None = None,
-        max_memory: int | None = None,
-        seed: int = 0,
-        resident: int = 1,
-        numbers: bool = False,
-        numerics: str = NUMERICS[0],
-        max_seconds: float | None = None,
-        processes: int | None = None,
+        **options: Unpack[CheckKeywords],
     ) -> "Report":
         """Finds all faults of a launch on the simulator, at the given stages, on copies of the arguments: races,
         out-of-bounds accesses, uses of unwritten values, barriers that some threads never reach. The arguments named in
@@ -137,10 +118,7 @@ class DebuggableCall(ABC):
         The result says what it has found as text, and by its methods `json` and `sarif`; `passed` is whether there is
         nothing. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments that do not fit.
         """
-        options = RunOptions(
-            True, max_steps, max_memory, seed, resident, False, numbers, processes, max_seconds, numerics
-        )
-        rehearsal = self._rehearsal(grid, block, cluster, options)
+        rehearsal = self._rehearsal(grid, block, cluster, SimOptions.of(options, CheckKeywords))
         return rehearsal.check(outputs, stages)
 
     @untraced
@@ -151,17 +129,14 @@ class DebuggableCall(ABC):
         block: Size,
         *,
         cluster: Size | None = None,
-        races: bool = True,
-        max_steps: int | None = None,
-        max_memory: int | None = None,
-        seed: int = 0,
+        **options: Unpack[SimKeywords],
     ) -> "Costs":
         """The costs of the kernel's lines in a launch on the simulator, on copies of the arguments: bank conflicts and
         layouts without them, sectors of global memory, superfluous barriers.
 
         The result is a table when it is printed; `lines` has its rows (docs/profiling.md). Raises what `launch` raises.
         """
-        rehearsal = self._rehearsal(grid, block, cluster, RunOptions(races, max_steps, max_memory, seed))
+        rehearsal = self._rehearsal(grid, block, cluster, SimOptions.of(options))
         return rehearsal.costs()
 
     @untraced
@@ -185,7 +160,7 @@ class DebuggableCall(ABC):
         """
         from pathlib import Path
 
-        rehearsal = self._rehearsal(grid, block, cluster, RunOptions(seed=seed))
+        rehearsal = self._rehearsal(grid, block, cluster, SimOptions(seed=seed))
         rehearsal.reproduction(command, outputs).write(Path(folder))
         return Path(folder) / "repro.py"
 
@@ -211,7 +186,7 @@ class DebuggableCall(ABC):
 
         from .reproducing import reduce_folder
 
-        options = RunOptions(seed=seed)
+        options = SimOptions(seed=seed)
         rehearsal = self._rehearsal(grid, block, cluster, options)
         return reduce_folder(Path(folder), rehearsal.reproduction("bisect", outputs), options, seconds)
 
@@ -223,19 +198,17 @@ class DebuggableCall(ABC):
         block: Size,
         *,
         cluster: Size | None = None,
-        max_steps: int | None = None,
-        max_memory: int | None = None,
-        seed: int = 0,
+        **options: Unpack[CheckKeywords],
     ) -> "Page":
         """Everything about the kernel and a launch as one HTML page, which a notebook displays: source, code at every
         stage, passes, remarks, resources, and, from the simulator on copies of the arguments, faults and costs.
 
         The result is the text of the page (docs/profiling.md). Raises what `check` raises.
         """
-        rehearsal = self._rehearsal(grid, block, cluster, RunOptions(True, max_steps, max_memory, seed))
+        rehearsal = self._rehearsal(grid, block, cluster, SimOptions.of(options, CheckKeywords))
         return rehearsal.report_html()
 
-    def _rehearsal(self, grid: Size, block: Size, cluster: Size | None, options: RunOptions) -> "Rehearsal":
+    def _rehearsal(self, grid: Size, block: Size, cluster: Size | None, options: SimOptions) -> "Rehearsal":
         from .debugging import Rehearsal
 
         attributes = launch_attributes(cluster) if cluster is not None else ()

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -17,11 +17,10 @@ from tilefold.driver.lowering import Program
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.scalars import scalars_of
 from tilefold.runtime.arrays.array import Array, array_of, is_array
-from tilefold.runtime.arrays.packing import pack
-from tilefold.runtime.arrays.storage import mode_sizes, read_logical_array, read_logical_numbers, storage_of
+from tilefold.runtime.arrays.storage import mode_sizes, pack, read_logical_array, read_logical_numbers, storage_of
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.errors import argument_error, dim3
-from tilefold.runtime.options import NUMERICS, RunOptions, launch_attributes
+from tilefold.runtime.options import SimKeywords, SimOptions, launch_attributes
 from tilefold.runtime.sim.values import element_kind
 
 if TYPE_CHECKING:
@@ -71,16 +70,7 @@ class FileKernelCall:
         stage: str | None = None,
         stream: int = 0,
         cluster: "Size | None" = None,
-        seed: int = 0,
-        resident: int = 1,
-        exact: bool = False,
-        numbers: bool = False,
-        numerics: str = NUMERICS[0],
-        max_seconds: float | None = None,
-        processes: int | None = None,
-        races: bool = True,
-        max_steps: int | None = None,
-        max_memory: int | None = None,
+        **options: Unpack[SimKeywords],
     ) -> RunResult:
         """Runs the kernel over a grid of blocks, of the size that it says, and waits for it.
 
@@ -93,16 +83,14 @@ class FileKernelCall:
         """
         program, operation = self.kernel.program, self.kernel.operation
         config = LaunchConfig(dim3("grid", grid), operation.block, stream, launch_attributes(cluster))
-        options = RunOptions(
-            races, max_steps, max_memory, seed, resident, exact, numbers, processes, max_seconds, numerics
-        )
+        simulation = SimOptions.of(options)
         tensors = program.tensors(operation.sym_name.data)
         given = _Arguments()
         for name, value in self.arguments.items():
             given.add(name, value, tensors.get(name))
-        result = executable(program, self.kernel.symbol, device, stage, options).launch(config, given.passed)
+        result = executable(program, self.kernel.symbol, device, stage, simulation).launch(config, given.passed)
         given.write_back()
-        return replace(result, exact=read_logical_numbers(result.exact, given.passed)) if exact else result
+        return replace(result, exact=read_logical_numbers(result.exact, given.passed)) if simulation.exact else result
 
 
 @dataclass

@@ -15,7 +15,7 @@ from tilefold.runtime.cuda.packed_arguments import PackedArguments
 from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.errors import dim3
-from tilefold.runtime.options import LaunchAttributes, RunOptions
+from tilefold.runtime.options import LaunchAttributes, SimOptions
 from tilefold.runtime.streams import current_stream_of, handle_of
 
 from .launch import LaunchRequest, check_device, on_host, place_of, simulate
@@ -59,7 +59,7 @@ class GpuLaunches:
 
 
 def run(
-    built: "CompiledKernel", bound: BoundArguments, grid: Any, request: LaunchRequest, options: RunOptions
+    built: "CompiledKernel", bound: BoundArguments, grid: Any, request: LaunchRequest, options: SimOptions
 ) -> tuple[RunResult | None, Prepared | None]:
     """Launches a kernel that is built on arguments that are bound, where `request` says and these are; see
     `GpuLaunches.resolve`.

@@ -12,7 +12,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.tracing.source import lines_of
 from tilefold.builder.tracing.state import host, is_building
 from tilefold.runtime.errors import Dim3, dim3
-from tilefold.runtime.options import NUMERICS, LaunchOptions, RunOptions, check_smem, launch_attributes
+from tilefold.runtime.options import LaunchOptions, SimOptions, check_smem, launch_attributes
 
 from .debugging_methods import DebuggableCall, Size, shown
 from .dropped_calls import warn_if_dropped
@@ -285,16 +285,6 @@ class KernelCall(DebuggableCall):
         smem: int | None = None,
         cluster: Size | None = None,
         use_pdl: bool = False,
-        races: bool = True,
-        max_steps: int | None = None,
-        max_memory: int | None = None,
-        seed: int = 0,
-        resident: int = 1,
-        exact: bool = False,
-        numbers: bool = False,
-        numerics: str = NUMERICS[0],
-        max_seconds: float | None = None,
-        processes: int | None = None,
         **more: Unpack[LaunchOptions],
     ) -> "RunResult | None":
         """Runs the kernel over a grid of blocks, on the GPU that holds its arrays, without waiting (docs/runtime.md).
@@ -303,8 +293,9 @@ class KernelCall(DebuggableCall):
         the host are copied to the GPU and back, and the launch is waited for. `stream` is one of torch, CuPy, cuda.core
         or cuda-python, or a handle; by default torch's current one where a torch tensor is an argument. `cluster`
         is the size of a cluster in blocks, where the kernel does not say it. `use_pdl` lets the kernel begin before
-        earlier work in the stream has ended. `more` are those of `LaunchOptions`: blocks that all run at the same time,
-        and events. The shared memory that a kernel needs is known; `smem` may say more.
+        earlier work in the stream has ended. The shared memory that a kernel needs is known; `smem` may say more. The
+        other options are those of `LaunchOptions`: blocks that all run at the same time, events, and those of the
+        simulator.
 
         The simulator looks for data races unless `races` is False, and ends a run after `max_steps` operations of warps
         or `max_seconds`, or where it needs more than `max_memory` MiB. `seed` chooses the order of its warps; so many
@@ -319,17 +310,15 @@ class KernelCall(DebuggableCall):
         self.launched = True
         try:
             attributes = ()
+            options = SimOptions.taken_from(more) if more else None
             if use_pdl or more or cluster is not None:
                 attributes = launch_attributes(cluster, use_pdl, **more)
-            plain = (
-                races is True
-                and max_steps is max_memory is max_seconds is processes is None
-                and not seed
-                and resident == 1
-                and not (exact or numbers)
-                and numerics == NUMERICS[0]
-            )
-            if plain and stage is None and smem is None and self.bindings is None:
+            if (
+                (options is None or options == SimOptions())
+                and stage is None
+                and smem is None
+                and self.bindings is None
+            ):
                 launcher = self.kernel.launchers.get(device)
                 if launcher is not None and not self.kernel.forget_outdated():
                     args = self.args
@@ -342,10 +331,7 @@ class KernelCall(DebuggableCall):
             from .launch import LaunchRequest, launch
 
             request = LaunchRequest(device, None if stage is None else str(stage), stream, attributes)
-            options = RunOptions(
-                races, max_steps, max_memory, seed, resident, exact, numbers, processes, max_seconds, numerics
-            )
-            return launch(self, grid, block, request, options)
+            return launch(self, grid, block, request, options or SimOptions())
         except TilefoldError as error:
             raise shown(error) from error.__cause__
         except TypeError:

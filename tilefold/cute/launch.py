@@ -3,15 +3,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code
-from tilefold.driver.devices import DEFAULT_STAGE, chosen_device
+from tilefold.driver.devices import DEFAULT_STAGE, chosen_device, devices_of_process
 from tilefold.runtime.arrays.array import NOWHERE, Array
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.errors import LaunchError, argument_error, dim3
-from tilefold.runtime.options import LaunchAttributes, RunOptions
+from tilefold.runtime.options import LaunchAttributes, SimOptions
 from tilefold.runtime.settings import looks_for_races
 
 from .specialise import BoundArguments
@@ -33,7 +34,7 @@ class LaunchRequest:
     attributes: LaunchAttributes
 
 
-def launch(call: "KernelCall", grid: Any, block: Any, request: LaunchRequest, options: RunOptions) -> RunResult | None:
+def launch(call: "KernelCall", grid: Any, block: Any, request: LaunchRequest, options: SimOptions) -> RunResult | None:
     """Launches a call for which no launch is prepared; see `KernelCall.launch`."""
     in_order = call.bindings is None
     kernel, bound = call.kernel, call.bound
@@ -48,17 +49,31 @@ def launch(call: "KernelCall", grid: Any, block: Any, request: LaunchRequest, op
 
 
 def simulate(
-    built: "CompiledKernel", bound: BoundArguments, grid: Any, request: LaunchRequest, options: RunOptions
+    built: "CompiledKernel", bound: BoundArguments, grid: Any, request: LaunchRequest, options: SimOptions
+) -> RunResult | None:
+    """Submits a kernel to the simulator. LaunchError for arrays in the memory of a GPU, or another value than a stream.
+
+    The result is None where the launch is kept for later.
+    """
+    block = dim3("block", built.traced.bounds.threads)
+    config = LaunchConfig(dim3("grid", grid), block, attributes=request.attributes)
+    launch = partial(_simulate, built, bound, config, request, options)
+    return devices_of_process().simulator.submit(launch, config)
+
+
+def _simulate(
+    built: "CompiledKernel",
+    bound: BoundArguments,
+    config: LaunchConfig,
+    request: LaunchRequest,
+    options: SimOptions,
 ) -> RunResult:
-    """Runs a kernel on the simulator. LaunchError for arrays in the memory of a GPU, or another value than a stream."""
     for name, array in bound.arrays.items():
         if array.device is not None:
             problem = f"is in the memory of GPU {array.device}, which the simulator cannot reach"
             raise argument_error(name, problem, "pass an array in the host's memory")
     if request.stream is not None:
         check_stream(request.stream)
-    block = dim3("block", built.traced.bounds.threads)
-    config = LaunchConfig(dim3("grid", grid), block, attributes=request.attributes)
     values, tensors = on_host(bound)
     options = options if looks_for_races() else replace(options, races=False)
     result = built.simulate(config, values, request.stage or DEFAULT_STAGE, options)

@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, Unpack
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.params import expand
@@ -18,7 +18,7 @@ from tilefold.driver.session import Session, check_values
 from tilefold.runtime.check import CheckResult
 from tilefold.runtime.cute_ir.host_engine import entry_point
 from tilefold.runtime.engine import RunResult
-from tilefold.runtime.options import NUMERICS, RunOptions
+from tilefold.runtime.options import SimKeywords, SimOptions
 
 
 @dataclass(frozen=True)
@@ -76,16 +76,7 @@ class LoadedProgram(Inspection):
         *,
         stage: str | None = None,
         launch: str | None = None,
-        seed: int = 0,
-        resident: int = 1,
-        exact: bool = False,
-        numbers: bool = False,
-        numerics: str = NUMERICS[0],
-        max_seconds: float | None = None,
-        processes: int | None = None,
-        races: bool = True,
-        max_steps: int | None = None,
-        max_memory: int | None = None,
+        **options: Unpack[SimKeywords],
     ) -> tuple[LaunchOutcome, ...]:
         """Runs the file's `run.launch` operations, as `tilefold run` does; an outcome for each launch and,
         with `stage="all"`, for each stage.
@@ -99,10 +90,8 @@ class LoadedProgram(Inspection):
             raise TilefoldError(
                 Code.RUN_LAUNCH, "the program begins on the host, with @main", "run it with the command `tilefold run`"
             )
-        options = RunOptions(
-            races, max_steps, max_memory, seed, resident, exact, numbers, processes, max_seconds, numerics
-        )
-        session = Session(self._program, device, stage, options)
+        simulation = SimOptions.of(options)
+        session = Session(self._program, device, stage, simulation)
         launches = read_launches(self._program.module, self._program.source, Changes(name=launch))
         return tuple(outcome for selected in launches for outcome in _outcomes(session, selected))
 

@@ -4,9 +4,9 @@
 import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from tilefold.runtime.arrays.array import array_of, is_array
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.errors import LaunchError, argument_error, dim3
-from tilefold.runtime.options import RunOptions, launch_attributes
+from tilefold.runtime.options import CheckKeywords, SimOptions, launch_attributes
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
@@ -139,13 +139,8 @@ class PtxKernelCall:
         shared: int = 0,
         cluster: "Size | None" = None,
         cooperative: bool = False,
-        seed: int = 0,
-        resident: int = 1,
-        numbers: bool = False,
-        processes: int | None = None,
         races: bool = True,
-        max_steps: int | None = None,
-        max_memory: int | None = None,
+        **options: Unpack[CheckKeywords],
     ) -> RunResult:
         """Runs the kernel on the simulator over a grid of blocks, with all its checks, and waits for it.
 
@@ -166,7 +161,7 @@ class PtxKernelCall:
         attributes = launch_attributes(cluster, cooperative=cooperative)
         config = LaunchConfig(dim3("grid", grid), size, attributes=attributes)
         types, values, tensors = self._bound()
-        engine = SimEngine.of(RunOptions(races, max_steps, max_memory, seed, resident, False, numbers, processes))
+        engine = SimEngine(replace(SimOptions.of(options, CheckKeywords), races=races))
         with kernel.program.explaining():
             module, variables = kernel.lowered(types, size, shared)
             program = SimProgram(module, _plain_symbol(function.name))

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Modules of the public vocabulary: they list their public names alone, and name the nearest one where one is missing.
 
-A missing name is an error of ours by each way to it: the attribute of a module, `from ... import`, `import`.
+A missing name is an error of ours as the attribute of a module and in `from ... import`. To answer `import` of a module
+that does not exist takes a finder, which only `tilefold.cutlass.install` adds to the process.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from types import ModuleType
 from typing import Any
@@ -22,24 +24,41 @@ class UnknownImportError(TilefoldError, ModuleNotFoundError):
     """A module has nothing of this name to import."""
 
 
-class _PublicModule(ModuleType):
-    def __dir__(self) -> list[str]:
-        return sorted(vars(self).get("__all__") or super().__dir__())
+@dataclass(frozen=True)
+class _Names:
+    """The `__getattr__` of a module, after the one that it has itself."""
 
-    def __getattr__(self, name: str) -> Any:
+    module: ModuleType
+    own: Callable[[str], Any] | None
+
+    def __call__(self, name: str) -> Any:
+        try:
+            if self.own is not None:
+                return self.own(name)
+        except AttributeError as error:
+            if error.name != name or error.obj is not self.module:
+                raise
         if name.startswith("_") and name not in CUDA_NAMES:
-            raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'", name=name, obj=self)
-        raise UnknownNameError(*_unknown(self, name))
+            raise AttributeError(
+                f"module '{self.module.__name__}' has no attribute '{name}'", name=name, obj=self.module
+            )
+        # Python would swallow the message of an attribute's error in `from ... import`
+        is_import = sys._getframe(1).f_code.co_name == "_handle_fromlist"  # pyright: ignore[reportPrivateUsage]
+        raise (UnknownImportError if is_import else UnknownNameError)(*_unknown(self.module, name))
+
+    def listed(self) -> list[str]:
+        """The names that `dir` lists."""
+        return sorted(vars(self.module).get("__all__") or vars(self.module))
 
 
-class _Missing(MetaPathFinder):
-    """Is asked last for a module, when there is none. Python would swallow the message of an attribute's error."""
+class MissingModules(MetaPathFinder):
+    """Is asked last for a module, when there is none."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
         """Raises UnknownImportError for a name behind that of a public module."""
         module, _, last = name.rpartition(".")
         holder = sys.modules.get(module)
-        if isinstance(holder, _PublicModule) and not last.startswith("_"):
+        if holder is not None and isinstance(vars(holder).get("__getattr__"), _Names) and not last.startswith("_"):
             raise UnknownImportError(*_unknown(holder, last))
 
 
@@ -53,7 +72,9 @@ def _unknown(module: ModuleType, name: str) -> tuple[Code, str, str]:
 def publish(name: str) -> None:
     """Makes the module of this name one of the public vocabulary."""
     module = sys.modules[name]
-    module.__class__ = _PublicModule
-    vars(module).setdefault("__path__", [])  # or else Python does not ask for what is imported from it
-    if not any(isinstance(finder, _Missing) for finder in sys.meta_path):
-        sys.meta_path.append(_Missing())
+    names = vars(module)
+    own = names.get("__getattr__")
+    if not isinstance(own, _Names):
+        published = _Names(module, own)
+        names.update(__getattr__=published, __dir__=published.listed)
+        names.setdefault("__path__", [])  # or else Python does not ask for what is imported from it

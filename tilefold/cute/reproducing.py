@@ -18,7 +18,7 @@ from tilefold.driver.filled_arguments import unpacked
 from tilefold.driver.output import write_output
 from tilefold.runtime.arrays.storage import read_logical_array
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
-from tilefold.runtime.options import RunOptions
+from tilefold.runtime.options import SimOptions
 from tilefold.tools.reproduction.folder import PROGRAM, Reproduction, Values
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def reproduction(
-    built: "CompiledKernel", config: LaunchConfig, arguments: Mapping[str, Argument], options: RunOptions, command: str
+    built: "CompiledKernel", config: LaunchConfig, arguments: Mapping[str, Argument], options: SimOptions, command: str
 ) -> Reproduction:
     """The files that repeat a launch by a command on its text; arguments without values stay so."""
     module = built.traced.module.clone()
@@ -72,7 +72,7 @@ def _argument(name: str, type: Attribute, value: Argument) -> ArgOp:
     return ArgOp(name, type.with_layout(value.layout, type.align.data), fill)
 
 
-def reduce_folder(folder: Path, repeated: Reproduction, options: RunOptions, seconds: float) -> str:
+def reduce_folder(folder: Path, repeated: Reproduction, options: SimOptions, seconds: float) -> str:
     """Writes a reproduction whose program is shrunk while it fails in the same way; the text of that program.
 
     Raises TilefoldError (E4003) for one that does not fail.

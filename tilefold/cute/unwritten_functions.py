@@ -14,7 +14,7 @@ def warn_of_functions(traced: Traced) -> None:
     if not traced.texts:
         return
     from tilefold.runtime.sim.faults import site_of
-    from tilefold.runtime.sim.rules.inline_texts import meaning_of
+    from tilefold.runtime.sim.rules.ptx_inline import meaning_of
 
     for op in traced.module.walk():
         if not isinstance(op, InlineOp) or op.text.data not in traced.texts:

@@ -45,6 +45,7 @@ from tilefold.cute import (
 )
 from tilefold.cute.jit import dsl_user_op
 from tilefold.cute.jit_arguments import DynamicExpression, JitArgument
+from tilefold.cute.public import MissingModules
 from tilefold.cute.specialise import register_jit_arg_adapter
 from tilefold.layout.algebra.swizzle import Swizzle
 
@@ -99,7 +100,7 @@ def dtype(name: Any) -> DType:
 
 
 def install() -> None:
-    """Makes `import cutlass` and imports of its parts give tilefold's modules.
+    """Makes `import cutlass` and imports of its parts give tilefold's modules, by finders in `sys.meta_path`.
 
     TilefoldError (E0213) where another package of this name has been imported already.
     """
@@ -109,6 +110,7 @@ def install() -> None:
         raise TilefoldError(Code.BAD_ARGUMENT, message, "install tilefold's modules before it is imported")
     if known is None:
         sys.meta_path.insert(0, ProgramFinder())
+        sys.meta_path.append(MissingModules())
     add_modules("cutlass")
 
 

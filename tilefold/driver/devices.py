@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where kernels run: on the simulator, at a stage of lowering, or on a GPU. Callers get an engine with the kernel in
-the form that it takes; they need not know which engine it is.
+the form that it takes; they need not know which engine it is. A program that asks for a device, its sizes and launches
+on it, gets the simulator or a GPU here alone.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from tilefold.base.errors import Code
+from tilefold.base.target import Target
 from tilefold.driver.lowering import Program
 from tilefold.runtime.engine import Engine, LaunchConfig, RunResult
-from tilefold.runtime.options import RunOptions
+from tilefold.runtime.errors import LaunchError
+from tilefold.runtime.options import SimOptions
 
 if TYPE_CHECKING:
     from tilefold.runtime.compiled.artifact import Artifact
@@ -40,7 +44,7 @@ class Executable(Generic[CodeT]):
             return self.engine.launch(self.code, config, args)
 
 
-def executable(program: Program, kernel: str, device: str, stage: str | None, options: RunOptions) -> Executable[Any]:
+def executable(program: Program, kernel: str, device: str, stage: str | None, options: SimOptions) -> Executable[Any]:
     """A kernel for `device` (auto, sim or cuda). Where a stage is given, that is the simulator.
 
     Raises TilefoldError if the program cannot be lowered or compiled, CudaUnavailable without a GPU.
@@ -49,7 +53,7 @@ def executable(program: Program, kernel: str, device: str, stage: str | None, op
         return on_gpu(program, kernel)
     from tilefold.runtime.sim.sim_engine import SimEngine
 
-    return simulated(program, kernel, stage or DEFAULT_STAGE, SimEngine.of(options))
+    return simulated(program, kernel, stage or DEFAULT_STAGE, SimEngine(options))
 
 
 def simulated(program: Program, kernel: str, stage: str, engine: "SimEngine") -> "Executable[SimProgram]":
@@ -91,3 +95,103 @@ def chosen_device(device: str) -> str:
     from tilefold.runtime.cuda import is_available
 
     return "cuda" if is_available() else "sim"
+
+
+class Device(Protocol):
+    """What runs launches of Python: its sizes, and the launches that it is given."""
+
+    @property
+    def multiprocessors(self) -> int:
+        """The number of multiprocessors."""
+        ...
+
+    @property
+    def l2_bytes(self) -> int:
+        """The bytes of the L2 cache."""
+        ...
+
+    def max_active_clusters(self, blocks: int) -> int:
+        """The number of clusters of so many blocks that run at a time, if each block fills a multiprocessor."""
+        ...
+
+    def submit(self, launch: Callable[[], RunResult], config: LaunchConfig) -> RunResult | None:
+        """Executes a launch; None where it is kept for later."""
+        ...
+
+
+@dataclass(eq=False)
+class Simulator:
+    """The simulator as a device, with the sizes of a small GPU: persistent kernels then have few blocks."""
+
+    target: Target = field(default_factory=lambda: Target("sm_90a"))
+    multiprocessors: int = 4
+    l2_bytes: int = 1 << 20
+
+    def max_active_clusters(self, blocks: int) -> int:
+        """The number of clusters of so many blocks that run at a time."""
+        return max(self.multiprocessors // blocks, 1)
+
+    def submit(self, launch: Callable[[], RunResult], config: LaunchConfig) -> RunResult | None:
+        """Executes a launch at once."""
+        return launch()
+
+
+_EMPTY = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry empty()\n{\n\tret;\n}\n"
+
+
+@dataclass(frozen=True)
+class CudaDevice:
+    """A GPU by its number. CudaUnavailable (E3301) if there is no such GPU."""
+
+    ordinal: int
+
+    @property
+    def multiprocessors(self) -> int:
+        """The number of multiprocessors."""
+        return self._attribute("CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT")
+
+    @property
+    def l2_bytes(self) -> int:
+        """The bytes of the L2 cache."""
+        return self._attribute("CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE")
+
+    def max_active_clusters(self, blocks: int) -> int:
+        """As the driver answers for a kernel that fills a multiprocessor. LaunchError (E3105) for a GPU without
+        clusters.
+        """
+        from tilefold.runtime.compiled.artifact import Artifact
+        from tilefold.runtime.cuda.kernel import query_max_active_clusters
+
+        engine = gpu_engine(self.ordinal)
+        if not engine.driver.target.has_clusters:
+            message = f"{engine.driver.name} has no clusters"
+            raise LaunchError(Code.RUN_LAUNCH, message, "GPUs of compute capability 9.0 and newer have them")
+        filling = engine.driver.max_shared_bytes
+        prepared = engine.load(Artifact("empty", _EMPTY, Target("sm_90"), (), (128, 1, 1), dynamic_shared=filling))
+        return query_max_active_clusters(prepared.kernel, prepared.library, (blocks, 1, 1))
+
+    def submit(self, launch: Callable[[], RunResult], config: LaunchConfig) -> RunResult | None:
+        """Executes a launch, which is prepared for this GPU."""
+        return launch()
+
+    def _attribute(self, name: str) -> int:
+        driver = gpu_engine(self.ordinal).driver
+        return driver.attribute(getattr(driver.api.CUdevice_attribute, name))
+
+
+@dataclass(eq=False)
+class Devices:
+    """The devices of a process: the simulator, and the GPUs unless the simulator stands for them."""
+
+    simulator: Device = field(default_factory=Simulator)
+    stands_for_gpus: bool = False
+
+    def gpu(self, ordinal: int) -> Device:
+        """The GPU of a number."""
+        return self.simulator if self.stands_for_gpus else CudaDevice(ordinal)
+
+
+@cache
+def devices_of_process() -> Devices:
+    """The devices of this process."""
+    return Devices()

@@ -14,12 +14,19 @@ from xdsl.ir import Attribute
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.dialects.cute.values import unknowns
-from tilefold.dialects.run.expression import ExpressionError
+from tilefold.dialects.run.grammar import ExpressionError
 from tilefold.dialects.tile import TensorType
 from tilefold.driver.launches import Argument, Launch
 from tilefold.runtime import engine
-from tilefold.runtime.arrays.packing import pack, unpack
-from tilefold.runtime.arrays.storage import element_indices, mode_sizes, read_logical_array, storage_of, storage_size
+from tilefold.runtime.arrays.storage import (
+    element_indices,
+    mode_sizes,
+    pack,
+    read_logical_array,
+    storage_of,
+    storage_size,
+    unpack,
+)
 from tilefold.runtime.check import Filled, fill_argument
 from tilefold.runtime.engine import TensorArgument
 from tilefold.runtime.sim.values import element_kind, kind_of

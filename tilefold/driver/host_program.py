@@ -16,7 +16,7 @@ from tilefold.driver.devices import Executable, on_gpu, simulated
 from tilefold.driver.lowering import TO_INDEX, TO_SIMULATOR, Program
 from tilefold.driver.messages import print_diagnostics
 from tilefold.runtime.cute_ir.host_engine import HostEngine
-from tilefold.runtime.cute_ir.rules import Launch
+from tilefold.runtime.cute_ir.rules import KernelLaunch
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 from tilefold.runtime.sim.warp import Warp
 
@@ -37,7 +37,7 @@ class Host:
     def run_on_gpu(self, entry: str) -> None:
         """Runs `@entry`, and its kernels on the GPU. Raises TilefoldError with the place in the file."""
         with self.program.explaining():
-            HostEngine(self._on_gpu, self.environment, self.simulator.budget).run(self.program.module, entry)
+            HostEngine(self._on_gpu, self.environment, self.simulator.limits).run(self.program.module, entry)
 
     def simulate(self, entry: str, stage: str | None) -> bool:
         """Runs `@entry`, and its kernels on the simulator at a stage, by default as they are written.
@@ -68,16 +68,16 @@ class Host:
         return True
 
     def _simulate(self, entry: str, stage: str, write: Any) -> None:
-        def launcher(launch: Launch, arguments: Arguments, host: Warp) -> None:
+        def launcher(launch: KernelLaunch, arguments: Arguments, host: Warp) -> None:
             engine = replace(self.simulator, budget=self.left(host), sink=host.launch.print)
             ready = self.ready(launch, stage, engine)
             result = ready.launch(launch.config, values_of(ready, arguments))
             host.launch.spend(result.counters.steps, launch.site)
 
         with self.program.explaining():
-            HostEngine(launcher, self.environment, self.simulator.budget, write).run(self.program.module, entry)
+            HostEngine(launcher, self.environment, self.simulator.limits, write).run(self.program.module, entry)
 
-    def ready(self, launch: Launch, stage: str, engine: SimEngine) -> Executable[SimProgram]:
+    def ready(self, launch: KernelLaunch, stage: str, engine: SimEngine) -> Executable[SimProgram]:
         """The kernel of a launch for the simulator, at a stage of `STAGES`."""
         program = self._for(launch, TO_SIMULATOR if stage == STAGES[0] else TO_INDEX)
         if stage == "instr":
@@ -86,15 +86,15 @@ class Host:
 
     def left(self, host: Warp) -> Limits:
         """The budget without what the host has used."""
-        return replace(self.simulator.budget, steps=self.simulator.budget.steps - host.launch.steps)
+        return replace(self.simulator.limits, steps=self.simulator.limits.steps - host.launch.steps)
 
-    def _on_gpu(self, launch: Launch, arguments: Arguments, host: Warp) -> None:
+    def _on_gpu(self, launch: KernelLaunch, arguments: Arguments, host: Warp) -> None:
         ready = on_gpu(self._for(launch, TO_INDEX), launch.kernel)
         values = dict(zip(ready.code.names, _scalars(arguments), strict=True))
         sys.stdout.flush()  # the driver writes the kernel's output without Python's buffer
         ready.launch(launch.config, values)
 
-    def _for(self, launch: Launch, passes: tuple[str, ...]) -> Program:
+    def _for(self, launch: KernelLaunch, passes: tuple[str, ...]) -> Program:
         """The device program for blocks of a launch's size."""
         return self.program.device_program(passes, launch.config.block)
 

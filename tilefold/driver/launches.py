@@ -13,7 +13,7 @@ from tilefold.compiler.frontend.diagnostics import Diagnostic, Place, ProgramErr
 from tilefold.compiler.frontend.source import Source
 from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.run import LaunchOp
-from tilefold.dialects.run.expression import ExpressionError, parse_expression
+from tilefold.dialects.run.grammar import ExpressionError, parse_expression
 from tilefold.runtime.errors import Dim3
 
 

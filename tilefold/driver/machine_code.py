@@ -15,8 +15,8 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from tilefold.base.assembler_warnings import assembler_warnings, first_refused
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.base.lost_speed import first_refused, lost_speed
 from tilefold.runtime.compiled.artifact import make_artifact
 from tilefold.runtime.compiled.build import Build
 from tilefold.runtime.compiled.store import digest
@@ -108,7 +108,7 @@ def _check(program: Program, target: "Target", made: Build) -> None:
     """ProgramError (E2303) where the assembler makes a kernel slower, unless the settings allow it; a RuntimeWarning
     then, and where calls of the program do.
     """
-    if not lost_speed(made.log):
+    if not assembler_warnings(made.log):
         return
     from tilefold.compiler.reports.assembler_remarks import refuse_slower, warn_of_slower
 

@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.layout.drawing.scene import Box, Dot, Group, Label, Line, Part, Picture, Shape
+from tilefold.layout.drawing.scene import Box, Dot, Group, Label, Line, Picture, Primitive, Shape
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -45,7 +45,7 @@ def _font(size: float) -> "FreeTypeFont":
     return font
 
 
-def _draw(image: "ImageDraw", parts: Sequence[Part], right: float, down: float) -> None:
+def _draw(image: "ImageDraw", parts: Sequence[Primitive], right: float, down: float) -> None:
     """Draws parts that far to the right and down."""
 
     def at(x: float, y: float) -> tuple[float, float]:

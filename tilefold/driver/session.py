@@ -11,7 +11,7 @@ import numpy as np
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.limits import DEFAULT_LIMITS
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Severity
-from tilefold.dialects.run.expression import ExpressionError
+from tilefold.dialects.run.grammar import ExpressionError
 from tilefold.driver.counter_tables import print_counters
 from tilefold.driver.devices import chosen_device, executable
 from tilefold.driver.filled_arguments import prepare
@@ -22,7 +22,7 @@ from tilefold.driver.output import write_output
 from tilefold.runtime.check import CheckResult, check_results
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.exact.number import nearest
-from tilefold.runtime.options import RunOptions
+from tilefold.runtime.options import SimOptions
 from tilefold.runtime.sim.faults import SimulationError
 
 ALL = "all"
@@ -41,7 +41,7 @@ class Session:
     program: Program
     device: str = "auto"
     stage: str | None = None
-    options: RunOptions = field(default_factory=RunOptions)
+    options: SimOptions = field(default_factory=SimOptions)
     counters: bool = False
 
     def __post_init__(self) -> None:

@@ -79,7 +79,8 @@ class Trial:
         tensor = arguments[difference.argument or ""]
         assert isinstance(tensor, TensorArgument)
         journal = Journal((tensor.storage, difference.byte))
-        engine = replace(self.engine, sink=discard, journal=journal, races=False)
+        options = replace(self.engine.options, races=False)
+        engine = replace(self.engine, options=options, sink=discard, journal=journal)
         with suppress(SimulationError):  # a fault comes after the byte was written, if it was
             engine.launch(SimProgram(module, self.kernel), self.config, arguments)
         return journal.writer

@@ -14,7 +14,7 @@ from tilefold.tools.bisection.bisect import bisect, wrong_emission
 from tilefold.tools.bisection.emission import Discrepancy
 from tilefold.tools.checking.check import STAGES, Checked
 from tilefold.tools.profiling.simulated_costs import costs_of
-from tilefold.tools.reduction.failure import Failure, Kind
+from tilefold.tools.reduction.failure import Failure, FailureKind
 from tilefold.tools.report.contents import Observation
 from tilefold.tools.report.page import Page, report_page
 
@@ -53,7 +53,7 @@ class Bisection:
         """The first pass that changes a launch, or else the discrepancy of the PTX; and the outcome as written."""
         verdict = bisect(program, trial, passes)
         if verdict.culprit is not None:
-            return Failure(Kind.PASS, verdict.culprit.after.name), verdict.reference
+            return Failure(FailureKind.PASS, verdict.culprit.after.name), verdict.reference
         return next(_discrepancies(verdict.emission), None), verdict.reference
 
     def emission(self, program: Program, trial: Trial) -> Failure | None:
@@ -67,4 +67,4 @@ class Bisection:
 def _discrepancies(found: Iterable[Discrepancy]) -> Iterator[Failure]:
     """Discrepancies of the PTX without the numbers of its lines, which a reduction changes."""
     for discrepancy in found:
-        yield Failure(Kind.EMISSION, re.sub(r" in line \d+", "", discrepancy.text))
+        yield Failure(FailureKind.EMISSION, re.sub(r" in line \d+", "", discrepancy.text))

@@ -7,8 +7,7 @@ from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import Block, Region, SSAValue
 
-from ...writing.emitter import Emitter
-from ...writing.ssa_int import Binary, SsaOperators
+from ...writing.emitter import Binary, Emitter, SsaOperators
 
 Operand: TypeAlias = "int | SignedInt"
 

@@ -11,7 +11,7 @@ from ....base.target import WARP
 from ....layout.algebra.core import Layout
 from ....layout.atoms.copy_atom import CopyAtom
 from ....layout.atoms.instructions import MovMatrix
-from ...arrays.packing import pack, unpack
+from ...arrays.storage import pack, unpack
 from ..memory.arena import WORDS
 
 

@@ -27,8 +27,7 @@ from ....layout.algebra.core import Layout
 from ....layout.atoms.instructions import Dp4a, Fma, MmaOperation, MmaSync
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.summation import Summation
-from ...arrays.packing import pack, unpack
-from ...arrays.storage import distances
+from ...arrays.storage import distances, pack, unpack
 from ...engine import numpy_type
 from ..faults import SimulationError
 from ..values import fused_multiply_add

@@ -26,7 +26,7 @@ Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.float64]
 
 
-class Product:
+class WgmmaArithmetic:
     """The product of an atom of a warpgroup, on the bytes that hold its operands."""
 
     def __init__(

@@ -18,9 +18,10 @@ from ....base.errors import Code
 from ....dialects import ptx
 from ...engine import numpy_type
 from ...exact.number import ExactArray, exact_array
+from ..events import Step
 from ..faults import SimulationError, site_of
 from ..rules import rule_of
-from ..translate import Rule, Step, Translator
+from ..translate import Rule, Translator
 from ..values import Value, as_unsigned, kind_of
 from ..warp import Warp
 from .patterns import Table

@@ -17,7 +17,8 @@ from ..ordering.asynchronous import Operation
 from ..warp import Warp
 from .arena import READY, UNWRITTEN
 from .refusals import out_of_bounds, race
-from .spaces import Access, Bytes, Space
+from .space_state import Access, Bytes
+from .spaces import Space
 
 _PASS = BANKS * BANK_BYTES
 

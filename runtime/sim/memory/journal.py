@@ -2,19 +2,17 @@
 """Who writes to global memory during a launch, and which values: for comparing two launches write by write."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ...errors import Dim3
+from ..events import ScheduleObserver
 from ..faults import SimulationError, Site
+from ..warp import Warp
 from .arena import READY, Arena
-
-if TYPE_CHECKING:
-    from ..timeline import Timeline
-    from ..warp import Warp
 
 MAX_BYTES = 1 << 28
 """The most bytes that a journal keeps of the values that a launch writes."""
@@ -66,7 +64,7 @@ class Journal:
         return self.watched is not None or self.keeps_values
 
     @property
-    def timeline(self) -> "Timeline | None":
+    def schedule(self) -> ScheduleObserver | None:
         """The observer itself, if it keeps when warps run and wait."""
         return None
 
@@ -89,7 +87,7 @@ class Journal:
             else:
                 self._space, self._offset = "global", self.place(place) + byte
 
-    def see(self, space: str, warp: "Warp", site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
+    def see(self, space: str, warp: Warp, site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
         """Sees that the active lanes access one row of `width` bytes each, now or by an operation that they start."""
         if space != self._space or len(self.sightings) >= MAX_SIGHTINGS:
             return

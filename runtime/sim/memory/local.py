@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ..faults import Site
-from ..ordering.asynchronous import writers
+from ..ordering.asynchronous import InFlight, writers
 from ..values import Value, varies
 from ..warp import Warp
 from .arena import ABSENT, IN_FLIGHT, READY, UNWRITTEN, WORDS, Allocation, Arena
@@ -186,7 +186,7 @@ class LocalSpace:
             inside = np.clip(at[:, None] + np.arange(width), 0, self._touched.shape[1] - 1)
             self._touched[(warp.first_index + warp.lane_numbers())[:, None], inside] = TOUCHED
             first, last = int(at.min()), int(at.max())
-        for part in warp.multiplications if writes else ():
+        for part in warp.state(InFlight).multiplications if writes else ():
             if part.a is not None and part.a[0] < last + width and first < part.a[0] + part.a[1]:
                 at = warp.select(address)
                 hit = (at < part.a[0] + part.a[1]) & (at + width > part.a[0])

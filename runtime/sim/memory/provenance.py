@@ -15,13 +15,12 @@ beyond all memory; the fault of an access names the coordinate.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects import arith, cf, scf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from ....base.errors import Code
 from ....dialects.kernel import KernelOp
 from ....dialects.ptx import EntryOp, PtrAddOp, PtrType, SmemAddrOp
 from ....dialects.tile import AllocOp, FragmentOp, Space, TensorType, ViewOp
@@ -30,12 +29,9 @@ from ....layout.algebra.coordinates import idx2crd
 from ....layout.algebra.core import ComposedLayout, size
 from ....layout.algebra.inttuple import show, unwrap
 from ....layout.text.layouts import to_text
-from ..faults import Site, site_of
+from ..faults import site_of
 from ..values import Value, anywhere, varies
 from .arena import Allocation
-
-if TYPE_CHECKING:
-    from ..warp import Warp
 
 MAX_NAMED = 4096
 """The most elements that are searched for that of a byte."""
@@ -208,15 +204,6 @@ def name_of(tensor: SSAValue) -> str | None:
             if tensor in parameter.arguments:
                 return parameter.name
     return tensor.name_hint
-
-
-def fault_too_large(warp: "Warp", site: Site, bad: Value, exact: Value, bits: int) -> None:
-    """A fault (E3209) for a lane in which an integer that an instruction takes, `exact`, does not fit in its bits."""
-    if not anywhere(bad & warp.live() if varies(bad) else bad):
-        return
-    lane = int((warp.live() & bad).argmax()) if varies(bad) else 0
-    text = f"a coordinate or a distance is {exact[lane] if varies(exact) else exact}, which exceeds {bits} bits"
-    warp.fault_where(bad, Code.SIM_ARITHMETIC, site, text, HINT)
 
 
 def led_outside(outside: Outside, address: Value, view: str, fixed: Sequence[tuple[Value, Value]], live: Any) -> Value:

@@ -2,7 +2,7 @@
 """The faults of accesses to global and shared memory, in words, also of writes that break the promise of a load."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ....base.target import WARP
 from ..ordering.asynchronous import Operation, Proxy, writers
-from ..ordering.clocks import known
-from ..ordering.entries import ASYNC, Conflict, times_of
-from ..ordering.flags import block_of, has_seen, missing_edge
+from ..ordering.clocks import ASYNC, Conflict
+from ..ordering.knowledge import known, times_of
+from ..ordering.releases import block_of, has_seen, missing_edge
 from ..warp import Warp
 from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, TAKEN, Allocation
 from .provenance import HINT
-
-if TYPE_CHECKING:
-    from .spaces import Access, Space
+from .space_state import Access, SpaceState
 
 NUMBER_HINT = "pass an array to cute.runtime.from_dlpack, and keep it, before using its address as a number"
 _LAYOUT_HINT = "check the layout against the size of the tensor, or predicate the access"
@@ -33,9 +31,9 @@ PAIR = (
 )
 
 
-def refuse(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], *, loading: bool) -> None:
+def refuse(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], *, loading: bool) -> None:
     """Raises the fault of the first lane whose bytes are not in a state for the access."""
-    warp.apart(is_fault=True)
+    warp.leave_lockstep(is_fault=True)
     for index, row in enumerate(rows.tolist()):
         states = space.arena.state[access.width][row]
         if (states == READY).all() or not (loading or TAKEN[states].any()):
@@ -64,9 +62,9 @@ def refuse(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], *, 
         )  # fmt: skip
 
 
-def out_of_bounds(space: "Space", warp: Warp, access: "Access", index: int, address: int, loading: bool) -> NoReturn:
+def out_of_bounds(space: SpaceState, warp: Warp, access: Access, index: int, address: int, loading: bool) -> NoReturn:
     """Raises the fault of an active lane whose access is outside of every allocation."""
-    warp.apart(is_fault=True)
+    warp.leave_lockstep(is_fault=True)
     view = warp.launch.outside.describe(address)
     beyond, hint = f"through {view}", HINT
     if view is None:
@@ -81,9 +79,9 @@ def out_of_bounds(space: "Space", warp: Warp, access: "Access", index: int, addr
     warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)
 
 
-def leave(space: "Space", warp: Warp, access: "Access", index: int, offsets: NDArray[Any]) -> NoReturn:
+def leave(space: SpaceState, warp: Warp, access: Access, index: int, offsets: NDArray[Any]) -> NoReturn:
     """Raises the fault of an active lane whose access leaves the allocation that its address was computed from."""
-    warp.apart(is_fault=True)
+    warp.leave_lockstep(is_fault=True)
     assert access.home is not None
     verb, home, offset = "reads" if access.kind in ("load", "matrix") else "writes", access.home, int(offsets[index])
     tiles = _tiles(warp, home) if offset >= home.start + home.size else None
@@ -100,7 +98,7 @@ def _tiles(warp: Warp, allocation: Allocation) -> tuple[str, str] | None:
 
 
 def is_repeated(
-    space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], conflict: Conflict, content: NDArray[Any] | None
+    space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], conflict: Conflict, content: NDArray[Any] | None
 ) -> bool:
     """Whether all threads of a store write one value, and it conflicts with stores of the same one, so that no store
     changes anything. It notifies the observer. The store counts as made then.
@@ -113,14 +111,14 @@ def is_repeated(
     if conflict.time:
         space.shadow.date(rows, access.width, warp.launch.clock, warp.active_agents())
     if space.journal is not None:
-        warp.apart()
+        warp.leave_lockstep()
         place = space.show_row(int(rows[conflict.index]), access.width, conflict.byte)
         other = warp.block.describe(conflict.agent)
         space.journal.remark(access.site, f"several threads store the same value at {place}, {other} too: one would do")
     return True
 
 
-def race(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], conflict: Conflict, verb: str) -> None:
+def race(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], conflict: Conflict, verb: str) -> None:
     """Raises the fault of an access that nothing orders after an earlier one, unless such are forgiven there, or the
     thread has read the atomic write that it conflicts with.
     """
@@ -155,7 +153,7 @@ def _of_one_warp(warp: Warp, agent: int) -> bool:
     return not agent & ASYNC and same_block and (agent - 1) % threads // WARP == first % threads // WARP
 
 
-def remedy(warp: Warp, lane: int, conflict: Conflict, access: "Access") -> str:
+def remedy(warp: Warp, lane: int, conflict: Conflict, access: Access) -> str:
     """The order that an access by this lane lacks, behind one by an agent of the launch."""
     agent = conflict.agent
     for knowing, own in warp.own.items():
@@ -203,7 +201,7 @@ class Promises:
 
     rows: dict[int, NDArray[np.bool_]] = field(default_factory=dict[int, NDArray[np.bool_]])
 
-    def read(self, space: "Space", warp: Warp, access: "Access", rows: NDArray[Any]) -> None:
+    def read(self, space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
         """Such a load of rows. SimulationError (E3242) if the launch has written them."""
         assert space.shadow is not None
         written = space.shadow.written(rows, access.width)
@@ -213,7 +211,7 @@ class Promises:
             self.rows[access.width] = np.zeros(len(space.arena.data[access.width]), bool)
         self.rows[access.width][rows] = True
 
-    def write(self, space: "Space", warp: Warp, access: "Access", rows: NDArray[Any]) -> None:
+    def write(self, space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
         """A write of rows. SimulationError (E3242) if the launch has loaded some of them so."""
         for width, loaded in self.rows.items():
             first, last = rows * access.width // width, ((rows + 1) * access.width - 1) // width
@@ -221,7 +219,7 @@ class Promises:
             if hit.any():
                 self._refuse(space, warp, access, int(rows[hit.argmax()]), int(hit.argmax()), "writes", "has read")
 
-    def _refuse(self, space: "Space", warp: Warp, access: "Access", row: int, index: int, does: str, did: str) -> None:
+    def _refuse(self, space: SpaceState, warp: Warp, access: Access, row: int, index: int, does: str, did: str) -> None:
         if warp.launch.forgives(Code.SIM_CONSTANT, access.site):
             return
         text = f"{does} {space.show_row(row, access.width)}, which the launch {did}; one of the two is a load by nc"

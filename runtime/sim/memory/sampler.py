@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..faults import Site
-from . import costs
 from .arena import Arena
 from .journal import Journal
+from .space_state import wavefronts
 
 if TYPE_CHECKING:
     from ..warp import Warp
@@ -45,7 +45,7 @@ class Sampled:
         """The access that takes the most wavefronts beyond the least."""
 
         def excess(pattern: Pattern) -> int:
-            total, least = costs.wavefronts(pattern.offsets, pattern.lanes, self.width)
+            total, least = wavefronts(pattern.offsets, pattern.lanes, self.width)
             return total - least
 
         return max(self.patterns.values(), key=excess)

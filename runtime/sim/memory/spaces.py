@@ -3,55 +3,22 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
-from ...counters import AccessCount
-from ..faults import Site
+from ....dialects.ptx import StateSpace
 from ..ordering.asynchronous import readers
 from ..ordering.cluster import windows_of
-from ..ordering.races import RaceShadow
-from ..ordering.releases import Releases
 from ..values import Value
 from ..warp import Warp
-from . import costs
-from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN, Allocation, Arena
+from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN
+from .local import LocalSpace
 from .refusals import Promises, is_repeated, leave, out_of_bounds, race, refuse
-
-if TYPE_CHECKING:
-    from .journal import Journal
-
-Bytes = NDArray[np.uint8]
-
-
-@dataclass(slots=True)
-class Access:
-    """A memory operation of the program with the costs of its executions so far."""
-
-    site: Site
-    space: str
-    kind: str
-    width: int
-    requests: int = 0
-    threads: int = 0
-    transactions: int = 0
-    minimum: int = 0
-    home: Allocation | None = None
-    """The allocation from which the address was computed, where that is known."""
-    scope: str = "gpu"
-    """The threads among which it is atomic, if it is."""
-    constant: bool = False
-    """Whether it is a load that promises that nothing writes its data."""
-
-    def count(self) -> AccessCount:
-        """The counts so far, for the report."""
-        return AccessCount(
-            self.site.op, self.site.location, self.space, self.kind, self.width,
-            self.requests, self.threads, self.transactions, self.minimum,
-        )  # fmt: skip
+from .space_state import Access, Bytes, SpaceState, sectors, wavefronts
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +33,7 @@ class Atomic:
 
 
 @dataclass(slots=True)
-class Space:
+class Space(SpaceState):
     """A state space: bytes from virtual address `base` on. Accesses are by naturally aligned rows of 1 to 16
     bytes.
 
@@ -75,43 +42,7 @@ class Space:
     (E3206), of an mbarrier (E3215) or in a race (E3205).
     """
 
-    name: str
-    base: int
-    races: bool
-    arena: Arena = field(default_factory=Arena)
-    shadow: RaceShadow | None = None
-    releases: Releases = field(default_factory=Releases)
-    swizzles: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
-    """Of each 16 bytes of shared memory the swizzle of the last tensor copy there, 1 more than its bits; 0 of none."""
-    journal: "Journal | None" = None
-    """The observer of writes, if there is one."""
     promises: Promises = field(default_factory=Promises)
-
-    def build(self, windows: int = 1, readers: int = 1) -> None:
-        """Creates the bytes of the allocations in `arena`, in each of some windows. The race check keeps the reads of
-        `readers` readers apart: of the warps of a block in shared memory, else of the blocks of a cluster.
-        """
-        self.arena.build(windows)
-        if self.name == "shared":
-            self.swizzles = np.zeros(windows * self.arena.span // 16, np.uint8)
-        if self.races:
-            self.shadow = RaceShadow(self.arena.data[1].size, readers, self.name)
-
-    def private(self) -> tuple[Any, ...]:
-        """All that the cluster which goes on has here, for `assume`."""
-        return self.arena.data, self.arena.state, self.shadow, self.releases, self.swizzles
-
-    def assume(self, memory: tuple[Any, ...]) -> None:
-        """Takes what another cluster has here."""
-        self.arena.data, self.arena.state, self.shadow, self.releases, self.swizzles = memory
-
-    def reset(self) -> None:
-        """Makes all bytes undefined and forgets past accesses, as for a new block."""
-        self.arena.reset()
-        self.swizzles[:] = 0
-        self.releases = Releases()
-        if self.shadow is not None:
-            self.shadow.reset()
 
     def load(self, warp: Warp, access: Access, address: Value) -> Bytes:
         """The `width` bytes at `address` in each active lane, as an array (active, width)."""
@@ -359,9 +290,9 @@ class Space:
         rows, span = offsets // width, self.arena.span // width
         start = 0
         if self.name == "shared":
-            start = warp.blocks * span if warp.is_gang else warp.block.rank * span
+            start = warp.blocks * span if warp.spans_blocks else warp.block.rank * span
         if int(rows.view(np.uint64).max()) >= span:
-            warp.apart()
+            warp.leave_lockstep()
             ranks, inner = windows_of(warp, access, at, self.races) if self.name == "shared" else (0, at)
             rows = (inner - self.base) // width
             if int(rows.view(np.uint64).max()) >= span:
@@ -378,20 +309,34 @@ class Space:
 
     def _cost(self, warp: Warp, access: Access, at: NDArray[Any]) -> None:
         if self.name == "shared":
-            transactions, minimum = costs.wavefronts(at, warp.lane_numbers(), access.width)
+            transactions, minimum = wavefronts(at, warp.lane_numbers(), access.width)
         else:
-            transactions, minimum = costs.sectors(at, access.width, warp.lane_numbers())
+            transactions, minimum = sectors(at, access.width, warp.lane_numbers())
         access.requests += warp.warps
         access.threads += warp.active
         access.transactions += transactions
         access.minimum += minimum
 
-    def show_row(self, row: int, width: int, byte: int = 0) -> str:
-        """The address of a byte in a row of `width` bytes, in words."""
-        rank, offset = divmod(row * width + byte, self.arena.span)
-        where = f" in the block of rank {rank}" if self.arena.data[1].size > self.arena.span else ""
-        return f"{self.show(self.base + offset)}{where}"
 
-    def show(self, address: int) -> str:
-        """An address in words."""
-        return f"{address:#x} ({self.arena.describe(address - self.base)})"
+@dataclass(frozen=True, slots=True)
+class Spaces:
+    """The memory of a launch."""
+
+    global_: Space
+    shared: Space
+    local: LocalSpace
+
+    def digest(self) -> int:
+        """A checksum of all bytes and their states."""
+        arenas = self.global_.arena, self.shared.arena
+        arrays = [part for arena in arenas for part in (arena.data[1], arena.state[1])]
+        total = 0
+        for part in (*arrays, *self.local.contents()):
+            total = crc32(part.data, total)
+        return total
+
+    def of(self, space: StateSpace) -> Space | None:
+        """The memory of a state space; None for local."""
+        if space is StateSpace.Local:
+            return None
+        return self.global_ if space is StateSpace.Global else self.shared

@@ -16,10 +16,12 @@ from ....base.errors import Code, LayoutError
 from ....dialects.ptx import BULK_UNIT, MAP_BYTES, MAP_FIELDS
 from ....layout.tma.recipe import MAP_ELEMENTS, PlacedMap
 from ....layout.tma.tensor_map import MAX_RANK, TensorMap
-from ..ordering.clocks import TENSOR_MAPS, acquired_proxy
+from ..ordering.clocks import TENSOR_MAPS
+from ..ordering.knowledge import acquired_proxy
 from ..warp import Warp
 from .bulk import rows_at
-from .spaces import Access, Space
+from .space_state import Access
+from .spaces import Space
 
 _MARK = 0x70616D74
 _FIELDS: list[Any] = [

@@ -20,7 +20,8 @@ from ..values import FAR, TensorValue, Value, add_address, anywhere, varies
 from ..values.scalars import actual
 from ..warp import Warp
 from .arena import WIDTHS
-from .spaces import Access, Space
+from .space_state import Access
+from .spaces import Space
 
 Bytes = NDArray[np.uint8]
 

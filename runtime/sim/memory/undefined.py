@@ -11,17 +11,14 @@ from array import array
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
-from ..faults import At, SimulationError, Site
-
-if TYPE_CHECKING:
-    from ..warp import Warp
+from ..faults import At, SimulationError, Site, Thread
 
 T = TypeVar("T")
 
@@ -49,6 +46,18 @@ class _DifferenceError(Exception):
         self.event = event
 
 
+class Lanes(Protocol):
+    """The threads of a warp."""
+
+    def lane_numbers(self) -> NDArray[Any]:
+        """The numbers of the active lanes."""
+        ...
+
+    def thread_in(self, lane: int) -> Thread:
+        """The coordinates of the block and of the thread in a lane."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Event:
     """An act of a warp that must not depend on undefined bytes: its place, its name, and the data in its lanes."""
@@ -56,7 +65,7 @@ class _Event:
     site: Site | None
     does: str
     data: NDArray[Any]
-    warp: "Warp | None" = None
+    warp: Lanes | None = None
     error: SimulationError | None = None
 
 
@@ -80,7 +89,7 @@ class Trace:
         self.loads.setdefault(site, (text, at))
         return self.fill if self.only in (None, site) else FILLS[0]
 
-    def note(self, warp: "Warp | None", site: Site | None, does: str, data: Any) -> None:
+    def note(self, warp: Lanes | None, site: Site | None, does: str, data: Any) -> None:
         """Adds an event, with data of each active lane: an array whose first axis is these lanes."""
         self._add(_Event(site, does, np.ascontiguousarray(data), warp))
 
@@ -150,7 +159,7 @@ def _fault(
     block, thread = (event.error.block, event.error.thread) if event.error else (None, None)
     if event.warp is not None:
         lane = _lane(run, difference.index, event)
-        block, thread = event.warp.block.coordinate, event.warp.block.thread(event.warp.first_thread + lane)
+        block, thread = event.warp.thread_in(lane)
     described, at = trace.loads[read]
     where = described if read == event.site else f"{read}: {described}"
     text = f"{event.does} a value that depends on undefined bytes: {where}"

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from ..faults import Site
 from ..warp import Cluster, Warp
-from .clocks import Clock, learn
+from .clocks import Clock
+from .knowledge import learn
 
 
 class Proxy(Enum):
@@ -52,7 +53,7 @@ class Readable(Protocol):
         ...
 
 
-class InFlight(Protocol):
+class AsyncWork(Protocol):
     """Work in flight, as `Operation` has it."""
 
     @property
@@ -169,6 +170,73 @@ class Operation:
         return row, int(source.lanes[place])
 
 
+class AsyncMma(AsyncWork, Protocol):
+    """A warp's part of a multiplication in flight: `a` are the address and size of its registers of A, if it has any,
+    and `is_committed` says whether it is in a group.
+    """
+
+    a: tuple[int, int] | None
+    is_committed: bool
+
+    def refuse_end(self) -> None:
+        """The end of the warp before it has waited: a SimulationError."""
+        ...
+
+
+class PhaseTracker(Protocol):
+    """An mbarrier, as those see it who run warps: see `Mbarrier`."""
+
+    row: int
+    maker: int
+    place: int
+    phase: int
+    pending: int
+    bytes: int
+    is_reached: bool
+    is_published: bool
+
+    @property
+    def arrived(self) -> int: ...
+
+    @property
+    def tracked(self) -> int: ...
+
+    def land(self) -> None: ...
+
+    def end(self) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Trackers:
+    """The mbarriers in the shared memory of a cluster, by the row of 8 bytes."""
+
+    cluster: Cluster
+    rows: dict[int, PhaseTracker] = field(default_factory=dict[int, PhaseTracker])
+
+
+@dataclass(slots=True, eq=False)
+class InFlight:
+    """The work of a warp that is in flight: copies of cp.async, maybe some complete ones before these; bulk copies to
+    shared memory and to global memory; and its parts of multiplications by its warpgroup for which it has not waited.
+    """
+
+    warp: Warp
+    operations: list[Operation] = field(default_factory=list[Operation])
+    loads: list[Operation] = field(default_factory=list[Operation])
+    stores: list[Operation] = field(default_factory=list[Operation])
+    multiplications: list[AsyncMma] = field(default_factory=list[AsyncMma])
+    committed: int = 0
+    """Groups of multiplications that the warp has committed."""
+
+    def copies(self) -> tuple[Operation, ...]:
+        """All copies."""
+        return (*self.operations, *self.loads, *self.stores)
+
+    def work(self) -> tuple[AsyncWork, ...]:
+        """All copies and multiplications."""
+        return (*self.copies(), *self.multiplications)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrival:
     """An arrival at an mbarrier for some lanes of a warp, once operations are complete: those in flight, and those that
@@ -207,7 +275,7 @@ def start(
     memory.hold(warp, rows, width)
     lanes = warp.lane_numbers()
     operation = Operation(site, proxy, warp, lanes, warp.groups[lanes], memory, rows, width, content, source)
-    warp.operations.append(operation)
+    warp.state(InFlight).operations.append(operation)
     if source is not None:
         cluster = warp.block.cluster
         cluster.reads_global |= is_global(source.memory)
@@ -227,7 +295,7 @@ def wait(warp: Warp, in_flight: int) -> None:
     limit = warp.groups - in_flight
     if warp.mask is not None:
         limit = np.where(warp.mask, limit, 0)
-    for operation in warp.operations:
+    for operation in warp.state(InFlight).operations:
         operation.complete(operation.groups < limit[operation.lanes])
     if warp.first_copy is not None:
         lanes = warp.lane_numbers()
@@ -247,10 +315,10 @@ def tie(warp: Warp, site: Site, lanes: NDArray[Any]) -> Arrival:
     if warp.first_copy is None:
         warp.first_copy = cluster.open_agents(warp)
     _forget(warp)
-    for operation in warp.operations:
+    for operation in warp.state(InFlight).operations:
         operation.tied |= _of_lanes(operation, lanes)
     since = cluster.finished[warp.first_copy :][: warp.lanes] + 1
-    return Arrival(site, warp, lanes, tuple(warp.operations), since)
+    return Arrival(site, warp, lanes, tuple(warp.state(InFlight).operations), since)
 
 
 def _known(warp: Warp, lanes: NDArray[Any], until: NDArray[np.int64]) -> Clock:
@@ -271,7 +339,8 @@ def _of_lanes(operation: Operation, lanes: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _forget(warp: Warp) -> None:
     """Drops the operations that are complete."""
-    warp.operations = [operation for operation in warp.operations if operation.flying.any()]
+    in_flight = warp.state(InFlight)
+    in_flight.operations = [operation for operation in in_flight.operations if operation.flying.any()]
 
 
 def is_global(memory: object) -> bool:
@@ -281,26 +350,26 @@ def is_global(memory: object) -> bool:
 
 def _issuers(cluster: Cluster, memory: object, late: bool = False) -> Iterator[Warp]:
     """The warps whose operations can reach a memory that a cluster accesses, or those that read it `late`."""
-    reaching = cluster.launch.resident if is_global(memory) else [cluster]
+    reaching = cluster.resident if is_global(memory) else [cluster]
     reads = [other for other in reaching if not late or other.reads_late or (other.reads_global and is_global(memory))]
     return (warp for other in reads for warp in other.warps)
 
 
-def readers(cluster: Cluster, memory: object, rows: NDArray[Any], width: int) -> Iterator[tuple[int, InFlight, int]]:
+def readers(cluster: Cluster, memory: object, rows: NDArray[Any], width: int) -> Iterator[tuple[int, AsyncWork, int]]:
     """The operations that are reading some of the rows of a memory: the number of the first such row, and the lane for
     which each is.
     """
     for warp in _issuers(cluster, memory, late=True):
-        for operation in (*warp.operations, *warp.loads, *warp.stores, *warp.multiplications):
+        for operation in warp.state(InFlight).work():
             read = operation.reads(memory, rows, width)
             if read is not None:
                 yield read[0], operation, read[1]
 
 
-def writers(cluster: Cluster, memory: object, byte: int) -> Iterator[tuple[InFlight, int]]:
+def writers(cluster: Cluster, memory: object, byte: int) -> Iterator[tuple[AsyncWork, int]]:
     """The operations that are writing a byte of a memory, and the lane for which each is."""
     for warp in _issuers(cluster, memory):
-        for operation in (*warp.operations, *warp.loads, *warp.stores, *warp.multiplications):
+        for operation in warp.state(InFlight).work():
             lane = operation.writes(memory, byte)
             if lane is not None:
                 yield operation, lane

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ..warp import Cluster, Warp
-from .asynchronous import Operation, Proxy, is_global
-from .clocks import Clock
-from .entries import ATOMIC, PROXIED
+from .asynchronous import InFlight, Operation, Proxy, is_global
+from .clocks import ATOMIC, PROXIED, Clock
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +34,7 @@ class Transfer:
         cluster, time = warp.block.cluster, warp.launch.clock
         _end_reads(operation, cluster.agent_of(self.agent))
         _land(operation, cluster.agent_of(self.agent))
-        warp.loads.remove(operation)
+        warp.state(InFlight).loads.remove(operation)
         cluster.finished[self.agent] = time
         times = np.zeros(cluster.threads + len(cluster.finished), np.int64)
         times[cluster.threads + self.agent] = warp.launch.tick()
@@ -65,7 +64,7 @@ class Reduction(Operation):
 
 def reductions(cluster: Cluster, kind: str) -> list[Operation]:
     """The reductions of a kind that are in flight. Their bytes are so to all accesses but one another."""
-    stores = (store for other in cluster.launch.resident for warp in other.warps for store in warp.stores
+    stores = (store for other in cluster.resident for warp in other.warps for store in warp.state(InFlight).stores
               if other is cluster or is_global(store.memory))  # fmt: skip
     return [other for other in stores if isinstance(other, Reduction) and other.change and other.change.kind == kind]
 
@@ -78,7 +77,7 @@ def commit(warp: Warp) -> None:
 def wait(warp: Warp, in_flight: int, reads_only: bool) -> None:
     """Completes the active lanes' groups except for their `in_flight` latest ones, or of their reads."""
     limit, live = warp.bulk_groups - in_flight, warp.live()
-    for operation in tuple(warp.stores):
+    for operation in tuple(warp.state(InFlight).stores):
         lane = int(operation.lanes[0])
         if live[lane] and operation.groups[0] < limit[lane]:
             _end_reads(operation, int(warp.agents[lane]))
@@ -90,7 +89,7 @@ def leave(warp: Warp) -> None:
     """The end of a warp. SimulationError (E3217) if its copies still read shared memory, where races are looked for:
     the next block's writes race with these reads.
     """
-    for operation in warp.stores:
+    for operation in warp.state(InFlight).stores:
         if operation.source is not None and operation.source.memory.races:
             hint = "commit the copies of the thread to a group, and wait for it: ptx.cp.async.bulk.wait_group 0 read"
             text = "the thread ends while its bulk copy may still read shared memory"
@@ -102,11 +101,11 @@ def drain(cluster: Cluster) -> None:
     for which nobody has waited.
     """
     for warp in cluster.warps:
-        for operation in warp.loads:
+        for operation in warp.state(InFlight).loads:
             text = "the block ends while the copy may still write its shared memory"
             hint = "wait at the mbarrier for the phase that counts its bytes"
             warp.fault(Code.SIM_EXIT, operation.site, int(operation.lanes[0]), text, hint)
-        for operation in tuple(warp.stores):
+        for operation in tuple(warp.state(InFlight).stores):
             _store(operation)
 
 
@@ -114,7 +113,7 @@ def _store(operation: Operation) -> None:
     """Completes a copy to global memory, as a write of its thread."""
     warp = operation.issuer
     _land(operation, int(warp.agents[operation.lanes[0]]))
-    warp.stores.remove(operation)
+    warp.state(InFlight).stores.remove(operation)
     if isinstance(operation, Reduction) and operation.change is not None:
         for other in reductions(warp.block.cluster, operation.change.kind):
             other.memory.hold(other.issuer, other.rows, other.width)

@@ -18,13 +18,10 @@ fence has no such clocks.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from ..warp import Block, Cluster, Warp
 
 TENSOR_MAPS = "tensor maps"
 """The proxy by which tensor copies read their maps, where clocks have the accesses that a fence has released to it."""
@@ -34,6 +31,32 @@ OVER = "over"
 
 EXECUTED = "executed"
 """Where clocks have what threads did before operations of theirs that arrive at mbarriers, and do not release it."""
+
+AGENT = (1 << 27) - 1
+ASYNC = 1 << 26
+"""The agent is one of asynchronous operations of a cluster, not a thread of the launch."""
+PROXIED = 1 << 27
+"""The write was made by the async proxy, for whose later accesses it needs no proxy fence."""
+ATOMIC = 1 << 28
+"""The access was atomic, so that other atomic ones do not conflict with it."""
+SEVERAL_LANES = 1 << 29
+"""More than one lane of the agent's warp has read the byte."""
+SEVERAL_WARPS = 1 << 30
+"""Threads of more than one warp of the agent's block have read the byte."""
+SEVERAL_BLOCKS = 1 << 31
+"""Threads of more than one block of the agent's cluster have read the byte; of several clusters where it is 0."""
+SCOPE_CTA, SCOPE_CLUSTER = SEVERAL_LANES, SEVERAL_WARPS
+"""In the entry of a write: it was atomic among the threads of its block, or of its cluster, only."""
+MORE = SEVERAL_BLOCKS
+"""In the entry of an atomic write: it covers others, which are kept beside the table."""
+BEYOND_WARP = SEVERAL_WARPS | SEVERAL_BLOCKS
+SEVERAL = SEVERAL_LANES | BEYOND_WARP
+
+MAX_THREADS = ASYNC - 1
+"""The most threads of a launch that can be distinguished."""
+
+Entries: TypeAlias = NDArray[np.int64]
+"""Of bytes: which agent has accessed each, in its lower half with the flags above, and the time in its upper half."""
 
 Times: TypeAlias = NDArray[np.int64]
 """A time for each agent of a cluster. Never changed in place once it belongs to a clock."""
@@ -57,16 +80,16 @@ class Clock:
             return self
         proxies = self._joined_proxies(other.proxies)
         if other.cluster == self.cluster:
-            times, earlier = _later(self.times, other.times), other.earlier
+            times, earlier = later(self.times, other.times), other.earlier
         else:
             times, earlier = self.times, {**other.earlier, other.cluster: other.times}
             if (own := earlier.pop(self.cluster, None)) is not None:  # of this cluster, by way of the other one
-                times = _later(times, own)
+                times = later(times, own)
         if not earlier:
             return Clock(self.cluster, times, self.earlier, proxies)
         total = dict(self.earlier)
         for cluster, known in earlier.items():
-            total[cluster] = _later(total[cluster], known) if cluster in total else known
+            total[cluster] = later(total[cluster], known) if cluster in total else known
         return Clock(self.cluster, times, total, proxies)
 
     def covers(self, other: "Clock | None") -> bool:
@@ -93,7 +116,7 @@ class Own:
     horizon: int
 
 
-def _later(first: Times, second: Times) -> Times:
+def later(first: Times, second: Times) -> Times:
     """The later time of each agent, where one clock may be from before some agents opened."""
     longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
     times = longer.copy()
@@ -109,55 +132,6 @@ def join_clocks(clocks: "Iterable[Clock | None]") -> Clock | None:
     return total
 
 
-def horizon(cluster: "Cluster", clock: Clock) -> int:
-    """A time before which the clock knows all accesses of the cluster. It spares a look at each agent's time."""
-    known = int(clock.times[: cluster.threads].min())
-    if len(cluster.finished):
-        until = _later(np.full(len(cluster.finished), cluster.start), clock.times[cluster.threads :])
-        unknown = until <= cluster.finished  # an operation has completed that the clock does not know
-        if unknown.any():
-            known = min(known, int(until[unknown].min()))
-    return known
-
-
-def learn(warp: "Warp", clock: Clock | None) -> None:
-    """Joins a clock to those of the active lanes."""
-    if clock is None:
-        return
-    if warp.mask is None:
-        warp.clock = warp.clock.joined(clock)
-        warp.horizon = horizon(warp.block.cluster, warp.clock)
-        return
-    cache: dict[int, Own] = {}
-    for lane in set(warp.lane_numbers().tolist()):
-        before = warp.own.get(lane)
-        if id(before) not in cache:
-            total = clock if before is None else before.clock.joined(clock)
-            cache[id(before)] = Own(total, horizon(warp.block.cluster, warp.clock.joined(total)))
-        warp.own[lane] = cache[id(before)]
-
-
-def known(warp: "Warp", lanes: NDArray[np.int64] | None = None) -> Clock:
-    """The clock of some lanes of a warp, the active ones unless they are given; without their own accesses."""
-    if not warp.own:
-        return warp.clock
-    chosen = set((warp.lane_numbers() if lanes is None else lanes).tolist())
-    total = warp.clock
-    for own in {id(own): own for lane, own in warp.own.items() if lane in chosen}.values():
-        total = total.joined(own.clock)
-    return total
-
-
-def snapshot(warp: "Warp", lanes: NDArray[np.int64]) -> Clock:
-    """The clock of some lanes of a warp now, their own accesses included; advances the time past these."""
-    clock = known(warp, lanes)
-    times = clock.times.copy()
-    own = times[warp.first_index : warp.first_index + warp.lanes]
-    np.maximum(own, warp.seen[lanes].max(axis=0), out=own)
-    own[lanes] = warp.launch.tick()
-    return Clock(clock.cluster, times, clock.earlier, clock.proxies)
-
-
 def for_overwriting(clock: Clock) -> Clock:
     """The part of a clock that threads beyond the scope of its release learn: that reads, and writes of bulk copies,
     are over."""
@@ -166,81 +140,17 @@ def for_overwriting(clock: Clock) -> Clock:
     return Clock(clock.cluster, np.zeros(0, np.int64), proxies={OVER: over, **executed})
 
 
-def executed(warp: "Warp", lanes: NDArray[np.int64]) -> Clock:
-    """The knowledge of some lanes of a warp now, as one that orders no accesses."""
-    clock = snapshot(warp, lanes)
-    before = replace(clock, proxies=MappingProxyType({})).joined(clock.proxies.get(EXECUTED))
-    return Clock(clock.cluster, np.zeros(0, np.int64), proxies={EXECUTED: before})
-
-
-def whole_snapshot(warp: "Warp") -> Clock:
-    """The clock of all lanes of a warp now."""
-    return snapshot(warp, np.arange(warp.lanes))
-
-
-def meet_warps(arrived: "Iterable[Clock]", waiting: "Iterable[Warp]") -> None:
-    """A barrier of some warps: those that wait join the clocks with which all arrived."""
-    total = join_clocks(arrived)
-    for warp in waiting:
-        learn(warp, total)
-
-
-def meet_block(block: "Block") -> None:
-    """A barrier of a block: its warps join their clocks, and know all accesses of its threads. Where blocks run in
-    step, one of each block that has active lanes.
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Access number `index` of a request conflicts at byte `byte` with a write, or else a read, of `agent`, made at
+    `time`, 0 for one of the same request, which was `atomic` or not. Where both are, the scope of one lacks the other's
+    thread: `narrow`.
     """
-    if (gang := block.warps[0]).is_gang:
-        times = gang.clock.times.copy()
-        times[gang.lane_numbers()] = now = block.launch.tick()
-        gang.clock, gang.horizon = Clock(gang.clock.cluster, times), now if gang.mask is None else times
-        return
-    total = join_clocks(known(warp, np.arange(warp.lanes)) for warp in block.warps)
-    assert total is not None, "a block has warps"
-    times = total.times.copy()
-    first = block.rank * block.launch.config.threads
-    times[first : first + block.launch.config.threads] = block.launch.tick()
-    total = Clock(total.cluster, times, total.earlier, total.proxies)
-    until = horizon(block.cluster, total)
-    for warp in block.warps:
-        warp.clock, warp.horizon = total, until
-        warp.own.clear()
 
-
-def meet_lanes(warp: "Warp", lanes: NDArray[np.int64]) -> None:
-    """A barrier of lanes of a warp: they join their clocks, and know all accesses of each other. Of warps in step, all
-    lanes of each.
-    """
-    if warp.is_several:
-        warp.seen[lanes] = warp.launch.tick()
-        return
-    seen = warp.seen[lanes].max(axis=0)
-    seen[lanes] = warp.launch.tick()
-    warp.seen[lanes] = seen
-    if warp.own:
-        learn(warp, join_clocks({id(own): own.clock for lane, own in warp.own.items() if lane in lanes}.values()))
-        if warp.mask is None:
-            warp.own.clear()
-
-
-def fence_proxy(warp: "Warp", spaces: "Iterable[str]") -> None:
-    """A fence of the active lanes between the proxies: all that they know is before later accesses to these memories by
-    the async proxy, or is released to that of tensor maps.
-    """
-    now = replace(snapshot(warp, warp.lane_numbers()), proxies=MappingProxyType({}))
-    _know_proxies(warp, dict.fromkeys(spaces, now))
-
-
-def _know_proxies(warp: "Warp", proxies: "Mapping[str, Clock]") -> None:
-    """Adds clocks of proxies to those of the active lanes."""
-    learn(warp, Clock(warp.clock.cluster, np.zeros(0, np.int64), proxies=proxies))
-
-
-def acquired_proxy(address: int) -> str:
-    """The proxy of the map at an address, behind the fence that acquires what was released."""
-    return f"{TENSOR_MAPS} at {address:#x}"
-
-
-def acquire_map(warp: "Warp", address: int) -> None:
-    """A fence of the active lanes: their tensor copies see the map at an address as it was released before."""
-    if (released := known(warp).proxies.get(TENSOR_MAPS)) is not None:
-        _know_proxies(warp, {acquired_proxy(address): released})
+    index: int
+    byte: int
+    agent: int
+    time: int
+    with_write: bool
+    atomic: bool = False
+    narrow: bool = False

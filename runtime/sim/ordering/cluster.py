@@ -11,7 +11,7 @@ block, and some thread of the block must know the thread's access when it ends. 
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ....base.target import MAX_CLUSTER
 from ..faults import Site
+from ..memory.space_state import Access
 from ..values import Value, varies
-from .clocks import OVER, Clock, join_clocks, known, learn, snapshot
+from ..warp import Block, Cluster, Warp
+from .clocks import OVER, Clock, join_clocks
+from .knowledge import known, learn, snapshot
 from .releases import fenced_knowledge
-
-if TYPE_CHECKING:
-    from ..memory.spaces import Access
-    from ..warp import Block, Cluster, Warp
 
 _SYNC = "let all threads of the cluster meet, by ptx.barrier.cluster.arrive and ptx.barrier.cluster.wait"
 _WINDOW = 1 << 26
@@ -40,7 +39,7 @@ class ClusterBarrier:
     whether it has `ended`, and the phase in which it has arrived and not waited, or -1.
     """
 
-    threads: int
+    cluster: Cluster
     phase: int = 0
     arrived: NDArray[np.bool_] = field(init=False)
     ended: NDArray[np.bool_] = field(init=False)
@@ -51,10 +50,11 @@ class ClusterBarrier:
     """The knowledge of those that arrived in complete phases."""
 
     def __post_init__(self) -> None:
-        self.arrived, self.ended = np.zeros(self.threads, bool), np.zeros(self.threads, bool)
-        self.due = np.full(self.threads, -1)
+        threads = self.cluster.threads
+        self.arrived, self.ended = np.zeros(threads, bool), np.zeros(threads, bool)
+        self.due = np.full(threads, -1)
 
-    def arrive(self, warp: "Warp", site: Site, relaxed: bool) -> None:
+    def arrive(self, warp: Warp, site: Site, relaxed: bool) -> None:
         """The active lanes arrive. SimulationError (E3221) for one that has not waited since it arrived last."""
         lanes = warp.lane_numbers()
         places = warp.first_index + lanes
@@ -66,9 +66,9 @@ class ClusterBarrier:
         offered = join_clocks((fenced_knowledge(warp), warp.published)) if relaxed else snapshot(warp, lanes)
         if offered is not None:
             self.offered = offered.joined(self.offered)
-        self._advance(warp.block.cluster)
+        self._advance()
 
-    def awaited(self, warp: "Warp", site: Site) -> int:
+    def awaited(self, warp: Warp, site: Site) -> int:
         """The phase that the active lanes wait for. SimulationError (E3221) for one that has not arrived."""
         lanes = warp.lane_numbers()
         phases = self.due[warp.first_index + lanes]
@@ -78,25 +78,25 @@ class ClusterBarrier:
             warp.fault(Code.SIM_CLUSTER_BARRIER, site, lane, text, "execute ptx.barrier.cluster.arrive before the wait")
         return int(phases.max())
 
-    def leave(self, warp: "Warp") -> None:
+    def leave(self, warp: Warp) -> None:
         """Lanes go on after their wait; they know what lies before the arrivals."""
         self.due[warp.first_index + warp.lane_numbers()] = -1
         learn(warp, self.released)
 
-    def end(self, warp: "Warp") -> None:
+    def end(self, warp: Warp) -> None:
         """A warp ends; its threads count as having arrived from now on."""
         self.ended[warp.first_index : warp.first_index + warp.lanes] = True
-        self._advance(warp.block.cluster)
+        self._advance()
 
     def missing(self) -> str:
         """The state of the current phase, in words."""
-        return f"phase {self.phase}: {int((self.arrived | self.ended).sum())} of {self.threads} threads"
+        return f"phase {self.phase}: {int((self.arrived | self.ended).sum())} of {self.cluster.threads} threads"
 
-    def _advance(self, cluster: "Cluster") -> None:
+    def _advance(self) -> None:
         """Completes the phase once all threads have arrived or ended. All know then that all blocks have begun."""
         if not self.arrived.any() or not (self.arrived | self.ended).all():
             return
-        begun = Clock(cluster.number, np.full(self.threads, cluster.start + 1))
+        begun = Clock(self.cluster.number, np.full(self.cluster.threads, self.cluster.start + 1))
         self.phase, self.released = self.phase + 1, begun.joined(self.offered)
         self.arrived[:] = False
 
@@ -107,12 +107,16 @@ class Reach:
     the operation of each warp.
     """
 
-    times: NDArray[np.int64]
+    cluster: Cluster
+    times: NDArray[np.int64] = field(init=False)
     sites: dict[tuple[int, int], Site] = field(default_factory=dict[tuple[int, int], Site])
     ended: set[int] = field(default_factory=set[int])
     """The ranks of the blocks that have ended."""
 
-    def note(self, warp: "Warp", site: Site, ranks: NDArray[np.int64], completes_later: bool, is_ordered: bool) -> None:
+    def __post_init__(self) -> None:
+        self.times = np.zeros((self.cluster.size, self.cluster.threads), np.int64)
+
+    def note(self, warp: Warp, site: Site, ranks: NDArray[np.int64], completes_later: bool, is_ordered: bool) -> None:
         """Each active lane reaches into the block of a rank, its own or another, now or when an operation that it has
         begun `completes_later`. SimulationError for a block that has ended (E3220) and, where the order
         of accesses `is_ordered` by clocks, for one that may not have begun (E3218).
@@ -132,7 +136,7 @@ class Reach:
         if completes_now:
             self.times[ranks[others], warp.first_index + lanes[others]] = warp.launch.clock
 
-    def end(self, block: "Block") -> None:
+    def end(self, block: Block) -> None:
         """A block ends. SimulationError (E3220) if it does not know all accesses of peers to its shared memory."""
         self.ended.add(block.rank)
         total = join_clocks(known(warp, np.arange(warp.lanes)) for warp in block.warps)
@@ -148,7 +152,7 @@ class Reach:
             )
 
 
-def _fail_ended_peer(warp: "Warp", site: Site, lane: int, block: str) -> None:
+def _fail_ended_peer(warp: Warp, site: Site, lane: int, block: str) -> None:
     text = f"accesses the shared memory of {block}"
     warp.fault(Code.SIM_PEER_END, site, lane, text, f"{_SYNC}, after the last access to a peer")
 
@@ -161,7 +165,7 @@ def map_to_rank(address: Value, rank: Value) -> Value:
     return address + ((rank if 0 <= rank < MAX_CLUSTER else MAX_CLUSTER) + 1) * _WINDOW
 
 
-def rank_of(warp: "Warp", address: Value) -> Value:
+def rank_of(warp: Warp, address: Value) -> Value:
     """The rank of the block in whose shared memory an address is; that of the own block where it is in none."""
     if varies(address):
         return np.where(_is_mapped(address), address // _WINDOW - 1, warp.block.rank)
@@ -173,7 +177,7 @@ def _is_mapped(address: Any) -> Any:
     return (address >= _WINDOW) & (address < _BEYOND)
 
 
-def windows_of(warp: "Warp", access: "Access", at: NDArray[Any], is_ordered: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+def windows_of(warp: Warp, access: Access, at: NDArray[Any], is_ordered: bool) -> tuple[NDArray[Any], NDArray[Any]]:
     """The ranks of the blocks that the active lanes reach into, and the plain addresses there. SimulationError (E3202)
     for a rank that the cluster does not have, and as `Reach.note`, where clocks say how accesses are ordered.
     """
@@ -184,5 +188,5 @@ def windows_of(warp: "Warp", access: "Access", at: NDArray[Any], is_ordered: boo
         text = f"accesses the shared memory of {rank}; the cluster has {cluster.size} blocks"
         hint = "the ranks of a cluster are 0 to its size less 1"
         warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)
-    cluster.reach.note(warp, access.site, ranks, access.kind in ("async", "bulk"), is_ordered)
+    cluster.state(Reach).note(warp, access.site, ranks, access.kind in ("async", "bulk"), is_ordered)
     return ranks, np.where(_is_mapped(at), at % _WINDOW, at)

@@ -17,12 +17,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ....base.errors import Code
+from ..events import Event, Pause, Suspension
 from ..faults import SimulationError, Site
-from ..launch import Launch
-from ..memory.spaces import Access
-from ..translate import Event, Pause, Suspension
+from ..launch import LaunchState
+from ..memory.space_state import Access
 from ..values import varies
 from ..warp import Cluster, Warp
+from .asynchronous import InFlight, Trackers
 
 _FIRST_LOOK = 32
 """Events before the first window."""
@@ -40,7 +41,7 @@ class Watch:
     are the memory operations of the program.
     """
 
-    launch: Launch
+    launch: LaunchState
     memory: Callable[[], int]
     accesses: Sequence[Access] = ()
     ready: dict[Cluster, list[tuple[Warp, Suspension]]] = field(
@@ -100,11 +101,11 @@ class Watch:
         """Of all that warps can see of the machine: memory, mbarriers, and operations in flight."""
         parts: list[Any] = [self.memory()]
         for cluster in {warp.block.cluster: None for warp in self._marks}:
-            barriers = cluster.mbarriers.values()
-            parts += [(b.row, b.phase, b.pending, b.bytes, len(b.arrivals)) for b in barriers]
+            barriers = cluster.state(Trackers).rows.values()
+            parts += [(b.row, b.phase, b.pending, b.bytes, b.tracked) for b in barriers]
+            works = [warp.state(InFlight) for warp in cluster.warps]
             parts += [
-                (len(w.operations), len(w.loads), len(w.stores), len(w.multiplications), w.committed)
-                for w in cluster.warps
+                (len(w.operations), len(w.loads), len(w.stores), len(w.multiplications), w.committed) for w in works
             ]
         return hash(tuple(parts))
 
@@ -113,7 +114,7 @@ class Watch:
         if self.launch.chance is None:
             return False
         clusters = {warp.block.cluster for warp in self._marks}
-        return any(barrier.arrivals for cluster in clusters for barrier in cluster.mbarriers.values())
+        return any(barrier.tracked for cluster in clusters for barrier in cluster.state(Trackers).rows.values())
 
     def where(self) -> str:
         """Where the simulation is, in words."""

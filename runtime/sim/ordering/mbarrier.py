@@ -3,6 +3,7 @@
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +11,11 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ....dialects.ptx import MAX_ARRIVALS, MAX_TRANSACTION
 from ..faults import Site
-from ..warp import Warp
-from .asynchronous import Arrival, Operation
+from ..warp import Cluster, Warp
+from .asynchronous import Arrival, Operation, Trackers
 from .bulk import Transfer
-from .clocks import EXECUTED, OVER, Clock, executed, for_overwriting, known, learn, snapshot
+from .clocks import EXECUTED, OVER, Clock, for_overwriting
+from .knowledge import executed, known, learn, snapshot
 
 PHASES = 64
 """Phases of which an mbarrier keeps what they order; who lags behind by more learns too much."""
@@ -228,6 +230,11 @@ class Mbarrier:
         return f", phases {phase} and {phase + 1} have ended before warp {warp.index} looked for phase {phase}"
 
     @property
+    def tracked(self) -> int:
+        """How many operations arrive, or bring bytes, once they are complete."""
+        return len(self.arrivals)
+
+    @property
     def arrived(self) -> int:
         """The arrivals of all phases so far."""
         return (self.phase + 1) * self.expected - self.pending
@@ -262,3 +269,8 @@ class Mbarrier:
     def _released(self, phase: int, is_near: bool = False) -> Clock | None:
         """The knowledge of those that arrived up to the end of a complete phase, or of the first that is kept."""
         return self.released[max(phase - self.phase, -len(self.released))][is_near] if self.released else None
+
+
+def mbarriers_of(cluster: Cluster) -> dict[int, Mbarrier]:
+    """The mbarriers in the shared memory of a cluster, by the row of 8 bytes."""
+    return cast("dict[int, Mbarrier]", cluster.state(Trackers).rows)  # there are no others

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from ....base.target import WARP
 from ..memory.arena import WIDTHS
-from .clocks import known
-from .entries import (
+from .clocks import (
     AGENT,
     ASYNC,
     ATOMIC,
@@ -31,13 +30,8 @@ from .entries import (
     SEVERAL_WARPS,
     Conflict,
     Entries,
-    horizon_of,
-    known_until,
-    of_own_block,
-    place_of,
-    read_by_several,
-    times_of,
 )
+from .knowledge import horizon_of, known, known_until, of_own_block, place_of, read_by_several, times_of
 
 if TYPE_CHECKING:
     from ..warp import Warp
@@ -132,7 +126,7 @@ class RaceShadow:
             before = (entries < warp.block.cluster.start << 32) | ((entries & AGENT) == 0)  # 0 is several clusters
             if len(warp.launch.begun) > 1:
                 before |= place_of(warp, entries) < 0
-            if warp.is_gang:
+            if warp.spans_blocks:
                 before |= ~of_own_block(warp, warp.blocks[:, None], entries)
             bad = (entries >= horizon << 32) | (before & (entries != 0))
         if atomic:

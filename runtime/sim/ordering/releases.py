@@ -1,37 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Releases and acquires: fences, and the clocks that atomic writes leave at addresses (PTX ISA, Memory Consistency
-Model: release and acquire patterns, scope, moral strength).
+Model: release and acquire patterns, scope, moral strength); and the reads that have found such writes.
 
 A release orders the accesses before it before those behind an acquire if the scope of each has the thread of the other.
 A fence and a relaxed access have the narrower one of their scopes. Fences are of the threads that execute them.
+
+The reads that a block has made explain why a write and a read do not order two accesses. They do not decide what is a
+race, but for the flag itself: who has read a write atomically comes after it (observation order).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .clocks import Clock, join_clocks, known, learn, snapshot
-from .flags import WIDENING, Flag, Look, block_of, narrower
+from ....base.target import WARP
+from ..faults import Site
+from ..warp import Block, Bools, Warp
+from .clocks import Clock, Conflict, join_clocks
+from .knowledge import known, learn, snapshot, times_of
 
-if TYPE_CHECKING:
-    from ..faults import Site
-    from ..warp import Warp
+WIDENING = ("cta", "cluster", "gpu", "sys")
+"""The scopes, each within the next."""
 
-Bools: TypeAlias = NDArray[np.bool_]
-Home: TypeAlias = tuple[int, int]
-"""A block, by the number of its cluster and its rank."""
-
-
-def reaches(scope: str, own: Home, other: Home) -> bool:
-    """Whether a scope around a thread of one block has the threads of the other."""
-    return own == other or (scope == "cluster" and own[0] == other[0]) or scope in ("gpu", "sys")
+FENCE = 'ptx.fence "acq_rel"'
 
 
-def home(warp: "Warp") -> Home:
-    """The block of a warp."""
-    return warp.block.cluster.number, warp.block.rank
+def narrower(first: str, second: str) -> str:
+    """The scope of the two that has fewer threads."""
+    return min(first, second, key=WIDENING.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """An atomic write of an agent: a time behind it, the widest scope in which it releases, the clock that it has left,
+    and all that the thread knew.
+    """
+
+    site: Site
+    agent: int
+    time: int
+    scope: str
+    left: Clock | None
+    knew: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """An atomic read by a lane, which has found the last flags of some blocks, by the numbers of these."""
+
+    warp: Warp
+    lane: int
+    time: int
+    acquires: bool
+    scope: str
+    flags: Mapping[int, Flag]
 
 
 @dataclass(slots=True, eq=False)
@@ -45,7 +70,7 @@ class Fence:
     seen: NDArray[np.int64]
     time: int
 
-    def of(self, warp: "Warp", lane: int) -> Clock:
+    def of(self, warp: Warp, lane: int) -> Clock:
         """The clock of one of the lanes at the fence."""
         times = self.clock.times.copy()
         own = times[warp.first_index : warp.first_index + warp.lanes]
@@ -62,10 +87,114 @@ class Found:
     clock: Clock
 
 
-def fence(warp: "Warp", scope: str) -> None:
+@dataclass(slots=True, eq=False)
+class Fences:
+    """The last fences of a warp's lanes, and the clocks that its relaxed reads have found released, by the scope of a
+    fence behind them.
+    """
+
+    warp: Warp
+    last: list[Fence] = field(default_factory=list[Fence])
+    observed: dict[str, list[Found]] = field(default_factory=dict[str, list[Found]])
+
+
+@dataclass(slots=True, eq=False)
+class Looks:
+    """The last atomic read of a block at each place of a state space that has found an atomic write, the latest at the
+    end.
+    """
+
+    block: Block
+    at: dict[tuple[int, int], Look] = field(default_factory=dict[tuple[int, int], Look])
+
+
+def block_of(warp: Warp, agent: int) -> int:
+    """The number in the launch of a thread's block."""
+    return (agent - 1) // warp.launch.config.threads
+
+
+def has_seen(warp: Warp, place: tuple[int, int], conflict: Conflict) -> bool:
+    """Whether the one active lane has read the atomic write at a place that it conflicts with."""
+    look, lane = warp.block.state(Looks).at.get(place), int(warp.lane_numbers()[0])
+    if look is None or warp.active != 1 or look.warp is not warp or look.lane != lane:
+        return False
+    flag = look.flags.get(block_of(warp, conflict.agent))
+    return flag is not None and flag.agent == conflict.agent and conflict.time < flag.time <= look.time
+
+
+def missing_edge(warp: Warp, lane: int, agent: int, time: int) -> str:
+    """The reason that the flags which this lane's block has read do not order an access of a thread of another block
+    before the lane's; empty if it has read none that was written since.
+    """
+    peer = block_of(warp, agent)
+    for look in reversed(warp.block.state(Looks).at.values()):
+        flag = look.flags.get(peer)
+        if flag is not None and time < flag.time <= look.time:
+            return _why_unreleased(warp, flag, agent, time) or _why_unacquired(warp, lane, look, flag)
+    return ""
+
+
+def _why_unreleased(warp: Warp, flag: Flag, agent: int, time: int) -> str:
+    """Why a write does not release an access of a thread of its block; empty if it does."""
+    if flag.left is None:
+        return f"{flag.site} does not release: put {FENCE} before it, or make it a release"
+    if _knows(warp, flag.left, agent, time):
+        return ""
+    if agent == flag.agent or _knows(warp, flag.knew, agent, time):
+        return f"{flag.site} releases only the accesses before its thread's fence: put {FENCE} right before it"
+    alone = warp.launch.config.threads <= WARP
+    means = "ptx.bar.warp.sync" if alone else "a barrier of the threads that write"
+    return f"{flag.site} releases only its own thread's accesses: put {means} between the access and it"
+
+
+def _why_unacquired(warp: Warp, lane: int, look: Look, flag: Flag) -> str:
+    """Why a read that has found a release does not acquire for a lane."""
+    site, scopes = flag.site, [look.scope] if look.acquires else []
+    scopes += [narrower(fence.scope, look.scope) for fence in look.warp.state(Fences).last if fence.time > look.time]
+    if not scopes:
+        return f"the read of the value of {site} does not acquire: put {FENCE} after it"
+    scope = max(scopes, key=WIDENING.index)
+    near = block_of(warp, flag.agent) // warp.block.cluster.size == warp.block.cluster.number
+    narrow = [name for name in (flag.scope, scope) if name == "cta" or (name == "cluster" and not near)]
+    if narrow:
+        return (
+            f'the release at {site} is of scope "{flag.scope}", the acquire of scope "{scope}", and one of them '
+            'does not reach the other block: give both, and their fences, scope "gpu"'
+        )
+    if look.warp is warp and look.lane == lane:
+        return ""
+    x, y, z = look.warp.block.thread(look.warp.first_thread + look.lane)
+    who = f"thread ({x},{y},{z}) has read the value of {site}, but this one has not"
+    if not look.acquires:
+        return f"{who}, so its own fence acquires nothing: put {FENCE} after the read, then a barrier"
+    means = "ptx.bar.warp.sync" if look.warp is warp else "a barrier of the block"
+    return f"{who}: put {means} after the read"
+
+
+def _knows(warp: Warp, clock: Clock, agent: int, time: int) -> bool:
+    """Whether a clock, maybe of another cluster, knows an access that an agent made at a time."""
+    local = Clock(warp.block.cluster.number, np.zeros(0, np.int64)).joined(clock)
+    return int(times_of(local, warp, np.array([time << 32 | agent]))[0]) > time
+
+
+Home: TypeAlias = tuple[int, int]
+"""A block, by the number of its cluster and its rank."""
+
+
+def reaches(scope: str, own: Home, other: Home) -> bool:
+    """Whether a scope around a thread of one block has the threads of the other."""
+    return own == other or (scope == "cluster" and own[0] == other[0]) or scope in ("gpu", "sys")
+
+
+def home(warp: Warp) -> Home:
+    """The block of a warp."""
+    return warp.block.cluster.number, warp.block.rank
+
+
+def fence(warp: Warp, scope: str) -> None:
     """A fence of the active lanes: relaxed writes after it release, relaxed reads before it acquire."""
-    live = warp.live()
-    if observations := warp.observed.pop(scope, None):
+    live, fences = warp.live(), warp.state(Fences)
+    if observations := fences.observed.pop(scope, None):
         before = warp.mask_state()
         for observation in observations:
             if (observation.lanes & live).any():
@@ -76,9 +205,9 @@ def fence(warp: "Warp", scope: str) -> None:
         for observation in kept:
             observation.lanes = observation.lanes & ~live
         if kept:
-            warp.observed[scope] = kept
+            fences.observed[scope] = kept
     kept_fences: list[Fence] = []
-    for other in warp.fences:
+    for other in fences.last:
         if other.scope == scope:
             other.lanes = other.lanes & ~live
         if other.lanes.any():
@@ -87,13 +216,13 @@ def fence(warp: "Warp", scope: str) -> None:
     clock = snapshot(warp, lanes)
     own = clock.times[warp.first_index : warp.first_index + warp.lanes]
     own[:] = warp.clock.times[warp.first_index : warp.first_index + warp.lanes]  # those of each lane alone: see `of`
-    warp.fences = [*kept_fences, Fence(scope, live, clock, warp.seen.copy(), warp.launch.clock)]
+    fences.last = [*kept_fences, Fence(scope, live, clock, warp.seen.copy(), warp.launch.clock)]
 
 
-def fenced_knowledge(warp: "Warp") -> Clock | None:
+def fenced_knowledge(warp: Warp) -> Clock | None:
     """The knowledge of the active lanes at their last fences."""
     lanes = warp.lane_numbers().tolist()
-    return join_clocks(fence.of(warp, lane) for fence in warp.fences for lane in lanes if fence.lanes[lane])
+    return join_clocks(fence.of(warp, lane) for fence in warp.state(Fences).last for lane in lanes if fence.lanes[lane])
 
 
 @dataclass(slots=True)
@@ -107,7 +236,7 @@ class Releases:
     _flags: dict[int, dict[int, Flag]] = field(default_factory=dict[int, dict[int, Flag]])
 
     def write(
-        self, warp: "Warp", address: int, lane: int, releases: bool, replaces: bool, scope: str, site: "Site"
+        self, warp: Warp, address: int, lane: int, releases: bool, replaces: bool, scope: str, site: Site
     ) -> None:
         """An atomic write by a lane: it leaves the clock of the lane now, or at its last fences.
 
@@ -120,7 +249,7 @@ class Releases:
         left: dict[str, Clock | None] = {}
         if releases:
             left[scope] = snapshot(warp, np.array([lane]))
-        for last in warp.fences:
+        for last in warp.state(Fences).last:
             if last.lanes[lane]:
                 reach = narrower(last.scope, scope)
                 left[reach] = last.of(warp, lane).joined(left.get(reach))
@@ -137,16 +266,17 @@ class Releases:
             if reach in ("gpu", "sys"):
                 self._wide[address] = clock.joined(self._wide.get(address))
 
-    def read(self, warp: "Warp", address: int, acquires: bool, scope: str, is_seen: bool = True) -> None:
+    def read(self, warp: Warp, address: int, acquires: bool, scope: str, is_seen: bool = True) -> None:
         """An atomic read: it joins the clocks that were left at the address, at once or at the next fence. Where its
         value `is_seen`, later operations of the lanes may depend on it.
         """
         flags = self._flags.get(address) if is_seen else None
         if flags is not None:
             place = id(self), address
-            warp.block.looks.pop(place, None)  # the latest is the last
+            looks = warp.block.state(Looks).at
+            looks.pop(place, None)  # the latest is the last
             lane = int(warp.lane_numbers()[0])
-            warp.block.looks[place] = Look(warp, lane, warp.launch.clock, acquires, scope, flags)
+            looks[place] = Look(warp, lane, warp.launch.clock, acquires, scope, flags)
         if acquires:
             learn(warp, self._reaching(warp, address, scope))
             return
@@ -155,14 +285,14 @@ class Releases:
             left = self._reaching(warp, address, narrower(scope, other))
             if left is None:
                 continue
-            observations = warp.observed.setdefault(other, [])
+            observations = warp.state(Fences).observed.setdefault(other, [])
             same = next((observation for observation in observations if (observation.lanes == live).all()), None)
             if same is None:
                 observations.append(Found(live, left))
             else:
                 same.clock = left.joined(same.clock)
 
-    def _reaching(self, warp: "Warp", address: int, scope: str) -> Clock | None:
+    def _reaching(self, warp: Warp, address: int, scope: str) -> Clock | None:
         """The clocks at an address that reach an acquire of a scope."""
         releases = self._of.get(address)
         if releases is None:

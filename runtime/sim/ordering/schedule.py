@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Running the warps of a cluster: which is next, and when a barrier or an mbarrier lets them go on."""
+"""Running the warps of a cluster: which is next, and when a barrier or an mbarrier lets them go on; and the clusters
+that run at the same time, each in a seat with shared and local memory of its own.
+"""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from random import Random
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
+from zlib import crc32
 
 from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
+from ..events import Barrier, Event, Pause, ScheduleObserver, Suspension, Until
 from ..faults import SimulationError, Site
-from ..translate import Barrier, Event, Pause, Suspension, Until
+from ..memory.spaces import Spaces
 from ..warp import Block, Cluster, Warp
+from .asynchronous import InFlight, Trackers
 from .bulk import drain, leave
-from .clocks import Clock, meet_block, meet_warps, whole_snapshot
+from .clocks import Clock
+from .cluster import ClusterBarrier, Reach
+from .knowledge import meet_block, meet_warps, whole_snapshot
 from .liveness import Watch
 
 Entry: TypeAlias = tuple[Warp, Suspension, Barrier, Clock | None]
@@ -28,6 +36,7 @@ class Meeting:
 
     block: Block
     number: int
+    observer: ScheduleObserver | None = None
     phase: int = 0
     arrived: list[Entry] = field(default_factory=list[Entry])
 
@@ -59,8 +68,8 @@ class Meeting:
             meet_block(self.block)
         else:
             meet_warps([offered or whole_snapshot(warp) for warp, _, _, offered in self.arrived], self.waiting)
-        if self.block.launch.timeline is not None:
-            self.block.launch.timeline.meets([(warp, barrier) for warp, _, barrier, _ in self.arrived])
+        if self.observer is not None:
+            self.observer.meets([(warp, barrier) for warp, _, barrier, _ in self.arrived])
         votes = [barrier.votes for _, _, barrier, _ in self.arrived if barrier.votes is not None]
         totals = sum(part.holding for part in votes), sum(part.threads for part in votes)
         for part in votes:
@@ -85,7 +94,9 @@ class Body(Protocol):
         ...
 
 
-def run_cluster(cluster: Cluster, code: Body, order: Random | None, watch: Watch) -> Iterator[None]:
+def run_cluster(
+    cluster: Cluster, code: Body, order: Random | None, watch: Watch, observer: ScheduleObserver | None = None
+) -> Iterator[None]:
     """Runs all warps of a cluster to their end: in their order, or picked by `order` wherever several could go on.
     Yields where each has given way to others, so that other clusters may go on.
 
@@ -100,8 +111,7 @@ def run_cluster(cluster: Cluster, code: Body, order: Random | None, watch: Watch
     held: Held = []
     ended: list[Warp] = []
     event: Event | None = None
-    timeline = cluster.launch.timeline
-    while _wake(held, ready) or ready:
+    while _wake(held, ready, observer) or ready:
         if event is not None and watch.running is not None:
             watch.note(watch.running, event)
             if len(paused) >= len(ready) and all(warp in paused for warp, _ in ready):
@@ -109,11 +119,11 @@ def run_cluster(cluster: Cluster, code: Body, order: Random | None, watch: Watch
                 paused.clear()
         warp, run = ready.pop(0 if order is None else order.randrange(len(ready)))
         watch.running = warp
-        if timeline is not None:
-            timeline.runs(warp)
+        if observer is not None:
+            observer.runs(warp)
         event = next(run, None)
-        if timeline is not None:
-            timeline.pauses(warp, event)
+        if observer is not None:
+            observer.pauses(warp, event)
         _progress(cluster)
         if isinstance(event, Pause):
             paused.add(warp)
@@ -122,23 +132,23 @@ def run_cluster(cluster: Cluster, code: Body, order: Random | None, watch: Watch
         if event is None:
             watch.end_window()
             leave(warp)
-            for part in warp.multiplications:
+            for part in warp.state(InFlight).multiplications:
                 part.refuse_end()
             ended.append(warp)
-            cluster.barrier.end(warp)
+            cluster.state(ClusterBarrier).end(warp)
             left = [other for other in warp.block.warps if other not in ended]
             for meeting in meetings.values():
                 if meeting.block is warp.block and meeting.arrived and meeting.is_complete(left):
                     ready.extend(meeting.release(left))
             if not left:
-                cluster.reach.end(warp.block)
+                cluster.state(Reach).end(warp.block)
         elif isinstance(event, Pause):
             ready.append((warp, run))
         elif isinstance(event, Until):
             held.append((warp, run, event))
         else:
             key = warp.block.rank, event.id
-            meeting = meetings.setdefault(key, Meeting(warp.block, event.id))
+            meeting = meetings.setdefault(key, Meeting(warp.block, event.id, observer))
             offered = None if event.threads is None else whole_snapshot(warp)
             if offered is not None:
                 warp.arrivals[cluster.launch.clock] = event.site, event.id
@@ -150,20 +160,20 @@ def run_cluster(cluster: Cluster, code: Body, order: Random | None, watch: Watch
                 ready.extend(meeting.release(left))
     if len(ended) < len(cluster.warps):
         _refuse([meetings[key] for key in sorted(meetings)], held, ended)
-    for barrier in cluster.mbarriers.values():
+    for barrier in cluster.state(Trackers).rows.values():
         barrier.end()
     drain(cluster)
     del watch.ready[cluster]
-    cluster.launch.resident.remove(cluster)
+    cluster.resident.remove(cluster)
     cluster.launch.ended += cluster.size
 
 
-def _wake(held: Held, ready: list[tuple[Warp, Suspension]]) -> bool:
+def _wake(held: Held, ready: list[tuple[Warp, Suspension]], observer: ScheduleObserver | None) -> bool:
     """Moves the warps whose conditions hold to those that are ready; whether there are any."""
     woken = [entry for entry in held if entry[2].holds()]
     for warp, _, until in woken:
-        if warp.launch.timeline is not None:
-            warp.launch.timeline.wakes(warp, until)
+        if observer is not None:
+            observer.wakes(warp, until)
     held[:] = [entry for entry in held if entry not in woken]
     ready.extend((warp, run) for warp, run, _ in woken)
     return bool(woken)
@@ -227,8 +237,8 @@ def _hint_misdirected(cluster: Cluster) -> str:
     """An addition to the hint where threads wait forever and an mbarrier that is known to the cluster lacks all
     arrivals of other blocks, while that of another block at the same place has more.
     """
-    for barrier in cluster.mbarriers.values():
-        for other in cluster.mbarriers.values():
+    for barrier in cluster.state(Trackers).rows.values():
+        for other in cluster.state(Trackers).rows.values():
             more = other.place == barrier.place and other.arrived > barrier.arrived
             if more and barrier.is_published and not barrier.is_reached:
                 block = cluster.name(other.maker // cluster.launch.config.threads)
@@ -242,6 +252,88 @@ def _progress(cluster: Cluster) -> None:
     """Completes some of the operations that mbarriers track, where that happens at random times."""
     chance = cluster.launch.chance
     if chance is not None:
-        for barrier in cluster.mbarriers.values():
-            if barrier.arrivals and chance.random() < 0.5:
+        for barrier in cluster.state(Trackers).rows.values():
+            if barrier.tracked and chance.random() < 0.5:
                 barrier.land()
+
+
+@dataclass(slots=True)
+class Seats:
+    """The places of the clusters that run at the same time. The memory of the one that goes on is in `spaces`, that of
+    the others is kept here.
+    """
+
+    spaces: Spaces
+    kept: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
+    taken: int = 0
+    """The seat of the cluster that goes on."""
+
+    def build(self, count: int, cluster: int, threads: int, warps: int) -> None:
+        """Creates the memory of a number of clusters, each with its numbers of blocks, threads and warps of a block."""
+        for _ in range(count):
+            self.spaces.shared.build(cluster, warps)
+            self.spaces.local.build(threads)
+            self.kept.append(self._memory())
+        self.taken = count - 1
+
+    def take(self, seat: int) -> None:
+        """Lets the cluster of a seat go on."""
+        if seat != self.taken:
+            self.kept[self.taken] = self._memory()
+            shared, local = self.kept[seat]
+            self.spaces.shared.assume(shared)
+            self.spaces.local.assume(local)
+            self.taken = seat
+
+    def _memory(self) -> tuple[Any, Any]:
+        return self.spaces.shared.private(), self.spaces.local.private()
+
+    def digest(self) -> int:
+        """A checksum of all bytes of all seats, and their states."""
+        mine, total = self.taken, 0
+        for seat in range(len(self.kept)):
+            self.take(seat)
+            total = crc32(self.spaces.digest().to_bytes(4, "little"), total)
+        self.take(mine)
+        return total
+
+
+def take_turns(begin: Iterable[Cluster], seats: Seats, order: Random | None) -> Iterator[Cluster]:
+    """The clusters of a launch, each whenever it is to go on: in turns, or picked by `order`. `begin` makes the next
+    one that there is a seat for, and `Cluster.resident` has those that run; who ends leaves it.
+    """
+    coming, running = iter(begin), deque[Cluster]()
+    free = list(reversed(range(len(seats.kept))))
+    while True:
+        while free:
+            seats.take(free[-1])
+            cluster = next(coming, None)
+            if cluster is None:
+                break
+            free.pop()
+            running.append(cluster)
+        if not running:
+            return
+        if order is not None and len(running) > 1:
+            running.rotate(-order.randrange(len(running)))
+        cluster = running.popleft()
+        seats.take(cluster.seat)
+        yield cluster
+        if cluster in cluster.resident:
+            running.append(cluster)
+        else:
+            free.append(cluster.seat)
+
+
+def clusters_of(blocks: int, size: int) -> list[tuple[int, int]]:
+    """The clusters of `size` blocks in their order: the number of each among those of its size, and its size. Where
+    these do not make up all blocks, ever smaller ones follow.
+    """
+    clusters: list[tuple[int, int]] = []
+    done = 0
+    while done < blocks:
+        while size > blocks - done:
+            size //= 2
+        clusters.append((done // size, size))
+        done += size
+    return clusters

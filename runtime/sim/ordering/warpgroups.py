@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Together(Generic[T]):
+class PendingInstructions(Generic[T]):
     """The instructions of a kind that not all warps of a warpgroup have executed yet, by their numbers."""
 
     counts: dict[Warp, int] = field(default_factory=lambda: {})
@@ -44,13 +44,26 @@ class Warpgroup:
     """Four warps of a block, their multiplications and changes of registers."""
 
     warps: Sequence[Warp]
-    multiplications: Together[object] = field(default_factory=lambda: Together[object]())
-    changes: Together[tuple[int, bool]] = field(default_factory=lambda: Together[tuple[int, bool]]())
+    multiplications: PendingInstructions[object] = field(default_factory=lambda: PendingInstructions[object]())
+    changes: PendingInstructions[tuple[int, bool]] = field(
+        default_factory=lambda: PendingInstructions[tuple[int, bool]]()
+    )
     agent: int | None = None
     """The agent of its reads of shared memory, once it has multiplied."""
 
     def __str__(self) -> str:
         return f"warps {self.warps[0].index} to {self.warps[-1].index}"
+
+
+@dataclass(slots=True, eq=False)
+class Warpgroups:
+    """The warpgroups of a block that have executed an instruction together, by their numbers, and who has the registers
+    of the block, once they have been moved.
+    """
+
+    block: Block
+    groups: dict[int, Warpgroup] = field(default_factory=dict[int, Warpgroup])
+    registers: "RegisterPool | None" = None
 
 
 def warpgroup_of(warp: Warp, site: Site) -> Warpgroup:
@@ -61,7 +74,8 @@ def warpgroup_of(warp: Warp, site: Site) -> Warpgroup:
         text = f"{warp.active} lanes execute the instruction of a warpgroup; all {WARP} of the warp must"
         warp.fault(Code.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
     number = warp.index // WARPS
-    group = warp.block.warpgroups.get(number)
+    groups = warp.block.state(Warpgroups).groups
+    group = groups.get(number)
     if group is None:
         warps = warp.block.warps[number * WARPS : (number + 1) * WARPS]
         if len(warps) < WARPS or warps[-1].lanes < WARP:
@@ -69,7 +83,7 @@ def warpgroup_of(warp: Warp, site: Site) -> Warpgroup:
             text = f"warp {warp.index} belongs to no whole warpgroup: the block has {threads} threads"
             hint = f"warpgroups are four warps each, counted from 0: give the block a multiple of {WARPGROUP} threads"
             warp.fault(Code.SIM_CONVERGENCE, site, None, text, hint)
-        group = warp.block.warpgroups[number] = Warpgroup(warps)
+        group = groups[number] = Warpgroup(warps)
     return group
 
 

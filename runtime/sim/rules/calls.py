@@ -6,8 +6,9 @@ from xdsl.ir import Operation
 
 from ....base.errors import Code as ErrorCode
 from ..called_functions import callee, function
+from ..events import Step, Suspending, Suspension
 from ..faults import site_of
-from ..translate import Rules, Step, Suspending, Suspension, Translator
+from ..translate import Rules, Translator
 from ..values import varies
 from ..warp import Warp
 

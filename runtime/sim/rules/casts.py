@@ -13,10 +13,10 @@ from xdsl.ir import Operation
 from ....base.errors import Code as ErrorCode
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.arith.semantics import CHECKED
+from ..events import Step
 from ..faults import SimulationError, site_of
-from ..memory.provenance import fault_too_large
-from ..translate import Rule, Rules, Step, Translator
-from ..values import Kind, Value, as_unsigned, kind_of, merge, narrow, varies
+from ..translate import Rule, Rules, Translator
+from ..values import Value, ValueKind, as_unsigned, kind_of, merge, narrow, varies
 from ..warp import Warp
 
 
@@ -56,7 +56,7 @@ def _select(op: arith.SelectOp, t: Translator) -> Step:
     return step
 
 
-def _convert(function: Callable[[Value, Kind, Kind], Value]) -> Rule:
+def _convert(function: Callable[[Value, ValueKind, ValueKind], Value]) -> Rule:
     """A rule for an operation with one operand: `function` of the value, its kind and the result's kind."""
 
     def rule(op: Operation, t: Translator) -> Step:
@@ -68,7 +68,7 @@ def _convert(function: Callable[[Value, Kind, Kind], Value]) -> Rule:
     return rule
 
 
-def _checked(op: Operation, function: Callable[[Value, Kind, Kind], Value], t: Translator) -> Step:
+def _checked(op: Operation, function: Callable[[Value, ValueKind, ValueKind], Value], t: Translator) -> Step:
     """A conversion of integers, and a fault (E3209) where the result is another number."""
     before, after = t.kind(op.operands[0]), t.kind(op.results[0])
     operand, result, site = t.slot(op.operands[0]), t.slot(op.results[0]), site_of(op)
@@ -76,12 +76,12 @@ def _checked(op: Operation, function: Callable[[Value, Kind, Kind], Value], t: T
     def step(warp: Warp) -> None:
         value = warp.registers[operand]
         converted = warp.registers[result] = function(value, before, after)
-        fault_too_large(warp, site, converted != value, value, after.bits)
+        warp.fault_too_large(site, converted != value, value, after.bits)
 
     return step
 
 
-def _resize(value: Value, before: Kind, after: Kind) -> Value:
+def _resize(value: Value, before: ValueKind, after: ValueKind) -> Value:
     """Sign extension or truncation, also between i32 or i64 and index."""
     if varies(value):
         if before.bits == 1:
@@ -91,13 +91,13 @@ def _resize(value: Value, before: Kind, after: Kind) -> Value:
     return bool(number & 1) if after.bits == 1 else wrap_signed(number, after.bits)
 
 
-def _zero_extend(value: Value, before: Kind, after: Kind) -> Value:
+def _zero_extend(value: Value, before: ValueKind, after: ValueKind) -> Value:
     if varies(value):
         return value.astype(after.dtype) if before.bits == 1 else as_unsigned(value, before).astype(after.dtype)
     return wrap_signed(as_unsigned(value, before), after.bits)
 
 
-def _round(value: Value, before: Kind, after: Kind) -> Value:
+def _round(value: Value, before: ValueKind, after: ValueKind) -> Value:
     """From one floating-point type to another, to nearest even; to 8 bits, larger values become the greatest."""
     if after.bits == 8:
         greatest = float(ml_dtypes.finfo(after.dtype).max)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
@@ -105,17 +105,17 @@ def _round(value: Value, before: Kind, after: Kind) -> Value:
     return narrow(value, after.dtype) if before.bits == 64 else value.astype(after.dtype)
 
 
-def _from_signed(value: Value, before: Kind, after: Kind) -> Value:
+def _from_signed(value: Value, before: ValueKind, after: ValueKind) -> Value:
     if before.bits == 1:
         value = -np.asarray(value, np.int8)  # a true i1 is -1
     return _to_float(value, before, after)
 
 
-def _from_unsigned(value: Value, before: Kind, after: Kind) -> Value:
+def _from_unsigned(value: Value, before: ValueKind, after: ValueKind) -> Value:
     return _to_float(value if before.bits == 1 else as_unsigned(value, before), before, after)
 
 
-def _to_float(value: Value, before: Kind, after: Kind) -> Value:
+def _to_float(value: Value, before: ValueKind, after: ValueKind) -> Value:
     """An integer to the nearest float, rounded once."""
     number = np.asarray(value)
     if after.dtype.kind == "f":
@@ -126,12 +126,12 @@ def _to_float(value: Value, before: Kind, after: Kind) -> Value:
     return narrow(number.astype(np.float64), after.dtype)
 
 
-def _to_integer(*, is_signed: bool) -> Callable[[Value, Kind, Kind], Value]:
+def _to_integer(*, is_signed: bool) -> Callable[[Value, ValueKind, ValueKind], Value]:
     """Truncation towards zero; out of range saturates. NaN becomes 0, but of f64 or where it becomes 64 bits the upper
     bit alone, as PTX's cvt.rzi has it (PTX ISA, cvt); fewer than 32 bits are those of 32 that are clamped.
     """
 
-    def convert(value: Value, before: Kind, after: Kind) -> Value:
+    def convert(value: Value, before: ValueKind, after: ValueKind) -> Value:
         low = -(1 << (after.bits - 1)) if is_signed else 0
         high = (1 << (after.bits - 1 if is_signed else after.bits)) - 1
         invalid = (-1 if is_signed else 1) << (max(after.bits, 32) - 1) if 64 in (before.bits, after.bits) else 0
@@ -151,7 +151,7 @@ def _to_integer(*, is_signed: bool) -> Callable[[Value, Kind, Kind], Value]:
     return convert
 
 
-def _bitcast(value: Value, before: Kind, after: Kind) -> Value:
+def _bitcast(value: Value, before: ValueKind, after: ValueKind) -> Value:
     if before.count is None:
         if varies(value):
             return value.view(after.dtype)

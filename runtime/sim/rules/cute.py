@@ -21,8 +21,9 @@ from ....dialects.cute.types import CuteType
 from ....dialects.cute.values import integers, map_integers
 from ....dialects.ptx.base import integer_bits
 from ....layout.algebra.unknown import Unknown
+from ..events import Step
 from ..faults import Site, site_of
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..values import Value, anywhere, varies
 from ..values.lane_int import LaneInt, ZeroDivisorError, number
 from ..warp import Warp

@@ -14,7 +14,8 @@ import numpy as np
 from xdsl.dialects import arith
 from xdsl.ir import Operation
 
-from ..translate import Rule, Rules, Step, Translator
+from ..events import Step
+from ..translate import Rule, Rules, Translator
 from ..values import Value, anywhere, choose, fused_multiply_add, narrow, varies
 
 _FloatRule: TypeAlias = Callable[[Operation, Translator], Step]

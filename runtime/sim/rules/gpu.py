@@ -13,7 +13,8 @@ from xdsl.ir import SSAValue
 from ....base.target import WARP
 from ....dialects.gpu import COORDINATES, CoordinateOp
 from ....dialects.ptx import RetOp, SregOp
-from ..translate import Rules, Step, Translator
+from ..events import Step
+from ..translate import Rules, Translator
 from ..values import Value, varies
 from ..warp import Warp
 
@@ -41,7 +42,7 @@ def _thread(warp: Warp) -> list[Value]:
 
 
 def _block(warp: Warp) -> Sequence[Value]:
-    if not warp.is_gang:
+    if not warp.spans_blocks:
         return warp.block.coordinate
     cluster, threads = warp.block.cluster, warp.launch.config.threads
     blocks = [warp.launch.coordinate(cluster.number * cluster.size + rank) for rank in range(cluster.size)]

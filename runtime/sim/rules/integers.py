@@ -11,10 +11,10 @@ from xdsl.ir import Operation
 from ....base.errors import Code as ErrorCode
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.arith.semantics import CHECKED, COMPARISONS, INTEGER_OPERATIONS
+from ..events import Step
 from ..faults import site_of
-from ..memory.provenance import fault_too_large
-from ..translate import Rule, Rules, Step, Translator
-from ..values import Kind, Value, anywhere, as_unsigned, choose, signed_view, varies
+from ..translate import Rule, Rules, Translator
+from ..values import Value, ValueKind, anywhere, as_unsigned, choose, signed_view, varies
 from ..warp import Warp
 
 
@@ -25,7 +25,7 @@ def _binary(op: Operation, t: Translator) -> Step:
     function, unsigned, undefined, bits = operation.value, operation.unsigned, operation.undefined, kind.bits
     is_bool = bits == 1
     if is_bool:
-        kind = Kind(np.dtype(np.int8), 8)
+        kind = ValueKind(np.dtype(np.int8), 8)
     half, full = 1 << (bits - 1), (1 << bits) - 1
     check = _make_check(op, bits) if CHECKED in op.attributes else None
     constant = t.initial[right]
@@ -68,7 +68,7 @@ def _make_check(op: Operation, bits: int) -> Callable[[Warp, Value, Value], None
             large = anywhere((a >> small != 0) | (b >> small_right != 0))
             a, b = (x.astype(object if large else np.int64) if varies(x) else x for x in (a, b))
         exact = function(a, b)
-        fault_too_large(warp, site, (exact < -half) | (exact >= half), exact, bits)
+        warp.fault_too_large(site, (exact < -half) | (exact >= half), exact, bits)
 
     return check
 

@@ -7,11 +7,11 @@ import numpy as np
 from xdsl.dialects import scf
 
 from ....base.errors import Code as ErrorCode
+from ..events import BODIES_BETWEEN_PAUSES, Pause, Suspending, Suspension
 from ..faults import site_of
-from ..ordering.endless_counters import never_ending
-from ..ordering.idle_loop_values import idle_slots
-from ..translate import BODIES_BETWEEN_PAUSES, Loop, Pause, Rules, Suspending, Suspension, Translator
-from ..values import Kind, Value, as_unsigned, kind_of, merge, per_lane, varies
+from ..ordering.loop_values import idle_slots, never_ending
+from ..translate import Loop, Rules, Translator
+from ..values import Value, ValueKind, as_unsigned, kind_of, merge, per_lane, varies
 from ..warp import Bools, Warp
 from .scf import assign, gather
 
@@ -19,7 +19,7 @@ from .scf import assign, gather
 class _Results:
     """The results of a loop that lanes leave at different times."""
 
-    def __init__(self, kinds: list[Kind | None]) -> None:
+    def __init__(self, kinds: list[ValueKind | None]) -> None:
         self.kinds = kinds
         self.values: list[Value] | None = None
 
@@ -99,7 +99,7 @@ def _while(op: scf.WhileOp, t: Translator) -> Suspending:
         for trip in count():
             if trip and trip % BODIES_BETWEEN_PAUSES == 0:
                 if warp.is_several and not warp.is_of_whole_blocks:  # it may wait for a warp that is not in it
-                    warp.apart()
+                    warp.leave_lockstep()
                 yield pause
             assign(warp, test.args, values)
             if trip == BODIES_BETWEEN_PAUSES and check is not None:

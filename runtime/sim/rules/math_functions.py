@@ -15,7 +15,8 @@ from xdsl.ir import Operation
 
 from ....dialects.math.functions import function_of
 from ...special_functions import erf
-from ..translate import Rule, Rules, Step, Translator
+from ..events import Step
+from ..translate import Rule, Rules, Translator
 from ..values import Value, narrow
 from ..values.approximations import ArrayArithmetic
 from .floats import elementwise, fma, in_double

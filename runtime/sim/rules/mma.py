@@ -19,21 +19,22 @@ from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
 from ....layout.atoms.summation import summation
 from ..atoms.mma import executor, from_bytes, to_bytes
+from ..events import Step
 from ..faults import site_of
 from ..memory.elements import elements
 from ..memory.tensors import tensor_value
 from ..number_faults import check_product
-from ..translate import Rules, Step, Translator
-from ..values import Kind, Value, kind_of
+from ..translate import Rules, Translator
+from ..values import Value, ValueKind, kind_of
 from ..warp import Warp
 from .tile_wgmma import warpgroup_call, warpgroup_gemm
 
 Bytes: TypeAlias = NDArray[np.uint8]
-Multiply: TypeAlias = Callable[[Warp, Bytes, Bytes, Bytes], Bytes]
+MmaFunction: TypeAlias = Callable[[Warp, Bytes, Bytes, Bytes], Bytes]
 """D of the bytes (..., active, bytes) of A, B and C in the executing lanes, of one execution or several."""
 
 
-def _multiplication(op: Operation, atom: MmaAtom, t: Translator) -> Multiply:
+def _multiplication(op: Operation, atom: MmaAtom, t: Translator) -> MmaFunction:
     """One execution of an atom; a fault where only part of a warp executes an instruction of the whole."""
     how = None if t.launch.tensor_cores is None else summation(atom.instruction, t.launch.tensor_cores)
     execute, site = executor(atom, t.launch.exact, how), site_of(op)
@@ -55,7 +56,7 @@ def _multiplication(op: Operation, atom: MmaAtom, t: Translator) -> Multiply:
 def _gemm(op: tile.GemmOp, t: Translator) -> Step:
     atom = op.mma_atom
     if is_warpgroup(atom.atom):
-        t.launch.apart()
+        t.launch.leave_lockstep()
         return warpgroup_gemm(op, t)
     d, a, b, c = op.types
     modes = infer_gemm_modes(atom, d, a, b, c)
@@ -83,7 +84,7 @@ def _gemm(op: tile.GemmOp, t: Translator) -> Step:
 
 def _mma_call(op: tile.MmaCallOp, t: Translator) -> Step:
     if is_warpgroup(op.atom.atom):
-        t.launch.apart()
+        t.launch.leave_lockstep()
         return warpgroup_call(op, t)
     slots = t.slots((op.d, op.a, op.b, op.c))
     d, *others = op.types
@@ -115,14 +116,14 @@ def _mma_sync(op: ptx.MmaSyncOp, t: Translator) -> Step:
     return step
 
 
-def _kind(atom: MmaAtom, operand: str) -> Kind:
+def _kind(atom: MmaAtom, operand: str) -> ValueKind:
     """The NumPy side of an operand's registers."""
     kind = kind_of(REGISTER_TYPES[registers(atom, operand).kind])
     assert kind is not None
     return kind
 
 
-def _bytes(warp: Warp, values: list[Value], kind: Kind) -> Bytes:
+def _bytes(warp: Warp, values: list[Value], kind: ValueKind) -> Bytes:
     """Registers in the executing lanes as bytes (active, bytes), the first register first."""
     whole = np.empty((warp.lanes, len(values)), kind.dtype)
     for index, value in enumerate(values):

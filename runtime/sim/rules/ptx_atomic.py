@@ -13,12 +13,13 @@ from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
 from ....dialects import ptx
+from ..events import Pause, Step, Suspending, Suspension
 from ..faults import site_of
 from ..memory.spaces import Atomic, Space
-from ..ordering.idle_loop_values import idle_slots
+from ..ordering.loop_values import idle_slots
 from ..ordering.releases import fence
-from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator
-from ..values import Kind, narrow
+from ..translate import Rules, Translator
+from ..values import ValueKind, narrow
 from ..warp import Warp
 from .ptx_memory import from_bytes, space_of, to_bytes
 
@@ -51,7 +52,7 @@ def _shared_space(t: Translator, ptr: SSAValue[ptx.PtrType]) -> Space:
     return space
 
 
-def changes(kind: str, type: Kind, exact: "Table | None" = None) -> Callable[[Bytes, Bytes], Bytes]:
+def changes(kind: str, type: ValueKind, exact: "Table | None" = None) -> Callable[[Bytes, Bytes], Bytes]:
     """The bytes that an operation writes, from those in memory and those of its operand; sums of floats in exact
     arithmetic where there is a table of exact numbers.
     """

@@ -10,17 +10,19 @@ from numpy.typing import NDArray
 from ....dialects import ptx
 from ....layout.tma.recipe import MapElement
 from ...engine import numpy_type
+from ..events import Step
 from ..faults import Site, site_of
 from ..launch import Completion
 from ..memory import bulk as memory
 from ..memory.spaces import Space
 from ..ordering import bulk
-from ..ordering.asynchronous import Operation, Proxy, Source
+from ..ordering.asynchronous import InFlight, Operation, Proxy, Source
 from ..ordering.bulk import Change, Reduction
-from ..ordering.clocks import fence_proxy
 from ..ordering.cluster import windows_of
-from ..translate import Rules, Step, Translator
-from ..values import Kind
+from ..ordering.knowledge import fence_proxy
+from ..ordering.mbarrier import mbarriers_of
+from ..translate import Rules, Translator
+from ..values import ValueKind
 from ..warp import Warp
 from .ptx_atomic import changes
 from .ptx_mbarrier import MBARRIER_BYTES, Barriers
@@ -105,7 +107,7 @@ def _load(op: ptx.BulkLoadOp | ptx.BulkSendOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         places = barriers.rows(warp).tolist()
         for place, (lane, source, target, size) in zip(places, copies.requests(warp), strict=True):
-            barrier = warp.block.cluster.mbarriers[place]
+            barrier = mbarriers_of(warp.block.cluster)[place]
             if size > ptx.MAX_TRANSACTION:
                 where = barriers.shared.show_row(place, MBARRIER_BYTES)
                 text = f"copies {size} bytes, but the mbarrier at {where} counts up to {ptx.MAX_TRANSACTION}"
@@ -115,7 +117,7 @@ def _load(op: ptx.BulkLoadOp | ptx.BulkSendOp, t: Translator) -> Step:
                 barriers.fault(warp, lane, "the mbarrier is not in the block of the bytes that it counts")
             if size:
                 operation = copies.start(warp, lane, source, inner, size, rank=rank)
-                warp.loads.append(operation)
+                warp.state(InFlight).loads.append(operation)
                 barrier.add(operation, size)
                 if warp.launch.completion is Completion.EARLY:
                     barrier.land()
@@ -134,14 +136,14 @@ def _store(op: ptx.BulkStoreOp | ptx.BulkReduceOp, t: Translator) -> Step:
         for lane, source, target, size in copies.requests(warp):
             if size:
                 group = int(warp.bulk_groups[lane])
-                warp.stores.append(copies.start(warp, lane, source, target, size, group, change))
+                warp.state(InFlight).stores.append(copies.start(warp, lane, source, target, size, group, change))
 
     return step
 
 
 def change_of(kind: str, element: MapElement, data: NDArray[np.uint8], exact: "Table | None") -> Change:
     """A reduction of elements in rows of memory."""
-    combine = changes(kind, Kind(numpy_type(element.type), element.type.bits), exact)
+    combine = changes(kind, ValueKind(numpy_type(element.type), element.type.bits), exact)
     return Change(f"{kind} {element.name}", lambda rows, given: combine(data[rows], given))
 
 

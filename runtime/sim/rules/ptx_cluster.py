@@ -8,13 +8,15 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....dialects import ptx
+from ..events import Step, Suspending, Suspension, Until
 from ..faults import Site, site_of
 from ..launch import Completion
 from ..memory.spaces import Atomic
-from ..ordering.asynchronous import Operation, Proxy
-from ..ordering.clocks import snapshot
-from ..ordering.cluster import map_to_rank, rank_of
-from ..translate import Rules, Step, Suspending, Suspension, Translator, Until
+from ..ordering.asynchronous import InFlight, Operation, Proxy
+from ..ordering.cluster import ClusterBarrier, map_to_rank, rank_of
+from ..ordering.knowledge import snapshot
+from ..ordering.mbarrier import mbarriers_of
+from ..translate import Rules, Translator
 from ..values import Lanes, varies
 from ..warp import Warp
 from .ptx_atomic import changes
@@ -44,12 +46,12 @@ def _start(
         barriers.fault(warp, int(lanes[apart.argmax()]), "the mbarrier is not in the block of the bytes that it counts")
     operations: list[tuple[Operation, int]] = []
     for place in np.unique(places).tolist():
-        own, barrier = places == place, warp.block.cluster.mbarriers[place]
+        own, barrier = places == place, mbarriers_of(warp.block.cluster)[place]
         groups = np.zeros(np.count_nonzero(own), np.int64)
         operation = Operation(
             barriers.site, Proxy.GENERIC, warp, lanes[own], groups, space, rows[own], width, content[own]
         )
-        warp.loads.append(operation)
+        warp.state(InFlight).loads.append(operation)
         operations.append((operation, barrier.add(operation, width * len(groups))))
     return operations
 
@@ -57,7 +59,7 @@ def _start(
 def _land_early(warp: Warp) -> None:
     """Completes what the warp has just begun, where operations complete early."""
     if warp.launch.completion is Completion.EARLY:
-        for barrier in warp.block.cluster.mbarriers.values():
+        for barrier in mbarriers_of(warp.block.cluster).values():
             while barrier.arrivals:
                 barrier.land()
 
@@ -112,7 +114,7 @@ def _arrive(op: ptx.ClusterArriveOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         if aligned:
             _check_aligned(warp, site)
-        warp.block.cluster.barrier.arrive(warp, site, relaxed)
+        warp.block.cluster.state(ClusterBarrier).arrive(warp, site, relaxed)
 
     return step
 
@@ -123,7 +125,7 @@ def _wait(op: ptx.ClusterWaitOp, t: Translator) -> Suspending:
     def run(warp: Warp) -> Suspension:
         if aligned:
             _check_aligned(warp, site)
-        barrier = warp.block.cluster.barrier
+        barrier = warp.block.cluster.state(ClusterBarrier)
         phase = barrier.awaited(warp, site)
         yield Until(lambda: barrier.phase > phase, site, lambda: ("the cluster barrier", barrier.missing()))
         barrier.leave(warp)
@@ -134,7 +136,7 @@ def _wait(op: ptx.ClusterWaitOp, t: Translator) -> Suspending:
 def _fence(op: ptx.FenceMbarrierInitOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         places = warp.first_index + warp.lane_numbers()
-        for barrier in warp.block.cluster.mbarriers.values():
+        for barrier in mbarriers_of(warp.block.cluster).values():
             barrier.is_published |= barrier.maker in places
         warp.published = snapshot(warp, warp.lane_numbers())
 

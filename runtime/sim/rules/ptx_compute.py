@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ....base.element_types import BY_PTX, ElementType
 from ....dialects import ptx
 from ...engine import numpy_type
-from ..translate import Rules, Step, Translator
+from ..events import Step
+from ..translate import Rules, Translator
 from ..values import Value, narrow, round_to_tf32
 from ..values.approximations import approximate
 

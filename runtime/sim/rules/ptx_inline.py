@@ -1,17 +1,109 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PTX as text, which the simulator executes by its meaning, or by a function that is given for the text."""
+"""PTX as text, which the simulator executes by its meaning, instruction by instruction with registers of their own (PTX
+ISA, Syntax), or by a function that is given for the text.
+"""
 
-from collections.abc import Callable
-from typing import Any, cast
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from ....base.errors import Code
 from ....dialects import ptx
+from ..events import Step
 from ..faults import Site, site_of
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..warp import Warp
-from .inline_texts import Meaning, meaning_of
+from .gpu import Reader, register_of
+from .inline_instructions import Instruction, instruction_of
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_DECLARATION = re.compile(r"\.reg\s+\.\w+\s+([\w$%]+(?:\s*,\s*[\w$%]+)*)")
+_INSTRUCTION = re.compile(r"(\w+(?:\.\w+)+)\s+([^\s,]+)\s*,\s*([^\s,]+(?:\s*,\s*[^\s,]+)*)")
+_INTEGER = re.compile(r"-?(0x[0-9a-fA-F]+|[1-9]\d*|0)U?")
+_FLOAT = re.compile(r"0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}")
+
+Meaning: TypeAlias = Callable[..., tuple[Any, ...]]
+"""The results of a text, as a function of the warp and of the operands in its lanes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """An instruction that writes the register `target`. Operands are names of registers, or numbers."""
+
+    instruction: Instruction
+    target: str
+    operands: tuple[Any, ...]
+
+    def run(self, warp: Warp, registers: dict[str, Any]) -> None:
+        given = [registers[x] if isinstance(x, str) else x for x in self.operands]
+        values = [_of_type(x, dtype) for x, dtype in zip(given, self.instruction.operands, strict=True)]
+        with np.errstate(all="ignore"):
+            registers[self.target] = np.asarray(self.instruction.run(warp, *values))
+
+
+def meaning_of(text: str, operands: int, results: Sequence[Any], site: Site) -> Meaning | None:
+    """The meaning of a text with so many operands, and results of NumPy's types. None where it has anything else than
+    instructions that `instruction_of` knows, or a register that is read before it is written. Special registers,
+    `%laneid`, are written.
+    """
+    special: dict[str, Reader] = {}
+    statements: list[_Statement] = []
+    names = [f"${number}" for number in range(len(results))]
+    given_names = [f"${len(results) + number}" for number in range(operands)]
+    declared, written = set(names), set(given_names)
+    text = _COMMENT.sub(" ", text).strip()
+    if text.startswith("{") and text.endswith("}"):
+        text = text[1:-1]
+    for part in map(str.strip, text.split(";")):
+        declaration, known = _DECLARATION.fullmatch(part), _INSTRUCTION.fullmatch(part)
+        if declaration is not None:
+            declared |= set(re.split(r"\s*,\s*", declaration[1]))
+        elif known is not None:
+            instruction = instruction_of(known[1], site)
+            given = tuple(map(_operand, re.split(r"\s*,\s*", known[3])))
+            reads = {x for x in given if isinstance(x, str)}
+            special |= {x: read for x in reads if (read := register_of(x)) is not None}
+            reads -= special.keys()
+            if instruction is None or len(given) != len(instruction.operands):
+                return None
+            if known[2] not in declared or not reads <= written:
+                return None
+            statements.append(_Statement(instruction, known[2], given))
+            written.add(known[2])
+        elif part:
+            return None
+    if not written.issuperset(names):
+        return None
+
+    def run(warp: Warp, *given: Any) -> tuple[Any, ...]:
+        registers = dict(zip(given_names, given, strict=True))
+        registers |= {name: np.asarray(read(warp)) for name, read in special.items()}
+        for statement in statements:
+            statement.run(warp, registers)
+        return tuple(_of_type(registers[name], dtype) for name, dtype in zip(names, results, strict=True))
+
+    return run
+
+
+def _operand(text: str) -> Any:
+    """A number, or the name of a register."""
+    if _INTEGER.fullmatch(text):
+        return int(text.removesuffix("U"), 0)
+    if _FLOAT.fullmatch(text):
+        bits = len(text[2:]) * 4
+        return np.array(int(text[2:], 16), f"u{bits // 8}").view(f"f{bits // 8}")
+    return text
+
+
+def _of_type(x: Any, dtype: Any) -> Any:
+    """An operand with its bits as a type of their number, a constant converted to the type."""
+    if isinstance(x, int):
+        unsigned = np.array(x & (1 << 8 * dtype.itemsize) - 1, f"u{dtype.itemsize}")
+        return unsigned.astype(dtype) if dtype.kind in "fb" else unsigned.view(dtype)
+    return x.view(dtype) if x.dtype.itemsize == dtype.itemsize else x.astype(dtype)
 
 
 def _inline(op: ptx.InlineOp, t: Translator) -> Step:

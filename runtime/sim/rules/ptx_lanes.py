@@ -13,8 +13,9 @@ from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
 from ....dialects import ptx
 from ....dialects.arith.integer_range import wrap_signed
+from ..events import Step
 from ..faults import Site, site_of
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..values import Lanes, Value, varies
 from ..warp import Bools, Warp
 from .floats import MAXIMUM_NUMBER, MINIMUM_NUMBER
@@ -49,8 +50,8 @@ def groups_of(warp: Warp, given: Value, instruction: str, site: Site) -> Bools |
     every, lanes = (1 << min(warp.lanes, WARP)) - 1, np.arange(warp.lanes)
     if not varies(given) and given & every == every and (warp.mask is None or warp.is_whole):
         return None
-    if warp.is_gang:  # too many rows
-        warp.apart()
+    if warp.spans_blocks:  # too many rows
+        warp.leave_lockstep()
     masks = np.broadcast_to(given, (warp.lanes,)).astype(np.int64)
     rows = (masks[:, None] >> lanes % WARP) & 1 & (lanes[:, None] // WARP == lanes // WARP) != 0
     own = np.diagonal(rows)

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
 from ....dialects import ptx
+from ..events import Step
 from ..faults import Site, site_of
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..values import Lanes, Value, varies
 from ..warp import Warp
 

@@ -8,13 +8,16 @@ from xdsl.ir import Operation, SSAValue
 
 from ....base.errors import Code as ErrorCode
 from ....dialects import ptx
+from ..events import Pause, Step, Suspending, Suspension, Until
 from ..faults import site_of
 from ..launch import Completion
-from ..memory.spaces import Access, Space
+from ..memory.space_state import Access
+from ..memory.spaces import Space
 from ..ordering import asynchronous
-from ..ordering.clocks import for_overwriting, snapshot
-from ..ordering.mbarrier import Mbarrier
-from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator, Until
+from ..ordering.clocks import for_overwriting
+from ..ordering.knowledge import snapshot
+from ..ordering.mbarrier import Mbarrier, mbarriers_of
+from ..translate import Rules, Translator
 from ..values import Lanes, Value
 from ..warp import Warp
 
@@ -43,7 +46,7 @@ class Barriers:
         rows = self.shared.mbarrier(warp, self.access, at, ends)
         theirs = rows * MBARRIER_BYTES // self.shared.arena.span != warp.block.rank
         for index in np.flatnonzero(theirs | self._is_async).tolist():
-            barrier = warp.block.cluster.mbarriers[int(rows[index])]
+            barrier = mbarriers_of(warp.block.cluster)[int(rows[index])]
             if theirs[index] and not barrier.is_published:
                 self._lacks_fence(warp, index, int(rows[index]), "for the cluster", "before the cluster barrier")
             if not theirs[index] and self.shared.shadow is not None and not barrier.is_fenced(warp):
@@ -60,7 +63,7 @@ class Barriers:
         """The mbarriers of the active lanes, and the lanes of each."""
         rows, lanes = self.rows(warp), warp.lane_numbers()
         for row in np.unique(rows).tolist():
-            yield warp.block.cluster.mbarriers[row], lanes[rows == row]
+            yield mbarriers_of(warp.block.cluster)[row], lanes[rows == row]
 
     def fault(self, warp: Warp, lane: int, problem: str | None) -> None:
         """Raises a fault of the lane, if there is a problem."""
@@ -82,7 +85,7 @@ def _init(op: ptx.MbarrierInitOp, t: Translator) -> Step:
         space = barriers.shared
         for row, number, maker in zip(barriers.make(warp).tolist(), counts, makers.tolist(), strict=True):
             place, made = row % (space.arena.span // MBARRIER_BYTES), warp.launch.clock
-            warp.block.cluster.mbarriers[row] = Mbarrier(row, number, maker, place, made, space.shadow is not None)
+            mbarriers_of(warp.block.cluster)[row] = Mbarrier(row, number, maker, place, made, space.shadow is not None)
 
     return step
 
@@ -92,7 +95,7 @@ def _inval(op: ptx.MbarrierInvalOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         for row in barriers.rows(warp, ends=True).tolist():
-            warp.block.cluster.mbarriers.pop(row).end()
+            mbarriers_of(warp.block.cluster).pop(row).end()
 
     return step
 

@@ -7,15 +7,16 @@ from numpy.typing import NDArray
 from ....dialects import ptx
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.ptx.address import fixed_pairs
+from ..events import Step
 from ..faults import site_of
 from ..memory.provenance import element_at, fragment_name, key_of, name_of_view
 from ..memory.spaces import Space
-from ..translate import Rules, Step, Translator
-from ..values import Kind, Lanes, Value, add_address, per_lane, varies
+from ..translate import Rules, Translator
+from ..values import Lanes, Value, ValueKind, add_address, per_lane, varies
 from ..warp import Warp
 
 
-def to_bytes(warp: Warp, value: Value, kind: Kind) -> NDArray[np.uint8]:
+def to_bytes(warp: Warp, value: Value, kind: ValueKind) -> NDArray[np.uint8]:
     """A value in each active lane as its bytes in memory: an array (active, bytes)."""
     lanes = per_lane(value, warp.lanes, kind)
     if warp.active_lanes is not None:
@@ -23,7 +24,7 @@ def to_bytes(warp: Warp, value: Value, kind: Kind) -> NDArray[np.uint8]:
     return np.ascontiguousarray(lanes).view(np.uint8).reshape(warp.active, kind.bytes)
 
 
-def from_bytes(warp: Warp, content: NDArray[np.uint8], kind: Kind) -> Lanes:
+def from_bytes(warp: Warp, content: NDArray[np.uint8], kind: ValueKind) -> Lanes:
     """The inverse of `to_bytes`: a value whose lanes that are not active hold zeros."""
     values = np.ascontiguousarray(content).view(kind.dtype)
     if kind.count is None:

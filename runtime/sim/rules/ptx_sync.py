@@ -6,11 +6,12 @@ import numpy as np
 from ....base.errors import Code as ErrorCode
 from ....base.target import BARRIERS
 from ....dialects import ptx
+from ..events import Barrier, Step, Suspending, Suspension, Votes
 from ..faults import Site, site_of
 from ..ordering import asynchronous
 from ..ordering.asynchronous import Proxy, Source
-from ..ordering.clocks import meet_lanes
-from ..translate import Barrier, Rules, Step, Suspending, Suspension, Translator, Votes
+from ..ordering.knowledge import meet_lanes
+from ..translate import Rules, Translator
 from ..values import varies
 from ..values.printf import format_values
 from ..warp import Warp
@@ -51,7 +52,7 @@ def _wait_group(op: ptx.CpAsyncWaitGroupOp, t: Translator) -> Step:
 def block_barrier(site: Site, number: int, t: Translator, threads: int | None = None, waits: bool = True) -> Suspending:
     """A step that waits for all threads of the block, or for a number of them, or that only arrives there."""
     if threads is not None:
-        t.launch.apart()
+        t.launch.leave_lockstep()
         t.launch.pairs = True
     barrier = Barrier(number, site, threads, waits)
 
@@ -65,7 +66,7 @@ def block_barrier(site: Site, number: int, t: Translator, threads: int | None = 
 def check_whole(warp: Warp, site: Site) -> None:
     """SimulationError (E3207) unless all lanes of a warp reach a barrier."""
     if not warp.is_of_whole_blocks:
-        warp.apart()
+        warp.leave_lockstep()
         lane = int((~warp.live()).argmax())
         reached = f"{warp.active} of the warp's {warp.lanes} lanes do"
         text = f"the thread does not reach this barrier, which {reached}"
@@ -78,7 +79,7 @@ def _bar_sync(op: ptx.BarSyncOp | ptx.BarArriveOp, t: Translator) -> Suspending:
     if op.offset is None:
         return block_barrier(site, first, t, threads, waits)
     offset = t.slot(op.offset)
-    t.launch.apart()
+    t.launch.leave_lockstep()
     t.launch.pairs = True
 
     def run(warp: Warp) -> Suspension:
@@ -98,12 +99,12 @@ def _bar_red(op: ptx.BarRedOp, t: Translator) -> Suspending:
     predicate, result, kind, site = t.slot(op.predicate), t.slot(op.result), op.kind.data, site_of(op)
     number, threads = op.id.value.data, None if op.threads is None else op.threads.value.data
     if threads is not None:
-        t.launch.apart()
+        t.launch.leave_lockstep()
 
     def run(warp: Warp) -> Suspension:
         check_whole(warp, site)
-        if warp.is_gang:
-            warp.apart()
+        if warp.spans_blocks:
+            warp.leave_lockstep()
         votes = Votes(int(np.count_nonzero(warp.select(warp.registers[predicate]))), warp.active)
         yield Barrier(number, site, threads, votes=votes)
         every = votes.holding == votes.threads
@@ -117,7 +118,7 @@ def _bar_warp_sync(op: ptx.BarWarpSyncOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         if warp.is_several and not (warp.is_whole and bits == 0xFFFFFFFF):
-            warp.apart()
+            warp.leave_lockstep()
         lanes = np.arange(warp.lanes)
         named = (bits >> lanes) & 1 != 0
         active = warp.live()

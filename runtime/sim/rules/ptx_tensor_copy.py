@@ -15,18 +15,19 @@ from ....dialects import ptx
 from ....layout.algebra.inttuple import show
 from ....layout.tma.recipe import PlacedMap
 from ....layout.tma.tensor_map import SHARED_ALIGNMENT
+from ..events import Step
 from ..faults import site_of
 from ..launch import Completion
 from ..memory import bulk as memory
 from ..memory.boxes import Box, box_at, fill_box, find_misplaced, pattern, places_of, swizzle_text
-from ..memory.spaces import Access
+from ..memory.space_state import Access
 from ..memory.tensor_maps import map_at
 from ..ordering import bulk
-from ..ordering.asynchronous import Operation, Proxy, Source
+from ..ordering.asynchronous import InFlight, Operation, Proxy, Source
 from ..ordering.bulk import Change, Reduction
 from ..ordering.cluster import map_to_rank
-from ..ordering.mbarrier import Mbarrier
-from ..translate import Rules, Step, Translator
+from ..ordering.mbarrier import Mbarrier, mbarriers_of
+from ..translate import Rules, Translator
 from ..warp import Warp
 from .ptx_bulk import change_of
 from .ptx_mbarrier import Barriers
@@ -143,7 +144,7 @@ class _Copies:
         of_all = self.site, Proxy.ASYNC, warp, lanes, groups, space, rows, width, content, source
         space.hold(warp, rows, width)
         warp.block.cluster.reads_late = True
-        warp.stores.append(Operation(*of_all) if change is None else Reduction(*of_all, change))
+        warp.state(InFlight).stores.append(Operation(*of_all) if change is None else Reduction(*of_all, change))
 
 
 def _add(total: Access, part: Access) -> None:
@@ -177,7 +178,7 @@ def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
                     copies.site, Proxy.ASYNC, warp, lanes, np.zeros_like(lanes), space, rows, units, content, source
                 )
                 warp.block.cluster.reads_late = True
-                warp.loads.append(operation)
+                warp.state(InFlight).loads.append(operation)
                 barrier.add(operation, placed.map.bytes)
                 if warp.launch.completion is Completion.EARLY:
                     barrier.land()
@@ -206,7 +207,7 @@ def _mbarrier(warp: Warp, barriers: Barriers, lane: int, address: int) -> Mbarri
     warp.spread(lane, 1)
     (row,) = barriers.rows(warp, address=address).tolist()
     warp.restore(before)
-    return warp.block.cluster.mbarriers[row]
+    return mbarriers_of(warp.block.cluster)[row]
 
 
 def _store(op: ptx.TensorStoreOp, t: Translator) -> Step:

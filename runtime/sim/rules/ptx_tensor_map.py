@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....dialects import ptx
+from ..events import Step
 from ..faults import site_of
 from ..memory.spaces import Space
 from ..memory.tensor_maps import change_field, encode, is_map
-from ..ordering.clocks import TENSOR_MAPS, acquire_map, fence_proxy, meet_lanes
-from ..translate import Rules, Step, Translator
+from ..ordering.clocks import TENSOR_MAPS
+from ..ordering.knowledge import acquire_map, fence_proxy, meet_lanes
+from ..translate import Rules, Translator
 from ..values import Value
 from ..warp import Warp
 from .ptx_memory import from_bytes, space_of

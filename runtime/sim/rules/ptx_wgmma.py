@@ -17,20 +17,22 @@ from ....layout.atoms.instructions import WgMma
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
 from ....layout.atoms.summation import summation
-from ..atoms.wgmma import Product
+from ..atoms.wgmma import WgmmaArithmetic
+from ..events import Step, Suspending, Suspension, Until
 from ..faults import site_of
 from ..memory import bulk
 from ..memory.arena import IN_FLIGHT, UNWRITTEN
 from ..memory.boxes import swizzle_text
-from ..memory.costs import wavefronts
 from ..memory.descriptors import descriptor_at
 from ..memory.local import TOUCHED
 from ..memory.matrices import ROW, Matrix, matrix_of
-from ..ordering import multiplications
-from ..ordering.clocks import executed
-from ..ordering.multiplications import Kind, Multiplication, Part
-from ..ordering.warpgroups import Warpgroup, pool_of, warpgroup_of
-from ..translate import Rules, Step, Suspending, Suspension, Translator, Until
+from ..memory.space_state import wavefronts
+from ..ordering import wgmma
+from ..ordering.asynchronous import InFlight
+from ..ordering.knowledge import executed
+from ..ordering.warpgroups import Warpgroup, Warpgroups, pool_of, warpgroup_of
+from ..ordering.wgmma import InFlightWgmma, WgmmaCall, WgmmaShare, shares_of
+from ..translate import Rules, Translator
 from ..values import Value, varies
 from ..warp import Warp
 
@@ -49,7 +51,7 @@ class Operands:
     accumulates: Value
 
 
-class Multiply:
+class WgmmaRule:
     """The multiplications by one operation of the program, of an atom whose A and B have these signs."""
 
     def __init__(self, op: Operation, atom: MmaAtom, signs: tuple[int, int], t: Translator) -> None:
@@ -58,7 +60,7 @@ class Multiply:
         instruction = atom.instruction
         assert isinstance(instruction, WgMma), "the verifier checks this"
         how = None if t.launch.tensor_cores is None else summation(instruction, t.launch.tensor_cores)
-        self.product = Product(atom, instruction, signs, t.launch.exact, how)
+        self.product = WgmmaArithmetic(atom, instruction, signs, t.launch.exact, how)
         self.access = t.access(op, self.shared.name, "matrix", ROW)
         self.bytes_d = 4 * registers(atom, "D").count
         self.bytes_a = 0 if instruction.a_space == "smem" else 4 * registers(atom, "A").count
@@ -68,21 +70,21 @@ class Multiply:
         group = warpgroup_of(warp, self.site)
         values = {name: self._same(warp, x, f"descriptors of {name}") for name, x in given.descriptors.items()}
         accumulates = bool(self._same(warp, given.accumulates, "values of scale_d"))
-        kind = Kind(self.product, tuple(values.values()), accumulates, warp.committed)
+        kind = WgmmaCall(self.product, tuple(values.values()), accumulates, warp.state(InFlight).committed)
         whole = self._joined(warp, group, kind, values)
         for name, (matrix, rows) in whole.matrices.items():
             whole.missing[name] = bulk.check_read(self.shared, warp, self.access, 0, rows)
             self._check_swizzle(warp, name, matrix, rows)
         part = self._part(warp, whole, given)
         whole.parts.append(part)
-        warp.multiplications.append(part)
+        warp.state(InFlight).multiplications.append(part)
         warp.block.cluster.reads_late = True
 
-    def _joined(self, warp: Warp, group: Warpgroup, kind: Kind, values: dict[str, int]) -> Multiplication:
+    def _joined(self, warp: Warp, group: Warpgroup, kind: WgmmaCall, values: dict[str, int]) -> InFlightWgmma:
         """The multiplication that the warp takes part in. A fault where the warps do not agree on it."""
-        made = Multiplication(self.site, kind, group, self.shared, {})
+        made = InFlightWgmma(self.site, kind, group, self.shared, {})
         whole = group.multiplications.join(warp, made)
-        assert isinstance(whole, Multiplication)
+        assert isinstance(whole, InFlightWgmma)
         if whole is made:
             for name, value in values.items():
                 matrix = matrix_of(self.product.instruction, name, value)
@@ -136,7 +138,7 @@ class Multiply:
             hint = "let the tensor map and the descriptor have the swizzle of the tile's layout"
             warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, text, hint)
 
-    def _part(self, warp: Warp, whole: Multiplication, given: Operands) -> Part:
+    def _part(self, warp: Warp, whole: InFlightWgmma, given: Operands) -> WgmmaShare:
         """The registers of a warp, which are in flight from now on. A fault for such that may not be used."""
         local, site = self.local, self.site
         d = self._same(warp, given.d, "addresses of accumulators"), self.bytes_d
@@ -151,7 +153,7 @@ class Multiply:
             a = self._same(warp, given.a, "addresses of registers of A"), self.bytes_a
             words = local.words(warp, site, *a)
             if (words.state == IN_FLIGHT).any():
-                other = next(part for part in warp.multiplications if _overlap(part.d, a))
+                other = next(part for part in shares_of(warp) if _overlap(part.d, a))
                 text = f"multiplies registers of A that {other.describe(0)} is still writing"
                 warp.fault(ErrorCode.SIM_IN_FLIGHT, site, 0, text, other.cure)
             self._check_fenced(warp, "registers of A", a[0], words.touched)
@@ -159,17 +161,17 @@ class Multiply:
             words_a = words.data.copy()
         pending = before if whole.kind.accumulates else None
         now = None if self.shared.shadow is None else executed(warp, warp.lane_numbers())
-        part = Part(whole, warp, local, d, a, accumulators.data.copy(), words_a, pending, now)
+        part = WgmmaShare(whole, warp, local, d, a, accumulators.data.copy(), words_a, pending, now)
         accumulators.state[:] = IN_FLIGHT
         warp.defined.clear()
         return part
 
-    def _before(self, warp: Warp, d: tuple[int, int]) -> Multiplication | None:
+    def _before(self, warp: Warp, d: tuple[int, int]) -> InFlightWgmma | None:
         """The multiplication in flight that accumulates in the same registers, in the same shape. A fault where one
         uses them otherwise.
         """
         before = None
-        for part in warp.multiplications:
+        for part in shares_of(warp):
             if part.a is not None and _overlap(part.a, d):
                 text = f"accumulates in registers of A of {part.describe(0)} while that runs"
                 warp.fault(ErrorCode.SIM_IN_FLIGHT, self.site, 0, text, part.cure)
@@ -222,7 +224,7 @@ def _overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
 
 
 def _mma_async(op: ptx.WgmmaMmaAsyncOp, t: Translator) -> Step:
-    multiply = Multiply(op, op.atom, op.signs, t)
+    multiply = WgmmaRule(op, op.atom, op.signs, t)
     in_shared = {"A": op.a, "B": op.b} if op.instruction.a_space == "smem" else {"B": op.b}
     slots = {name: t.slot(value) for name, value in in_shared.items()}
     d, a, scale_d = t.slot(op.d), None if "A" in in_shared else t.slot(op.a), t.slot(op.scale_d)
@@ -248,12 +250,12 @@ def _fence(op: ptx.WgmmaFenceOp, t: Translator) -> Step:
 
 def _commit_group(op: ptx.WgmmaCommitGroupOp, t: Translator) -> Step:
     site = site_of(op)
-    return lambda warp: multiplications.commit(warp, site)
+    return lambda warp: wgmma.commit(warp, site)
 
 
 def _wait_group(op: ptx.WgmmaWaitGroupOp, t: Translator) -> Suspending:
     site, running = site_of(op), op.n.value.data
-    return Suspending(lambda warp: multiplications.wait(warp, site, running))
+    return Suspending(lambda warp: wgmma.wait(warp, site, running))
 
 
 def _setmaxnreg(op: ptx.SetMaxNRegOp, t: Translator) -> Suspending:
@@ -264,16 +266,17 @@ def _setmaxnreg(op: ptx.SetMaxNRegOp, t: Translator) -> Suspending:
 
     def run(warp: Warp) -> Suspension:
         group, block = warpgroup_of(warp, site), warp.block
-        pool = block.registers = block.registers or pool_of(block, bounds)
+        warpgroups = block.state(Warpgroups)
+        pool = warpgroups.registers = warpgroups.registers or pool_of(block, bounds)
         requested, _ = group.changes.join(warp, (number, grows))
         if requested != number:
             text = (
                 f"warp {warp.index} asks for {number} registers a thread, another warp of its warpgroup for {requested}"
             )
             warp.fault(ErrorCode.SIM_REGISTERS, site, None, text, "let all four warps execute the same setmaxnreg")
-        held = pool.held[warp]
-        if (number < held) if grows else (number > held):
-            text = f"setmaxnreg {'inc' if grows else 'dec'} to {number} registers a thread, where it has {held}"
+        before = pool.held[warp]
+        if (number < before) if grows else (number > before):
+            text = f"setmaxnreg {'inc' if grows else 'dec'} to {number} registers a thread, where it has {before}"
             warp.fault(ErrorCode.SIM_REGISTERS, site, None, text, f"write {'dec' if grows else 'inc'}")
 
         def describe() -> tuple[str, str]:

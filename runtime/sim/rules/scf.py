@@ -4,8 +4,9 @@
 import numpy as np
 from xdsl.dialects import scf
 
+from ..events import Suspending, Suspension
 from ..faults import site_of
-from ..translate import Code, Rules, Suspending, Suspension, Translator
+from ..translate import Code, Rules, Translator
 from ..values import Value, kind_of, merge, varies
 from ..warp import Warp
 

@@ -9,8 +9,9 @@ from xdsl.ir import Attribute
 
 from ....base.errors import Code as ErrorCode
 from ....dialects.kernel import kernel_of
+from ..events import Step
 from ..faults import SimulationError, site_of
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..values import Value, kind_of, varies
 from ..warp import Warp
 

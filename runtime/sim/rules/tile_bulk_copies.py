@@ -9,9 +9,10 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects import tile
 from ....dialects.ptx import GLOBAL, SHARED, BulkLoadOp, BulkPrefetchOp, BulkStoreOp, PtrType
 from ...arrays.storage import distances
+from ..events import Step
 from ..memory.ragged_guard import check_all
 from ..memory.tensors import port, tensor_value
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..values import TensorValue
 from ..values.scalars import actual, for_each_layout
 from ..warp import Warp
@@ -22,7 +23,7 @@ class BulkMove:
     """The bulk copies of an operation, whose runs begin at places that are known when it is executed."""
 
     def __init__(self, op: tile.CopyOp | tile.AtomCallOp, bytes: int, t: Translator) -> None:
-        t.launch.apart()
+        t.launch.leave_lockstep()
         src, dst = op.src.type, op.dst.type
         assert isinstance(src, tile.TensorType | PtrType)
         assert isinstance(dst, tile.TensorType | PtrType)

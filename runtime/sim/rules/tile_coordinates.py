@@ -16,9 +16,10 @@ from ....layout.algebra.integers import add
 from ....layout.algebra.inttuple import leaves
 from ....layout.algebra.slicing import slice_and_offset
 from ...arrays.storage import distances
+from ..events import Step
 from ..faults import SimulationError, site_of
 from ..memory.tensors import check_count, port
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..values import CoordTensorValue, TensorValue, not_far
 from ..values.lane_int import lane_int
 from ..values.scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for

@@ -16,12 +16,13 @@ from ....layout.algebra.core import make_layout, size
 from ....layout.atoms.instructions import CpAsync
 from ...arrays.storage import distances
 from ..atoms.exchange import Exchange, exchange_of
+from ..events import Step
 from ..faults import SimulationError, site_of
 from ..memory.elements import Elements
 from ..memory.ragged_guard import check_all
 from ..memory.tensors import check_count, port, tensor_value
 from ..ordering import asynchronous
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..values import TensorValue
 from ..values.scalars import actual, for_each_layout
 from ..warp import Warp
@@ -37,7 +38,7 @@ Indices = NDArray[np.int64]
 
 def _copy(op: tile.CopyOp, t: Translator) -> Step | None:
     if op.tma is not None:
-        t.launch.apart()
+        t.launch.leave_lockstep()
         return tensor_copy(op, t)
     source, target = t.slot(op.src), t.slot(op.dst)
     check_count(op, op.src.type.plain_layout)

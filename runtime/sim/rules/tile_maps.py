@@ -10,10 +10,11 @@ from ....dialects.cute.values import unknowns
 from ....layout.algebra.coordinates import crd2idx
 from ....layout.algebra.core import size
 from ...arrays.storage import distances
+from ..events import Step, Suspending, Suspension
 from ..faults import site_of
 from ..memory.ragged_guard import check_all
 from ..memory.tensors import check_count, checked_index, in_64_bits, port, tensor_layout, tensor_value
-from ..translate import Rules, Step, Suspending, Suspension, Translator
+from ..translate import Rules, Translator
 from ..values import TensorValue, Value
 from ..warp import Warp
 from .ptx_memory import from_bytes, to_bytes

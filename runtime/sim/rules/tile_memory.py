@@ -14,14 +14,15 @@ from ....dialects.tile.assembly import fill_coordinate, unwrap
 from ....dialects.tile.printing import elements_in_print_order, tensor_header
 from ....layout.algebra.coordinates import crd2idx, fixed_modes
 from ....layout.algebra.core import size
+from ..events import Step
 from ..faults import Site, site_of
 from ..memory.provenance import HINT, element_at, fragment_name, name_of, name_of_view, sharing_at
 from ..memory.ragged_guard import check_element
 from ..memory.tensors import check_count, checked_index, in_64_bits, port, tensor_layout, tensor_value
 from ..ordering.cluster import map_to_rank
 from ..preparation import static_offset
-from ..translate import Rules, Step, Translator
-from ..values import Kind, TensorValue, Value, anywhere, kind_of, memoise, merge, varies
+from ..translate import Rules, Translator
+from ..values import TensorValue, Value, ValueKind, anywhere, kind_of, memoise, merge, varies
 from ..values.scalars import actual
 from ..warp import Warp
 from .ptx_memory import from_bytes, to_bytes
@@ -80,7 +81,7 @@ def _tensor_at(op: tile.TensorAtOp, t: Translator) -> Step:
 
 
 def _peer(op: tile.PeerOp, t: Translator) -> Step:
-    t.launch.apart()
+    t.launch.leave_lockstep()
 
     def in_peer(source: Value, rank: Value) -> Value:
         tensor = tensor_value(source)
@@ -214,7 +215,7 @@ def _print_tensor(op: tile.PrintTensorOp, t: Translator) -> Step:
     return step
 
 
-def _numbers(content: Any, kind: Kind) -> list[Any]:
+def _numbers(content: Any, kind: ValueKind) -> list[Any]:
     return np.ascontiguousarray(content).view(kind.dtype)[:, 0].tolist()
 
 

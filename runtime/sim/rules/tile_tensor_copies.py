@@ -22,11 +22,11 @@ from ....layout.algebra.inttuple import leaves, transform_leaves
 from ....layout.tma.recipe import PlacedMap, promotion_for
 from ....layout.tma.tensor_map import check_stored_rows
 from ...arrays.storage import distances
+from ..events import Step
 from ..faults import SimulationError, Site, site_of
 from ..launch import MAP_BASE
-from ..memory.provenance import fault_too_large
 from ..memory.tensors import tensor_layout, tensor_value
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..values import CoordTensorValue, TensorValue, Value, varies
 from ..values.scalars import lane_layout, numbers, scalars_for
 from ..warp import Warp
@@ -162,7 +162,7 @@ def _call(op: tile.TmaCallOp, t: Translator) -> Step:
 def _check_word(warp: Warp, site: Site, value: Value) -> None:
     """A fault (E3209) for an integer that an instruction takes in 32 bits and that does not fit there."""
     low, high = limits(32)
-    fault_too_large(warp, site, (value < low) | (value > high), value, 32)
+    warp.fault_too_large(site, (value < low) | (value > high), value, 32)
 
 
 def _copy_map(op: tile.CopyTensorMapOp, t: Translator) -> Step:

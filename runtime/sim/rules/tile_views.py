@@ -19,11 +19,12 @@ from ....layout.algebra.coordinates import fixed_modes
 from ....layout.algebra.core import plain_layout
 from ....layout.algebra.slicing import slice_and_offset
 from ....layout.algebra.unknown import Unknown
+from ..events import Step
 from ..faults import Site, site_of
 from ..memory.provenance import name_of_view
 from ..memory.ragged_guard import Guard, Relayout, begin, view_guard
 from ..memory.tensors import checked_index, in_64_bits, move, recast, tensor_layout, tensor_value
-from ..translate import Rules, Step, Translator
+from ..translate import Rules, Translator
 from ..values import CoordTensorValue, TensorValue, Value, anywhere, memoise, varies
 from ..values.lane_int import lane_int, number
 from ..values.scalars import actual, lane_layout, narrowed, no_zero_extents, numbers, scalars_for

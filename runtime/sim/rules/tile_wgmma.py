@@ -12,13 +12,14 @@ from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.tile.gemm_rules import infer_gemm_modes
 from ....dialects.tile.wgmma_rules import descriptor_of
 from ....layout.algebra.core import Layout, LayoutLike, plain_layout, size
+from ..events import Step
 from ..faults import Site, site_of
 from ..memory.descriptors import descriptor_at
 from ..memory.tensors import tensor_value
-from ..translate import Step, Translator
+from ..translate import Translator
 from ..values import Value
 from ..warp import Warp
-from .ptx_wgmma import Multiply, Operands
+from .ptx_wgmma import Operands, WgmmaRule
 
 Place: TypeAlias = Callable[[Warp, int, int], Value]
 """Where an operand of the execution at two coordinates is: its address, or its descriptor."""
@@ -63,7 +64,7 @@ def _step(
     op: tile.GemmOp | tile.MmaCallOp, attr: tile.MmaAtomAttr, layouts: tuple[LayoutLike, ...], t: Translator
 ) -> Step:
     """Starts the executions of operands (V,M,K), (V,N,K) and (V,M,N)."""
-    atom, site, multiply = attr.atom, site_of(op), Multiply(op, attr.atom, (1, 1), t)
+    atom, site, multiply = attr.atom, site_of(op), WgmmaRule(op, attr.atom, (1, 1), t)
     operands: list[_Operand] = []
     for name, value, layout in zip("ABC", (op.a, op.b, op.c), layouts, strict=True):
         type = value.type

@@ -11,15 +11,16 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from ....base.errors import Code as ErrorCode
+from ..events import Step
 from ..faults import SimulationError, Site, site_of
-from ..translate import Rules, Step, Translator
-from ..values import Kind, Value, anywhere, varies
+from ..translate import Rules, Translator
+from ..values import Value, ValueKind, anywhere, varies
 from ..warp import Warp
 from .casts import BITCAST
 from .floats import MAXIMUM, MAXIMUM_NUMBER, MINIMUM, MINIMUM_NUMBER, fma
 
 
-def _scalar(value: Value, kind: Kind) -> Value:
+def _scalar(value: Value, kind: ValueKind) -> Value:
     """An element in the form that scalars have: uniform where it comes from a uniform vector."""
     if value.shape[0] > 1:
         return value
@@ -29,7 +30,7 @@ def _scalar(value: Value, kind: Kind) -> Value:
     return bool(element) if kind.bits == 1 else int(element)
 
 
-def _column(value: Value, kind: Kind) -> Any:
+def _column(value: Value, kind: ValueKind) -> Any:
     """A scalar as an array (lanes, 1) or (1, 1)."""
     return value[:, None] if varies(value) else np.array([[value]], kind.dtype)
 

@@ -38,7 +38,7 @@ _NEAR = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueKind:
     """The NumPy side of a type: element `dtype`, `bits` of an element, `count` of a vector (None for a
     scalar).
     """
@@ -63,12 +63,12 @@ class Kind:
         return np.dtype(f"u{max(self.bits, 8) // 8}")
 
 
-_INTEGERS = {width: Kind(np.dtype(f"i{width // 8}"), width) for width in (8, 16, 32, 64)}
-_BOOL = Kind(np.dtype(bool), 1)
-_FLOATS = {type: Kind(numpy_type(element), element.bits) for type, element in FLOATS.items()}
+_INTEGERS = {width: ValueKind(np.dtype(f"i{width // 8}"), width) for width in (8, 16, 32, 64)}
+_BOOL = ValueKind(np.dtype(bool), 1)
+_FLOATS = {type: ValueKind(numpy_type(element), element.bits) for type, element in FLOATS.items()}
 
 
-def kind_of(type: Attribute) -> Kind | None:
+def kind_of(type: Attribute) -> ValueKind | None:
     """The kind of a scalar, pointer or 1-D vector type; None for a type without numbers or one that is not
     supported.
     """
@@ -82,17 +82,17 @@ def kind_of(type: Attribute) -> Kind | None:
         element, shape = kind_of(vector.element_type), vector.get_shape()
         if element is None or len(shape) != 1 or isinstance(vector.element_type, VectorType):
             return None
-        return Kind(element.dtype, element.bits, shape[0])
+        return ValueKind(element.dtype, element.bits, shape[0])
     return _FLOATS.get(type.__class__)
 
 
-def element_kind(type: Attribute) -> Kind | None:
+def element_kind(type: Attribute) -> ValueKind | None:
     """The kind of a tensor's elements in an array, where those narrower than a byte take one each; None as `kind_of`.
 
     Integers without a sign are read as signed ones. In storage, narrow elements are packed (runtime.packing).
     """
     element = element_of(type) if type in PACKED_TYPES else None
-    return kind_of(type) if element is None else Kind(numpy_type(element), element.bits)
+    return kind_of(type) if element is None else ValueKind(numpy_type(element), element.bits)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,14 +138,14 @@ def memoise(function: Callable[..., ResultT]) -> Callable[..., ResultT]:
     return call
 
 
-def per_lane(value: Value, lanes: int, kind: Kind) -> Lanes:
+def per_lane(value: Value, lanes: int, kind: ValueKind) -> Lanes:
     """`value` as an array over `lanes` lanes (read-only where it was uniform)."""
     if varies(value):
         return value if value.shape[0] == lanes else np.broadcast_to(value, (lanes, *value.shape[1:]))
     return np.full(lanes, value, kind.dtype)
 
 
-def merge(chosen: Lanes, ours: Value, theirs: Value, kind: Kind | None) -> Value:
+def merge(chosen: Lanes, ours: Value, theirs: Value, kind: ValueKind | None) -> Value:
     """`ours` in the lanes where `chosen` holds, `theirs` in the others. `kind` is None for a tensor and a tuple."""
     if ours is theirs:
         return ours
@@ -178,7 +178,7 @@ def choose(condition: Value, ours: Value, theirs: Value) -> Value:
     return cast(Any, np.where(condition, ours, theirs))
 
 
-def _with_type(value: Value, kind: Kind) -> Value:
+def _with_type(value: Value, kind: ValueKind) -> Value:
     return value if varies(value) else kind.dtype.type(value)
 
 
@@ -199,12 +199,12 @@ def add_address(address: Value, offset: Value) -> Value:
     return not_far(address + not_far(offset))
 
 
-def signed_view(value: Lanes, kind: Kind) -> Lanes:
+def signed_view(value: Lanes, kind: ValueKind) -> Lanes:
     """Unsigned lanes as the signed type of `kind`, bit for bit."""
     return np.ascontiguousarray(value).view(kind.dtype)
 
 
-def as_unsigned(value: Value, kind: Kind) -> Value:
+def as_unsigned(value: Value, kind: ValueKind) -> Value:
     """An integer value read as unsigned: Python ints stay ints, arrays change their type."""
     if varies(value):
         return np.ascontiguousarray(value).view(kind.unsigned)

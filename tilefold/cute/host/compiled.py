@@ -15,7 +15,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.dialects.tile import TensorType
 from tilefold.driver.output import write_files
 from tilefold.runtime.cuda.comparison import Rules
-from tilefold.runtime.cuda.direct import Args, Launch
+from tilefold.runtime.cuda.direct import Args, DirectLaunch
 from tilefold.runtime.cuda.launcher import Launcher
 
 from ..compiled_kernel import CompiledKernel
@@ -116,7 +116,7 @@ class CompiledFunction:
         def resolve(args: Args, *_: Any) -> tuple[None, PreparedCall | None]:
             return None, self._run(dict(zip(signature.names, args, strict=True)))
 
-        def write(rules: Rules, args: Args, block: Any, call: PreparedCall) -> Launch | None:
+        def write(rules: Rules, args: Args, block: Any, call: PreparedCall) -> DirectLaunch | None:
             return call.written(rules, args, block)
 
         return Launcher(Rules(signature.names, ranges=signature.ranges, exact=True), resolve, write)

@@ -28,7 +28,7 @@ from tilefold.runtime.arrays.array import Array as ArrayRecord
 from tilefold.runtime.arrays.reachable import reachable
 from tilefold.runtime.engine import RunResult
 from tilefold.runtime.errors import Dim3, LaunchError, argument_error, dim3
-from tilefold.runtime.options import NUMERICS, LaunchOptions, RunOptions, check_smem, launch_attributes
+from tilefold.runtime.options import LaunchOptions, SimOptions, check_smem, launch_attributes
 
 from ..annotations import is_constexpr
 from ..compiled_kernel import CompiledKernel
@@ -53,7 +53,7 @@ class HostLaunch:
     values: Mapping[str, SSAValue]
     grid: tuple[int | SSAValue, ...]
     request: LaunchRequest
-    options: RunOptions
+    options: SimOptions
 
     def run(
         self, bound: HostArguments, slots: Mapping[SSAValue, str], values: "HostValues"
@@ -143,16 +143,6 @@ class HostKernelCall:
         stage: str | None = None,
         use_pdl: bool = False,
         min_blocks_per_mp: int | None = None,
-        races: bool = True,
-        max_steps: int | None = None,
-        max_memory: int | None = None,
-        seed: int = 0,
-        resident: int = 1,
-        exact: bool = False,
-        numbers: bool = False,
-        numerics: str = NUMERICS[0],
-        max_seconds: float | None = None,
-        processes: int | None = None,
         **more: Unpack[LaunchOptions],
     ) -> RunResult | None:
         """Launches the kernel; see `KernelCall.launch`. Where the function is compiled, each of its calls does.
@@ -163,11 +153,9 @@ class HostKernelCall:
         trace.waiting.pop(self, None)
         trace.flush()
         check_smem(_number(smem))
+        options = SimOptions.taken_from(more)
         attributes = launch_attributes(None if cluster is None else _numbers(cluster), use_pdl, **more)
         request = LaunchRequest(device, stage, _number(stream), attributes)
-        options = RunOptions(
-            races, max_steps, max_memory, seed, resident, exact, numbers, processes, max_seconds, numerics
-        )
         block = dim3("block", _numbers(block))
         plain = self._plain(trace) if min_blocks_per_mp is None else None
         if plain is not None and trace.eager:
@@ -214,7 +202,7 @@ class HostKernelCall:
         block: Dim3,
         min_blocks: int | None,
         request: LaunchRequest,
-        options: RunOptions,
+        options: SimOptions,
     ) -> HostLaunch:
         kernel, o = self.kernel, self.kernel.options
         annotations = kernel.signature.annotations

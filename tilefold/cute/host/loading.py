@@ -30,7 +30,7 @@ from tilefold.layout.algebra.unknown import Unknown
 from tilefold.runtime.arrays.array import Array
 from tilefold.runtime.arrays.signature import Marked
 from tilefold.runtime.errors import LaunchError, argument_error
-from tilefold.runtime.options import RunOptions, launch_attributes
+from tilefold.runtime.options import SimOptions, launch_attributes
 from tilefold.tools.export.function_record import FunctionRecord, LaunchRecord, records_in
 
 from ..compiled_kernel import CompiledKernel
@@ -154,7 +154,7 @@ class LoadedKernel(CompiledKernel):
         )
         return replace(self.compiled, parameters=tuple(parameters))
 
-    def _simulated(self, stage: str, options: RunOptions) -> "Executable[SimProgram]":
+    def _simulated(self, stage: str, options: SimOptions) -> "Executable[SimProgram]":
         made = super()._simulated(stage, options)
         module = made.code.module.clone()
         for op in module.walk():
@@ -242,4 +242,4 @@ def _launch(record: LaunchRecord, kernel: LoadedKernel, slots: dict[str, Any], v
         for parameter in kernel.compiled.parameters
         for given in (record.arguments[parameter.name],)
     }
-    return HostLaunch(kernel, taken, (x, y, z), LaunchRequest("auto", None, stream, attributes), RunOptions())
+    return HostLaunch(kernel, taken, (x, y, z), LaunchRequest("auto", None, stream, attributes), SimOptions())

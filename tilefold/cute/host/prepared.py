@@ -13,7 +13,7 @@ from tilefold.runtime.arrays.array import is_torch
 from tilefold.runtime.arrays.constants import is_exact
 from tilefold.runtime.compiled.artifact import Parameter
 from tilefold.runtime.cuda.comparison import Comparison, Rules
-from tilefold.runtime.cuda.direct import Args, Launch, Step, written
+from tilefold.runtime.cuda.direct import Args, DirectLaunch, Step, written
 from tilefold.runtime.cuda.packed_arguments import PackedArguments
 from tilefold.runtime.cuda.prepared import Prepared
 
@@ -47,7 +47,7 @@ class PreparedCall:
     steps: Sequence[PreparedStep]
     fixed: frozenset[SSAValue]
 
-    def written(self, rules: Rules, args: Args, block: Any) -> Launch | None:
+    def written(self, rules: Rules, args: Args, block: Any) -> DirectLaunch | None:
         """The same launches for arguments of the same types, extents and strides; numbers that are not fixed may
         differ. None if an argument cannot be compared.
         """

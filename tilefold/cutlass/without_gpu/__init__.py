@@ -10,20 +10,20 @@ from importlib.util import find_spec
 
 from tilefold.cute.host.streams import torch_module
 
-from .launches import SimulatedLaunches, simulate_launches
+from .launches import MissingGpu, take_the_place_of_gpus
 from .memory import memory_on_host
 from .streams import streams_on_host
 from .tensors import tensors_on_host
 
 
 def stay_on_host() -> None:
-    """Has torch, if there is one, and CUDA's memory be on the host; `utils.HardwareInfo` has the sizes of a small GPU,
-    which a cooperative launch must fit.
+    """Redirects launches to the simulator, and torch's and CUDA's memory to the host. `utils.HardwareInfo` has the
+    sizes of a small GPU, which a cooperative launch must fit.
     """
-    launches = SimulatedLaunches()
-    simulate_launches(launches)
+    gpu = MissingGpu()
+    take_the_place_of_gpus(gpu)
     memory_on_host()
     if find_spec("torch") is not None:
         torch = torch_module()
         tensors_on_host(torch)
-        streams_on_host(torch, launches)
+        streams_on_host(torch, gpu)

@@ -9,7 +9,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from .launches import L2_BYTES, MULTIPROCESSORS, SimulatedLaunches
+from .launches import MissingGpu
 
 
 class _Stream:
@@ -54,16 +54,16 @@ class _Event(_Stream):
 class _Graph:
     """The launches that a program makes while it captures them. Other work is not repeated."""
 
-    launches: SimulatedLaunches
+    gpu: MissingGpu
     captured: list[Callable[[], object]] = field(default_factory=lambda: [])
 
     def capture_begin(self, *_: Any, **__: Any) -> None:
         """Gets the launches from here on."""
-        self.launches.captured = self.captured
+        self.gpu.captured = self.captured
 
     def capture_end(self) -> None:
         """Launches are executed again."""
-        self.launches.captured = None
+        self.gpu.captured = None
 
     def replay(self) -> None:
         """Executes the launches in their order."""
@@ -97,15 +97,15 @@ def _always(value: Any) -> Callable[..., Any]:
     return call
 
 
-def streams_on_host(torch: Any, launches: SimulatedLaunches) -> None:
+def streams_on_host(torch: Any, gpu: MissingGpu) -> None:
     """Has torch say that there is a GPU, and answer for its streams, events and graphs."""
     properties = SimpleNamespace(
         name="the simulator",
-        multi_processor_count=MULTIPROCESSORS,
+        multi_processor_count=gpu.multiprocessors,
         major=9,
         minor=0,
         total_memory=1 << 34,
-        L2_cache_size=L2_BYTES,
+        L2_cache_size=gpu.l2_bytes,
     )
     answers = {
         "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0, "set_device": None,
@@ -117,4 +117,4 @@ def streams_on_host(torch: Any, launches: SimulatedLaunches) -> None:
     for name, value in answers.items():
         setattr(torch.cuda, name, _always(value))
     torch.cuda.Stream, torch.cuda.Event = _Stream, _Event
-    torch.cuda.CUDAGraph, torch.cuda.graph = partial(_Graph, launches), _Capture
+    torch.cuda.CUDAGraph, torch.cuda.graph = partial(_Graph, gpu), _Capture

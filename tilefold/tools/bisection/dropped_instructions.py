@@ -5,8 +5,8 @@ left out, and those that it runs one at a time.
 
 import re
 
+from tilefold.base.assembler_warnings import assembler_warnings
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.base.lost_speed import lost_speed
 from tilefold.base.target import Target
 from tilefold.compiler.machine.nvdisasm import disassemble
 from tilefold.dialects.ptx import EntryOp, PtxOp
@@ -43,7 +43,9 @@ def assembler_changes(program: Program, kernel: str, target: Target) -> tuple[st
         if error.code == Code.ASSEMBLE_UNAVAILABLE:
             return (f"machine code is not compared: {error.message}",)
         return (error.message,)
-    slower = [f"the assembler: {message.cause}" for message in lost_speed(cubin.log) if message.kernel in ("", name)]
+    slower = [
+        f"the assembler: {message.cause}" for message in assembler_warnings(cubin.log) if message.kernel in ("", name)
+    ]
     return (*(missing for entry in entries for missing in find_dropped(entry, text)), *slower)
 
 

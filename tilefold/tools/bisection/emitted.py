@@ -46,7 +46,7 @@ def run_ptx(
     """Launches the PTX of a program at stage `instr`, and compares with the reference; None if both do the same, and if
     the simulator does not know an instruction.
     """
-    if trial.engine.exact:
+    if trial.engine.options.exact:
         return None
     step = replace(last, number=last.number + 1, name="PTX", stage="ptx", changed=True)
     try:

@@ -11,7 +11,7 @@ from tilefold.compiler.frontend.source import Source
 from tilefold.driver.faults import Fault
 from tilefold.driver.lowering import Program
 from tilefold.runtime.engine import Argument, LaunchConfig
-from tilefold.runtime.sim.diagnosis import Diagnosis, Finding, Launch, diagnose
+from tilefold.runtime.sim.diagnosis import DiagnosedLaunch, Diagnosis, Finding, diagnose
 from tilefold.runtime.sim.faults import Site
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
@@ -44,7 +44,9 @@ class Checked:
             if not self.program.has(stage):
                 continue
             module = self.program.reached(stage, self.program.simulated_target(stage))
-            launch = Launch(SimProgram(module, self.kernel, self.program.module), self.config, self.arguments, engine)
+            launch = DiagnosedLaunch(
+                SimProgram(module, self.kernel, self.program.module), self.config, self.arguments, engine
+            )
             diagnosis = diagnose(launch)
             for finding in diagnosis.findings:
                 yield make_report_finding(self.label, stage, finding, source)

@@ -8,8 +8,8 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.driver.faults import Fault, Report, merge
 from tilefold.driver.host_program import STAGES, Arguments, Host, values_of
 from tilefold.runtime.cute_ir.host_engine import HostEngine
-from tilefold.runtime.cute_ir.rules import Launch as HostLaunch
-from tilefold.runtime.sim.diagnosis import Launch, diagnose
+from tilefold.runtime.cute_ir.rules import DiagnosedLaunch as HostLaunch
+from tilefold.runtime.sim.diagnosis import DiagnosedLaunch, diagnose
 from tilefold.runtime.sim.sim_engine import discard
 from tilefold.runtime.sim.warp import Warp
 from tilefold.tools.checking.check import make_report_finding
@@ -34,7 +34,7 @@ def check_host(host: Host, entry: str, stages: Sequence[str]) -> Report:
             engine = replace(host.simulator, budget=host.left(warp), sink=discard)
             ready = host.ready(launch, stage, engine)
             values = values_of(ready, arguments)
-            diagnosis = diagnose(Launch(ready.code, launch.config, lambda values=values: values, engine))
+            diagnosis = diagnose(DiagnosedLaunch(ready.code, launch.config, lambda values=values: values, engine))
             warp.launch.spend(diagnosis.steps, launch.site)
             faults.extend(
                 make_report_finding(launch.kernel, stage, finding, host.program.source)
@@ -42,5 +42,5 @@ def check_host(host: Host, entry: str, stages: Sequence[str]) -> Report:
             )
 
     with host.program.explaining():
-        HostEngine(launcher, host.environment, host.simulator.budget, discard).run(host.program.module, entry)
+        HostEngine(launcher, host.environment, host.simulator.limits, discard).run(host.program.module, entry)
     return Report(tuple(dict.fromkeys(labels)), tuple(stages), merge(faults))

@@ -17,8 +17,8 @@ from tilefold.layout.algebra.core import ComposedLayout, Layout, LayoutLike, cos
 from tilefold.layout.algebra.integers import IntTuple
 from tilefold.layout.algebra.inttuple import leaves
 from tilefold.layout.algebra.swizzle import Swizzle
-from tilefold.runtime.sim.memory import costs
 from tilefold.runtime.sim.memory.sampler import Sampled
+from tilefold.runtime.sim.memory.space_state import wavefronts
 
 MOST_BITS = 5
 """The bits of a swizzle: those of the 32 banks of 4 bytes."""
@@ -106,7 +106,7 @@ def _wavefronts(accesses: Sequence[Sampled], start: int, move: _Move) -> int:
     for sampled in accesses:
         for pattern in sampled.patterns.values():
             moved = move(pattern.offsets - start) + start
-            total += pattern.count * costs.wavefronts(moved, pattern.lanes, sampled.width)[0]
+            total += pattern.count * wavefronts(moved, pattern.lanes, sampled.width)[0]
     return total
 
 

@@ -53,7 +53,7 @@ class Reference:
     def run(self, module: ModuleOp) -> RunResult | None:
         """The launch of another program; None if it has a fault or other results."""
         trial, arguments = self.trial, self.trial.arguments()
-        engine = replace(trial.engine, sink=discard, races=True)
+        engine = replace(trial.engine, options=replace(trial.engine.options, races=True), sink=discard)
         result = engine.attempt(SimProgram(module, trial.kernel), trial.config, arguments)
         if result is None or difference(self.outcome, Outcome(arguments, result.output)) is not None:
             return None

@@ -18,14 +18,14 @@ from tilefold.driver.lowering import Program, available_passes, load, passes_to_
 from tilefold.driver.session import check_values
 from tilefold.driver.trial import Outcome, Trial, difference
 from tilefold.runtime.engine import LaunchConfig
-from tilefold.runtime.options import RunOptions
+from tilefold.runtime.options import SimOptions
 from tilefold.runtime.sim.sim_engine import SimEngine, discard
 
 _STEPS = 200_000
 """The operations of warps within which a failure is looked for first."""
 
 
-class Kind(Enum):
+class FailureKind(Enum):
     """Where a program fails."""
 
     REFUSED = "a pass refuses it"
@@ -42,7 +42,7 @@ class Failure:
     its PTX. Of a check, `share` is the part of the elements that are wrong.
     """
 
-    kind: Kind
+    kind: FailureKind
     detail: str
     share: float = 0.0
 
@@ -81,7 +81,7 @@ class Conditions:
     passes: str | None = None
     changes: Changes = field(default_factory=Changes)
     files: Mapping[str, str] = field(default_factory=dict[str, str])
-    options: RunOptions = field(default_factory=RunOptions)
+    options: SimOptions = field(default_factory=SimOptions)
 
     def failure(self, source: Source, like: Failure | None = None) -> Failure | None:
         """How a program fails, None if it does not. With `like`, only that failure is looked for, which is faster.
@@ -91,15 +91,15 @@ class Conditions:
         program = load(source, self.target)
         try:
             passes = self._passes(program)
-            if like is not None and like.kind in (Kind.REFUSED, Kind.CRASH):
+            if like is not None and like.kind in (FailureKind.REFUSED, FailureKind.CRASH):
                 run_passes_quickly(program.context, program.module.clone(), passes, source=source)
                 return None
             return next(filter(None, self._failures(program, passes, like)), None)
         except InternalError as error:
             cause = type(error.__cause__).__name__
-            return Failure(Kind.CRASH, f"{error.pass_name}: {cause}")
+            return Failure(FailureKind.CRASH, f"{error.pass_name}: {cause}")
         except ProgramError as error:
-            return Failure(Kind.REFUSED, ", ".join(sorted({str(d.code) for d in error.diagnostics if d.code})))
+            return Failure(FailureKind.REFUSED, ", ".join(sorted({str(d.code) for d in error.diagnostics if d.code})))
 
     def interest(self, source: Source, progress: Callable[[str], None]) -> Callable[[str], bool]:
         """A function that tells whether the program of a text fails as that of `source` does; `progress` hears how that
@@ -144,14 +144,14 @@ class Conditions:
     ) -> Iterator[Failure | None]:
         for launch in read_launches(program.module, program.source, self.changes):
             arguments = prepare(launch, self.files, seed=self.options.seed, max_bytes=self.options.limits.bytes)
-            config, engine = LaunchConfig(launch.grid, launch.block), SimEngine.of(self.options, discard)
+            config, engine = LaunchConfig(launch.grid, launch.block), SimEngine(self.options, discard)
             engine = replace(engine, tensor_cores=program.tensor_cores)
             trial = Trial(launch.kernel, config, arguments.launchable, engine)
             if like is None:
                 yield self._any(program, passes, trial, launch, arguments)
-            elif like.kind in (Kind.FAULT, Kind.CHECK):
+            elif like.kind in (FailureKind.FAULT, FailureKind.CHECK):
                 yield _as_written(trial.run(program.module), launch, arguments)
-            elif like.kind is Kind.PASS:
+            elif like.kind is FailureKind.PASS:
                 yield _by_pass(program, passes, trial, like.detail)
             else:
                 yield self.search.emission(program, trial)
@@ -166,10 +166,10 @@ class Conditions:
 def _as_written(outcome: Outcome, launch: Launch, arguments: Arguments) -> Failure | None:
     """The fault of a launch, or the first check that fails."""
     if outcome.fault is not None:
-        return Failure(Kind.FAULT, str(outcome.fault.code))
+        return Failure(FailureKind.FAULT, str(outcome.fault.code))
     for result in check_values(launch, arguments.logical(outcome.arguments, outcome.exact)):
         if result.mismatch is not None:
-            return Failure(Kind.CHECK, result.text, result.mismatch.wrong / result.elements)
+            return Failure(FailureKind.CHECK, result.text, result.mismatch.wrong / result.elements)
     return None
 
 
@@ -187,5 +187,5 @@ def _by_pass(program: Program, passes: Sequence[ModulePass], trial: Trial, name:
         if any(outcome.fault is not None and outcome.fault.code in unknown for outcome in (before, after)):
             continue
         if difference(before, after) is not None:
-            return Failure(Kind.PASS, name)
+            return Failure(FailureKind.PASS, name)
     return None

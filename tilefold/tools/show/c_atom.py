@@ -10,7 +10,7 @@ from tilefold.layout.algebra.compose import composition
 from tilefold.layout.algebra.core import Layout, make_layout, size
 from tilefold.layout.drawing.drawings import Table, make_thread_value_table
 from tilefold.layout.text.printing import Style, cxx_style, plain_style, print_layout_lines
-from tilefold.layout.tiling.cotiled_copy import tile_of
+from tilefold.layout.tiling.tiled_copy import tile_of
 from tilefold.layout.tiling.tiled_mma import TiledMma
 from tilefold.tools.show.mma import read_tiled_mma
 from tilefold.tools.show.option_text import OptionText

@@ -12,8 +12,8 @@ from tilefold.layout.algebra.swizzled_slice import slice_as_cute
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.text.layouts import parse_tiler
 from tilefold.layout.text.printing import Style, cxx_style, plain_style, tiled_mma_lines
+from tilefold.layout.tiling.partition import check_tiler
 from tilefold.layout.tiling.tiled_mma import TiledMma, make_tiled_mma
-from tilefold.layout.tiling.tiler import check_tiler
 from tilefold.tools.show.layouts import has_unknowns, tensor_layout, unswizzled_layout
 from tilefold.tools.show.option_text import OptionText
 from tilefold.tools.show.ragged import check_covered, ragged_lines, within

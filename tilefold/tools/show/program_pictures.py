@@ -18,7 +18,7 @@ from tilefold.layout.algebra.core import make_layout, size
 from tilefold.layout.algebra.inttuple import flatten_to_tuple, is_fully_static, product_each, wrap
 from tilefold.layout.drawing.drawings import EMPTY, Cell, Table, make_index_table
 from tilefold.layout.drawing.pictures import draw_tables, picture
-from tilefold.layout.drawing.scene import Group, Part, Picture
+from tilefold.layout.drawing.scene import Group, Picture, Primitive
 
 MAX_ELEMENTS = 1 << 17
 """The most elements of a tensor that is drawn by banks."""
@@ -98,7 +98,7 @@ def _lanes(lanes: Sequence[int], colours: Sequence[str]) -> Cell:
 
 def stack(pictures: Sequence[Picture]) -> Picture:
     """Pictures as one, below each other."""
-    parts, top = list[Part](), 0.0
+    parts, top = list[Primitive](), 0.0
     for shown in pictures:
         parts.append(Group(0, top, shown.parts))
         top += shown.height

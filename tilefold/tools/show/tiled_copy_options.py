@@ -9,8 +9,14 @@ from tilefold.base.errors import Code, LayoutError, TilefoldError
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.inttuple import leaves
 from tilefold.layout.text.layouts import parse_tiler
-from tilefold.layout.tiling.cotiled_copy import make_cotiled_copy
-from tilefold.layout.tiling.tiled_copy import TiledCopy, make_tiled_copy, make_tiled_copy_tv, numbering, tile_shape
+from tilefold.layout.tiling.tiled_copy import (
+    TiledCopy,
+    make_cotiled_copy,
+    make_tiled_copy,
+    make_tiled_copy_tv,
+    numbering,
+    tile_shape,
+)
 from tilefold.layout.tiling.tiled_copy_mma import BY_MMA
 from tilefold.tools.show.atom_names import atom_of
 from tilefold.tools.show.layouts import unswizzled_layout

@@ -66,7 +66,7 @@ _ALLOWED = _CALLS | _HARMLESS
 
 
 @dataclass(frozen=True, slots=True)
-class LostSpeed:
+class AssemblerWarning:
     """A message: its `code`, the `kernel` and the `line` of the PTX that it names (or "" and 0), the cause and a cure.
 
     `refused` says that the lost speed counts as an error, unless it is allowed.
@@ -104,14 +104,14 @@ class LostSpeed:
         return f"{self.cure or 'look the message up'}; TILEFOLD_ALLOW_SLOWER=1 takes the code as it is"
 
 
-def lost_speed(log: str) -> tuple[LostSpeed, ...]:
+def assembler_warnings(log: str) -> tuple[AssemblerWarning, ...]:
     """The messages in a log of an assembler, each once. One that is not known is given in the assembler's words."""
     return tuple(dict.fromkeys(_parse(*match.groups()) for match in _MESSAGE.finditer(log)))
 
 
-def first_refused(log: str, allowed: bool) -> LostSpeed | None:
+def first_refused(log: str, allowed: bool) -> AssemblerWarning | None:
     """The first message of a log that counts as an error; None without one, or if `allowed`."""
-    return None if allowed else next((message for message in lost_speed(log) if message.refused), None)
+    return None if allowed else next((message for message in assembler_warnings(log) if message.refused), None)
 
 
 def check_speed(log: str, allowed: bool) -> None:
@@ -120,8 +120,8 @@ def check_speed(log: str, allowed: bool) -> None:
         raise TilefoldError(Code.ASSEMBLE_SLOWER, str(first), first.hint)
 
 
-def _parse(code: str, words: str) -> LostSpeed:
+def _parse(code: str, words: str) -> AssemblerWarning:
     kernel, line = _KERNEL.search(words), _LINE.search(words)
     cause, cure = _KNOWN.get(_ALIKE.get(code, code), (words, ""))
     refused = code not in _ALLOWED and (code in _KNOWN or code in _ALIKE or _WORDS.search(words) is not None)
-    return LostSpeed(code, kernel[1] if kernel else "", int(line[1]) if line else 0, cause, cure, refused)
+    return AssemblerWarning(code, kernel[1] if kernel else "", int(line[1]) if line else 0, cause, cure, refused)

@@ -15,8 +15,7 @@ from ...dialects.tile import MmaCallOp, TensorType
 from ...dialects.tile.wgmma_rules import descriptor_of
 from ...layout.atoms.wgmma_smem import UNIT
 from .addresses import BYTE, Address, Addresses
-from .emitter import Emitter
-from .ssa_int import SsaInt
+from .emitter import Emitter, SsaInt
 
 
 class WarpgroupCalls:

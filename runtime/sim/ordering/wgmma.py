@@ -14,28 +14,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
-from ..atoms.wgmma import Numbers, Product
+from ..atoms.wgmma import Numbers, WgmmaArithmetic
+from ..events import Suspension, Until
 from ..faults import Site
 from ..memory.arena import READY
 from ..memory.bulk import content_of
 from ..memory.local import LocalSpace
 from ..memory.matrices import ROW, Matrix
-from ..memory.spaces import Bytes, Space
-from ..translate import Suspension, Until
+from ..memory.space_state import Bytes
+from ..memory.spaces import Space
 from ..warp import Warp
-from .clocks import Clock, learn
+from .asynchronous import InFlight
+from .clocks import Clock
+from .knowledge import learn
 from .warpgroups import WARPS, Warpgroup, warpgroup_of
 
 _AGAIN = "let all four warps execute the same instructions"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class WgmmaCall:
     """The properties that the four warps must agree on: the operation of the program, its descriptors, whether it
     accumulates, and the number of the group.
     """
 
-    product: Product
+    product: WgmmaArithmetic
     descriptors: tuple[int, ...]
     accumulates: bool
     group: int
@@ -47,17 +50,17 @@ class Kind:
 
 
 @dataclass(slots=True, eq=False)
-class Multiplication:
+class InFlightWgmma:
     """A multiplication by a warpgroup: its matrices in shared memory, by operand, and the parts of the warps."""
 
     site: Site
-    kind: Kind
+    kind: WgmmaCall
     group: Warpgroup
     shared: Space
     matrices: dict[str, tuple[Matrix, NDArray[np.int64]]]
     """Each with the rows of 16 bytes in the space, and `missing` what stands for undefined bytes of it."""
     missing: dict[str, int | None] = field(default_factory=dict[str, "int | None"])
-    parts: "list[Part]" = field(default_factory=lambda: [])
+    parts: "list[WgmmaShare]" = field(default_factory=lambda: [])
     result: Numbers | None = None
     known: Clock | None = None
     """The clock of who knows its reads, and that the four warps have executed it."""
@@ -79,7 +82,7 @@ class Multiplication:
             part.before = None
         self._end_reads()
 
-    def _accumulators(self, parts: "list[Part]") -> Numbers | None:
+    def _accumulators(self, parts: "list[WgmmaShare]") -> Numbers | None:
         """The accumulators to add to: the result of the multiplication before, or the registers of the warps that have
         waited for that. None if it does not accumulate.
         """
@@ -119,19 +122,19 @@ class Multiplication:
 
 
 @dataclass(slots=True, eq=False)
-class Part:
+class WgmmaShare:
     """A warp's part of a multiplication for which it has not waited: where its accumulators and its registers of A are,
     address and size in bytes, and their contents.
     """
 
-    whole: Multiplication
+    whole: InFlightWgmma
     warp: Warp
     local: LocalSpace
     d: tuple[int, int]
     a: tuple[int, int] | None
     words_d: Bytes
     words_a: Bytes
-    before: Multiplication | None
+    before: InFlightWgmma | None
     """The multiplication before it that accumulates in the same registers, and has not been waited for."""
     executed: Clock | None
     """The knowledge of the warp when it executed it, where races are looked for."""
@@ -189,7 +192,8 @@ class Part:
 
     def land(self) -> None:
         """Ends the flight of the accumulators, unless a later multiplication has them."""
-        later = self.warp.multiplications[self.warp.multiplications.index(self) + 1 :]
+        running = shares_of(self.warp)
+        later = running[running.index(self) + 1 :]
         if any(part.d == self.d for part in later):
             return
         whole = self.whole
@@ -200,19 +204,26 @@ class Part:
         words.touched[:] = whole.kind.product.shape_number
 
 
+def shares_of(warp: Warp) -> list[WgmmaShare]:
+    """The warp's parts of multiplications for which it has not waited."""
+    return [part for part in warp.state(InFlight).multiplications if isinstance(part, WgmmaShare)]
+
+
 def commit(warp: Warp, site: Site) -> None:
     """The warp's multiplications since the last commit become a group."""
     warpgroup_of(warp, site)
-    for part in warp.multiplications:
+    in_flight = warp.state(InFlight)
+    for part in in_flight.multiplications:
         part.is_committed = True
-    warp.committed += 1
+    in_flight.committed += 1
 
 
 def wait(warp: Warp, site: Site, running: int) -> Suspension:
     """Waits for the warp's groups except for its `running` latest ones."""
     warpgroup_of(warp, site)
-    limit = warp.committed - running
-    ending = [part for part in warp.multiplications if part.is_committed and part.whole.kind.group < limit]
+    in_flight = warp.state(InFlight)
+    limit = in_flight.committed - running
+    ending = [part for part in shares_of(warp) if part.is_committed and part.whole.kind.group < limit]
     if not all(part.whole.has_begun for part in ending):
 
         def describe() -> tuple[str, str]:
@@ -225,4 +236,4 @@ def wait(warp: Warp, site: Site, running: int) -> Suspension:
         part.land()
     if ending:
         learn(warp, ending[-1].whole.known)
-        warp.multiplications = [part for part in warp.multiplications if part not in ending]
+        in_flight.multiplications = [part for part in in_flight.multiplications if part not in ending]

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The events at which a warp gives way to others, and who sees them."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from ...base.errors import Code
+from .faults import Site
+from .warp import Warp
+
+
+@dataclass(slots=True)
+class Votes:
+    """In how many of the threads at a barrier a predicate holds: of a warp, and of all once the barrier is complete."""
+
+    holding: int
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """A warp yields this when it arrives at a barrier of the block: its number and the operation."""
+
+    id: int
+    site: Site
+    threads: int | None = None
+    """The threads that meet here; all of the block where it is None."""
+    waits: bool = True
+    """Whether the warp waits for the others, or only says that it was here."""
+    votes: Votes | None = None
+    """The votes of its threads, where the barrier reduces a predicate."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pause:
+    """A warp yields this so that others may go on before it does; one object for each operation. `look` names the
+    place that the warp looks at next, in memory of the name `space`, where it may wait for a change.
+    """
+
+    site: Site
+    look: Callable[[Warp], str] | None = None
+    space: str = ""
+    idle: frozenset[int] = frozenset()
+    """Registers whose values do not matter as long as the warp comes back here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """A warp that waits until a condition holds yields this; `describe` names the mbarrier and its missing arrivals, or
+    something else and its state. `code` and `hint` describe a wait without end.
+    """
+
+    holds: Callable[[], bool]
+    site: Site
+    describe: Callable[[], tuple[str, str]]
+    code: Code = Code.SIM_BARRIER
+    hint: str = "let as many threads and copies arrive as the mbarrier expects, and wait for the right parity"
+
+
+BODIES_BETWEEN_PAUSES = 64
+"""How often the body of a loop without a bound runs before other warps go on."""
+
+Step: TypeAlias = Callable[[Warp], None]
+Event: TypeAlias = Barrier | Pause | Until
+Suspension: TypeAlias = Iterator[Event]
+
+
+@dataclass(frozen=True, slots=True)
+class Suspending:
+    """A step that runs as a generator and yields where the warp must wait."""
+
+    run: Callable[[Warp], Suspension]
+
+
+class ScheduleObserver(Protocol):
+    """Sees when warps run and wait."""
+
+    def runs(self, warp: Warp) -> None:
+        """A warp goes on."""
+        ...
+
+    def pauses(self, warp: Warp, event: Event | None) -> None:
+        """A warp has reached an operation where it yields to others, or its end."""
+        ...
+
+    def meets(self, arrived: Iterable[tuple[Warp, Barrier]]) -> None:
+        """All of these warps have arrived at a barrier."""
+        ...
+
+    def wakes(self, warp: Warp, until: Until) -> None:
+        """The condition holds that a warp has waited for."""
+        ...

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The state of global and shared memory: the bytes, who has accessed them, and which clocks were released there; and
+the accesses of a program with their costs: wavefronts of shared memory, sectors of global memory
+(`layout.tiling.warp_accesses`).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES, WARP
+from ....layout.tiling import warp_accesses
+from ...counters import AccessCount
+from ..faults import Site
+from ..ordering.races import RaceShadow
+from ..ordering.releases import Releases
+from .arena import Allocation, Arena
+
+if TYPE_CHECKING:
+    from .journal import Journal
+
+
+def wavefronts(addresses: NDArray[Any], lanes: NDArray[Any], width: int) -> tuple[int, int]:
+    """Wavefronts of an access of `width` bytes by `lanes` at byte `addresses`, and the least possible."""
+    period = BANKS * BANK_BYTES  # moving all addresses by it changes no bank
+    start = int(addresses[0]) // period * period
+    return _wavefronts((addresses - start).tobytes(), lanes.astype(np.int64).tobytes(), width)
+
+
+@lru_cache(maxsize=4096)
+def _wavefronts(addresses: bytes, lanes: bytes, width: int) -> tuple[int, int]:
+    numbers = np.frombuffer(lanes, np.int64)
+    if numbers[-1] >= WARP:
+        return _sum(wavefronts(at, lane, width) for at, lane in _by_warp(addresses, numbers))
+    at, lane = np.frombuffer(addresses, np.int64), np.frombuffer(lanes, np.int64)
+    return warp_accesses.wavefronts(at.tolist(), lane.tolist(), width)
+
+
+def sectors(addresses: NDArray[Any], width: int, lanes: NDArray[Any] | None = None) -> tuple[int, int]:
+    """Sectors that an access of `width` bytes by `lanes` at byte `addresses` touches, and the least that the bytes can
+    occupy; the sum over the warps of the `lanes`, where those are of several.
+    """
+    start = int(addresses[0]) // SECTOR_BYTES * SECTOR_BYTES
+    return _sectors((addresses - start).tobytes(), b"" if lanes is None else lanes.tobytes(), width)
+
+
+@lru_cache(maxsize=4096)
+def _sectors(addresses: bytes, lanes: bytes, width: int) -> tuple[int, int]:
+    numbers = np.frombuffer(lanes, np.int64)
+    if len(numbers) and numbers[-1] >= WARP:
+        return _sum(sectors(at, width) for at, _ in _by_warp(addresses, numbers))
+    return warp_accesses.sectors(np.frombuffer(addresses, np.int64).tolist(), width)
+
+
+def _by_warp(addresses: bytes, lanes: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """The addresses and the lanes of each warp, these counted in the warp."""
+    borders = np.flatnonzero(np.diff(lanes // WARP)) + 1
+    return zip(np.split(np.frombuffer(addresses, np.int64), borders), np.split(lanes % WARP, borders), strict=True)
+
+
+def _sum(costs: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    parts = list(costs)
+    return sum(count for count, _ in parts), sum(least for _, least in parts)
+
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(slots=True)
+class Access:
+    """A memory operation of the program with the costs of its executions so far."""
+
+    site: Site
+    space: str
+    kind: str
+    width: int
+    requests: int = 0
+    threads: int = 0
+    transactions: int = 0
+    minimum: int = 0
+    home: Allocation | None = None
+    """The allocation from which the address was computed, where that is known."""
+    scope: str = "gpu"
+    """The threads among which it is atomic, if it is."""
+    constant: bool = False
+    """Whether it is a load that promises that nothing writes its data."""
+
+    def count(self) -> AccessCount:
+        """The counts so far, for the report."""
+        return AccessCount(
+            self.site.op, self.site.location, self.space, self.kind, self.width,
+            self.requests, self.threads, self.transactions, self.minimum,
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class SpaceState:
+    """The bytes of a state space, from virtual address `base` on."""
+
+    name: str
+    base: int
+    races: bool
+    arena: Arena = field(default_factory=Arena)
+    shadow: RaceShadow | None = None
+    releases: Releases = field(default_factory=Releases)
+    swizzles: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
+    """Of each 16 bytes of shared memory the swizzle of the last tensor copy there, 1 more than its bits; 0 of none."""
+    journal: "Journal | None" = None
+    """The observer of writes, if there is one."""
+
+    def build(self, windows: int = 1, readers: int = 1) -> None:
+        """Creates the bytes of the allocations in `arena`, in each of some windows. The race check keeps the reads of
+        `readers` readers apart: of the warps of a block in shared memory, else of the blocks of a cluster.
+        """
+        self.arena.build(windows)
+        if self.name == "shared":
+            self.swizzles = np.zeros(windows * self.arena.span // 16, np.uint8)
+        if self.races:
+            self.shadow = RaceShadow(self.arena.data[1].size, readers, self.name)
+
+    def private(self) -> tuple[Any, ...]:
+        """All that the cluster which goes on has here, for `assume`."""
+        return self.arena.data, self.arena.state, self.shadow, self.releases, self.swizzles
+
+    def assume(self, memory: tuple[Any, ...]) -> None:
+        """Takes what another cluster has here."""
+        self.arena.data, self.arena.state, self.shadow, self.releases, self.swizzles = memory
+
+    def reset(self) -> None:
+        """Makes all bytes undefined and forgets past accesses, as for a new block."""
+        self.arena.reset()
+        self.swizzles[:] = 0
+        self.releases = Releases()
+        if self.shadow is not None:
+            self.shadow.reset()
+
+    def show_row(self, row: int, width: int, byte: int = 0) -> str:
+        """The address of a byte in a row of `width` bytes, in words."""
+        rank, offset = divmod(row * width + byte, self.arena.span)
+        where = f" in the block of rank {rank}" if self.arena.data[1].size > self.arena.span else ""
+        return f"{self.show(self.base + offset)}{where}"
+
+    def show(self, address: int) -> str:
+        """An address in words."""
+        return f"{address:#x} ({self.arena.describe(address - self.base)})"

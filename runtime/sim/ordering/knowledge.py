@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The knowledge of warps: their clocks, as barriers and fences join them, and until when a warp knows the accesses that
+the race check keeps as entries.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.target import WARP
+from ..warp import Block, Cluster, Warp
+from .clocks import (
+    AGENT,
+    ASYNC,
+    BEYOND_WARP,
+    EXECUTED,
+    MAX_THREADS,
+    OVER,
+    SEVERAL_BLOCKS,
+    SEVERAL_LANES,
+    SEVERAL_WARPS,
+    TENSOR_MAPS,
+    Clock,
+    Entries,
+    Own,
+    join_clocks,
+    later,
+)
+
+
+def horizon(cluster: Cluster, clock: Clock) -> int:
+    """A time before which the clock knows all accesses of the cluster. It spares a look at each agent's time."""
+    known = int(clock.times[: cluster.threads].min())
+    if len(cluster.finished):
+        until = later(np.full(len(cluster.finished), cluster.start), clock.times[cluster.threads :])
+        unknown = until <= cluster.finished  # an operation has completed that the clock does not know
+        if unknown.any():
+            known = min(known, int(until[unknown].min()))
+    return known
+
+
+def learn(warp: Warp, clock: Clock | None) -> None:
+    """Joins a clock to those of the active lanes."""
+    if clock is None:
+        return
+    if warp.mask is None:
+        warp.clock = warp.clock.joined(clock)
+        warp.horizon = horizon(warp.block.cluster, warp.clock)
+        return
+    cache: dict[int, Own] = {}
+    for lane in set(warp.lane_numbers().tolist()):
+        before = warp.own.get(lane)
+        if id(before) not in cache:
+            total = clock if before is None else before.clock.joined(clock)
+            cache[id(before)] = Own(total, horizon(warp.block.cluster, warp.clock.joined(total)))
+        warp.own[lane] = cache[id(before)]
+
+
+def known(warp: Warp, lanes: NDArray[np.int64] | None = None) -> Clock:
+    """The clock of some lanes of a warp, the active ones unless they are given; without their own accesses."""
+    if not warp.own:
+        return warp.clock
+    chosen = set((warp.lane_numbers() if lanes is None else lanes).tolist())
+    total = warp.clock
+    for own in {id(own): own for lane, own in warp.own.items() if lane in chosen}.values():
+        total = total.joined(own.clock)
+    return total
+
+
+def snapshot(warp: Warp, lanes: NDArray[np.int64]) -> Clock:
+    """The clock of some lanes of a warp now, their own accesses included; advances the time past these."""
+    clock = known(warp, lanes)
+    times = clock.times.copy()
+    own = times[warp.first_index : warp.first_index + warp.lanes]
+    np.maximum(own, warp.seen[lanes].max(axis=0), out=own)
+    own[lanes] = warp.launch.tick()
+    return Clock(clock.cluster, times, clock.earlier, clock.proxies)
+
+
+def executed(warp: Warp, lanes: NDArray[np.int64]) -> Clock:
+    """The knowledge of some lanes of a warp now, as one that orders no accesses."""
+    clock = snapshot(warp, lanes)
+    before = replace(clock, proxies=MappingProxyType({})).joined(clock.proxies.get(EXECUTED))
+    return Clock(clock.cluster, np.zeros(0, np.int64), proxies={EXECUTED: before})
+
+
+def whole_snapshot(warp: Warp) -> Clock:
+    """The clock of all lanes of a warp now."""
+    return snapshot(warp, np.arange(warp.lanes))
+
+
+def meet_warps(arrived: Iterable[Clock], waiting: Iterable[Warp]) -> None:
+    """A barrier of some warps: those that wait join the clocks with which all arrived."""
+    total = join_clocks(arrived)
+    for warp in waiting:
+        learn(warp, total)
+
+
+def meet_block(block: Block) -> None:
+    """A barrier of a block: its warps join their clocks, and know all accesses of its threads. Where blocks run in
+    step, one of each block that has active lanes.
+    """
+    if (gang := block.warps[0]).spans_blocks:
+        times = gang.clock.times.copy()
+        times[gang.lane_numbers()] = now = block.launch.tick()
+        gang.clock, gang.horizon = Clock(gang.clock.cluster, times), now if gang.mask is None else times
+        return
+    total = join_clocks(known(warp, np.arange(warp.lanes)) for warp in block.warps)
+    assert total is not None, "a block has warps"
+    times = total.times.copy()
+    first = block.rank * block.launch.config.threads
+    times[first : first + block.launch.config.threads] = block.launch.tick()
+    total = Clock(total.cluster, times, total.earlier, total.proxies)
+    until = horizon(block.cluster, total)
+    for warp in block.warps:
+        warp.clock, warp.horizon = total, until
+        warp.own.clear()
+
+
+def meet_lanes(warp: Warp, lanes: NDArray[np.int64]) -> None:
+    """A barrier of lanes of a warp: they join their clocks, and know all accesses of each other. Of warps in step, all
+    lanes of each.
+    """
+    if warp.is_several:
+        warp.seen[lanes] = warp.launch.tick()
+        return
+    seen = warp.seen[lanes].max(axis=0)
+    seen[lanes] = warp.launch.tick()
+    warp.seen[lanes] = seen
+    if warp.own:
+        learn(warp, join_clocks({id(own): own.clock for lane, own in warp.own.items() if lane in lanes}.values()))
+        if warp.mask is None:
+            warp.own.clear()
+
+
+def fence_proxy(warp: Warp, spaces: Iterable[str]) -> None:
+    """A fence of the active lanes between the proxies: all that they know is before later accesses to these memories by
+    the async proxy, or is released to that of tensor maps.
+    """
+    now = replace(snapshot(warp, warp.lane_numbers()), proxies=MappingProxyType({}))
+    _know_proxies(warp, dict.fromkeys(spaces, now))
+
+
+def _know_proxies(warp: Warp, proxies: Mapping[str, Clock]) -> None:
+    """Adds clocks of proxies to those of the active lanes."""
+    learn(warp, Clock(warp.clock.cluster, np.zeros(0, np.int64), proxies=proxies))
+
+
+def acquired_proxy(address: int) -> str:
+    """The proxy of the map at an address, behind the fence that acquires what was released."""
+    return f"{TENSOR_MAPS} at {address:#x}"
+
+
+def acquire_map(warp: Warp, address: int) -> None:
+    """A fence of the active lanes: their tensor copies see the map at an address as it was released before."""
+    if (released := known(warp).proxies.get(TENSOR_MAPS)) is not None:
+        _know_proxies(warp, {acquired_proxy(address): released})
+
+
+def horizon_of(warp: Warp) -> Any:
+    """A time before which all active lanes know all accesses of their cluster; where blocks run in step, maybe one for
+    each, an array (active, 1).
+    """
+    if not isinstance(warp.horizon, int):
+        return warp.select(warp.horizon)[:, None]
+    if warp.own and warp.active and warp.active_lanes is not None and warp.active_lanes[0] == warp.active_lanes[-1]:
+        own = warp.own.get(int(warp.active_lanes[0]))
+        return warp.horizon if own is None else max(own.horizon, warp.horizon)
+    return warp.horizon
+
+
+def known_until(
+    warp: Warp, lanes: NDArray[Any], entries: Entries, over: NDArray[np.bool_] | None = None
+) -> NDArray[np.int64]:
+    """The time before which active lane `lanes[i]` knows the accesses of the agents that `entries[i]` stands for; of
+    those that need only be `over`, that they are.
+    """
+    until = _known_by(warp, warp.clock, lanes, entries)
+    numbers = warp.lane_numbers()[lanes] if warp.own else lanes
+    for own in {id(own): own for own in warp.own.values()}.values():
+        chosen = np.isin(numbers, [lane for lane, other in warp.own.items() if other is own])
+        if chosen.any():
+            until[chosen] = np.maximum(until[chosen], _known_by(warp, own.clock, lanes[chosen], entries[chosen]))
+    if over is not None and (ended := known(warp).proxies.get(OVER)) is not None:
+        until = np.where(over, np.maximum(until, _known_by(warp, ended, lanes, entries)), until)
+    return until
+
+
+def _known_by(warp: Warp, clock: Clock, lanes: NDArray[Any], entries: Entries) -> NDArray[np.int64]:
+    """The time before which active lane `lanes[i]`, with this clock, knows the accesses of `entries[i]`."""
+    cluster, times = warp.block.cluster, clock.times
+    if len(times) < cluster.threads:
+        times = np.concatenate([times, np.zeros(cluster.threads - len(times), np.int64)])
+    index = place_of(warp, entries)
+    inside = (index >= 0) & (index < len(times))
+    if warp.spans_blocks:  # nothing orders blocks
+        inside &= of_own_block(warp, warp.blocks[lanes], entries)
+    index = np.where(inside, index, 0)
+    until = np.where(inside, times[index], 0)
+    lane = index - warp.first_index
+    own = warp.lane_numbers()[lanes]
+    same = inside & (lane // WARP == own // WARP) & (lane < warp.lanes) & ((entries & BEYOND_WARP) == 0)
+    if same.any():
+        width = warp.seen.shape[1]
+        seen = np.maximum(warp.seen[own], times[warp.first_index :][: warp.lanes].reshape(-1, width)[own // WARP])
+        own_entry = seen[np.arange(len(lanes)), np.where(same, lane % WARP, 0)]
+        until[same] = np.where((entries & SEVERAL_LANES) != 0, seen.min(axis=1), own_entry)[same]
+    for flag, starts in zip((SEVERAL_LANES, SEVERAL_WARPS, SEVERAL_BLOCKS), cluster.groups, strict=True):
+        shared = inside & ~same & ((entries & flag) != 0)
+        if shared.any():
+            least = np.minimum.reduceat(times[: cluster.threads], starts)
+            until[shared] = least[np.searchsorted(starts, index[shared], "right") - 1]
+    for position in np.flatnonzero(~inside).tolist() if clock.earlier else ():
+        until[position] = _known_earlier(clock, warp, int(entries[position]))
+    return until
+
+
+def times_of(clock: Clock, warp: Warp, entries: Entries) -> NDArray[np.int64]:
+    """The time before which a clock has the accesses of the agents, one each, that `entries` stand for."""
+    index = place_of(warp, entries)
+    inside = (index >= 0) & (index < len(clock.times))
+    until = np.zeros(len(entries), np.int64)
+    until[inside] = clock.times[index[inside]]
+    for position in np.flatnonzero(~inside).tolist() if clock.earlier else ():
+        until[position] = _known_earlier(clock, warp, int(entries[position]))
+    return until
+
+
+def place_of(warp: Warp, entries: Entries) -> NDArray[np.int64]:
+    """The places of agents in the clocks of the warp's cluster; -1 for those of other clusters."""
+    cluster = warp.block.cluster
+    agent = entries & AGENT
+    copy, seat = np.divmod(agent & ~ASYNC, len(warp.launch.begun))
+    thread, is_copy = agent - cluster.first_agent, (agent & ASYNC) != 0
+    is_own = np.where(is_copy, seat == cluster.seat, (thread >= 0) & (thread < cluster.threads))
+    place = np.where(is_copy, cluster.threads + copy, thread)
+    return np.where((entries >> 32 >= cluster.start) & is_own, place, -1)
+
+
+def of_own_block(warp: Warp, blocks: NDArray[np.int64], entries: Entries) -> NDArray[np.bool_]:
+    """Which entries are of threads of these blocks alone, in the warp's cluster and by their ranks."""
+    thread = (entries & AGENT) - warp.block.cluster.first_agent
+    return (thread // warp.launch.config.threads == blocks) & ((entries & SEVERAL_BLOCKS) == 0)
+
+
+def _known_earlier(clock: Clock, warp: Warp, entry: int) -> int:
+    """The time before which a clock has the accesses of a thread of another cluster, or of its warp or block."""
+    agent, cluster = entry & AGENT, warp.block.cluster
+    if agent & ASYNC:
+        copy, seat = divmod(agent & ~ASYNC, len(warp.launch.begun))
+        begun = warp.launch.begun[seat]
+        number = begun[bisect_right(begun, (entry >> 32, MAX_THREADS)) - 1][1]
+        thread = cluster.threads + copy
+    else:
+        number, thread = divmod(agent - 1, cluster.threads)
+    times = clock.earlier.get(number)
+    if not agent or times is None or thread >= len(times):
+        return 0
+    flags = SEVERAL_LANES, SEVERAL_WARPS, SEVERAL_BLOCKS
+    starts = [starts for flag, starts in zip(flags, cluster.groups, strict=True) if entry & flag]
+    if not starts:
+        return int(times[thread])
+    least = np.minimum.reduceat(times[: cluster.threads], starts[-1])
+    return int(least[np.searchsorted(starts[-1], thread, "right") - 1])
+
+
+def read_by_several(warp: Warp, earlier: Entries, now: Entries) -> Entries:
+    """The entries for reads made now of bytes that others have read, with no order between."""
+    place = place_of(warp, earlier)
+    threads, lane = warp.launch.config.threads, place - warp.first_index
+    same_warp = (
+        (lane // WARP == warp.lane_numbers()[:, None] // WARP) & (lane < warp.lanes) & ((earlier & BEYOND_WARP) == 0)
+    )
+    same_block = (place // threads == warp.blocks[:, None]) & ((earlier & SEVERAL_BLOCKS) == 0)
+    same_cluster = (place >= 0) & (place < warp.block.cluster.threads)
+    flag = np.where(same_warp, SEVERAL_LANES, np.where(same_block, SEVERAL_WARPS, SEVERAL_BLOCKS))
+    return np.bitwise_or(np.where(same_cluster, now, now & ~AGENT), flag)
