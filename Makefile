@@ -134,4 +134,4 @@ programs: $(READY)
 	$(RUN) -m tests.programs $(DIR)
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .coverage* htmlcov build dist *.egg-info
