@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The picture of README.md: one copy of examples/tiled_copy.cute at each stage, and the simulator beside all of them."""
+"""The picture of README.md: one copy of examples/tiled_copy.cute at each stage, and the simulator beside all stages."""
 
 import re
 from collections.abc import Iterator
@@ -90,8 +90,8 @@ def picture() -> Picture:
         parts += _row(number, stage, text)
     height = (len(shown) - 1) * _STEP + _HEIGHT
     parts.append(Box(_SIMULATOR, _TOP, 170, height, "#eef7ee", "#8fb89c"))
-    lines = ("the simulator", "", "runs every stage", "without a GPU,", "checks each access,", "compares the bytes:", "",
-             "a difference names", "the wrong pass")  # fmt: skip
+    checks = ("runs every stage", "without a GPU,", "checks each access,", "compares the bytes:")
+    lines = ("the simulator", "", *checks, "", "a difference names", "the wrong pass")
     for number, line in enumerate(lines):
         y = _TOP + height / 2 - len(lines) * 9 + number * 18 + 12
         parts.append(Label(_SIMULATOR + 85, y, line, 14 if not number else 12, _GREEN, bold=not number))
