@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where kernels run: on the simulator, at a stage of lowering, or on a GPU. Callers get an engine with the kernel in
+"""Runs kernels: on the simulator, at a stage of lowering, or on a GPU. Callers get an engine with the kernel in
 the form that it takes; they need not know which engine it is.
 """
 

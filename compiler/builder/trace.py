@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a Python function to a module with one kernel: calls the function on the kernel's arguments."""
+"""Builds a module with one kernel from a Python function: calls the function on the kernel's arguments."""
 
 import inspect
 import re

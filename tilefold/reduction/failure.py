@@ -27,7 +27,7 @@ _STEPS = 200_000
 
 
 class Kind(Enum):
-    """Where a program fails."""
+    """The place at which a program fails."""
 
     REFUSED = "a pass refuses it"
     CRASH = "a pass fails"

@@ -17,8 +17,8 @@ from .tensors import tensors_on_host
 
 
 def stay_on_host() -> None:
-    """Has torch, if there is one, and CUDA's memory be on the host; `utils.HardwareInfo` has the sizes of a small GPU,
-    which a cooperative launch must fit.
+    """Keeps torch's memory, if it is installed, and CUDA's memory on the host; `utils.HardwareInfo` has the
+    sizes of a small GPU, which a cooperative launch must fit.
     """
     launches = SimulatedLaunches()
     simulate_launches(launches)

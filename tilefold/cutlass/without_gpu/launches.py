@@ -67,6 +67,6 @@ def _check_fits(blocks: int, threads: int) -> None:
 
 
 def simulate_launches(launches: SimulatedLaunches) -> None:
-    """Has launches in Python on the simulator be those on the missing GPU."""
+    """Redirects launches on the missing GPU to the simulator."""
     launch.simulate = gpu_launch.simulate = launches.run
     utils.HardwareInfo = hardware.HardwareInfo = Hardware
