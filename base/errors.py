@@ -56,7 +56,7 @@ class Code(StrEnum):
     COMPOSED_UNSUPPORTED = ("E0211", "the operation is not defined for a composed layout")
     NO_ADJACENT_ELEMENTS = ("E0212", "no mode has stride 1, so elements cannot be split into narrower ones")
     BAD_ARGUMENT = ("E0213", "an argument is outside the operation's domain")
-    COORDINATE_OUTSIDE = ("E0215", "a coordinate is outside of the shape that it selects from")
+    COORDINATE_OUTSIDE = ("E0215", "a coordinate is out of range for the shape that it selects from")
     MODES_CARRY = ("E0214", "modes of the right layout of a composition overlap")
 
     ATOM_INVALID = ("E0301", "the fields of an atom contradict each other")

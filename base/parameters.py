@@ -220,7 +220,7 @@ def kind_named(name: str) -> ParameterKind:
 
 
 def offsets_of(kinds: Iterable[ParameterKind]) -> tuple[list[int], int]:
-    """Where values lie that follow each other, each at a multiple of its alignment, and the bytes of all."""
+    """The offsets of values that follow each other, each at a multiple of its alignment, and the bytes of all."""
     offsets: list[int] = []
     end = 0
     for kind in kinds:

@@ -13,7 +13,7 @@ from benchmarks.record import add_options, keep_record, print_record
 from tilefold.driver.messages import print_error
 
 COMPILER = "compiler"
-"""What is measured on the CPU: the compiler and the simulator."""
+"""The measurements on the CPU: the compiler and the simulator."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

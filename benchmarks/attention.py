@@ -103,6 +103,6 @@ def _attend(torch: Torch, backend: str, heads: Sequence[Any], causal: bool) -> A
 
 
 def _expected(torch: Torch, heads: Sequence[Any], causal: bool) -> Any:
-    """What must come out, in f32, one sequence after the other; (batch, row, head, element)."""
+    """The expected result, in f32, one sequence after the other; (batch, row, head, element)."""
     batches = [_attend(torch, "MATH", [tensor[i : i + 1].float() for tensor in heads], causal) for i in range(BATCH)]
     return torch.cat(batches).transpose(1, 2)

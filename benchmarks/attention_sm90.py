@@ -26,7 +26,7 @@ _SCORES = 1 << 29
 """The scores in f32 that are in memory at once, 2 GiB."""
 TOKENS, TARGET = 16384, 1.0
 Options = Mapping[str, Any]
-"""What is changed in the configuration that the example chooses."""
+"""Changes to the configuration that the example chooses."""
 PACKED = (4096, 2048, 1024, 3072, 512, 2560, 1536, 1536)
 """The lengths of packed sequences."""
 
@@ -167,7 +167,7 @@ def _attend(torch: Torch, backend: str, heads: Sequence[Sequence[Any]], problem:
 
 
 def _expected(torch: Torch, heads: Sequence[Sequence[Any]], problem: Heads) -> Any:
-    """What must come out, in f32, some heads after the other; (batch, row, head, element)."""
+    """The expected result, in f32, some heads after the other; (batch, row, head, element)."""
 
     def part(length: int, q: Any, k: Any, v: Any) -> Any:
         k, v = (x.repeat_interleave(problem.shared, 1) for x in (k, v))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the compiler and the simulator take, on kernels of the examples: `python -m benchmarks.compiler`.
+"""The time of the compiler and the simulator, on kernels of the examples: `python -m benchmarks.compiler`.
 
 Exits with 1 where a figure is more than three times its target: something has become slow, on any machine.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a measurement on a GPU consists of: cases, each of one problem, its kernels and its figures."""
+"""The parts of a measurement on a GPU: cases, each of one problem, its kernels and its figures."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,7 +33,7 @@ class Bench:
         return build
 
     def launcher(self, workload: Workload, args: Mapping[str, CudaArgument]) -> Run:
-        """What queues the workload's kernel on the default stream, on arrays in device memory.
+        """A function that queues the workload's kernel on the default stream, on arrays in device memory.
 
         It keeps the arrays: their addresses alone would not keep PyTorch from giving the memory to others.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the `cute` dialect takes on the public CuTe IR: `python -m benchmarks.cute_ir SUITE`.
+"""The cost of the `cute` dialect on the public CuTe IR: `python -m benchmarks.cute_ir SUITE`.
 
 SUITE is the folder `cutlass_compiler` of NVIDIA/cutlass, as for `make conformance`. The largest of its programs are
 parsed, verified and taken through the three `cute` passes. An operation counts once, whether the program had it or a

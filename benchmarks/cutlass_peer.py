@@ -26,7 +26,7 @@ TILES = {"CUTLASS 128x128 in turns": 0, "CUTLASS 128x256 together": 1}
 
 
 def command(cutlass: Path, library: Path, nvcc: str = "nvcc") -> list[str]:
-    """What makes the library of a checkout of CUTLASS."""
+    """The command that builds the library of a checkout of CUTLASS."""
     options = ("-std=c++17", "-O3", "-DNDEBUG", "-gencode", "arch=compute_90a,code=sm_90a", "--expt-relaxed-constexpr")
     files = ("-I", f"{cutlass}/include", "-o", str(library), str(SOURCE))
     return [nvcc, *options, "-shared", "-Xcompiler", "-fPIC", *files]

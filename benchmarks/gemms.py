@@ -42,7 +42,8 @@ added in f32.
 """
 
 SCALE = 2.0**-10
-"""What brings products of s8 into the range of f16: elements are some hundreds then, and right to within 1."""
+"""The factor that brings products of s8 into the range of f16: elements are some hundreds then, and right to within 1.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +226,11 @@ class Operands:
 
     @property
     def exact(self) -> Any:
-        """What is to come out, computed in f64."""
+        """The expected result, computed in f64."""
         return self._product(self._torch.float64)
 
     def _product(self, wide: Any) -> Any:
-        """What is to come out, computed in a type of PyTorch."""
+        """The expected result, computed in a type of PyTorch."""
         torch = self._torch
         before = torch.backends.cuda.matmul.allow_tf32
         torch.backends.cuda.matmul.allow_tf32 = False
@@ -253,7 +254,7 @@ class Operands:
 
     @property
     def peer(self) -> str:
-        """What computes the same in PyTorch."""
+        """PyTorch's function for the same problem."""
         if self._gemm.gelu:
             return "F.gelu(F.linear)"
         if self._gemm.scaled:

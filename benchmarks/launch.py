@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a launch costs on the host, in microseconds, against the driver alone, PyTorch and Triton in the same run.
+"""The cost of a launch on the host, in microseconds, against the driver alone, PyTorch and Triton in the same run.
 
     python -m benchmarks.launch [--strict]
 
@@ -52,9 +52,9 @@ def three_maps(a, b, c):
 
 KERNELS = {3: three, 8: eight}
 LIMITS = {3: 2.0, 8: 4.0}
-"""What a launch may take longer than the driver's own call, in microseconds."""
+"""The most that a launch may take beyond the driver's own call, in microseconds."""
 OF_MAPS = 0.3
-"""What a launch with three tensor maps may take longer than one of three tensors, in microseconds."""
+"""The most that three tensor maps may add to a launch of three tensors, in microseconds."""
 WITH_MAPS = "tilefold, a tensor map of each"
 
 
@@ -94,7 +94,7 @@ def triton_call(count: int, tensors: Sequence[Any]) -> Callable[[], Any] | None:
 
 
 def contenders(torch: Torch, count: int) -> dict[str, Callable[[], Any]]:
-    """What is timed for kernels of `count` tensors."""
+    """The launches to time for kernels of `count` tensors."""
     tensors = [torch.zeros(4, 64, device="cuda") for _ in range(count)]
     kernel = KERNELS[count]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a launch costs before the driver, in microseconds, on any machine: `python -m benchmarks.launch_path`.
+"""The cost of a launch before the driver, in microseconds, on any machine: `python -m benchmarks.launch_path`.
 
 The driver's call is a function of the C library that does nothing, and its time is subtracted. With a GPU,
 `benchmarks.launch` measures the whole.
@@ -75,7 +75,7 @@ def nanoseconds(call: Callable[[], Any], rounds: int) -> float:
 def microseconds(
     arrays: Sequence[Sequence[Any]], rounds: int, dynamic: bool = False, tuned: bool = False, maps: bool = False
 ) -> float:
-    """What a launch on arrays takes beside the driver's call, where these lists of arguments take turns: of a kernel,
+    """The time of a launch on arrays beside the driver's call, where these lists of arguments take turns: of a kernel,
     of one that is tuned, or of one that takes tensor maps.
     """
     count = len(arrays[0])

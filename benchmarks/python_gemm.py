@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the compiler takes for a kernel of Python: the tensor-core GEMM of examples/python, for 4096^3 and sm_90a.
+"""The time of compiling a kernel of Python: the tensor-core GEMM of examples/python, for 4096^3 and sm_90a.
 
 `python -m benchmarks.python_gemm` prints the figures; `benchmarks.compiler` takes them with its own.
 
@@ -35,13 +35,13 @@ TARGETS = {
     "import tilefold": (60.0, "ms"),
     "from tilefold import cute": (400.0, "ms"),
 }
-"""What is asked for at most."""
+"""The targets: the most that each step may take."""
 _MODULES = (
     "tilefold.driver.machine_code", "tilefold.compiler.machine.assemble", "tilefold.compiler.emit",
     "tilefold.compiler.machine.nvptx", "tilefold.builder.control.rewrite",
     "cuda.bindings.nvjitlink", "filelock", "llvmlite.binding",
 )  # fmt: skip
-"""What compiling imports when it is needed."""
+"""The modules that compiling imports on demand."""
 _IMPORTS = '''
 import json, time
 times = {}
@@ -99,7 +99,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _child(mode: str, environment: dict[str, str]) -> Times:
-    """What a new process measures, with an empty cache."""
+    """The measurements of a new process, with an empty cache."""
     with TemporaryDirectory(dir=environment["TILEFOLD_CACHE_DIR"].removesuffix("cache")) as cache:
         how = ["-c", _IMPORTS] if mode == "imports" else ["-m", "benchmarks.python_gemm", mode]
         done = subprocess.run(

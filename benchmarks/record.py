@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What was measured: rows of a table, with targets, and files that say where and when."""
+"""Records of measurements: rows of a table, with targets, and files that say where and when."""
 
 import json
 import os
@@ -161,7 +161,7 @@ def _print_plain(rows: Sequence[tuple[str, ...]]) -> None:
 
 
 def circumstances(device: str, **more: str) -> dict[str, str]:
-    """What a record says of its run: the device, what the caller knows, the commit (that of the checkout, if not
+    """The circumstances of a run: the device, what the caller knows, the commit (that of the checkout, if not
     among that) and the date.
     """
     commit = more.pop("commit", "") or _commit()

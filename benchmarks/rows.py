@@ -67,7 +67,7 @@ def _measure(bench: Bench, workload: Workload, kernel: str, length: int) -> list
 
 
 def _problem(torch: Torch, kernel: str, source: Any, weights: Any) -> tuple[Run, Any, dict[str, Any]]:
-    """What computes the same in PyTorch, what must come out, in f32, and the kernel's further arguments."""
+    """PyTorch's function, the expected result in f32, and the kernel's further arguments."""
     if kernel == "softmax":
         return (lambda: torch.softmax(source, -1)), torch.softmax(source.float(), -1), {}
     norm = partial(torch.nn.functional.rms_norm, normalized_shape=(source.shape[1],), eps=EPSILON)

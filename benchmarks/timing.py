@@ -66,7 +66,9 @@ def time_in_turns(torch: Torch, contenders: Mapping[str, Run], *, warmup: int, r
 
 
 def repeated(torch: Torch, run: Run, count: int) -> Run:
-    """What queues `count` runs at once, as a graph: they follow each other without the host, and may overlap."""
+    """A function that queues `count` runs at once, as a graph: they follow each other without the host, and may
+    overlap.
+    """
     run()  # what is compiled or allocated at the first time is no part of it
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()

@@ -13,7 +13,7 @@ tl: Any = import_module("triton.language")
 
 GROUP = 8
 TILES = ((128, 256, 8, 3), (128, 128, 8, 4), (64, 128, 4, 4))
-"""What is tried: rows and columns of a tile, warps, stages; a tile of K has 128 bytes."""
+"""The configurations to try: rows and columns of a tile, warps, stages; a tile of K has 128 bytes."""
 
 
 @triton.jit

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a Python function to a module with one kernel: calls the function on the kernel's arguments, and then makes the
-decisions that need all operations of the kernel: which of its coordinates are used, which thread of a warp issues its
-tensor copies, which part of an MMA threads have that are beyond its own, and the registers with which the kernel is
-launched.
-"""
+"""Builds a module with one kernel from a Python function: calls the function on the kernel's arguments."""
 
 import inspect
 import re

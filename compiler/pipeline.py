@@ -69,7 +69,8 @@ _HANDLED: Mapping[str, frozenset[str]] = MappingProxyType({
         for name in ("exp", "exp2", "log", "log2", "log10", "sin", "cos", "tanh", "erf", "sqrt", "rsqrt")
     ),
 })  # fmt: skip
-"""By the name of a pass, the operations without which it changes nothing. Other passes look at every operation."""
+"""The operations without which a pass changes nothing, by the name of the pass. Other passes look at every operation.
+"""
 
 _JOINING = frozenset(("merge-accesses",))
 """The passes that join operations, so that they change nothing where each is the only one of its name."""

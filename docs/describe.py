@@ -58,7 +58,7 @@ def docstring(thing: object) -> str:
 
 
 def constraint(of: Any) -> str:
-    """What an operand, result or property may be, in words."""
+    """The constraint of an operand, result or property, in words."""
     kind: type[Any] = of.__class__
     words = _WORDS.get(kind)
     return _other_constraint(of) if words is None else words(of)

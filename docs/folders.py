@@ -130,7 +130,7 @@ def _across(columns: range) -> tuple[float, float]:
 
 
 def _layer_parts(layer: str, known: Mapping[str, Folder]) -> tuple[list[Primitive], float]:
-    """What stands in a layer's box, from its corner, and the height that it takes."""
+    """The parts of a layer's box, from its corner, and its height."""
     width = _across(_COLUMNS[layer])[1]
     name = f"{layer}/"
     lines = wrap_text(known[layer].purpose, _SIZE, width - 3 * _PAD - text_width(name, 15))

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/reference/, the picture of the folders and the grammar of editors from the code, and the tables of
-README.md and docs/performance.md from the records: `python -m docs.generate`, or `make docs`.
+"""Writes docs/reference/, the pictures of the folders and of the route, and the grammar of editors from the code, and
+the tables of README.md and docs/performance.md from the records: `python -m docs.generate`, or `make docs`.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from inspect import getmodule, signature
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from tilefold.base.errors import Code
@@ -21,18 +22,23 @@ from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.copy_table import COPY_ATOMS
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.ptx_text import copy_text, mnemonic
+from tilefold.layout.drawing.scene import Picture
 from tilefold.passes.check_stage import LEGAL_TILE_OPS
 from tilefold.runtime.check.fill import make_generators
 from tilefold.runtime.check.functions import FUNCTIONS
 
+from docs import folders, route
 from docs.describe import dialect, docstring
 from docs.figures import SHOWING, with_tables
-from docs.folders import ARCHITECTURE, picture
 from docs.python_api import in_a_row, python_pages
 from tilefold.tools.editing.textmate import grammar
 
 REFERENCE = Path(__file__).parent / "reference"
 GRAMMAR = Path(__file__).parent.parent / "editors" / "vscode" / "syntaxes" / "cute.tmLanguage.json"
+PICTURES: Mapping[Path, Callable[[], Picture]] = MappingProxyType(
+    {folders.ARCHITECTURE: folders.picture, route.ROUTE: route.picture}
+)
+"""The pictures that are drawn from the code, by their files."""
 
 _NOTE = "<!-- Written by `make docs` from the code; change the docstrings there. -->\n\n"
 
@@ -180,10 +186,11 @@ def pages() -> dict[str, str]:
 
 
 def main() -> None:
-    """Writes every page, the picture, the tables and the grammar, and removes pages that are no longer made."""
+    """Writes every page, the pictures, the tables and the grammar, and removes pages that are no longer made."""
     for page in SHOWING:
         page.write_text(with_tables(page), encoding="utf-8")
-    ARCHITECTURE.write_text(picture().svg(), encoding="utf-8")
+    for file, draw in PICTURES.items():
+        file.write_text(draw().svg(), encoding="utf-8")
     GRAMMAR.write_text(grammar(), encoding="utf-8")
     REFERENCE.mkdir(exist_ok=True)
     made = pages()

@@ -33,8 +33,8 @@ _DEFAULT_LIMIT_MIB = 1024
 
 @dataclass(frozen=True, slots=True)
 class PtxasSettings:
-    """Where to look for ptxas: the program that the user names, and the folder of a CUDA toolkit; both may be empty.
-    `always` says that it makes all machine code.
+    """The places to look for ptxas: the program that the user names, and the folder of a CUDA toolkit; both may be
+    empty. `always` says that it makes all machine code.
     """
 
     program: str
@@ -101,7 +101,7 @@ def _switch(name: str, default: str, hint: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CacheSettings:
-    """Where the cache of compiled kernels is, and the bytes that it may hold; 0 where it is off."""
+    """The folder of the cache of compiled kernels, and the bytes that it may hold; 0 if it is off."""
 
     folder: Path
     limit: int

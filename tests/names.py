@@ -45,7 +45,7 @@ def exists(module: str, attributes: list[str]) -> bool:
             return False
     except ModuleNotFoundError:
         return False
-    value: object = __import__(module, fromlist=["_"])
+    value: object = __import__(module, fromlist=attributes[:1] or ["_"])  # which may be a module
     for attribute in attributes:
         if not hasattr(value, attribute):
             return False

@@ -87,7 +87,7 @@ def _is_instance(x: object, kinds: Any) -> bool:
 
 
 def _type(*arguments: Any) -> Any:
-    """Of a value of the kernel the type that programs name: `type(x) is cute.Float32`."""
+    """The type that programs name for a value of the kernel: `type(x) is cute.Float32`."""
     value = arguments[0]
     if len(arguments) != 1 or not isinstance(value, Value):
         return type(*arguments)

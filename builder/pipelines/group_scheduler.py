@@ -66,7 +66,7 @@ class GroupedGemmTileSchedulerHelper(Stateful):
         m, n, number = (convert(part, Int32) for part in cta_tile_coord)
 
         def clusters(group: Any) -> tuple[Any, Any]:
-            """Those along M and N."""
+            """The numbers of tiles along M and N."""
             rows, columns, _ = self.cluster_tile_shape_mnk
             return (
                 (problem_shape_mnkl[group, 0] + (rows - 1)) // rows,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Who takes part in a pipeline, and how: agents, groups of them, the two sides, and the kinds of work."""
+"""The participants of a pipeline: agents, groups of them, the two sides, and the kinds of work."""
 
 from dataclasses import dataclass, field
 from enum import Enum, auto

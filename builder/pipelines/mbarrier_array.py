@@ -43,7 +43,7 @@ class MbarrierArray:
         return replace(self, agent=(new_op_type, self.agent[1]), is_made=True)
 
     def get_barrier(self, index: Any) -> Pointer:
-        """Where an mbarrier is."""
+        """The pointer to an mbarrier."""
         return self._bars().iterator + index
 
     def arrive(self, index: Any, dst: Any = None, cta_group: None = None) -> None:

@@ -122,7 +122,7 @@ class Array:
         self.data_ptr(index).store(value, alignment)
 
     def masked_load(self, index: Any, vector_size: int, mask: Any, default: Any = 0) -> Vec:
-        """So many elements as a vector: `default` where a vector or array of predicates does not hold."""
+        """Loads `count` elements as a vector: `default` where a vector or array of predicates does not hold."""
         return self.data_ptr(index).masked_load(_vector(mask), default)
 
     def masked_store(self, index: Any, value: Vec, mask: Any) -> None:

@@ -59,8 +59,8 @@ def barrier_cta_arrive(barrier_id: int, thread_count: int) -> None:
 
 
 def barrier_cta_red(predicate: Any, barrier_id: int = 0, kind: str = "or", thread_count: int | None = None) -> Any:
-    """As `barrier_cta_sync`, and whether a predicate holds in one (`or`), in all (`and`), or in how many (`popc`) of
-    the threads that meet.
+    """Does `barrier_cta_sync`, and returns whether a predicate holds in one (`or`), in all (`and`), or in how many
+    (`popc`) of the threads that meet.
     """
     holds = convert(predicate, Boolean).ssa
     return wrap(emit(ptx.BarRedOp(kind, holds, barrier_id, thread_count)).results[0])
@@ -99,12 +99,12 @@ def mbarrier_arrive(bar: Any, scope: MemScope = MemScope.CTA) -> Any:
 
 
 def mbarrier_arrive_expect_tx(bar: Any, tx_count: Any) -> None:
-    """Has the phase expect more bytes of asynchronous copies, then arrives."""
+    """Makes the phase expect more bytes of asynchronous copies, then arrives."""
     mbarriers.mbarrier_arrive_and_expect_tx(address(bar), tx_count)
 
 
 def mbarrier_expect_tx(bar: Any, tx_count: Any) -> None:
-    """Has the phase expect more bytes of asynchronous copies."""
+    """Makes the phase expect more bytes of asynchronous copies."""
     mbarriers.mbarrier_expect_tx(address(bar), tx_count)
 
 
@@ -116,7 +116,7 @@ def mbarrier_try_wait_parity(bar: Any, parity: Any, time_limit: Any = None) -> A
 
 
 def mbarrier_try_wait_timelimit(bar: Any, state: Any, time_limit: Any = None) -> Any:
-    """As `mbarrier_try_wait_parity`, of the phase that a state of `mbarrier_arrive` names."""
+    """Does `mbarrier_try_wait_parity` for the phase that a state of `mbarrier_arrive` names."""
     return wrap(emit(ptx.MbarrierTryWaitStateOp(address(bar).ssa, convert(state, Int64).ssa)).results[0])
 
 

@@ -282,8 +282,9 @@ def cp_async_bulk_tensor_shared_cluster_global(
     group: CTAGroup | None = None,
     cache_policy: Any = None,
 ) -> None:
-    """As `cp_async_bulk_tensor_shared_cta_global`; with `multicast_mask` to the same place in each block of the cluster
-    that it names by a bit, whose own mbarrier counts the bytes. Raises TilefoldError (E2102) for offsets and groups.
+    """Does `cp_async_bulk_tensor_shared_cta_global`; with `multicast_mask` to the same place in each block of the
+    cluster that it names by a bit, whose own mbarrier counts the bytes. Raises TilefoldError (E2102) for offsets and
+    groups.
     """
     if im2col_offsets or group is CTAGroup.CTA_2:
         lacking = "copies of tiles by im2col" if im2col_offsets else "copies for a pair of blocks"

@@ -131,7 +131,7 @@ class Ordered(Compared):
         return self.to(Int32) if self.dtype.kind == "float" else self
 
     def _whole(self: Any, rounding: str) -> Any:
-        """As Python rounds: to an integer."""
+        """Rounds to an integer, as Python does."""
         return self._unary(rounding).to(Int32) if self.dtype.kind == "float" else self
 
 

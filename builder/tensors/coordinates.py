@@ -78,7 +78,8 @@ def check_inside(coord: Any, shape: Any) -> None:
         return
     size, index = product(shape), parts[0] if len(parts) == 1 else None
     if type(index) is int and type(size) is int and index >= size:
-        raise TilefoldError(Code.BUILD_VALUE, f"coordinate {index} is outside of {show(shape)}: 0 to {size - 1}")
+        limit = f"{'shape' if isinstance(shape, tuple) else 'extent'} {show(shape)}"
+        raise TilefoldError(Code.BUILD_VALUE, f"coordinate {index} is out of range for {limit}: 0 to {size - 1}")
 
 
 def as_tuple(coord: Any) -> tuple[Any, ...]:
@@ -110,12 +111,13 @@ def _from_end(coord: Any, shape: Any) -> Any:
         return coord
     place = product(shape) + _within_64_bits(parts[0])
     if type(place) is int and place < 0:
-        raise TilefoldError(Code.BUILD_VALUE, f"coordinate {parts[0]} is outside of {show_layout(shape)}")
+        limit = f"{'shape' if isinstance(shape, tuple) else 'extent'} {show_layout(shape)}"
+        raise TilefoldError(Code.BUILD_VALUE, f"coordinate {parts[0]} is out of range for {limit}")
     return place
 
 
 def window(part: slice, extent: Any) -> tuple[int, int, int]:
-    """Where a slice of a mode begins, how many coordinates it has, and its step. Raises TilefoldError (E5002) for a
+    """The start of a slice of a mode, its number of coordinates, and its step. Raises TilefoldError (E5002) for a
     slice whose length is unknown, for an empty one and for one that goes backwards, and (E0103) for bounds beyond 64
     bits.
     """

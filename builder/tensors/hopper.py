@@ -36,7 +36,7 @@ class LayoutEnum(Enum):
 
     @staticmethod
     def from_tensor(tensor: AnyTensor) -> "LayoutEnum":
-        """That of a tensor of two modes or more. Raises TilefoldError (E5002) where neither is contiguous."""
+        """The major of a tensor of two modes or more. Raises TilefoldError (E5002) where neither is contiguous."""
         layout = plain_layout(tensor_type(tensor).layout.data)
         for mode, name in zip(list(layout), (LayoutEnum.COL_MAJOR, LayoutEnum.ROW_MAJOR), strict=False):
             if any(type(step) is int and step == 1 for _, step in flat_modes(mode)):

@@ -101,7 +101,7 @@ def filter(input: Any, profile: Any = None) -> Any:
 
 
 def filter_zeros(input: Any, target_profile: Any = None) -> Any:
-    """With extent 1 where the stride is 0, or where `target_profile`, a stride, has a 0."""
+    """The layout with extent 1 where the stride is 0, or where `target_profile`, a stride, has a 0."""
     return relaid(input, lambda layout: algebra.filter_zeros(layout, tuples(target_profile)))
 
 
@@ -176,7 +176,7 @@ def check_modes(modes: list[Any], rank: int) -> None:
     """Raises TilefoldError (E0208) unless these are modes of something that has `rank`."""
     for mode in modes:
         if isinstance(mode, Value) or type(mode) is not int or not 0 <= mode < rank:
-            raise TilefoldError(Code.MODE_OUT_OF_RANGE, f"mode {mode} is outside of modes 0 to {rank - 1}")
+            raise TilefoldError(Code.MODE_OUT_OF_RANGE, f"mode {mode} is out of range: modes are 0 to {rank - 1}")
 
 
 def _check_range(begin: int, end: int, rank: int) -> None:

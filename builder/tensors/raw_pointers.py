@@ -127,7 +127,7 @@ class RawPointer:
         (self + index).store(value)
 
     def view(self, count: int, alignment: int | None = None) -> Elements:
-        """So many elements from here on as a tensor. `alignment` promises more bytes than are known, as far as the
+        """The next `count` elements as a tensor. `alignment` promises more bytes than are known, as far as the
         memory has them.
         """
         memory: TensorType = self.base.ir_type
@@ -181,7 +181,7 @@ class RawPointer:
         return RawPointer(self.base, moved)
 
     def load_swizzled(self, swizzle: Swizzle, alignment: int | None = None, count: int | None = None) -> Any:
-        """As `load`, each group of bytes that the swizzle keeps together from its own address."""
+        """Loads as `load` does, each group of bytes that the swizzle keeps together from its own address."""
         if count is None:
             return self.apply_swizzle(swizzle).load()
         made = registers(self.dtype, Layout(count, 1))
@@ -190,7 +190,7 @@ class RawPointer:
         return load(made)
 
     def store_swizzled(self, value: Any, swizzle: Swizzle, alignment: int | None = None) -> None:
-        """As `store`, each group of bytes that the swizzle keeps together to its own address."""
+        """Stores as `store` does, each group of bytes that the swizzle keeps together to its own address."""
         if is_scalar(value):
             self.apply_swizzle(swizzle).store(value)
             return
@@ -205,7 +205,7 @@ class RawPointer:
         return max(1, _CHUNK // self.base.ir_type.element_bytes)
 
     def _groups(self, swizzle: Swizzle, count: int) -> "Iterator[tuple[int, RawPointer]]":
-        """Where each group of elements is in a vector, and in memory."""
+        """The position of each group of elements in a vector, and in memory."""
         for place in range(0, count, self._group):
             yield place, (self + place).apply_swizzle(swizzle)
 

@@ -240,7 +240,7 @@ class HostSide(Protocol):
         ...
 
     def effect(self, op: Operation) -> None:
-        """Has the host execute an operation that does more than to compute. Raises TilefoldError if it cannot."""
+        """Makes the host execute an operation that has effects. Raises TilefoldError if it cannot."""
         ...
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From stage `instr` to LLVM IR text for the NVPTX back end."""
+"""Translates stage `instr` to LLVM IR text for the NVPTX back end."""
 
 from xdsl.ir import Operation
 

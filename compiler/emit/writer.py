@@ -134,7 +134,7 @@ class FunctionWriter:
         return f"{prefix}{self._count}"
 
     def bind(self, value: SSAValue, text: str) -> None:
-        """From now on the value is written as `text`: a name, or a constant."""
+        """Writes the value as `text` from now on: a name, or a constant."""
         self._names[value] = text
 
     def has(self, value: SSAValue) -> bool:

@@ -36,7 +36,7 @@ class Branches:
 
     @property
     def unclosed(self) -> int | None:
-        """Where the innermost `// if` without an `// end` stands."""
+        """The line of the innermost `// if` without an `// end`."""
         return self._open[-1].at if self._open else None
 
     @property

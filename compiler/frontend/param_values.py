@@ -56,7 +56,7 @@ def evaluate(node: Expression, names: Mapping[str, Value]) -> Value:
 
 
 def evaluate_word(node: Expression, names: Mapping[str, Value]) -> Value:
-    """As `evaluate`, where a word that names no parameter is a name."""
+    """Evaluates as `evaluate` does, but a word that names no parameter is a name."""
     return node.id if isinstance(node, ast.Name) and node.id not in names else evaluate(node, names)
 
 

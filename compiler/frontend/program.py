@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From text to a verified module whose operations know their source lines, and back to text.
+"""Parses text to a verified module whose operations know their source lines, and back to text.
 
 xDSL's parser drops source positions and stops in many ways on bad input; here every operation gets the line
 and column of its name (unless its text says `loc(...)`, as that of a saved stage does), and every fault

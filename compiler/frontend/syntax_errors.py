@@ -193,7 +193,7 @@ def is_known(message: str) -> bool:
 
 
 def missing_operand(start: int, source: Source) -> Explained | None:
-    """Where the value at an offset, which is not defined, begins the next operation: an operand is missing before."""
+    """Whether the undefined value at an offset begins the next operation, so an operand is missing before it."""
     text = source.expanded
     begins_line = not text[text.rfind("\n", 0, start) + 1 : start].strip()
     defines = re.compile(r"%[\w$.-]+(?:\s*,\s*%[\w$.-]+)*\s*=(?!=)").match(text, start)

@@ -6,6 +6,7 @@ an access must stay in. A register holds an address if all instructions that wri
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.ir import Attribute
@@ -37,7 +38,7 @@ def find_addresses(
     of_parameter: Callable[[str], PointerType | None],
 ) -> dict[str, PointerType]:
     """The registers that hold addresses, with their types. `of_symbol` gives the type of a variable's address,
-    `of_parameter` that of the address that a parameter is.
+    `of_parameter` the type of the address that a parameter is.
     """
     writes: dict[str, list[Instruction]] = {}
     for instruction in function.body or ():
@@ -45,56 +46,73 @@ def find_addresses(
             for register in registers_in(instruction.operands[0]):
                 writes.setdefault(register.name, []).append(instruction)
     known: dict[str, PointerType | None] = {}  # None: a number; missing: not known yet
-
-    def of(operand: Operand) -> Iterator[PointerType | None]:
-        """The type of an operand; nothing while it is not known."""
-        match operand:
-            case Register(name) if name in writes:
-                if name in known:
-                    yield known[name]
-            case Symbol(name):
-                yield of_symbol(name)
-            case _:
-                yield None
-
-    def made(instruction: Instruction) -> Iterator[PointerType | None]:
-        operands, count = instruction.operands, len(instruction.operands)
-        match instruction.opcode:
-            case "mov" if count == 2 and not isinstance(operands[1], Vector):
-                yield from of(operands[1])
-            case "cvta" if count == 2:
-                yield from of(operands[1])
-            case "cvt" if count == 2 and instruction.modifiers in (("u32", "u64"), ("u64", "u32")):
-                for pointer in of(operands[1]):
-                    yield pointer if pointer in (SHARED, SHARED_CLUSTER, LOCAL) else None
-            case "ld" if count == 2 and instruction.modifiers[:1] == ("param",) and isinstance(operands[1], Address):
-                base = operands[1].base
-                is_parameter = isinstance(base, Symbol) and operands[1].offset + base.offset == 0
-                yield of_parameter(base.name) if is_parameter and isinstance(base, Symbol) else None
-            case "add" | "sub" if count == 3 and instruction.modifiers[-1:] in _SUMS:
-                first, second = list(of(operands[1])), list(of(operands[2]))
-                yield from _sum(first, second, subtracts=instruction.opcode == "sub")
-            case "mad" if count == 4 and instruction.modifiers[-1:] in _SUMS:
-                yield from of(operands[3])
-            case "selp" if count == 4:
-                yield from of(operands[1])
-                yield from of(operands[2])
-            case "mapa":
-                yield SHARED_CLUSTER if "shared::cluster" in instruction.modifiers else None
-            case _:
-                yield None
-
+    facts = _Facts(frozenset(writes), known, of_symbol, of_parameter)
     changed = True
     while changed:
         changed = False
         for name, instructions in writes.items():
-            found = {pointer for instruction in instructions for pointer in made(instruction)}
+            found = {pointer for instruction in instructions for pointer in facts.result(instruction)}
             if not found:
                 continue
             (joined,) = found if len(found) == 1 else (None,)
             if (name not in known or known[name] != joined) and known.get(name, joined) is not None:
                 known[name], changed = joined, True
     return {name: pointer for name, pointer in known.items() if pointer is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """The types of addresses found so far, by the registers that the function writes."""
+
+    written: frozenset[str]
+    known: Mapping[str, PointerType | None]
+    of_symbol: Callable[[str], PointerType | None]
+    of_parameter: Callable[[str], PointerType | None]
+
+    def operand(self, operand: Operand) -> Iterator[PointerType | None]:
+        """The type of an operand; nothing while it is not known."""
+        match operand:
+            case Register(name) if name in self.written:
+                if name in self.known:
+                    yield self.known[name]
+            case Symbol(name):
+                yield self.of_symbol(name)
+            case _:
+                yield None
+
+    def result(self, instruction: Instruction) -> Iterator[PointerType | None]:
+        """The types that the result of an instruction may have; nothing while they are not known."""
+        operands, count = instruction.operands, len(instruction.operands)
+        match instruction.opcode:
+            case "mov" if count == 2 and not isinstance(operands[1], Vector):
+                yield from self.operand(operands[1])
+            case "cvta" if count == 2:
+                yield from self.operand(operands[1])
+            case "cvt" if count == 2 and instruction.modifiers in (("u32", "u64"), ("u64", "u32")):
+                for pointer in self.operand(operands[1]):
+                    yield pointer if pointer in (SHARED, SHARED_CLUSTER, LOCAL) else None
+            case "ld" if count == 2 and instruction.modifiers[:1] == ("param",):
+                yield self._loaded(operands[1])
+            case "add" | "sub" if count == 3 and instruction.modifiers[-1:] in _SUMS:
+                first, second = list(self.operand(operands[1])), list(self.operand(operands[2]))
+                yield from _sum(first, second, subtracts=instruction.opcode == "sub")
+            case "mad" if count == 4 and instruction.modifiers[-1:] in _SUMS:
+                yield from self.operand(operands[3])
+            case "selp" if count == 4:
+                yield from self.operand(operands[1])
+                yield from self.operand(operands[2])
+            case "mapa":
+                yield SHARED_CLUSTER if "shared::cluster" in instruction.modifiers else None
+            case _:
+                yield None
+
+    def _loaded(self, place: Operand) -> PointerType | None:
+        """The type of a parameter that is loaded as a whole."""
+        match place:
+            case Address(Symbol(name, offset), further) if offset + further == 0:
+                return self.of_parameter(name)
+            case _:
+                return None
 
 
 def _sum(
@@ -114,43 +132,37 @@ def _sum(
 def find_floats(function: Function) -> dict[str, Attribute]:
     """The registers without a type of their own that only instructions on floats of one type name, besides moves."""
     votes: dict[str, set[Attribute | None]] = {}
-
-    def vote(operand: Operand, type: str) -> None:
-        for register in registers_in(operand):
-            votes.setdefault(register.name, set()).add(FLOAT_TYPES.get(type))
-
     for instruction in function.body or ():
-        if not isinstance(instruction, Instruction) or not instruction.modifiers:
-            continue
-        operands, type = instruction.operands, instruction.modifiers[-1]
-        match instruction.opcode:
-            case "mov" | "ld" | "st" | "shfl" | "atom" | "red" | "bra" | "call" | "ldmatrix" | "stmatrix":
-                pass
-            case "mma" if len(instruction.modifiers) > 4:
-                d, a, b, c = instruction.modifiers[-4:]
-                for operand, of in zip(operands, (d, a, b, c), strict=False):
-                    vote(operand, of if of in FLOAT_TYPES and TYPE_BITS[of] >= 32 else "b32")
-            case "cvt" if len(instruction.modifiers) > 1 and operands:
-                vote(operands[0], instruction.modifiers[-2])
-                for operand in operands[1:]:
-                    vote(operand, type)
-            case "add" | "sub" | "fma" if instruction.modifiers[-2:-1] == ("f32",):  # of operands of two types
-                for operand in operands[1:-1]:
-                    vote(operand, type)
-                for operand in (*operands[:1], *operands[-1:]):
-                    vote(operand, "f32")
-            case "setp":
-                for operand in operands[1:3]:
-                    vote(operand, type)
-            case "selp":
-                if type in FLOAT_TYPES:
-                    for operand in operands[:3]:
-                        vote(operand, type)
-            case _:
-                for operand in operands:
-                    vote(operand, type)
+        if isinstance(instruction, Instruction) and instruction.modifiers:
+            for operand, type in _types(instruction):
+                for register in registers_in(operand):
+                    votes.setdefault(register.name, set()).add(FLOAT_TYPES.get(type))
     return {
         name: type
         for name, (type, *others) in ((name, tuple(types)) for name, types in votes.items())
         if type is not None and not others
     }
+
+
+def _types(instruction: Instruction) -> Iterator[tuple[Operand, str]]:
+    """The operands whose types an instruction tells, with the names of the types in PTX."""
+    operands, type = instruction.operands, instruction.modifiers[-1]
+    match instruction.opcode:
+        case "mov" | "ld" | "st" | "shfl" | "atom" | "red" | "bra" | "call" | "ldmatrix" | "stmatrix":
+            pass
+        case "mma" if len(instruction.modifiers) > 4:
+            for operand, of in zip(operands, instruction.modifiers[-4:], strict=False):
+                yield operand, of if of in FLOAT_TYPES and TYPE_BITS[of] >= 32 else "b32"
+        case "cvt" if len(instruction.modifiers) > 1 and operands:
+            yield operands[0], instruction.modifiers[-2]
+            yield from ((operand, type) for operand in operands[1:])
+        case "add" | "sub" | "fma" if instruction.modifiers[-2:-1] == ("f32",):  # of operands of two types
+            yield from ((operand, type) for operand in operands[1:-1])
+            yield from ((operand, "f32") for operand in (*operands[:1], *operands[-1:]))
+        case "setp":
+            yield from ((operand, type) for operand in operands[1:3])
+        case "selp":
+            if type in FLOAT_TYPES:
+                yield from ((operand, type) for operand in operands[:3])
+        case _:
+            yield from ((operand, type) for operand in operands)

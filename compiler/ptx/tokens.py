@@ -20,7 +20,7 @@ class Tokens:
         self.token = next(self._rest)
 
     def place(self) -> Place:
-        """Where the next token begins."""
+        """The offset of the next token."""
         return self._text.place(self.token.at)
 
     def fail(self, message: str, code: Code = Code.PTX_SYNTAX, hint: str = "", place: Place | None = None) -> NoReturn:

@@ -62,7 +62,7 @@ def absolute(a: Range) -> Range:
 
 
 def corners(function: Callable[[int, int], int]) -> RangeOf:
-    """Of a function that rises or falls in each operand."""
+    """The range of a function that is monotonic in each operand."""
 
     def of(a: Range, b: Range, _bits: int) -> Range:
         results = [function(x, y) for x in a for y in b]
@@ -72,7 +72,7 @@ def corners(function: Callable[[int, int], int]) -> RangeOf:
 
 
 def quotient(function: Callable[[int, int], int]) -> RangeOf:
-    """Of a division, which rises or falls in each operand among divisors of one sign."""
+    """The range of a division, which is monotonic in each operand for divisors of one sign."""
 
     def of(a: Range, b: Range, _bits: int) -> Range | None:
         divisors = [y for y in (b[0], min(b[1], -1)) if b[0] < 0] + [y for y in (max(b[0], 1), b[1]) if b[1] > 0]
@@ -83,13 +83,13 @@ def quotient(function: Callable[[int, int], int]) -> RangeOf:
 
 
 def remainder(a: Range, b: Range, _bits: int) -> Range | None:
-    """With the sign of the dividend."""
+    """The range of a remainder with the sign of the dividend."""
     most = max(abs(b[0]), abs(b[1])) - 1
     return None if most < 0 else (max(min(a[0], 0), -most), min(max(a[1], 0), most))
 
 
 def modulo(a: Range, b: Range, _bits: int) -> Range | None:
-    """With the sign of the divisor."""
+    """The range of a remainder with the sign of the divisor."""
     if b == (0, 0):
         return None
     if a[0] >= 0 and b[0] >= 0:

@@ -24,7 +24,7 @@ from . import integer_range as ranges
 from .integer_range import Range, RangeOf, limits, reduce_range, wrap_signed
 
 Function: TypeAlias = Callable[[Any, Any], Any]
-"""Of two integers of one kind: Python's, NumPy arrays, or those of an algebra or an analysis."""
+"""A function of two integers of one kind: Python's, NumPy arrays, or those of an algebra or an analysis."""
 
 
 @dataclass(frozen=True, slots=True)

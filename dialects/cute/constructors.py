@@ -142,7 +142,7 @@ class MakeShapeOp(GatherOp):
 
 @irdl_op_definition
 class MakeStrideOp(GatherOp):
-    """Of a scaled basis an operand gives the factor. `%d = cute.make_stride(%n) : (i32) -> !cute.stride<"(1,?)">`."""
+    """An operand gives the factor of a scaled basis. `%d = cute.make_stride(%n) : (i32) -> !cute.stride<"(1,?)">`."""
 
     name = "cute.make_stride"
     result = result_def(StrideType)

@@ -80,7 +80,7 @@ class Arithmetic(ABC):
 
     @abstractmethod
     def rarely(self, condition: Any, compute: Callable[[], tuple[Any, ...]], usual: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What `compute` gives where the condition holds, which is seldom, else the usual values."""
+        """The values of `compute` where the condition holds, which is rare, and the usual values elsewhere."""
 
 
 def evaluate_polynomial(m: Arithmetic, coefficients: Sequence[float], x: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""That tiles cover a tensor exactly. CuTe rounds the number of tiles up, which leaves the last ones beyond the
+"""Checks that tiles cover a tensor exactly. CuTe rounds the number of tiles up, which leaves the last ones beyond the
 tensor's end.
 """
 

@@ -81,7 +81,7 @@ class GemmOp(IRDLOperation):
 
     @property
     def d(self) -> SSAValue:
-        """Where the result goes: D, or C where there are three operands."""
+        """The destination: D, or C where there are three operands."""
         return self.c if self.result is None else self.result
 
     @property

@@ -88,7 +88,7 @@ def check_mma_call(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorTyp
 
 
 def spaces_of(atom: MmaAtom) -> dict[str, str]:
-    """Where the instruction has its operands D, A, B and C: in "rmem" or "smem"."""
+    """The spaces of the instruction's operands D, A, B and C: "rmem" or "smem"."""
     a, b = atom.spaces
     return {"D": "rmem", "A": a, "B": b, "C": "rmem"}
 

@@ -199,7 +199,7 @@ def attention_kernel(
         used_q.advance(own)
 
         def next_tile() -> Tile:
-            """What the warp that loads has handed over."""
+            """The tiles that the loading warp has handed over."""
             slots.consumer_wait(slot)
             count = 3 if starts is None else 6
             tile = Tile(*(cute.arch.make_warp_uniform(sTile[i, slot.index]) for i in range(count)))

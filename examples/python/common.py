@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the examples share: their options, arrays where the kernel runs, and the comparison with NumPy."""
+"""Parts that the examples share: their options, arrays where the kernel runs, and the comparison with NumPy."""
 
 import argparse
 from typing import Any

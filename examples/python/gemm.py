@@ -60,7 +60,7 @@ def by_rows(threads: int, columns: int) -> tuple[cute.Layout, cute.Layout]:
 
 
 Activation = Callable[[cute.TensorSSA], cute.TensorSSA]
-"""What is applied to the sums, in f32, before they are written."""
+"""The function of the sums, in f32, that is written."""
 
 
 def by_columns(fragment: cute.Tensor) -> cute.Tensor:

@@ -28,7 +28,7 @@ from tilefold.cute.nvgpu import cpasync, warpgroup
 from tilefold.cute.utils import hopper_helpers
 
 Activation = Callable[[cute.TensorSSA], cute.TensorSSA]
-"""What is applied to the sums before they are written."""
+"""The function of the sums that is written."""
 
 
 MANY = 24
@@ -167,7 +167,7 @@ def gemm_kernel(
         buffer = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, config.buffers)
 
         def columns_of(bias: cute.Tensor, column: Any) -> cute.TensorSSA:
-            """What is added to each row of a part of D; 0 beyond the last column."""
+            """The bias of each row of a part of D; 0 beyond the last column."""
             every_row = cute.make_tensor(bias.iterator, cute.make_layout(mD.shape[:2], stride=(0, 1)))
 
             def part_of(tensor: Any) -> Any:

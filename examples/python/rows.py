@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What softmax.py and rmsnorm.py share: rows of a matrix in registers, and reductions over them.
+"""Parts that softmax.py and rmsnorm.py share: rows of a matrix in registers, and reductions over them.
 
 `group` threads, whole warps, keep a row, 16 bytes at a time; a block has `rows` rows. Where they do not divide a row,
 the last accesses are predicated.

@@ -139,13 +139,13 @@ def fixed_modes(coord: Tree, shape: Tree) -> Iterator[tuple[Any, Any]]:
 
 
 def check_within(coord: Tree, shape: Tree, subject: str) -> None:
-    """Raises `LayoutError` (E0215) if a static integer of `coord` is outside of its static mode of `shape`, which is
-    that of `subject`.
+    """Raises `LayoutError` (E0215) if a static integer of `coord` is out of range for its static mode of `shape`,
+    which is the shape of `subject`.
     """
     for integer, extent in fixed_modes(coord, shape):
         if type(integer) is int and type(extent) is int and not 0 <= integer < extent:
             raise LayoutError(
                 Code.COORDINATE_OUTSIDE,
-                f"the coordinate {show(coord)} is outside of {show(shape)}, the shape of {subject}",
+                f"the coordinate {show(coord)} is out of range for {show(shape)}, the shape of {subject}",
                 f"take one from 0 to {extent - 1} where {integer} stands",
             )

@@ -114,7 +114,7 @@ def tables(x: Drawn) -> tuple[Table, ...]:
 
 
 def make_atom_tables(atom: CopyAtom) -> tuple[Table, Table]:
-    """Who reads each value that a copy atom moves, and who writes it: a row for the values that a thread reads.
+    """The threads that read and write each value that a copy atom moves: a row for the values that a thread reads.
 
     LayoutError as `make_thread_value_table` says.
     """
@@ -129,7 +129,7 @@ def make_atom_tables(atom: CopyAtom) -> tuple[Table, Table]:
 
 
 def thread_value_tables(copy: TiledCopy) -> tuple[Table, Table]:
-    """Who reads each place of the tile, and who writes it. LayoutError as `make_thread_value_table` says."""
+    """The threads that read and write each place of the tile. LayoutError as `make_thread_value_table` says."""
     shape = tile_shape(copy.tiler)
     return (
         make_thread_value_table("source", copy.get_layoutS_TV(), shape),
@@ -138,7 +138,7 @@ def thread_value_tables(copy: TiledCopy) -> tuple[Table, Table]:
 
 
 def operand_tables(mma: TiledMma) -> tuple[Table, Table, Table]:
-    """Who has each element of the tiles of A (M,K), B (N,K) and C (M,N). LayoutError as `make_thread_value_table`
+    """The threads and values of the tiles of A (M,K), B (N,K) and C (M,N). LayoutError as `make_thread_value_table`
     says.
     """
     m, n, k = mma.tile_shape
@@ -157,7 +157,7 @@ def _operand(mma: TiledMma, operand: str, shape: tuple[int, int]) -> Table:
 def make_thread_value_table(
     title: str, layout_tv: Layout, shape: Any = None, taking_part: Collection[int] | None = None
 ) -> Table:
-    """Who has each place of a tile of `shape`, where `layout_tv` maps (thread, value) to a place.
+    """The thread and value of each place of a tile of `shape`, where `layout_tv` maps (thread, value) to a place.
 
     `T3V1` is value 1 of thread 3; of threads that share a place the first is shown, and a place without a thread
     is empty. Places are integers, or coordinates where the strides are bases. Without a shape the tile is as large

@@ -11,7 +11,7 @@ Lines: TypeAlias = Sequence[Sequence[Numbers]]
 """The rows, or the columns, of a table."""
 
 WHOLE = 32
-"""So many rows or columns are shown whatever is in them."""
+"""The number of rows or columns that are always shown."""
 _LARGEST = 64  # of those in which nothing repeats
 _PERIOD = 16  # the most that are shown of a period, where there is one so short
 _LEAST = 8  # the fewest
@@ -59,7 +59,7 @@ def _repetition(tables: Sequence[Lines], extent: int) -> Repetition | None:
 
 
 def _step(lines: Lines, extent: int, period: int) -> tuple[int, ...] | None:
-    """By how much each number is greater `period` lines further on; None if it differs."""
+    """The increment of each number after `period` lines; None if it differs."""
     step: tuple[int, ...] | None = None
     for first, second in zip(lines[: extent - period], lines[period:extent], strict=True):
         for before, after in zip(first, second, strict=True):

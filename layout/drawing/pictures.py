@@ -66,7 +66,8 @@ def draw_tables(tables: Sequence[Table], heading: str = "") -> Picture:
 
 
 def draw_mma(mma: TiledMma) -> Picture:
-    """Who has each element of the tiles of A, B (as K x N) and C of one tiled MMA: T over V, in square cells.
+    """The thread and value of each element of the tiles of A, B (as K x N) and C of one tiled MMA: T over V, in square
+    cells.
 
     LayoutError as `drawings.make_thread_value_table` says.
     """

@@ -55,7 +55,7 @@ def parse_swizzle(text: str) -> Swizzle:
 
 
 def parse_any(text: str) -> Any:
-    """Whatever of a layout, composed layout, swizzle, tiler or tuple the text is."""
+    """The layout, composed layout, swizzle, tiler or tuple that the text describes."""
     return Parser(text).whole(one_of)
 
 

@@ -178,7 +178,7 @@ class TmaCopy:
 
 
 def start_of_part(parts: Layout, value: Any) -> Any:
-    """Where a block of a multicast begins in a tensor ((TMA,TMA_Iter),Rest...): at a value of the first instruction."""
+    """The start of a block of a multicast in a tensor ((TMA,TMA_Iter),Rest...): at a value of the first instruction."""
     return parts(((value, 0), *(0,) * (len(parts) - 1)))
 
 

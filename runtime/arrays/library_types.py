@@ -11,15 +11,15 @@ _OF_ARRAYS = [element for element in ELEMENT_TYPES if element.dlpack is not None
 ELEMENTS: Mapping[str, ElementType] = MappingProxyType({element.signed_name: element for element in _OF_ARRAYS})
 """Every element type that arrays have, by its name in MLIR: `ui8` where it has no sign."""
 BY_LIBRARY_NAME: Mapping[str, ElementType] = MappingProxyType({element.library: element for element in _OF_ARRAYS})
-"""By the name in NumPy, ml_dtypes and torch."""
+"""Element types by their names in NumPy, ml_dtypes and torch."""
 BY_DLPACK: Mapping[tuple[int | None, int], ElementType] = MappingProxyType(
     {(element.dlpack, 8 * element.bytes): element for element in _OF_ARRAYS}
 )
-"""By DLPack's code and bits (dlpack.h, DLDataType)."""
+"""Element types by DLPack's code and bits (dlpack.h, DLDataType)."""
 BY_TYPESTR: Mapping[str, ElementType] = MappingProxyType(
     {f"{element.numpy_kind}{element.bytes}": element for element in _OF_ARRAYS if element.in_numpy}
 )
-"""By the `typestr` of an array interface, without its byte order; other types have none."""
+"""Element types by the `typestr` of an array interface, without its byte order; other types have none."""
 
 ELEMENTS_HINT = "use floats and integers of 8 to 64 bits, or bool"
 """The hint for arrays of other elements."""

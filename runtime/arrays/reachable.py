@@ -25,9 +25,7 @@ class Reachable:
     _owners: "dict[int, tuple[weakref.ref[Any], int]]" = field(default_factory=lambda: {})
 
     def add(self, array: Any) -> None:
-        """Tells of all memory of which a NumPy array, or a tensor of torch, shows some. Other objects are left
-        out.
-        """
+        """Adds all memory behind a NumPy array or a torch tensor that views a part of it. Skips other objects."""
         if is_torch(array):
             owner = array.untyped_storage()
             address, size = owner.data_ptr(), owner.nbytes()

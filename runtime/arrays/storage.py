@@ -34,7 +34,7 @@ def distances(layout: Layout) -> NDArray[np.int64]:
 
 
 def element_indices(layout: LayoutLike) -> NDArray[np.int64]:
-    """Where in the storage each element is: an array of the logical shape. The layout must be static."""
+    """The position of each element in the storage: an array of the logical shape. The layout must be static."""
     outer = _static_outer(layout)
     sizes = mode_sizes(outer)
     whole = distances(outer).reshape(sizes, order="F")

@@ -21,7 +21,7 @@ _SLAB = 2**22  # elements compared at a time, so that a comparison in float64 ne
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Where a comparison fails: its first wrong element in row-major order, and how wrong the whole is."""
+    """A failed comparison: its first wrong element in row-major order, and the error of the whole."""
 
     index: tuple[int, ...]
     got: str
@@ -108,7 +108,7 @@ def _compare(text: str, node: Expression, evaluator: Evaluator, rtol: float | No
 
 
 def _holds_slabwise(op: ast.cmpop, left: Array, right: Array, rtol: float, atol: float) -> Array:
-    """Where the comparison holds, slab by slab of the first mode."""
+    """The elements for which the comparison holds, slab by slab of the first mode."""
     if left.ndim == 0 or left.size <= _SLAB:
         return np.asanyarray(_holds(op, left, right, rtol, atol), dtype=np.bool_)
     rows = max(1, _SLAB * len(left) // left.size)

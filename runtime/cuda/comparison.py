@@ -17,7 +17,7 @@ from ..arrays.torch_guards import tensor_check
 from ..compiled.artifact import Parameter
 
 _WRAPPED = ("__tilefold_array__", "__tilefold_pointer__")
-"""Where objects that stand for an array have it, marked or not."""
+"""The attribute in which objects that stand for an array have it, marked or not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,7 +289,7 @@ def test_addresses_are_arguments() -> None:
     compiled = cute.compile(double_at, p, Buffer(q), 6)
     compiled(p, Buffer(q), 5)
     assert a.tolist() == b.tolist() == [0, 4, 8, 12, 4, 5]
-    with pytest.raises(TilefoldError, match="is outside of"):
+    with pytest.raises(TilefoldError, match="is out of range for"):
         compiled(p, Buffer(q), 3)
 
 

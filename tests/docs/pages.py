@@ -31,7 +31,7 @@ class Block:
 
 def pages() -> list[Path]:
     """Every page that is written by hand."""
-    top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
     return [*top, *sorted((ROOT / "docs").glob("*.md"))]
 
 

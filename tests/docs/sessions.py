@@ -2,13 +2,14 @@
 """The folder in which a page's commands run: the examples, and the files that the page itself shows.
 
 A picture of the page is one that its commands make there: `--svg NAME.svg` for `pictures/NAME.svg`. `make docs` makes
-the picture of the folders.
+the pictures of the code.
 """
 
 import re
 from pathlib import Path
 
 from docs.folders import ARCHITECTURE
+from docs.route import ROUTE
 from tests.project.tree import ROOT
 
 from .pages import blocks, prose
@@ -27,4 +28,4 @@ def prepare(folder: Path, text: str) -> None:
 def pictures(page: Path, text: str) -> list[Path]:
     """The files of the pictures that a page's commands make."""
     files = [page.parent / match["target"] for match in _PICTURE.finditer(prose(text))]
-    return [file for file in files if file != ARCHITECTURE]
+    return [file for file in files if file not in (ARCHITECTURE, ROUTE)]

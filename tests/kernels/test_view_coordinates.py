@@ -79,7 +79,8 @@ def test_an_access_outside_is_a_fault(view: str, layout: str, stage: str) -> Non
     assert (caught.value.code, caught.value.block) == ("E3202", (limit, 0, 0))
     if "tile.load %A" not in text and not ("ragged" in text and stage == "cute"):  # those say it in their own words
         said = re.search(
-            rf"the view of (\w+) at test.cute:\d+:\d+, whose coordinate .*\b{limit}\b.* is outside of .*\b{limit}\b",
+            rf"the view of (\w+) at test.cute:\d+:\d+, whose coordinate .*\b{limit}\b.* is out of range for "
+            rf"(?:extent|shape) .*\b{limit}\b",
             caught.value.message,
         )
         assert said is not None, caught.value.message

@@ -206,7 +206,7 @@ def test_a_stage_that_does_not_exist_is_named(stage: str) -> None:
     with pytest.raises(TilefoldError) as caught:
         beyond(a, c, 2).launch(grid=1, block=128, device="sim", stage=stage)
     assert caught.value.code == "E3202"
-    assert "whose coordinate 2 is outside of 2" in str(caught.value)
+    assert "whose coordinate 2 is out of range for extent 2" in str(caught.value)
 
 
 def test_the_part_of_a_tile_for_an_epilogue() -> None:

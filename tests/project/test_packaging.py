@@ -16,8 +16,11 @@ from packaging.requirements import Requirement
 import tilefold
 from tests.project.tree import PRODUCT, ROOT, SUBPACKAGES, module_name, product_files
 
-TOP = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "MANIFEST.in")
-BESIDE = ("benchmarks", "docs", "editors", "examples", "tests")
+TOP = (
+    "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
+    "Makefile", "MANIFEST.in", "mkdocs.yml", ".pre-commit-config.yaml",
+)  # fmt: skip
+BESIDE = (".github", "benchmarks", "docs", "editors", "examples", "tests")
 
 
 def test_every_folder_of_modules_is_a_package() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The reference in docs/reference/ and the picture of the folders are those of the code, and the tables of
+"""The reference in docs/reference/ and the pictures of the code are up to date, and the tables of
 docs/performance.md those of the records.
 """
 
@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from docs.figures import FAMILIES, SHOWING, table, with_tables
-from docs.folders import ARCHITECTURE, picture
-from docs.generate import REFERENCE, pages
+from docs.generate import PICTURES, REFERENCE, pages
 from tilefold.cutlass.modules import MODULES
 
 PAGES = pages()
@@ -32,9 +31,9 @@ def test_no_page_is_left_over() -> None:
     assert {path.name for path in REFERENCE.glob("*.md")} == set(PAGES), "run `make docs`"
 
 
-def test_picture_of_the_folders_is_up_to_date() -> None:
-    stale = "docs/pictures/architecture.svg is stale; run `make docs`"
-    assert ARCHITECTURE.read_text(encoding="utf-8") == picture().svg(), stale
+@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
+def test_pictures_of_the_code_are_up_to_date(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == PICTURES[path]().svg(), f"{path.name} is stale; run `make docs`"
 
 
 def test_tables_of_records_are_up_to_date() -> None:

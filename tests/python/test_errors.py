@@ -302,12 +302,12 @@ def refused_by_a_pass(out: Any) -> None:
 
 
 def refused_by_a_view(out: Any) -> None:
-    cute.local_tile(out, (8,), (4,))  # error: E0215, outside
+    cute.local_tile(out, (8,), (4,))  # error: E0215, out of range
 
 
 def refused_while_it_runs(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
-    out[t + 1] = 5  # error: E3202, outside of 32
+    out[t + 1] = 5  # error: E3202, out of range for extent 32
 
 
 FUNCTIONS = [v for n, v in dict(globals()).items() if n[0].islower() and getattr(v, "__module__", "") == __name__]

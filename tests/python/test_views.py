@@ -255,7 +255,7 @@ def test_shared_memory_of_two_names() -> None:
 
 MISTAKES: Sequence[tuple[Callable[[Any, Any], object], str, str]] = (
     (lambda t, x: cute.local_tile(t.layout, (2, 2), (0, 0)), "E5002", "expected a tensor, got a layout"),
-    (lambda t, x: t[-1000, 0], "E5002", "coordinate -1000 is outside of"),
+    (lambda t, x: t[-1000, 0], "E5002", "coordinate -1000 is out of range for"),
     (lambda t, x: t[0, 1.5], "E5002", "a coordinate is an integer, not float"),
     (lambda t, x: t[0, 0, 0], "E0201", "profile"),
     (lambda t, x: t.__setitem__((0, 0), [1]), "E5002", "an element is a value or a number"),
@@ -303,7 +303,7 @@ def test_a_coordinate_outside_is_a_mistake_of_the_thread_that_gets_there() -> No
     A, B = np.arange(8, dtype=np.float32), np.zeros(4, np.float32)
     behind_a_condition(A, B, 2).launch(grid=1, block=1, device="sim")
     assert B.tolist() == [4, 5, 6, 7]
-    said = r"through the view of A at .*test_views.py:\d+:\d+, whose coordinate 2 is outside of 2"
+    said = r"through the view of A at .*test_views.py:\d+:\d+, whose coordinate 2 is out of range for extent 2"
     with pytest.raises(ProgramError, match=said):
         behind_a_condition(A, B, 3).launch(grid=1, block=1, device="sim")
 

@@ -16,7 +16,7 @@ _METHODS: Mapping[str, str] = MappingProxyType({
     "profile": "print(k(...).costs(grid, block))",
     "export": "k(...).build(block).export(folder)",
 })  # fmt: skip
-"""What a kernel in Python has for a command."""
+"""The method of a kernel in Python that does the work of each command."""
 
 
 def check_language(file: str, command: str) -> None:

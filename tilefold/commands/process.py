@@ -154,7 +154,7 @@ def _open_standard_streams() -> None:
 
 
 def _fit_memory_limit() -> None:
-    """Where memory is limited, NumPy's OpenBLAS has one thread: it interrupts the process that it lacks memory for."""
+    """Gives NumPy's OpenBLAS one thread if memory is limited, since it interrupts a process that lacks memory."""
     if os.name == "posix":
         from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
 

@@ -136,7 +136,7 @@ def _size(name: str, type: CType) -> tuple[int, int]:
 
 
 def _offsets(name: str, type: StructType) -> tuple[list[int], int, int]:
-    """Where the members of a structure are in it, its size, and its alignment."""
+    """The offsets of a structure's members, its size, and its alignment."""
     offsets, end, most = list[int](), 0, 1
     for member in type.members:
         size, align = _size(name, member)

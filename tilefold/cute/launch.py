@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where a kernel of Python runs: on the GPU that holds its arguments, on copies of the host's arrays, or simulated."""
+"""Launches a kernel of Python: on the GPU that holds its arguments, on copies of the host's arrays, or simulated."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -86,7 +86,7 @@ class Signature:
 
     @cached_property
     def ranges(self) -> Mapping[str, tuple[int, int]]:
-        """Of the parameters that are annotated as integers, the least and the greatest number."""
+        """The smallest and the largest number of each parameter that is annotated as an integer."""
         annotated = {name: dtype for name, dtype in self.annotations.items() if isinstance(dtype, DType)}
         return {name: (dtype.least, dtype.greatest) for name, dtype in annotated.items() if dtype.kind == "int"}
 

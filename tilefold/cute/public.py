@@ -52,7 +52,9 @@ class _Names:
 
 
 class MissingModules(MetaPathFinder):
-    """Is asked last for a module, when there is none."""
+    """The last finder that Python asks, for a module that does not exist. Python would swallow the message of an
+    attribute's error.
+    """
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
         """Raises UnknownImportError for a name behind that of a public module."""

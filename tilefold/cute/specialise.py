@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From the annotations and arguments of a call to the types of a kernel's parameters: the form of each argument in the
-kernel.
+"""Turns the annotations and arguments of a call into the types of a kernel's parameters: the form of each argument in
+the kernel.
 """
 
 import copy

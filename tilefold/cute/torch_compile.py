@@ -25,7 +25,7 @@ def untraced(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def skip_frames(*functions: Callable[..., object]) -> None:
-    """Has torch, if it is imported, run functions that are marked, and all that they call, without tracing."""
+    """Makes torch, if it is imported, run marked functions and their callees without tracing."""
     torch: Any = sys.modules.get("torch")
     try:
         evaluation = torch._C._dynamo.eval_frame

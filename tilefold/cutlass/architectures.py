@@ -65,7 +65,7 @@ class Arch(Enum):
 
 
 class BaseDSL:
-    """What kernels are compiled for: `BaseDSL._get_dsl().get_arch_enum()`."""
+    """The target of kernels: `BaseDSL._get_dsl().get_arch_enum()`."""
 
     @classmethod
     def _get_dsl(cls) -> "BaseDSL":

@@ -68,7 +68,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "utils.hardware_info": "tilefold.cute.hardware",
     "utils.hopper_helpers": "tilefold.cute.utils.hopper_helpers",
 })  # fmt: skip
-"""By the name behind `cutlass.` the module that stands for it."""
+"""The module that stands for each name behind `cutlass.`."""
 
 
 def add_modules(root: str) -> None:

@@ -56,7 +56,7 @@ class ProgramFinder(MetaPathFinder):
     """Finds the modules that programs import from their own folders, which name `cutlass`."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """As that of `PathFinder`, for a module whose file has calls to change; None for all others."""
+        """The result of `PathFinder` for a module whose file has calls to change; None for all others."""
         if name.partition(".")[0] in sys.stdlib_module_names | {"tilefold", "cutlass"}:
             return None
         spec = PathFinder.find_spec(name, path, target)

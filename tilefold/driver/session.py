@@ -170,7 +170,7 @@ def _change(first: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def _differ(before: np.ndarray[Any, Any], after: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Where two arrays have other bytes, or other exact numbers."""
+    """The elements in which two arrays differ, by bytes or by exact numbers."""
     if before.dtype == object:
         return np.asarray(before != after, np.bool_)
     sides = [np.ascontiguousarray(side).view(np.uint8).reshape(*side.shape, -1) for side in (before, after)]

@@ -167,14 +167,15 @@ def _elements_at(type: TensorType, byte: int) -> list[Any]:
 
 @dataclass(slots=True)
 class Outside:
-    """The coordinates outside of their tensors that a launch has taken views at."""
+    """The out-of-range coordinates at which a launch has taken views."""
 
     _numbers: dict[str, int] = field(default_factory=dict[str, int])
     _texts: list[str] = field(default_factory=list[str])
 
     def address(self, view: str, coord: Sequence[int], shape: Sequence[int]) -> int:
         """The address of a view, which `view` describes, at `coord` of modes of the extents `shape`."""
-        text = f"{view}, whose coordinate {show(unwrap(tuple(coord)))} is outside of {show(unwrap(tuple(shape)))}"
+        limit = f"{'extent' if len(shape) == 1 else 'shape'} {show(unwrap(tuple(shape)))}"
+        text = f"{view}, whose coordinate {show(unwrap(tuple(coord)))} is out of range for {limit}"
         number = self._numbers.setdefault(text, min(len(self._texts), _MOST))
         if number == len(self._texts):
             self._texts.append(text)

@@ -46,7 +46,9 @@ class Variant:
         return all(values.number(value) == number for value, number in self.guards.items())
 
     def run(self, bound: HostArguments) -> PreparedCall | None:
-        """Does the same for arguments that fit. The launches, if all that it does are launches that are prepared."""
+        """Does the same for arguments that fit. Returns the launches, if all that it does are launches that are
+        prepared.
+        """
         values = values_of(bound, self.slots, self.constants)
         names = {ssa: name for name, ssa in self.slots.items()}
         prepared: list[PreparedStep | None] = []

@@ -176,7 +176,7 @@ class HostKernelCall:
             return step.run(trace.bound, slots, trace.values)[0]
 
     def _plain(self, trace: HostTrace) -> dict[str, Any] | None:
-        """By parameter, the arguments of the function's caller that the kernel is given; None if it is given anything
+        """The arguments, by parameter, of the function's caller that the kernel is given; None if it is given anything
         else of the host, for which it is built anew.
         """
         if any(op.name.startswith("tile.") for op in trace.block.ops):

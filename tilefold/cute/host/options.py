@@ -81,7 +81,7 @@ _NAMES: Mapping[str, tuple[str, Any]] = MappingProxyType({
     "ptxas-options": ("ptxas_options", str), "enable-tvm-ffi": ("enable_tvm_ffi", None),
     "link-libraries": ("link_libraries", str), "dump-dir": ("dump_dir", str),
 })  # fmt: skip
-"""By the name of an option its field, and the type of its value, if it takes one."""
+"""The field of each option by its name, and the type of its value, if it takes one."""
 
 
 def _parser() -> _Parser:

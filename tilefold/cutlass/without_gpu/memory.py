@@ -72,8 +72,8 @@ def _room(place: Any) -> tuple[int, int | None]:
 
 
 def memory_on_host() -> None:
-    """Has cuda-python, if there is one, allocate, set, copy and free memory of the host. Statuses are `cudaSuccess` and
-    `cudaErrorInvalidValue`.
+    """Makes cuda-python, if it is installed, allocate, set, copy and free memory of the host. Statuses are
+    `cudaSuccess` and `cudaErrorInvalidValue`.
     """
     if find_spec("cuda") is None:
         return

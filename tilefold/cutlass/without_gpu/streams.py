@@ -98,7 +98,7 @@ def _always(value: Any) -> Callable[..., Any]:
 
 
 def streams_on_host(torch: Any, gpu: MissingGpu) -> None:
-    """Has torch say that there is a GPU, and answer for its streams, events and graphs."""
+    """Makes torch say that there is a GPU, and answer for its streams, events and graphs."""
     properties = SimpleNamespace(
         name="the simulator",
         multi_processor_count=gpu.multiprocessors,

@@ -62,7 +62,7 @@ def _itself(tensor: Any, *_: Any, **__: Any) -> Any:
 
 
 def tensors_on_host(torch: Any) -> None:
-    """Has torch make tensors in the host's memory where a program asks for a GPU's."""
+    """Makes torch create tensors in host memory where a program asks for a GPU's."""
     for name in _MAKERS:
         setattr(torch, name, _on_host(getattr(torch, name), torch, is_maker=name != "as_tensor"))
     for name in ("to", "new_empty", "new_zeros", "new_ones", "new_full", "new_tensor"):

@@ -25,11 +25,11 @@ _EFFECTS = re.compile(
 )
 """Instructions that a compiler may not drop: loads, stores, copies, signals and multiplications."""
 _MOVED = re.compile(r"(ldmatrix|mma)\b")
-"""Those among them that LLVM may put elsewhere."""
+"""The modifiers among them that LLVM may put elsewhere."""
 _OWN = re.compile(r"(ld|st)\.(local|param|const)\b")
 """Accesses that LLVM makes itself: to registers that it spills, to parameters, and to constants."""
 _NUMBERED = re.compile(r"(bar|barrier|mbarrier|setmaxnreg)\b|cp\.async(?!\.bulk\.tensor)|.*\.wait_group")
-"""Those whose numbers must stay: of barriers, threads, groups and bytes, and parities of phases."""
+"""The instructions whose numbers must stay: of barriers, threads, groups and bytes, and parities of phases."""
 _LINE = re.compile(
     r"^(?P<label>\$\w+):|^\s+(?P<guard>@!?%p\d+\s+)?(?P<name>[a-z][\w.:]*)(?P<rest>[^\n]*)", re.MULTILINE
 )

@@ -117,7 +117,7 @@ def _is_id(number: object) -> bool:
 
 
 class _Writer:
-    """Where answers go; the process ends once nobody reads them."""
+    """The destination of answers; the process ends once nobody reads them."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream

@@ -128,7 +128,7 @@ class Document:
         )
 
     def definition(self, use: Occurrence) -> Occurrence | None:
-        """Where the name is defined that is used there: the last definition before it that it can see, else the first
+        """The definition of the name that is used there: the last definition before it that it can see, else the first
         in the text, as of a function that is called before it.
         """
         if use.defines:

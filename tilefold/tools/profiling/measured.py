@@ -27,7 +27,7 @@ STALLS: Mapping[str, str] = {
     "no_inst": "instructions", "not_selected": "other warps", "short_sb": "shared memory", "sleep": "sleep",
     "sleeping": "sleep", "tex": "the texture unit", "wait": "a fixed latency", "gmma": "a multiplication",
 }  # fmt: skip
-"""That which a warp waits for, by ncu's name of the stall (Nsight Compute, Kernel Profiling Guide, warp states)."""
+"""The cause of a wait, by ncu's name of the stall (Nsight Compute, Kernel Profiling Guide, warp states)."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Compared:
                 yield unit, ours, theirs
 
     def differences(self) -> Iterator[str]:
-        """Where the model and the GPU differ."""
+        """The differences between the model and the GPU."""
         for unit, ours, theirs in self.transactions():
             if ours != theirs:
                 yield f"{self.place}: {ours} {unit} simulated, {theirs} measured"
@@ -53,7 +53,7 @@ class Compared:
 
     @property
     def waits(self) -> str:
-        """That which warps wait for most; empty without samples."""
+        """The most frequent causes of waits; empty without samples."""
         return self.measured.waits if self.measured is not None and self.samples else ""
 
 

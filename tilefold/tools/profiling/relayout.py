@@ -24,7 +24,7 @@ MOST_BITS = 5
 """The bits of a swizzle: those of the 32 banks of 4 bytes."""
 
 _Move = Callable[[NDArray[np.int64]], NDArray[np.int64]]
-"""Where bytes go, by their offsets from the begin of a tensor."""
+"""The new positions of bytes, by their offsets from the start of a tensor."""
 
 
 @dataclass(frozen=True, slots=True)

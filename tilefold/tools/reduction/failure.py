@@ -26,7 +26,7 @@ _STEPS = 200_000
 
 
 class FailureKind(Enum):
-    """Where a program fails."""
+    """The place at which a program fails."""
 
     REFUSED = "a pass refuses it"
     CRASH = "a pass fails"

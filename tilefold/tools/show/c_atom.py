@@ -85,7 +85,7 @@ def _is_prefix(mma: TiledMma, count: int) -> bool:
 
 
 def _first_values(mma: TiledMma, count: int) -> Layout:
-    """Of the accumulator, (thread, one of the first `count` values) to a place in the MMA's tile."""
+    """The map of the accumulator from (thread, one of the first `count` values) to a place in the MMA's tile."""
     whole = mma.layout_tv("C")
     layout_tv = composition(whole, make_layout((whole[0].size, count)))
     assert isinstance(layout_tv, Layout), "a plain layout of plain ones"

@@ -90,7 +90,7 @@ class Request:
         return parts
 
     def _slice(self, tidfrg: Callable[[LayoutLike], Any], tensor: LayoutLike) -> tuple[LayoutLike, Any]:
-        """Of a tensor as (Thr,(FrgV,FrgX),(RestM,RestN,...)), the thread's part and where it starts."""
+        """The view of a tensor as (Thr,(FrgV,FrgX),(RestM,RestN,...)): the thread's part and where it starts."""
         rest = (None,) * len(tensor) if len(tensor) > 1 else None
         coord: Any = (self.thread if has_unknowns(tensor) else RunTimeInt(self.thread), None, rest)
         return slice_as_cute(coord, tidfrg(tensor))

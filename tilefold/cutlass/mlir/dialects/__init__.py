@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""By dialect the operations that programs write by name."""
+"""The operations that programs write by name, by dialect."""
