@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tilefold.compiler.pipeline import STAGES
-from tilefold.layout.drawing.scene import Box, Label, Line, Part, Picture, Shape, text_width
+from tilefold.layout.drawing.scene import Box, Label, Line, Picture, Primitive, Shape, text_width
 
 import tilefold
 
@@ -51,7 +51,7 @@ def _passes(stage: str) -> str:
     return ", ".join(name for name in names if not name.startswith(("check-", "cse")))
 
 
-def _row(number: int, stage: str, text: str) -> Iterator[Part]:
+def _row(number: int, stage: str, text: str) -> Iterator[Primitive]:
     top = _TOP + number * _STEP
     yield Box(_LEFT, top, _WIDTH, _HEIGHT, "#eef3fb" if stage != "PTX" else "#fbf3e6", "#9aa3b2")
     yield Label(_LEFT + 12, top + 22, stage, 14, anchor="start", bold=True)
@@ -72,7 +72,7 @@ def _fitted(text: str, size: float, width: float) -> str:
     return text[: int(len(text) * width / text_width(text, size)) - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _arrow(start: tuple[float, float], end: tuple[float, float], colour: str) -> Iterator[Part]:
+def _arrow(start: tuple[float, float], end: tuple[float, float], colour: str) -> Iterator[Primitive]:
     (x0, _), (x1, y1) = start, end
     if x0 == x1:
         yield Line(start, (x1, y1 - 7), 2, colour)
@@ -85,7 +85,7 @@ def _arrow(start: tuple[float, float], end: tuple[float, float], colour: str) ->
 def picture() -> Picture:
     """The stages from top to bottom, with the passes between them."""
     shown = operations()
-    parts: list[Part] = [Label(_LEFT, 26, "one copy, from Python to PTX", 13, _GREY, anchor="start")]
+    parts: list[Primitive] = [Label(_LEFT, 26, "one copy, from Python to PTX", 13, _GREY, anchor="start")]
     for number, (stage, text) in enumerate(shown.items()):
         parts += _row(number, stage, text)
     height = (len(shown) - 1) * _STEP + _HEIGHT

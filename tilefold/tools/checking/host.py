@@ -8,7 +8,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.driver.faults import Fault, Report, merge
 from tilefold.driver.host_program import STAGES, Arguments, Host, values_of
 from tilefold.runtime.cute_ir.host_engine import HostEngine
-from tilefold.runtime.cute_ir.rules import DiagnosedLaunch as HostLaunch
+from tilefold.runtime.cute_ir.rules import KernelLaunch as HostLaunch
 from tilefold.runtime.sim.diagnosis import DiagnosedLaunch, diagnose
 from tilefold.runtime.sim.sim_engine import discard
 from tilefold.runtime.sim.warp import Warp
