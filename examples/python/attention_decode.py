@@ -18,86 +18,17 @@ Sequences may have fewer keys than K: `lengths`. Where causal, the last row sees
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from attention import exp2, pipelined, quad_reduce, reference
+from attention_parts import DEPTHS, NEVER, ROWS, VECTOR, Decode, Parts, chosen_decode, layout_of_parts
 from common import Array, check, chosen, normal, parser, place
 
 from tilefold import cute
 from tilefold.cute import pipeline
 from tilefold.cute.nvgpu import cpasync, warp, warpgroup
-
-NEVER = float("-inf")
-ROWS = 16
-"""The rows of a tile of Q, those of mma.sync."""
-VECTOR = 4
-"""Adjacent elements of O that a thread adds up at a time."""
-PADDING = 8
-"""Elements between rows of O in shared memory, so that the rows of a fragment have different banks."""
-BUSY = 60
-"""Blocks that draw as many bytes as the memory gives, on a GPU with 132 multiprocessors."""
-MEMORY = 216 * 1024
-"""The shared memory of a multiprocessor that stages may take, in bytes."""
-
-
-@dataclass(frozen=True)
-class Decode:
-    """Sizes of the kernel: the keys of a tile, the warps that multiply, the tiles of Q of a block, the stages in shared
-    memory, and the blocks of a cluster, which share the keys; whether a row does not see the keys after its own.
-
-    The warps of a tile of Q share the keys of each tile, 16 or a multiple each.
-    """
-
-    keys: int = 64
-    warps: int = 4
-    tiles: int = 1
-    stages: int = 3
-    splits: int = 1
-    causal: bool = False
-
-    def __post_init__(self) -> None:
-        if self.warps % self.tiles or self.keys % (ROWS * self.slices) or self.splits not in (1, 2, 4, 8):
-            raise SystemExit("a warp has 16 keys of a tile or a multiple, a cluster 1, 2, 4 or 8 blocks")
-
-    @property
-    def slices(self) -> int:
-        """The warps that share the keys of a tile."""
-        return self.warps // self.tiles
-
-    @property
-    def rows(self) -> int:
-        """The rows of Q that a block multiplies at once."""
-        return ROWS * self.tiles
-
-    @property
-    def threads(self) -> int:
-        """The threads of a block."""
-        return 32 * (self.warps + 1)
-
-
-def chosen_decode(batch: int, heads_k: int, keys: int, blocks: int, rows: int = 1, depth: int = 128) -> Decode:
-    """The configuration for so many rows of Q to each head of K, on a GPU with `blocks` multiprocessors.
-
-    Blocks share the keys until enough of them draw on the memory. Where one wave holds all blocks, each has as many
-    stages as fit, and else half as many.
-    """
-    tiles = 1 if rows <= ROWS or depth > 128 else 2 if rows <= 2 * ROWS else 4
-    count = batch * heads_k * -(-rows // (ROWS * tiles))
-    splits, size = 1, 128 if depth == 64 else 64
-    while splits < 8 and 2 * count * splits <= blocks and 4 * splits * size <= keys:
-        splits *= 2
-    if count * splits < BUSY * blocks // 132 and splits < 8 and 4 * splits * size <= keys:
-        splits *= 2
-    room = MEMORY if count * splits <= blocks or depth > 128 else MEMORY // 2
-    return Decode(size, 8 if tiles == 4 else 4, tiles, min(room // (4 * size * depth), 8), splits)
-
-
-def is_decode(Q: Array, K: Array) -> bool:
-    """Whether attention is one for this kernel: few rows of Q to each head of K."""
-    rows, shared = Q.shape[1], Q.shape[2] // K.shape[2]
-    return rows <= ROWS and rows * shared <= 4 * ROWS and Q.shape[3] in (64, 128, 256)
 
 
 @cute.kernel(min_blocks=1)
@@ -128,14 +59,12 @@ def decode_kernel(
     by_k = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, half)
     layout_q = cute.tile_to_shape(by_k, (config.rows, depth), order=(0, 1))
     layout_k = cute.tile_to_shape(by_k, (keys, depth, config.stages), order=(0, 1, 2))
-    layout_o = cute.make_layout((depth, ROWS, warps), stride=(1, depth + PADDING, ROWS * (depth + PADDING)))
+    layout_o = layout_of_parts(config, depth)
     stages = 2 * keys * depth * config.stages
     memory = cute.make_smem_tensor(max(2 * stages, 4 * cute.cosize(layout_o)), cute.Int8, alignment=1024)
     sK, sV = (cute.alias(memory, layout_k, half, offset=offset) for offset in (0, stages))
-    parts = cute.alias(memory, layout_o, single)
+    parts = Parts(config, cute.alias(memory, layout_o, single))
     sQ = cute.make_smem_tensor(layout_q, half, alignment=1024)
-    tops = cute.make_smem_tensor(cute.make_layout((ROWS, warps)), single)
-    sums = cute.make_smem_tensor(cute.make_layout((ROWS, warps)), single)
 
     def load_of(tensor: Any) -> Any:
         """The tensor copy of a tile, the stages and the tiles of a tensor: (TMA,stage), (TMA,tile,1,head,batch)."""
@@ -174,21 +103,6 @@ def decode_kernel(
 
     chunks = depth // VECTOR
 
-    def added(row: Any, tile: Any, at: Any) -> Any:
-        """Adjacent elements of O, of all warps of a tile of Q."""
-        each = [parts[None, row, i * config.tiles + tile] for i in range(config.slices)]
-        result = cute.local_tile(each[0], (VECTOR,), (at,)).load()
-        for other in each[1:]:
-            result = result + cute.local_tile(other, (VECTOR,), (at,)).load()
-        return result
-
-    def added_sums(row: Any, tile: Any) -> Any:
-        """The sum of exponentials of a row, of all warps."""
-        result = sums[row, tile]
-        for i in range(1, config.slices):
-            result = result + sums[row, i * config.tiles + tile]
-        return result
-
     if own == warps:
         cpasync.prefetch_descriptor(load_k)
         cpasync.prefetch_descriptor(load_v)
@@ -213,14 +127,12 @@ def decode_kernel(
         length = most if lengths is None else cute.arch.make_warp_uniform(lengths[batch])
         begin, end = part_of_keys(length)
 
-        # the rows of Q, zeros where there are no more; neighbouring heads of a row follow each other
+        # the rows of Q, the last one again where there are no more; neighbouring heads of a row follow each other
         for v in cute.range(t, config.rows * (depth // 8), threads):
             row, at = v // (depth // 8), v % (depth // 8)
-            to = cute.local_tile(sQ, (1, 8), (row, at))
-            to.fill(0.0)
-            if row < count_of_rows:
-                q = mQ[batch, (first + row) // group, head * group + (first + row) % group, None]
-                cute.autovec_copy(cute.local_tile(q, (8,), (at,)), to[0, None])
+            number = cute.math.min(first + row, rows * group - 1)
+            q = mQ[batch, number // group, head * group + number % group, None]
+            cute.autovec_copy(cute.local_tile(q, (8,), (at,)), cute.local_tile(sQ, (1, 8), (row, at))[0, None])
         cute.arch.barrier(barrier_id=1, number_of_threads=threads)
 
         # registers: a warp multiplies 16 rows of Q by its slice of the keys, and their exponentials by the values
@@ -329,11 +241,11 @@ def decode_kernel(
         top = largest.load()
         if lane % 4 == 0:
             for r in cute.range_constexpr(2):
-                tops[places[2 * r][0], own] = top[r]
+                parts.tops[places[2 * r][0], own] = top[r]
         cute.arch.barrier(barrier_id=1, number_of_threads=threads)
-        for i in cute.range_constexpr(config.slices):
+        for other in parts.warps_of(tile):
             for r in cute.range_constexpr(2):
-                largest[r] = cute.math.max(largest[r], tops[places[2 * r][0], i * config.tiles + tile])
+                largest[r] = cute.math.max(largest[r], parts.tops[places[2 * r][0], other])
         reached = cute.where(largest.load() == NEVER, 0.0, largest.load())
         shrink = exp2((top - reached) * factor)
         total.store(quad_reduce(total.load(), cute.ReductionOp.ADD) * shrink)
@@ -342,48 +254,30 @@ def decode_kernel(
             row = places[2 * r][0]
             if tile * ROWS + row < count_of_rows:
                 if lane % 4 == 0:
-                    sums[row, own] = total[r]
+                    parts.sums[row, own] = total[r]
                 for n in cute.range_constexpr(depth // 8):
-                    to = cute.local_tile(parts[None, row, own], (2,), (4 * n + lane % 4,))
+                    to = cute.local_tile(parts.rows[None, row, own], (2,), (4 * n + lane % 4,))
                     to.store(cute.local_tile(out[r, None], (2,), (n,)).load())
         cute.arch.barrier(barrier_id=1, number_of_threads=threads)
 
-        # their sums take the place of those of the first warp
         if config.splits > 1:
             for v in cute.range(t, count_of_rows * chunks, threads):
-                row, tile, at = v // chunks % ROWS, v // chunks // ROWS, v % chunks
-                cute.local_tile(parts[None, row, tile], (VECTOR,), (at,)).store(added(row, tile, at))
-                if at == 0:
-                    sums[row, tile] = added_sums(row, tile)
-                    for i in cute.range_constexpr(1, config.slices):
-                        tops[row, tile] = cute.math.max(tops[row, tile], tops[row, i * config.tiles + tile])
+                number = v // chunks
+                parts.add_up(number % ROWS, number // ROWS, v % chunks)
 
     # each block of the cluster writes a part of the rows
     if config.splits > 1:
         cute.arch.cluster_arrive()
         cute.arch.cluster_wait()
-    peers = [[cute.arch.mapa(x, peer) for x in (tops, sums, parts)] for peer in range(config.splits)]
     if own < warps:
         count = count_of_rows * chunks
         begin, end = count * rank // config.splits, count * (rank + 1) // config.splits
         for v in cute.range(begin + t, end, threads):
-            row, tile, at = v // chunks % ROWS, v // chunks // ROWS, v % chunks
-            if config.splits > 1:
-                highest = [peer[0][row, tile] for peer in peers]
-                reached = highest[0]
-                for other in highest[1:]:
-                    reached = cute.math.max(reached, other)
-                reached = cute.where(reached == NEVER, 0.0, reached)
-                shrink = [exp2((top - reached) * factor) for top in highest]
-                result, whole = 0.0, 0.0
-                for (_, peer_sums, peer_parts), share in zip(peers, shrink, strict=True):
-                    result = result + cute.local_tile(peer_parts[None, row, tile], (VECTOR,), (at,)).load() * share
-                    whole = whole + peer_sums[row, tile] * share
-            else:
-                result, whole = added(row, tile, at), added_sums(row, tile)
-            result = result * cute.where(whole == 0.0, 0.0, cute.arch.approx("rcp", whole))
-            to = mOut[batch, (first + v // chunks) // group, head * group + (first + v // chunks) % group, None]
-            cute.local_tile(to, (VECTOR,), (at,)).store(result.to(half))
+            number = v // chunks
+            result = parts.of_blocks(number % ROWS, number // ROWS, v % chunks, factor)
+            number = first + number
+            to = mOut[batch, number // group, head * group + number % group, None]
+            cute.local_tile(to, (VECTOR,), (v % chunks,)).store(result.to(half))
     if config.splits > 1:  # no block ends while others read its sums
         cute.arch.cluster_arrive()
         cute.arch.cluster_wait()
@@ -409,7 +303,7 @@ def decode_attention(
     """
     batch, rows, heads, depth = Q.shape
     _, keys, heads_k, _ = K.shape
-    if depth not in (64, 128, 256) or heads % heads_k:
+    if depth not in DEPTHS or heads % heads_k:
         raise SystemExit(f"D = {depth} is none of 64, 128, 256, or {heads_k} heads of K do not divide {heads} of Q")
     shared = rows * heads // heads_k
     most = keys if table is None else keys * table.shape[1]
