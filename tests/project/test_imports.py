@@ -58,13 +58,6 @@ LAZY: Mapping[str, str] = {
 """The modules and packages that import modules within functions, each with the reason."""
 
 
-REMAINING = (
-    {"compiled", "exporting"},
-    {"debugging", "debugging_methods", "gpu_launch", "kernel", "launch", "launching", "prepared", "tracing"},
-)
-"""The circles of modules, by the last parts of their names, that imports for type checkers alone still close."""
-
-
 def _graph(path: Path, types: bool = False) -> Iterator[tuple[str, bool]]:
     """The modules that a module imports, and whether it does so within a function; with `types` also for type checkers
     alone.
@@ -127,9 +120,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 def test_imports_for_type_checkers_close_no_circle() -> None:
     graph = {name: {each for each, _ in _graph(path, types=True)} - {name} for name, path in MODULES.items()}
-    circles = [{name.rpartition(".")[2] for name in circle} for circle in _circles(graph)]
-    assert all(circle in REMAINING for circle in circles), circles
-    assert all(circle in circles for circle in REMAINING), "a circle is gone: remove it from REMAINING"
+    assert not _circles(graph)
 
 
 @pytest.mark.parametrize("parent", ["layout", "passes", "compiler", "builder", "tilefold"])
