@@ -14,6 +14,7 @@ from benchmarks import (
     ceiling,
     gemm_grouped,
     gemm_scaled,
+    gemm_skinny,
     gemm_sm90,
     gemms,
     in_python,
@@ -37,10 +38,11 @@ FAMILIES: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
         "attention_sm90": attention_sm90.cases,
         "gemm_scaled": gemm_scaled.cases,
         "gemm_grouped": gemm_grouped.cases,
+        "gemm_skinny": gemm_skinny.cases,
     }
 )
 """The cases of each family, for a GPU of so many multiprocessors."""
-IN_PYTHON = frozenset({"python", "gemm_sm90", "attention_sm90", "gemm_scaled", "gemm_grouped"})
+IN_PYTHON = frozenset({"python", "gemm_sm90", "attention_sm90", "gemm_scaled", "gemm_grouped", "gemm_skinny"})
 """The families whose kernels are the examples in Python."""
 
 

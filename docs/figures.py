@@ -14,6 +14,7 @@ FAMILIES: Mapping[str, str] = {
     "gemm_sm90": r"(?!fp8 GEMM 4096\^3, by wgmma).* GEMM .*, by wgmma",  # whose peer added more accurately
     "gemm_scaled": r"fp8 GEMM [^,]* with scales of blocks",
     "gemm_grouped": r".* GEMM, .* groups of .*",
+    "gemm_skinny": r".* GEMM .*, B from memory",
     "attention_sm90": r"attention, .*, by wgmma",
     "summary": r"(f16 GEMM (2048|4096|8192)\^3|(bf16|tf32|s8) GEMM 4096\^3|"
     r"fp8 GEMM 4096\^3, D in (f32|bf16)|"

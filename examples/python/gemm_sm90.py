@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from common import Array, check, chosen, normal, parser, place
+from gemm_skinny import is_skinny, skinny_gemm
 from hopper import ROWS, WARPGROUP, Config, Stages, pipe_of, tiles_of, together
 
 from tilefold import cute
@@ -251,6 +252,13 @@ def empty_kernel(mD: cute.Tensor, bias: cute.Tensor | None, activation: cute.Con
         mD[m, n, layer] = result.to(mD.element_type)
 
 
+def _by_rows(matrix: Array) -> bool:
+    """Whether the rows of a matrix are contiguous: of NumPy, which counts strides in bytes, or of torch."""
+    if len(matrix.shape) != 2:
+        return False
+    return (matrix.strides[1] // matrix.itemsize if isinstance(matrix, np.ndarray) else matrix.stride(1)) == 1
+
+
 def gemm(
     A: Array,
     B: Array,
@@ -264,12 +272,16 @@ def gemm(
 ) -> None:
     """D = activation(A @ B^T + bias) by at most `blocks` blocks, one for each multiprocessor. A bias has a number for
     each column of D. Matrices may have a third mode, the products of a batch; with a stride of 0 they are all the same.
+    Without a `config`, products with few rows of A, or with few tiles, take the kernel of gemm_skinny.py.
     """
     if 0 in D.shape:
         return
     m, n, layers = (*D.shape, 1)[:3]
     if A.shape[1] == 0:
         empty_kernel(D, bias, activation).launch((m, layers, 1), WARPGROUP, device=device, **options)
+        return
+    if config is None and _by_rows(A) and _by_rows(B) and is_skinny(m, n, blocks):
+        skinny_gemm(A, B, D, None, device, blocks, bias, activation, **options)
         return
     config = config or chosen_config(m, n, blocks, "float32" in str(A.dtype), layers)
     tiles = -(-m // config.m), -(-n // config.n), layers

@@ -80,8 +80,9 @@ def test_the_simulator_has_the_same_bits() -> None:
 def test_rows_that_no_map_describes_are_refused() -> None:
     D = np.zeros((64, 129), np.float16)
     A, B, _ = operands(64, 129, 64, HALVES)
+    module = example("gemm_sm90")
     with pytest.raises(TilefoldError) as raised:
-        example("gemm_sm90").gemm(A, B, D, device="cuda")
+        module.gemm(A, B, D, module.Config(), device="cuda")
     assert raised.value.code is Code.TENSOR_MAP
 
 

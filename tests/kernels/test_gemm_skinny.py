@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""examples/python/gemm_skinny.py: right for any number of rows, in clusters that share K, at every stage; and the entry
+`gemm` takes it for products with few rows or few tiles.
+"""
+
+import importlib
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.kernels.gemm_sm90 import TYPES, operands, product
+from tests.kernels.harness import STAGES
+from tests.project.tree import ROOT
+from tilefold import cute
+
+
+@pytest.fixture(autouse=True)
+def module(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The example."""
+    monkeypatch.setattr(sys, "path", [str(ROOT / "examples" / "python"), *sys.path])
+    return importlib.import_module("gemm_skinny")
+
+
+def check(module: Any, shape: tuple[int, int, int], type: int, *config: int, **options: Any) -> None:
+    """D against NumPy's, by the chosen configuration or a given one."""
+    A, B, D = operands(*shape, TYPES[type])
+    module.skinny_gemm(A, B, D, module.Skinny(*config) if config else None, device="sim", **options)
+    np.testing.assert_array_equal(D, product(A, B, D))
+
+
+@pytest.mark.parametrize(
+    ("shape", "type", "config"),
+    [
+        ((5, 72, 200), 0, (8, 64, 3, 2)),  # N and K end within a tile
+        ((33, 130, 272), 0, (64, 128, 3, 4)),  # rows of D that begin anywhere
+        ((17, 71, 1024), 1, ()),  # 8 blocks share K
+        ((8, 72, 272), 9, (8, 64, 4, 1)),
+        ((16, 64, 512), 5, (16, 64, 2, 2)),
+        ((16, 136, 512), 7, (16, 64, 2, 4)),
+        ((130, 136, 264), 0, (128, 64, 3, 2)),  # several tiles of A
+    ],
+    ids=str,
+)
+@pytest.mark.sampled(4)
+def test_extents_and_types(module: Any, shape: tuple[int, int, int], type: int, config: tuple[int, ...]) -> None:
+    check(module, shape, type, *config)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage(module: Any, stage: str) -> None:
+    check(module, (9, 64, 256), 0, 16, 64, 2, 2, stage=stage)
+
+
+def relu(x: cute.TensorSSA) -> cute.TensorSSA:
+    """Nothing below zero."""
+    return cute.math.max(x, 0.0)
+
+
+def test_a_bias_and_an_activation(module: Any) -> None:
+    A, B, D = operands(9, 72, 136, TYPES[0])
+    bias = (np.arange(72) - 36).astype(np.float16)
+    module.skinny_gemm(A, B, D, module.Skinny(16, 64, 2, 2), device="sim", bias=bias, activation=relu)
+    np.testing.assert_array_equal(D, np.maximum(product(A, B, D) + bias, 0))
+
+
+def test_more_blocks_than_strips_of_k_are_refused(module: Any) -> None:
+    with pytest.raises(SystemExit, match="8 blocks share K = 200"):
+        check(module, (9, 64, 200), 0, 16, 64, 2, 8)
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ((16, 4096, 4096), (16, 64, 20, 1)),
+        ((16, 1024, 8192), (16, 64, 20, 4)),
+        ((64, 8192, 8192), (64, 64, 11, 1)),
+        ((64, 28672, 4096), (64, 64, 5, 1)),
+        ((1, 128, 64), (8, 64, 20, 1)),
+    ],
+)
+def test_choice(module: Any, shape: tuple[int, int, int], expected: tuple[int, ...]) -> None:
+    assert module.chosen_skinny(*shape, 132) == module.Skinny(*expected)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "types", "is_taken"),
+    [(64, 28672, 0, True), (128, 1024, 0, True), (128, 4096, 0, False), (16, 128, 4, False)],
+)
+def test_the_entry_takes_it_for_few_rows_or_few_tiles(
+    module: Any, monkeypatch: pytest.MonkeyPatch, m: int, n: int, types: int, is_taken: bool
+) -> None:
+    """Operands whose columns are contiguous go to the other kernel."""
+    taken: list[str] = []
+    entry = importlib.import_module("gemm_sm90")
+    monkeypatch.setattr(entry, "skinny_gemm", lambda *_: taken.append("skinny"))
+    monkeypatch.setattr(entry, "gemm_kernel", lambda *_: Launched(taken))
+    A, B, D = operands(m, n, 64, TYPES[types])
+    entry.gemm(A, B, D, device="sim")
+    assert taken == ["skinny" if is_taken else "usual"]
+
+
+class Launched:
+    """A call whose launch is noted."""
+
+    def __init__(self, taken: list[str]) -> None:
+        self.taken = taken
+
+    def launch(self, *_: Any, **__: Any) -> None:
+        """Notes the launch."""
+        self.taken.append("usual")
