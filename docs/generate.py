@@ -138,7 +138,7 @@ def targets() -> str:
 
 def expressions() -> str:
     """The page of the expression language of fills and checks."""
-    parts = ["# Expressions", docstring(import_module("tilefold.dialects.run.expression"))]
+    parts = ["# Expressions", docstring(import_module("tilefold.dialects.run.grammar"))]
     parts += ["## Fills", docstring(import_module("tilefold.runtime.check.fill"))]
     parts.append(_functions(make_generators("A", (1,), np.dtype(np.float32), 0)))
     parts += ["## Checks", docstring(import_module("tilefold.runtime.check.condition"))]
