@@ -9,6 +9,7 @@ from tilefold.runtime.cuda import CudaEngine
 
 from benchmarks import (
     attention,
+    attention_decode,
     attention_sm90,
     bandwidth,
     ceiling,
@@ -36,13 +37,16 @@ FAMILIES: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
         "python": in_python.cases,
         "gemm_sm90": gemm_sm90.cases,
         "attention_sm90": attention_sm90.cases,
+        "attention_decode": attention_decode.cases,
         "gemm_scaled": gemm_scaled.cases,
         "gemm_grouped": gemm_grouped.cases,
         "gemm_skinny": gemm_skinny.cases,
     }
 )
 """The cases of each family, for a GPU of so many multiprocessors."""
-IN_PYTHON = frozenset({"python", "gemm_sm90", "attention_sm90", "gemm_scaled", "gemm_grouped", "gemm_skinny"})
+IN_PYTHON = frozenset(
+    {"python", "gemm_sm90", "attention_sm90", "attention_decode", "gemm_scaled", "gemm_grouped", "gemm_skinny"}
+)
 """The families whose kernels are the examples in Python."""
 
 

@@ -16,6 +16,7 @@ FAMILIES: Mapping[str, str] = {
     "gemm_grouped": r".* GEMM, .* groups of .*",
     "gemm_skinny": r".* GEMM .*, B from memory",
     "attention_sm90": r"attention, .*, by wgmma",
+    "attention_decode": r"attention, .*, K and V from memory",
     "summary": r"(f16 GEMM (2048|4096|8192)\^3|(bf16|tf32|s8) GEMM 4096\^3|"
     r"fp8 GEMM 4096\^3, D in (f32|bf16)|"
     r"attention, b4 s4096 h32 d(64|128) f16(, causal)?), by wgmma",

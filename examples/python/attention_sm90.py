@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 from attention import exp2, quad_reduce, reference
+from attention_decode import decode_attention
+from attention_parts import is_decode
 from attention_tiles import ROWS, WARPGROUP, Config, Tile, Tiles, chosen_config, load_stage
 from common import Array, check, chosen, normal, parser, place
 
@@ -363,8 +365,11 @@ def attention(
     """O = softmax(Q K^T / sqrt(D)) V for each head by at most `blocks` blocks, one for each multiprocessor.
 
     `counter` is a 0 of i32, which it is again at the end; launches that may overlap need one each. By default each
-    launch makes one.
+    launch makes one. Without a `config`, few rows to each head of K take the kernel of attention_decode.py.
     """
+    if config is None and starts is None and is_decode(Q, K):
+        decode_attention(Q, K, V, Out, None, device, blocks, **options)
+        return
     batch, rows, heads, depth = Q.shape
     config = config or chosen_config(depth)
     sequences = 1 if starts is None else starts.shape[0] - 1

@@ -12,6 +12,8 @@ import attention as attention_sm80
 import attention_sm90
 import gemm as gemm_sm80
 import gemm_sm90
+from attention_decode import decode_attention
+from attention_parts import is_decode
 from common import Array, chosen
 from tilefold.base.target import Target
 
@@ -70,6 +72,8 @@ def attention(
     depths = (64, 96, 128, 256) if gpu.arch == HOPPER else (64, 128)
     if Q.shape[3] not in depths:
         raise SystemExit(f"D = {Q.shape[3]} is none of {', '.join(map(str, depths))}")
+    if gpu.arch == HOPPER and is_decode(Q, K):
+        return decode_attention(Q, K, V, Out, None, device, count, causal=causal)
     if gpu.arch == HOPPER:
         config = attention_sm90.chosen_config(Q.shape[3], causal)
         return attention_sm90.attention(Q, K, V, Out, config, device, count)

@@ -11,7 +11,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import Target
 from tilefold.compiler.machine.assemble import assemble
 
-from benchmarks import attention_sm90, ceiling, gemm_grouped, gemm_scaled, gemm_skinny, gpu
+from benchmarks import attention_decode, attention_sm90, ceiling, gemm_grouped, gemm_scaled, gemm_skinny, gpu
 from benchmarks.__main__ import main
 from benchmarks.contest import Case
 from benchmarks.gpu import FAMILIES
@@ -51,7 +51,11 @@ TARGETS = {
     },
     "f16 GEMM 4096^3, bias and GELU, by wgmma": 1.05,
     **{f"fp8 GEMM {m} x {n} x {k} with scales of blocks": 1.0 for m, n, k in gemm_scaled.SHAPES},
-    **{problem.name: 1.0 for problem in (*gemm_grouped.PROBLEMS, *gemm_skinny.PROBLEMS, *attention_sm90.PROBLEMS)},
+    **{
+        problem.name: 1.0
+        for family in (gemm_grouped, gemm_skinny, attention_sm90, attention_decode)
+        for problem in family.PROBLEMS
+    },
 }
 SIZES = {"M", "N", "K"}
 

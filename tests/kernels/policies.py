@@ -20,6 +20,7 @@ from tilefold.runtime.engine import RunResult
 from tilefold.runtime.sim.launch import Completion
 from tilefold.runtime.sim.sim_engine import SimEngine
 
+from tests.kernels.attention_decode import Problem
 from tests.kernels.gemm_sm90 import TYPES, operands, product
 from tests.project.tree import ROOT
 from tilefold.commands.cli import main as tilefold
@@ -63,6 +64,11 @@ def _gemm(**config: Any) -> None:
     np.testing.assert_array_equal(D, product(A, B, D))
 
 
+def _decode(*config: int) -> None:
+    """Attention for few rows of Q by a configuration."""
+    Problem(2, 200, shared=4, causal=True).check(_module("attention_decode").Decode(*config))
+
+
 KERNELS: Mapping[str, Callable[[], None]] = MappingProxyType({
     "tma_copy": partial(_text, "tma_copy"),
     "tma_copy.py": partial(_python, "tma_copy", ""),
@@ -76,6 +82,7 @@ KERNELS: Mapping[str, Callable[[], None]] = MappingProxyType({
     "gemm_grouped.py": partial(_python, "gemm_grouped", "--groups 2 --m 136 --n 136 --k 136"),
     "attention_sm90": partial(_text, "attention_sm90", S=100, CAUSAL=1, HEADS=1),
     "attention_sm90.py": partial(_python, "attention_sm90", ""),
+    "attention_decode.py": partial(_decode, 32, 2, 1, 2, 2),
 })  # fmt: skip
 """Runs of each kernel; what fails is an error."""
 

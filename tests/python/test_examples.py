@@ -25,6 +25,7 @@ from tilefold.driver.lowering import load
 FOLDER = ROOT / "examples" / "python"
 SMALL = {
     "attention": ["--depth 64", "--causal 1 --sequence 96 --heads 1 --depth 128 --rows 32 --warps 1"],
+    "attention_decode": ["--batch 2 --rows 2 --keys 200 --heads 6 --shared 3 --causal 1"],
     "attention_sm90": ["", "--rows 72 --length 40 --heads 2 --shared 2 --causal 1 --depth 96 --blocks 1"],
     "four_ways": [""],
     "gemm": ["--k 64"],
@@ -40,6 +41,7 @@ SMALL = {
 }
 LARGE = {
     "attention": "--sequence 1024 --heads 8 --depth 128 --causal 1 --rows 128 --keys 64 --warps 4",
+    "attention_decode": "--batch 3 --rows 2 --keys 4097 --heads 32 --shared 4 --depth 128 --causal 1 --blocks 132",
     "attention_sm90": "--batch 2 --rows 1000 --length 1111 --heads 40 --shared 4 --depth 128 --causal 1 --blocks 132",
     "four_ways": "",
     "gemm": "--m 2048 --n 2048 --k 1024",

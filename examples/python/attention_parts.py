@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Attention for few rows of Q on Hopper: the sizes of its kernel, and how warps and blocks that share the keys add up
+their rows of O.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from attention import exp2
+from common import Array
+
+from tilefold import cute
+
+NEVER = float("-inf")
+ROWS = 16
+"""The rows of a tile of Q, those of mma.sync."""
+VECTOR = 4
+"""Adjacent elements of O that a thread adds up at a time."""
+PADDING = 8
+"""Elements between rows of O in shared memory, so that the rows of a fragment have different banks."""
+MEMORY = 220 * 1024
+"""The shared memory of a multiprocessor that stages and rows of Q may take, in bytes."""
+DEPTHS = 64, 128, 256
+
+
+@dataclass(frozen=True)
+class Decode:
+    """Sizes of the kernel: the keys of a tile, the warps that multiply, the tiles of Q of a block, the stages in shared
+    memory, and the blocks of a cluster, which share the keys; whether a row does not see the keys after its own.
+
+    The warps of a tile of Q share the keys of each tile, 16 or a multiple each.
+    """
+
+    keys: int = 64
+    warps: int = 4
+    tiles: int = 1
+    stages: int = 3
+    splits: int = 1
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        if self.warps % self.tiles or self.keys % (ROWS * self.slices) or self.splits not in (1, 2, 4, 8):
+            raise SystemExit("a warp has 16 keys of a tile or a multiple, a cluster 1, 2, 4 or 8 blocks")
+
+    @property
+    def slices(self) -> int:
+        """The warps that share the keys of a tile."""
+        return self.warps // self.tiles
+
+    @property
+    def rows(self) -> int:
+        """The rows of Q that a block multiplies at once."""
+        return ROWS * self.tiles
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block."""
+        return 32 * (self.warps + 1)
+
+
+def chosen_decode(batch: int, heads_k: int, keys: int, blocks: int, rows: int = 1, depth: int = 128) -> Decode:
+    """The configuration for so many rows of Q to each head of K, on a GPU with `blocks` multiprocessors.
+
+    Blocks share the keys as long as one wave holds all of them and each has two tiles. Where one wave holds all blocks,
+    each has as many stages as fit, and else half as many.
+    """
+    tiles = 1 if rows <= ROWS or depth > 128 else 2 if rows <= 2 * ROWS else 4
+    count = batch * heads_k * -(-rows // (ROWS * tiles))
+    splits, size = 1, 128 if depth == 64 else 64
+    while splits < 8 and 2 * count * splits <= blocks and 4 * splits * size <= keys:
+        splits *= 2
+    memory = MEMORY if count * splits <= blocks or depth > 128 else MEMORY // 2
+    stages = (memory - 2 * ROWS * tiles * depth) // (4 * size * depth)
+    return Decode(size, 8 if tiles == 4 else 4, tiles, stages, splits)
+
+
+def is_decode(Q: Array, K: Array) -> bool:
+    """Whether attention is one for this kernel: few rows of Q to each head of K."""
+    rows, shared = Q.shape[1], Q.shape[2] // K.shape[2]
+    return rows <= ROWS and rows * shared <= 4 * ROWS and Q.shape[3] in DEPTHS
+
+
+def layout_of_parts(config: Decode, depth: int) -> cute.Layout:
+    """Rows of O of each warp in shared memory: (D,row,warp)."""
+    row = depth + PADDING
+    return cute.make_layout((depth, ROWS, config.warps), stride=(1, row, ROWS * row))
+
+
+class Parts:
+    """What each warp of a block has at the end, in shared memory: for its rows the greatest score, the sum of
+    exponentials and the unfinished row of O. Warp `i * tiles + tile` has rows of tile `tile` of Q.
+    """
+
+    def __init__(self, config: Decode, rows: cute.Tensor) -> None:
+        self.config, self.rows = config, rows
+        self.tops, self.sums = (
+            cute.make_smem_tensor(cute.make_layout((ROWS, config.warps)), cute.Float32) for _ in range(2)
+        )
+
+    def warps_of(self, tile: Any) -> list[Any]:
+        """The warps of a tile of Q."""
+        return [i * self.config.tiles + tile for i in range(self.config.slices)]
+
+    def of_warps(self, row: Any, tile: Any, at: Any) -> Any:
+        """Adjacent elements of a row of O, of all warps."""
+        first, *others = (self.rows[None, row, warp] for warp in self.warps_of(tile))
+        result = cute.local_tile(first, (VECTOR,), (at,)).load()
+        for other in others:
+            result = result + cute.local_tile(other, (VECTOR,), (at,)).load()
+        return result
+
+    def sum_of_warps(self, row: Any, tile: Any) -> Any:
+        """The sum of exponentials of a row, of all warps."""
+        first, *others = (self.sums[row, warp] for warp in self.warps_of(tile))
+        for other in others:
+            first = first + other
+        return first
+
+    @cute.jit
+    def add_up(self, row: Any, tile: Any, at: Any) -> None:
+        """What all warps have takes the place of what the first one had: adjacent elements of O, and where they are the
+        first, also the greatest score and the sum.
+        """
+        cute.local_tile(self.rows[None, row, tile], (VECTOR,), (at,)).store(self.of_warps(row, tile, at))
+        if at == 0:
+            self.sums[row, tile] = self.sum_of_warps(row, tile)
+            top = self.tops[row, tile]
+            for other in self.warps_of(tile)[1:]:
+                top = cute.math.max(top, self.tops[row, other])
+            self.tops[row, tile] = top
+
+    def of_blocks(self, row: Any, tile: Any, at: Any, factor: Any) -> Any:
+        """Adjacent elements of a finished row of O, 0 where it sees no key. If several blocks share the keys, each has
+        added up its own; scores count `factor` times.
+        """
+        if self.config.splits == 1:
+            return _quotient(self.of_warps(row, tile, at), self.sum_of_warps(row, tile))
+        blocks = range(self.config.splits)
+        tops, sums, rows = ([cute.arch.mapa(x, block) for block in blocks] for x in (self.tops, self.sums, self.rows))
+        highest = [top[row, tile] for top in tops]
+        reached = highest[0]
+        for top in highest[1:]:
+            reached = cute.math.max(reached, top)
+        reached = cute.where(reached == NEVER, 0.0, reached)
+        result: Any = 0.0
+        total: Any = 0.0
+        for block in blocks:
+            shrink = exp2((highest[block] - reached) * factor)
+            result = result + cute.local_tile(rows[block][None, row, tile], (VECTOR,), (at,)).load() * shrink
+            total = total + sums[block][row, tile] * shrink
+        return _quotient(result, total)
+
+
+def _quotient(x: Any, total: Any) -> Any:
+    return x * cute.where(total == 0.0, 0.0, cute.arch.approx("rcp", total))
