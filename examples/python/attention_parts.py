@@ -20,6 +20,10 @@ PADDING = 8
 """Elements between rows of O in shared memory, so that the rows of a fragment have different banks."""
 MEMORY = 220 * 1024
 """The shared memory of a multiprocessor that stages and rows of Q may take, in bytes."""
+BUSY = 60
+"""Blocks that draw as many bytes as the memory gives, on a GPU with 132 multiprocessors."""
+MANY = 4096
+"""So many keys of a block are many."""
 DEPTHS = 64, 128, 256
 
 
@@ -61,15 +65,16 @@ class Decode:
 def chosen_decode(batch: int, heads_k: int, keys: int, blocks: int, rows: int = 1, depth: int = 128) -> Decode:
     """The configuration for so many rows of Q to each head of K, on a GPU with `blocks` multiprocessors.
 
-    Blocks share the keys as long as one wave holds all of them and each has two tiles. Where one wave holds all blocks,
-    each has as many stages as fit, and else half as many.
+    Blocks share the keys until enough of them draw on the memory, as long as each has two tiles; more cost time at the
+    end. Three stages of 64 keys suffice, but for blocks of a cluster that read many.
     """
     tiles = 1 if rows <= ROWS or depth > 128 else 2 if rows <= 2 * ROWS else 4
     count = batch * heads_k * -(-rows // (ROWS * tiles))
     splits, size = 1, 128 if depth == 64 else 64
-    while splits < 8 and 2 * count * splits <= blocks and 4 * splits * size <= keys:
+    while splits < 8 and count * splits < BUSY * blocks // 132 and 4 * splits * size <= keys:
         splits *= 2
-    memory = MEMORY if count * splits <= blocks or depth > 128 else MEMORY // 2
+    reads_many = splits > 1 and keys // splits >= MANY
+    memory = MEMORY if reads_many or depth > 128 else MEMORY // 2
     stages = (memory - 2 * ROWS * tiles * depth) // (4 * size * depth)
     return Decode(size, 8 if tiles == 4 else 4, tiles, stages, splits)
 
