@@ -17,8 +17,8 @@ from ..dialects.tile.gemm_rules import infer_gemm_modes
 from ..dialects.tile.view_base import infer_shifted_type
 from ..dialects.tile.wgmma_rules import is_warpgroup
 from ..layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, size
+from ..layout.algebra.integers import Unknown
 from ..layout.algebra.product import make_fragment_like
-from ..layout.algebra.unknown import Unknown
 from ..layout.tiling.copy_loops import with_outer
 from .writing.emitter import Emitter, remark
 

@@ -12,7 +12,7 @@ from xdsl.rewriter import Rewriter
 from ..dialects.cute import CoordAttr
 from ..dialects.tile import FillOp, LoadOp, MapOp, StoreOp, TensorType, YieldOp
 from ..layout.algebra.core import size
-from ..layout.algebra.unknown import Unknown
+from ..layout.algebra.integers import Unknown
 from .writing.emitter import Emitter
 
 

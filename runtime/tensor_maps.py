@@ -6,7 +6,7 @@ from typing import Any, Protocol, cast
 
 from ..base.errors import LayoutError
 from ..layout.algebra.core import Layout
-from ..layout.algebra.unknown import Unknown
+from ..layout.algebra.integers import Unknown
 from ..layout.tma.launch_int import renamed
 from ..layout.tma.recipe import MapRecipe, PlacedMap
 from .errors import LaunchError

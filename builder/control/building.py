@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from ...base.errors import Code, TilefoldError
 from ...dialects.arith.integer_range import Range, contains, either
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.integers import Unknown
 from ..scalars.dtypes import Boolean, DType, promote
 from ..scalars.values import Bool, Int, Scalar, Value, check_numbers, common_type, compare, convert, weak_type, wrap
 from ..tensors.fragments import Vec, full

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from ...base.errors import Code, TilefoldError
 from ...dialects.arith.integer_range import Range as Span
 from ...dialects.arith.integer_range import clip_range, either
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.integers import Unknown
 from ...passes.analysis.loop_hints import MAX_UNROLL
 from ..scalars.casts import number_of
 from ..scalars.dtypes import Index

@@ -13,7 +13,7 @@ from ...base.errors import Code, TilefoldError
 from ...base.target import MAX_BLOCK, WARP
 from ...dialects import gpu, ptx
 from ...dialects.ptx.approx import ApproximateOp
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.integers import Unknown
 from ...passes.analysis.ranges import register_ranges
 from ..scalars.dtypes import Float32, Int32
 from ..scalars.values import Int, Scalar, Value, convert, wrap

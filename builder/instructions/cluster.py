@@ -10,7 +10,7 @@ from ...base.errors import Code, TilefoldError
 from ...base.target import MAX_CLUSTER
 from ...dialects import gpu, ptx
 from ...dialects.tile import PeerOp
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.integers import Unknown
 from ..scalars.dtypes import Int32, of_sign
 from ..scalars.values import Int, Scalar, convert
 from ..tensors.coordinates import as_tuple

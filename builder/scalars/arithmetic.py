@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from ...base.errors import Code, TilefoldError
 from ...dialects.arith.integer_range import Range, contains, modulo
 from ...dialects.arith.semantics import INTEGER_OPERATIONS
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.integers import Unknown
 from ..tracing.state import current, insert_value
 from .casts import common_type, integer_attribute, shown_number
 from .dtypes import DType, Float32, Int32

@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 
 from ...base.errors import Code, TilefoldError
 from ...dialects.arith.integer_range import Range, absolute, contains, limits, reduce_range
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.integers import Unknown
 from ..tracing.state import current, host_number, insert_value
 from ..tracing.truth import refuse_truth
 from . import casts

@@ -10,9 +10,8 @@ from ...base.errors import Code, TilefoldError
 from ...base.printable import shown
 from ...dialects.cute import CoordAttr, LayoutAttr
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, make_layout
-from ...layout.algebra.integers import ScaledBasis
+from ...layout.algebra.integers import ScaledBasis, Unknown
 from ...layout.algebra.inttuple import product, show, transform_leaves, wrap
-from ...layout.algebra.unknown import Unknown
 from ..scalars.values import Int, Value, index_of
 
 

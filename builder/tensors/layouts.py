@@ -14,10 +14,9 @@ from ... import layout as algebra
 from ...base.errors import Code, TilefoldError
 from ...layout.algebra import coordinates, inttuple
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout
-from ...layout.algebra.integers import ceil_div_int
+from ...layout.algebra.integers import Unknown, ceil_div_int
 from ...layout.algebra.modes import compose_parts
 from ...layout.algebra.swizzle import Swizzle
-from ...layout.algebra.unknown import Unknown
 from ..scalars.dtypes import DType, as_dtype
 from ..scalars.values import Int, check_integer
 from ..tracing.python_errors import misuse_error

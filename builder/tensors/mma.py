@@ -25,7 +25,7 @@ from ...dialects.tile import (
 from ...dialects.tile.wgmma_rules import is_warpgroup
 from ...layout.algebra.core import Layout
 from ...layout.algebra.display import Displayed
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.integers import Unknown
 from ...layout.text.printing import plain_style, thr_mma_lines, tiled_mma_lines
 from ...layout.tiling import tiled_mma as algebra
 from ..scalars.dtypes import Boolean

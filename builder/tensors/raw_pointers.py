@@ -14,9 +14,9 @@ from ...dialects.cute import CoordAttr
 from ...dialects.ptx import PtrToIntOp
 from ...dialects.tile import CopyOp, PtrOp, Space, TensorType, ViewOp
 from ...layout.algebra.core import Layout
+from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import product
 from ...layout.algebra.swizzle import Swizzle
-from ...layout.algebra.unknown import Unknown
 from ..scalars.dtypes import DType, Int64, as_dtype
 from ..scalars.values import MOST, Int, convert, index_of, is_scalar, wrap
 from ..tracing.state import checked, emit

@@ -35,9 +35,9 @@ from ...dialects.tile import (
 from ...dialects.tile.fragments import FRAGMENT_ALIGN
 from ...dialects.tile.view_base import LayoutViewOp
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, make_layout, plain_layout
+from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import product, rank
 from ...layout.algebra.inttuple import wrap as modes_of
-from ...layout.algebra.unknown import Unknown
 from ..scalars import casts
 from ..scalars.dtypes import DType, Index, dtype_of
 from ..scalars.values import MOST, Int, convert, wrap

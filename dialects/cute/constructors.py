@@ -15,9 +15,9 @@ from xdsl.traits import ConstantLike, MemoryWriteEffect, Pure
 from ...base.errors import Code
 from ...layout.algebra.axes import has_basis
 from ...layout.algebra.core import ComposedLayout, Layout, make_identity_layout, make_layout_like, make_ordered_layout
+from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import show, weakly_congruent
 from ...layout.algebra.swizzle import Swizzle
-from ...layout.algebra.unknown import Unknown
 from ..definitions import irdl_op_definition
 from ..errors import refuse
 from .op import CuteOp, PureOp, Signature

@@ -15,9 +15,8 @@ from xdsl.printer import Printer
 
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import ComposedLayout, Layout, make_layout
-from ...layout.algebra.integers import Tree
+from ...layout.algebra.integers import Tree, Unknown
 from ...layout.algebra.swizzle import Swizzle
-from ...layout.algebra.unknown import Unknown
 from ...layout.text.layouts import parse_coord, parse_int_tuple, parse_layout, parse_swizzle, parse_tiler, to_text
 from ..errors import refusing
 from .attributes import parse_quoted

@@ -9,10 +9,9 @@ from ...base.errors import Code, LayoutError
 from ...layout.algebra.axes import has_basis
 from ...layout.algebra.coordinates import crd2idx
 from ...layout.algebra.core import ComposedLayout, Layout
-from ...layout.algebra.integers import ScaledBasis, Tree, add, as_coordinate
+from ...layout.algebra.integers import ScaledBasis, Tree, Unknown, add, as_coordinate
 from ...layout.algebra.inttuple import congruent, leaves, show, weakly_congruent
 from ...layout.algebra.swizzle import Swizzle
-from ...layout.algebra.unknown import Unknown
 
 
 def check_leaves(value: Any, *kinds: type) -> None:

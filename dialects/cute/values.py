@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout
-from ...layout.algebra.integers import ScaledBasis, Tree
+from ...layout.algebra.integers import ScaledBasis, Tree, Unknown
 from ...layout.algebra.swizzle import Swizzle
-from ...layout.algebra.unknown import Unknown
 
 Value: TypeAlias = "Tree | ComposedLayout | Swizzle"
 """The value that a type of the dialect holds."""

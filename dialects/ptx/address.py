@@ -14,8 +14,8 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import leaves
-from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr
 from ..definitions import irdl_op_definition, typed_operand
 from .base import GLOBAL, SHARED, SHARED_CLUSTER, PtrType, PtxOp, integer_bits

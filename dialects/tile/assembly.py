@@ -9,8 +9,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.algebra.integers import Coord
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.integers import Coord, Unknown
 from ..cute import CoordAttr
 from ..operands import definition_of
 from .coord_type import CoordTensorType

@@ -27,9 +27,8 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.coordinates import check_within
 from ...layout.algebra.core import Layout, make_identity_layout, make_layout
-from ...layout.algebra.integers import add
+from ...layout.algebra.integers import Unknown, add
 from ...layout.algebra.inttuple import is_fully_static, leaves, repeat_like, show
-from ...layout.algebra.unknown import Unknown
 from ...layout.text.parser import size_fits
 from ..cute import CoordAttr, LayoutAttr, ShapeAttr
 from ..definitions import irdl_op_definition, typed_operand

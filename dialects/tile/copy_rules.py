@@ -7,8 +7,8 @@ from ...base.errors import Code, LayoutError
 from ...layout.algebra.coalesce import contiguous_values, steps
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
 from ...layout.algebra.divide import logical_divide
+from ...layout.algebra.integers import divisor
 from ...layout.algebra.swizzle import Swizzle
-from ...layout.algebra.unknown import divisor
 from ...layout.atoms.bulk_copy import BULK_UNIT
 from .copy_types import CopyAtomAttr
 from .types import TensorType

@@ -9,8 +9,8 @@ from typing import Any
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import Layout, LayoutLike, Tiler, flat_modes, size
 from ...layout.algebra.divide import logical_divide
+from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import show
-from ...layout.algebra.unknown import Unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...layout.algebra.coordinates import fixed_modes
 from ...layout.algebra.core import Layout, LayoutLike
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.integers import Unknown
 from ..cute import CoordAttr, LayoutAttr
 from ..cute.values import unknowns, with_scalars
 from ..definitions import irdl_op_definition, typed_operand

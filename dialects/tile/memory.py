@@ -11,8 +11,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...layout.algebra.coordinates import check_within
 from ...layout.algebra.core import plain_layout
+from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import is_fully_static, show
-from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr
 from ..cute.values import unknowns
 from ..definitions import irdl_op_definition, typed_operand

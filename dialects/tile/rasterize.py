@@ -9,8 +9,8 @@ from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import leaves
-from ...layout.algebra.unknown import Unknown
 from ...layout.tiling.rasterize import rasterize
 from ..cute import CoordAttr
 from ..definitions import irdl_op_definition

@@ -11,9 +11,9 @@ from xdsl.traits import Pure
 
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import ComposedLayout, LayoutLike, flat_modes, plain_layout
+from ...layout.algebra.integers import divisor
 from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.recast import recast_layout
-from ...layout.algebra.unknown import divisor
 from ...layout.text.layouts import to_text
 from ..cute import LayoutAttr
 from ..definitions import irdl_op_definition, typed_operand

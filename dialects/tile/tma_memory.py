@@ -10,9 +10,8 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.algebra.core import Layout, plain_layout
-from ...layout.algebra.integers import mul
+from ...layout.algebra.integers import Unknown, mul
 from ...layout.algebra.inttuple import congruent, leaves, unflatten
-from ...layout.algebra.unknown import Unknown
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
 from ..ptx.base import GLOBAL, MAP, SHARED, PtrType

@@ -10,9 +10,8 @@ from xdsl.ir import Operation, SSAValue
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.coalesce import coalesce, steps
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
-from ...layout.algebra.integers import ScaledBasis
+from ...layout.algebra.integers import ScaledBasis, divisor
 from ...layout.algebra.swizzle import Swizzle
-from ...layout.algebra.unknown import divisor
 from ...layout.tma.tensor_map import SHARED_ALIGNMENT
 from ..kernel import kernel_of
 from .assembly import AnyTensor

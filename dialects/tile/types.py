@@ -12,10 +12,9 @@ from xdsl.utils.str_enum import StrEnum
 
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout
-from ...layout.algebra.integers import ScaledBasis
+from ...layout.algebra.integers import ScaledBasis, Unknown, divisor
 from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.swizzle import Swizzle
-from ...layout.algebra.unknown import Unknown, divisor
 from ...layout.text.layouts import parse_layout, to_text
 from ..cute import LayoutAttr, parse_quoted
 from ..element_types import PACKED_TYPES

@@ -9,7 +9,7 @@ from ...base.errors import Code, LayoutError
 from ...base.occupancy import REGISTERS
 from ...base.target import MAX_REGISTERS, WARPGROUP
 from ...layout.algebra.core import ComposedLayout, LayoutLike, flat_modes, join, plain_layout
-from ...layout.algebra.unknown import divisor
+from ...layout.algebra.integers import divisor
 from ...layout.atoms.instructions import WgMma
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import registers

@@ -9,12 +9,11 @@ from typing import Any
 
 from ...base.errors import Code, LayoutError
 from .core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout
-from .integers import ScaledBasis, Tree, is_static, mul
+from .integers import ScaledBasis, Tree, divisor, is_static, mul
 from .inttuple import filter_zeros as filter_zeros_tuple
 from .inttuple import flatten_to_tuple, leaves, wrap
 from .modes import on_outer
 from .swizzle import Swizzle
-from .unknown import divisor
 
 
 def merge_modes(shape: Sequence[Any], stride: Sequence[Any], open_end: bool = False) -> tuple[list[Any], list[Any]]:

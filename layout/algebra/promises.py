@@ -12,7 +12,7 @@ from math import lcm
 from typing import Any, final
 
 from ...base.errors import LayoutError
-from .unknown import Unknown
+from .integers import Unknown
 
 _MULTIPLES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13)
 _FEW_MULTIPLES = (1, 2, 3, 5, 7)

@@ -5,8 +5,8 @@ from typing import Any
 
 from ...base.errors import Code, LayoutError
 from .core import ComposedLayout, Layout, LayoutLike
+from .integers import Unknown
 from .inttuple import congruent, leaves, unflatten
-from .unknown import Unknown
 
 
 def scalars_of(parameter: Layout, given: LayoutLike) -> list[int]:

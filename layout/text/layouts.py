@@ -14,10 +14,9 @@ from typing import Any
 
 from ...base.errors import Code, LayoutError
 from ..algebra.core import ComposedLayout, Layout, LayoutLike
-from ..algebra.integers import ScaledBasis, Tree
+from ..algebra.integers import ScaledBasis, Tree, Unknown
 from ..algebra.inttuple import leaves
 from ..algebra.swizzle import Swizzle
-from ..algebra.unknown import Unknown
 from .parser import Parser, one_of
 
 

@@ -11,7 +11,7 @@ from ... import layout as algebra
 from ...base.errors import Code, LayoutError
 from ..algebra.coordinates import crd2crd, crd2idx, idx2crd
 from ..algebra.core import ComposedLayout, Layout
-from ..algebra.integers import ScaledBasis
+from ..algebra.integers import ScaledBasis, Unknown
 from ..algebra.inttuple import (
     ceil_div,
     compatible,
@@ -24,7 +24,6 @@ from ..algebra.inttuple import (
     wrap,
 )
 from ..algebra.swizzle import Swizzle
-from ..algebra.unknown import Unknown
 from ..atoms.copy_atom import CopyAtom
 from ..atoms.copy_names import copy_atom
 from ..atoms.mma_atom import MmaAtom

@@ -8,10 +8,9 @@ from typing import Any, Literal, NoReturn, Self, TypeVar
 from ...base.errors import Code, LayoutError, LayoutSyntaxError
 from ..algebra.axes import coprofile
 from ..algebra.core import ComposedLayout, Layout, LayoutLike
-from ..algebra.integers import ScaledBasis
+from ..algebra.integers import ScaledBasis, Unknown
 from ..algebra.inttuple import MAX_LEAVES, congruent, leaves, product
 from ..algebra.swizzle import Swizzle
-from ..algebra.unknown import Unknown
 
 MAX_TEXT = 1 << 16
 """The longest text, in characters."""

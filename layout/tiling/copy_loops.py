@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ..algebra.core import ComposedLayout, Layout, LayoutLike, cosize, flat_modes, size
-from ..algebra.integers import add
-from ..algebra.unknown import Unknown
+from ..algebra.integers import Unknown, add
 
 Stride: TypeAlias = int | Unknown
 _Loop: TypeAlias = tuple[int, tuple[Stride, ...]]

@@ -10,7 +10,7 @@ from xdsl.ir import Block, SSAValue
 from ...dialects.arith.integer_range import wrap_signed
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS, constant_of, int_width
 from ...dialects.ptx import EntryOp, IntToPtrOp, LocalAllocOp, MapaOp, PtrAddOp, SmemAllocOp
-from .memoised import Memoised
+from .ranges import Memoised
 
 
 @dataclass(frozen=True, slots=True)

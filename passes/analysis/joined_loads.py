@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from ...dialects.arith.semantics import constant_of
 from ...dialects.ptx import LOCAL, EntryOp, LoadOp, PtrAddOp, StoreOp
 from .loop_hints import unroll_count
-from .memoised import Memoised
+from .ranges import Memoised
 
 
 def find_joined_loads(entry: EntryOp) -> frozenset[Operation]:

@@ -16,8 +16,7 @@ from ...dialects.ptx import EntryOp, LoadOp, PtrAddOp, PtrType, SmemAddrOp, Sreg
 from . import lane_values as lv
 from .lane_values import LaneValue
 from .loop_hints import trip_values
-from .memoised import Memoised
-from .ranges import Ranges
+from .ranges import Memoised, Ranges
 
 _MAX_TRIPS = 4096
 """Iterations of a loop that are gone through for the values of its counter."""

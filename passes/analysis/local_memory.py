@@ -15,7 +15,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult, Region, SSAValue
 from ...dialects.ptx import LOCAL, EntryOp, LoadOp, LocalAllocOp, PtrAddOp, StoreOp, WgmmaMmaAsyncOp
 from .affine import Sums
 from .loop_hints import trip_values, unroll_count
-from .memoised import Memoised
+from .ranges import Memoised
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,8 @@ from ...dialects.cute.types import (
 )
 from ...dialects.cute.values import integers, map_integers
 from ...layout.algebra.core import ComposedLayout, Layout
+from ...layout.algebra.integers import Unknown
 from ...layout.algebra.swizzle import Swizzle
-from ...layout.algebra.unknown import Unknown
 from ..errors import LoweringError
 from ..writing.emitter import Emitter
 from .writing.signed_int import SignedInt

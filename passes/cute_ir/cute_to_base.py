@@ -20,9 +20,8 @@ from ...dialects.cute.op import CuteOp
 from ...dialects.cute.types import ComposedLayoutType, CuteType, IntTupleType
 from ...dialects.cute.values import integers
 from ...layout.algebra.core import ComposedLayout, Layout
-from ...layout.algebra.integers import Tree
+from ...layout.algebra.integers import Tree, Unknown
 from ...layout.algebra.inttuple import leaves
-from ...layout.algebra.unknown import Unknown
 from ..errors import LoweringError
 from ..writing.emitter import Emitter
 from .writing.printing import format_of, print_value

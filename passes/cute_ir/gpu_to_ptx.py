@@ -25,7 +25,7 @@ from ...dialects.kernel import LaunchBounds
 from ...dialects.ptx import BarSyncOp, EntryOp, RetOp
 from ...dialects.ptx import PrintfOp as PtxPrintfOp
 from ...dialects.run import LaunchOp
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.integers import Unknown
 from ..errors import LoweringError
 from ..writing.emitter import Emitter
 from .cute_expand_ops import gather

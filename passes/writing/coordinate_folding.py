@@ -27,8 +27,8 @@ from ...dialects.tile.assembly import fill_coordinate, unwrap
 from ...dialects.tile.view_base import LayoutViewOp
 from ...layout.algebra.axes import along
 from ...layout.algebra.core import Layout, plain_layout
+from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import leaves, transform_leaves, wrap
-from ...layout.algebra.unknown import Unknown
 from ..errors import LoweringError
 from .emitter import Emitter, SsaInt
 from .slice_index import add_index, slice_index, sliced_layout

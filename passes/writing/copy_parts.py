@@ -8,8 +8,8 @@ from ...dialects.cute.values import integers, typed
 from ...dialects.tile import Crd2IdxOp, TensorType, ViewOp
 from ...dialects.tile.view_base import infer_shifted_type
 from ...layout.algebra.core import Layout, LayoutLike, plain_layout
+from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import leaves
-from ...layout.algebra.unknown import Unknown
 from ...layout.tiling.copy_loops import with_outer
 from .emitter import Emitter, SsaInt
 from .tensor_scalars import scalars_for

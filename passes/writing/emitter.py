@@ -19,7 +19,7 @@ from ...dialects.arith.semantics import CHECKED, INTEGER_OPERATIONS, int_width
 from ...dialects.ptx import LoadOp, PtrAddOp
 from ...dialects.ptx.base import integer_bits
 from ...dialects.tile import TensorType
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.integers import Unknown
 from ..analysis.loop_hints import UNROLL
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from ...dialects.tile import Crd2IdxOp
 from ...layout.algebra.coalesce import coalesce_under
 from ...layout.algebra.coordinates import crd2idx
 from ...layout.algebra.core import Layout
+from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import dice_tuple, slice_tuple
-from ...layout.algebra.unknown import Unknown
 from .emitter import Emitter, SsaInt
 
 

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 from ...dialects.cute.values import integers, unknowns, with_scalars
 from ...dialects.tile import CoordTensorType, GetScalarsOp, TensorType, ViewOp
 from ...layout.algebra.core import LayoutLike, plain_layout
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.integers import Unknown
 from .emitter import Emitter, SsaInt, insert_behind
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...base.errors import Code
 from ...layout.algebra.core import Layout
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.integers import Unknown
 from ..errors import LaunchError
 from .array import ALLOCATION, Array, is_array
 

@@ -2,7 +2,7 @@
 """How a `.cute` file fills a kernel's arguments and states the results to expect.
 
 `fill_argument` gives an argument its first values, `check_results` judges a condition over the arguments afterwards.
-Both read the expressions of `dialects/run/expression.py` and evaluate them on NumPy arrays, never by Python's `eval`.
+Both read the expressions of `dialects/run/grammar.py` and evaluate them on NumPy arrays, never by Python's `eval`.
 """
 
 from .condition import CheckResult, check_results

@@ -8,8 +8,8 @@ from ...base.errors import Code, TilefoldError
 from ...base.parameters import SCALARS, ParameterKind
 from ...base.target import STATIC_SHARED_BYTES, Target
 from ...layout.algebra.core import Layout
+from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import leaves
-from ...layout.algebra.unknown import Unknown
 from ...layout.tma.recipe import MapRecipe
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.core import ComposedLayout, Layout, make_identity_layout, make_layout
-from tilefold.layout.algebra.integers import ScaledBasis
+from tilefold.layout.algebra.integers import ScaledBasis, Unknown
 from tilefold.layout.algebra.swizzle import Swizzle
-from tilefold.layout.algebra.unknown import Unknown
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.drawing.drawings import make_index_table, make_text_table, make_thread_value_table, operand_tables

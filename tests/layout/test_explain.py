@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.core import ComposedLayout, Layout, make_identity_layout
+from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.algebra.swizzle import Swizzle
-from tilefold.layout.algebra.unknown import Unknown
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.text.explain import EXPLAINED, explain
 from tilefold.layout.text.explanation import Agree, Claim, Distinct, Explanation, Function, Increasing, SameIndices

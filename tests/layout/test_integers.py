@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra import integers
 from tilefold.layout.algebra.core import Layout
-from tilefold.layout.algebra.integers import ScaledBasis
-from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.algebra.integers import ScaledBasis, Unknown
 
 from tests.layout.strategies import gapped_layouts
 from tests.oracle.record import RunTimeInt, map_leaves

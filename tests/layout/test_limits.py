@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.core import Layout, make_identity_layout
+from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.algebra.inttuple import transform_leaves
-from tilefold.layout.algebra.unknown import Unknown
 from tilefold.layout.text.layouts import parse_layout, to_text
 
 from tests.layout.strategies import gapped_layouts

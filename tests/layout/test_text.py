@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.base.errors import Code, LayoutError, LayoutSyntaxError
 from tilefold.layout.algebra.core import ComposedLayout, Layout
-from tilefold.layout.algebra.integers import ScaledBasis
-from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.algebra.integers import ScaledBasis, Unknown
 from tilefold.layout.text.layouts import (
     parse_any,
     parse_coord,

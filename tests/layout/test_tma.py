@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.core import Layout, make_ordered_layout, plain_layout
-from tilefold.layout.algebra.integers import mul
+from tilefold.layout.algebra.integers import Unknown, mul
 from tilefold.layout.algebra.inttuple import flatten_to_tuple
 from tilefold.layout.algebra.modes import group_modes
 from tilefold.layout.algebra.product import tile_to_shape
-from tilefold.layout.algebra.unknown import Unknown
 from tilefold.layout.atoms.instructions import TensorCopy
 from tilefold.layout.atoms.tensor_copy import TENSOR_COPIES, tensor_copy_atom
 from tilefold.layout.atoms.wgmma_smem import wgmma_smem_atom

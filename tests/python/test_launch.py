@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
-from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.algebra.integers import Unknown
 from tilefold.runtime.errors import LaunchError
 
 from tests.runtime.fakes import Tensor

@@ -11,7 +11,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.builder.scalars.values import Int, convert, wrap
 from tilefold.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import ProgramError
-from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.algebra.integers import Unknown
 from xdsl.dialects.builtin import IndexType, f32, i32
 from xdsl.ir import Block
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.algebra.integers import Unknown
 from tilefold.runtime.arrays.array import NOWHERE, Array, array_of, is_array, read_dlpack, row_major
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.arrays.signature import ArraySpec, Dynamic, dynamic, fit_conditions, infer_array_spec

@@ -16,7 +16,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.base.parameters import POINTER, SCALARS
 from tilefold.base.target import Target
 from tilefold.layout.algebra.core import Layout
-from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.tma.recipe_text import parse_recipe
 from tilefold.runtime.compiled.artifact import Artifact, Parameter
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tilefold.base.parameters import POINTER, SCALARS
 from tilefold.layout.algebra.core import Layout
-from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.algebra.integers import Unknown
 from tilefold.runtime.arrays.signature import Dynamic, dynamic
 from tilefold.runtime.compiled.artifact import Parameter
 from tilefold.runtime.cuda.comparison import Rules

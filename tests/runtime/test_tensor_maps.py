@@ -11,7 +11,7 @@ import pytest
 from tilefold.base.parameters import POINTER, SCALARS
 from tilefold.base.target import Target
 from tilefold.layout.algebra.core import Layout
-from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.tma.recipe_text import parse_recipe
 from tilefold.runtime.arrays.signature import Dynamic
 from tilefold.runtime.compiled.artifact import Artifact, Parameter, make_artifact

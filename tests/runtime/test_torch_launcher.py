@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tilefold.base.parameters import POINTER, SCALARS
 from tilefold.layout.algebra.core import Layout
-from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.algebra.integers import Unknown
 from tilefold.runtime.arrays.signature import Dynamic
 from tilefold.runtime.arrays.torch_guards import tensor_check
 from tilefold.runtime.compiled.artifact import Parameter

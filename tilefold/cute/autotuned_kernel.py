@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import update_wrapper
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.runtime.arrays.array import NOWHERE
 from tilefold.runtime.errors import LaunchError
-from tilefold.runtime.options import NUMERICS, LaunchAttributes, launch_attributes
+from tilefold.runtime.options import LaunchAttributes, SimKeywords, SimOptions, launch_attributes
 
 from .compiled_kernel import CompiledKernel
 from .debugging_methods import Size, shown
@@ -200,16 +200,7 @@ class TunedCall:
         smem: int | None = None,
         cluster: Size | None = None,
         use_pdl: bool = False,
-        races: bool = True,
-        max_steps: int | None = None,
-        max_memory: int | None = None,
-        seed: int = 0,
-        resident: int = 1,
-        exact: bool = False,
-        numbers: bool = False,
-        numerics: str = NUMERICS[0],
-        max_seconds: float | None = None,
-        processes: int | None = None,
+        **options: Unpack[SimKeywords],
     ) -> "RunResult | None":
         """Launches the fastest configuration, or the first one on the simulator. `KernelCall.launch` describes the
         options.
@@ -221,17 +212,7 @@ class TunedCall:
             device = str(device)  # which is refused with it
         try:
             attributes = launch_attributes(cluster, use_pdl) if use_pdl or cluster is not None else ()
-            plain = (
-                races is True
-                and max_steps is None
-                and max_memory is None
-                and not seed
-                and resident == 1
-                and processes is None
-                and not (exact or numbers)
-                and numerics == NUMERICS[0]
-                and max_seconds is None
-            )
+            plain = not options or SimOptions.of(options) == SimOptions()
             prepared = plain and stage is None and smem is None and self.kwargs is None
             self.tuned.forget_outdated()
             launcher = self.tuned.launchers.get(device) if prepared else None
@@ -242,9 +223,7 @@ class TunedCall:
                     return self.of(config).launch(
                         evaluate_size(tuner.grid if grid is None else grid, config), evaluate_size(tuner.block, config),
                         stream=stream, device=device, stage=stage, smem=smem, cluster=cluster,
-                        use_pdl=use_pdl, races=races, max_steps=max_steps, max_memory=max_memory, seed=seed,
-                        resident=resident, exact=exact, numbers=numbers, numerics=numerics, processes=processes,
-                        max_seconds=max_seconds,
+                        use_pdl=use_pdl, **options,
                     )  # fmt: skip
                 launcher = self.tuned.launcher(device)
             return launcher.launch(self.args, _OF_CONFIG, grid, stream, attributes)

@@ -4,7 +4,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -28,21 +28,30 @@ from tilefold.tools.joined import report_on
 from tilefold.tools.profiling.simulated_costs import costs_of
 from tilefold.tools.report.page import Page
 
+from .compiled_kernel import CompiledKernel
 from .launch import on_host
+from .specialise import BoundArguments
 
 if TYPE_CHECKING:
     from tilefold.compiler.frontend.diagnostics import Place
     from tilefold.runtime.sim.diagnosis import Diagnosis
     from tilefold.tools.reproduction.folder import Reproduction
 
-    from .debugging_methods import DebuggableCall
+
+class BoundCall(Protocol):
+    """A kernel with its arguments: see `DebuggableCall`."""
+
+    @property
+    def bound(self) -> BoundArguments: ...
+
+    def build(self, block: Any) -> CompiledKernel: ...
 
 
 @dataclass(frozen=True)
 class Rehearsal:
     """A launch of a call that can be repeated on copies of its arguments."""
 
-    call: "DebuggableCall"
+    call: BoundCall
     grid: Any
     block: Any
     attributes: LaunchAttributes

@@ -2,6 +2,7 @@
 """Launches of kernels in Python that are built; on GPUs: prepared once for arguments of the same types, by device."""
 
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,18 +25,19 @@ from .specialise import BoundArguments
 
 if TYPE_CHECKING:
     from .compiled_kernel import CompiledKernel
-    from .kernel import Kernel
 
 
 @dataclass(frozen=True)
 class GpuLaunches:
-    """The launches of one kernel on GPUs."""
+    """The launches of one kernel on GPUs: the prepared ones by device, its parameters, and how it is built."""
 
-    kernel: "Kernel"
+    launchers: dict[str, Launcher]
+    signature: Signature
+    build: Callable[[BoundArguments, Sequence[int]], "CompiledKernel"]
 
     def launcher(self, device: str) -> Launcher:
         """The prepared launches for a device. LaunchError for one that does not exist."""
-        launchers, signature = self.kernel.launchers, self.kernel.signature
+        launchers, signature = self.launchers, self.signature
         if device not in launchers:
 
             def resolve(args: Args, *rest: Any) -> tuple[RunResult | None, Prepared | None]:
@@ -55,7 +57,7 @@ class GpuLaunches:
         The result is that of a launch on copies of the host's arrays, which is waited for, else None; then the prepared
         launch, if this was one. Raises what building, preparing and launching raise.
         """
-        return launch_built(self.kernel.build(bound, dim3("block", block)), ordinal, bound, grid, stream, attributes)
+        return launch_built(self.build(bound, dim3("block", block)), ordinal, bound, grid, stream, attributes)
 
 
 def run(

@@ -3,7 +3,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial, update_wrapper
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -16,10 +15,12 @@ from tilefold.runtime.options import LaunchOptions, SimOptions, check_smem, laun
 
 from .debugging_methods import DebuggableCall, Size, shown
 from .dropped_calls import warn_if_dropped
-from .parameters import OuterNames, Signature
+from .parameters import KernelOptions, OuterNames, Signature
 from .torch_compile import skip_frames, untraced
 
 if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
     from tilefold.builder.trace import Traced
     from tilefold.runtime.cuda.launcher import Launcher
     from tilefold.runtime.engine import RunResult
@@ -27,23 +28,8 @@ if TYPE_CHECKING:
 
     from .compiled_kernel import Compilation, CompiledKernel
     from .gpu_launch import GpuLaunches
+    from .launch import LaunchRequest
     from .specialise import BoundArguments
-
-
-@dataclass(frozen=True)
-class KernelOptions:
-    """The options of a kernel's decorator: the kernel's name, the blocks that a multiprocessor is to hold at least, the
-    most registers of a thread, whether the function's control flow is rewritten, the size of a cluster in blocks,
-    whether that may be larger than every GPU has it, and whether sums of products are rounded once.
-    """
-
-    name: str = ""
-    min_blocks: int | None = None
-    max_registers: int | None = None
-    preprocessor: bool = True
-    cluster: Dim3 | None = None
-    non_portable: bool = False
-    contract: bool = False
 
 
 class KernelFunction(ABC):
@@ -128,11 +114,11 @@ class Kernel(KernelFunction):
     needed first.
     """
 
-    def __init__(self, function: Callable[..., object], options: KernelOptions = KernelOptions()) -> None:  # frozen
+    def __init__(self, function: Callable[..., object], options: KernelOptions | None = None) -> None:
         self.function = function
-        self.options = options
+        self.options = options or KernelOptions()
         self.signature = Signature(function)
-        self._lines = lines_of(function) if options.preprocessor else ()
+        self._lines = lines_of(function) if self.options.preprocessor else ()
         self._built: dict[tuple[object, ...], CompiledKernel] = {}
         self._for_host: dict[tuple[str, Compilation], CompiledKernel] = {}
         self._last: CompiledKernel | None = None
@@ -170,21 +156,32 @@ class Kernel(KernelFunction):
 
         return HostKernelCall(self, args, kwargs)
 
-    def built_for_host(self, traced: "Traced", how: "Compilation") -> "CompiledKernel":
-        """The kernel that a host function launches, one for each text and each set of compile options."""
+    def built_for_host(
+        self, arguments: Mapping[str, Any], block: Dim3, min_blocks: int | None, how: "Compilation"
+    ) -> "tuple[CompiledKernel, Mapping[str, SSAValue]]":
+        """The kernel that a host function launches, one for each text and each set of compile options; and the values
+        of the host that it captures, by its parameters.
+        """
         from .compiled_kernel import CompiledKernel
 
-        compiled = CompiledKernel(traced, how)
-        key = compiled.text, how
-        self._last = self._for_host.setdefault(key, compiled)
-        return self._last
+        compiled = CompiledKernel(self._traced(arguments, block, min_blocks), how)
+        self._last = self._for_host.setdefault((compiled.text, how), compiled)
+        return self._last, compiled.traced.captured
+
+    def _traced(self, arguments: Mapping[str, Any], block: Sequence[int], min_blocks: int | None = None) -> "Traced":
+        from tilefold.builder.trace import trace
+        from tilefold.dialects.kernel import LaunchBounds
+
+        o = self.options
+        bounds = LaunchBounds(tuple(block), o.min_blocks or min_blocks, o.max_registers, o.cluster, o.non_portable)
+        return trace(self.rewritten, arguments, bounds, o.name, o.contract)
 
     @cached_property
     def on_gpus(self) -> "GpuLaunches":
         """The launches on GPUs; `launchers` has the prepared ones by device."""
         from .gpu_launch import GpuLaunches
 
-        return GpuLaunches(self)
+        return GpuLaunches(self.launchers, self.signature, self.build)
 
     @cached_property
     def rewritten(self) -> Callable[..., object]:
@@ -213,14 +210,9 @@ class Kernel(KernelFunction):
         key = (tuple(block), *bound.key)
         compiled = self._built.get(key)
         if compiled is None:
-            from tilefold.builder.trace import trace
-            from tilefold.dialects.kernel import LaunchBounds
-
             from .compiled_kernel import CompiledKernel
 
-            o = self.options
-            bounds = LaunchBounds(tuple(block), o.min_blocks, o.max_registers, o.cluster, o.non_portable)
-            compiled = CompiledKernel(trace(self.rewritten, bound.arguments, bounds, o.name, o.contract))
+            compiled = CompiledKernel(self._traced(bound.arguments, block))
             self._built[key] = compiled
             self._outer = OuterNames(self.function) if isinstance(self.function, FunctionType) else None
         self._last = compiled
@@ -328,10 +320,10 @@ class KernelCall(DebuggableCall):
                     return result
             if smem is not None:
                 check_smem(smem)
-            from .launch import LaunchRequest, launch
+            from .launch import LaunchRequest
 
             request = LaunchRequest(device, None if stage is None else str(stage), stream, attributes)
-            return launch(self, grid, block, request, options or SimOptions())
+            return self.submit(grid, block, request, options or SimOptions())
         except TilefoldError as error:
             raise shown(error) from error.__cause__
         except TypeError:
@@ -341,6 +333,19 @@ class KernelCall(DebuggableCall):
                 Code.RUN_LAUNCH, f"device is {device!r}", "pass a text such as 'cuda'"
             )  # without a hash
             raise shown(error) from error.__cause__
+
+    def submit(self, grid: Any, block: Any, request: "LaunchRequest", options: SimOptions) -> "RunResult | None":
+        """Launches the kernel where no launch is prepared; see `launch`."""
+        from .launch import place_of, simulate
+
+        in_order, kernel, bound = self.bindings is None, self.kernel, self.bound
+        device, stream, attributes = request.device, request.stream, request.attributes
+        ordinal = place_of(bound.arrays, device, request.stage)
+        if ordinal is None:
+            return simulate(kernel.build(bound, dim3("block", block)), bound, grid, request, options)
+        if in_order:
+            return kernel.on_gpus.launcher(device).launch(self.args, block, grid, stream, attributes)
+        return kernel.on_gpus.resolve(ordinal, bound, block, grid, stream, attributes)[0]
 
 
 @overload

@@ -19,7 +19,6 @@ from .specialise import BoundArguments
 
 if TYPE_CHECKING:
     from .compiled_kernel import CompiledKernel
-    from .kernel import KernelCall
 
 _DEVICES = "auto, sim, cuda, or cuda:1 and so on"
 
@@ -32,20 +31,6 @@ class LaunchRequest:
     stage: str | None
     stream: Any
     attributes: LaunchAttributes
-
-
-def launch(call: "KernelCall", grid: Any, block: Any, request: LaunchRequest, options: SimOptions) -> RunResult | None:
-    """Launches a call for which no launch is prepared; see `KernelCall.launch`."""
-    in_order = call.bindings is None
-    kernel, bound = call.kernel, call.bound
-    ordinal = place_of(bound.arrays, request.device, request.stage)
-    if ordinal is not None and in_order:
-        return kernel.on_gpus.launcher(request.device).launch(
-            call.args, block, grid, request.stream, request.attributes
-        )
-    if ordinal is not None:
-        return kernel.on_gpus.resolve(ordinal, bound, block, grid, request.stream, request.attributes)[0]
-    return simulate(kernel.build(bound, dim3("block", block)), bound, grid, request, options)
 
 
 def simulate(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The names by which a kernel's function gets values: its parameters, and the outer names that it reads.
+"""The parameters of a kernel's decorator, and the names by which its function gets values: its parameters, and the
+outer names that it reads.
 
 Outer names are the globals and the variables of enclosing functions that a kernel reads while it is built, its helpers'
 too. A kernel is built anew where one of them has changed: a constant, a helper that a notebook's cell defines again, an
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.scalars.dtypes import DType
 from tilefold.runtime.arrays.signature import Dynamic
+from tilefold.runtime.errors import Dim3
 
 from .annotations import is_constexpr, read_annotation
 
@@ -33,6 +35,22 @@ MAX_BYTES = 1 << 16
 
 _LIBRARIES = {"tilefold", "xdsl", "numpy", "torch", "jax", "cupy", *sys.stdlib_module_names} - {"__main__"}
 """The packages whose modules, functions and classes stay as they are."""
+
+
+@dataclasses.dataclass(frozen=True)
+class KernelOptions:
+    """The options of a kernel's decorator: the kernel's name, the blocks that a multiprocessor is to hold at least, the
+    most registers of a thread, whether the function's control flow is rewritten, the size of a cluster in blocks,
+    whether that may be larger than every GPU has it, and whether sums of products are rounded once.
+    """
+
+    name: str = ""
+    min_blocks: int | None = None
+    max_registers: int | None = None
+    preprocessor: bool = True
+    cluster: Dim3 | None = None
+    non_portable: bool = False
+    contract: bool = False
 
 
 class Signature:

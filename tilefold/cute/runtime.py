@@ -14,7 +14,7 @@ from tilefold.builder.tensors.address_space import AddressSpace
 from tilefold.builder.tensors.coordinates import as_tuple
 from tilefold.builder.tracing.state import is_building
 from tilefold.layout.algebra.core import Layout, make_layout, make_ordered_layout
-from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.algebra.integers import Unknown
 from tilefold.runtime.arrays.array import HOST, Array, array_of
 from tilefold.runtime.arrays.reachable import reachable
 from tilefold.runtime.arrays.signature import ALIGN, Dynamic, Marked, misalignment

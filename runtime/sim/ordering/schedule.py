@@ -18,7 +18,6 @@ from ..faults import SimulationError, Site
 from ..memory.spaces import Spaces
 from ..warp import Block, Cluster, Warp
 from .asynchronous import InFlight, Trackers
-from .bulk import drain, leave
 from .clocks import Clock
 from .cluster import ClusterBarrier, Reach
 from .knowledge import meet_block, meet_warps, whole_snapshot
@@ -131,7 +130,10 @@ def run_cluster(
             paused.clear()
         if event is None:
             watch.end_window()
-            leave(warp)
+            if warp.state(InFlight).stores:
+                from .bulk import leave
+
+                leave(warp)
             for part in warp.state(InFlight).multiplications:
                 part.refuse_end()
             ended.append(warp)
@@ -162,7 +164,10 @@ def run_cluster(
         _refuse([meetings[key] for key in sorted(meetings)], held, ended)
     for barrier in cluster.state(Trackers).rows.values():
         barrier.end()
-    drain(cluster)
+    if any((work := warp.state(InFlight)).loads or work.stores for warp in cluster.warps):
+        from .bulk import drain
+
+        drain(cluster)
     del watch.ready[cluster]
     cluster.resident.remove(cluster)
     cluster.launch.ended += cluster.size

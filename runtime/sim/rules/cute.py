@@ -20,7 +20,7 @@ from ....dialects.cute.op import AlgebraOp
 from ....dialects.cute.types import CuteType
 from ....dialects.cute.values import integers, map_integers
 from ....dialects.ptx.base import integer_bits
-from ....layout.algebra.unknown import Unknown
+from ....layout.algebra.integers import Unknown
 from ..events import Step
 from ..faults import Site, site_of
 from ..translate import Rules, Translator

@@ -17,8 +17,8 @@ from ....dialects.tile.assembly import fill_coordinate, unwrap
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.coordinates import fixed_modes
 from ....layout.algebra.core import plain_layout
+from ....layout.algebra.integers import Unknown
 from ....layout.algebra.slicing import slice_and_offset
-from ....layout.algebra.unknown import Unknown
 from ..events import Step
 from ..faults import Site, site_of
 from ..memory.provenance import name_of_view

@@ -14,8 +14,8 @@ from ....base.errors import Code
 from ....dialects.arith.integer_range import clip_to, limits
 from ....dialects.cute.values import integers, with_scalars
 from ....layout.algebra.core import Layout, LayoutLike, plain_layout
+from ....layout.algebra.integers import Unknown
 from ....layout.algebra.inttuple import transform_leaves
-from ....layout.algebra.unknown import Unknown
 from ..faults import Site
 from ..warp import Warp
 from . import Value, varies

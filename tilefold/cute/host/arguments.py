@@ -16,8 +16,8 @@ from tilefold.builder.trace import Parameter
 from tilefold.dialects.cute.values import unknowns
 from tilefold.dialects.tile import TensorType
 from tilefold.layout.algebra.core import Layout
+from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.algebra.inttuple import leaves
-from tilefold.layout.algebra.unknown import Unknown
 from tilefold.runtime.arrays.array import ALLOCATION, Array, array_of, is_array
 from tilefold.runtime.arrays.signature import Marked, misalignment
 from tilefold.runtime.errors import LaunchError, MisfitError, argument_error

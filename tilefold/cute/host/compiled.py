@@ -246,7 +246,8 @@ class CompiledFunction:
     def _traced(self, bound: HostArguments) -> Variant:
         trace = HostTrace(bound, eager=False, compilation=self.options.compilation)
         trace.run(self.function)
-        made = Variant(tuple(trace.steps), trace.guards, trace.constants, bound.slots)
+        steps = tuple(step for step in trace.steps if isinstance(step, HostLaunch | Operation))  # all of them
+        made = Variant(steps, trace.guards, trace.constants, bound.slots)
         self._variants.setdefault(tuple(bound.key), []).append(made)
         read = [f for f in (self.function, *trace.functions) if isinstance(f, FunctionType)]
         self._outer = OuterNames(*read, in_place=False)

@@ -12,7 +12,7 @@ from tilefold.builder.scalars.dtypes import DType
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import Space, SpaceAttr, TensorType
 from tilefold.layout.algebra.core import Layout
-from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.algebra.integers import Unknown
 from tilefold.runtime.arrays.array import NOWHERE, Array
 
 from ..specialise import name_of_elements

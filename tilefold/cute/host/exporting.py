@@ -2,12 +2,12 @@
 """Compiled host functions as object files for programs in C, which `load_module` reads as well."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import NoReturn, Protocol, cast
 
 from xdsl.dialects.builtin import IndexType, IntegerType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import Target
@@ -27,18 +27,31 @@ from .host_program import HostProgram
 from .launching import HostLaunch
 from .streams import StreamSlot
 
-if TYPE_CHECKING:
-    from .compiled import Variant
-
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ANY = Target("sm_80")
 """The target of the text of a kernel that the processor executes."""
 
 
+class Recorded(Protocol):
+    """A function for certain arguments: see `Variant`."""
+
+    @property
+    def steps(self) -> Sequence[HostLaunch | Operation]: ...
+
+    @property
+    def guards(self) -> Mapping[SSAValue, int | float | bool]: ...
+
+    @property
+    def constants(self) -> Mapping[SSAValue, int | float | bool]: ...
+
+    @property
+    def slots(self) -> Mapping[str, SSAValue]: ...
+
+
 def write_function(
     name: str,
     path: Path,
-    variant: "Variant",
+    variant: Recorded,
     arguments: Mapping[str, object],
     symbols: Iterable[Iterable[tuple[str, int]]],
     arch: str | None,

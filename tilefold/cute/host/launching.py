@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Launches within host functions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from xdsl.ir import SSAValue
 
@@ -15,11 +15,9 @@ from tilefold.builder.scalars.dtypes import Boolean, DType, Float32, Int32, Int6
 from tilefold.builder.scalars.values import Int, Value, convert
 from tilefold.builder.tensors.coordinates import as_tuple
 from tilefold.builder.tensors.tensors import Pointer, Tensor
-from tilefold.builder.trace import trace
 from tilefold.builder.tracing.source import user_place
 from tilefold.builder.tracing.state import host, suspended
 from tilefold.dialects.cute.values import with_scalars
-from tilefold.dialects.kernel import LaunchBounds
 from tilefold.dialects.tile import MakeTensorOp
 from tilefold.layout.algebra.core import cosize
 from tilefold.layout.algebra.inttuple import product
@@ -31,8 +29,9 @@ from tilefold.runtime.errors import Dim3, LaunchError, argument_error, dim3
 from tilefold.runtime.options import LaunchOptions, SimOptions, check_smem, launch_attributes
 
 from ..annotations import is_constexpr
-from ..compiled_kernel import CompiledKernel
+from ..compiled_kernel import Compilation, CompiledKernel
 from ..launch import LaunchRequest
+from ..parameters import Signature
 from ..specialise import BoundArguments
 from .arguments import HostArguments
 from .streams import StreamSlot
@@ -41,7 +40,6 @@ from .tracing import HostTrace
 if TYPE_CHECKING:
     from tilefold.runtime.sim.host_values import HostValues
 
-    from ..kernel import Kernel
     from .prepared import PreparedStep
 
 
@@ -117,13 +115,31 @@ def _reached_memory(name: str, pointer: SSAValue, array: ArrayRecord, values: "H
     return replace(array, shape=(max(cosize(layout) for layout in layouts),))
 
 
+class LaunchedKernel(Protocol):
+    """A kernel that a host function launches: see `Kernel`."""
+
+    function: Callable[..., object]
+    signature: Signature
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...
+
+    def built_for_host(
+        self, arguments: Mapping[str, Any], block: Dim3, min_blocks: int | None, how: Compilation
+    ) -> tuple[CompiledKernel, Mapping[str, SSAValue]]: ...
+
+
 class HostKernelCall:
     """A call of a kernel within a host function."""
 
-    def __init__(self, kernel: "Kernel", args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    def __init__(self, kernel: LaunchedKernel, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         self.kernel = kernel
         self.given = kernel.signature.given(args, kwargs)
         self._trace.waiting[self] = user_place()
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.kernel.function.__name__
 
     @property
     def _trace(self) -> HostTrace:
@@ -163,10 +179,7 @@ class HostKernelCall:
             if isinstance(stream, StreamSlot):
                 request = replace(request, stream=stream.stream)
             with suspended():
-                from ..launch import launch
-
-                call = self.kernel(**plain)
-                return launch(call, grid, block, request, options)
+                return self.kernel(**plain).submit(grid, block, request, options)
         step = self._traced(trace, grid, block, min_blocks_per_mp, request, options)
         trace.steps.append(step)
         if not trace.eager:
@@ -204,17 +217,15 @@ class HostKernelCall:
         request: LaunchRequest,
         options: SimOptions,
     ) -> HostLaunch:
-        kernel, o = self.kernel, self.kernel.options
+        kernel = self.kernel
         annotations = kernel.signature.annotations
         arguments = {name: _argument(host, value, annotations[name]) for name, value in self.given.items()}
-        bounds = LaunchBounds(block, o.min_blocks or min_blocks, o.max_registers, o.cluster, o.non_portable)
-        traced = trace(kernel.rewritten, arguments, bounds, o.name, o.contract)
+        built, captured = kernel.built_for_host(arguments, block, min_blocks, host.compilation)
         host.functions.append(kernel.function)
-        built = kernel.built_for_host(traced, host.compilation)
         sizes = as_tuple(grid)
         if not 1 <= len(sizes) <= 3:
             raise LaunchError(Code.RUN_LAUNCH, f"the grid is {grid!r}", "give one to three integers of at least 1")
-        return HostLaunch(built, traced.captured, tuple(map(_size, sizes)), request, options)
+        return HostLaunch(built, captured, tuple(map(_size, sizes)), request, options)
 
 
 def _is_of_host(leaf: object) -> bool:

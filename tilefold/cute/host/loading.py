@@ -25,8 +25,8 @@ from tilefold.dialects.ptx import EntryOp
 from tilefold.dialects.tile import StoreOp, TensorType, TileKernelOp
 from tilefold.driver.lowering import load
 from tilefold.layout.algebra.core import Layout
+from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.algebra.inttuple import leaves, transform_leaves
-from tilefold.layout.algebra.unknown import Unknown
 from tilefold.runtime.arrays.array import Array
 from tilefold.runtime.arrays.signature import Marked
 from tilefold.runtime.errors import LaunchError, argument_error

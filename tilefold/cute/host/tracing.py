@@ -4,7 +4,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -17,14 +17,32 @@ from tilefold.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError, Severity
 from tilefold.dialects.tile import TensorType
 
-from ..compiled_kernel import USUAL, Compilation
+from ..compiled_kernel import USUAL, Compilation, CompiledKernel
+from ..launch import LaunchRequest
 from .arguments import HostArguments, open_integers
 
 if TYPE_CHECKING:
     from tilefold.compiler.frontend.diagnostics import Place
     from tilefold.runtime.sim.host_values import HostValues
 
-    from .launching import HostKernelCall, HostLaunch
+
+class WaitingCall(Protocol):
+    """A call of a kernel within a host function: see `HostKernelCall`."""
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        ...
+
+
+class LaunchStep(Protocol):
+    """A launch of a host function: see `HostLaunch`."""
+
+    @property
+    def built(self) -> CompiledKernel: ...
+
+    @property
+    def request(self) -> LaunchRequest: ...
 
 
 class ElementsError(Exception):
@@ -54,11 +72,11 @@ class HostTrace:
     bound: HostArguments
     eager: bool
     compilation: Compilation = USUAL
-    steps: "list[HostLaunch | Operation]" = field(default_factory=lambda: [])
+    steps: list[LaunchStep | Operation] = field(default_factory=lambda: [])
     functions: list[Callable[..., Any]] = field(default_factory=lambda: [])
     guards: dict[SSAValue, int | float | bool] = field(default_factory=lambda: {})
     constants: dict[SSAValue, int | float | bool] = field(default_factory=lambda: {})
-    waiting: "dict[HostKernelCall, Place | None]" = field(default_factory=lambda: {})
+    waiting: "dict[WaitingCall, Place | None]" = field(default_factory=lambda: {})
     pending: list[Operation] = field(default_factory=lambda: [])
 
     @property
@@ -151,7 +169,7 @@ class HostTrace:
     def _check_launched(self) -> None:
         """ProgramError (E3105) for a call of a kernel that has not been launched."""
         for call, place in self.waiting.items():
-            name = call.kernel.function.__name__
+            name = call.name
             hint = f"write {name}(...).launch(grid=..., block=...)"
             raise ProgramError(
                 [Diagnostic(Severity.ERROR, f"{name}(...) is not launched", place, Code.RUN_LAUNCH, hint)]

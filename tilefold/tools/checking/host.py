@@ -8,7 +8,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.driver.faults import Fault, Report, merge
 from tilefold.driver.host_program import STAGES, Arguments, Host, values_of
 from tilefold.runtime.cute_ir.host_engine import HostEngine
-from tilefold.runtime.cute_ir.rules import KernelLaunch as HostLaunch
+from tilefold.runtime.cute_ir.rules import KernelLaunch
 from tilefold.runtime.sim.diagnosis import DiagnosedLaunch, diagnose
 from tilefold.runtime.sim.sim_engine import discard
 from tilefold.runtime.sim.warp import Warp
@@ -28,7 +28,7 @@ def check_host(host: Host, entry: str, stages: Sequence[str]) -> Report:
     labels: list[str] = []
     faults: list[Fault] = []
 
-    def launcher(launch: HostLaunch, arguments: Arguments, warp: Warp) -> None:
+    def launcher(launch: KernelLaunch, arguments: Arguments, warp: Warp) -> None:
         labels.append(launch.kernel)
         for stage in stages:
             engine = replace(host.simulator, budget=host.left(warp), sink=discard)

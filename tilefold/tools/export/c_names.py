@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilefold.base.parameters import ParameterKind, Scalar
+from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.algebra.inttuple import leaves
-from tilefold.layout.algebra.unknown import Unknown
 from tilefold.runtime.compiled.artifact import Artifact, Parameter
 
 if TYPE_CHECKING:

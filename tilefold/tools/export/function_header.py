@@ -12,8 +12,8 @@ from xdsl.ir import Attribute
 from tilefold.dialects.parameters import passed_as
 from tilefold.dialects.tile import TensorType
 from tilefold.layout.algebra.core import Layout
+from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.algebra.inttuple import leaves
-from tilefold.layout.algebra.unknown import Unknown
 from tilefold.runtime.compiled.artifact import Artifact
 from tilefold.tools.export.c_maps import write_encoding
 from tilefold.tools.export.c_names import LICENCE, TAKEN, Argument, free_name

@@ -9,10 +9,10 @@ from typing import Any
 from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.core import Layout, LayoutLike, plain_layout, size
 from tilefold.layout.algebra.divide import zipped_divide
+from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.algebra.inttuple import leaves, wrap
 from tilefold.layout.algebra.run_time_int import run_time
 from tilefold.layout.algebra.swizzled_slice import slice_as_cute
-from tilefold.layout.algebra.unknown import Unknown
 from tilefold.layout.text.layouts import parse_coord, parse_tiler
 from tilefold.layout.tiling.partition import inner_partition, project
 from tilefold.tools.show.layouts import has_unknowns

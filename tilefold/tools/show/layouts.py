@@ -3,8 +3,8 @@
 
 from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.core import Layout, LayoutLike, make_layout, plain_layout
+from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.algebra.inttuple import leaves
-from tilefold.layout.algebra.unknown import Unknown
 from tilefold.layout.text.layouts import parse_int_tuple, parse_layout
 
 
