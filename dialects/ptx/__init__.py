@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         GLOBAL,
         LOCAL,
         MAP,
+        MAP_BYTES,
         SHARED,
         SHARED_CLUSTER,
         PtrType,
@@ -90,7 +91,6 @@ if TYPE_CHECKING:
         TensorStoreOp,
     )
     from .tensor_map import (
-        MAP_BYTES,
         MAP_FIELDS,
         CopyTensorMapOp,
         CvtaTensorMapOp,
@@ -120,7 +120,7 @@ else:  # few kernels need many of the operations, whose definitions take long to
             ".async_copy": "CpAsyncCommitGroupOp CpAsyncOp CpAsyncWaitAllOp CpAsyncWaitGroupOp",
             ".atomic": "AtomCasOp AtomOp FenceOp LoadAcquireOp RedOp StoreReleaseOp",
             ".base": (
-                "GLOBAL LOCAL MAP SHARED SHARED_CLUSTER PtrType PtxOp RecipeAttr StateSpace StateSpaceAttr "
+                "GLOBAL LOCAL MAP MAP_BYTES SHARED SHARED_CLUSTER PtrType PtxOp RecipeAttr StateSpace StateSpaceAttr "
                 "TensorMapType access_registers scalar_bits value_bytes"
             ),
             ".bulk": (
@@ -149,7 +149,7 @@ else:  # few kernels need many of the operations, whose definitions take long to
                 "PrefetchTensorMapOp TensorCopyOp TensorLoadOp TensorPrefetchOp TensorReduceOp TensorStoreOp"
             ),
             ".tensor_map": (
-                "MAP_BYTES MAP_FIELDS CopyTensorMapOp CvtaTensorMapOp FenceTensorMapAcquireOp "
+                "MAP_FIELDS CopyTensorMapOp CvtaTensorMapOp FenceTensorMapAcquireOp "
                 "FenceTensorMapReleaseOp LoadTensorMapOp TensorMapCpFenceOp TensorMapReplaceOp"
             ),
             ".warp": "ActivemaskOp ElectSyncOp MatchAnySyncOp ReduxSyncOp ShflSyncOp ShflSyncValidOp VoteSyncOp",

@@ -6,7 +6,6 @@ from typing import ClassVar
 from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import AttrSizedOperandSegments, operand_def, opt_operand_def, opt_prop_def, prop_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.cache_hints import PREFETCH_HINTS
@@ -14,6 +13,7 @@ from ...layout.atoms.instructions import CpAsync
 from ...layout.atoms.ptx_text import mnemonic
 from ..definitions import irdl_op_definition
 from .base import GLOBAL, SHARED, PtxOp
+from .effects import Group, Proxy, by_thread, copies, ends, issued, waits
 from .hints import check_hint, modifiers, with_hint
 
 
@@ -44,7 +44,7 @@ class CpAsyncOp(_AsyncOp):
     policy = opt_operand_def(I64)
     prefetch = opt_prop_def(StringAttr)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(by_thread(*issued(Group.CP_ASYNC, Proxy.GENERIC, *copies("bytes"))))
     assembly_format = (
         "$cache $bytes $dst `,` $src (`size` $src_size^)? (`policy` $policy^)? (`prefetch` $prefetch^)? attr-dict"
     )
@@ -91,7 +91,7 @@ class CpAsyncCommitGroupOp(_AsyncOp):
 
     name = "ptx.cp.async.commit_group"
     MNEMONIC: ClassVar[str | None] = "cp.async.commit_group"
-    traits = traits_def(MemoryWriteEffect())
+    traits = traits_def(by_thread(ends(Group.CP_ASYNC)))
     assembly_format = "attr-dict"
 
 
@@ -102,7 +102,7 @@ class CpAsyncWaitGroupOp(_AsyncOp):
     name = "ptx.cp.async.wait_group"
     MNEMONIC: ClassVar[str | None] = "cp.async.wait_group"
     n = prop_def(IntegerAttr[I64])
-    traits = traits_def(MemoryWriteEffect())
+    traits = traits_def(by_thread(waits(Group.CP_ASYNC)))
     assembly_format = "$n attr-dict"
 
     def __init__(self, n: int):
@@ -119,5 +119,5 @@ class CpAsyncWaitAllOp(_AsyncOp):
 
     name = "ptx.cp.async.wait_all"
     MNEMONIC: ClassVar[str | None] = "cp.async.wait_all"
-    traits = traits_def(MemoryWriteEffect())
+    traits = traits_def(by_thread(waits(Group.CP_ASYNC)))
     assembly_format = "attr-dict"

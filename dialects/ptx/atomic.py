@@ -8,11 +8,11 @@ from typing import ClassVar
 from xdsl.dialects.builtin import StringAttr, VectorType, bf16, f16, f32, f64, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, opt_prop_def, prop_def, result_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ..definitions import irdl_op_definition, typed_operand
 from .base import GLOBAL, LOCAL, PtrType, PtxOp, scalar_bits
+from .effects import Proxy, by_thread, fences, reads, updates, writes
 from .warp import check_word
 
 SCOPES = ("cta", "cluster", "gpu", "sys")
@@ -34,6 +34,9 @@ _VECTOR_ADDS: Mapping[Attribute, str] = MappingProxyType(
     {VectorType(f32, [2]): "v2.f32", VectorType(f32, [4]): "v4.f32"}
 )
 """The additions of several floats at once, in global memory."""
+
+_ORDERS = fences(Proxy.GENERIC, "global", "shared")
+_CHANGES = by_thread(*updates("ptr", "value"), _ORDERS.given("order"))
 
 
 def _space(ptr: SSAValue[PtrType]) -> str:
@@ -113,7 +116,7 @@ class AtomOp(_AtomicOp):
     ptr = typed_operand(PtrType)
     value = operand_def(T)
     result = result_def(T)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(_CHANGES)
     assembly_format = (
         "$kind $ptr `,` $value (`order` $order^)? (`scope` $scope^)? attr-dict `:` type($ptr) `,` type($value)"
     )
@@ -154,7 +157,7 @@ class AtomCasOp(_AtomicOp):
     compare = operand_def(T)
     value = operand_def(T)
     result = result_def(T)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(_CHANGES)
     assembly_format = (
         "$ptr `,` $compare `,` $value (`order` $order^)? (`scope` $scope^)? attr-dict `:` type($ptr) `,` type($value)"
     )
@@ -195,7 +198,7 @@ class RedOp(_AtomicOp):
     kind = prop_def(StringAttr)
     ptr = typed_operand(PtrType)
     value = operand_def()
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(_CHANGES)
     assembly_format = (
         "$kind $ptr `,` $value (`order` $order^)? (`scope` $scope^)? attr-dict `:` type($ptr) `,` type($value)"
     )
@@ -249,7 +252,7 @@ class LoadAcquireOp(ScopedOp):
     name = "ptx.ld.acquire"
     ptr = typed_operand(PtrType)
     result = result_def()
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())  # later accesses must not be read before
+    traits = traits_def(by_thread(reads("ptr", "result"), _ORDERS))  # later accesses must not be read before
     assembly_format = "$ptr (`scope` $scope^)? attr-dict `:` type($ptr) `->` type($result)"
 
     def __init__(self, ptr: SSAValue | Operation, type: Attribute, scope: str | None = None):
@@ -272,7 +275,7 @@ class StoreReleaseOp(ScopedOp):
     name = "ptx.st.release"
     value = operand_def()
     ptr = typed_operand(PtrType)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(by_thread(writes("ptr", "value"), _ORDERS))
     assembly_format = "$value `,` $ptr (`scope` $scope^)? attr-dict `:` type($value) `,` type($ptr)"
 
     def __init__(self, value: SSAValue | Operation, ptr: SSAValue | Operation, scope: str | None = None):
@@ -294,7 +297,7 @@ class FenceOp(ScopedOp):
 
     name = "ptx.fence"
     order = prop_def(StringAttr)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(by_thread(_ORDERS))
     assembly_format = "$order (`scope` $scope^)? attr-dict"
 
     def __init__(self, order: str = "acq_rel", scope: str | None = None):

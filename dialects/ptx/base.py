@@ -97,6 +97,8 @@ class RecipeAttr(QuotedAttr[MapRecipe]):
 GLOBAL = PtrType(StateSpaceAttr(StateSpace.Global))
 SHARED = PtrType(StateSpaceAttr(StateSpace.Shared))
 MAP = TensorMapType()
+MAP_BYTES = 128
+"""The bytes of a tensor map in memory, and its alignment."""
 SHARED_CLUSTER = PtrType(StateSpaceAttr(StateSpace.SharedCluster))
 LOCAL = PtrType(StateSpaceAttr(StateSpace.Local))
 

@@ -13,12 +13,27 @@ from typing import ClassVar
 from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.tma.recipe import MAP_ELEMENTS, MapElement
 from ..definitions import irdl_op_definition
 from .base import GLOBAL, SHARED, SHARED_CLUSTER, PtxOp
+from .effects import (
+    Group,
+    Mbarrier,
+    Proxy,
+    Unit,
+    arrives,
+    by_thread,
+    copies,
+    ends,
+    fences,
+    issued,
+    issues,
+    reads,
+    updates,
+    waits,
+)
 from .warp import check_word
 
 _FENCED = {"shared": ".shared::cta", "global": ".global"}
@@ -32,12 +47,13 @@ BULK_REDUCTIONS: Mapping[str, tuple[str, MapElement]] = MappingProxyType({
 })  # fmt: skip
 """The kinds of reductions with their types as PTX names them: the operation, and its elements."""
 
+_BAR = Mbarrier("bar")
+
 
 class BulkOp(PtxOp):
     """An instruction of the async proxy."""
 
     SINCE: ClassVar = 90, 80
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
 
 @irdl_op_definition
@@ -55,6 +71,7 @@ class BulkLoadOp(BulkOp):
     bytes = operand_def(I32)
     bar = operand_def(SHARED)
     policy = opt_operand_def(I64)
+    traits = traits_def(by_thread(*issued(_BAR, Proxy.ASYNC, *copies("%bytes"), arrives(_BAR))))
     assembly_format = "$dst `,` $src `,` $bytes `,` $bar (`policy` $policy^)? attr-dict"
 
     def __init__(self, dst: SSAValue, src: SSAValue, bytes: SSAValue, bar: SSAValue, policy: SSAValue | None = None):
@@ -79,6 +96,7 @@ class BulkStoreOp(BulkOp):
     src = operand_def(SHARED)
     bytes = operand_def(I32)
     policy = opt_operand_def(I64)
+    traits = traits_def(by_thread(*issued(Group.BULK, Proxy.ASYNC, *copies("%bytes"))))
     assembly_format = "$dst `,` $src `,` $bytes (`policy` $policy^)? attr-dict"
 
     def __init__(self, dst: SSAValue, src: SSAValue, bytes: SSAValue, policy: SSAValue | None = None):
@@ -104,6 +122,7 @@ class BulkSendOp(BulkOp):
     src = operand_def(SHARED)
     bytes = operand_def(I32)
     bar = operand_def(SHARED_CLUSTER)
+    traits = traits_def(by_thread(*issued(_BAR, Proxy.ASYNC, *copies("%bytes"), arrives(_BAR))))
     assembly_format = "$dst `,` $src `,` $bytes `,` $bar attr-dict"
 
     def __init__(self, dst: SSAValue, src: SSAValue, bytes: SSAValue, bar: SSAValue):
@@ -125,6 +144,7 @@ class BulkReduceOp(BulkOp):
     src = operand_def(SHARED)
     bytes = operand_def(I32)
     policy = opt_operand_def(I64)
+    traits = traits_def(by_thread(*issued(Group.BULK, Proxy.ASYNC, reads("src", "%bytes"), *updates("dst", "%bytes"))))
     assembly_format = "$kind $dst `,` $src `,` $bytes (`policy` $policy^)? attr-dict"
 
     def __init__(self, kind: str, dst: SSAValue, src: SSAValue, bytes: SSAValue, policy: SSAValue | None = None):
@@ -149,6 +169,7 @@ class BulkPrefetchOp(BulkOp):
     src = operand_def(GLOBAL)
     bytes = operand_def(I32)
     policy = opt_operand_def(I64)
+    traits = traits_def(by_thread(issues(Unit.CACHE)))
     assembly_format = "$src `,` $bytes (`policy` $policy^)? attr-dict"
 
     def __init__(self, src: SSAValue, bytes: SSAValue, policy: SSAValue | None = None):
@@ -165,6 +186,7 @@ class BulkCommitGroupOp(BulkOp):
     """
 
     name = "ptx.cp.async.bulk.commit_group"
+    traits = traits_def(by_thread(ends(Group.BULK)))
     assembly_format = "attr-dict"
 
     def mnemonic(self) -> str:
@@ -180,6 +202,7 @@ class BulkWaitGroupOp(BulkOp):
     name = "ptx.cp.async.bulk.wait_group"
     n = prop_def(IntegerAttr[I64])
     read = opt_prop_def(UnitAttr)
+    traits = traits_def(by_thread(waits(Group.BULK).given("not read"), waits(Group.BULK_READS).given("read")))
     assembly_format = "$n (`read` $read^)? attr-dict"
 
     def __init__(self, n: int, read: bool = False):
@@ -204,6 +227,11 @@ class FenceProxyAsyncOp(BulkOp):
 
     name = "ptx.fence.proxy.async"
     space = opt_prop_def(StringAttr)
+    traits = traits_def(
+        by_thread(
+            fences(Proxy.ASYNC, "shared", "global").given("not space"), fences(Proxy.ASYNC, "%space").given("space")
+        )
+    )
     assembly_format = "(`of` $space^)? attr-dict"
 
     def __init__(self, space: str | None = None):

@@ -11,11 +11,14 @@ from typing import ClassVar
 from xdsl.dialects.builtin import I32, StringAttr, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..definitions import irdl_op_definition
 from .base import SHARED, SHARED_CLUSTER, PtxOp, access_registers, scalar_bits, split_vector, value_bytes
+from .effects import Mbarrier, Proxy, Unit, arrives, by_thread, by_warp, fences, issued, updates, waits, writes
+
+_BAR = Mbarrier("bar")
 
 
 class _ClusterOp(PtxOp):
@@ -68,7 +71,6 @@ class _AsyncOp(PtxOp):
     value = operand_def()
     ptr = operand_def(SHARED_CLUSTER)
     bar = operand_def(SHARED_CLUSTER)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
 
 @irdl_op_definition
@@ -81,6 +83,7 @@ class StAsyncOp(_AsyncOp):
     """
 
     name = "ptx.st.async"
+    traits = traits_def(by_thread(*issued(_BAR, Proxy.GENERIC, writes("ptr", "value"), arrives(_BAR))))
     assembly_format = "$value `,` $ptr `,` $bar attr-dict `:` type($value)"
 
     def __init__(self, value: SSAValue | Operation, ptr: SSAValue | Operation, bar: SSAValue | Operation):
@@ -113,6 +116,7 @@ class RedAsyncOp(_AsyncOp):
 
     name = "ptx.red.async"
     kind = prop_def(StringAttr)
+    traits = traits_def(by_thread(*issued(_BAR, Proxy.GENERIC, *updates("ptr", "value"), arrives(_BAR))))
     assembly_format = "$kind $value `,` $ptr `,` $bar attr-dict `:` type($value)"
 
     def __init__(self, kind: str, value: SSAValue | Operation, ptr: SSAValue | Operation, bar: SSAValue | Operation):
@@ -138,7 +142,6 @@ class _BarrierOp(_ClusterOp):
     """The barrier of all threads of a cluster. `aligned` says that all threads of a warp execute it together."""
 
     aligned = opt_prop_def(UnitAttr)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
 
 def _units(**given: bool) -> dict[str, Attribute | None]:
@@ -156,6 +159,7 @@ class ClusterArriveOp(_BarrierOp):
 
     name = "ptx.barrier.cluster.arrive"
     relaxed = opt_prop_def(UnitAttr)
+    traits = traits_def(by_warp(arrives(Unit.CLUSTER_BARRIER)))
     assembly_format = "(`relaxed` $relaxed^)? (`aligned` $aligned^)? attr-dict"
 
     def __init__(self, relaxed: bool = False, aligned: bool = False):
@@ -176,6 +180,7 @@ class ClusterWaitOp(_BarrierOp):
     """
 
     name = "ptx.barrier.cluster.wait"
+    traits = traits_def(by_warp(waits(Unit.CLUSTER_BARRIER)))
     assembly_format = "(`aligned` $aligned^)? attr-dict"
 
     def __init__(self, aligned: bool = False):
@@ -194,5 +199,5 @@ class FenceMbarrierInitOp(_ClusterOp):
     name = "ptx.fence.mbarrier_init"
     MNEMONIC: ClassVar[str | None] = "fence.mbarrier_init.release.cluster"
     SINCE: ClassVar = 90, 80
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(by_thread(fences(Proxy.GENERIC, "mbarriers")))
     assembly_format = "attr-dict"

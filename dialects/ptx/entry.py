@@ -43,6 +43,7 @@ from ..kernel import (
 )
 from ..parameters import Parameter
 from .base import GLOBAL, MAP, PtrType, PtxOp, RecipeAttr
+from .effects import Unit, by_thread, ends
 
 CLUSTER_REGISTERS = (
     *(f"{n}.{axis}" for n in ("cluster_ctaid", "cluster_nctaid", "clusterid", "nclusterid") for axis in "xyz"),
@@ -201,7 +202,7 @@ class RetOp(PtxOp):
 
     name = "ptx.ret"
     MNEMONIC: ClassVar[str | None] = "ret"
-    traits = traits_def(IsTerminator())
+    traits = traits_def(IsTerminator(), by_thread(ends(Unit.THREAD)))
     assembly_format = "attr-dict"
 
 

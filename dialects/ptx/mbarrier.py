@@ -15,7 +15,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, result_def, traits_def
 from xdsl.irdl.declarative_assembly_format import ParsingState, VariableDirective
 from xdsl.parser import Parser
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, TilefoldError
@@ -24,6 +23,7 @@ from ..definitions import irdl_op_definition
 from ..errors import refuse
 from ..operands import Defined
 from .base import SHARED, SHARED_CLUSTER, PtrType, PtxOp
+from .effects import Group, Mbarrier, Proxy, arrives, by_thread, changes, ends, issued, waits
 
 MAX_ARRIVALS = 2**20 - 1
 """The most arrivals that a phase can need (PTX ISA, Contents of the mbarrier object)."""
@@ -31,12 +31,13 @@ MAX_ARRIVALS = 2**20 - 1
 MAX_TRANSACTION = 2**20 - 1
 """The most bytes that a phase can expect, or get before it expects them (PTX ISA, tx-count)."""
 
+_BAR = Mbarrier("bar")
+
 
 class _MbarrierOp(PtxOp):
     """An instruction on an mbarrier."""
 
     SINCE: ClassVar = 80, 70
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
 
 @irdl_op_definition
@@ -50,6 +51,7 @@ class MbarrierInitOp(_MbarrierOp):
     MNEMONIC: ClassVar[str | None] = "mbarrier.init.shared.b64"
     bar = operand_def(SHARED)
     count = operand_def(I32)
+    traits = traits_def(by_thread(changes(_BAR)))
     assembly_format = "$bar `,` $count attr-dict"
 
     def __init__(self, bar: SSAValue | Operation, count: SSAValue | Operation):
@@ -66,13 +68,14 @@ class MbarrierInvalOp(_MbarrierOp):
     name = "ptx.mbarrier.inval"
     MNEMONIC: ClassVar[str | None] = "mbarrier.inval.shared.b64"
     bar = operand_def(SHARED)
+    traits = traits_def(by_thread(ends(_BAR)))
     assembly_format = "$bar attr-dict"
 
     def __init__(self, bar: SSAValue | Operation):
         super().__init__(operands=[bar])
 
 
-class Mbarrier(Defined):
+class MbarrierAddress(Defined):
     """The address of an mbarrier of the own block or, from `ptx.mapa`, of one of the cluster."""
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
@@ -91,7 +94,7 @@ def _expected(type: Attribute) -> str:
 class _CountingOp(_MbarrierOp):
     """An instruction on an mbarrier of the own block or of another one of the cluster."""
 
-    custom_directives = (Mbarrier,)
+    custom_directives = (MbarrierAddress,)
 
     @property
     def is_remote(self) -> bool:
@@ -122,7 +125,8 @@ class MbarrierArriveOp(_CountingOp):
     bar = operand_def(PtrType)
     count = opt_operand_def(I32)
     scope = opt_prop_def(StringAttr)
-    assembly_format = "custom<Mbarrier>($bar, type($bar)) (`count` $count^)? (`scope` $scope^)? attr-dict"
+    traits = traits_def(by_thread(arrives(_BAR)))
+    assembly_format = "custom<MbarrierAddress>($bar, type($bar)) (`count` $count^)? (`scope` $scope^)? attr-dict"
 
     def __init__(self, bar: SSAValue | Operation, count: SSAValue | None = None, scope: str | None = None):
         super().__init__(operands=[bar, count], properties=_scope(scope))
@@ -151,6 +155,7 @@ class MbarrierArriveStateOp(_MbarrierOp):
     MNEMONIC: ClassVar[str | None] = "mbarrier.arrive.shared.b64"
     bar = operand_def(SHARED)
     state = result_def(I64)
+    traits = traits_def(by_thread(arrives(_BAR)))
     assembly_format = "$bar attr-dict"
 
     def __init__(self, bar: SSAValue | Operation):
@@ -164,7 +169,7 @@ class _TransactionOp(_CountingOp):
     ACTION: ClassVar[str]
     bar = operand_def(PtrType)
     bytes = operand_def(I32)
-    assembly_format = "custom<Mbarrier>($bar, type($bar)) `,` $bytes attr-dict"
+    assembly_format = "custom<MbarrierAddress>($bar, type($bar)) `,` $bytes attr-dict"
 
     def __init__(self, bar: SSAValue | Operation, bytes: SSAValue | Operation):
         super().__init__(operands=[bar, bytes])
@@ -190,6 +195,7 @@ class MbarrierExpectTxOp(_TransactionOp):
 
     name = "ptx.mbarrier.expect_tx"
     ACTION: ClassVar[str] = "expect_tx.relaxed"
+    traits = traits_def(by_thread(changes(_BAR)))
 
 
 @irdl_op_definition
@@ -200,6 +206,7 @@ class MbarrierArriveExpectTxOp(_TransactionOp):
 
     name = "ptx.mbarrier.arrive.expect_tx"
     ACTION: ClassVar[str] = "arrive.expect_tx.release"
+    traits = traits_def(by_thread(changes(_BAR), arrives(_BAR)))
 
 
 @irdl_op_definition
@@ -210,6 +217,7 @@ class MbarrierCompleteTxOp(_TransactionOp):
 
     name = "ptx.mbarrier.complete_tx"
     ACTION: ClassVar[str] = "complete_tx.relaxed"
+    traits = traits_def(by_thread(changes(_BAR)))
 
 
 class _WaitingOp(_MbarrierOp):
@@ -262,6 +270,7 @@ class MbarrierTestWaitOp(_TestOp):
     name = "ptx.mbarrier.test_wait"
     TEST: ClassVar[str] = "test_wait"
     SINCE: ClassVar = 80, 71
+    traits = traits_def(by_thread(waits(_BAR)))
 
 
 @irdl_op_definition
@@ -273,6 +282,7 @@ class MbarrierTryWaitOp(_TestOp):
     name = "ptx.mbarrier.try_wait"
     TEST: ClassVar[str] = "try_wait"
     SINCE: ClassVar = 90, 78
+    traits = traits_def(by_thread(waits(_BAR)))
 
 
 @irdl_op_definition
@@ -287,6 +297,7 @@ class MbarrierTryWaitStateOp(_MbarrierOp):
     bar = operand_def(SHARED)
     state = operand_def(I64)
     done = result_def(I1)
+    traits = traits_def(by_thread(waits(_BAR)))
     assembly_format = "$bar `,` $state attr-dict"
 
     def __init__(self, bar: SSAValue | Operation, state: SSAValue | Operation):
@@ -305,6 +316,7 @@ class MbarrierWaitOp(_WaitingOp):
     name = "ptx.mbarrier.wait"
     TEST: ClassVar[str] = "try_wait"
     SINCE: ClassVar = 80, 71
+    traits = traits_def(by_thread(waits(_BAR)))
 
     def __init__(self, bar: SSAValue | Operation, parity: SSAValue | Operation, scope: str | None = None):
         super().__init__(operands=[bar, parity], properties=_scope(scope))
@@ -324,6 +336,7 @@ class CpAsyncMbarrierArriveOp(_MbarrierOp):
     name = "ptx.cp.async.mbarrier.arrive"
     bar = operand_def(SHARED)
     noinc = opt_prop_def(UnitAttr)
+    traits = traits_def(by_thread(*issued(Group.CP_ASYNC, Proxy.GENERIC, arrives(_BAR))))
     assembly_format = "(`noinc` $noinc^)? $bar attr-dict"
 
     def __init__(self, bar: SSAValue | Operation, noinc: bool = True):

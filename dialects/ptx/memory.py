@@ -4,12 +4,13 @@
 from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.cache_hints import LOAD_HINTS, STORE_HINTS
 from ..definitions import irdl_op_definition, typed_operand
 from .base import GLOBAL, LOCAL, SHARED, PtrType, PtxOp, StateSpace, access_registers, value_bytes
+from .effects import allocates, by_thread, reads, writes
 from .hints import check_hint, modifiers, with_hint
 
 
@@ -84,7 +85,7 @@ class LoadOp(_Access):
     ptr = typed_operand(PtrType)
     align = prop_def(IntegerAttr[I64])
     result = result_def()
-    traits = traits_def(MemoryReadEffect())
+    traits = traits_def(by_thread(reads("ptr", "result")))
     assembly_format = (
         "$ptr (`cache` $cache^)? (`policy` $policy^)? `align` $align attr-dict `:` type($ptr) `->` type($result)"
     )
@@ -115,7 +116,7 @@ class StoreOp(_Access):
     value = operand_def()
     ptr = typed_operand(PtrType)
     align = prop_def(IntegerAttr[I64])
-    traits = traits_def(MemoryWriteEffect())
+    traits = traits_def(by_thread(writes("ptr", "value")))
     assembly_format = (
         "$value `,` $ptr (`cache` $cache^)? (`policy` $policy^)? `align` $align attr-dict "
         "`:` type($value) `,` type($ptr)"
@@ -160,6 +161,7 @@ class LocalAllocOp(_Alloc):
 
     name = "ptx.local.alloc"
     result = result_def(LOCAL)
+    traits = traits_def(by_thread(allocates("result", "bytes")))
     assembly_format = "$bytes `align` $align attr-dict"
 
     def __init__(self, bytes: int, align: int):
@@ -172,6 +174,7 @@ class SmemAllocOp(_Alloc):
 
     name = "ptx.smem.alloc"
     result = result_def(SHARED)
+    traits = traits_def(by_thread(allocates("result", "bytes")))
     assembly_format = "$bytes `align` $align attr-dict"
 
     def __init__(self, bytes: int, align: int):

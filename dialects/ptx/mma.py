@@ -7,7 +7,7 @@ from typing import Self
 
 from xdsl.dialects.builtin import StringAttr, f32, f64, i32
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import AttrSizedOperandSegments, prop_def, var_operand_def, var_result_def
+from xdsl.irdl import AttrSizedOperandSegments, prop_def, traits_def, var_operand_def, var_result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -22,6 +22,7 @@ from ...layout.atoms.ptx_text import mnemonic
 from ..definitions import irdl_op_definition
 from ..errors import raise_at, refusing
 from .base import PtxOp
+from .effects import EXCHANGES, Unit, by_warp, issues
 
 REGISTER_TYPES: Mapping[str, Attribute] = MappingProxyType({"b32": i32, "f32": f32, "f64": f64})
 """The type of a value for each kind of register."""
@@ -72,6 +73,7 @@ class MmaSyncOp(MmaAtomOp):
     c = var_operand_def()
     d = var_result_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(by_warp(*EXCHANGES.declared, issues(Unit.TENSOR_CORE)))
 
     def __init__(
         self,

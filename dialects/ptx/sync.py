@@ -7,13 +7,15 @@ from typing import ClassVar
 from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, i1, i32, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import BARRIERS, MAX_THREADS, WARP
 from ..definitions import irdl_op_definition
 from .base import PtrType, PtxOp, float_bits, scalar_bits
+from .effects import NamedBarrier, Unit, arrives, by_thread, by_warp, changes, waits
 from .warp import check_word
+
+_MEETS = by_warp(arrives(NamedBarrier()), waits(NamedBarrier()))
 
 
 @irdl_op_definition
@@ -32,7 +34,7 @@ class BarSyncOp(PtxOp):
     id = prop_def(IntegerAttr[I64])
     threads = opt_prop_def(IntegerAttr[I64])
     offset = opt_operand_def(I32)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(_MEETS)
     assembly_format = "$id (`plus` $offset^)? (`threads` $threads^)? attr-dict"
 
     def __init__(self, id: int = 0, threads: int | None = None, offset: SSAValue | None = None):
@@ -54,7 +56,7 @@ class BarArriveOp(PtxOp):
     id = prop_def(IntegerAttr[I64])
     threads = prop_def(IntegerAttr[I64])
     offset = opt_operand_def(I32)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(by_warp(arrives(NamedBarrier())))
     assembly_format = "$id (`plus` $offset^)? `threads` $threads attr-dict"
 
     def __init__(self, id: int, threads: int, offset: SSAValue | None = None):
@@ -78,7 +80,7 @@ class BarRedOp(PtxOp):
     id = prop_def(IntegerAttr[I64])
     threads = opt_prop_def(IntegerAttr[I64])
     result = result_def(I1 | I32)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(_MEETS)
     assembly_format = "$kind $predicate `,` $id (`threads` $threads^)? attr-dict `:` type($result)"
     KINDS: ClassVar[tuple[str, ...]] = ("and", "or", "popc")
 
@@ -116,7 +118,7 @@ class NanosleepOp(PtxOp):
     MNEMONIC: ClassVar[str | None] = "nanosleep.u32"
     SINCE: ClassVar = 70, 63
     duration = operand_def(I32)
-    traits = traits_def(MemoryWriteEffect())
+    traits = traits_def(by_thread(waits(Unit.CLOCK)))
     assembly_format = "$duration attr-dict"
 
     def __init__(self, duration: SSAValue | Operation):
@@ -133,7 +135,7 @@ class GridDependencyWaitOp(PtxOp):
     name = "ptx.griddepcontrol.wait"
     MNEMONIC: ClassVar[str | None] = "griddepcontrol.wait"
     SINCE: ClassVar = 90, 78
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(by_thread(waits(Unit.GRIDS)))
     assembly_format = "attr-dict"
 
 
@@ -146,7 +148,7 @@ class LaunchDependentsOp(PtxOp):
     name = "ptx.griddepcontrol.launch_dependents"
     MNEMONIC: ClassVar[str | None] = "griddepcontrol.launch_dependents"
     SINCE: ClassVar = 90, 78
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(by_thread(arrives(Unit.GRIDS)))
     assembly_format = "attr-dict"
 
 
@@ -157,7 +159,7 @@ class BarWarpSyncOp(PtxOp):
     name = "ptx.bar.warp.sync"
     MNEMONIC: ClassVar[str | None] = "bar.warp.sync"
     mask = prop_def(IntegerAttr[I64])
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(by_warp(arrives(Unit.WARP_BARRIER), waits(Unit.WARP_BARRIER)))
     assembly_format = "$mask attr-dict"
 
     def __init__(self, mask: int = -1):
@@ -180,7 +182,7 @@ class PrintfOp(PtxOp):
     MNEMONIC: ClassVar[str | None] = "call.vprintf"
     format = prop_def(StringAttr)
     args = var_operand_def()
-    traits = traits_def(MemoryWriteEffect())
+    traits = traits_def(by_thread(changes(Unit.OUTPUT)))
     assembly_format = "$format `(` $args `)` attr-dict `:` type($args)"
 
     def __init__(self, format: str, args: Sequence[SSAValue | Operation]):

@@ -23,12 +23,12 @@ from ...layout.tma.tensor_map import MAX_RANK, SWIZZLE_NAMES
 from ..definitions import irdl_op_definition, typed_operand
 from ..operands import Defined
 from .atomic import SCOPES
-from .base import GLOBAL, MAP, SHARED, PtrType, StateSpace
+from .base import GLOBAL, MAP, MAP_BYTES, SHARED, PtrType, StateSpace
 from .bulk import BulkOp
+from .effects import Proxy, by_thread, by_warp, fences, reads, updates, writes
 from .warp import check_word
 
-MAP_BYTES = 128
-"""The bytes of a tensor map in memory, and its alignment."""
+_FENCE = fences(Proxy.TENSOR_MAP, "tensor maps")
 _ELEMENTS = tuple(word for name in MAP_ELEMENTS for word in ((name, f"{name}.ftz") if "f32" in name else (name,)))
 """The types of elements in the order of their numbers in tensormap.replace."""
 
@@ -89,6 +89,7 @@ class LoadTensorMapOp(_MapOp):
     map = operand_def(MAP)
     offset = prop_def(IntegerAttr[I64])
     result = result_def(I64)
+    traits = traits_def(by_thread(reads("map", 8)))
     assembly_format = "$map `at` $offset attr-dict"
 
     def __init__(self, map: SSAValue, offset: int):
@@ -123,6 +124,7 @@ class CopyTensorMapOp(_MapOp):
     map = operand_def(MAP)
     ptr = typed_operand(PtrType)
     custom_directives = (MapMemory,)
+    traits = traits_def(by_thread(reads("map", MAP_BYTES), writes("ptr", MAP_BYTES)))
     assembly_format = "$map `,` custom<MapMemory>($ptr, type($ptr)) attr-dict"
 
     def __init__(self, map: SSAValue, ptr: SSAValue):
@@ -150,6 +152,7 @@ class TensorMapReplaceOp(_MapOp):
     ptr = typed_operand(PtrType)
     value = opt_operand_def(IntegerType | PtrType)
     custom_directives = (MapMemory,)
+    traits = traits_def(by_thread(*updates("ptr", MAP_BYTES)))
     assembly_format = (
         "$field (`at` $ordinal^)? ($word^)? custom<MapMemory>($ptr, type($ptr)) (`,` $value^ `:` type($value))? "
         "attr-dict"
@@ -221,6 +224,7 @@ class FenceTensorMapReleaseOp(_FencingOp):
     """
 
     name = "ptx.fence.proxy.tensormap.release"
+    traits = traits_def(by_thread(_FENCE))
     assembly_format = "(`scope` $scope^)? attr-dict"
 
     def __init__(self, scope: str | None = None):
@@ -238,6 +242,7 @@ class FenceTensorMapAcquireOp(_FencingOp):
 
     name = "ptx.fence.proxy.tensormap.acquire"
     ptr = operand_def(GLOBAL)
+    traits = traits_def(by_thread(_FENCE))
     assembly_format = "$ptr (`scope` $scope^)? attr-dict"
 
     def __init__(self, ptr: SSAValue, scope: str | None = None):
@@ -259,6 +264,7 @@ class TensorMapCpFenceOp(_FencingOp):
     name = "ptx.tensormap.cp_fenceproxy"
     dst = operand_def(GLOBAL)
     src = operand_def(SHARED)
+    traits = traits_def(by_warp(reads("src", MAP_BYTES), writes("dst", MAP_BYTES), _FENCE))
     assembly_format = "$dst `,` $src (`scope` $scope^)? attr-dict"
 
     def __init__(self, dst: SSAValue, src: SSAValue, scope: str | None = None):

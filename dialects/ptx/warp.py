@@ -5,12 +5,22 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, f32, i1, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import AnyAttr, VarConstraint, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import (
+    AnyAttr,
+    VarConstraint,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import WARP, TargetFamily
 from ..definitions import irdl_op_definition
 from .base import PtxOp, value_bytes
+from .effects import EXCHANGES, Unit, by_warp, senses
 
 
 class _LaneOp(PtxOp):
@@ -46,6 +56,7 @@ class ShflSyncOp(_LaneOp):
     width = opt_prop_def(IntegerAttr[I64])
     mask = opt_operand_def(I32)
     result = result_def(T)
+    traits = traits_def(EXCHANGES)
     assembly_format = "$mode $value `,` $lane (`width` $width^)? (`mask` $mask^)? attr-dict `:` type($result)"
     MODES: ClassVar[tuple[str, ...]] = ("up", "down", "bfly", "idx")
 
@@ -103,6 +114,7 @@ class ShflSyncValidOp(_LaneOp):
     mask = opt_operand_def(I32)
     result = result_def(T)
     valid = result_def(I1)
+    traits = traits_def(EXCHANGES)
     assembly_format = "$mode $value `,` $lane `,` $control (`mask` $mask^)? attr-dict `:` type($result)"
 
     def __init__(self, mode: str, value: SSAValue, lane: SSAValue, control: SSAValue, mask: SSAValue | None = None):
@@ -132,6 +144,7 @@ class VoteSyncOp(_LaneOp):
     predicate = operand_def(I1)
     mask = opt_operand_def(I32)
     result = result_def(I1 | I32)
+    traits = traits_def(EXCHANGES)
     assembly_format = "$mode $predicate (`mask` $mask^)? attr-dict `:` type($result)"
     MODES: ClassVar[tuple[str, ...]] = ("all", "any", "uni", "ballot")
 
@@ -161,6 +174,7 @@ class MatchAnySyncOp(_LaneOp):
     value = operand_def(I32)
     mask = opt_operand_def(I32)
     result = result_def(I32)
+    traits = traits_def(EXCHANGES)
     assembly_format = "$value (`mask` $mask^)? attr-dict"
 
     def __init__(self, value: SSAValue | Operation, mask: SSAValue | None = None):
@@ -184,6 +198,7 @@ class ReduxSyncOp(_LaneOp):
     value = operand_def(T)
     mask = opt_operand_def(I32)
     result = result_def(T)
+    traits = traits_def(EXCHANGES)
     assembly_format = "$kind $value (`mask` $mask^)? attr-dict `:` type($value)"
     KINDS: ClassVar[tuple[str, ...]] = ("add", "min", "max", "umin", "umax", "and", "or", "xor")
 
@@ -221,6 +236,7 @@ class ElectSyncOp(_LaneOp):
     SINCE: ClassVar = 90, 80
     mask = opt_operand_def(I32)
     result = result_def(I1)
+    traits = traits_def(EXCHANGES)
     assembly_format = "(`mask` $mask^)? attr-dict"
 
     def __init__(self, mask: SSAValue | None = None):
@@ -238,6 +254,7 @@ class ActivemaskOp(PtxOp):
     MNEMONIC: ClassVar[str | None] = "activemask.b32"
     SINCE: ClassVar = 70, 62
     result = result_def(I32)
+    traits = traits_def(by_warp(senses(Unit.LANES)))
     assembly_format = "attr-dict"
 
     def __init__(self):

@@ -12,25 +12,27 @@ from typing import ClassVar
 from xdsl.dialects.builtin import I1, I64, IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import EqAttrConstraint, operand_def, opt_prop_def, prop_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.element_types import BY_PTX
 from ...base.errors import Code, TilefoldError
 from ...base.target import MAX_SET_REGISTERS, MIN_SET_REGISTERS, REGISTER_UNIT, TargetFamily
 from ...layout.atoms.instructions import WgMma
+from ...layout.atoms.mma_registers import OPERANDS, registers
 from ..definitions import irdl_op_definition
 from ..errors import refuse
 from .base import LOCAL, PtxOp
+from .effects import Group, Proxy, Unit, Via, by_warpgroup, ends, fences, issued, reads, updates, waits
 from .mma import MmaAtomOp
 
 MAX_WGMMA_GROUPS = 7
 """The most groups that a `ptx.wgmma.wait_group` leaves running."""
 
+_FACTORS = reads("a", "a_bytes", Via.DESCRIPTOR), reads("b", "b_bytes", Via.DESCRIPTOR)
+
 
 class _WarpgroupOp(PtxOp):
     """An instruction of a warpgroup."""
-
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     @property
     def targets(self) -> TargetFamily:
@@ -48,6 +50,7 @@ class WgmmaFenceOp(_WarpgroupOp):
 
     name = "ptx.wgmma.fence"
     MNEMONIC: ClassVar[str | None] = "wgmma.fence.sync.aligned"
+    traits = traits_def(by_warpgroup(fences(Proxy.ASYNC, "local")))
     assembly_format = "attr-dict"
 
 
@@ -59,6 +62,7 @@ class WgmmaCommitGroupOp(_WarpgroupOp):
 
     name = "ptx.wgmma.commit_group"
     MNEMONIC: ClassVar[str | None] = "wgmma.commit_group.sync.aligned"
+    traits = traits_def(by_warpgroup(ends(Group.WGMMA)))
     assembly_format = "attr-dict"
 
 
@@ -71,6 +75,7 @@ class WgmmaWaitGroupOp(_WarpgroupOp):
     name = "ptx.wgmma.wait_group"
     MNEMONIC: ClassVar[str | None] = "wgmma.wait_group.sync.aligned"
     n = prop_def(IntegerAttr[I64])
+    traits = traits_def(by_warpgroup(waits(Group.WGMMA)))
     assembly_format = "$n attr-dict"
 
     def __init__(self, n: int):
@@ -96,13 +101,13 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
     """
 
     name = "ptx.wgmma.mma_async"
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     negate_a = opt_prop_def(UnitAttr)
     negate_b = opt_prop_def(UnitAttr)
     d = operand_def(LOCAL)
     a = operand_def(EqAttrConstraint(i64) | EqAttrConstraint(LOCAL))
     b = operand_def(I64)
     scale_d = operand_def(I1)
+    traits = traits_def(by_warpgroup(*issued(Group.WGMMA, Proxy.ASYNC, *updates("d", "d_bytes"), *_FACTORS)))
     assembly_format = (
         "$atom_name (`negate_a` $negate_a^)? (`negate_b` $negate_b^)? $d `,` $a `,` $b `,` $scale_d attr-dict "
         "`:` type($a)"
@@ -133,6 +138,29 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
         return instruction
 
     @property
+    def d_bytes(self) -> int:
+        """The bytes of the warpgroup's accumulators."""
+        return self._register_bytes("D")
+
+    @property
+    def a_bytes(self) -> int:
+        """The bytes of A, in the registers of the warpgroup or in shared memory."""
+        m, _, k = self.atom.shape
+        return self._register_bytes("A") if self.a.type == LOCAL else m * k * self._bits("A") // 8
+
+    @property
+    def b_bytes(self) -> int:
+        """The bytes of B in shared memory."""
+        _, n, k = self.atom.shape
+        return n * k * self._bits("B") // 8
+
+    def _bits(self, operand: str) -> int:
+        return BY_PTX[self.atom.types[OPERANDS.index(operand)]].bits
+
+    def _register_bytes(self, operand: str) -> int:
+        return 4 * registers(self.atom, operand).count * self.atom.threads
+
+    @property
     def signs(self) -> tuple[int, int]:
         """The factors of A and of B, 1 or -1."""
         return (1 if self.negate_a is None else -1), (1 if self.negate_b is None else -1)
@@ -160,6 +188,7 @@ class SetMaxNRegOp(_WarpgroupOp):
     name = "ptx.setmaxnreg"
     inc = opt_prop_def(UnitAttr)
     n = prop_def(IntegerAttr[I64])
+    traits = traits_def(by_warpgroup(waits(Unit.REGISTERS).given("inc"), ends(Unit.REGISTERS).given("not inc")))
     assembly_format = "(`inc` $inc^) : (`dec`)? $n attr-dict"
 
     def __init__(self, n: int, inc: bool):

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
+from ....dialects.ptx.effects import Proxy
 from ..warp import Cluster, Warp
-from .asynchronous import Operation, Proxy, is_global
+from .asynchronous import Operation, is_global
 from .clocks import Clock
 from .entries import ATOMIC, PROXIED
 
