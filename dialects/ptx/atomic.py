@@ -36,7 +36,7 @@ _VECTOR_ADDS: Mapping[Attribute, str] = MappingProxyType(
 """The additions of several floats at once, in global memory."""
 
 _ORDERS = fences(Proxy.GENERIC, "global", "shared")
-_CHANGES = by_thread(*updates("ptr", "value"), _ORDERS.given("order"))
+_CHANGES = by_thread(updates("ptr", "value"), _ORDERS.given("order"))
 
 
 def _space(ptr: SSAValue[PtrType]) -> str:

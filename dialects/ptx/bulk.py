@@ -144,7 +144,7 @@ class BulkReduceOp(BulkOp):
     src = operand_def(SHARED)
     bytes = operand_def(I32)
     policy = opt_operand_def(I64)
-    traits = traits_def(by_thread(*issued(Group.BULK, Proxy.ASYNC, reads("src", "%bytes"), *updates("dst", "%bytes"))))
+    traits = traits_def(by_thread(*issued(Group.BULK, Proxy.ASYNC, reads("src", "%bytes"), updates("dst", "%bytes"))))
     assembly_format = "$kind $dst `,` $src `,` $bytes (`policy` $policy^)? attr-dict"
 
     def __init__(self, kind: str, dst: SSAValue, src: SSAValue, bytes: SSAValue, policy: SSAValue | None = None):

@@ -116,7 +116,7 @@ class RedAsyncOp(_AsyncOp):
 
     name = "ptx.red.async"
     kind = prop_def(StringAttr)
-    traits = traits_def(by_thread(*issued(_BAR, Proxy.GENERIC, *updates("ptr", "value"), arrives(_BAR))))
+    traits = traits_def(by_thread(*issued(_BAR, Proxy.GENERIC, updates("ptr", "value"), arrives(_BAR))))
     assembly_format = "$kind $value `,` $ptr `,` $bar attr-dict `:` type($value)"
 
     def __init__(self, kind: str, value: SSAValue | Operation, ptr: SSAValue | Operation, bar: SSAValue | Operation):

@@ -25,6 +25,8 @@ class Act(Enum):
 
     READS = "reads"
     WRITES = "writes"
+    UPDATES = "updates"
+    """Reads and writes as one."""
     WAITS = "waits for"
     ARRIVES = "arrives at"
     ISSUES = "issues work to"
@@ -176,9 +178,9 @@ def writes(operand: str, bytes: int | str, via: Via = Via.POINTER) -> Effect:
     return _now(Act.WRITES, Memory(operand, bytes, via))
 
 
-def updates(operand: str, bytes: int | str, via: Via = Via.POINTER) -> tuple[Effect, Effect]:
-    """A read and a write of the same bytes."""
-    return reads(operand, bytes, via), writes(operand, bytes, via)
+def updates(operand: str, bytes: int | str, via: Via = Via.POINTER) -> Effect:
+    """An atomic change of memory, complete at once by the generic proxy."""
+    return _now(Act.UPDATES, Memory(operand, bytes, via))
 
 
 def copies(bytes: int | str) -> tuple[Effect, Effect]:

@@ -21,13 +21,13 @@ from ...layout.tma.tensor_map import MAX_RANK
 from ..definitions import irdl_op_definition
 from .base import MAP, MAP_BYTES, SHARED
 from .bulk import BulkOp
-from .effects import Group, Mbarrier, Proxy, Unit, Via, arrives, by_thread, issued, issues, reads, writes
+from .effects import Group, Mbarrier, Proxy, Unit, Via, arrives, by_thread, issued, issues, reads, updates, writes
 from .entry import EntryOp
 from .warp import check_word
 
 _BAR = Mbarrier("bar")
 _TENSOR, _STORED = reads("map", "box_bytes", Via.BOX), writes("map", "box_bytes", Via.BOX)
-_SOURCE = reads("src", "box_bytes")
+_SOURCE, _CHANGED = reads("src", "box_bytes"), updates("map", "box_bytes", Via.BOX)
 _MAP = replace(reads("map", MAP_BYTES), proxy=Proxy.TENSOR_MAP)
 
 
@@ -135,7 +135,7 @@ class TensorReduceOp(TensorCopyOp):
     name = "ptx.cp.reduce.async.bulk.tensor"
     kind = prop_def(StringAttr)
     src = operand_def(SHARED)
-    traits = traits_def(by_thread(*issued(Group.BULK, Proxy.ASYNC, _SOURCE, _TENSOR, _STORED), _MAP))
+    traits = traits_def(by_thread(*issued(Group.BULK, Proxy.ASYNC, _SOURCE, _CHANGED), _MAP))
     assembly_format = "$kind $map `[` $coords `]` `,` $src (`policy` $policy^)? attr-dict"
 
     def __init__(

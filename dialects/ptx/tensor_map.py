@@ -25,7 +25,7 @@ from ..operands import Defined
 from .atomic import SCOPES
 from .base import GLOBAL, MAP, MAP_BYTES, SHARED, PtrType, StateSpace
 from .bulk import BulkOp
-from .effects import Proxy, by_thread, by_warp, fences, reads, updates, writes
+from .effects import Proxy, by_thread, by_warp, fences, reads, writes
 from .warp import check_word
 
 _FENCE = fences(Proxy.TENSOR_MAP, "tensor maps")
@@ -152,7 +152,7 @@ class TensorMapReplaceOp(_MapOp):
     ptr = typed_operand(PtrType)
     value = opt_operand_def(IntegerType | PtrType)
     custom_directives = (MapMemory,)
-    traits = traits_def(by_thread(*updates("ptr", MAP_BYTES)))
+    traits = traits_def(by_thread(reads("ptr", MAP_BYTES), writes("ptr", MAP_BYTES)))
     assembly_format = (
         "$field (`at` $ordinal^)? ($word^)? custom<MapMemory>($ptr, type($ptr)) (`,` $value^ `:` type($value))? "
         "attr-dict"

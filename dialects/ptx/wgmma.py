@@ -22,13 +22,18 @@ from ...layout.atoms.mma_registers import OPERANDS, registers
 from ..definitions import irdl_op_definition
 from ..errors import refuse
 from .base import LOCAL, PtxOp
-from .effects import Group, Proxy, Unit, Via, by_warpgroup, ends, fences, issued, reads, updates, waits
+from .effects import Group, Proxy, Unit, Via, by_warpgroup, ends, fences, issued, reads, waits, writes
 from .mma import MmaAtomOp
 
 MAX_WGMMA_GROUPS = 7
 """The most groups that a `ptx.wgmma.wait_group` leaves running."""
 
-_FACTORS = reads("a", "a_bytes", Via.DESCRIPTOR), reads("b", "b_bytes", Via.DESCRIPTOR)
+_MATRICES = (
+    reads("d", "d_bytes"),
+    writes("d", "d_bytes"),
+    reads("a", "a_bytes", Via.DESCRIPTOR),
+    reads("b", "b_bytes", Via.DESCRIPTOR),
+)
 
 
 class _WarpgroupOp(PtxOp):
@@ -107,7 +112,7 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
     a = operand_def(EqAttrConstraint(i64) | EqAttrConstraint(LOCAL))
     b = operand_def(I64)
     scale_d = operand_def(I1)
-    traits = traits_def(by_warpgroup(*issued(Group.WGMMA, Proxy.ASYNC, *updates("d", "d_bytes"), *_FACTORS)))
+    traits = traits_def(by_warpgroup(*issued(Group.WGMMA, Proxy.ASYNC, *_MATRICES)))
     assembly_format = (
         "$atom_name (`negate_a` $negate_a^)? (`negate_b` $negate_b^)? $d `,` $a `,` $b `,` $scale_d attr-dict "
         "`:` type($a)"
