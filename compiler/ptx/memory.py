@@ -133,7 +133,7 @@ def _store(r: Registers, i: Instruction) -> None:
     value = values[0] if len(values) == 1 else r.vector(values)
     if "release" in i.modifiers and len(items) == 1:
         scope = next((word for word in i.modifiers if word in _SCOPES), "gpu")
-        r.add(ptx.StoreReleaseOp(value, pointer, scope))
+        r.add(ptx.StoreReleaseOp(value, pointer, scope=scope))
         return
     hints = _hints(r, i, _WEAK)
     r.add(ptx.StoreOp(value, pointer, bytes, hints if pointer.type == GLOBAL else ""))
@@ -182,16 +182,16 @@ def _atomic(r: Registers, i: Instruction) -> None:
     pointer = address(r, where, bits_of(held) // 8, space)
     if kind == "cas":
         compare, value = (r.read(value, held) for value in values)
-        old = r.emit(ptx.AtomCasOp(pointer, compare, value, order, scope))
+        old = r.emit(ptx.AtomCasOp(pointer, compare, value, order=order, scope=scope))
         r.write(i.operands[0], old)
         return
     if kind in ("min", "max") and type[0] == "u":
         kind = f"u{kind}"
     value = r.read(values[0], held)
     if returns:
-        r.write(i.operands[0], r.emit(ptx.AtomOp(kind, pointer, value, order, scope)))
+        r.write(i.operands[0], r.emit(ptx.AtomOp(kind, pointer, value, order=order, scope=scope)))
     else:
-        r.add(ptx.RedOp(kind, pointer, value, order, scope))
+        r.add(ptx.RedOp(kind, pointer, value, order=order, scope=scope))
 
 
 def _fence(r: Registers, i: Instruction) -> None:
@@ -199,13 +199,13 @@ def _fence(r: Registers, i: Instruction) -> None:
         scopes = {"cta": "cta", "gl": "gpu", "sys": "sys"}
         if i.modifiers[0] not in scopes or len(i.modifiers) != 1:
             raise r.refuse("the fence is not supported")
-        r.add(ptx.FenceOp("sc", scopes[i.modifiers[0]]))
+        r.add(ptx.FenceOp("sc", scope=scopes[i.modifiers[0]]))
         return
     order = next((word for word in i.modifiers if word in ("acq_rel", "sc")), "acq_rel")
     scope = next((word for word in i.modifiers if word in _SCOPES), None)
     if set(i.modifiers) - {order, scope}:
         raise r.refuse("the fence is not supported")
-    r.add(ptx.FenceOp(order, scope))
+    r.add(ptx.FenceOp(order, scope=scope))
 
 
 def _prefetch(r: Registers, i: Instruction) -> None:

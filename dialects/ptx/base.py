@@ -11,8 +11,8 @@ from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import IntegerType, VectorType
 from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Attribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, TypeAttribute
-from xdsl.irdl import IRDLOperation, irdl_attr_definition
+from xdsl.ir import Attribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.str_enum import StrEnum
@@ -24,6 +24,7 @@ from ...layout.tma.recipe_text import parse_recipe, print_recipe
 from ..cute import QuotedAttr
 from ..element_types import FLOATS
 from ..parameters import ParameterType
+from ..rows import RowBase
 
 _ADDRESS_SPACES = {space.ptx: space for space in ADDRESS_SPACES}
 
@@ -102,6 +103,12 @@ MAP_BYTES = 128
 SHARED_CLUSTER = PtrType(StateSpaceAttr(StateSpace.SharedCluster))
 LOCAL = PtrType(StateSpaceAttr(StateSpace.Local))
 
+
+def pointer(value: SSAValue) -> SSAValue[PtrType]:
+    """A value that the verifier of its user wants to be a pointer."""
+    return cast("SSAValue[PtrType]", value)
+
+
 REGISTER_LETTERS: Mapping[int, str] = MappingProxyType({16: "h", 32: "r", 64: "l"})
 """The constraints of registers in inline assembly by width in bits, those of f32 and f64 apart."""
 
@@ -169,7 +176,7 @@ def access_registers(type: Attribute) -> tuple[int, int]:
     return total // size, size * 8
 
 
-class PtxOp(IRDLOperation, ABC):
+class PtxOp(RowBase, ABC):
     """An operation that stands for one PTX instruction, or for none (address arithmetic, fragments).
 
     `SINCE` (for example 80 and 70: sm_80 and PTX ISA 7.0) says which target first has the instruction; the values are

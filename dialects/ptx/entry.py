@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     StringAttr,
-    i32,
     i64,
 )
 from xdsl.ir import Region
@@ -42,6 +41,7 @@ from ..kernel import (
     print_kernel_args,
 )
 from ..parameters import Parameter
+from ..rows import prop, row, text
 from .base import GLOBAL, MAP, PtrType, PtxOp, RecipeAttr
 from .effects import Unit, by_thread, ends
 
@@ -206,7 +206,7 @@ class RetOp(PtxOp):
     assembly_format = "attr-dict"
 
 
-@irdl_op_definition
+@row
 class SregOp(PtxOp):
     """`%t = ptx.sreg "tid.x"`: a special register: tid, ntid (block size), ctaid (block) or nctaid (grid size), by
     axis. From sm_90 on also cluster_ctaid and cluster_nctaid (block in the cluster, and blocks of a cluster), clusterid
@@ -217,13 +217,10 @@ class SregOp(PtxOp):
     """
 
     name = "ptx.sreg"
-    register = prop_def(StringAttr)
+    register: StringAttr = prop(converter=text)
     result = result_def(I32)
     traits = traits_def(Pure())
     assembly_format = "$register attr-dict"
-
-    def __init__(self, register: str):
-        super().__init__(properties={"register": StringAttr(register)}, result_types=[i32])
 
     def requires(self) -> tuple[int, int]:
         return (90, 78) if self.register.data in CLUSTER_REGISTERS else super().requires()

@@ -13,6 +13,7 @@ from ...base.target import TargetFamily
 from ...layout.atoms.instructions import UNPACKED_BITS, LdMatrix, MovMatrix, StMatrix
 from ...layout.atoms.ptx_text import mnemonic
 from ..definitions import irdl_op_definition
+from ..rows import operand, row
 from .base import SHARED, PtxOp
 from .effects import EXCHANGES, by_warp, reads, writes
 
@@ -161,7 +162,7 @@ class StMatrixOp(_MatrixOp):
         self.check(self.value.type)
 
 
-@irdl_op_definition
+@row
 class MovMatrixOp(PtxOp):
     """`%d = ptx.movmatrix trans %a`: transposes a matrix of 8x8 16-bit elements that a warp holds in registers.
 
@@ -172,13 +173,10 @@ class MovMatrixOp(PtxOp):
     name = "ptx.movmatrix"
     SINCE: ClassVar = 75, 78
 
-    value = operand_def(I32)
+    value: SSAValue = operand(I32)
     result = result_def(I32)
     traits = traits_def(EXCHANGES)
     assembly_format = "`trans` $value attr-dict"
-
-    def __init__(self, value: SSAValue | Operation):
-        super().__init__(operands=[value], result_types=[i32])
 
     def mnemonic(self) -> str:
         return mnemonic(MovMatrix())

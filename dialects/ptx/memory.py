@@ -9,6 +9,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.cache_hints import LOAD_HINTS, STORE_HINTS
 from ..definitions import irdl_op_definition, typed_operand
+from ..rows import fields, number, optional_prop, prop, row, some_number
 from .base import GLOBAL, LOCAL, SHARED, PtrType, PtxOp, StateSpace, access_registers, value_bytes
 from .effects import allocates, by_thread, reads, writes
 from .hints import check_hint, modifiers, with_hint
@@ -140,11 +141,12 @@ class StoreOp(_Access):
         self.check_cache("store", self.ptr.type, STORE_HINTS)
 
 
+@fields
 class _Alloc(PtxOp):
     """Memory of a fixed size, with its alignment."""
 
-    bytes = prop_def(IntegerAttr[I64])
-    align = prop_def(IntegerAttr[I64])
+    bytes: IntegerAttr[I64] = prop(converter=number)
+    align: IntegerAttr[I64] = prop(converter=number)
 
     def verify_(self) -> None:
         if self.bytes.value.data < 1:
@@ -152,7 +154,7 @@ class _Alloc(PtxOp):
         _check_power_of_two("the alignment", self.align.value.data)
 
 
-@irdl_op_definition
+@row
 class LocalAllocOp(_Alloc):
     """`%r = ptx.local.alloc 64 align 16`: a fragment of the thread's own, whose contents are undefined at first.
 
@@ -164,11 +166,8 @@ class LocalAllocOp(_Alloc):
     traits = traits_def(by_thread(allocates("result", "bytes")))
     assembly_format = "$bytes `align` $align attr-dict"
 
-    def __init__(self, bytes: int, align: int):
-        super().__init__(properties={"bytes": _i64(bytes), "align": _i64(align)}, result_types=[LOCAL])
 
-
-@irdl_op_definition
+@row
 class SmemAllocOp(_Alloc):
     """`%s = ptx.smem.alloc 4096 align 128`: shared memory of the block, not yet placed (stage `index`)."""
 
@@ -177,11 +176,8 @@ class SmemAllocOp(_Alloc):
     traits = traits_def(by_thread(allocates("result", "bytes")))
     assembly_format = "$bytes `align` $align attr-dict"
 
-    def __init__(self, bytes: int, align: int):
-        super().__init__(properties={"bytes": _i64(bytes), "align": _i64(align)}, result_types=[SHARED])
 
-
-@irdl_op_definition
+@row
 class SmemAddrOp(PtxOp):
     """`%s = ptx.smem.addr 4096 bytes 512`: the address `offset` bytes into the block's shared memory (stage `instr`).
 
@@ -189,15 +185,11 @@ class SmemAddrOp(PtxOp):
     """
 
     name = "ptx.smem.addr"
-    offset = prop_def(IntegerAttr[I64])
-    bytes = opt_prop_def(IntegerAttr[I64])
+    offset: IntegerAttr[I64] = prop(converter=number)
+    bytes: IntegerAttr[I64] | None = optional_prop(converter=some_number, default=None)
     result = result_def(SHARED)
     traits = traits_def(Pure())
     assembly_format = "$offset (`bytes` $bytes^)? attr-dict"
-
-    def __init__(self, offset: int, bytes: int | None = None):
-        size = {} if bytes is None else {"bytes": _i64(bytes)}
-        super().__init__(properties={"offset": _i64(offset), **size}, result_types=[SHARED])
 
     def verify_(self) -> None:
         if self.offset.value.data < 0:

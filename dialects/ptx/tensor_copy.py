@@ -19,6 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...layout.tma.recipe import REDUCTIONS, MapRecipe
 from ...layout.tma.tensor_map import MAX_RANK
 from ..definitions import irdl_op_definition
+from ..rows import operand, row
 from .base import MAP, MAP_BYTES, SHARED
 from .bulk import BulkOp
 from .effects import Group, Mbarrier, Proxy, Unit, Via, arrives, by_thread, issued, issues, reads, updates, writes
@@ -172,7 +173,7 @@ class TensorPrefetchOp(TensorCopyOp):
         return self.spelled("cp.async.bulk.prefetch.tensor", "L2.global.tile")
 
 
-@irdl_op_definition
+@row
 class PrefetchTensorMapOp(BulkOp):
     """`ptx.prefetch.tensormap %map`: the cache of tensor maps may fetch a map that copies will use (PTX ISA,
     prefetch.tensormap).
@@ -180,9 +181,6 @@ class PrefetchTensorMapOp(BulkOp):
 
     name = "ptx.prefetch.tensormap"
     MNEMONIC: ClassVar[str | None] = "prefetch.tensormap"
-    map = operand_def(MAP)
+    map: SSAValue = operand(MAP)
     traits = traits_def(by_thread(issues(Unit.CACHE)))
     assembly_format = "$map attr-dict"
-
-    def __init__(self, map: SSAValue):
-        super().__init__(operands=[map])
