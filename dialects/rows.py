@@ -14,7 +14,7 @@ of an operand. Fields without a type are no arguments.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, cast, dataclass_transform
 
 from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -170,8 +170,11 @@ def _types_of_results(definition: OpDef) -> list[Attribute | str]:
     found: list[Attribute | str] = []
     for name, result in definition.results:
         constraint = _single(result)
-        of = constraint.attr if isinstance(constraint, EqAttrConstraint) else None
-        of = variables.get(constraint) if isinstance(constraint, VarConstraint) else of
+        of: Attribute | str | None = None
+        if isinstance(constraint, EqAttrConstraint):
+            of = cast("EqAttrConstraint[Attribute]", constraint).attr
+        elif isinstance(constraint, VarConstraint):
+            of = variables.get(constraint)
         assert of is not None, f"the type of the result {name} of {definition.name} does not follow from its operands"
         found.append(of)
     return found

@@ -55,16 +55,16 @@ class Agent(Enum):
 class Group(Enum):
     """Asynchronous work of a thread, or of a warpgroup, that is committed and waited for in groups."""
 
-    CP_ASYNC = "cp.async groups"
-    BULK = "bulk groups"
+    CP_ASYNC = "a cp.async group"
+    BULK = "a bulk group"
     BULK_READS = "the reads of bulk groups"
-    WGMMA = "wgmma groups"
+    WGMMA = "a wgmma group"
 
 
 class Unit(Enum):
     """Resources of which a thread, warp, block or cluster has one."""
 
-    LANES = "the registers of the warp's lanes"
+    LANES = "the lanes of the warp"
     TENSOR_CORE = "the tensor core"
     REGISTERS = "the registers of the block"
     WARP_BARRIER = "the barrier of the warp"
@@ -159,7 +159,7 @@ class Effect:
         resource = self.resource.value if isinstance(self.resource, Enum) else str(self.resource)
         proxy = "" if self.proxy is Proxy.GENERIC else f" by the {self.proxy.value} proxy"
         done = self.done.value if isinstance(self.done, Enum) else str(self.done)
-        behind = "" if self.done is Moment.NOW else f", complete by {done}"
+        behind = "" if self.done is Moment.NOW else f", complete with {done}"
         when = self.when.replace("not ", "without ") if self.when.startswith("not ") else f"with {self.when}"
         return f"{self.act.value} {resource}{proxy}{behind}{f' ({when})' if self.when else ''}"
 
