@@ -111,7 +111,7 @@ if TYPE_CHECKING:
     )
     from .wgmma_descriptor import WgmmaDescriptorOp
 else:  # few kernels need many of the operations, whose definitions take long to import
-    __getattr__ = on_demand(__name__, imports_for_type_checkers(__file__))
+    __getattr__ = on_demand(__name__, imports_for_type_checkers(__name__))
 
 __all__ = [
     "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_REDUCTIONS", "BULK_UNIT", "BarArriveOp", "BarRedOp",

@@ -11,8 +11,8 @@ from xdsl.irdl import AnyAttr, VarConstraint, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..definitions import fields, flag, operand, optional_prop, row
 from ..element_types import FLOATS
-from ..rows import fields, flag, operand, optional_prop, row
 from .base import PtxOp
 
 TYPE_SUFFIX: Mapping[Attribute, str] = MappingProxyType({

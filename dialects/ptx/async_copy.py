@@ -11,8 +11,17 @@ from xdsl.utils.exceptions import VerifyException
 from ...layout.atoms.cache_hints import PREFETCH_HINTS
 from ...layout.atoms.instructions import CpAsync
 from ...layout.atoms.ptx_text import mnemonic
-from ..definitions import irdl_op_definition
-from ..rows import number, operand, optional_operand, optional_prop, prop, row, some_text, text
+from ..definitions import (
+    irdl_op_definition,
+    number,
+    operand,
+    optional_operand,
+    optional_prop,
+    prop,
+    row,
+    some_text,
+    text,
+)
 from .base import GLOBAL, SHARED, PtxOp
 from .effects import Group, Proxy, by_thread, copies, ends, issued, waits
 from .hints import check_hint, modifiers, with_hint

@@ -10,8 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import AnyAttr, IRDLOperation, VarConstraint, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
-from ..definitions import irdl_op_definition, typed_operand
-from ..rows import fields, operand, optional_prop, prop, row, some_text, text
+from ..definitions import fields, irdl_op_definition, operand, optional_prop, prop, row, some_text, text, typed_operand
 from .base import GLOBAL, LOCAL, PtrType, PtxOp, pointer, scalar_bits
 from .effects import Proxy, by_thread, fences, reads, updates, writes
 from .warp import check_word

@@ -22,9 +22,9 @@ from ...base.target import ADDRESS_SPACES, AddressSpace, TargetFamily
 from ...layout.tma.recipe import MapRecipe
 from ...layout.tma.recipe_text import parse_recipe, print_recipe
 from ..cute import QuotedAttr
+from ..definitions import RowBase
 from ..element_types import FLOATS
 from ..parameters import ParameterType
-from ..rows import RowBase
 
 _ADDRESS_SPACES = {space.ptx: space for space in ADDRESS_SPACES}
 

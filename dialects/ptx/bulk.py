@@ -16,8 +16,18 @@ from xdsl.irdl import traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.tma.recipe import MAP_ELEMENTS, MapElement
-from ..definitions import irdl_op_definition
-from ..rows import flag, number, operand, optional_operand, optional_prop, prop, row, some_text, text
+from ..definitions import (
+    flag,
+    irdl_op_definition,
+    number,
+    operand,
+    optional_operand,
+    optional_prop,
+    prop,
+    row,
+    some_text,
+    text,
+)
 from .base import GLOBAL, SHARED, SHARED_CLUSTER, PtxOp
 from .effects import (
     Group,

@@ -14,7 +14,7 @@ from xdsl.irdl import result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..rows import fields, flag, operand, optional_prop, prop, row, text
+from ..definitions import fields, flag, operand, optional_prop, prop, row, text
 from .base import SHARED, SHARED_CLUSTER, PtxOp, access_registers, scalar_bits, split_vector, value_bytes
 from .effects import Mbarrier, Proxy, Unit, arrives, by_thread, by_warp, fences, issued, updates, waits, writes
 

@@ -13,9 +13,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.instructions import Dp4a
 from ...layout.atoms.ptx_text import mnemonic
-from ..definitions import irdl_op_definition
+from ..definitions import irdl_op_definition, operand, prop, row, text
 from ..element_types import FLOATS, ir_type
-from ..rows import operand, prop, row, text
 from .base import PtxOp
 from .warp import check_word
 

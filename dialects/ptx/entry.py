@@ -31,7 +31,7 @@ from ...layout.text.layouts import to_text
 from ...layout.tma.recipe import MapRecipe
 from ..cute import LayoutAttr
 from ..cute.values import unknowns
-from ..definitions import irdl_op_definition
+from ..definitions import irdl_op_definition, prop, row, text
 from ..kernel import (
     KernelOp,
     LaunchBounds,
@@ -41,7 +41,6 @@ from ..kernel import (
     print_kernel_args,
 )
 from ..parameters import Parameter
-from ..rows import prop, row, text
 from .base import GLOBAL, MAP, PtrType, PtxOp, RecipeAttr
 from .effects import Unit, by_thread, ends
 

@@ -12,8 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.target import TargetFamily
 from ...layout.atoms.instructions import UNPACKED_BITS, LdMatrix, MovMatrix, StMatrix
 from ...layout.atoms.ptx_text import mnemonic
-from ..definitions import irdl_op_definition
-from ..rows import operand, row
+from ..definitions import irdl_op_definition, operand, row
 from .base import SHARED, PtxOp
 from .effects import EXCHANGES, by_warp, reads, writes
 

@@ -19,9 +19,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, TilefoldError
 from ...base.target import Target
+from ..definitions import fields, flag, operand, optional_operand, optional_prop, row, some_text
 from ..errors import refuse
 from ..operands import Defined
-from ..rows import fields, flag, operand, optional_operand, optional_prop, row, some_text
 from .base import SHARED, SHARED_CLUSTER, PtrType, PtxOp
 from .effects import Group, Mbarrier, Proxy, arrives, by_thread, changes, ends, issued, waits
 

@@ -8,8 +8,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.cache_hints import LOAD_HINTS, STORE_HINTS
-from ..definitions import irdl_op_definition, typed_operand
-from ..rows import fields, number, optional_prop, prop, row, some_number
+from ..definitions import fields, irdl_op_definition, number, optional_prop, prop, row, some_number, typed_operand
 from .base import GLOBAL, LOCAL, SHARED, PtrType, PtxOp, StateSpace, access_registers, value_bytes
 from .effects import allocates, by_thread, reads, writes
 from .hints import check_hint, modifiers, with_hint

@@ -18,8 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...layout.tma.recipe import REDUCTIONS, MapRecipe
 from ...layout.tma.tensor_map import MAX_RANK
-from ..definitions import irdl_op_definition
-from ..rows import operand, row
+from ..definitions import irdl_op_definition, operand, row
 from .base import MAP, MAP_BYTES, SHARED
 from .bulk import BulkOp
 from .effects import Group, Mbarrier, Proxy, Unit, Via, arrives, by_thread, issued, issues, reads, updates, writes

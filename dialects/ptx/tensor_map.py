@@ -20,8 +20,19 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.target import TargetFamily
 from ...layout.tma.recipe import MAP_ELEMENTS
 from ...layout.tma.tensor_map import MAX_RANK, SWIZZLE_NAMES
+from ..definitions import (
+    fields,
+    number,
+    operand,
+    optional_operand,
+    optional_prop,
+    prop,
+    row,
+    some_number,
+    some_text,
+    text,
+)
 from ..operands import Defined
-from ..rows import fields, number, operand, optional_operand, optional_prop, prop, row, some_number, some_text, text
 from .atomic import SCOPES
 from .base import GLOBAL, MAP, MAP_BYTES, SHARED, PtrType, StateSpace, pointer
 from .bulk import BulkOp

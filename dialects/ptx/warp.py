@@ -17,8 +17,7 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import WARP, TargetFamily
-from ..definitions import irdl_op_definition
-from ..rows import operand, optional_operand, optional_prop, prop, row, some_number, text
+from ..definitions import irdl_op_definition, operand, optional_operand, optional_prop, prop, row, some_number, text
 from .base import PtxOp, value_bytes
 from .effects import EXCHANGES, Unit, by_warp, senses
 

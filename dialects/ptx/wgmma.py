@@ -19,9 +19,8 @@ from ...base.errors import Code, TilefoldError
 from ...base.target import MAX_SET_REGISTERS, MIN_SET_REGISTERS, REGISTER_UNIT, TargetFamily
 from ...layout.atoms.instructions import WgMma
 from ...layout.atoms.mma_registers import OPERANDS, registers
-from ..definitions import irdl_op_definition
+from ..definitions import flag, irdl_op_definition, number, operand, optional_prop, prop, row
 from ..errors import refuse
-from ..rows import flag, number, operand, optional_prop, prop, row
 from .base import LOCAL, PtxOp
 from .effects import Group, Proxy, Unit, Via, by_warpgroup, ends, fences, issued, reads, waits, writes
 from .mma import MmaAtomOp

@@ -9,7 +9,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import TargetFamily
 from ...layout.atoms.wgmma_smem import START_MASK, MatrixDescriptor
-from ..rows import number, operand, prop, row
+from ..definitions import number, operand, prop, row
 from .base import SHARED, PtxOp
 
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         ZippedDivideOp,
     )
 else:  # few kernels need many of the operations, whose definitions take long to import
-    __getattr__ = on_demand(__name__, imports_for_type_checkers(__file__))
+    __getattr__ = on_demand(__name__, imports_for_type_checkers(__name__))
 
 __all__ = [
     "AliasOp", "AllocOp", "AtomCallOp", "BoundsOp", "ChooseOp", "CoalesceOp", "CompositionOp", "CoordTensorOp",

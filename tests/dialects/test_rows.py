@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import pytest
 from tilefold.dialects import ptx
-from tilefold.dialects.rows import operand, row
+from tilefold.dialects.definitions import operand, row
 from xdsl.dialects.builtin import f32, i1, i32
 from xdsl.dialects.test import TestOp as Given
 from xdsl.ir import SSAValue

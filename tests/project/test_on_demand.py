@@ -78,7 +78,7 @@ def _homes(package: str) -> Mapping[str, str]:
     """The table of a package."""
     if package == "tilefold.cute":
         return HOMES
-    return imports_for_type_checkers(str(PACKAGES[package] / "__init__.py"))
+    return imports_for_type_checkers(package)
 
 
 def _at_run_time(package: str) -> Iterator[tuple[str, str, str]]:
