@@ -4,7 +4,18 @@
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pkgutil import get_data
 from typing import Any
+
+
+def imports_for_type_checkers(package: str) -> dict[str, str]:
+    """The homes of the names that a package imports for type checkers, as `on_demand` takes them. Its file, maybe in an
+    archive, has one block `if TYPE_CHECKING:` with nothing but imports of names, and then `else:`.
+    """
+    text = (get_data(package, "__init__.py") or b"").decode()
+    text = text.partition("if TYPE_CHECKING:\n")[2].partition("\nelse:")[0]
+    statements = [statement.partition(" import ") for statement in text.split("    from ")[1:]]
+    return {home: " ".join(names.strip("()\n ").replace(",", " ").split()) for home, _, names in statements}
 
 
 def on_demand(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:

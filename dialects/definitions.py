@@ -1,13 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Definitions of operations: their decorator, typed operands, and the operations of a dialect."""
+"""Definitions of operations: their decorators, typed operands, and the operations of a dialect.
 
+An operation may be a row of a table: the fields of its class, with their types, make its constructor.
+
+    @row
+    class BulkWaitGroupOp(PtxOp):
+        name = "ptx.cp.async.bulk.wait_group"
+        n: IntegerAttr[I64] = prop(converter=number)
+        read: UnitAttr | None = optional_prop(converter=flag, default=False)
+
+is called as `BulkWaitGroupOp(1, read=True)`. The types of results follow from the definition: each is one type, or that
+of an operand. Fields without a type are no arguments.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
-from types import ModuleType
-from typing import TypeVar, cast
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar, cast, dataclass_transform
 
 from xdsl import irdl
+from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import operand_def
+from xdsl.irdl import (
+    EqAttrConstraint,
+    IRDLOperation,
+    OpDef,
+    VarConstraint,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+)
 from xdsl.irdl.declarative_assembly_format import FormatProgram
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -62,3 +86,155 @@ def find_operations(*modules: ModuleType) -> list[type[Operation]]:
         if isinstance(value, type) and value.__module__ == module.__name__
     ]
     return [cast("type[Operation]", kind) for kind in classes if Operation in kind.__mro__ and "name" in vars(kind)]
+
+
+def number(value: int) -> IntegerAttr[I64]:
+    """An integer as a property."""
+    return IntegerAttr(value, i64)
+
+
+def some_number(value: int | None) -> IntegerAttr[I64] | None:
+    """An integer as a property that may be missing."""
+    return None if value is None else IntegerAttr(value, i64)
+
+
+def text(value: str) -> StringAttr:
+    """A text as a property."""
+    return StringAttr(value)
+
+
+def some_text(value: str | None) -> StringAttr | None:
+    """A text as a property that may be missing, as it is where the text is empty."""
+    return StringAttr(value) if value else None
+
+
+def flag(value: bool) -> UnitAttr | None:
+    """A property that is there or not."""
+    return UnitAttr() if value else None
+
+
+_CONSTRAINTS: Mapping[Any, Any] = MappingProxyType(
+    {number: IntegerAttr[I64], some_number: IntegerAttr[I64], text: StringAttr, some_text: StringAttr, flag: UnitAttr}
+)
+_REQUIRED = object()
+
+
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """What a constructor does with the argument of a field."""
+
+    converter: Callable[[Any], Any] | None
+    default: object
+    kw_only: bool
+
+
+def _kept(definition: Any, converter: Callable[[Any], Any] | None, default: object, kw_only: bool = False) -> Any:
+    """A definition of xDSL that remembers its argument."""
+    definition.row = _Argument(converter, default, kw_only)
+    return definition
+
+
+def operand(constraint: Any = Attribute, *, converter: Callable[[Any], Any] | None = None) -> Any:
+    """The field of an operand; a `converter` tells the type checker what the constructor takes."""
+    return _kept(operand_def(constraint), None, _REQUIRED)
+
+
+def optional_operand(constraint: Any = Attribute, *, default: None) -> Any:
+    """The field of an operand that may be missing."""
+    return _kept(opt_operand_def(constraint), None, default)
+
+
+def prop(*, converter: Callable[[Any], Any], default: object = _REQUIRED) -> Any:
+    """The field of a property, which `converter` makes of an argument."""
+    return _kept(prop_def(_CONSTRAINTS[converter]), converter, default)
+
+
+def optional_prop(*, converter: Callable[[Any], Any], default: object = _REQUIRED, kw_only: bool = False) -> Any:
+    """The field of a property that may be missing."""
+    return _kept(opt_prop_def(_CONSTRAINTS[converter]), converter, default, kw_only)
+
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import LocationAttr
+    from xdsl.ir import Block, OpResult, Region
+    from xdsl.ir.core import SSAValues, Use
+
+    @dataclass(init=False, repr=False, eq=False)
+    class RowBase(IRDLOperation):
+        """For the type checker, which takes the attributes of an operation for arguments of its constructor."""
+
+        _operands: SSAValues = field(init=False)
+        _operand_uses: tuple[Use, ...] = field(init=False)
+        results: SSAValues[OpResult] = field(init=False)
+        _successors: tuple[Block, ...] = field(init=False)
+        _successor_uses: tuple[Use, ...] = field(init=False)
+        properties: dict[str, Attribute] = field(init=False)
+        attributes: dict[str, Attribute] = field(init=False)
+        location: LocationAttr = field(init=False)
+        regions: tuple[Region, ...] = field(init=False)
+        parent: Block | None = field(init=False)
+        _next_op: Operation | None = field(init=False)
+        _prev_op: Operation | None = field(init=False)
+else:
+    RowBase = IRDLOperation
+
+
+@dataclass_transform(field_specifiers=(operand, optional_operand, prop, optional_prop), eq_default=False)
+def fields(cls: type[Op]) -> type[Op]:
+    """For a class that has fields of rows and is none itself."""
+    return cls
+
+
+@dataclass_transform(field_specifiers=(operand, optional_operand, prop, optional_prop), eq_default=False)
+def row(cls: type[Op]) -> type[Op]:
+    """Defines an operation, as `irdl_op_definition` does, with the constructor that its fields make.
+
+    AssertionError for a result whose type does not follow from the definition.
+    """
+    given: dict[str, _Argument] = {}
+    for base in reversed(cls.__mro__):
+        typed = [name for name in vars(base).get("__annotations__", ()) if hasattr(vars(base).get(name), "row")]
+        given |= {name: vars(base)[name].row for name in typed}
+    cls = irdl_op_definition(cls)
+    definition = cls.get_irdl_definition()
+    operands, types = [name for name, _ in definition.operands], _types_of_results(definition)
+    required = frozenset(name for name, field in given.items() if field.default is _REQUIRED)
+    defaults = {name: field.default for name, field in given.items() if field.default is not _REQUIRED}
+    properties = {name: field.converter for name, field in given.items() if field.converter is not None}
+    places = [name for name, field in given.items() if not field.kw_only]
+
+    def init(self: IRDLOperation, *arguments: Any, **named: Any) -> None:
+        values: dict[str, Any] = defaults | dict(zip(places, arguments, strict=False)) | named
+        if len(arguments) > len(places) or not required <= values.keys() or not values.keys() <= given.keys():
+            raise TypeError(f"{cls.__name__} takes the arguments {', '.join(given)}")
+        IRDLOperation.__init__(
+            self,
+            operands=[values[name] for name in operands],
+            properties={name: converter(values[name]) for name, converter in properties.items()},
+            result_types=[SSAValue.get(values[x]).type if isinstance(x, str) else x for x in types],
+        )
+
+    cls.__init__ = init
+    return cls
+
+
+def _types_of_results(definition: OpDef) -> list[Attribute | str]:
+    """The type of each result, or the operand that has the same."""
+    variables = {_single(operand): name for name, operand in reversed(definition.operands)}
+    found: list[Attribute | str] = []
+    for name, result in definition.results:
+        constraint = _single(result)
+        of: Attribute | str | None = None
+        if isinstance(constraint, EqAttrConstraint):
+            of = cast("EqAttrConstraint[Attribute]", constraint).attr
+        elif isinstance(constraint, VarConstraint):
+            of = variables.get(constraint)
+        assert of is not None, f"the type of the result {name} of {definition.name} does not follow from its operands"
+        found.append(of)
+    return found
+
+
+def _single(definition: Any) -> Any:
+    """The constraint of one operand or result."""
+    constraint = definition.constr
+    return getattr(constraint, "constraint", constraint).constr

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from tilefold.dialects.ptx import PtxOp
+from tilefold.dialects.ptx.effects import Agent, declared_by
 from xdsl.dialects.builtin import (
     AnyFloat,
     DenseArrayBase,
@@ -128,6 +129,9 @@ def operation(op: type[Operation]) -> str:
     if definition.assembly_format is not None:
         lines += ["Assembly:", "", f"    {op.name} {_plain_format(definition.assembly_format)}", ""]
     effects = [text for trait, text in _EFFECTS.items() if any(type(t) is trait for t in op.traits.traits)]
+    if (trait := declared_by(op)) is not None:
+        effects += map(str, trait.declared)
+        effects += [] if trait.agent is Agent.THREAD else [f"executed by a whole {trait.agent.value}"]
     if effects:
         lines += [f"Effects: {'; '.join(effects)}.", ""]
     if issubclass(op, PtxOp) and "mnemonic" in dir(op) and op.SINCE[0] > 70:

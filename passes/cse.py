@@ -28,6 +28,7 @@ from xdsl.traits import (
 )
 
 from ..dialects.arith.semantics import get_effects
+from ..dialects.ptx.effects import Effects, changes_memory
 
 _Effects = Set[EffectInstance] | None
 """The effects of an operation on memory; None if they are unknown."""
@@ -137,7 +138,7 @@ class _Cse:
         between = first.next_op
         while between is not None and between is not last:
             effects = self._effects_of(between, self._kind(between))
-            if effects is None or any(effect.kind is MemoryEffectKind.WRITE for effect in effects):
+            if effects is None or changes_memory(effects):
                 return False
             between = between.next_op
         return True
@@ -170,7 +171,7 @@ class _Cse:
         return combined
 
 
-_ALIKE: frozenset[type[MemoryEffect]] = frozenset({NoMemoryEffect, Pure, MemoryReadEffect, MemoryWriteEffect})
+_ALIKE: frozenset[type[MemoryEffect]] = frozenset({NoMemoryEffect, Pure, MemoryReadEffect, MemoryWriteEffect, Effects})
 """Traits that give all operations the same effects."""
 
 

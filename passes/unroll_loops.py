@@ -9,8 +9,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from ..dialects.ptx import BarRedOp, BarSyncOp, LoadOp, StoreOp, value_bytes
+from ..dialects.ptx import LoadOp, StoreOp, value_bytes
 from ..dialects.ptx.base import LOCAL
+from ..dialects.ptx.effects import Act, NamedBarrier, does
 from .analysis.loop_hints import trip_values, unroll_count
 from .writing.emitter import Emitter
 
@@ -41,7 +42,7 @@ class UnrollLoopsPass(ModulePass):
 
     def _is_narrow(self, loop: scf.ForOp) -> bool:
         ops = list(loop.body.block.ops)
-        if unroll_count(loop) or any(op.regions or isinstance(op, BarSyncOp | BarRedOp) for op in ops):
+        if unroll_count(loop) or any(op.regions or does(op, Act.WAITS, NamedBarrier) for op in ops):
             return False
         return any(_narrow(op.ptr, op.result) for op in ops if isinstance(op, LoadOp)) or any(
             _narrow(op.ptr, op.value) for op in ops if isinstance(op, StoreOp)

@@ -136,7 +136,7 @@ def cp_async_wait_all() -> None:
 
 def fence(order: str = "acq_rel", scope: str = "gpu") -> None:
     """A memory fence, `acq_rel` or `sc`, in the scope `cta`, `cluster`, `gpu` or `sys`."""
-    emit(ptx.FenceOp(order, None if scope == "gpu" else scope))
+    emit(ptx.FenceOp(order, scope=None if scope == "gpu" else scope))
 
 
 def fence_acq_rel_cta() -> None:

@@ -42,8 +42,9 @@ def atomic(kind: str, ptr: Place, val: Scalar, sem: str | None = None, scope: st
     kind = of_sign(kind, at.dtype)
     bits = {32: i32, 64: i64}.get(at.dtype.bits) if kind == "exch" and at.dtype.kind == "float" else None
     if bits is None:
-        return wrap(emit(ptx.AtomOp(kind, at.ssa, operand, sem, scope)).results[0], at.dtype)
-    before = emit(ptx.AtomOp(kind, at.ssa, insert_value(arith.BitcastOp(operand, bits)), sem, scope)).results[0]
+        return wrap(emit(ptx.AtomOp(kind, at.ssa, operand, order=sem, scope=scope)).results[0], at.dtype)
+    bitwise = insert_value(arith.BitcastOp(operand, bits))
+    before = emit(ptx.AtomOp(kind, at.ssa, bitwise, order=sem, scope=scope)).results[0]
     return wrap(insert_value(arith.BitcastOp(before, at.dtype.ir)), at.dtype)
 
 
@@ -86,7 +87,7 @@ def atomic_cas(ptr: Place, cmp: Scalar, val: Scalar, sem: str | None = None, sco
     """Writes a value atomically if memory holds `cmp`, and returns the old value."""
     at = address_of(ptr)
     expected, new = convert(cmp, at.dtype), convert(val, at.dtype)
-    return wrap(emit(ptx.AtomCasOp(at.ssa, expected.ssa, new.ssa, sem, scope)).results[0], at.dtype)
+    return wrap(emit(ptx.AtomCasOp(at.ssa, expected.ssa, new.ssa, order=sem, scope=scope)).results[0], at.dtype)
 
 
 def atomic_fmax(
@@ -123,7 +124,7 @@ def _float_extreme(
     bits = insert_value(arith.BitcastOp(convert(val, Float32).ssa, i32))
 
     def changed(by: str) -> Any:
-        return wrap(emit(ptx.AtomOp(by, at.ssa, bits, sem, scope)).results[0])
+        return wrap(emit(ptx.AtomOp(by, at.ssa, bits, order=sem, scope=scope)).results[0])
 
     negative = wrap(bits) < 0 if sign is None else sign
     before = if_(negative, partial(changed, of_negative), partial(changed, kind))
@@ -149,9 +150,9 @@ def red(
     at = address_of(place)
     if isinstance(val, Vec):
         parts = [convert(val[index], at.dtype).ssa for index in range(val.size)]
-        emit(ptx.RedOp(op, at.ssa, in_vector(parts), sem, scope))
+        emit(ptx.RedOp(op, at.ssa, in_vector(parts), order=sem, scope=scope))
         return
-    emit(ptx.RedOp(of_sign(op, at.dtype), at.ssa, convert(val, at.dtype).ssa, sem, scope))
+    emit(ptx.RedOp(of_sign(op, at.dtype), at.ssa, convert(val, at.dtype).ssa, order=sem, scope=scope))
 
 
 def _named(dtype: DType | str) -> DType:
@@ -175,7 +176,7 @@ def load_acquire(ptr: Place, scope: str | None = None) -> Any:
 def store_release(ptr: Place, val: Scalar, scope: str | None = None) -> None:
     """Writes an element; the thread's earlier writes come before it."""
     at = address_of(ptr)
-    emit(ptx.StoreReleaseOp(convert(val, at.dtype).ssa, at.ssa, scope))
+    emit(ptx.StoreReleaseOp(convert(val, at.dtype).ssa, at.ssa, scope=scope))
 
 
 _ACQUIRING, _RELEASING = (None, "relaxed", "acquire"), (None, "relaxed", "release")

@@ -128,7 +128,7 @@ def red_async(kind: str, at: Address | Pointer, value: Scalar, mbarrier: Address
     """
     place = remote(at)
     operand = convert(value, place.dtype).ssa
-    emit(ptx.RedAsyncOp(of_sign(kind, place.dtype), operand, place.ssa, remote(mbarrier).ssa))
+    emit(ptx.RedAsyncOp(operand, place.ssa, remote(mbarrier).ssa, of_sign(kind, place.dtype)))
 
 
 def remote(at: Any) -> Address:

@@ -59,9 +59,11 @@ def memory_operation(text: str, operands: Sequence[Any], results: Sequence[DType
         return (convert(wrap(emit(ptx.LoadAcquireOp(place, dtype.ir, scope)).results[0], dtype), results[0]),)
     value = convert(values[0], dtype).ssa
     if change is None:
-        emit(ptx.StoreReleaseOp(value, place, scope))
+        emit(ptx.StoreReleaseOp(value, place, scope=scope))
         return ()
-    made = emit((ptx.AtomOp if reads else ptx.RedOp)(of_sign(change, dtype), place, value, order, scope)).results
+    made = emit(
+        (ptx.AtomOp if reads else ptx.RedOp)(of_sign(change, dtype), place, value, order=order, scope=scope)
+    ).results
     return tuple(convert(wrap(ssa, dtype), result) for ssa, result in zip(made, results, strict=True))
 
 

@@ -146,7 +146,7 @@ def tensormap_replace(field: TensormapField, ptr: Any, new_value: Any, ord: int 
 def fence_proxy_release(scope: MemScope, from_proxy: Proxy = Proxy.GENERIC, to_proxy: Proxy = Proxy.TENSORMAP) -> None:
     """Releases the thread's changes of tensor maps. Raises TilefoldError (E5002) for other proxies."""
     _check_proxies(from_proxy, to_proxy)
-    emit(ptx.FenceTensorMapReleaseOp(scope.value))
+    emit(ptx.FenceTensorMapReleaseOp(scope=scope.value))
 
 
 def fence_proxy_acquire(
@@ -162,7 +162,7 @@ def fence_proxy_acquire(
     _check_proxies(from_proxy, to_proxy)
     if size != ptx.MAP_BYTES:
         raise TilefoldError(Code.BUILD_VALUE, f"a map has {ptx.MAP_BYTES} bytes, not {size}", "leave out the size")
-    emit(ptx.FenceTensorMapAcquireOp(address(ptr).ssa, scope.value))
+    emit(ptx.FenceTensorMapAcquireOp(address(ptr).ssa, scope=scope.value))
 
 
 def _check_proxies(from_proxy: Proxy, to_proxy: Proxy) -> None:

@@ -12,7 +12,7 @@ from weakref import ref
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.traits import MemoryEffectKind, Pure, has_effects, only_has_effect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError, TilefoldError
@@ -341,6 +341,9 @@ def _shown(error: TilefoldError, traceback: TracebackType | None, line: Place | 
     return ProgramError([fault, *notes])
 
 
+_READ = MemoryEffectKind.READ
+
+
 class Fragment(Protocol):
     """Elements that are computed when they are needed."""
 
@@ -360,8 +363,7 @@ def emit(op: Operation, is_settled: bool = False) -> Operation:
         current().insert(op)
         side.effect(op)
         return op
-    only_reads = op.has_trait(MemoryReadEffect) and not op.has_trait(MemoryWriteEffect)
-    if not (is_settled or only_reads or op.has_trait(Pure)):
+    if not (is_settled or op.has_trait(Pure) or (has_effects(op, _READ) and only_has_effect(op, _READ))):
         current().settle()
     current().insert(op)
     return op

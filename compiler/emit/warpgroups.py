@@ -8,14 +8,13 @@ from xdsl.ir import Operation
 from ...base.errors import Code
 from ...base.occupancy import REGISTERS
 from ...base.target import MAX_REGISTERS, REGISTER_UNIT, WARP, WARPGROUP
-from ...dialects.ptx import EntryOp, SetMaxNRegOp, WgmmaCommitGroupOp, WgmmaFenceOp, WgmmaMmaAsyncOp, WgmmaWaitGroupOp
+from ...dialects.ptx import EntryOp, SetMaxNRegOp, WgmmaMmaAsyncOp
+from ...dialects.ptx.effects import Agent, agent_of
 from ...dialects.tile.wgmma_rules import OTHER_REGISTERS
 from ...passes.analysis.lane_analysis import WarpValues
 from ...passes.analysis.ranges import Ranges
 from ...passes.analysis.wgmma_fragments import Fragments, WarpgroupFragments
 from ...passes.errors import LoweringError
-
-_OF_WARPGROUPS = (WgmmaFenceOp, WgmmaCommitGroupOp, WgmmaWaitGroupOp, WgmmaMmaAsyncOp, SetMaxNRegOp)
 
 
 def check_warpgroups(entry: EntryOp, fragments: WarpgroupFragments) -> None:
@@ -23,7 +22,7 @@ def check_warpgroups(entry: EntryOp, fragments: WarpgroupFragments) -> None:
 
     LoweringError: E2210 where a warpgroup does not execute one as a whole, E0325 for too many registers.
     """
-    operations = [op for op in entry.walk() if isinstance(op, _OF_WARPGROUPS)]
+    operations = [op for op in entry.walk() if agent_of(op) is Agent.WARPGROUP]
     if not operations:
         return
     ranges = Ranges(entry)

@@ -34,17 +34,19 @@ class BasicBlock:
     arguments: list[str] = field(default_factory=list[str])
 
 
-def blocks_of(function: Function, file: str, in_memory: Container[str] = ()) -> list[BasicBlock]:
+def blocks_of(
+    function: Function, file: str, in_memory: Container[str] = (), *, as_written: bool = False
+) -> list[BasicBlock]:
     """The blocks of a function that can be reached, in the order of the text, the first without predecessors. Registers
-    `in_memory` have no values.
+    `in_memory` have no values. A loop that waits for a phase becomes one wait, unless they are to be `as_written`.
 
     PtxError (E1008) for a branch to no label, (E1009) for one to a place that a register names.
     """
     blocks, starts = _cut(function)
     for index, block in enumerate(blocks):
         after = blocks[index + 1] if index + 1 < len(blocks) else None
-        _connect(block, after, starts, file)
-    for block in blocks:
+        _connect(block, after, starts, file, as_written)
+    for block in () if as_written else blocks:
         _join_wait(block)
     reached = _reachable(blocks[0])
     kept = [block for block in blocks if block in reached]
@@ -78,18 +80,19 @@ def _cut(function: Function) -> tuple[list[BasicBlock], dict[str, BasicBlock]]:
     return blocks, starts
 
 
-def _connect(block: BasicBlock, after: BasicBlock | None, starts: dict[str, BasicBlock], file: str) -> None:
+def _connect(
+    block: BasicBlock, after: BasicBlock | None, starts: dict[str, BasicBlock], file: str, as_written: bool
+) -> None:
     branch = block.branch
-    if branch is not None and branch.opcode == "bra":
-        target = branch.operands[0] if branch.operands else None
-        if not isinstance(target, Symbol) or target.name not in starts:
-            text = target.name if isinstance(target, Symbol) else "an operand that is no label"
-            raise PtxError(Code.PTX_SYNTAX, f"the branch leads to no label: {text}", branch.place, "", file)
-        block.successors.append(starts[target.name])
-    elif branch is not None and branch.opcode == "brx":
-        raise PtxError(Code.PTX_UNSUPPORTED, "brx.idx is not supported", branch.place, "", file)
-    elif branch is not None and branch.opcode == "trap":
-        raise PtxError(Code.PTX_UNSUPPORTED, "trap is not supported", branch.place, "", file)
+    if branch is not None and branch.opcode in ("brx", "trap") and not as_written:
+        name = "brx.idx" if branch.opcode == "brx" else "trap"
+        raise PtxError(Code.PTX_UNSUPPORTED, f"{name} is not supported", branch.place, "", file)
+    if branch is not None and branch.opcode in ("bra", "brx"):
+        for target in branch.operands[branch.opcode == "brx" :] or (None,):
+            if not isinstance(target, Symbol) or target.name not in starts:
+                text = target.name if isinstance(target, Symbol) else "an operand that is no label"
+                raise PtxError(Code.PTX_SYNTAX, f"the branch leads to no label: {text}", branch.place, "", file)
+            block.successors.append(starts[target.name])
     if after is not None and (branch is None or branch.guard is not None):
         block.successors.append(after)
 

@@ -6,7 +6,7 @@ Synchronization and Communication Instructions: atom, red, fence).
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from xdsl.dialects.builtin import IntegerType, VectorType, i32
+from xdsl.dialects.builtin import IntegerType, VectorType, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import ptx
@@ -14,9 +14,10 @@ from ...dialects.ptx.base import GLOBAL, SHARED, SHARED_CLUSTER, PtrType, split_
 from .inference import SPACES
 from .moves import Rule, address_of, is_float
 from .registers import Registers, bits_of, type_of
-from .syntax import TYPE_BITS, Address, Instruction, Integer, Operand, Register, Symbol, Vector
+from .syntax import TYPE_BITS, Address, Float, Instruction, Integer, Operand, Register, Symbol, Vector
 
 _WEAK = ("weak", "volatile")
+_HINT = "L2::cache_hint"
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 
 
@@ -49,13 +50,21 @@ def _hints(r: Registers, i: Instruction, plain: tuple[str, ...]) -> str:
     """The cache hints among the modifiers before the type, as one text."""
     hints: list[str] = []
     for word in i.modifiers[:-1]:
-        if word in SPACES or word in ("v2", "v4") or word in plain:
+        if word in SPACES or word in ("v2", "v4", _HINT) or word in plain:
             continue
         if word in ("nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt") or word.startswith(("L1::", "L2::")):
             hints.append(word)
         else:
             raise r.refuse(f"the modifier .{word} is not supported")
     return ".".join(hints)
+
+
+def _policy(r: Registers, i: Instruction, rest: list[Operand]) -> SSAValue | None:
+    """The cache policy, the last operand of an instruction that says so; takes it from the others."""
+    policy = r.read(rest.pop(), i64) if _HINT in i.modifiers and rest else None
+    if rest and i.opcode != "cp":
+        raise r.refuse("the operands are not supported")
+    return policy
 
 
 def _element(r: Registers, i: Instruction, targets: tuple[Operand, ...]) -> Attribute:
@@ -74,9 +83,8 @@ def _load(r: Registers, i: Instruction) -> None:
     if i.modifiers[0] == "param":
         _load_parameter(r, i)
         return
-    target, source = i.operands[:2]
-    if len(i.operands) > 2:
-        raise r.refuse("cache policies are not supported")
+    target, source, *rest = i.operands
+    policy = _policy(r, i, rest)
     targets = target.items if isinstance(target, Vector) else (target,)
     element = _element(r, i, targets)
     bytes = bits_of(element) // 8 * len(targets)
@@ -89,7 +97,7 @@ def _load(r: Registers, i: Instruction) -> None:
         return
     type = VectorType(element, [len(targets)]) if len(targets) > 1 else element
     hints = _hints(r, i, _WEAK)
-    value = r.emit(ptx.LoadOp(pointer, type, bytes, hints if pointer.type == GLOBAL else ""))
+    value = r.emit(ptx.LoadOp(pointer, type, bytes, hints if pointer.type == GLOBAL else "", policy))
     signed = i.modifiers[-1][0] == "s"
     for index, part in enumerate(targets):
         r.write(part, r.extract(value, index) if len(targets) > 1 else value, signed=signed)
@@ -111,9 +119,8 @@ def _load_parameter(r: Registers, i: Instruction) -> None:
 
 
 def _store(r: Registers, i: Instruction) -> None:
-    target, source = i.operands[:2]
-    if len(i.operands) > 2:
-        raise r.refuse("cache policies are not supported")
+    target, source, *rest = i.operands
+    policy = _policy(r, i, rest)
     if i.modifiers[0] == "param":
         assert isinstance(target, Address)
         if isinstance(target.base, Symbol) and not target.offset and isinstance(source, Register):
@@ -133,13 +140,13 @@ def _store(r: Registers, i: Instruction) -> None:
     value = values[0] if len(values) == 1 else r.vector(values)
     if "release" in i.modifiers and len(items) == 1:
         scope = next((word for word in i.modifiers if word in _SCOPES), "gpu")
-        r.add(ptx.StoreReleaseOp(value, pointer, scope))
+        r.add(ptx.StoreReleaseOp(value, pointer, scope=scope))
         return
     hints = _hints(r, i, _WEAK)
-    r.add(ptx.StoreOp(value, pointer, bytes, hints if pointer.type == GLOBAL else ""))
+    r.add(ptx.StoreOp(value, pointer, bytes, hints if pointer.type == GLOBAL else "", policy))
 
 
-_CP_ASYNC = ("ca", "cg", "shared", "shared::cta", "global", "L2::64B", "L2::128B", "L2::256B")
+_CP_ASYNC = ("ca", "cg", "shared", "shared::cta", "global", "L2::64B", "L2::128B", "L2::256B", _HINT)
 
 
 def _copy(r: Registers, i: Instruction) -> None:
@@ -153,15 +160,16 @@ def _copy(r: Registers, i: Instruction) -> None:
             r.add(ptx.CpAsyncWaitGroupOp(i.operands[0].value))
         case (cache, *rest) if i.modifiers[0] == "async" and all(word in _CP_ASYNC for word in (cache, *rest)):
             to, source, size, *more = i.operands
+            policy = _policy(r, i, more)
             if not isinstance(size, Integer) or len(more) > 1:
                 raise r.refuse("the operands are not supported")
             bytes = size.value
             given = None
             if more and not (isinstance(more[0], Integer) and more[0].value == bytes):
                 given = r.read(more[0], i32)
-            prefetch = next((word for word in rest if word.startswith("L2::")), "")
+            prefetch = next((word for word in rest if word.startswith("L2::") and word != _HINT), "")
             destination, origin = address(r, to, bytes, SHARED), address(r, source, bytes, GLOBAL)
-            r.add(ptx.CpAsyncOp(cache, bytes, destination, origin, given, prefetch))
+            r.add(ptx.CpAsyncOp(cache, bytes, destination, origin, given, prefetch, policy))
         case _:
             raise r.refuse("the instruction is not supported")
 
@@ -182,16 +190,16 @@ def _atomic(r: Registers, i: Instruction) -> None:
     pointer = address(r, where, bits_of(held) // 8, space)
     if kind == "cas":
         compare, value = (r.read(value, held) for value in values)
-        old = r.emit(ptx.AtomCasOp(pointer, compare, value, order, scope))
+        old = r.emit(ptx.AtomCasOp(pointer, compare, value, order=order, scope=scope))
         r.write(i.operands[0], old)
         return
     if kind in ("min", "max") and type[0] == "u":
         kind = f"u{kind}"
     value = r.read(values[0], held)
     if returns:
-        r.write(i.operands[0], r.emit(ptx.AtomOp(kind, pointer, value, order, scope)))
+        r.write(i.operands[0], r.emit(ptx.AtomOp(kind, pointer, value, order=order, scope=scope)))
     else:
-        r.add(ptx.RedOp(kind, pointer, value, order, scope))
+        r.add(ptx.RedOp(kind, pointer, value, order=order, scope=scope))
 
 
 def _fence(r: Registers, i: Instruction) -> None:
@@ -199,13 +207,22 @@ def _fence(r: Registers, i: Instruction) -> None:
         scopes = {"cta": "cta", "gl": "gpu", "sys": "sys"}
         if i.modifiers[0] not in scopes or len(i.modifiers) != 1:
             raise r.refuse("the fence is not supported")
-        r.add(ptx.FenceOp("sc", scopes[i.modifiers[0]]))
+        r.add(ptx.FenceOp("sc", scope=scopes[i.modifiers[0]]))
         return
     order = next((word for word in i.modifiers if word in ("acq_rel", "sc")), "acq_rel")
     scope = next((word for word in i.modifiers if word in _SCOPES), None)
     if set(i.modifiers) - {order, scope}:
         raise r.refuse("the fence is not supported")
-    r.add(ptx.FenceOp(order, scope))
+    r.add(ptx.FenceOp(order, scope=scope))
+
+
+def _create_policy(r: Registers, i: Instruction) -> None:
+    kind, *priorities = i.modifiers[:-1]
+    target, *fraction = i.operands
+    if kind != "fractional" or not all(isinstance(x, Float) for x in fraction):
+        raise r.refuse("the policy is not supported")
+    share = [x.value for x in fraction if isinstance(x, Float)]
+    r.write(target, r.emit(ptx.CreatePolicyOp(".".join(priorities), *share)))
 
 
 def _prefetch(r: Registers, i: Instruction) -> None:
@@ -216,6 +233,6 @@ def _prefetch(r: Registers, i: Instruction) -> None:
 
 MEMORY: Mapping[str, Rule] = MappingProxyType({
     "ld": _load, "st": _store, "cp": _copy, "atom": _atomic, "red": _atomic, "fence": _fence, "membar": _fence,
-    "prefetch": _prefetch,
+    "prefetch": _prefetch, "createpolicy": _create_policy,
 })  # fmt: skip
 """The rules by opcode."""

@@ -56,16 +56,18 @@ class StatementParser(Tokens):
         self._location: Location | None = None
         self._labels: dict[int, set[str]] = {}
         self._jumps: list[tuple[int, tuple[int, ...]]] = []
+        self._tables: dict[str, tuple[Operand, ...]] = {}
         self._block()
         for index, chain in self._jumps:
             self._statements[index] = self._resolved(self._statements[index], chain)
         return tuple(self._statements), self._registers, tuple(self._variables)
 
     def _resolved(self, statement: Instruction | Label, chain: tuple[int, ...]) -> Instruction:
-        """A branch whose label has the name that the function knows it by."""
+        """A branch whose labels, also those of its table, have the names that the function knows them by."""
         assert isinstance(statement, Instruction)
         operands: list[Operand] = []
-        for operand in statement.operands:
+        tables = [self._tables.get(x.name, (x,)) if isinstance(x, Symbol) else (x,) for x in statement.operands]
+        for operand in (operand for table in tables for operand in table):
             if isinstance(operand, Symbol):
                 scope = next((number for number in chain if operand.name in self._labels.get(number, ())), 0)
                 operand = Symbol(_Scope(scope).own(operand.name), operand.offset)
@@ -164,7 +166,10 @@ class StatementParser(Tokens):
         if self.accept(":"):
             scope = self._scopes[-1]
             self._labels.setdefault(scope.number, set()).add(name)
-            if self.token.text in (".branchtargets", ".callprototype", ".calltargets"):
+            if self.accept(".branchtargets"):
+                self._tables[name] = self._until_end()
+                return
+            if self.token.text in (".callprototype", ".calltargets"):
                 self.skip_statement()  # a table or a prototype
                 return
             self._statements.append(Label(scope.own(name), place))
@@ -172,14 +177,19 @@ class StatementParser(Tokens):
         opcode, *modifiers = name.split(".")
         while self.token.kind == "directive":  # after a space
             modifiers.append(self.advance().text[1:])
+        operands = self._until_end()
+        if opcode in ("bra", "brx"):
+            self._jumps.append((len(self._statements), tuple(s.number for s in reversed(self._scopes))))
+        self._statements.append(Instruction(place, opcode, tuple(modifiers), operands, guard, self._location))
+
+    def _until_end(self) -> tuple[Operand, ...]:
+        """The operands up to the end of the statement."""
         operands: list[Operand] = []
         while not self.accept(";"):
             if operands:
                 self.expect(",")
             operands.append(self._operand(0))
-        if opcode in ("bra", "brx"):
-            self._jumps.append((len(self._statements), tuple(s.number for s in reversed(self._scopes))))
-        self._statements.append(Instruction(place, opcode, tuple(modifiers), tuple(operands), guard, self._location))
+        return tuple(operands)
 
     def _operand(self, depth: int) -> Operand:
         if depth > MAX_DEPTH:

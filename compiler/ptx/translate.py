@@ -7,16 +7,26 @@ An instruction that is not known is an error before anything runs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from xdsl.dialects import cf, scf
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerType, LocationAttr, StringAttr
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.dialects.builtin import (
+    DenseIntElementsAttr,
+    FileLineColLoc,
+    IntAttr,
+    IntegerType,
+    LocationAttr,
+    StringAttr,
+    VectorType,
+    i1,
+    i32,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, TilefoldError
-from ...dialects.ptx import LocalAllocOp, RetOp, SmemAddrOp
+from ...dialects.ptx import InlineOp, LocalAllocOp, RetOp, SmemAddrOp
 from ...dialects.ptx.base import MAP, PtrType, TensorMapType
 from .arithmetic import ARITHMETIC
 from .conversions import CONVERSIONS
@@ -30,7 +40,9 @@ from .registers import Registers, type_of
 from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
 from .warps import WARPS
 
-RULES: Mapping[str, Rule] = {**ARITHMETIC, **MOVES, **CONVERSIONS, **MEMORY, **WARPS, **HOPPER}
+WITH_EFFECTS: Mapping[str, Rule] = {**MEMORY, **WARPS, **HOPPER}
+"""The rules of instructions that have effects, by opcode."""
+RULES: Mapping[str, Rule] = {**ARITHMETIC, **MOVES, **CONVERSIONS, **WITH_EFFECTS}
 """The rules of all instructions by opcode."""
 
 Locate = Callable[[Instruction], LocationAttr]
@@ -39,12 +51,15 @@ Locate = Callable[[Instruction], LocationAttr]
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A translated function: its blocks, and the bytes of shared memory of a block that its variables take."""
+    """A translated function: its blocks, and the bytes of shared memory of a block that its variables take. `sources`
+    are the instructions that operations come from.
+    """
 
     region: Region
     shared_bytes: int
     variables: tuple[Variable, ...] = ()
     """The variables in constant and global memory whose addresses the launch passes behind the parameters."""
+    sources: Mapping[Operation, Instruction] = field(default_factory=dict[Operation, Instruction])
 
 
 def locations(files: Mapping[int, str], file: str) -> Locate:
@@ -69,21 +84,33 @@ def translate(
     file: str,
     locate: Locate,
     dynamic: int | None = None,
+    *,
+    as_written: bool = False,
 ) -> Body:
     """The body of a kernel whose parameters have these types. `dynamic` are the bytes of shared memory that the launch
     gives beyond those of variables; None for the greatest that there can be.
 
+    With `as_written` the body is to be looked at, and not executed: loops that wait for a phase stay loops, and a
+    `ptx.inline` with its name stands for an instruction that is not supported.
+
     PtxError (E1009) for an instruction, or another thing, that is not supported.
     """
-    return _Translation(module, function, types, file, locate).run(dynamic or 0)
+    return _Translation(module, function, types, file, locate, as_written).run(dynamic or 0)
 
 
 class _Translation:
     """The translation of one function."""
 
     def __init__(
-        self, module: Module, function: Function, types: Sequence[Attribute], file: str, locate: Locate
+        self,
+        module: Module,
+        function: Function,
+        types: Sequence[Attribute],
+        file: str,
+        locate: Locate,
+        as_written: bool,
     ) -> None:
+        self.as_written = as_written
         self.module, self.function, self.file, self.locate = module, function, file, locate
         self.types = {parameter.name: type for parameter, type in zip(function.parameters, types, strict=True)}
         self.variables = {**module.variables, **{variable.name: variable for variable in function.variables}}
@@ -98,7 +125,9 @@ class _Translation:
         for statement in self.function.body or ():
             for vector in fragments_in(statement) if isinstance(statement, Instruction) else ():
                 for index, item in enumerate(vector.items):
-                    if isinstance(item, Register) and found.setdefault(item.name, (vector, index)) != (vector, index):
+                    if not isinstance(item, Register):
+                        continue
+                    if found.setdefault(item.name, (vector, index)) != (vector, index) and not self.as_written:
                         text = f"{item.name} is a register of two different operands of wgmma, which is not supported"
                         assert isinstance(statement, Instruction)
                         raise PtxError(Code.PTX_UNSUPPORTED, text, statement.place, file=self.file)
@@ -117,7 +146,7 @@ class _Translation:
 
     def run(self, dynamic: int) -> Body:
         """The whole function."""
-        blocks = blocks_of(self.function, self.file, set(self.fragments))
+        blocks = blocks_of(self.function, self.file, set(self.fragments), as_written=self.as_written)
         made = {blocks[0]: Block(arg_types=list(self.types.values()))}
         for block in blocks[1:]:
             made[block] = Block(arg_types=[self._type(name) for name in block.arguments])
@@ -146,8 +175,9 @@ class _Translation:
         region = Region(list(made.values()))
         if self.leaves:
             region.add_block(leave)
-        self._verify(region)
-        return Body(region, shared_bytes, tuple(self.variables[name] for name in r.passed))
+        if not self.as_written:
+            self._verify(region)
+        return Body(region, shared_bytes, tuple(self.variables[name] for name in r.passed), r.sources)
 
     leaves = False
 
@@ -199,6 +229,21 @@ class _Translation:
     def _instruction(self, instruction: Instruction) -> None:
         r = self.registers
         r.instruction, r.location = instruction, self.locate(instruction)
+        block = r.block
+        try:
+            self._by_rule(instruction)
+        except PtxError:
+            if not self.as_written:
+                raise
+            r.enter(block)
+            names = [name for name in written_and_read(instruction)[0] if name in r.types]
+            results = [self._type(name) for name in names]
+            stand_in = r.add(InlineOp(instruction.name, "", [], results))
+            r.values |= zip(names, stand_in.results, strict=True)
+
+    def _by_rule(self, instruction: Instruction) -> None:
+        """The operations of an instruction by the rule of its opcode."""
+        r = self.registers
         rule = RULES.get(instruction.opcode)
         if rule is None:
             near = get_close_matches(instruction.opcode, RULES, 1)
@@ -265,11 +310,17 @@ class _Translation:
         successors = [(made[successor], self._passed(successor)) for successor in block.successors]
         if not successors:
             r.add(RetOp())
+        elif block.branch is not None and block.branch.opcode == "brx":
+            (target, values), *others = successors
+            cases = DenseIntElementsAttr.from_list(VectorType(i32, [len(others)]), range(1, len(successors)))
+            blocks, passed = [other for other, _ in others], [given for _, given in others]
+            r.add(cf.SwitchOp(r.undefined(i32), target, values, cases, blocks, passed))
         elif block.branch is None or block.guard is None:
             target, values = successors[0]
             r.add(cf.BranchOp(target, *values))
         else:
-            condition = r.read(block.guard, IntegerType(1))
+            guard = block.guard
+            condition = self._or_undefined(i1, lambda: r.read(guard, i1))
             if len(successors) == 1:  # a guarded end of the thread, or a branch to the end
                 self.leaves = True
                 successors.insert(0, (leave, []))
@@ -277,17 +328,28 @@ class _Translation:
             r.add(cf.ConditionalBranchOp(condition, then, given, otherwise, others))
 
     def _passed(self, successor: BasicBlock) -> list[SSAValue]:
+        return [
+            self._or_undefined(self._type(name), lambda name=name: self._pass(name, successor))
+            for name in successor.arguments
+        ]
+
+    def _pass(self, name: str, successor: BasicBlock) -> SSAValue:
+        """The value of a register for a block where its values meet."""
         r = self.registers
-        passed: list[SSAValue] = []
-        for name in successor.arguments:
-            type, value = self._type(name), r.values.get(name)
-            if value is not None and isinstance(type, PtrType | TensorMapType) and value.type != type:
-                raise PtxError(
-                    Code.PTX_UNSUPPORTED, f"the register {name} holds addresses of several memories", successor.place,
-                    file=self.file,
-                )  # fmt: skip
-            passed.append(r.undefined(type) if value is None else r.convert(value, type))
-        return passed
+        type, value = self._type(name), r.values.get(name)
+        if value is not None and isinstance(type, PtrType | TensorMapType) and value.type != type:
+            text = f"the register {name} holds addresses of several memories"
+            raise PtxError(Code.PTX_UNSUPPORTED, text, successor.place, file=self.file)
+        return r.undefined(type) if value is None else r.convert(value, type)
+
+    def _or_undefined(self, type: Attribute, read: Callable[[], SSAValue]) -> SSAValue:
+        """The value that `read` returns; an undefined one where it refuses, if the body is only looked at."""
+        try:
+            return read()
+        except PtxError:
+            if not self.as_written:
+                raise
+            return self.registers.undefined(type)
 
 
 def _power(variable: Variable) -> int:

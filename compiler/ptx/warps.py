@@ -31,7 +31,31 @@ def _mask(r: Registers, operand: Operand) -> SSAValue | None:
     return r.read(operand, i32)
 
 
+def _cluster_barrier(r: Registers, i: Instruction) -> None:
+    aligned, words = "aligned" in i.modifiers, [word for word in i.modifiers[1:] if word != "aligned"]
+    match words:
+        case ["arrive"] | ["arrive", "release" | "relaxed"]:
+            r.add(ptx.ClusterArriveOp("relaxed" in words, aligned=aligned))
+        case ["wait"] | ["wait", "acquire"]:
+            r.add(ptx.ClusterWaitOp(aligned=aligned))
+        case _:
+            raise r.refuse("the barrier is not supported")
+
+
+def _grids(r: Registers, i: Instruction) -> None:
+    match i.modifiers:
+        case ("wait",):
+            r.add(ptx.GridDependencyWaitOp())
+        case ("launch_dependents",):
+            r.add(ptx.LaunchDependentsOp())
+        case _:
+            raise r.refuse("the form is not supported")
+
+
 def _barrier(r: Registers, i: Instruction) -> None:
+    if i.modifiers[:1] == ("cluster",):
+        _cluster_barrier(r, i)
+        return
     words = [word for word in i.modifiers if word not in ("cta", "aligned")]
     if i.opcode == "barrier" and "aligned" not in i.modifiers:
         raise r.refuse("a barrier without .aligned is not supported")
@@ -220,6 +244,6 @@ def _nanosleep(r: Registers, i: Instruction) -> None:
 WARPS: Mapping[str, Rule] = MappingProxyType({
     "bar": _barrier, "barrier": _barrier, "shfl": _shuffle, "vote": _vote, "match": _match, "redux": _redux,
     "elect": _elect, "activemask": _activemask, "ldmatrix": _ldmatrix, "stmatrix": _stmatrix,
-    "movmatrix": _movmatrix, "mma": _mma, "call": _call, "nanosleep": _nanosleep,
+    "movmatrix": _movmatrix, "mma": _mma, "call": _call, "nanosleep": _nanosleep, "griddepcontrol": _grids,
 })  # fmt: skip
 """The rules by opcode."""

@@ -14,25 +14,18 @@ from dataclasses import asdict, dataclass
 from math import prod
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.gpu import ThreadIdOp
 from ...dialects.ptx import (
-    BarArriveOp,
-    BarRedOp,
-    BarSyncOp,
     EntryOp,
     InlineOp,
     LoadOp,
-    MbarrierTestWaitOp,
-    MbarrierTryWaitOp,
-    MbarrierTryWaitStateOp,
-    MbarrierWaitOp,
     SetMaxNRegOp,
     StoreOp,
 )
-from ...dialects.ptx.base import PtxOp
+from ...dialects.ptx.effects import Act, Agent, Mbarrier, NamedBarrier, agent_of, does
 from ...dialects.tile import LoadOp as TileLoadOp
 from ...dialects.tile import StoreOp as TileStoreOp
 from ...dialects.tile import TileKernelOp
@@ -137,9 +130,6 @@ def _partitions(written: ModuleOp) -> Iterator[tuple[Operation, str]]:
                 yield op, f"shares the tensor among {op.sharing} threads, but the block has {threads}"
 
 
-_OF_BRANCHES = (MbarrierTestWaitOp, MbarrierTryWaitOp, MbarrierTryWaitStateOp, MbarrierWaitOp, SetMaxNRegOp)
-
-
 def _is_specialised(kernel: TileKernelOp) -> bool:
     """Whether branches of a kernel are for warps with work of their own: they wait for others, hand registers over, or
     meet at a barrier of fewer threads than the block has, in a branch that the thread's index decides.
@@ -147,7 +137,9 @@ def _is_specialised(kernel: TileKernelOp) -> bool:
     threads = prod(kernel.launch_bounds.threads)
     branches = [op for op in kernel.walk() if isinstance(op, scf.IfOp)]
     return any(
-        isinstance(op, _OF_BRANCHES) or (_is_of_some(op, threads) and _depends_on_thread(branch.cond))
+        does(op, Act.WAITS, Mbarrier)
+        or isinstance(op, SetMaxNRegOp)
+        or (_is_of_some(op, threads) and _depends_on_thread(branch.cond))
         for branch in branches
         for op in branch.walk()
     )
@@ -155,8 +147,9 @@ def _is_specialised(kernel: TileKernelOp) -> bool:
 
 def _is_of_some(op: Operation, threads: int) -> bool:
     """Whether an operation is a barrier of fewer threads than a number."""
-    is_barrier = isinstance(op, BarArriveOp | BarRedOp | BarSyncOp)
-    return is_barrier and op.threads is not None and op.threads.value.data < threads
+    is_barrier = does(op, Act.ARRIVES, NamedBarrier)
+    number = op.properties.get("threads")
+    return is_barrier and isinstance(number, IntegerAttr) and number.value.data < threads
 
 
 def _depends_on_thread(value: SSAValue) -> bool:
@@ -212,9 +205,8 @@ def _unrolling(loop: scf.ForOp) -> str:
 
 def is_for_warpgroups(entry: EntryOp) -> bool:
     """Whether a kernel has instructions that the assembler may slow down."""
-    texts = (
-        op.text.data if isinstance(op, InlineOp) else op.mnemonic() or ""
+    return any(
+        agent_of(op) is Agent.WARPGROUP
+        or (isinstance(op, InlineOp) and ("wgmma" in op.text.data or "setmaxnreg" in op.text.data))
         for op in entry.walk()
-        if isinstance(op, PtxOp)
     )
-    return any("wgmma" in text or "setmaxnreg" in text for text in texts)

@@ -3,7 +3,7 @@
 
 from typing import TYPE_CHECKING
 
-from ...base.on_demand import on_demand
+from ...base.on_demand import imports_for_type_checkers, on_demand
 
 if TYPE_CHECKING:
     from ...layout.atoms.bulk_copy import BULK_UNIT
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         GLOBAL,
         LOCAL,
         MAP,
+        MAP_BYTES,
         SHARED,
         SHARED_CLUSTER,
         PtrType,
@@ -90,7 +91,6 @@ if TYPE_CHECKING:
         TensorStoreOp,
     )
     from .tensor_map import (
-        MAP_BYTES,
         MAP_FIELDS,
         CopyTensorMapOp,
         CvtaTensorMapOp,
@@ -111,52 +111,7 @@ if TYPE_CHECKING:
     )
     from .wgmma_descriptor import WgmmaDescriptorOp
 else:  # few kernels need many of the operations, whose definitions take long to import
-    __getattr__ = on_demand(
-        __name__,
-        {
-            "...layout.atoms.bulk_copy": "BULK_UNIT",
-            ".address": "IntToPtrOp PtrAddOp PtrToIntOp",
-            ".approx": "ApproximateOp CosOp Ex2Op Lg2Op RcpOp RsqrtOp SinOp SqrtOp TanhOp",
-            ".async_copy": "CpAsyncCommitGroupOp CpAsyncOp CpAsyncWaitAllOp CpAsyncWaitGroupOp",
-            ".atomic": "AtomCasOp AtomOp FenceOp LoadAcquireOp RedOp StoreReleaseOp",
-            ".base": (
-                "GLOBAL LOCAL MAP SHARED SHARED_CLUSTER PtrType PtxOp RecipeAttr StateSpace StateSpaceAttr "
-                "TensorMapType access_registers scalar_bits value_bytes"
-            ),
-            ".bulk": (
-                "BULK_REDUCTIONS BulkCommitGroupOp BulkLoadOp BulkPrefetchOp BulkReduceOp BulkSendOp BulkStoreOp "
-                "BulkWaitGroupOp FenceProxyAsyncOp"
-            ),
-            ".cluster": "ClusterArriveOp ClusterWaitOp FenceMbarrierInitOp GetCtaRankOp MapaOp RedAsyncOp StAsyncOp",
-            ".convert": "CVT_FORMS CvtOp Dp4aOp PrmtOp",
-            ".dialect": "PTX",
-            ".entry": "EntryOp RetOp SregOp",
-            ".hints": "CreatePolicyOp",
-            ".inline": "InlineOp",
-            ".matrix": "LdMatrixOp MovMatrixOp StMatrixOp",
-            ".mbarrier": (
-                "MAX_ARRIVALS MAX_TRANSACTION CpAsyncMbarrierArriveOp MbarrierArriveExpectTxOp MbarrierArriveOp "
-                "MbarrierArriveStateOp MbarrierCompleteTxOp MbarrierExpectTxOp MbarrierInitOp MbarrierInvalOp "
-                "MbarrierTestWaitOp MbarrierTryWaitOp MbarrierTryWaitStateOp MbarrierWaitOp"
-            ),
-            ".memory": "LoadOp LocalAllocOp SmemAddrOp SmemAllocOp StoreOp",
-            ".mma": "MmaSyncOp",
-            ".sync": (
-                "BarArriveOp BarRedOp BarSyncOp BarWarpSyncOp GridDependencyWaitOp LaunchDependentsOp NanosleepOp "
-                "PrintfOp"
-            ),
-            ".tensor_copy": (
-                "PrefetchTensorMapOp TensorCopyOp TensorLoadOp TensorPrefetchOp TensorReduceOp TensorStoreOp"
-            ),
-            ".tensor_map": (
-                "MAP_BYTES MAP_FIELDS CopyTensorMapOp CvtaTensorMapOp FenceTensorMapAcquireOp "
-                "FenceTensorMapReleaseOp LoadTensorMapOp TensorMapCpFenceOp TensorMapReplaceOp"
-            ),
-            ".warp": "ActivemaskOp ElectSyncOp MatchAnySyncOp ReduxSyncOp ShflSyncOp ShflSyncValidOp VoteSyncOp",
-            ".wgmma": "MAX_WGMMA_GROUPS SetMaxNRegOp WgmmaCommitGroupOp WgmmaFenceOp WgmmaMmaAsyncOp WgmmaWaitGroupOp",
-            ".wgmma_descriptor": "WgmmaDescriptorOp",
-        },
-    )
+    __getattr__ = on_demand(__name__, imports_for_type_checkers(__name__))
 
 __all__ = [
     "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_REDUCTIONS", "BULK_UNIT", "BarArriveOp", "BarRedOp",

@@ -6,12 +6,12 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from xdsl.dialects.builtin import UnitAttr, VectorType
-from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import AnyAttr, VarConstraint, operand_def, opt_prop_def, result_def, traits_def
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import AnyAttr, VarConstraint, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..definitions import irdl_op_definition
+from ..definitions import fields, flag, operand, optional_prop, row
 from ..element_types import FLOATS
 from .base import PtxOp
 
@@ -27,21 +27,18 @@ _F32: Forms = MappingProxyType({"f32": (70, 60)})
 _HALVES: Forms = MappingProxyType({"f16": (75, 70), "f16x2": (75, 70), "bf16": (90, 78), "bf16x2": (90, 78)})
 
 
+@fields
 class ApproximateOp(PtxOp):
     """A function of one value. `FUNCTION` is its name in PTX, `FORMS` the oldest sm and PTX version of each type."""
 
     FUNCTION: ClassVar[str]
     FORMS: ClassVar[Forms] = _F32
     T: ClassVar[VarConstraint] = VarConstraint("T", AnyAttr())
-    ftz = opt_prop_def(UnitAttr)
-    value = operand_def(T)
+    value: SSAValue = operand(T)
+    ftz: UnitAttr | None = optional_prop(converter=flag, default=False)
     result = result_def(T)
     traits = traits_def(Pure())
     assembly_format = "(`ftz` $ftz^)? $value attr-dict `:` type($value)"
-
-    def __init__(self, value: SSAValue | Operation, ftz: bool = False):
-        value = SSAValue.get(value)
-        super().__init__(operands=[value], properties={"ftz": UnitAttr() if ftz else None}, result_types=[value.type])
 
     @property
     def form(self) -> str:
@@ -66,7 +63,7 @@ class ApproximateOp(PtxOp):
             raise VerifyException(f"{self.FUNCTION}.approx.{self.form} has no ftz")
 
 
-@irdl_op_definition
+@row
 class Ex2Op(ApproximateOp):
     """`%r = ptx.ex2.approx ftz %x : f32`: 2 to the power of x (PTX ISA, ex2).
 
@@ -78,7 +75,7 @@ class Ex2Op(ApproximateOp):
     FORMS: ClassVar[Forms] = MappingProxyType({**_F32, **_HALVES})
 
 
-@irdl_op_definition
+@row
 class Lg2Op(ApproximateOp):
     """`%r = ptx.lg2.approx %x : f32`: the logarithm to base 2 (PTX ISA, lg2).
 
@@ -89,7 +86,7 @@ class Lg2Op(ApproximateOp):
     FUNCTION: ClassVar[str] = "lg2"
 
 
-@irdl_op_definition
+@row
 class RcpOp(ApproximateOp):
     """`%r = ptx.rcp.approx %x : f32`: 1 / x, with an error of at most 1 ulp (PTX ISA, rcp)."""
 
@@ -97,7 +94,7 @@ class RcpOp(ApproximateOp):
     FUNCTION: ClassVar[str] = "rcp"
 
 
-@irdl_op_definition
+@row
 class RsqrtOp(ApproximateOp):
     """`%r = ptx.rsqrt.approx %x : f32`: 1 / sqrt(x), with a relative error of at most 2^-22.9 (PTX ISA, rsqrt)."""
 
@@ -105,7 +102,7 @@ class RsqrtOp(ApproximateOp):
     FUNCTION: ClassVar[str] = "rsqrt"
 
 
-@irdl_op_definition
+@row
 class SqrtOp(ApproximateOp):
     """`%r = ptx.sqrt.approx %x : f32`: the square root, with a relative error of at most 2^-23 (PTX ISA, sqrt)."""
 
@@ -113,7 +110,7 @@ class SqrtOp(ApproximateOp):
     FUNCTION: ClassVar[str] = "sqrt"
 
 
-@irdl_op_definition
+@row
 class SinOp(ApproximateOp):
     """`%r = ptx.sin.approx %x : f32`: the sine, with an absolute error of at most 2^-20.5 where x is within -pi and pi
     (PTX ISA, sin).
@@ -123,7 +120,7 @@ class SinOp(ApproximateOp):
     FUNCTION: ClassVar[str] = "sin"
 
 
-@irdl_op_definition
+@row
 class CosOp(ApproximateOp):
     """`%r = ptx.cos.approx %x : f32`: the cosine, with an absolute error of at most 2^-20.5 where x is within -pi and
     pi (PTX ISA, cos).
@@ -133,7 +130,7 @@ class CosOp(ApproximateOp):
     FUNCTION: ClassVar[str] = "cos"
 
 
-@irdl_op_definition
+@row
 class TanhOp(ApproximateOp):
     """`%r = ptx.tanh.approx %x : f32`: the hyperbolic tangent (PTX ISA, tanh).
 

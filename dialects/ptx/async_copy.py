@@ -3,17 +3,27 @@
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, i64
-from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import AttrSizedOperandSegments, operand_def, opt_operand_def, opt_prop_def, prop_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr
+from xdsl.ir import SSAValue
+from xdsl.irdl import AttrSizedOperandSegments, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.cache_hints import PREFETCH_HINTS
 from ...layout.atoms.instructions import CpAsync
 from ...layout.atoms.ptx_text import mnemonic
-from ..definitions import irdl_op_definition
+from ..definitions import (
+    irdl_op_definition,
+    number,
+    operand,
+    optional_operand,
+    optional_prop,
+    prop,
+    row,
+    some_text,
+    text,
+)
 from .base import GLOBAL, SHARED, PtxOp
+from .effects import Group, Proxy, by_thread, copies, ends, issued, waits
 from .hints import check_hint, modifiers, with_hint
 
 
@@ -23,7 +33,7 @@ class _AsyncOp(PtxOp):
     SINCE: ClassVar = 80, 70
 
 
-@irdl_op_definition
+@row
 class CpAsyncOp(_AsyncOp):
     """`ptx.cp.async "cg" 16 %dst, %src`: starts copying bytes from global to shared memory.
 
@@ -36,37 +46,18 @@ class CpAsyncOp(_AsyncOp):
     """
 
     name = "ptx.cp.async"
-    cache = prop_def(StringAttr)
-    bytes = prop_def(IntegerAttr[I64])
-    dst = operand_def(SHARED)
-    src = operand_def(GLOBAL)
-    src_size = opt_operand_def(I32)
-    policy = opt_operand_def(I64)
-    prefetch = opt_prop_def(StringAttr)
+    cache: StringAttr = prop(converter=text)
+    bytes: IntegerAttr[I64] = prop(converter=number)
+    dst: SSAValue = operand(SHARED)
+    src: SSAValue = operand(GLOBAL)
+    src_size: SSAValue | None = optional_operand(I32, default=None)
+    prefetch: StringAttr | None = optional_prop(converter=some_text, default="")
+    policy: SSAValue | None = optional_operand(I64, default=None)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(by_thread(*issued(Group.CP_ASYNC, Proxy.GENERIC, *copies("bytes"))))
     assembly_format = (
         "$cache $bytes $dst `,` $src (`size` $src_size^)? (`policy` $policy^)? (`prefetch` $prefetch^)? attr-dict"
     )
-
-    def __init__(
-        self,
-        cache: str,
-        bytes: int,
-        dst: SSAValue | Operation,
-        src: SSAValue | Operation,
-        src_size: SSAValue | None = None,
-        prefetch: str = "",
-        policy: SSAValue | None = None,
-    ):
-        super().__init__(
-            operands=[dst, src, src_size, policy],
-            properties={
-                "cache": StringAttr(cache),
-                "bytes": IntegerAttr(bytes, i64),
-                "prefetch": StringAttr(prefetch) if prefetch else None,
-            },
-        )
 
     def mnemonic(self) -> str:
         return mnemonic(CpAsync(self.cache.data, self.bytes.value.data)) + modifiers(self.prefetch, self.policy)
@@ -91,22 +82,19 @@ class CpAsyncCommitGroupOp(_AsyncOp):
 
     name = "ptx.cp.async.commit_group"
     MNEMONIC: ClassVar[str | None] = "cp.async.commit_group"
-    traits = traits_def(MemoryWriteEffect())
+    traits = traits_def(by_thread(ends(Group.CP_ASYNC)))
     assembly_format = "attr-dict"
 
 
-@irdl_op_definition
+@row
 class CpAsyncWaitGroupOp(_AsyncOp):
     """`ptx.cp.async.wait_group 1`: waits until at most this number of the thread's latest groups is in flight."""
 
     name = "ptx.cp.async.wait_group"
     MNEMONIC: ClassVar[str | None] = "cp.async.wait_group"
-    n = prop_def(IntegerAttr[I64])
-    traits = traits_def(MemoryWriteEffect())
+    n: IntegerAttr[I64] = prop(converter=number)
+    traits = traits_def(by_thread(waits(Group.CP_ASYNC)))
     assembly_format = "$n attr-dict"
-
-    def __init__(self, n: int):
-        super().__init__(properties={"n": IntegerAttr(n, i64)})
 
     def verify_(self) -> None:
         if not 0 <= self.n.value.data < 2**31:
@@ -119,5 +107,5 @@ class CpAsyncWaitAllOp(_AsyncOp):
 
     name = "ptx.cp.async.wait_all"
     MNEMONIC: ClassVar[str | None] = "cp.async.wait_all"
-    traits = traits_def(MemoryWriteEffect())
+    traits = traits_def(by_thread(waits(Group.CP_ASYNC)))
     assembly_format = "attr-dict"

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import StringAttr, VectorType, bf16, f16, f32, f64, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import AnyAttr, VarConstraint, operand_def, opt_prop_def, prop_def, result_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.irdl import AnyAttr, IRDLOperation, VarConstraint, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
-from ..definitions import irdl_op_definition, typed_operand
-from .base import GLOBAL, LOCAL, PtrType, PtxOp, scalar_bits
+from ..definitions import fields, irdl_op_definition, operand, optional_prop, prop, row, some_text, text, typed_operand
+from .base import GLOBAL, LOCAL, PtrType, PtxOp, pointer, scalar_bits
+from .effects import Proxy, by_thread, fences, reads, updates, writes
 from .warp import check_word
 
 SCOPES = ("cta", "cluster", "gpu", "sys")
@@ -35,16 +35,20 @@ _VECTOR_ADDS: Mapping[Attribute, str] = MappingProxyType(
 )
 """The additions of several floats at once, in global memory."""
 
+_ORDERS = fences(Proxy.GENERIC, "global", "shared")
+_CHANGES = by_thread(updates("ptr", "value"), _ORDERS.given("order"))
+
 
 def _space(ptr: SSAValue[PtrType]) -> str:
     """The state space of a pointer in PTX's words."""
     return ptr.type.space.data.address_space.ptx
 
 
+@fields
 class ScopedOp(PtxOp):
     """An operation that is atomic, or orders accesses, among the threads of a scope: `gpu` unless one is given."""
 
-    scope = opt_prop_def(StringAttr)
+    scope: StringAttr | None = optional_prop(converter=some_text, default=None, kw_only=True)
 
     @property
     def scope_name(self) -> str:
@@ -61,11 +65,12 @@ class ScopedOp(PtxOp):
             raise VerifyException("a fragment belongs to its thread; there is nothing to share")
 
 
+@fields
 class _AtomicOp(ScopedOp):
     """The base of atomic operations that read and write."""
 
     ORDERS: ClassVar[tuple[str, ...]] = ("relaxed", "acquire", "release", "acq_rel")
-    order = opt_prop_def(StringAttr)
+    order: StringAttr | None = optional_prop(converter=some_text, default=None, kw_only=True)
 
     @property
     def order_name(self) -> str:
@@ -93,12 +98,7 @@ def _suffix(kind: str, type: Attribute) -> str | None:
 _KINDS = f"{', '.join(_INTEGER_OPS)} of i32 and i64, and add of f16, bf16, pairs of them, f32 and f64"
 
 
-def _properties(kind: str | None, order: str | None, scope: str | None) -> dict[str, Attribute | None]:
-    words = {"kind": kind, "order": order, "scope": scope}
-    return {name: None if word is None else StringAttr(word) for name, word in words.items() if name != "kind" or word}
-
-
-@irdl_op_definition
+@row
 class AtomOp(_AtomicOp):
     """`%old = ptx.atom "add" %p, %v order "acq_rel" scope "sys" : !ptx.ptr<global>, f32`: changes memory atomically and
     returns the old value (PTX ISA, atom).
@@ -109,25 +109,14 @@ class AtomOp(_AtomicOp):
 
     name = "ptx.atom"
     T: ClassVar[VarConstraint] = VarConstraint("T", AnyAttr())
-    kind = prop_def(StringAttr)
-    ptr = typed_operand(PtrType)
-    value = operand_def(T)
+    kind: StringAttr = prop(converter=text)
+    ptr: SSAValue[PtrType] = operand(PtrType, converter=pointer)
+    value: SSAValue = operand(T)
     result = result_def(T)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(_CHANGES)
     assembly_format = (
         "$kind $ptr `,` $value (`order` $order^)? (`scope` $scope^)? attr-dict `:` type($ptr) `,` type($value)"
     )
-
-    def __init__(
-        self,
-        kind: str,
-        ptr: SSAValue | Operation,
-        value: SSAValue | Operation,
-        order: str | None = None,
-        scope: str | None = None,
-    ):
-        value = SSAValue.get(value)
-        super().__init__(operands=[ptr, value], properties=_properties(kind, order, scope), result_types=[value.type])
 
     def requires(self) -> tuple[int, int]:
         return max(super().requires(), _FLOAT_ADDS.get(self.value.type, ("", (70, 60)))[1])
@@ -142,7 +131,7 @@ class AtomOp(_AtomicOp):
             raise VerifyException(f'atom has {_KINDS}; not "{self.kind.data}" of {self.value.type}')
 
 
-@irdl_op_definition
+@row
 class AtomCasOp(_AtomicOp):
     """`%old = ptx.atom.cas %p, %compare, %value : !ptx.ptr<global>, i32`: writes the value where memory holds
     `compare`; returns the old value (PTX ISA, atom.cas). For i32 and i64, with order and scope as in `ptx.atom`.
@@ -150,27 +139,14 @@ class AtomCasOp(_AtomicOp):
 
     name = "ptx.atom.cas"
     T: ClassVar[VarConstraint] = VarConstraint("T", AnyAttr())
-    ptr = typed_operand(PtrType)
-    compare = operand_def(T)
-    value = operand_def(T)
+    ptr: SSAValue[PtrType] = operand(PtrType, converter=pointer)
+    compare: SSAValue = operand(T)
+    value: SSAValue = operand(T)
     result = result_def(T)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(_CHANGES)
     assembly_format = (
         "$ptr `,` $compare `,` $value (`order` $order^)? (`scope` $scope^)? attr-dict `:` type($ptr) `,` type($value)"
     )
-
-    def __init__(
-        self,
-        ptr: SSAValue | Operation,
-        compare: SSAValue | Operation,
-        value: SSAValue | Operation,
-        order: str | None = None,
-        scope: str | None = None,
-    ):
-        value = SSAValue.get(value)
-        super().__init__(
-            operands=[ptr, compare, value], properties=_properties(None, order, scope), result_types=[value.type]
-        )
 
     def mnemonic(self) -> str:
         return f"{self.prefix('atom', self.ptr)}.cas.b{scalar_bits(self.value.type)}"
@@ -182,7 +158,7 @@ class AtomCasOp(_AtomicOp):
             raise VerifyException(f"atom.cas compares i32 or i64, not {self.value.type}")
 
 
-@irdl_op_definition
+@row
 class RedOp(_AtomicOp):
     """`ptx.red "add" %p, %v : !ptx.ptr<global>, vector<4xf32>`: as `ptx.atom`, without a result (PTX ISA, red).
 
@@ -192,23 +168,13 @@ class RedOp(_AtomicOp):
 
     name = "ptx.red"
     ORDERS: ClassVar[tuple[str, ...]] = ("relaxed", "release")
-    kind = prop_def(StringAttr)
-    ptr = typed_operand(PtrType)
-    value = operand_def()
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    kind: StringAttr = prop(converter=text)
+    ptr: SSAValue[PtrType] = operand(PtrType, converter=pointer)
+    value: SSAValue = operand()
+    traits = traits_def(_CHANGES)
     assembly_format = (
         "$kind $ptr `,` $value (`order` $order^)? (`scope` $scope^)? attr-dict `:` type($ptr) `,` type($value)"
     )
-
-    def __init__(
-        self,
-        kind: str,
-        ptr: SSAValue | Operation,
-        value: SSAValue | Operation,
-        order: str | None = None,
-        scope: str | None = None,
-    ):
-        super().__init__(operands=[ptr, value], properties=_properties(kind, order, scope))
 
     @property
     def suffix(self) -> str | None:
@@ -249,11 +215,11 @@ class LoadAcquireOp(ScopedOp):
     name = "ptx.ld.acquire"
     ptr = typed_operand(PtrType)
     result = result_def()
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())  # later accesses must not be read before
+    traits = traits_def(by_thread(reads("ptr", "result"), _ORDERS))  # later accesses must not be read before
     assembly_format = "$ptr (`scope` $scope^)? attr-dict `:` type($ptr) `->` type($result)"
 
     def __init__(self, ptr: SSAValue | Operation, type: Attribute, scope: str | None = None):
-        super().__init__(operands=[ptr], properties=_properties(None, None, scope), result_types=[type])
+        IRDLOperation.__init__(self, operands=[ptr], properties={"scope": some_text(scope)}, result_types=[type])
 
     def mnemonic(self) -> str:
         return f"ld.acquire.{self.scope_name}.{_space(self.ptr)}.b{scalar_bits(self.result.type)}"
@@ -263,20 +229,17 @@ class LoadAcquireOp(ScopedOp):
         _check_scalar(self.result.type)
 
 
-@irdl_op_definition
+@row
 class StoreReleaseOp(ScopedOp):
     """`ptx.st.release %v, %p scope "gpu" : i32, !ptx.ptr<global>`: an atomic store; everything before it happened
     before the accesses of a thread that acquires the value (PTX ISA, st.release).
     """
 
     name = "ptx.st.release"
-    value = operand_def()
-    ptr = typed_operand(PtrType)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    value: SSAValue = operand()
+    ptr: SSAValue[PtrType] = operand(PtrType, converter=pointer)
+    traits = traits_def(by_thread(writes("ptr", "value"), _ORDERS))
     assembly_format = "$value `,` $ptr (`scope` $scope^)? attr-dict `:` type($value) `,` type($ptr)"
-
-    def __init__(self, value: SSAValue | Operation, ptr: SSAValue | Operation, scope: str | None = None):
-        super().__init__(operands=[value, ptr], properties=_properties(None, None, scope))
 
     def mnemonic(self) -> str:
         return f"st.release.{self.scope_name}.{_space(self.ptr)}.b{scalar_bits(self.value.type)}"
@@ -286,19 +249,16 @@ class StoreReleaseOp(ScopedOp):
         _check_scalar(self.value.type)
 
 
-@irdl_op_definition
+@row
 class FenceOp(ScopedOp):
     """`ptx.fence "acq_rel" scope "gpu"`: relaxed atomic writes after it release, relaxed atomic reads before it acquire
     (PTX ISA, fence; `sc` is also spelled membar).
     """
 
     name = "ptx.fence"
-    order = prop_def(StringAttr)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    order: StringAttr = prop(converter=text, default="acq_rel")
+    traits = traits_def(by_thread(_ORDERS))
     assembly_format = "$order (`scope` $scope^)? attr-dict"
-
-    def __init__(self, order: str = "acq_rel", scope: str | None = None):
-        super().__init__(properties=_properties(None, order, scope))
 
     def mnemonic(self) -> str:
         return f"fence.{self.order.data}.{self.scope_name}"

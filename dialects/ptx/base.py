@@ -11,8 +11,8 @@ from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import IntegerType, VectorType
 from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Attribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, TypeAttribute
-from xdsl.irdl import IRDLOperation, irdl_attr_definition
+from xdsl.ir import Attribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.str_enum import StrEnum
@@ -22,6 +22,7 @@ from ...base.target import ADDRESS_SPACES, AddressSpace, TargetFamily
 from ...layout.tma.recipe import MapRecipe
 from ...layout.tma.recipe_text import parse_recipe, print_recipe
 from ..cute import QuotedAttr
+from ..definitions import RowBase
 from ..element_types import FLOATS
 from ..parameters import ParameterType
 
@@ -97,8 +98,16 @@ class RecipeAttr(QuotedAttr[MapRecipe]):
 GLOBAL = PtrType(StateSpaceAttr(StateSpace.Global))
 SHARED = PtrType(StateSpaceAttr(StateSpace.Shared))
 MAP = TensorMapType()
+MAP_BYTES = 128
+"""The bytes of a tensor map in memory, and its alignment."""
 SHARED_CLUSTER = PtrType(StateSpaceAttr(StateSpace.SharedCluster))
 LOCAL = PtrType(StateSpaceAttr(StateSpace.Local))
+
+
+def pointer(value: SSAValue) -> SSAValue[PtrType]:
+    """A value that the verifier of its user wants to be a pointer."""
+    return cast("SSAValue[PtrType]", value)
+
 
 REGISTER_LETTERS: Mapping[int, str] = MappingProxyType({16: "h", 32: "r", 64: "l"})
 """The constraints of registers in inline assembly by width in bits, those of f32 and f64 apart."""
@@ -167,7 +176,7 @@ def access_registers(type: Attribute) -> tuple[int, int]:
     return total // size, size * 8
 
 
-class PtxOp(IRDLOperation, ABC):
+class PtxOp(RowBase, ABC):
     """An operation that stands for one PTX instruction, or for none (address arithmetic, fragments).
 
     `SINCE` (for example 80 and 70: sm_80 and PTX ISA 7.0) says which target first has the instruction; the values are

@@ -10,15 +10,41 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, UnitAttr, i64
+from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import SSAValue
-from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.irdl import traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.tma.recipe import MAP_ELEMENTS, MapElement
-from ..definitions import irdl_op_definition
+from ..definitions import (
+    flag,
+    irdl_op_definition,
+    number,
+    operand,
+    optional_operand,
+    optional_prop,
+    prop,
+    row,
+    some_text,
+    text,
+)
 from .base import GLOBAL, SHARED, SHARED_CLUSTER, PtxOp
+from .effects import (
+    Group,
+    Mbarrier,
+    Proxy,
+    Unit,
+    arrives,
+    by_thread,
+    copies,
+    ends,
+    fences,
+    issued,
+    issues,
+    reads,
+    updates,
+    waits,
+)
 from .warp import check_word
 
 _FENCED = {"shared": ".shared::cta", "global": ".global"}
@@ -32,15 +58,16 @@ BULK_REDUCTIONS: Mapping[str, tuple[str, MapElement]] = MappingProxyType({
 })  # fmt: skip
 """The kinds of reductions with their types as PTX names them: the operation, and its elements."""
 
+_BAR = Mbarrier("bar")
+
 
 class BulkOp(PtxOp):
     """An instruction of the async proxy."""
 
     SINCE: ClassVar = 90, 80
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
 
-@irdl_op_definition
+@row
 class BulkLoadOp(BulkOp):
     """`ptx.cp.async.bulk.load %dst, %src, %bytes, %bar policy %p`: starts copying bytes from global to shared memory;
     the mbarrier at `bar` counts them when they are there (PTX ISA, cp.async.bulk).
@@ -50,22 +77,20 @@ class BulkLoadOp(BulkOp):
     """
 
     name = "ptx.cp.async.bulk.load"
-    dst = operand_def(SHARED)
-    src = operand_def(GLOBAL)
-    bytes = operand_def(I32)
-    bar = operand_def(SHARED)
-    policy = opt_operand_def(I64)
+    dst: SSAValue = operand(SHARED)
+    src: SSAValue = operand(GLOBAL)
+    bytes: SSAValue = operand(I32)
+    bar: SSAValue = operand(SHARED)
+    policy: SSAValue | None = optional_operand(I64, default=None)
+    traits = traits_def(by_thread(*issued(_BAR, Proxy.ASYNC, *copies("%bytes"), arrives(_BAR))))
     assembly_format = "$dst `,` $src `,` $bytes `,` $bar (`policy` $policy^)? attr-dict"
-
-    def __init__(self, dst: SSAValue, src: SSAValue, bytes: SSAValue, bar: SSAValue, policy: SSAValue | None = None):
-        super().__init__(operands=[dst, src, bytes, bar, policy])
 
     def mnemonic(self) -> str:
         hint = "" if self.policy is None else ".L2::cache_hint"
         return f"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes{hint}"
 
 
-@irdl_op_definition
+@row
 class BulkStoreOp(BulkOp):
     """`ptx.cp.async.bulk.store %dst, %src, %bytes policy %p`: starts copying bytes from shared to global memory, as a
     part of the thread's bulk group (PTX ISA, cp.async.bulk).
@@ -75,20 +100,18 @@ class BulkStoreOp(BulkOp):
     """
 
     name = "ptx.cp.async.bulk.store"
-    dst = operand_def(GLOBAL)
-    src = operand_def(SHARED)
-    bytes = operand_def(I32)
-    policy = opt_operand_def(I64)
+    dst: SSAValue = operand(GLOBAL)
+    src: SSAValue = operand(SHARED)
+    bytes: SSAValue = operand(I32)
+    policy: SSAValue | None = optional_operand(I64, default=None)
+    traits = traits_def(by_thread(*issued(Group.BULK, Proxy.ASYNC, *copies("%bytes"))))
     assembly_format = "$dst `,` $src `,` $bytes (`policy` $policy^)? attr-dict"
-
-    def __init__(self, dst: SSAValue, src: SSAValue, bytes: SSAValue, policy: SSAValue | None = None):
-        super().__init__(operands=[dst, src, bytes, policy])
 
     def mnemonic(self) -> str:
         return f"cp.async.bulk.global.shared::cta.bulk_group{'' if self.policy is None else '.L2::cache_hint'}"
 
 
-@irdl_op_definition
+@row
 class BulkSendOp(BulkOp):
     """`ptx.cp.async.bulk.send %dst, %src, %bytes, %bar`: starts copying bytes from the block's shared memory to that of
     a block of the cluster; the mbarrier at `bar`, in the same block as `dst`, counts them when they are there (PTX ISA,
@@ -100,17 +123,15 @@ class BulkSendOp(BulkOp):
 
     name = "ptx.cp.async.bulk.send"
     MNEMONIC: ClassVar[str | None] = "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
-    dst = operand_def(SHARED_CLUSTER)
-    src = operand_def(SHARED)
-    bytes = operand_def(I32)
-    bar = operand_def(SHARED_CLUSTER)
+    dst: SSAValue = operand(SHARED_CLUSTER)
+    src: SSAValue = operand(SHARED)
+    bytes: SSAValue = operand(I32)
+    bar: SSAValue = operand(SHARED_CLUSTER)
+    traits = traits_def(by_thread(*issued(_BAR, Proxy.ASYNC, *copies("%bytes"), arrives(_BAR))))
     assembly_format = "$dst `,` $src `,` $bytes `,` $bar attr-dict"
 
-    def __init__(self, dst: SSAValue, src: SSAValue, bytes: SSAValue, bar: SSAValue):
-        super().__init__(operands=[dst, src, bytes, bar])
 
-
-@irdl_op_definition
+@row
 class BulkReduceOp(BulkOp):
     """`ptx.cp.reduce.async.bulk "add.f16" %dst, %src, %bytes policy %p`: as a store, but numbers in shared memory are
     combined with those in global memory, one by one and atomically (PTX ISA, cp.reduce.async.bulk).
@@ -120,15 +141,13 @@ class BulkReduceOp(BulkOp):
     """
 
     name = "ptx.cp.reduce.async.bulk"
-    kind = prop_def(StringAttr)
-    dst = operand_def(GLOBAL)
-    src = operand_def(SHARED)
-    bytes = operand_def(I32)
-    policy = opt_operand_def(I64)
+    kind: StringAttr = prop(converter=text)
+    dst: SSAValue = operand(GLOBAL)
+    src: SSAValue = operand(SHARED)
+    bytes: SSAValue = operand(I32)
+    policy: SSAValue | None = optional_operand(I64, default=None)
+    traits = traits_def(by_thread(*issued(Group.BULK, Proxy.ASYNC, reads("src", "%bytes"), updates("dst", "%bytes"))))
     assembly_format = "$kind $dst `,` $src `,` $bytes (`policy` $policy^)? attr-dict"
-
-    def __init__(self, kind: str, dst: SSAValue, src: SSAValue, bytes: SSAValue, policy: SSAValue | None = None):
-        super().__init__(operands=[dst, src, bytes, policy], properties={"kind": StringAttr(kind)})
 
     def mnemonic(self) -> str:
         hint = "" if self.policy is None else ".L2::cache_hint"
@@ -139,20 +158,18 @@ class BulkReduceOp(BulkOp):
         check_word("cp.reduce.async.bulk", self.kind.data, tuple(BULK_REDUCTIONS))
 
 
-@irdl_op_definition
+@row
 class BulkPrefetchOp(BulkOp):
     """`ptx.cp.async.bulk.prefetch %src, %bytes policy %p`: the L2 cache may fetch bytes of global memory (PTX ISA,
     cp.async.bulk.prefetch). Preconditions: address and size are multiples of 16.
     """
 
     name = "ptx.cp.async.bulk.prefetch"
-    src = operand_def(GLOBAL)
-    bytes = operand_def(I32)
-    policy = opt_operand_def(I64)
+    src: SSAValue = operand(GLOBAL)
+    bytes: SSAValue = operand(I32)
+    policy: SSAValue | None = optional_operand(I64, default=None)
+    traits = traits_def(by_thread(issues(Unit.CACHE)))
     assembly_format = "$src `,` $bytes (`policy` $policy^)? attr-dict"
-
-    def __init__(self, src: SSAValue, bytes: SSAValue, policy: SSAValue | None = None):
-        super().__init__(operands=[src, bytes, policy])
 
     def mnemonic(self) -> str:
         return f"cp.async.bulk.prefetch.L2.global{'' if self.policy is None else '.L2::cache_hint'}"
@@ -165,25 +182,24 @@ class BulkCommitGroupOp(BulkOp):
     """
 
     name = "ptx.cp.async.bulk.commit_group"
+    traits = traits_def(by_thread(ends(Group.BULK)))
     assembly_format = "attr-dict"
 
     def mnemonic(self) -> str:
         return "cp.async.bulk.commit_group"
 
 
-@irdl_op_definition
+@row
 class BulkWaitGroupOp(BulkOp):
     """`ptx.cp.async.bulk.wait_group 1 read`: waits until at most this number of the thread's latest bulk groups is in
     flight (PTX ISA, cp.async.bulk.wait_group). With `read`, the others may still write: their sources have been read.
     """
 
     name = "ptx.cp.async.bulk.wait_group"
-    n = prop_def(IntegerAttr[I64])
-    read = opt_prop_def(UnitAttr)
+    n: IntegerAttr[I64] = prop(converter=number)
+    read: UnitAttr | None = optional_prop(converter=flag, default=False)
+    traits = traits_def(by_thread(waits(Group.BULK).given("not read"), waits(Group.BULK_READS).given("read")))
     assembly_format = "$n (`read` $read^)? attr-dict"
-
-    def __init__(self, n: int, read: bool = False):
-        super().__init__(properties={"n": IntegerAttr(n, i64), "read": UnitAttr() if read else None})
 
     def mnemonic(self) -> str:
         return f"cp.async.bulk.wait_group{'' if self.read is None else '.read'}"
@@ -193,7 +209,7 @@ class BulkWaitGroupOp(BulkOp):
             raise VerifyException(f"the number of groups is {self.n.value.data}; it must be 0 or more")
 
 
-@irdl_op_definition
+@row
 class FenceProxyAsyncOp(BulkOp):
     """`ptx.fence.proxy.async of "shared"`: accesses of memory before it are before those by the async proxy after it,
     such as bulk copies; with `of`, those of shared or of global memory alone (PTX ISA, membar: fence.proxy.async).
@@ -203,11 +219,13 @@ class FenceProxyAsyncOp(BulkOp):
     """
 
     name = "ptx.fence.proxy.async"
-    space = opt_prop_def(StringAttr)
+    space: StringAttr | None = optional_prop(converter=some_text, default=None)
+    traits = traits_def(
+        by_thread(
+            fences(Proxy.ASYNC, "shared", "global").given("not space"), fences(Proxy.ASYNC, "%space").given("space")
+        )
+    )
     assembly_format = "(`of` $space^)? attr-dict"
-
-    def __init__(self, space: str | None = None):
-        super().__init__(properties={"space": None if space is None else StringAttr(space)})
 
     @property
     def spaces(self) -> tuple[str, ...]:

@@ -9,13 +9,16 @@ ensures both.
 from typing import ClassVar
 
 from xdsl.dialects.builtin import I32, StringAttr, UnitAttr, i32, i64
-from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.ir import SSAValue
+from xdsl.irdl import result_def, traits_def
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..definitions import irdl_op_definition
+from ..definitions import fields, flag, operand, optional_prop, prop, row, text
 from .base import SHARED, SHARED_CLUSTER, PtxOp, access_registers, scalar_bits, split_vector, value_bytes
+from .effects import Mbarrier, Proxy, Unit, arrives, by_thread, by_warp, fences, issued, updates, waits, writes
+
+_BAR = Mbarrier("bar")
 
 
 class _ClusterOp(PtxOp):
@@ -24,7 +27,7 @@ class _ClusterOp(PtxOp):
     SINCE: ClassVar = 90, 78
 
 
-@irdl_op_definition
+@row
 class MapaOp(_ClusterOp):
     """`%q = ptx.mapa %p, %rank`: the address in the shared memory of the block of this rank in the cluster that `p` is
     in the own one's (PTX ISA, mapa).
@@ -34,17 +37,14 @@ class MapaOp(_ClusterOp):
 
     name = "ptx.mapa"
     MNEMONIC: ClassVar[str | None] = "mapa.shared::cluster.u32"
-    ptr = operand_def(SHARED)
-    rank = operand_def(I32)
+    ptr: SSAValue = operand(SHARED)
+    rank: SSAValue = operand(I32)
     result = result_def(SHARED_CLUSTER)
     traits = traits_def(Pure())
     assembly_format = "$ptr `,` $rank attr-dict"
 
-    def __init__(self, ptr: SSAValue | Operation, rank: SSAValue | Operation):
-        super().__init__(operands=[ptr, rank], result_types=[SHARED_CLUSTER])
 
-
-@irdl_op_definition
+@row
 class GetCtaRankOp(_ClusterOp):
     """`%rank = ptx.getctarank %q`: the rank in the cluster of the block in whose shared memory an address is (PTX ISA,
     getctarank).
@@ -52,26 +52,23 @@ class GetCtaRankOp(_ClusterOp):
 
     name = "ptx.getctarank"
     MNEMONIC: ClassVar[str | None] = "getctarank.shared::cluster.u32"
-    ptr = operand_def(SHARED_CLUSTER)
+    ptr: SSAValue = operand(SHARED_CLUSTER)
     result = result_def(I32)
     traits = traits_def(Pure())
     assembly_format = "$ptr attr-dict"
 
-    def __init__(self, ptr: SSAValue | Operation):
-        super().__init__(operands=[ptr], result_types=[i32])
 
-
+@fields
 class _AsyncOp(PtxOp):
     """A store to shared memory of the cluster; an mbarrier counts its bytes."""
 
     SINCE: ClassVar = 90, 81
-    value = operand_def()
-    ptr = operand_def(SHARED_CLUSTER)
-    bar = operand_def(SHARED_CLUSTER)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    value: SSAValue = operand()
+    ptr: SSAValue = operand(SHARED_CLUSTER)
+    bar: SSAValue = operand(SHARED_CLUSTER)
 
 
-@irdl_op_definition
+@row
 class StAsyncOp(_AsyncOp):
     """`ptx.st.async %v, %q, %bar : vector<4xf32>`: starts a store to the shared memory of a block of the cluster; the
     mbarrier at `bar`, in the same block, counts its bytes when they are there (PTX ISA, st.async).
@@ -81,10 +78,8 @@ class StAsyncOp(_AsyncOp):
     """
 
     name = "ptx.st.async"
+    traits = traits_def(by_thread(*issued(_BAR, Proxy.GENERIC, writes("ptr", "value"), arrives(_BAR))))
     assembly_format = "$value `,` $ptr `,` $bar attr-dict `:` type($value)"
-
-    def __init__(self, value: SSAValue | Operation, ptr: SSAValue | Operation, bar: SSAValue | Operation):
-        super().__init__(operands=[value, ptr, bar])
 
     def mnemonic(self) -> str:
         count, bits = access_registers(self.value.type)
@@ -102,7 +97,7 @@ _REDUCTIONS = {"inc": "u32", "dec": "u32", "min": "s32", "max": "s32", "umin": "
                "or": "b32", "xor": "b32"}  # fmt: skip
 
 
-@irdl_op_definition
+@row
 class RedAsyncOp(_AsyncOp):
     """`ptx.red.async "add" %v, %q, %bar : i32`: starts an atomic change of shared memory of a block of the cluster; the
     mbarrier at `bar`, in the same block, counts its bytes when it is done (PTX ISA, red.async).
@@ -112,11 +107,9 @@ class RedAsyncOp(_AsyncOp):
     """
 
     name = "ptx.red.async"
-    kind = prop_def(StringAttr)
+    kind: StringAttr = prop(converter=text)
+    traits = traits_def(by_thread(*issued(_BAR, Proxy.GENERIC, updates("ptr", "value"), arrives(_BAR))))
     assembly_format = "$kind $value `,` $ptr `,` $bar attr-dict `:` type($value)"
-
-    def __init__(self, kind: str, value: SSAValue | Operation, ptr: SSAValue | Operation, bar: SSAValue | Operation):
-        super().__init__(operands=[value, ptr, bar], properties={"kind": StringAttr(kind)})
 
     @property
     def _suffix(self) -> str | None:
@@ -134,18 +127,14 @@ class RedAsyncOp(_AsyncOp):
             raise VerifyException(f'red.async has {kinds}; not "{self.kind.data}" of {self.value.type}')
 
 
+@fields
 class _BarrierOp(_ClusterOp):
     """The barrier of all threads of a cluster. `aligned` says that all threads of a warp execute it together."""
 
-    aligned = opt_prop_def(UnitAttr)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    aligned: UnitAttr | None = optional_prop(converter=flag, default=False, kw_only=True)
 
 
-def _units(**given: bool) -> dict[str, Attribute | None]:
-    return {name: UnitAttr() if value else None for name, value in given.items()}
-
-
-@irdl_op_definition
+@row
 class ClusterArriveOp(_BarrierOp):
     """`ptx.barrier.cluster.arrive relaxed aligned`: the thread arrives at the barrier of the cluster and does not wait
     there. Its earlier accesses happen before those after a wait; with `relaxed`, only what lies before a fence
@@ -155,11 +144,9 @@ class ClusterArriveOp(_BarrierOp):
     """
 
     name = "ptx.barrier.cluster.arrive"
-    relaxed = opt_prop_def(UnitAttr)
+    relaxed: UnitAttr | None = optional_prop(converter=flag, default=False)
+    traits = traits_def(by_warp(arrives(Unit.CLUSTER_BARRIER)))
     assembly_format = "(`relaxed` $relaxed^)? (`aligned` $aligned^)? attr-dict"
-
-    def __init__(self, relaxed: bool = False, aligned: bool = False):
-        super().__init__(properties=_units(relaxed=relaxed, aligned=aligned))
 
     def mnemonic(self) -> str:
         relaxed, aligned = ("" if given is None else word for given, word in (
@@ -167,7 +154,7 @@ class ClusterArriveOp(_BarrierOp):
         return f"barrier.cluster.arrive{relaxed}{aligned}"
 
 
-@irdl_op_definition
+@row
 class ClusterWaitOp(_BarrierOp):
     """`ptx.barrier.cluster.wait aligned`: waits until all threads of the cluster that have not ended have arrived at
     its barrier, and sees what they did before (PTX ISA, barrier.cluster).
@@ -176,16 +163,14 @@ class ClusterWaitOp(_BarrierOp):
     """
 
     name = "ptx.barrier.cluster.wait"
+    traits = traits_def(by_warp(waits(Unit.CLUSTER_BARRIER)))
     assembly_format = "(`aligned` $aligned^)? attr-dict"
-
-    def __init__(self, aligned: bool = False):
-        super().__init__(properties=_units(aligned=aligned))
 
     def mnemonic(self) -> str:
         return f"barrier.cluster.wait{'' if self.aligned is None else '.aligned'}"
 
 
-@irdl_op_definition
+@row
 class FenceMbarrierInitOp(_ClusterOp):
     """`ptx.fence.mbarrier_init`: the thread's `ptx.mbarrier.init` before it are before the uses of the mbarriers that a
     cluster barrier after it lets go on: those by other blocks and by copies (PTX ISA, membar: fence.mbarrier_init).
@@ -194,5 +179,5 @@ class FenceMbarrierInitOp(_ClusterOp):
     name = "ptx.fence.mbarrier_init"
     MNEMONIC: ClassVar[str | None] = "fence.mbarrier_init.release.cluster"
     SINCE: ClassVar = 90, 80
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(by_thread(fences(Proxy.GENERIC, "mbarriers")))
     assembly_format = "attr-dict"

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
-from xdsl.dialects.builtin import I32, StringAttr, VectorType, f16, f32, i16, i32
+from xdsl.dialects.builtin import I32, StringAttr, VectorType, f16, f32, i16
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.instructions import Dp4a
 from ...layout.atoms.ptx_text import mnemonic
-from ..definitions import irdl_op_definition
+from ..definitions import irdl_op_definition, operand, prop, row, text
 from ..element_types import FLOATS, ir_type
 from .base import PtxOp
 from .warp import check_word
@@ -82,7 +82,7 @@ class CvtOp(PtxOp):
             raise VerifyException(f"cvt.{self.form.data} is ({listed}) -> {form.result}")
 
 
-@irdl_op_definition
+@row
 class PrmtOp(PtxOp):
     """`%r = ptx.prmt %a, %b, %selector`: four of the eight bytes of two registers (PTX ISA, prmt).
 
@@ -92,18 +92,15 @@ class PrmtOp(PtxOp):
 
     name = "ptx.prmt"
     MNEMONIC: ClassVar[str | None] = "prmt.b32"
-    a = operand_def(I32)
-    b = operand_def(I32)
-    selector = operand_def(I32)
+    a: SSAValue = operand(I32)
+    b: SSAValue = operand(I32)
+    selector: SSAValue = operand(I32)
     result = result_def(I32)
     traits = traits_def(Pure())
     assembly_format = "$a `,` $b `,` $selector attr-dict"
 
-    def __init__(self, a: SSAValue | Operation, b: SSAValue | Operation, selector: SSAValue | Operation):
-        super().__init__(operands=[a, b, selector], result_types=[i32])
 
-
-@irdl_op_definition
+@row
 class Dp4aOp(PtxOp):
     """`%r = ptx.dp4a "s32.u32" %a, %b, %c`: c plus the products of the four bytes of a and b (PTX ISA, dp4a).
 
@@ -111,17 +108,14 @@ class Dp4aOp(PtxOp):
     """
 
     name = "ptx.dp4a"
-    form = prop_def(StringAttr)
-    a = operand_def(I32)
-    b = operand_def(I32)
-    c = operand_def(I32)
+    form: StringAttr = prop(converter=text)
+    a: SSAValue = operand(I32)
+    b: SSAValue = operand(I32)
+    c: SSAValue = operand(I32)
     result = result_def(I32)
     traits = traits_def(Pure())
     assembly_format = "$form $a `,` $b `,` $c attr-dict"
     FORMS: ClassVar[tuple[str, ...]] = ("s32.s32", "s32.u32", "u32.s32", "u32.u32")
-
-    def __init__(self, form: str, a: SSAValue | Operation, b: SSAValue | Operation, c: SSAValue | Operation):
-        super().__init__(operands=[a, b, c], properties={"form": StringAttr(form)}, result_types=[i32])
 
     def mnemonic(self) -> str:
         return mnemonic(Dp4a(*self.form.data.split(".")))

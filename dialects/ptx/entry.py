@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     StringAttr,
-    i32,
     i64,
 )
 from xdsl.ir import Region
@@ -32,7 +31,7 @@ from ...layout.text.layouts import to_text
 from ...layout.tma.recipe import MapRecipe
 from ..cute import LayoutAttr
 from ..cute.values import unknowns
-from ..definitions import irdl_op_definition
+from ..definitions import irdl_op_definition, prop, row, text
 from ..kernel import (
     KernelOp,
     LaunchBounds,
@@ -43,6 +42,7 @@ from ..kernel import (
 )
 from ..parameters import Parameter
 from .base import GLOBAL, MAP, PtrType, PtxOp, RecipeAttr
+from .effects import Unit, by_thread, ends
 
 CLUSTER_REGISTERS = (
     *(f"{n}.{axis}" for n in ("cluster_ctaid", "cluster_nctaid", "clusterid", "nclusterid") for axis in "xyz"),
@@ -201,11 +201,11 @@ class RetOp(PtxOp):
 
     name = "ptx.ret"
     MNEMONIC: ClassVar[str | None] = "ret"
-    traits = traits_def(IsTerminator())
+    traits = traits_def(IsTerminator(), by_thread(ends(Unit.THREAD)))
     assembly_format = "attr-dict"
 
 
-@irdl_op_definition
+@row
 class SregOp(PtxOp):
     """`%t = ptx.sreg "tid.x"`: a special register: tid, ntid (block size), ctaid (block) or nctaid (grid size), by
     axis. From sm_90 on also cluster_ctaid and cluster_nctaid (block in the cluster, and blocks of a cluster), clusterid
@@ -216,13 +216,10 @@ class SregOp(PtxOp):
     """
 
     name = "ptx.sreg"
-    register = prop_def(StringAttr)
+    register: StringAttr = prop(converter=text)
     result = result_def(I32)
     traits = traits_def(Pure())
     assembly_format = "$register attr-dict"
-
-    def __init__(self, register: str):
-        super().__init__(properties={"register": StringAttr(register)}, result_types=[i32])
 
     def requires(self) -> tuple[int, int]:
         return (90, 78) if self.register.data in CLUSTER_REGISTERS else super().requires()

@@ -6,11 +6,11 @@ import re
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import prop_def, traits_def, var_operand_def, var_result_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ..definitions import irdl_op_definition
 from .base import PtxOp, make_constraint
+from .effects import Unit, by_thread, changes
 
 MAX_TEXT = 4096
 """The longest text, in characters."""
@@ -34,7 +34,7 @@ class InlineOp(PtxOp):
     constraints = prop_def(StringAttr)
     args = var_operand_def()
     res = var_result_def()
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(by_thread(changes(Unit.ANYTHING)))
     assembly_format = (
         "$text `constraints` $constraints `(` $args `)` attr-dict `:` `(` type($args) `)` `->` `(` type($res) `)`"
     )

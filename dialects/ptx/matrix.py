@@ -7,14 +7,14 @@ from typing import ClassVar
 from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, UnitAttr, VectorType, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import TargetFamily
 from ...layout.atoms.instructions import UNPACKED_BITS, LdMatrix, MovMatrix, StMatrix
 from ...layout.atoms.ptx_text import mnemonic
-from ..definitions import irdl_op_definition
+from ..definitions import irdl_op_definition, operand, row
 from .base import SHARED, PtxOp
+from .effects import EXCHANGES, by_warp, reads, writes
 
 
 class _MatrixOp(PtxOp):
@@ -38,6 +38,11 @@ class _MatrixOp(PtxOp):
     def registers(self) -> int:
         """How many 32-bit registers of each lane hold the matrices."""
         return self.num.value.data * self.SHAPES[self.shape_text][0]
+
+    @property
+    def moved(self) -> int:
+        """The bytes of the rows that the warp accesses, 16 of each."""
+        return self.num.value.data * (16 if self.shape_text.startswith("m16n16") else 8) * 16
 
     @property
     @abstractmethod
@@ -104,7 +109,7 @@ class LdMatrixOp(_MatrixOp):
 
     ptr = operand_def(SHARED)
     result = result_def(VectorType)
-    traits = traits_def(MemoryReadEffect())
+    traits = traits_def(by_warp(reads("ptr", "moved")))
     assembly_format = "`x` $num (`trans` $trans^)? ($shape^)? $ptr attr-dict `:` type($result)"
 
     @property
@@ -140,7 +145,7 @@ class StMatrixOp(_MatrixOp):
 
     value = operand_def(VectorType)
     ptr = operand_def(SHARED)
-    traits = traits_def(MemoryWriteEffect())
+    traits = traits_def(by_warp(writes("ptr", "moved")))
     assembly_format = "`x` $num (`trans` $trans^)? ($shape^)? $value `,` $ptr attr-dict `:` type($value)"
 
     @property
@@ -156,7 +161,7 @@ class StMatrixOp(_MatrixOp):
         self.check(self.value.type)
 
 
-@irdl_op_definition
+@row
 class MovMatrixOp(PtxOp):
     """`%d = ptx.movmatrix trans %a`: transposes a matrix of 8x8 16-bit elements that a warp holds in registers.
 
@@ -167,12 +172,10 @@ class MovMatrixOp(PtxOp):
     name = "ptx.movmatrix"
     SINCE: ClassVar = 75, 78
 
-    value = operand_def(I32)
+    value: SSAValue = operand(I32)
     result = result_def(I32)
+    traits = traits_def(EXCHANGES)
     assembly_format = "`trans` $value attr-dict"
-
-    def __init__(self, value: SSAValue | Operation):
-        super().__init__(operands=[value], result_types=[i32])
 
     def mnemonic(self) -> str:
         return mnemonic(MovMatrix())

@@ -10,20 +10,20 @@ are numbered from 0; their parity, 0 or 1, names the current one or the one befo
 from typing import ClassVar
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, UnitAttr, i1, i64
-from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, result_def, traits_def
+from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, UnitAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import result_def, traits_def
 from xdsl.irdl.declarative_assembly_format import ParsingState, VariableDirective
 from xdsl.parser import Parser
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, TilefoldError
 from ...base.target import Target
-from ..definitions import irdl_op_definition
+from ..definitions import fields, flag, operand, optional_operand, optional_prop, row, some_text
 from ..errors import refuse
 from ..operands import Defined
 from .base import SHARED, SHARED_CLUSTER, PtrType, PtxOp
+from .effects import Group, Mbarrier, Proxy, arrives, by_thread, changes, ends, issued, waits
 
 MAX_ARRIVALS = 2**20 - 1
 """The most arrivals that a phase can need (PTX ISA, Contents of the mbarrier object)."""
@@ -31,15 +31,16 @@ MAX_ARRIVALS = 2**20 - 1
 MAX_TRANSACTION = 2**20 - 1
 """The most bytes that a phase can expect, or get before it expects them (PTX ISA, tx-count)."""
 
+_BAR = Mbarrier("bar")
+
 
 class _MbarrierOp(PtxOp):
     """An instruction on an mbarrier."""
 
     SINCE: ClassVar = 80, 70
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
 
-@irdl_op_definition
+@row
 class MbarrierInitOp(_MbarrierOp):
     """`ptx.mbarrier.init %bar, %count`: makes an mbarrier of 8 bytes of shared memory, in phase 0; each of its phases
     needs `count` arrivals, 1 to 2^20 - 1 (PTX ISA, mbarrier.init). Preconditions: the bytes hold no mbarrier yet. One
@@ -48,15 +49,13 @@ class MbarrierInitOp(_MbarrierOp):
 
     name = "ptx.mbarrier.init"
     MNEMONIC: ClassVar[str | None] = "mbarrier.init.shared.b64"
-    bar = operand_def(SHARED)
-    count = operand_def(I32)
+    bar: SSAValue = operand(SHARED)
+    count: SSAValue = operand(I32)
+    traits = traits_def(by_thread(changes(_BAR)))
     assembly_format = "$bar `,` $count attr-dict"
 
-    def __init__(self, bar: SSAValue | Operation, count: SSAValue | Operation):
-        super().__init__(operands=[bar, count])
 
-
-@irdl_op_definition
+@row
 class MbarrierInvalOp(_MbarrierOp):
     """`ptx.mbarrier.inval %bar`: ends an mbarrier, so that its bytes can be used otherwise (PTX ISA, mbarrier.inval).
 
@@ -65,14 +64,12 @@ class MbarrierInvalOp(_MbarrierOp):
 
     name = "ptx.mbarrier.inval"
     MNEMONIC: ClassVar[str | None] = "mbarrier.inval.shared.b64"
-    bar = operand_def(SHARED)
+    bar: SSAValue = operand(SHARED)
+    traits = traits_def(by_thread(ends(_BAR)))
     assembly_format = "$bar attr-dict"
 
-    def __init__(self, bar: SSAValue | Operation):
-        super().__init__(operands=[bar])
 
-
-class Mbarrier(Defined):
+class MbarrierAddress(Defined):
     """The address of an mbarrier of the own block or, from `ptx.mapa`, of one of the cluster."""
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
@@ -91,7 +88,7 @@ def _expected(type: Attribute) -> str:
 class _CountingOp(_MbarrierOp):
     """An instruction on an mbarrier of the own block or of another one of the cluster."""
 
-    custom_directives = (Mbarrier,)
+    custom_directives = (MbarrierAddress,)
 
     @property
     def is_remote(self) -> bool:
@@ -106,7 +103,7 @@ class _CountingOp(_MbarrierOp):
             raise VerifyException(_expected(type))
 
 
-@irdl_op_definition
+@row
 class MbarrierArriveOp(_CountingOp):
     """`ptx.mbarrier.arrive %bar count %n`: each thread arrives once, or from sm_90 on n times; its earlier accesses
     happen before those after a wait for the phase (PTX ISA, mbarrier.arrive: release at scope cta, or at scope cluster
@@ -119,13 +116,11 @@ class MbarrierArriveOp(_CountingOp):
     """
 
     name = "ptx.mbarrier.arrive"
-    bar = operand_def(PtrType)
-    count = opt_operand_def(I32)
-    scope = opt_prop_def(StringAttr)
-    assembly_format = "custom<Mbarrier>($bar, type($bar)) (`count` $count^)? (`scope` $scope^)? attr-dict"
-
-    def __init__(self, bar: SSAValue | Operation, count: SSAValue | None = None, scope: str | None = None):
-        super().__init__(operands=[bar, count], properties=_scope(scope))
+    bar: SSAValue = operand(PtrType)
+    count: SSAValue | None = optional_operand(I32, default=None)
+    scope: StringAttr | None = optional_prop(converter=some_text, default=None)
+    traits = traits_def(by_thread(arrives(_BAR)))
+    assembly_format = "custom<MbarrierAddress>($bar, type($bar)) (`count` $count^)? (`scope` $scope^)? attr-dict"
 
     def mnemonic(self) -> str:
         if not self.is_remote:
@@ -141,7 +136,7 @@ class MbarrierArriveOp(_CountingOp):
         return max(super().requires(), (90, 78) if self.count is not None else (0, 0))
 
 
-@irdl_op_definition
+@row
 class MbarrierArriveStateOp(_MbarrierOp):
     """`%state = ptx.mbarrier.arrive.state %bar`: as `ptx.mbarrier.arrive`, at an mbarrier of the own block; the state
     names the phase in which the thread arrives, for `ptx.mbarrier.try_wait.state` (PTX ISA, mbarrier.arrive).
@@ -149,25 +144,21 @@ class MbarrierArriveStateOp(_MbarrierOp):
 
     name = "ptx.mbarrier.arrive.state"
     MNEMONIC: ClassVar[str | None] = "mbarrier.arrive.shared.b64"
-    bar = operand_def(SHARED)
+    bar: SSAValue = operand(SHARED)
     state = result_def(I64)
+    traits = traits_def(by_thread(arrives(_BAR)))
     assembly_format = "$bar attr-dict"
 
-    def __init__(self, bar: SSAValue | Operation):
-        super().__init__(operands=[bar], result_types=[i64])
 
-
+@fields
 class _TransactionOp(_CountingOp):
     """An instruction that changes the number of bytes that the phase still expects."""
 
     SINCE: ClassVar = 90, 80
     ACTION: ClassVar[str]
-    bar = operand_def(PtrType)
-    bytes = operand_def(I32)
-    assembly_format = "custom<Mbarrier>($bar, type($bar)) `,` $bytes attr-dict"
-
-    def __init__(self, bar: SSAValue | Operation, bytes: SSAValue | Operation):
-        super().__init__(operands=[bar, bytes])
+    bar: SSAValue = operand(PtrType)
+    bytes: SSAValue = operand(I32)
+    assembly_format = "custom<MbarrierAddress>($bar, type($bar)) `,` $bytes attr-dict"
 
     def mnemonic(self) -> str:
         place = "cluster.shared::cluster" if self.is_remote else "cta.shared"
@@ -182,7 +173,7 @@ class _TransactionOp(_CountingOp):
             refuse(TilefoldError(Code.IR_VERIFY, text, "copy the rest in another phase"))
 
 
-@irdl_op_definition
+@row
 class MbarrierExpectTxOp(_TransactionOp):
     """`ptx.mbarrier.expect_tx %bar, %bytes`: the phase needs `%bytes` more bytes of asynchronous copies, at most
     2^20 - 1 together (PTX ISA, mbarrier.expect_tx: relaxed at scope cta). Bytes may come before they are expected.
@@ -190,9 +181,10 @@ class MbarrierExpectTxOp(_TransactionOp):
 
     name = "ptx.mbarrier.expect_tx"
     ACTION: ClassVar[str] = "expect_tx.relaxed"
+    traits = traits_def(by_thread(changes(_BAR)))
 
 
-@irdl_op_definition
+@row
 class MbarrierArriveExpectTxOp(_TransactionOp):
     """`ptx.mbarrier.arrive.expect_tx %bar, %bytes`: each thread has the phase expect `%bytes` more bytes, then arrives
     once (PTX ISA, mbarrier.arrive.expect_tx: release at scope cta).
@@ -200,9 +192,10 @@ class MbarrierArriveExpectTxOp(_TransactionOp):
 
     name = "ptx.mbarrier.arrive.expect_tx"
     ACTION: ClassVar[str] = "arrive.expect_tx.release"
+    traits = traits_def(by_thread(changes(_BAR), arrives(_BAR)))
 
 
-@irdl_op_definition
+@row
 class MbarrierCompleteTxOp(_TransactionOp):
     """`ptx.mbarrier.complete_tx %bar, %bytes`: the phase needs `%bytes` bytes fewer, as when a copy has moved them (PTX
     ISA, mbarrier.complete_tx: relaxed at scope cta).
@@ -210,16 +203,18 @@ class MbarrierCompleteTxOp(_TransactionOp):
 
     name = "ptx.mbarrier.complete_tx"
     ACTION: ClassVar[str] = "complete_tx.relaxed"
+    traits = traits_def(by_thread(changes(_BAR)))
 
 
+@fields
 class _WaitingOp(_MbarrierOp):
     """An instruction that looks at a phase of an mbarrier of the own block; no thread can wait for another. With `scope
     "cluster"` it acquires what threads of other blocks did before they arrived.
     """
 
-    bar = operand_def(SHARED)
-    parity = operand_def(I32)
-    scope = opt_prop_def(StringAttr)
+    bar: SSAValue = operand(SHARED)
+    parity: SSAValue = operand(I32)
+    scope: StringAttr | None = optional_prop(converter=some_text, default=None)
     assembly_format = "$bar `,` $parity (`scope` $scope^)? attr-dict"
     TEST: ClassVar[str]
 
@@ -239,20 +234,14 @@ class _WaitingOp(_MbarrierOp):
             raise VerifyException(f'the scope of a wait is cta or cluster, not "{self.scope.data}"')
 
 
+@fields
 class _TestOp(_WaitingOp):
     """The base of tests of a phase."""
 
     done = result_def(I1)
 
-    def __init__(self, bar: SSAValue | Operation, parity: SSAValue | Operation, scope: str | None = None):
-        super().__init__(operands=[bar, parity], properties=_scope(scope), result_types=[i1])
 
-
-def _scope(scope: str | None) -> dict[str, Attribute | None]:
-    return {"scope": None if scope is None else StringAttr(scope)}
-
-
-@irdl_op_definition
+@row
 class MbarrierTestWaitOp(_TestOp):
     """`%done = ptx.mbarrier.test_wait %bar, %parity`: whether the phase of this parity, the current one or the one
     before it, is complete; if so, accesses before the arrivals in it happened before those that follow (PTX ISA,
@@ -262,9 +251,10 @@ class MbarrierTestWaitOp(_TestOp):
     name = "ptx.mbarrier.test_wait"
     TEST: ClassVar[str] = "test_wait"
     SINCE: ClassVar = 80, 71
+    traits = traits_def(by_thread(waits(_BAR)))
 
 
-@irdl_op_definition
+@row
 class MbarrierTryWaitOp(_TestOp):
     """`%done = ptx.mbarrier.try_wait %bar, %parity`: as `ptx.mbarrier.test_wait`, but the thread may be suspended for a
     while if the phase is not complete (PTX ISA, mbarrier.try_wait).
@@ -273,9 +263,10 @@ class MbarrierTryWaitOp(_TestOp):
     name = "ptx.mbarrier.try_wait"
     TEST: ClassVar[str] = "try_wait"
     SINCE: ClassVar = 90, 78
+    traits = traits_def(by_thread(waits(_BAR)))
 
 
-@irdl_op_definition
+@row
 class MbarrierTryWaitStateOp(_MbarrierOp):
     """`%done = ptx.mbarrier.try_wait.state %bar, %state`: as `ptx.mbarrier.try_wait`, of the phase that a state of
     `ptx.mbarrier.arrive.state` names, the current one or the one before it (PTX ISA, mbarrier.try_wait).
@@ -284,16 +275,14 @@ class MbarrierTryWaitStateOp(_MbarrierOp):
     name = "ptx.mbarrier.try_wait.state"
     MNEMONIC: ClassVar[str | None] = "mbarrier.try_wait.shared.b64"
     SINCE: ClassVar = 90, 78
-    bar = operand_def(SHARED)
-    state = operand_def(I64)
+    bar: SSAValue = operand(SHARED)
+    state: SSAValue = operand(I64)
     done = result_def(I1)
+    traits = traits_def(by_thread(waits(_BAR)))
     assembly_format = "$bar `,` $state attr-dict"
 
-    def __init__(self, bar: SSAValue | Operation, state: SSAValue | Operation):
-        super().__init__(operands=[bar, state], result_types=[i1])
 
-
-@irdl_op_definition
+@row
 class MbarrierWaitOp(_WaitingOp):
     """`ptx.mbarrier.wait %bar, %parity`: waits until the phase of this parity, the current one or the one before it, is
     complete; accesses before the arrivals in it happened before those that follow.
@@ -305,16 +294,14 @@ class MbarrierWaitOp(_WaitingOp):
     name = "ptx.mbarrier.wait"
     TEST: ClassVar[str] = "try_wait"
     SINCE: ClassVar = 80, 71
-
-    def __init__(self, bar: SSAValue | Operation, parity: SSAValue | Operation, scope: str | None = None):
-        super().__init__(operands=[bar, parity], properties=_scope(scope))
+    traits = traits_def(by_thread(waits(_BAR)))
 
     def test_on(self, target: Target) -> str:
         """The instruction in the loop on a target."""
         return self.test("try_wait" if target.sm >= MbarrierTryWaitOp.SINCE[0] else "test_wait")
 
 
-@irdl_op_definition
+@row
 class CpAsyncMbarrierArriveOp(_MbarrierOp):
     """`ptx.cp.async.mbarrier.arrive noinc %bar`: the thread arrives when all the cp.async that it has started so far
     are complete; threads that wait for the phase see their bytes (PTX ISA, cp.async.mbarrier.arrive). With `noinc` it
@@ -322,12 +309,10 @@ class CpAsyncMbarrierArriveOp(_MbarrierOp):
     """
 
     name = "ptx.cp.async.mbarrier.arrive"
-    bar = operand_def(SHARED)
-    noinc = opt_prop_def(UnitAttr)
+    bar: SSAValue = operand(SHARED)
+    noinc: UnitAttr | None = optional_prop(converter=flag, default=True)
+    traits = traits_def(by_thread(*issued(Group.CP_ASYNC, Proxy.GENERIC, arrives(_BAR))))
     assembly_format = "(`noinc` $noinc^)? $bar attr-dict"
-
-    def __init__(self, bar: SSAValue | Operation, noinc: bool = True):
-        super().__init__(operands=[bar], properties={"noinc": UnitAttr() if noinc else None})
 
     def mnemonic(self) -> str:
         return f"cp.async.mbarrier.arrive{'.noinc' if self.noinc is not None else ''}.shared.b64"

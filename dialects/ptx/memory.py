@@ -4,12 +4,13 @@
 from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.cache_hints import LOAD_HINTS, STORE_HINTS
-from ..definitions import irdl_op_definition, typed_operand
+from ..definitions import fields, irdl_op_definition, number, optional_prop, prop, row, some_number, typed_operand
 from .base import GLOBAL, LOCAL, SHARED, PtrType, PtxOp, StateSpace, access_registers, value_bytes
+from .effects import allocates, by_thread, reads, writes
 from .hints import check_hint, modifiers, with_hint
 
 
@@ -84,7 +85,7 @@ class LoadOp(_Access):
     ptr = typed_operand(PtrType)
     align = prop_def(IntegerAttr[I64])
     result = result_def()
-    traits = traits_def(MemoryReadEffect())
+    traits = traits_def(by_thread(reads("ptr", "result")))
     assembly_format = (
         "$ptr (`cache` $cache^)? (`policy` $policy^)? `align` $align attr-dict `:` type($ptr) `->` type($result)"
     )
@@ -115,7 +116,7 @@ class StoreOp(_Access):
     value = operand_def()
     ptr = typed_operand(PtrType)
     align = prop_def(IntegerAttr[I64])
-    traits = traits_def(MemoryWriteEffect())
+    traits = traits_def(by_thread(writes("ptr", "value")))
     assembly_format = (
         "$value `,` $ptr (`cache` $cache^)? (`policy` $policy^)? `align` $align attr-dict "
         "`:` type($value) `,` type($ptr)"
@@ -139,11 +140,12 @@ class StoreOp(_Access):
         self.check_cache("store", self.ptr.type, STORE_HINTS)
 
 
+@fields
 class _Alloc(PtxOp):
     """Memory of a fixed size, with its alignment."""
 
-    bytes = prop_def(IntegerAttr[I64])
-    align = prop_def(IntegerAttr[I64])
+    bytes: IntegerAttr[I64] = prop(converter=number)
+    align: IntegerAttr[I64] = prop(converter=number)
 
     def verify_(self) -> None:
         if self.bytes.value.data < 1:
@@ -151,7 +153,7 @@ class _Alloc(PtxOp):
         _check_power_of_two("the alignment", self.align.value.data)
 
 
-@irdl_op_definition
+@row
 class LocalAllocOp(_Alloc):
     """`%r = ptx.local.alloc 64 align 16`: a fragment of the thread's own, whose contents are undefined at first.
 
@@ -160,25 +162,21 @@ class LocalAllocOp(_Alloc):
 
     name = "ptx.local.alloc"
     result = result_def(LOCAL)
+    traits = traits_def(by_thread(allocates("result", "bytes")))
     assembly_format = "$bytes `align` $align attr-dict"
 
-    def __init__(self, bytes: int, align: int):
-        super().__init__(properties={"bytes": _i64(bytes), "align": _i64(align)}, result_types=[LOCAL])
 
-
-@irdl_op_definition
+@row
 class SmemAllocOp(_Alloc):
     """`%s = ptx.smem.alloc 4096 align 128`: shared memory of the block, not yet placed (stage `index`)."""
 
     name = "ptx.smem.alloc"
     result = result_def(SHARED)
+    traits = traits_def(by_thread(allocates("result", "bytes")))
     assembly_format = "$bytes `align` $align attr-dict"
 
-    def __init__(self, bytes: int, align: int):
-        super().__init__(properties={"bytes": _i64(bytes), "align": _i64(align)}, result_types=[SHARED])
 
-
-@irdl_op_definition
+@row
 class SmemAddrOp(PtxOp):
     """`%s = ptx.smem.addr 4096 bytes 512`: the address `offset` bytes into the block's shared memory (stage `instr`).
 
@@ -186,15 +184,11 @@ class SmemAddrOp(PtxOp):
     """
 
     name = "ptx.smem.addr"
-    offset = prop_def(IntegerAttr[I64])
-    bytes = opt_prop_def(IntegerAttr[I64])
+    offset: IntegerAttr[I64] = prop(converter=number)
+    bytes: IntegerAttr[I64] | None = optional_prop(converter=some_number, default=None)
     result = result_def(SHARED)
     traits = traits_def(Pure())
     assembly_format = "$offset (`bytes` $bytes^)? attr-dict"
-
-    def __init__(self, offset: int, bytes: int | None = None):
-        size = {} if bytes is None else {"bytes": _i64(bytes)}
-        super().__init__(properties={"offset": _i64(offset), **size}, result_types=[SHARED])
 
     def verify_(self) -> None:
         if self.offset.value.data < 0:

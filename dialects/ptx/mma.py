@@ -7,7 +7,7 @@ from typing import Self
 
 from xdsl.dialects.builtin import StringAttr, f32, f64, i32
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import AttrSizedOperandSegments, prop_def, var_operand_def, var_result_def
+from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, traits_def, var_operand_def, var_result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -19,18 +19,20 @@ from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.mma_table import mma_atom
 from ...layout.atoms.ptx_text import mnemonic
-from ..definitions import irdl_op_definition
+from ..definitions import fields, irdl_op_definition, prop, text
 from ..errors import raise_at, refusing
 from .base import PtxOp
+from .effects import EXCHANGES, Unit, by_warp, issues
 
 REGISTER_TYPES: Mapping[str, Attribute] = MappingProxyType({"b32": i32, "f32": f32, "f64": f64})
 """The type of a value for each kind of register."""
 
 
+@fields
 class MmaAtomOp(PtxOp):
     """A multiplication by the instruction of an MMA atom."""
 
-    atom_name = prop_def(StringAttr)
+    atom_name: StringAttr = prop(converter=text)
 
     @property
     def atom(self) -> MmaAtom:
@@ -72,6 +74,7 @@ class MmaSyncOp(MmaAtomOp):
     c = var_operand_def()
     d = var_result_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(by_warp(*EXCHANGES.declared, issues(Unit.TENSOR_CORE)))
 
     def __init__(
         self,
@@ -81,7 +84,9 @@ class MmaSyncOp(MmaAtomOp):
         c: Sequence[SSAValue | Operation],
     ):
         results = register_types(mma_atom(name), "D")
-        super().__init__(operands=[a, b, c], properties={"atom_name": StringAttr(name)}, result_types=[results])
+        IRDLOperation.__init__(
+            self, operands=[a, b, c], properties={"atom_name": StringAttr(name)}, result_types=[results]
+        )
 
     def verify_(self) -> None:
         atom = self.checked_atom(MmaSync, "a warp on registers")

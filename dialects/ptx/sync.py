@@ -6,17 +6,19 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, i1, i32, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import BARRIERS, MAX_THREADS, WARP
-from ..definitions import irdl_op_definition
+from ..definitions import irdl_op_definition, number, operand, optional_operand, optional_prop, prop, row, some_number
 from .base import PtrType, PtxOp, float_bits, scalar_bits
+from .effects import NamedBarrier, Unit, arrives, by_thread, by_warp, changes, waits
 from .warp import check_word
 
+_MEETS = by_warp(arrives(NamedBarrier()), waits(NamedBarrier()))
 
-@irdl_op_definition
+
+@row
 class BarSyncOp(PtxOp):
     """`ptx.bar.sync 1 threads 64`: all threads of the block, or the given number, wait here for each other, and see
     what the others wrote before (PTX ISA, bar.sync).
@@ -29,21 +31,17 @@ class BarSyncOp(PtxOp):
 
     name = "ptx.bar.sync"
     MNEMONIC: ClassVar[str | None] = "bar.sync"
-    id = prop_def(IntegerAttr[I64])
-    threads = opt_prop_def(IntegerAttr[I64])
-    offset = opt_operand_def(I32)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    id: IntegerAttr[I64] = prop(converter=number, default=0)
+    threads: IntegerAttr[I64] | None = optional_prop(converter=some_number, default=None)
+    offset: SSAValue | None = optional_operand(I32, default=None)
+    traits = traits_def(_MEETS)
     assembly_format = "$id (`plus` $offset^)? (`threads` $threads^)? attr-dict"
-
-    def __init__(self, id: int = 0, threads: int | None = None, offset: SSAValue | None = None):
-        count = None if threads is None else IntegerAttr(threads, i64)
-        super().__init__(operands=[offset], properties={"id": IntegerAttr(id, i64), "threads": count})
 
     def verify_(self) -> None:
         _check_barrier(self.id.value.data, None if self.threads is None else self.threads.value.data)
 
 
-@irdl_op_definition
+@row
 class BarArriveOp(PtxOp):
     """`ptx.bar.arrive 1 threads 64`: counts at a barrier without waiting. Threads that wait there with `ptx.bar.sync`
     see the earlier writes of the arriving threads (PTX ISA, bar.arrive). The preconditions are those of `ptx.bar.sync`.
@@ -51,15 +49,11 @@ class BarArriveOp(PtxOp):
 
     name = "ptx.bar.arrive"
     MNEMONIC: ClassVar[str | None] = "bar.arrive"
-    id = prop_def(IntegerAttr[I64])
-    threads = prop_def(IntegerAttr[I64])
-    offset = opt_operand_def(I32)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    id: IntegerAttr[I64] = prop(converter=number)
+    threads: IntegerAttr[I64] = prop(converter=number)
+    offset: SSAValue | None = optional_operand(I32, default=None)
+    traits = traits_def(by_warp(arrives(NamedBarrier())))
     assembly_format = "$id (`plus` $offset^)? `threads` $threads attr-dict"
-
-    def __init__(self, id: int, threads: int, offset: SSAValue | None = None):
-        properties = {"id": IntegerAttr(id, i64), "threads": IntegerAttr(threads, i64)}
-        super().__init__(operands=[offset], properties=properties)
 
     def verify_(self) -> None:
         _check_barrier(self.id.value.data, self.threads.value.data)
@@ -78,7 +72,7 @@ class BarRedOp(PtxOp):
     id = prop_def(IntegerAttr[I64])
     threads = opt_prop_def(IntegerAttr[I64])
     result = result_def(I1 | I32)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(_MEETS)
     assembly_format = "$kind $predicate `,` $id (`threads` $threads^)? attr-dict `:` type($result)"
     KINDS: ClassVar[tuple[str, ...]] = ("and", "or", "popc")
 
@@ -108,19 +102,16 @@ def _check_barrier(id: int, threads: int | None) -> None:
         raise VerifyException(f"{threads} threads meet at the barrier; it is a multiple of {WARP}, up to {MAX_THREADS}")
 
 
-@irdl_op_definition
+@row
 class NanosleepOp(PtxOp):
     """`ptx.nanosleep %ns`: pauses the thread for about `ns` nanoseconds, at most a million (PTX ISA, nanosleep)."""
 
     name = "ptx.nanosleep"
     MNEMONIC: ClassVar[str | None] = "nanosleep.u32"
     SINCE: ClassVar = 70, 63
-    duration = operand_def(I32)
-    traits = traits_def(MemoryWriteEffect())
+    duration: SSAValue = operand(I32)
+    traits = traits_def(by_thread(waits(Unit.CLOCK)))
     assembly_format = "$duration attr-dict"
-
-    def __init__(self, duration: SSAValue | Operation):
-        super().__init__(operands=[duration])
 
 
 @irdl_op_definition
@@ -133,7 +124,7 @@ class GridDependencyWaitOp(PtxOp):
     name = "ptx.griddepcontrol.wait"
     MNEMONIC: ClassVar[str | None] = "griddepcontrol.wait"
     SINCE: ClassVar = 90, 78
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(by_thread(waits(Unit.GRIDS)))
     assembly_format = "attr-dict"
 
 
@@ -146,22 +137,19 @@ class LaunchDependentsOp(PtxOp):
     name = "ptx.griddepcontrol.launch_dependents"
     MNEMONIC: ClassVar[str | None] = "griddepcontrol.launch_dependents"
     SINCE: ClassVar = 90, 78
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(by_thread(arrives(Unit.GRIDS)))
     assembly_format = "attr-dict"
 
 
-@irdl_op_definition
+@row
 class BarWarpSyncOp(PtxOp):
     """`ptx.bar.warp.sync -1`: the lanes in the mask wait for each other (PTX ISA, bar.warp.sync)."""
 
     name = "ptx.bar.warp.sync"
     MNEMONIC: ClassVar[str | None] = "bar.warp.sync"
-    mask = prop_def(IntegerAttr[I64])
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    mask: IntegerAttr[I64] = prop(converter=number, default=-1)
+    traits = traits_def(by_warp(arrives(Unit.WARP_BARRIER), waits(Unit.WARP_BARRIER)))
     assembly_format = "$mask attr-dict"
-
-    def __init__(self, mask: int = -1):
-        super().__init__(properties={"mask": IntegerAttr(mask, i64)})
 
     def verify_(self) -> None:
         if not -1 <= self.mask.value.data < 2**32 or self.mask.value.data == 0:
@@ -180,7 +168,7 @@ class PrintfOp(PtxOp):
     MNEMONIC: ClassVar[str | None] = "call.vprintf"
     format = prop_def(StringAttr)
     args = var_operand_def()
-    traits = traits_def(MemoryWriteEffect())
+    traits = traits_def(by_thread(changes(Unit.OUTPUT)))
     assembly_format = "$format `(` $args `)` attr-dict `:` type($args)"
 
     def __init__(self, format: str, args: Sequence[SSAValue | Operation]):

@@ -7,20 +7,28 @@ async proxy, as bulk copies are. A box may reach beyond the tensor.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import I16, I32, I64, StringAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
-from xdsl.irdl import AttrSizedOperandSegments, operand_def, opt_operand_def, prop_def, var_operand_def
+from xdsl.irdl import AttrSizedOperandSegments, operand_def, opt_operand_def, prop_def, traits_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.tma.recipe import REDUCTIONS, MapRecipe
 from ...layout.tma.tensor_map import MAX_RANK
-from ..definitions import irdl_op_definition
-from .base import MAP, SHARED
+from ..definitions import irdl_op_definition, operand, row
+from .base import MAP, MAP_BYTES, SHARED
 from .bulk import BulkOp
+from .effects import Group, Mbarrier, Proxy, Unit, Via, arrives, by_thread, issued, issues, reads, updates, writes
 from .entry import EntryOp
 from .warp import check_word
+
+_BAR = Mbarrier("bar")
+_TENSOR, _STORED = reads("map", "box_bytes", Via.BOX), writes("map", "box_bytes", Via.BOX)
+_SOURCE, _CHANGED = reads("src", "box_bytes"), updates("map", "box_bytes", Via.BOX)
+_MAP = replace(reads("map", MAP_BYTES), proxy=Proxy.TENSOR_MAP)
 
 
 class TensorCopyOp(BulkOp):
@@ -46,6 +54,11 @@ class TensorCopyOp(BulkOp):
             else None
         )
 
+    @property
+    def box_bytes(self) -> int | None:
+        """The bytes of the box in shared memory; None unless the map is an argument of the kernel."""
+        return None if (recipe := self.recipe) is None else prod(recipe.box) * recipe.element.type.bits // 8
+
     def verify_(self) -> None:
         if not 1 <= len(self.coords) <= MAX_RANK:
             raise VerifyException(f"the box begins at {len(self.coords)} coordinates; a tensor map has 1 to {MAX_RANK}")
@@ -70,6 +83,7 @@ class TensorLoadOp(TensorCopyOp):
     dst = operand_def(SHARED)
     bar = operand_def(SHARED)
     multicast = opt_operand_def(I16)
+    traits = traits_def(by_thread(*issued(_BAR, Proxy.ASYNC, _TENSOR, writes("dst", "box_bytes"), arrives(_BAR)), _MAP))
     assembly_format = "$map `[` $coords `]` `,` $dst `,` $bar (`multicast` $multicast^)? (`policy` $policy^)? attr-dict"
 
     def __init__(
@@ -100,6 +114,7 @@ class TensorStoreOp(TensorCopyOp):
 
     name = "ptx.cp.async.bulk.tensor.store"
     src = operand_def(SHARED)
+    traits = traits_def(by_thread(*issued(Group.BULK, Proxy.ASYNC, _SOURCE, _STORED), _MAP))
     assembly_format = "$map `[` $coords `]` `,` $src (`policy` $policy^)? attr-dict"
 
     def __init__(self, map: SSAValue, coords: Sequence[SSAValue], src: SSAValue, policy: SSAValue | None = None):
@@ -120,6 +135,7 @@ class TensorReduceOp(TensorCopyOp):
     name = "ptx.cp.reduce.async.bulk.tensor"
     kind = prop_def(StringAttr)
     src = operand_def(SHARED)
+    traits = traits_def(by_thread(*issued(Group.BULK, Proxy.ASYNC, _SOURCE, _CHANGED), _MAP))
     assembly_format = "$kind $map `[` $coords `]` `,` $src (`policy` $policy^)? attr-dict"
 
     def __init__(
@@ -146,6 +162,7 @@ class TensorPrefetchOp(TensorCopyOp):
     """
 
     name = "ptx.cp.async.bulk.tensor.prefetch"
+    traits = traits_def(by_thread(issues(Unit.CACHE), _MAP))
     assembly_format = "$map `[` $coords `]` (`policy` $policy^)? attr-dict"
 
     def __init__(self, map: SSAValue, coords: Sequence[SSAValue], policy: SSAValue | None = None):
@@ -155,7 +172,7 @@ class TensorPrefetchOp(TensorCopyOp):
         return self.spelled("cp.async.bulk.prefetch.tensor", "L2.global.tile")
 
 
-@irdl_op_definition
+@row
 class PrefetchTensorMapOp(BulkOp):
     """`ptx.prefetch.tensormap %map`: the cache of tensor maps may fetch a map that copies will use (PTX ISA,
     prefetch.tensormap).
@@ -163,8 +180,6 @@ class PrefetchTensorMapOp(BulkOp):
 
     name = "ptx.prefetch.tensormap"
     MNEMONIC: ClassVar[str | None] = "prefetch.tensormap"
-    map = operand_def(MAP)
+    map: SSAValue = operand(MAP)
+    traits = traits_def(by_thread(issues(Unit.CACHE)))
     assembly_format = "$map attr-dict"
-
-    def __init__(self, map: SSAValue):
-        super().__init__(operands=[map])

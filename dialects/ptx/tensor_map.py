@@ -11,24 +11,35 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, final
 
-from xdsl.dialects.builtin import I64, IntegerAttr, IntegerType, StringAttr, i64
+from xdsl.dialects.builtin import I64, IntegerAttr, IntegerType, StringAttr
 from xdsl.ir import SSAValue
-from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import TargetFamily
 from ...layout.tma.recipe import MAP_ELEMENTS
 from ...layout.tma.tensor_map import MAX_RANK, SWIZZLE_NAMES
-from ..definitions import irdl_op_definition, typed_operand
+from ..definitions import (
+    fields,
+    number,
+    operand,
+    optional_operand,
+    optional_prop,
+    prop,
+    row,
+    some_number,
+    some_text,
+    text,
+)
 from ..operands import Defined
 from .atomic import SCOPES
-from .base import GLOBAL, MAP, SHARED, PtrType, StateSpace
+from .base import GLOBAL, MAP, MAP_BYTES, SHARED, PtrType, StateSpace, pointer
 from .bulk import BulkOp
+from .effects import Proxy, by_thread, by_warp, fences, reads, writes
 from .warp import check_word
 
-MAP_BYTES = 128
-"""The bytes of a tensor map in memory, and its alignment."""
+_FENCE = fences(Proxy.TENSOR_MAP, "tensor maps")
 _ELEMENTS = tuple(word for name in MAP_ELEMENTS for word in ((name, f"{name}.ftz") if "f32" in name else (name,)))
 """The types of elements in the order of their numbers in tensormap.replace."""
 
@@ -61,7 +72,7 @@ class _MapOp(BulkOp):
     SINCE: ClassVar = 90, 83
 
 
-@irdl_op_definition
+@row
 class CvtaTensorMapOp(_MapOp):
     """`%m = ptx.cvta.tensor_map %p`: a tensor map in global memory, as tensor copies take it (PTX ISA, cvta).
 
@@ -69,16 +80,13 @@ class CvtaTensorMapOp(_MapOp):
     """
 
     name = "ptx.cvta.tensor_map"
-    ptr = operand_def(GLOBAL)
+    ptr: SSAValue = operand(GLOBAL)
     result = result_def(MAP)
     traits = traits_def(Pure())
     assembly_format = "$ptr attr-dict"
 
-    def __init__(self, ptr: SSAValue):
-        super().__init__(operands=[ptr], result_types=[MAP])
 
-
-@irdl_op_definition
+@row
 class LoadTensorMapOp(_MapOp):
     """`%w = ptx.tensormap.load %m at 8`: eight bytes of a tensor map, at a byte offset (PTX ISA, ld):
     for kernels that copy maps to memory word by word. The hardware defines the meaning of the bytes.
@@ -86,13 +94,11 @@ class LoadTensorMapOp(_MapOp):
 
     name = "ptx.tensormap.load"
     MNEMONIC: ClassVar[str | None] = "ld.b64"
-    map = operand_def(MAP)
-    offset = prop_def(IntegerAttr[I64])
+    map: SSAValue = operand(MAP)
+    offset: IntegerAttr[I64] = prop(converter=number)
     result = result_def(I64)
+    traits = traits_def(by_thread(reads("map", 8)))
     assembly_format = "$map `at` $offset attr-dict"
-
-    def __init__(self, map: SSAValue, offset: int):
-        super().__init__(operands=[map], properties={"offset": IntegerAttr(offset, i64)}, result_types=[i64])
 
     def verify_(self) -> None:
         if self.offset.value.data not in range(0, MAP_BYTES, 8):
@@ -113,26 +119,24 @@ def _check_memory(ptr: SSAValue) -> None:
         raise VerifyException(f"a map can change only in global or shared memory, not at a {ptr.type}")
 
 
-@irdl_op_definition
+@row
 class CopyTensorMapOp(_MapOp):
     """`ptx.tensormap.copy %m, %p`: copies a tensor map to global or shared memory, by loads and stores of the thread.
     It is for a map that the kernel changes there. Precondition: `%p` is a multiple of 128.
     """
 
     name = "ptx.tensormap.copy"
-    map = operand_def(MAP)
-    ptr = typed_operand(PtrType)
+    map: SSAValue = operand(MAP)
+    ptr: SSAValue[PtrType] = operand(PtrType, converter=pointer)
     custom_directives = (MapMemory,)
+    traits = traits_def(by_thread(reads("map", MAP_BYTES), writes("ptr", MAP_BYTES)))
     assembly_format = "$map `,` custom<MapMemory>($ptr, type($ptr)) attr-dict"
-
-    def __init__(self, map: SSAValue, ptr: SSAValue):
-        super().__init__(operands=[map, ptr])
 
     def verify_(self) -> None:
         _check_memory(self.ptr)
 
 
-@irdl_op_definition
+@row
 class TensorMapReplaceOp(_MapOp):
     """`ptx.tensormap.replace "global_dim" at 1 %p, %extent`, `ptx.tensormap.replace "swizzle_mode" "128B" %p`: changes
     a field of a map in global or shared memory (PTX ISA, tensormap.replace; sm_90a).
@@ -144,26 +148,17 @@ class TensorMapReplaceOp(_MapOp):
     """
 
     name = "ptx.tensormap.replace"
-    field = prop_def(StringAttr)
-    ordinal = opt_prop_def(IntegerAttr[I64])
-    word = opt_prop_def(StringAttr)
-    ptr = typed_operand(PtrType)
-    value = opt_operand_def(IntegerType | PtrType)
+    field: StringAttr = prop(converter=text)
+    ptr: SSAValue[PtrType] = operand(PtrType, converter=pointer)
+    value: SSAValue | None = optional_operand(IntegerType | PtrType, default=None)
+    ordinal: IntegerAttr[I64] | None = optional_prop(converter=some_number, default=None)
+    word: StringAttr | None = optional_prop(converter=some_text, default="")
     custom_directives = (MapMemory,)
+    traits = traits_def(by_thread(reads("ptr", MAP_BYTES), writes("ptr", MAP_BYTES)))
     assembly_format = (
         "$field (`at` $ordinal^)? ($word^)? custom<MapMemory>($ptr, type($ptr)) (`,` $value^ `:` type($value))? "
         "attr-dict"
     )
-
-    def __init__(
-        self, field: str, ptr: SSAValue, value: SSAValue | None = None, ordinal: int | None = None, word: str = ""
-    ):
-        properties = {
-            "field": StringAttr(field),
-            "ordinal": None if ordinal is None else IntegerAttr(ordinal, i64),
-            "word": StringAttr(word) if word else None,
-        }
-        super().__init__(operands=[ptr, value], properties=properties)
 
     @property
     def targets(self) -> TargetFamily:
@@ -196,10 +191,11 @@ class TensorMapReplaceOp(_MapOp):
             raise VerifyException(f"the value of {name} is of type {' or '.join(map(str, takes))}")
 
 
+@fields
 class _FencingOp(_MapOp):
     """A fence between writes of maps and the tensor copies that read these."""
 
-    scope = opt_prop_def(StringAttr)
+    scope: StringAttr | None = optional_prop(converter=some_text, default=None, kw_only=True)
 
     @property
     def scope_name(self) -> str:
@@ -210,44 +206,36 @@ class _FencingOp(_MapOp):
         check_word("scope", self.scope_name, SCOPES)
 
 
-def _scope(scope: str | None) -> dict[str, StringAttr | None]:
-    return {"scope": None if scope is None else StringAttr(scope)}
-
-
-@irdl_op_definition
+@row
 class FenceTensorMapReleaseOp(_FencingOp):
     """`ptx.fence.proxy.tensormap.release scope "gpu"`: the thread's writes of maps before it are before the tensor
     copies behind an acquire fence that follows (PTX ISA, membar: fence.proxy.tensormap::generic.release).
     """
 
     name = "ptx.fence.proxy.tensormap.release"
+    traits = traits_def(by_thread(_FENCE))
     assembly_format = "(`scope` $scope^)? attr-dict"
-
-    def __init__(self, scope: str | None = None):
-        super().__init__(properties=_scope(scope))
 
     def mnemonic(self) -> str:
         return f"fence.proxy.tensormap::generic.release.{self.scope_name}"
 
 
-@irdl_op_definition
+@row
 class FenceTensorMapAcquireOp(_FencingOp):
     """`ptx.fence.proxy.tensormap.acquire %p scope "gpu"`: the thread's tensor copies after it see the map at `%p` as it
     was released before (PTX ISA, membar: fence.proxy.tensormap::generic.acquire).
     """
 
     name = "ptx.fence.proxy.tensormap.acquire"
-    ptr = operand_def(GLOBAL)
+    ptr: SSAValue = operand(GLOBAL)
+    traits = traits_def(by_thread(_FENCE))
     assembly_format = "$ptr (`scope` $scope^)? attr-dict"
-
-    def __init__(self, ptr: SSAValue, scope: str | None = None):
-        super().__init__(operands=[ptr], properties=_scope(scope))
 
     def mnemonic(self) -> str:
         return f"fence.proxy.tensormap::generic.acquire.{self.scope_name}"
 
 
-@irdl_op_definition
+@row
 class TensorMapCpFenceOp(_FencingOp):
     """`ptx.tensormap.cp_fenceproxy %dst, %src scope "gpu"`: the threads of a warp together copy a map from shared to
     global memory, and fence as `ptx.fence.proxy.tensormap.release` does (PTX ISA, tensormap.cp_fenceproxy).
@@ -257,12 +245,10 @@ class TensorMapCpFenceOp(_FencingOp):
     """
 
     name = "ptx.tensormap.cp_fenceproxy"
-    dst = operand_def(GLOBAL)
-    src = operand_def(SHARED)
+    dst: SSAValue = operand(GLOBAL)
+    src: SSAValue = operand(SHARED)
+    traits = traits_def(by_warp(reads("src", MAP_BYTES), writes("dst", MAP_BYTES), _FENCE))
     assembly_format = "$dst `,` $src (`scope` $scope^)? attr-dict"
-
-    def __init__(self, dst: SSAValue, src: SSAValue, scope: str | None = None):
-        super().__init__(operands=[dst, src], properties=_scope(scope))
 
     def mnemonic(self) -> str:
         route = "global.shared::cta.tensormap::generic.release"

@@ -3,14 +3,23 @@
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, f32, i1, i32, i64
+from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, f32, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import AnyAttr, VarConstraint, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import (
+    AnyAttr,
+    VarConstraint,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import WARP, TargetFamily
-from ..definitions import irdl_op_definition
+from ..definitions import irdl_op_definition, operand, optional_operand, optional_prop, prop, row, some_number, text
 from .base import PtxOp, value_bytes
+from .effects import EXCHANGES, Unit, by_warp, senses
 
 
 class _LaneOp(PtxOp):
@@ -27,7 +36,7 @@ def check_word(instruction: str, kind: str, allowed: tuple[str, ...]) -> None:
         raise VerifyException(f'{instruction} has {", ".join(allowed)}; not "{kind}"')
 
 
-@irdl_op_definition
+@row
 class ShflSyncOp(_LaneOp):
     """`%r = ptx.shfl.sync "bfly" %v, %b width 16 : f32`: another lane's value (PTX ISA, shfl.sync).
 
@@ -40,29 +49,15 @@ class ShflSyncOp(_LaneOp):
 
     name = "ptx.shfl.sync"
     T: ClassVar[VarConstraint] = VarConstraint("T", AnyAttr())
-    mode = prop_def(StringAttr)
-    value = operand_def(T)
-    lane = operand_def(I32)
-    width = opt_prop_def(IntegerAttr[I64])
-    mask = opt_operand_def(I32)
+    mode: StringAttr = prop(converter=text)
+    value: SSAValue = operand(T)
+    lane: SSAValue = operand(I32)
+    width: IntegerAttr[I64] | None = optional_prop(converter=some_number, default=None)
+    mask: SSAValue | None = optional_operand(I32, default=None)
     result = result_def(T)
+    traits = traits_def(EXCHANGES)
     assembly_format = "$mode $value `,` $lane (`width` $width^)? (`mask` $mask^)? attr-dict `:` type($result)"
     MODES: ClassVar[tuple[str, ...]] = ("up", "down", "bfly", "idx")
-
-    def __init__(
-        self,
-        mode: str,
-        value: SSAValue | Operation,
-        lane: SSAValue | Operation,
-        width: int | None = None,
-        mask: SSAValue | None = None,
-    ):
-        value = SSAValue.get(value)
-        super().__init__(
-            operands=[value, lane, mask],
-            properties={"mode": StringAttr(mode), "width": None if width is None else IntegerAttr(width, i64)},
-            result_types=[value.type],
-        )
 
     @property
     def segment(self) -> int:
@@ -85,7 +80,7 @@ class ShflSyncOp(_LaneOp):
             raise VerifyException(f"a segment has 1, 2, 4, 8, 16 or 32 lanes, not {self.segment}")
 
 
-@irdl_op_definition
+@row
 class ShflSyncValidOp(_LaneOp):
     """`%r, %p = ptx.shfl.sync.valid "up" %v, %b, %c mask %m : i32`: as `ptx.shfl.sync`, with the instruction's
     operand c, and whether the source lane lies in the segment of the executing one (PTX ISA, shfl.sync).
@@ -96,19 +91,15 @@ class ShflSyncValidOp(_LaneOp):
 
     name = "ptx.shfl.sync.valid"
     T: ClassVar[VarConstraint] = VarConstraint("T", AnyAttr())
-    mode = prop_def(StringAttr)
-    value = operand_def(T)
-    lane = operand_def(I32)
-    control = operand_def(I32)
-    mask = opt_operand_def(I32)
+    mode: StringAttr = prop(converter=text)
+    value: SSAValue = operand(T)
+    lane: SSAValue = operand(I32)
+    control: SSAValue = operand(I32)
+    mask: SSAValue | None = optional_operand(I32, default=None)
     result = result_def(T)
     valid = result_def(I1)
+    traits = traits_def(EXCHANGES)
     assembly_format = "$mode $value `,` $lane `,` $control (`mask` $mask^)? attr-dict `:` type($result)"
-
-    def __init__(self, mode: str, value: SSAValue, lane: SSAValue, control: SSAValue, mask: SSAValue | None = None):
-        super().__init__(
-            operands=[value, lane, control, mask], properties={"mode": StringAttr(mode)}, result_types=[value.type, i1]
-        )
 
     def mnemonic(self) -> str:
         return f"shfl.sync.{self.mode.data}.b32"
@@ -132,6 +123,7 @@ class VoteSyncOp(_LaneOp):
     predicate = operand_def(I1)
     mask = opt_operand_def(I32)
     result = result_def(I1 | I32)
+    traits = traits_def(EXCHANGES)
     assembly_format = "$mode $predicate (`mask` $mask^)? attr-dict `:` type($result)"
     MODES: ClassVar[tuple[str, ...]] = ("all", "any", "uni", "ballot")
 
@@ -152,22 +144,20 @@ class VoteSyncOp(_LaneOp):
             raise VerifyException(f"the result of vote.sync.{self.mode.data} is {wanted}, not {self.result.type}")
 
 
-@irdl_op_definition
+@row
 class MatchAnySyncOp(_LaneOp):
     """`%r = ptx.match.any.sync %v`: a bit for each lane of the mask whose value is the same (PTX ISA, match.sync)."""
 
     name = "ptx.match.any.sync"
     MNEMONIC: ClassVar[str | None] = "match.any.sync.b32"
-    value = operand_def(I32)
-    mask = opt_operand_def(I32)
+    value: SSAValue = operand(I32)
+    mask: SSAValue | None = optional_operand(I32, default=None)
     result = result_def(I32)
+    traits = traits_def(EXCHANGES)
     assembly_format = "$value (`mask` $mask^)? attr-dict"
 
-    def __init__(self, value: SSAValue | Operation, mask: SSAValue | None = None):
-        super().__init__(operands=[value, mask], result_types=[i32])
 
-
-@irdl_op_definition
+@row
 class ReduxSyncOp(_LaneOp):
     """`%r = ptx.redux.sync "add" %v : i32`: the reduction of a number over the lanes, in each of them (PTX ISA,
     redux.sync).
@@ -180,16 +170,13 @@ class ReduxSyncOp(_LaneOp):
     name = "ptx.redux.sync"
     SINCE: ClassVar = 80, 70
     T: ClassVar[VarConstraint] = VarConstraint("T", AnyAttr())
-    kind = prop_def(StringAttr)
-    value = operand_def(T)
-    mask = opt_operand_def(I32)
+    kind: StringAttr = prop(converter=text)
+    value: SSAValue = operand(T)
+    mask: SSAValue | None = optional_operand(I32, default=None)
     result = result_def(T)
+    traits = traits_def(EXCHANGES)
     assembly_format = "$kind $value (`mask` $mask^)? attr-dict `:` type($value)"
     KINDS: ClassVar[tuple[str, ...]] = ("add", "min", "max", "umin", "umax", "and", "or", "xor")
-
-    def __init__(self, kind: str, value: SSAValue | Operation, mask: SSAValue | None = None):
-        value = SSAValue.get(value)
-        super().__init__(operands=[value, mask], properties={"kind": StringAttr(kind)}, result_types=[value.type])
 
     @property
     def is_float(self) -> bool:
@@ -209,7 +196,7 @@ class ReduxSyncOp(_LaneOp):
         check_word("redux.sync", self.kind.data, ("min", "max") if self.is_float else self.KINDS)
 
 
-@irdl_op_definition
+@row
 class ElectSyncOp(_LaneOp):
     """`%p = ptx.elect.sync`: whether this lane is the one that is elected of the mask's lanes (PTX ISA, elect.sync).
 
@@ -219,15 +206,13 @@ class ElectSyncOp(_LaneOp):
     name = "ptx.elect.sync"
     MNEMONIC: ClassVar[str | None] = "elect.sync"
     SINCE: ClassVar = 90, 80
-    mask = opt_operand_def(I32)
+    mask: SSAValue | None = optional_operand(I32, default=None)
     result = result_def(I1)
+    traits = traits_def(EXCHANGES)
     assembly_format = "(`mask` $mask^)? attr-dict"
 
-    def __init__(self, mask: SSAValue | None = None):
-        super().__init__(operands=[mask], result_types=[i1])
 
-
-@irdl_op_definition
+@row
 class ActivemaskOp(PtxOp):
     """`%m = ptx.activemask`: a bit for each lane that executes the instruction (PTX ISA, activemask).
 
@@ -238,10 +223,8 @@ class ActivemaskOp(PtxOp):
     MNEMONIC: ClassVar[str | None] = "activemask.b32"
     SINCE: ClassVar = 70, 62
     result = result_def(I32)
+    traits = traits_def(by_warp(senses(Unit.LANES)))
     assembly_format = "attr-dict"
-
-    def __init__(self):
-        super().__init__(result_types=[i32])
 
 
 def suffix_of(kind: str, type: Attribute) -> str:

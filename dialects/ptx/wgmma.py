@@ -9,28 +9,35 @@ together. The async proxy reads the matrices: it sees the threads' writes to sha
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import I1, I64, IntegerAttr, StringAttr, UnitAttr, i64
-from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import EqAttrConstraint, operand_def, opt_prop_def, prop_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.dialects.builtin import I1, I64, IntegerAttr, UnitAttr, i64
+from xdsl.ir import SSAValue
+from xdsl.irdl import EqAttrConstraint, traits_def
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.element_types import BY_PTX
 from ...base.errors import Code, TilefoldError
 from ...base.target import MAX_SET_REGISTERS, MIN_SET_REGISTERS, REGISTER_UNIT, TargetFamily
 from ...layout.atoms.instructions import WgMma
-from ..definitions import irdl_op_definition
+from ...layout.atoms.mma_registers import OPERANDS, registers
+from ..definitions import flag, irdl_op_definition, number, operand, optional_prop, prop, row
 from ..errors import refuse
 from .base import LOCAL, PtxOp
+from .effects import Group, Proxy, Unit, Via, by_warpgroup, ends, fences, issued, reads, waits, writes
 from .mma import MmaAtomOp
 
 MAX_WGMMA_GROUPS = 7
 """The most groups that a `ptx.wgmma.wait_group` leaves running."""
 
+_MATRICES = (
+    reads("d", "d_bytes"),
+    writes("d", "d_bytes"),
+    reads("a", "a_bytes", Via.DESCRIPTOR),
+    reads("b", "b_bytes", Via.DESCRIPTOR),
+)
+
 
 class _WarpgroupOp(PtxOp):
     """An instruction of a warpgroup."""
-
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     @property
     def targets(self) -> TargetFamily:
@@ -48,6 +55,7 @@ class WgmmaFenceOp(_WarpgroupOp):
 
     name = "ptx.wgmma.fence"
     MNEMONIC: ClassVar[str | None] = "wgmma.fence.sync.aligned"
+    traits = traits_def(by_warpgroup(fences(Proxy.ASYNC, "local")))
     assembly_format = "attr-dict"
 
 
@@ -59,10 +67,11 @@ class WgmmaCommitGroupOp(_WarpgroupOp):
 
     name = "ptx.wgmma.commit_group"
     MNEMONIC: ClassVar[str | None] = "wgmma.commit_group.sync.aligned"
+    traits = traits_def(by_warpgroup(ends(Group.WGMMA)))
     assembly_format = "attr-dict"
 
 
-@irdl_op_definition
+@row
 class WgmmaWaitGroupOp(_WarpgroupOp):
     """`ptx.wgmma.wait_group 1`: waits until at most this number of the warpgroup's latest groups, 0 to 7, is running
     (PTX ISA, wgmma.wait_group). Registers and shared memory of the others may be used again.
@@ -70,18 +79,16 @@ class WgmmaWaitGroupOp(_WarpgroupOp):
 
     name = "ptx.wgmma.wait_group"
     MNEMONIC: ClassVar[str | None] = "wgmma.wait_group.sync.aligned"
-    n = prop_def(IntegerAttr[I64])
+    n: IntegerAttr[I64] = prop(converter=number)
+    traits = traits_def(by_warpgroup(waits(Group.WGMMA)))
     assembly_format = "$n attr-dict"
-
-    def __init__(self, n: int):
-        super().__init__(properties={"n": IntegerAttr(n, i64)})
 
     def verify_(self) -> None:
         if not 0 <= self.n.value.data <= MAX_WGMMA_GROUPS:
             raise VerifyException(f"the number of groups is {self.n.value.data}; it is 0 to {MAX_WGMMA_GROUPS}")
 
 
-@irdl_op_definition
+@row
 class WgmmaMmaAsyncOp(MmaAtomOp):
     """`ptx.wgmma.mma_async "SM90_64x256x16_F32F16F16_SS<Major::K,Major::K>" %d, %a, %b, %scale_d : i64`: starts D =
     A * B + D, or where `scale_d` does not hold D = A * B, by the instruction of an MMA atom (PTX ISA, wgmma.mma_async).
@@ -96,34 +103,17 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
     """
 
     name = "ptx.wgmma.mma_async"
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    negate_a = opt_prop_def(UnitAttr)
-    negate_b = opt_prop_def(UnitAttr)
-    d = operand_def(LOCAL)
-    a = operand_def(EqAttrConstraint(i64) | EqAttrConstraint(LOCAL))
-    b = operand_def(I64)
-    scale_d = operand_def(I1)
+    d: SSAValue = operand(LOCAL)
+    a: SSAValue = operand(EqAttrConstraint(i64) | EqAttrConstraint(LOCAL))
+    b: SSAValue = operand(I64)
+    scale_d: SSAValue = operand(I1)
+    negate_a: UnitAttr | None = optional_prop(converter=flag, default=False)
+    negate_b: UnitAttr | None = optional_prop(converter=flag, default=False)
+    traits = traits_def(by_warpgroup(*issued(Group.WGMMA, Proxy.ASYNC, *_MATRICES)))
     assembly_format = (
         "$atom_name (`negate_a` $negate_a^)? (`negate_b` $negate_b^)? $d `,` $a `,` $b `,` $scale_d attr-dict "
         "`:` type($a)"
     )
-
-    def __init__(
-        self,
-        name: str,
-        d: SSAValue | Operation,
-        a: SSAValue | Operation,
-        b: SSAValue | Operation,
-        scale_d: SSAValue | Operation,
-        negate_a: bool = False,
-        negate_b: bool = False,
-    ):
-        properties = {
-            "atom_name": StringAttr(name),
-            "negate_a": UnitAttr() if negate_a else None,
-            "negate_b": UnitAttr() if negate_b else None,
-        }
-        super().__init__(operands=[d, a, b, scale_d], properties=properties)
 
     @property
     def instruction(self) -> WgMma:
@@ -131,6 +121,29 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
         instruction = self.atom.instruction
         assert isinstance(instruction, WgMma), "checked by the verifier"
         return instruction
+
+    @property
+    def d_bytes(self) -> int:
+        """The bytes of the warpgroup's accumulators."""
+        return self._register_bytes("D")
+
+    @property
+    def a_bytes(self) -> int:
+        """The bytes of A, in the registers of the warpgroup or in shared memory."""
+        m, _, k = self.atom.shape
+        return self._register_bytes("A") if self.a.type == LOCAL else m * k * self._bits("A") // 8
+
+    @property
+    def b_bytes(self) -> int:
+        """The bytes of B in shared memory."""
+        _, n, k = self.atom.shape
+        return n * k * self._bits("B") // 8
+
+    def _bits(self, operand: str) -> int:
+        return BY_PTX[self.atom.types[OPERANDS.index(operand)]].bits
+
+    def _register_bytes(self, operand: str) -> int:
+        return 4 * registers(self.atom, operand).count * self.atom.threads
 
     @property
     def signs(self) -> tuple[int, int]:
@@ -147,7 +160,7 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
             raise VerifyException(f"{atom.name} multiplies integers, whose sign cannot be changed")
 
 
-@irdl_op_definition
+@row
 class SetMaxNRegOp(_WarpgroupOp):
     """`ptx.setmaxnreg inc 232`, `ptx.setmaxnreg dec 40`: each thread of the warpgroup has this number of registers from
     now on (PTX ISA, setmaxnreg). `dec` gives registers back to the block, `inc` waits until the block has enough of
@@ -158,12 +171,10 @@ class SetMaxNRegOp(_WarpgroupOp):
     """
 
     name = "ptx.setmaxnreg"
-    inc = opt_prop_def(UnitAttr)
-    n = prop_def(IntegerAttr[I64])
+    n: IntegerAttr[I64] = prop(converter=number)
+    inc: UnitAttr | None = optional_prop(converter=flag)
+    traits = traits_def(by_warpgroup(waits(Unit.REGISTERS).given("inc"), ends(Unit.REGISTERS).given("not inc")))
     assembly_format = "(`inc` $inc^) : (`dec`)? $n attr-dict"
-
-    def __init__(self, n: int, inc: bool):
-        super().__init__(properties={"n": IntegerAttr(n, i64), "inc": UnitAttr() if inc else None})
 
     def mnemonic(self) -> str:
         return f"setmaxnreg.{'dec' if self.inc is None else 'inc'}.sync.aligned.u32"

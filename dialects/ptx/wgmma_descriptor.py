@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Matrix descriptors: the place and form of an operand of wgmma in shared memory."""
 
-from xdsl.dialects.builtin import I64, IntegerAttr, i64
-from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import operand_def, prop_def, result_def, traits_def
+from xdsl.dialects.builtin import I64, IntegerAttr
+from xdsl.ir import SSAValue
+from xdsl.irdl import result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import TargetFamily
 from ...layout.atoms.wgmma_smem import START_MASK, MatrixDescriptor
-from ..definitions import irdl_op_definition
+from ..definitions import number, operand, prop, row
 from .base import SHARED, PtxOp
 
 
-@irdl_op_definition
+@row
 class WgmmaDescriptorOp(PtxOp):
     """`%d = ptx.wgmma.descriptor %p leading 1 stride 64 swizzle 3`: the matrix descriptor of an operand that begins at
     `p`, for `ptx.wgmma.mma_async` (PTX ISA, Asynchronous warpgroup-level matrix instructions: matrix descriptors). No
@@ -24,18 +24,13 @@ class WgmmaDescriptorOp(PtxOp):
     """
 
     name = "ptx.wgmma.descriptor"
-    ptr = operand_def(SHARED)
-    leading = prop_def(IntegerAttr[I64])
-    stride = prop_def(IntegerAttr[I64])
-    swizzle = prop_def(IntegerAttr[I64])
+    ptr: SSAValue = operand(SHARED)
+    leading: IntegerAttr[I64] = prop(converter=number)
+    stride: IntegerAttr[I64] = prop(converter=number)
+    swizzle: IntegerAttr[I64] = prop(converter=number)
     result = result_def(I64)
     traits = traits_def(Pure())
     assembly_format = "$ptr `leading` $leading `stride` $stride `swizzle` $swizzle attr-dict"
-
-    def __init__(self, ptr: SSAValue | Operation, leading: int, stride: int, swizzle: int):
-        fields = {"leading": leading, "stride": stride, "swizzle": swizzle}
-        properties = {name: IntegerAttr(value, i64) for name, value in fields.items()}
-        super().__init__(operands=[ptr], properties=properties, result_types=[i64])
 
     @property
     def targets(self) -> TargetFamily:

@@ -3,7 +3,7 @@
 
 from typing import TYPE_CHECKING
 
-from ...base.on_demand import on_demand
+from ...base.on_demand import imports_for_type_checkers, on_demand
 
 if TYPE_CHECKING:
     from .alias import AliasOp, ChooseOp
@@ -46,40 +46,7 @@ if TYPE_CHECKING:
         ZippedDivideOp,
     )
 else:  # few kernels need many of the operations, whose definitions take long to import
-    __getattr__ = on_demand(
-        __name__,
-        {
-            ".alias": "AliasOp ChooseOp",
-            ".coord_type": "CoordTensorType",
-            ".coordinates": "BoundsOp CoordinateOp IdentityOp",
-            ".copies": "AtomCallOp CopyOp PrefetchTensorOp",
-            ".copy_types": "CopyAtomAttr TiledCopyType",
-            ".dialect": "TILE",
-            ".elementwise": "FillOp MapOp YieldOp",
-            ".folded": "Crd2IdxOp ViewOp",
-            ".fragments": "FragmentOp MakeFragmentAOp MakeFragmentBOp MakeFragmentCOp MakeFragmentLikeOp",
-            ".gemm": "GemmOp MmaCallOp",
-            ".kernel": "ReturnOp TileKernelOp",
-            ".local_partition": "LocalPartitionOp",
-            ".memory": "AllocOp LoadOp PrintOp PrintTensorOp PtrOp StoreOp TensorAtOp",
-            ".mma_types": "MmaAtomAttr TiledMmaType",
-            ".partition": "PartitionDOp PartitionSOp RetileDOp RetileSOp",
-            ".peer": "PeerOp",
-            ".rasterize": "RasterizeOp",
-            ".recast": "RecastOp",
-            ".run_time": "DimOp GetScalarsOp MakeTensorOp StrideOp",
-            ".tiled_copy": "TiledCopyOp",
-            ".tiled_mma": "PartitionAOp PartitionBOp PartitionCOp TiledMmaOp",
-            ".tma": "CoordTensorOp PrefetchOp TensorMapOp TmaCallOp TmaPartitionOp TmaTensorOp",
-            ".tma_memory": "CopyTensorMapOp TensorMapPtrOp UpdateTensorMapOp",
-            ".tma_types": "TmaType",
-            ".types": "Space SpaceAttr TensorType",
-            ".views": (
-                "CoalesceOp CompositionOp DomainOffsetOp FlatDivideOp GroupModesOp LocalTileOp LogicalDivideOp "
-                "OuterPartitionOp SelectOp SliceOp TiledDivideOp ZippedDivideOp"
-            ),
-        },
-    )
+    __getattr__ = on_demand(__name__, imports_for_type_checkers(__name__))
 
 __all__ = [
     "AliasOp", "AllocOp", "AtomCallOp", "BoundsOp", "ChooseOp", "CoalesceOp", "CompositionOp", "CoordTensorOp",

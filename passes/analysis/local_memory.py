@@ -12,7 +12,8 @@ from itertools import islice
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, OpResult, Region, SSAValue
 
-from ...dialects.ptx import LOCAL, EntryOp, LoadOp, LocalAllocOp, PtrAddOp, StoreOp, WgmmaMmaAsyncOp
+from ...dialects.ptx import LOCAL, EntryOp, LoadOp, LocalAllocOp, PtrAddOp, StoreOp
+from ...dialects.ptx.effects import Act, touches
 from .affine import Sums
 from .loop_hints import trip_values, unroll_count
 from .ranges import Memoised
@@ -34,15 +35,14 @@ class LocalFragment:
         return self.alloc.bytes.value.data
 
     def escapes(self) -> Iterator[Operation]:
-        """The operations that take its address, or one within it, to do more than load and store at known places: all
-        but loads, stores and multiplications by warpgroups.
-        """
+        """The operations that take its address, or one within it, to do more than read and write at known places."""
         waiting: list[SSAValue] = [self.alloc.result]
         while waiting:
-            for use in waiting.pop().uses:
+            value = waiting.pop()
+            for use in value.uses:
                 if isinstance(use.operation, PtrAddOp):
                     waiting.append(use.operation.result)
-                elif not isinstance(use.operation, LoadOp | StoreOp | WgmmaMmaAsyncOp):
+                elif not any(touches(use.operation, act, value) for act in (Act.READS, Act.WRITES)):
                     yield use.operation
 
 

@@ -8,14 +8,16 @@ from collections.abc import Iterator
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation
 
-from ...dialects.ptx import EntryOp, InlineOp, PrintfOp, WgmmaMmaAsyncOp
+from ...dialects.ptx import EntryOp, InlineOp, PrintfOp
 from ...dialects.ptx.base import float_bits, split_vector
+from ...dialects.ptx.effects import Act, Group, does
 
 
 def multiplies_by_warpgroups(entry: EntryOp) -> bool:
     """Whether a kernel has `wgmma`, as an operation or in a text of its own."""
     return any(
-        isinstance(op, WgmmaMmaAsyncOp) or (isinstance(op, InlineOp) and "wgmma" in op.text.data) for op in entry.walk()
+        does(op, Act.ISSUES, Group.WGMMA) or (isinstance(op, InlineOp) and "wgmma" in op.text.data)
+        for op in entry.walk()
     )
 
 

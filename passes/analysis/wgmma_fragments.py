@@ -24,9 +24,8 @@ from ...dialects.ptx import (
     WgmmaMmaAsyncOp,
     WgmmaWaitGroupOp,
 )
+from ...dialects.ptx.effects import Agent, agent_of
 from ..errors import LoweringError
-
-_INSTRUCTIONS = (WgmmaFenceOp, WgmmaCommitGroupOp, WgmmaWaitGroupOp, WgmmaMmaAsyncOp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +125,7 @@ def find_warpgroup_fragments(entry: EntryOp) -> WarpgroupFragments:
     LoweringError (E2201) for registers of a multiplication that are not in a fragment of the kernel.
     """
     operations = list(entry.walk())
-    if not any(isinstance(op, _INSTRUCTIONS) for op in operations):
+    if not any(agent_of(op) is Agent.WARPGROUP for op in operations):
         return WarpgroupFragments()
     walk = _Walk()
     walk.block(entry.body.block, _State())

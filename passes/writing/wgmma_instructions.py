@@ -67,7 +67,7 @@ class WarpgroupCalls:
             return value
         if value not in self._same:
             first = arith.ConstantOp.from_int_and_width(0, 32)
-            same = ShflSyncOp("idx", value, first)
+            same = ShflSyncOp("idx", value, first.result)
             first.location = same.location = owner.location
             Rewriter.insert_op([first, same], InsertPoint.after(owner))
             self._same[value] = same.result

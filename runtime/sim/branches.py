@@ -14,9 +14,8 @@ import numpy as np
 from xdsl.dialects import arith, cf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from ...dialects import ptx
-from ...dialects.ptx.matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
-from ...dialects.ptx.warp import ActivemaskOp
+from ...dialects.ptx import RetOp
+from ...dialects.ptx.effects import Agent, agent_of
 from .events import BODIES_BETWEEN_PAUSES, Event, Pause, Suspension, Until
 from .faults import Site, site_of
 from .translate import Code, Translator
@@ -25,14 +24,6 @@ from .warp import Bools, Warp
 
 PATIENCE = 16
 """How often a group pauses in a loop before groups that are further on take a turn."""
-
-_MEETING = (
-    ptx.BarSyncOp, ptx.BarArriveOp, ptx.BarRedOp, ptx.BarWarpSyncOp, ptx.ShflSyncOp, ptx.ShflSyncValidOp,
-    ptx.VoteSyncOp, ptx.MatchAnySyncOp, ptx.ReduxSyncOp, ptx.ElectSyncOp, ptx.MmaSyncOp, LdMatrixOp, StMatrixOp,
-    MovMatrixOp, ActivemaskOp, ptx.ClusterArriveOp, ptx.ClusterWaitOp, ptx.WgmmaFenceOp, ptx.WgmmaCommitGroupOp,
-    ptx.WgmmaWaitGroupOp, ptx.WgmmaMmaAsyncOp, ptx.SetMaxNRegOp,
-)  # fmt: skip
-"""Instructions that lanes of a warp execute together."""
 
 
 @dataclass(slots=True)
@@ -244,7 +235,7 @@ def graph(region: Region, t: Translator) -> Graph:
     first = {block: index for index, (block, _) in reversed(list(enumerate(parts)))}
     nodes: list[Node] = []
     for index, (block, ops) in enumerate(parts):
-        node = Node(t.operations(ops, block), bool(ops) and isinstance(ops[0], _MEETING))
+        node = Node(t.operations(ops, block), bool(ops) and agent_of(ops[0]) is not Agent.THREAD)
         end = ops[-1] if ops else None
         match end:
             case cf.BranchOp():
@@ -255,7 +246,7 @@ def graph(region: Region, t: Translator) -> Graph:
                     _edge(end.then_block, end.then_arguments, first, t),
                     _edge(end.else_block, end.else_arguments, first, t),
                 )
-            case ptx.RetOp():
+            case RetOp():
                 pass
             case _:
                 node.edges = (Edge(index + 1, (), ()),)
@@ -276,7 +267,7 @@ def _site(ops: list[Operation], block: Block) -> Site:
 def _parts(block: Block) -> list[tuple[Block, list[Operation]]]:
     """The operations of a block up to the first one at which lanes meet, and from there on."""
     ops = list(block.ops)
-    at = next((index for index, op in enumerate(ops) if isinstance(op, _MEETING)), 0)
+    at = next((index for index, op in enumerate(ops) if agent_of(op) is not Agent.THREAD), 0)
     return [(block, part) for part in (ops[:at], ops[at:]) if part]
 
 

@@ -264,9 +264,13 @@ gpu.module @kernels {
 """
 
 
-def ptx_of(*lines: str) -> str:
+REGISTERS = ".reg .pred %p<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>;"
+
+
+def ptx_of(*lines: str, parameters: str = "", first: str = "") -> str:
+    """A kernel with instructions from line 4 on, behind what stands in line 3."""
     body = "\n".join(f"\t{line};" for line in lines)
-    return f".visible .entry k(\n)\n{{\n{body}\n\tret;\n}}\n"
+    return f".visible .entry k({parameters}\n)\n{{ {REGISTERS} {first}\n{body}\n\tret;\n}}\n"
 
 
 TURN = ["cp.async.commit_group", "cp.async.wait_group 0", "bar.sync 0"]
@@ -335,7 +339,7 @@ def test_every_path_through_the_text_is_followed() -> None:
     """A loop of the text whose block stands behind the end, and one path through it that misses the barrier."""
     turn = "".join(f"\t{line};\n" for line in TURN)
     text = (
-        ".visible .entry k(\n)\n{\n\tbra.uni $L2;\n$L1:\n\tfence.acq_rel.gpu;\n\tret;\n$L2:\n"
+        f".visible .entry k(\n)\n{{ {REGISTERS}\n\tbra.uni $L2;\n$L1:\n\tfence.acq_rel.gpu;\n\tret;\n$L2:\n"
         + turn
         + "\t@%p1 bra $L2;\n\tbra.uni $L1;\n}\n"
     )
@@ -369,6 +373,8 @@ gpu.module @kernels {
   }
 }
 """
+PARAMETERS = ".param .u64 A, .param .u8 p"
+FIRST = "ld.param.b64 %rd1, [A]; mov.b32 %r2, 0; mov.b64 %rd4, 0;"
 TEXT = (
     "mov.b32 %r1, 64", "mbarrier.init.shared.b64 [%r2], %r1", "bar.sync 1, 64", "ld.global.b32 %r3, [%rd1]",
     "st.global.v2.b32 [%rd1], {%r3, %r3}", "mbarrier.test_wait.parity.shared.b64 %p1, [%r2], 0",
@@ -380,7 +386,7 @@ TEXT = (
     [
         (0, "mov.b32 %r1, 64", None),
         (3, "ld.global.s32 %rd3, [%rd1]", None),
-        (4, "st.global.b64 [%rd1], %rd3", None),
+        (4, "st.global.b64 [%rd1], %rd4", None),
         (0, "mov.b32 %r1, 65", "mbarrier.init.shared.b64 65 may not follow the kernel's begin;"),
         (2, "bar.sync 1, 96", "may not follow mbarrier.init.shared.b64 64 in line 5; bar.sync 1, 64 would"),
         (3, "bar.warp.sync -1", "the PTX has no ld.global.b32, which the kernel executes"),
@@ -391,11 +397,11 @@ TEXT = (
     ],
 )  # fmt: skip
 def test_accesses_are_in_order_and_numbers_stay(index: int, line: str, message: str | None) -> None:
-    found = compared(ACCESSES, ptx_of(*TEXT[:index], line, *TEXT[index + 1 :]))
+    found = compared(ACCESSES, ptx_of(*TEXT[:index], line, *TEXT[index + 1 :], parameters=PARAMETERS, first=FIRST))
     assert any(message in text for text in found) if message else not found, found
 
 
 def test_instructions_that_nothing_executes_may_be_dropped() -> None:
-    text = ptx_of(*TEXT[:4], TEXT[5])
+    text = ptx_of(*TEXT[:4], TEXT[5], parameters=PARAMETERS, first=FIRST)
     assert compared(ACCESSES, text) == ["k: the PTX has no st.global.v2.b32, which the kernel executes"]
     assert not compared(ACCESSES, text, executed={"ld.global.b32"})

@@ -52,8 +52,8 @@ TO_INSTR: tuple[Mutant, ...] = (
     ),
     _CSE.mutant(
         "cse: reads across writes",
-        "effect.kind is MemoryEffectKind.WRITE for",
-        "effect.kind is MemoryEffectKind.ALLOC for",
+        "effects is None or changes_memory(effects)",
+        "effects is None",
         _INTEGERS,
     ),
     _MERGE.mutant("merge: alignment not proven", "if aligned % width == 0 and all(", "if all(", _NARROW),

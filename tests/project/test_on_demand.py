@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tilefold.base.on_demand import on_demand
+from tilefold.base.on_demand import imports_for_type_checkers, on_demand
 
 from tests.project.tree import ROOT
 from tilefold.cute.names import HOMES
@@ -75,13 +75,10 @@ def _run(code: str, *arguments: str) -> str:
 
 
 def _homes(package: str) -> Mapping[str, str]:
-    """The table of a package, as it is written."""
+    """The table of a package."""
     if package == "tilefold.cute":
         return HOMES
-    tree = ast.parse((PACKAGES[package] / "__init__.py").read_text())
-    tables = [node for node in ast.walk(tree) if isinstance(node, ast.Dict)]
-    assert len(tables) == 1
-    return ast.literal_eval(tables[0])
+    return imports_for_type_checkers(package)
 
 
 def _at_run_time(package: str) -> Iterator[tuple[str, str, str]]:

@@ -24,7 +24,9 @@ from tilefold.compiler.ptx.syntax import (
     Vector,
 )
 from tilefold.compiler.ptx.translate import locations, translate
+from tilefold.dialects import ptx
 from tilefold.dialects.ptx.base import GLOBAL
+from xdsl.ir import Operation
 
 from tests.kernels.harness import EXAMPLES, program, target_of
 from tests.ptx.texts import HEAD, kernel
@@ -162,3 +164,45 @@ def test_changed_texts_are_read_or_refused() -> None:
             for function in module.entries:
                 types = [GLOBAL] * len(function.parameters)
                 translate(module, function, types, "k", locations({}, "k"), 64)
+
+
+def read(text: str, *, as_written: bool = False) -> list[Operation]:
+    """The operations of a kernel that are not arithmetic."""
+    module = parse_ptx(kernel(text), "k")
+    body = translate(module, module.entries[0], [GLOBAL], "k", locations({}, "k"), as_written=as_written)
+    return [op for block in body.region.blocks for op in block.ops if isinstance(op, ptx.PtxOp)]
+
+
+def test_policies_and_barriers_of_clusters() -> None:
+    policy, load, store, copy, *others = read(
+        "createpolicy.fractional.L2::evict_last.b64 %d2, 0f3F000000; ld.param.b64 %d1, [A];"
+        "ld.global.L1::no_allocate.L2::cache_hint.b32 %r1, [%d1], %d2; st.global.L2::cache_hint.b32 [%d1], %r1, %d2;"
+        "cp.async.cg.shared.global.L2::cache_hint [s], [%d1], 16, %d2;"
+        "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned; griddepcontrol.wait;"
+        "griddepcontrol.launch_dependents; ret;".replace("[s]", "[0]")
+    )[:-1]  # fmt: skip
+    assert isinstance(policy, ptx.CreatePolicyOp)
+    assert (policy.priority.data, policy.share) == ("L2::evict_last", 0.5)
+    assert isinstance(load, ptx.LoadOp)
+    assert load.mnemonic() == "ld.global.L1::no_allocate.L2::cache_hint.b32"
+    assert isinstance(store, ptx.StoreOp)
+    assert store.policy is not None
+    (copied, arrive, *rest) = [op for op in (copy, *others) if not isinstance(op, ptx.IntToPtrOp)]
+    assert isinstance(copied, ptx.CpAsyncOp)
+    assert copied.policy is not None
+    assert isinstance(arrive, ptx.ClusterArriveOp)
+    assert arrive.mnemonic() == "barrier.cluster.arrive.relaxed.aligned"
+    assert [op.name for op in rest] == [
+        "ptx.barrier.cluster.wait", "ptx.griddepcontrol.wait", "ptx.griddepcontrol.launch_dependents",
+    ]  # fmt: skip
+
+
+def test_a_body_as_written_has_stand_ins_and_loops() -> None:
+    text = (
+        "frobnicate.u32 %r1, %r2; add.u32 %r1, %r1, 1; bar.sync 0; $L: mbarrier.try_wait.parity.shared.b64 %p, [0], 0;"
+        "@%p bra $E; bra.uni $L; $E: brx.idx %r1, $T; $T: .branchtargets $A, $B; $A: trap; $B: exit;"
+    )
+    with pytest.raises(PtxError):
+        read(text)
+    names = [op.name for op in read(text, as_written=True) if not isinstance(op, ptx.IntToPtrOp)]
+    assert names == ["ptx.inline", "ptx.bar.sync", "ptx.mbarrier.try_wait", "ptx.ret", "ptx.ret"]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tilefold.base.limits import Limits
+from tilefold.dialects.ptx.effects import Proxy
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.faults import SimulationError, Site
 from tilefold.runtime.sim.launch import LaunchState
@@ -207,7 +208,7 @@ def test_registers_in_flight(registers: tuple[Warp, LocalSpace], wait: Callable[
     rows = space.claim(warp, SITE, 256, 4)
     content = np.arange(128, dtype=np.uint8).reshape(32, 4)
     site = Site("ptx.start", "test.cute", 9, 1)
-    asynchronous.start(warp, site, asynchronous.Proxy.ASYNC, space, rows, 4, content)
+    asynchronous.start(warp, site, Proxy.ASYNC, space, rows, 4, content)
     uses: list[Callable[[], Any]] = [
         lambda: space.load(warp, SITE, 256, 4),
         lambda: space.load(warp, SITE, np.full(32, 258), 1),
@@ -232,7 +233,7 @@ def test_registers_in_flight_of_some_lanes(registers: tuple[Warp, LocalSpace]) -
     low = np.arange(32) < 8
     warp.narrow(low)
     rows = space.claim(warp, SITE, 256, 4)
-    asynchronous.start(warp, SITE, asynchronous.Proxy.ASYNC, space, rows, 4, np.zeros((8, 4), np.uint8))
+    asynchronous.start(warp, SITE, Proxy.ASYNC, space, rows, 4, np.zeros((8, 4), np.uint8))
     warp.narrow(~low)
     assert (space.load(warp, SITE, 256, 4) == 1).all()
     asynchronous.wait_all(warp)  # these lanes have nothing to wait for
@@ -256,7 +257,7 @@ def copy_to(space: Space, warp: Warp, address: int) -> None:
     """Starts a copy of 4 bytes for each lane, from `address` on."""
     at = address + 4 * np.arange(32)
     rows = space.claim(warp, Access(SITE, "shared", "async", 4), at)
-    asynchronous.start(warp, SITE, asynchronous.Proxy.GENERIC, space, rows, 4, np.zeros((32, 4), np.uint8))
+    asynchronous.start(warp, SITE, Proxy.GENERIC, space, rows, 4, np.zeros((32, 4), np.uint8))
 
 
 def reads(space: Space, warp: Warp, address: int) -> str:
@@ -279,7 +280,7 @@ def test_what_an_operation_reads_stays_until_it_is_complete(wait: Callable[[Warp
     source = asynchronous.Source(space, at // 8, 8, np.arange(32))
     rows = space.claim(issuer, half, 1024 + 4 * np.arange(32))
     zeros = np.zeros((32, 4), np.uint8)
-    asynchronous.start(issuer, SITE, asynchronous.Proxy.ASYNC, space, rows, 4, zeros, source)
+    asynchronous.start(issuer, SITE, Proxy.ASYNC, space, rows, 4, zeros, source)
     assert (space.load(other, store, at) == 1).all()
     knowledge.meet_block(issuer.block)
     for write in (space.store, partial(space.publish, releases=False)):

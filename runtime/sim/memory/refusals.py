@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....base.target import WARP
-from ..ordering.asynchronous import Operation, Proxy, writers
+from ....dialects.ptx.effects import Proxy
+from ..ordering.asynchronous import Operation, writers
 from ..ordering.clocks import ASYNC, Conflict
 from ..ordering.knowledge import known, times_of
 from ..ordering.releases import block_of, has_seen, missing_edge

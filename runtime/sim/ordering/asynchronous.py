@@ -12,23 +12,16 @@ waits, and cp.async.mbarrier.arrive).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....dialects.ptx.effects import Proxy
 from ..faults import Site
 from ..warp import Cluster, Warp
 from .clocks import Clock
 from .knowledge import learn
-
-
-class Proxy(Enum):
-    """The way by which an operation reaches memory (PTX ISA, Proxies)."""
-
-    GENERIC = "generic"
-    ASYNC = "async"
 
 
 class Memory(Protocol):

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
+from ....dialects.ptx.effects import Proxy
 from ..warp import Cluster, Warp
-from .asynchronous import InFlight, Operation, Proxy, is_global
+from .asynchronous import InFlight, Operation, is_global
 from .clocks import ATOMIC, PROXIED, Clock
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....dialects import ptx
+from ....dialects.ptx.effects import proxy_of
 from ....layout.tma.recipe import MapElement
 from ...engine import numpy_type
 from ..events import Step
@@ -16,7 +17,7 @@ from ..launch import Completion
 from ..memory import bulk as memory
 from ..memory.spaces import Space
 from ..ordering import bulk
-from ..ordering.asynchronous import InFlight, Operation, Proxy, Source
+from ..ordering.asynchronous import InFlight, Operation, Source
 from ..ordering.bulk import Change, Reduction
 from ..ordering.cluster import windows_of
 from ..ordering.knowledge import fence_proxy
@@ -41,7 +42,7 @@ class _Copies:
         source: Space,
         target: Space,
     ) -> None:
-        self.site, self.source, self.target = site_of(op), source, target
+        self.site, self.proxy, self.source, self.target = site_of(op), proxy_of(op), source, target
         self._reads = t.access(op, source.name, "bulk", ptx.BULK_UNIT)
         self._writes = t.access(op, target.name, "bulk", ptx.BULK_UNIT)
         self._operands = tuple(t.slot(operand) for operand in (op.src, op.dst, op.bytes))
@@ -78,7 +79,7 @@ class _Copies:
         lanes, groups = np.full(len(written), lane), np.full(len(written), group)
         reading = Source(self.source, read, ptx.BULK_UNIT, lanes)
         warp.block.cluster.reads_late = True
-        of_all = self.site, Proxy.ASYNC, warp, lanes, groups, self.target, written, ptx.BULK_UNIT, content, reading
+        of_all = self.site, self.proxy, warp, lanes, groups, self.target, written, ptx.BULK_UNIT, content, reading
         return Operation(*of_all) if change is None else Reduction(*of_all, change)
 
     def window(self, warp: Warp, lane: int, address: int) -> tuple[int, int]:

@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....dialects import ptx
+from ....dialects.ptx.effects import Proxy, proxy_of
 from ..events import Step, Suspending, Suspension, Until
 from ..faults import Site, site_of
 from ..launch import Completion
 from ..memory.spaces import Atomic
-from ..ordering.asynchronous import InFlight, Operation, Proxy
+from ..ordering.asynchronous import InFlight, Operation
 from ..ordering.cluster import ClusterBarrier, map_to_rank, rank_of
 from ..ordering.knowledge import snapshot
 from ..ordering.mbarrier import mbarriers_of
@@ -35,7 +36,7 @@ def _getctarank(op: ptx.GetCtaRankOp, t: Translator) -> Step:
 
 
 def _start(
-    warp: Warp, barriers: Barriers, rows: Lanes, width: int, content: NDArray[np.uint8]
+    warp: Warp, barriers: Barriers, proxy: Proxy, rows: Lanes, width: int, content: NDArray[np.uint8]
 ) -> list[tuple[Operation, int]]:
     """Operations of the active lanes, one for each mbarrier, that write rows and count their bytes there; each with its
     agent. SimulationError (E3215) for an mbarrier in another block than the bytes.
@@ -48,9 +49,7 @@ def _start(
     for place in np.unique(places).tolist():
         own, barrier = places == place, mbarriers_of(warp.block.cluster)[place]
         groups = np.zeros(np.count_nonzero(own), np.int64)
-        operation = Operation(
-            barriers.site, Proxy.GENERIC, warp, lanes[own], groups, space, rows[own], width, content[own]
-        )
+        operation = Operation(barriers.site, proxy, warp, lanes[own], groups, space, rows[own], width, content[own])
         warp.state(InFlight).loads.append(operation)
         operations.append((operation, barrier.add(operation, width * len(groups))))
     return operations
@@ -67,10 +66,11 @@ def _land_early(warp: Warp) -> None:
 def _st_async(op: ptx.StAsyncOp, t: Translator) -> Step:
     value, pointer, kind, space = t.slot(op.value), t.slot(op.ptr), t.kind(op.value), t.spaces.shared
     access, barriers = t.access(op, space.name, "async", kind.bytes), Barriers(op, op.bar, t, "async")
+    proxy = proxy_of(op)
 
     def step(warp: Warp) -> None:
         rows = space.claim(warp, access, warp.registers[pointer])
-        _start(warp, barriers, rows, kind.bytes, to_bytes(warp, warp.registers[value], kind))
+        _start(warp, barriers, proxy, rows, kind.bytes, to_bytes(warp, warp.registers[value], kind))
         space.hold(warp, rows, kind.bytes)
         _land_early(warp)
 
@@ -81,6 +81,7 @@ def _red_async(op: ptx.RedAsyncOp, t: Translator) -> Step:
     """The change is made at once, as an atomic access of the agent of the mbarrier: others see it when that tells."""
     value, pointer, kind, space = t.slot(op.value), t.slot(op.ptr), t.kind(op.value), t.spaces.shared
     access, barriers = t.access(op, space.name, "async", kind.bytes), Barriers(op, op.bar, t, "async")
+    proxy = proxy_of(op)
     change = changes(op.kind.data, kind, t.launch.exact)
 
     def step(warp: Warp) -> None:
@@ -90,7 +91,7 @@ def _red_async(op: ptx.RedAsyncOp, t: Translator) -> Step:
         )
         rows = space.rows(warp, access, warp.registers[pointer])
         space.change(warp, access, rows, how)
-        for operation, agent in _start(warp, barriers, rows, kind.bytes, given):
+        for operation, agent in _start(warp, barriers, proxy, rows, kind.bytes, given):
             space.attribute(warp, operation.rows, kind.bytes, agent)
             operation.flying[:] = False
         _land_early(warp)

@@ -8,6 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ....base.errors import Code as ErrorCode
 from ....dialects import ptx
+from ....dialects.ptx import effects
 from ..events import Pause, Step, Suspending, Suspension, Until
 from ..faults import site_of
 from ..launch import Completion
@@ -139,7 +140,7 @@ def _transaction(
 ) -> Step:
     barriers, bytes = Barriers(op, op.bar, t), t.slot(op.bytes)
     sign = -1 if isinstance(op, ptx.MbarrierCompleteTxOp) else 1
-    arrives = isinstance(op, ptx.MbarrierArriveExpectTxOp)
+    arrives = effects.does(op, effects.Act.ARRIVES, effects.Mbarrier)
 
     def step(warp: Warp) -> None:
         counts = np.zeros(warp.lanes, np.int64)

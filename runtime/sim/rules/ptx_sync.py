@@ -6,10 +6,11 @@ import numpy as np
 from ....base.errors import Code as ErrorCode
 from ....base.target import BARRIERS
 from ....dialects import ptx
+from ....dialects.ptx.effects import Act, NamedBarrier, does, proxy_of
 from ..events import Barrier, Step, Suspending, Suspension, Votes
 from ..faults import Site, site_of
 from ..ordering import asynchronous
-from ..ordering.asynchronous import Proxy, Source
+from ..ordering.asynchronous import Source
 from ..ordering.knowledge import meet_lanes
 from ..translate import Rules, Translator
 from ..values import varies
@@ -23,6 +24,8 @@ def _cp_async(op: ptx.CpAsyncOp, t: Translator) -> Step:
     reads = t.access(op, global_.name, "async", width)
     writes = t.access(op, shared.name, "async", width)
     size, site = None if op.src_size is None else t.slot(op.src_size), site_of(op)
+
+    proxy = proxy_of(op)
 
     def step(warp: Warp) -> None:
         late: Source | None = None
@@ -39,7 +42,7 @@ def _cp_async(op: ptx.CpAsyncOp, t: Translator) -> Step:
                 warp.fault(ErrorCode.SIM_ARITHMETIC, site, int(warp.lane_numbers()[index]), text)
             content = global_.load_leading(warp, reads, warp.registers[source], counts)
         rows = shared.claim(warp, writes, warp.registers[target])
-        asynchronous.start(warp, site, Proxy.GENERIC, shared, rows, width, content, late)
+        asynchronous.start(warp, site, proxy, shared, rows, width, content, late)
 
     return step
 
@@ -74,7 +77,7 @@ def check_whole(warp: Warp, site: Site) -> None:
 
 
 def _bar_sync(op: ptx.BarSyncOp | ptx.BarArriveOp, t: Translator) -> Suspending:
-    site, first, waits = site_of(op), op.id.value.data, isinstance(op, ptx.BarSyncOp)
+    site, first, waits = site_of(op), op.id.value.data, does(op, Act.WAITS, NamedBarrier)
     threads = None if op.threads is None else op.threads.value.data
     if op.offset is None:
         return block_barrier(site, first, t, threads, waits)

@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 from ....base.errors import Code
 from ....base.target import MAX_CLUSTER
 from ....dialects import ptx
+from ....dialects.ptx.effects import Act, Group, does, proxy_of
 from ....layout.algebra.inttuple import show
 from ....layout.tma.recipe import PlacedMap
 from ....layout.tma.tensor_map import SHARED_ALIGNMENT
@@ -23,7 +24,7 @@ from ..memory.boxes import Box, box_at, fill_box, find_misplaced, pattern, place
 from ..memory.space_state import Access
 from ..memory.tensor_maps import map_at
 from ..ordering import bulk
-from ..ordering.asynchronous import InFlight, Operation, Proxy, Source
+from ..ordering.asynchronous import InFlight, Operation, Source
 from ..ordering.bulk import Change, Reduction
 from ..ordering.cluster import map_to_rank
 from ..ordering.mbarrier import Mbarrier, mbarriers_of
@@ -40,7 +41,8 @@ class _Copies:
         self.site, self.spaces = site_of(op), t.spaces
         self.map, self.coords = t.slot(op.map), t.slots(op.coords)
         self.shared = None if shared is None else t.slot(shared)
-        self.stores = isinstance(op, ptx.TensorStoreOp | ptx.TensorReduceOp)
+        self.stores = does(op, Act.ISSUES, Group.BULK)
+        self.proxy = proxy_of(op)
         self.outer = t.access(op, "global", "bulk", ptx.BULK_UNIT)
         self.inner = t.access(op, "shared", "bulk", ptx.BULK_UNIT)
 
@@ -141,7 +143,7 @@ class _Copies:
         source, content = stored
         lanes, space = np.full(len(rows), lane), self.spaces.global_
         groups = warp.bulk_groups[lanes]
-        of_all = self.site, Proxy.ASYNC, warp, lanes, groups, space, rows, width, content, source
+        of_all = self.site, self.proxy, warp, lanes, groups, space, rows, width, content, source
         space.hold(warp, rows, width)
         warp.block.cluster.reads_late = True
         warp.state(InFlight).stores.append(Operation(*of_all) if change is None else Reduction(*of_all, change))
@@ -175,7 +177,7 @@ def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
                 space.hold(warp, rows, units)
                 lanes = np.full(len(rows), lane)
                 operation = Operation(
-                    copies.site, Proxy.ASYNC, warp, lanes, np.zeros_like(lanes), space, rows, units, content, source
+                    copies.site, copies.proxy, warp, lanes, np.zeros_like(lanes), space, rows, units, content, source
                 )
                 warp.block.cluster.reads_late = True
                 warp.state(InFlight).loads.append(operation)

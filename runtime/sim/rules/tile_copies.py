@@ -11,6 +11,7 @@ from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
 from ....dialects import ptx, tile
 from ....dialects.cute.values import unknowns
+from ....dialects.ptx.effects import Proxy
 from ....dialects.tile.bulk_rules import runs_of
 from ....layout.algebra.core import make_layout, size
 from ....layout.atoms.instructions import CpAsync
@@ -272,7 +273,7 @@ def _start(warp: Warp, target: TensorValue, values: Elements, content: NDArray[n
     assert writer.space is not None
     access = writer.accesses[content.shape[1]]
     rows = writer.space.claim(warp, access, writer.address(target, values.first))
-    asynchronous.start(warp, writer.site, asynchronous.Proxy.GENERIC, writer.space, rows, access.width, content)
+    asynchronous.start(warp, writer.site, Proxy.GENERIC, writer.space, rows, access.width, content)
 
 
 TILE_COPIES: Rules = {tile.CopyOp: _copy, tile.AtomCallOp: _atom_call}

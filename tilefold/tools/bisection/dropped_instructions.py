@@ -4,30 +4,36 @@ left out, and those that it runs one at a time.
 """
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from tilefold.base.assembler_warnings import assembler_warnings
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import Target
 from tilefold.compiler.machine.nvdisasm import disassemble
-from tilefold.dialects.ptx import EntryOp, PtxOp
+from tilefold.dialects.ptx import EntryOp, PtxOp, StateSpace
+from tilefold.dialects.ptx.effects import (
+    Accesses,
+    Act,
+    Agent,
+    Effect,
+    Group,
+    Mbarrier,
+    Memory,
+    Moment,
+    NamedBarrier,
+    Proxy,
+    Unit,
+    agent_of,
+    effects_of,
+    space_of,
+)
 from tilefold.driver.lowering import Program
 from tilefold.runtime.settings import ptxas_settings
 
-_FORMS = {
-    r"(bar|barrier)\.(?!cluster|warp)": r"BAR|WARPSYNC",
-    r"cp\.async\.(ca|cg)": r"LDGSTS",
-    r"cp\.async\.bulk\.(?!commit|wait|prefetch)": r"(UBLK|UTMA)\w*",
-    r"mma\.": r"[A-Z]+MMA",
-    r"wgmma\.mma": r"[A-Z]GMMA",
-    r"ldmatrix": r"LDSM",
-    r"stmatrix": r"STSM",
-    r"st\.(\w+\.)*global": r"ST|STG",
-    r"st\.(\w+\.)*shared": r"ST|STS",
-    r"(atom|red)\.": r"(U)?(ATOM|RED)\w*",
-    r"(fence|membar)\b(?!\.mbarrier_init|\.proxy)": r"MEMBAR|FENCE",
-    r"setmaxnreg": r"USETMAXREG",
-}
-"""The instructions of PTX that have effects, and the operations of machine code that do the same."""
+_STORES: Mapping[StateSpace | None, str] = MappingProxyType(
+    {StateSpace.Global: r"ST|STG", StateSpace.Shared: r"ST|STS", StateSpace.SharedCluster: r"ST|STS"}
+)
 _FUNCTION = re.compile(r"^\.text\.(\w+):", re.MULTILINE)
 _OPERATION = re.compile(r"^\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([A-Z]\w*)", re.MULTILINE)
 
@@ -54,10 +60,48 @@ def find_dropped(entry: EntryOp, text: str) -> list[str]:
     parts = _FUNCTION.split(text)
     bodies = dict(zip(parts[1::2], parts[2::2], strict=True))
     have = set(_OPERATION.findall(bodies.get(entry.sym_name.data, "")))
-    wanted = sorted({name for op in entry.walk() if isinstance(op, PtxOp) and (name := op.mnemonic()) is not None})
+    wanted = {
+        mnemonic: operation
+        for op in entry.walk()
+        if isinstance(op, PtxOp) and (mnemonic := op.mnemonic()) is not None
+        if (operation := _operation_for(op)) is not None
+    }
     return [
         f"the machine code has nothing for {mnemonic}, which the kernel executes"
-        for mnemonic in wanted
-        for form, operation in _FORMS.items()
-        if re.match(form, mnemonic) and not any(re.fullmatch(operation, name) for name in have)
+        for mnemonic, operation in sorted(wanted.items())
+        if not any(re.fullmatch(operation, name) for name in have)
     ]
+
+
+def _operation_for(op: PtxOp) -> str | None:
+    """The pattern of the operations of machine code that have the effects of an instruction; None for one that has no
+    operation of its own.
+    """
+    effects, agent = list(effects_of(op)), agent_of(op)
+    for effect in effects:
+        match effect:
+            case Effect(Act.WAITS | Act.ARRIVES, NamedBarrier()):
+                return r"BAR|WARPSYNC"
+            case Effect(Act.WRITES, Memory(), Proxy.GENERIC, Group.CP_ASYNC):
+                return r"LDGSTS"
+            case Effect(Act.ISSUES, Group.WGMMA):
+                return r"[A-Z]GMMA"
+            case Effect(Act.ISSUES, Group() | Mbarrier(), Proxy.ASYNC):
+                return r"(UBLK|UTMA)\w*"
+            case Effect(Act.ISSUES, Unit.TENSOR_CORE):
+                return r"[A-Z]+MMA"
+            case Effect(Act.READS, Memory()) if agent is Agent.WARP and len(effects) == 1:
+                return r"LDSM"
+            case Effect(Act.WRITES, Memory()) if agent is Agent.WARP and len(effects) == 1:
+                return r"STSM"
+            case Effect(Act.WRITES, Memory() as memory, Proxy.GENERIC, Moment.NOW) if effects[0] is effect:
+                return _STORES.get(space_of(op, memory))
+            case Effect(Act.UPDATES, Memory(), Proxy.GENERIC):
+                return r"(U)?(ATOM|RED)\w*"
+            case Effect(Act.FENCES, Accesses(("global", "shared"))) if len(effects) == 1:
+                return r"MEMBAR|FENCE"
+            case Effect(Act.WAITS | Act.ENDS, Unit.REGISTERS):
+                return r"USETMAXREG"
+            case _:
+                pass
+    return None

@@ -8,14 +8,12 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilefold.dialects import ptx
 from tilefold.dialects.arith.semantics import is_side_effect_free
-from tilefold.dialects.ptx import EntryOp
+from tilefold.dialects.ptx import EntryOp, StateSpace
+from tilefold.dialects.ptx.effects import Accesses, Act, Memory, Unit, does, effects_of, space_of
 from tilefold.runtime.sim.memory.provenance import root
 
-_STORES = (ptx.StoreOp, ptx.BulkStoreOp, ptx.TensorStoreOp)
-_HANDING_ON = (ptx.PtrAddOp, ptx.PrefetchTensorMapOp, ptx.TensorPrefetchOp, scf.YieldOp, scf.ForOp, scf.IfOp)
+_HANDING_ON = (ptx.PtrAddOp, scf.YieldOp, scf.ForOp, scf.IfOp)
 """Operations on pointers and tensor maps that access no tensor."""
-_OF_LANES = (ptx.ShflSyncOp, ptx.VoteSyncOp, ptx.ReduxSyncOp, ptx.ElectSyncOp, ptx.ActivemaskOp)
-"""Operations on values of all lanes of a warp, which may not be moved like others without effects."""
 
 
 def outputs_of(kernel: EntryOp) -> frozenset[str]:
@@ -31,12 +29,12 @@ def outputs_of(kernel: EntryOp) -> frozenset[str]:
     written: set[SSAValue] = set()
     others: set[str] = set()
     for op in kernel.walk():
-        if isinstance(op, _HANDING_ON):
+        if isinstance(op, _HANDING_ON) or does(op, Act.ISSUES, Unit.CACHE):
             continue
         for origin in _accessed(op, maps):
             if origin is None or origin not in names:
                 return frozenset()
-            if isinstance(op, _STORES) and not _depends_on_memory(_deciding_values(op)):
+            if _only_writes(op) and not _depends_on_memory(_deciding_values(op)):
                 written.add(origin)
             else:
                 others.add(names[origin])
@@ -50,6 +48,22 @@ def _accessed(op: Operation, maps: Mapping[SSAValue, SSAValue]) -> Iterator[SSAV
     if any(value.type == ptx.GLOBAL for value in op.operands):
         yield root(op, "global")
     yield from (maps.get(value) for value in op.operands if value.type == ptx.MAP)
+
+
+def _only_writes(op: Operation) -> bool:
+    """Whether an operation writes global memory, and neither reads it nor orders other accesses."""
+    acts = {
+        effect.act
+        for effect in effects_of(op)
+        if isinstance(effect.resource, Memory) and space_of(op, effect.resource) is StateSpace.Global
+    }
+    return acts == {Act.WRITES} and not does(op, Act.FENCES, Accesses)
+
+
+def _is_of_lanes(op: Operation) -> bool:
+    """Whether the results of an operation depend on values of the lanes of a warp alone."""
+    effects = list(effects_of(op))
+    return bool(effects) and all(effect.resource in (Unit.LANES, Unit.TENSOR_CORE) for effect in effects)
 
 
 def _deciding_values(op: Operation) -> Iterator[SSAValue]:
@@ -82,7 +96,7 @@ def _depends_on_memory(values: Iterable[SSAValue]) -> bool:
             open += [*parent.operands, *_handed_on(parent)]
         elif owner.regions:
             open += [*owner.operands, *_handed_on(owner)]
-        elif not (is_side_effect_free(owner) or isinstance(owner, _OF_LANES)):
+        elif not (is_side_effect_free(owner) or _is_of_lanes(owner)):
             return True
         else:
             open += owner.operands
