@@ -42,7 +42,7 @@ def drop_unused_coordinates(body: Block) -> None:
 
 
 def settle_threads(kernel: TileKernelOp) -> None:
-    """Settles what depends on the threads that execute an operation."""
+    """Finishes operations that depend on the threads that execute them."""
     copies = [op for op in kernel.walk() if _is_tensor_copy(op)]
     parts = [op for op in kernel.walk() if _is_part_beyond(op, kernel.block)]
     if kernel.block == (1, 1, 1) or not (copies or parts):

@@ -153,7 +153,7 @@ def _remarks(contents: Contents) -> None:
 
 
 def _run(contents: Contents, launches: Sequence[Checked]) -> None:
-    """Checks the launches, and counts what their lines cost."""
+    """Checks the launches, and counts the costs of their lines."""
     faults: list[Fault] = []
     for checked in launches:
         began = time.perf_counter()

@@ -27,7 +27,7 @@ from ..tracing.state import emit, host
 
 
 def print_tensor(tensor: Tensor | Vec | CoordTensor, text: str = "tensor", *, verbose: bool = False) -> None:
-    """Each thread that gets here prints the tensor or fragment after a text, then its elements, a row of mode 0
+    """Each executing thread prints the tensor or fragment after a text, then its elements, a row of mode 0
     a line. `verbose` changes nothing: the type and the layout are always printed. Raises TilefoldError (E2005) for more
     elements than can be printed.
     """
@@ -60,14 +60,14 @@ def _print_coordinates(tensor: CoordTensor, text: str) -> None:
 
 
 def pretty_str(x: object) -> str:
-    """The text that `print` shows of a layout, a tensor, a tiled copy or another object, for a longer text."""
+    """The text that `print` shows for a layout, a tensor, a tiled copy or another object."""
     return str(x)
 
 
 def print_layout(tensor: "Tensor | Layout", text: str = "tensor") -> None:
-    """Each thread that gets here prints the text, then the tensor's address and layout.
+    """Each executing thread prints the text, then the tensor's address and layout.
 
-    Of a layout itself Python prints the table of its indices, where it is called, in kernels and outside (CuTe's
+    For a layout itself, Python prints the table of its indices when it is called, in kernels and outside (CuTe's
     print_layout). Raises TilefoldError (E0202) unless it has two modes, and E5003 unless it is static.
     """
     if isinstance(tensor, Layout):
@@ -81,7 +81,7 @@ def print_layout(tensor: "Tensor | Layout", text: str = "tensor") -> None:
 
 
 def printf(format: Any, *values: Any, end: str = "\n") -> None:
-    """Each thread that gets here prints values, like C's printf: `printf("t = %d: %f\\n", t, x)`.
+    """Each executing thread prints values, like C's printf: `printf("t = %d: %f\\n", t, x)`.
 
     `{}` stands for a value by the conversion that fits it, for a layout, a tuple or a tensor as `print` shows it, with
     the numbers that its values have. The line ends with `end`, with or without `\\n` at the end of the format; values

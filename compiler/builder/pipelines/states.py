@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The position of one side of a pipeline: the stage, the parity of its phase, and how many stages it has gone through."""
+"""The position of one side of a pipeline: the stage, the parity of its phase, and the number of stages passed."""
 
 from typing import Any
 

@@ -110,7 +110,7 @@ class Array:
             self.tensor[index] = value
 
     def load(self, index: Any = 0, vector_size: int | None = None, alignment: int | None = None, **_: bool) -> Any:
-        """The element at a place, counted from the first; or so many as a vector. Other words, such as
+        """The element at a place, counted from the first; or `vector_size` of them as a vector. Other words, such as
         `is_volatile`, change nothing: no access is moved or left out.
         """
         return self.data_ptr(index).load(vector_size, alignment)
@@ -122,7 +122,7 @@ class Array:
         self.data_ptr(index).store(value, alignment)
 
     def masked_load(self, index: Any, vector_size: int, mask: Any, default: Any = 0) -> Vec:
-        """Loads `count` elements as a vector: `default` where a vector or array of predicates does not hold."""
+        """Loads `vector_size` elements as a vector: `default` where a vector or array of predicates does not hold."""
         return self.data_ptr(index).masked_load(_vector(mask), default)
 
     def masked_store(self, index: Any, value: Vec, mask: Any) -> None:

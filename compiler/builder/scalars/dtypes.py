@@ -20,10 +20,10 @@ from ..tracing.state import current, is_building
 class DType:
     """A type of values and elements. `dtype(x)` is a number or a value as a value of this type in the kernel.
 
-    `ir` is the type in the IR, `bits` its width, `kind` what can be computed with it: floats, integers, predicates, or
-    nothing (elements of less than a byte, which are only moved and multiplied). Integers of the IR have no sign, so
-    that it is the operations that are `unsigned`. `TFloat32` is `Float32` in memory and in the IR; a conversion to it
-    rounds to the precision of tensor cores.
+    `ir` is the type in the IR, `bits` its width, `kind` its arithmetic: floats, integers, predicates, or
+    nothing (elements of less than a byte, which are only moved and multiplied). Integers of the IR have no sign:
+    operations are `unsigned`. `TFloat32` is `Float32` in memory and in the IR; a conversion to it rounds to the
+    precision of tensor cores.
     """
 
     name: str

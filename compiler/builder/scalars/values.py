@@ -138,7 +138,7 @@ class Int(Ordered, Bits, Value):
     """An integer. Arithmetic wraps at its width; `//` and `%` round down, as in Python.
 
     `known` has its divisor, `range` its limits; both follow the arithmetic, prove the alignment
-    of views and save instructions. Of a result that may wrap, only powers of two are known to divide it.
+    of views and save instructions. Only powers of two are known to divide a result that may wrap.
     """
 
     __slots__ = ("known", "range")

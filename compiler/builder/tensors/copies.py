@@ -253,12 +253,12 @@ def copy(
     modes after the first. With `pred`, a fragment of predicates with the modes of the source, only where they hold; a
     copy of `nvgpu.cpasync.CopyG2SOp` writes zeros elsewhere. All executions are written out, whatever `unroll_factor`.
 
-    By the atom of `nvgpu.cpasync.make_tiled_tma_atom` tiles are copied: one thread of a warp that calls it issues them,
+    An atom of `nvgpu.cpasync.make_tiled_tma_atom` copies tiles: one thread of a warp that calls it issues them,
     or each thread that a condition around the call selects, such as `tidx == 0`.
     A load counts its bytes on the mbarrier `tma_bar_ptr`, a multicast in each block of the cluster that `mcast_mask`
     names by a bit. `cache_policy` is one of the L2 cache, 64 bits. `tma_desc_ptr` is a tensor map in global memory that
-    `nvgpu.cpasync.copy_tensormap` has put there, to be taken instead of the atom's. By an atom of `CopyBulkG2SOp` or
-    `CopyBulkS2GOp` each thread begins copies of the runs that are contiguous on both sides; a load counts its bytes on
+    `nvgpu.cpasync.copy_tensormap` has put there, to be taken instead of the atom's. With an atom of `CopyBulkG2SOp` or
+    `CopyBulkS2GOp`, each thread begins copies of the runs that are contiguous on both sides; a load counts its bytes on
     the mbarrier `mbar_ptr`.
     """
     tiled = atom.tiled_copy if isinstance(atom, ThrCopy) else atom

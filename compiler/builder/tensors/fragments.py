@@ -96,7 +96,7 @@ class Vec(Ordered, Bits, NumpyMethods):
 
     def reshape(self, shape: Any) -> "Vec":
         """The elements in another shape of the same size, counted colexicographically: the first mode is the fastest,
-        as in every function of CuTe. NumPy's `reshape` does so with `order="F"` alone.
+        as in every function of CuTe. NumPy's `reshape` does so only with `order="F"`.
         """
         modes = as_tuple(tuples(shape))
         if product(modes) != self.size:
@@ -330,7 +330,7 @@ def full_like(a: Vec | Elements, fill_value: Scalar, dtype: Any = None) -> Vec:
 
 
 def empty_like(a: Vec | Elements, dtype: Any = None) -> Vec:
-    """A fragment in the shape of another, or of a tensor, whose elements are not said; they are zeros."""
+    """A fragment in the shape of another, or of a tensor, with unspecified elements; they are zeros."""
     return full_like(a, 0, dtype)
 
 

@@ -43,7 +43,7 @@ def make_layout(shape: Any, *more: Any, stride: Any = None) -> Layout:
 
 
 def make_ordered_layout(shape: Any, order: Any) -> Layout:
-    """The compact layout of a shape. A mode with a smaller number in `order` runs faster.
+    """The compact layout of a shape. Modes with smaller numbers in `order` run faster.
 
     Modes of equal numbers begin at the same stride, as in CuTe, so that coordinates share indices.
     """
@@ -130,7 +130,7 @@ def assume(src: Any, divby: int | None = None) -> Any:
 
 
 def get_divisibility(x: Any) -> int:
-    """The greatest number that an integer is known to be a multiple of: of a static one, itself."""
+    """The greatest known divisor of an integer; a static integer is its own."""
     return x.known.div if isinstance(x, Int) else x
 
 
@@ -242,7 +242,7 @@ def crd2crd(coord: Any, source: Any, target: Any) -> Any:
 
 
 def is_static(x: Any) -> bool:
-    """Whether Python knows all integers of a tensor's layout, a layout or a tuple while it builds the kernel."""
+    """Whether Python knows every integer of a tensor's layout, a layout or a tuple while it builds the kernel."""
     return not has_value(_laid_out(x))
 
 

@@ -95,7 +95,7 @@ def coalesce(input: Any, target_profile: Any = None) -> Any:
 def filter(input: Any, profile: Any = None) -> Any:
     """Without modes of stride 0 and size 1, coalesced; by mode with a tuple `profile`.
 
-    Unlike Python's `filter` it knows layouts only; elements are chosen by `cute.where`.
+    Unlike Python's `filter`, it takes only layouts; `cute.where` chooses elements.
     """
     return relaid(input, lambda layout: algebra.filter(layout, tuples(profile)))
 

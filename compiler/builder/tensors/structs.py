@@ -172,7 +172,7 @@ class Range:
 class struct(Struct):  # noqa: N801 - the name of CuTe programs
     """`@cute.struct` makes a class the type of a structure in shared memory, which `SmemAllocator.allocate` takes.
 
-    An annotation is a type such as `cute.Int64`, `cute.struct.MemRange[dtype, n]`, another structure, or
+    Each annotation is a type such as `cute.Int64`, `cute.struct.MemRange[dtype, n]`, another structure, or
     `cute.struct.Align[member, bytes]`. Raises TilefoldError (E5002) for anything else.
     """
 

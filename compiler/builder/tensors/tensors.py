@@ -229,7 +229,7 @@ def tensor_at(number: Int, dtype: DType, memory: str, align: int) -> Tensor:
 class CoordTensor(AnyTensor):
     """A tensor whose elements are coordinates: `c[i, j]` is a coordinate, a tuple of integers.
 
-    It is viewed as the tensor is whose elements it numbers. It takes no memory.
+    It has the views of the tensor whose elements it numbers. It takes no memory.
     """
 
     __slots__ = ()
