@@ -310,12 +310,10 @@ class KernelCall(DebuggableCall):
         `resident` blocks run at the same time, or all blocks of a cooperative launch, and up to `processes` processes
         share the blocks, by default one for each core. With `exact` the kernel computes with exact numbers, which the
         result has as arrays (see `cute.testing.exact`); `numbers` looks for those that go wrong, such as NaN.
-        `numerics` says how matrix instructions sum: as the "hardware" does, bit for bit, or as an "exact-sum", rounded
-        once.
+        `numerics` chooses the sums of matrix instructions: "hardware", bit for bit, or "exact-sum", rounded once.
 
         Returns the result of a launch that has ended, or None for one that is only queued. Raises ProgramError for a
-        fault of the kernel, LaunchError for arguments that do not fit, SimulationError and CudaError for faults while
-        it runs.
+        fault of the kernel, LaunchError for unsuitable arguments, SimulationError and CudaError for faults at run time.
         """
         self.launched = True
         try:
