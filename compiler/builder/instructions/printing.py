@@ -80,7 +80,7 @@ def print_layout(tensor: "Tensor | Layout", text: str = "tensor") -> None:
     emit(PrintOp.build(operands=[tensor.ssa], properties={"text": StringAttr(text)}))
 
 
-def printf(format: Any, *values: Any, end: str = "\n") -> None:
+def printf(format: object, *values: Any, end: str = "\n") -> None:
     """Each executing thread prints values, like C's printf: `printf("t = %d: %f\\n", t, x)`.
 
     `{}` stands for a value by the conversion that fits it, for a layout, a tuple or a tensor as `print` shows it, with
@@ -113,7 +113,7 @@ def _emit_printf(format: str, given: Sequence[Any]) -> None:
     emit(PrintfOp(format, [*args, *(as_value(value).ssa for value in given[len(args) :])]))
 
 
-def _format_part(x: Any, printed: list[Any], nested: bool = False) -> str:
+def _format_part(x: object, printed: list[Any], nested: bool = False) -> str:
     """A thing in a format: its text, with conversions for its values, which go to `printed`."""
     if isinstance(x, Value) or (is_scalar(x) and not nested):
         value = as_value(x)

@@ -32,7 +32,7 @@ class DType:
     bits: int
     unsigned: bool = False
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: object) -> Any:
         if not is_building() and isinstance(x, int | float):
             return bool(x) if self.kind == "bool" else float(x) if self.kind == "float" else int(x)
         return current().convert(x, self)
@@ -43,10 +43,10 @@ class DType:
     def __subclasscheck__(self, kind: object) -> bool:
         return kind == self
 
-    def __or__(self, other: Any) -> Any:  # of annotations: `Int32 | None`, as of classes
+    def __or__(self, other: object) -> Any:  # of annotations: `Int32 | None`, as of classes
         return Union[self, other]  # noqa: UP007 - which would be this again
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: object) -> Any:
         return Union[other, self]  # noqa: UP007
 
     @property
