@@ -33,7 +33,7 @@ _DEADLINE: ContextVar[_Deadline | None] = ContextVar("tilefold_deadline", defaul
 def deadline(
     seconds: float, subject: str = "the command", hint: str = "allow more by --max-seconds"
 ) -> Generator[None, None, None]:
-    """Within it, in this thread, `check_deadline` raises once so many seconds have passed. The message begins with
+    """Within it, in this thread, `check_deadline` raises after this many seconds. The message begins with
     `subject`; `hint` says how to have more time.
     """
     token = _DEADLINE.set(_Deadline(seconds, subject, hint, monotonic()))

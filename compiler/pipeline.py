@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The passes by their names, and the pipeline: the stages of lowering in order, and the passes that lead from each to
-the next. A pass's module is imported when the pass is asked for.
+the next. A pass's module is imported on first use.
 """
 
 from collections.abc import Callable, Mapping

@@ -91,7 +91,7 @@ class KernelOp(IRDLOperation, ABC):
         """The parameters that a launch passes, in order."""
 
     def verify_kernel(self) -> None:
-        """Checks what holds at every stage. VerifyException names what does not."""
+        """Checks the rules that hold at every stage. VerifyException names a broken rule."""
         if _NAME.fullmatch(self.sym_name.data) is None:
             raise VerifyException(
                 f"the kernel's name {self.sym_name.data[:40]!r} must consist of letters, digits and underscores, "

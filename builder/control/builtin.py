@@ -18,7 +18,7 @@ STANDS_FOR_PYTHON = True
 """Functions of this module stand for Python's own: errors in them count as Python's."""
 
 
-def builtin(function: Any) -> Any:
+def builtin(function: object) -> Any:
     """The function that a call of one of Python's calls: itself, or ours, which takes values of the kernel too."""
     ours = _BUILTINS.get(function) if isinstance(function, type | type(len) | FunctionType) else None
     return function if ours is None else ours

@@ -24,35 +24,35 @@ Thunk = Callable[[], Any]
 """An operand or a statement that is executed on demand."""
 
 
-def and_(first: Any, *rest: Thunk) -> Any:
+def and_(first: object, *rest: Thunk) -> Any:
     """`first and ...` where only its truth matters: operands after a false one are not evaluated."""
     return _join(first, rest, False, _true)
 
 
-def or_(first: Any, *rest: Thunk) -> Any:
+def or_(first: object, *rest: Thunk) -> Any:
     """`first or ...` where only its truth matters: operands after a true one are not evaluated."""
     return _join(first, rest, True, _true)
 
 
-def and_value(first: Any, *rest: Thunk) -> Any:
+def and_value(first: object, *rest: Thunk) -> Any:
     """`first and ...`: the first operand that is false, or the last one."""
     return _join(first, rest, False, _itself)
 
 
-def or_value(first: Any, *rest: Thunk) -> Any:
+def or_value(first: object, *rest: Thunk) -> Any:
     """`first or ...`: the first operand that is true, or the last one."""
     return _join(first, rest, True, _itself)
 
 
-def _true(value: Any) -> Any:
+def _true(value: object) -> Any:
     return truth(value) if isinstance(value, Value) else bool(value)
 
 
-def _itself(value: Any) -> Any:
+def _itself(value: object) -> Any:
     return value
 
 
-def _join(value: Any, rest: Sequence[Thunk], stop_at: bool, result_from: Callable[[Any], Any]) -> Any:
+def _join(value: object, rest: Sequence[Thunk], stop_at: bool, result_from: Callable[[Any], Any]) -> Any:
     if not rest:
         return value
     if not isinstance(value, Value):
@@ -71,7 +71,7 @@ def _join(value: Any, rest: Sequence[Thunk], stop_at: bool, result_from: Callabl
     return result_of(result)
 
 
-def not_(operand: Any) -> Any:
+def not_(operand: object) -> Any:
     """`not a`."""
     return truth(operand) ^ True if isinstance(operand, Value) else not operand
 
@@ -96,7 +96,7 @@ _UNDECIDED: Mapping[str, tuple[str, str]] = MappingProxyType({
 })  # fmt: skip
 
 
-def decide(test: Any, kind: str) -> Any:
+def decide(test: object, kind: str) -> Any:
     """A condition that Python decides: of an `assert`, a comprehension, a guard of `match`. Raises TilefoldError
     (E5003) for a value of the kernel.
     """
@@ -106,7 +106,7 @@ def decide(test: Any, kind: str) -> Any:
     return test
 
 
-def const_expr(x: Any) -> Any:
+def const_expr(x: object) -> Any:
     """A condition that Python decides while the kernel is built: `if const_expr(x):`. TilefoldError (E5003) for a value
     of the kernel.
     """
@@ -115,7 +115,7 @@ def const_expr(x: Any) -> Any:
     return decide(x, "const_expr")
 
 
-def choose(test: Any, then: Thunk, otherwise: Thunk) -> Any:
+def choose(test: object, then: Thunk, otherwise: Thunk) -> Any:
     """`then if test else otherwise`."""
     if not isinstance(test, Value):
         return then() if test else otherwise()
@@ -157,7 +157,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
 })  # fmt: skip
 
 
-def chain(left: Any, names: Sequence[str], right: Any, *rest: Thunk) -> Any:
+def chain(left: object, names: Sequence[str], right: object, *rest: Thunk) -> Any:
     """`a < b < c`: each operand is evaluated once, and not after a comparison that fails."""
     result = _COMPARISONS[names[0]](left, right)
     if len(names) == 1:

@@ -17,7 +17,7 @@ from .loops import conditional_loop, counted_loop
 from .variables import Box
 
 
-def if_(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any] = lambda: None) -> Any:
+def if_(condition: object, then: Callable[[], Any], otherwise: Callable[[], Any] = lambda: None) -> Any:
     """`then() if condition else otherwise()`: for a condition on a value of the kernel, both are built.
 
     Their results become one. Raises TilefoldError (E5006) where their types differ.
@@ -75,5 +75,5 @@ def _many(state: Box, carried: tuple[Any, ...]) -> tuple[Any, ...]:
     return (value,) if len(carried) == 1 else tuple(value or ())
 
 
-def _drop_unless_carried(value: Any, carried: tuple[Any, ...]) -> Any:
+def _drop_unless_carried(value: object, carried: tuple[Any, ...]) -> Any:
     return None if not carried else value

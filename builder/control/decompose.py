@@ -56,7 +56,7 @@ class _Step:
         properties = dict(self.properties)
         coords: list[SSAValue] = []
 
-        def convert(leaf: Any) -> Any:
+        def convert(leaf: object) -> Any:
             if leaf is None:
                 return None
             value = leaves.pop(0)
@@ -120,7 +120,7 @@ class Roots:
             others.append(root)
         return others.index(root)
 
-    def choose(self, type: TensorType, number: Any) -> SSAValue:
+    def choose(self, type: TensorType, number: object) -> SSAValue:
         """The tensor of a number among those of a type."""
         roots = self._lists[type]
         if isinstance(number, int):
@@ -249,5 +249,5 @@ def _move(tensor: AnyTensor) -> Apart | None:
     return Apart(tensor, _Moved(ssa, type.layout), (distance, *values))
 
 
-def _group(operand: Any) -> Any:
+def _group(operand: object) -> Any:
     return tuple(operand) if isinstance(operand, Sequence) else operand  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]

@@ -37,7 +37,7 @@ def _nothing() -> None:
     pass
 
 
-def named(value: Any, names: str | tuple[str, ...]) -> Any:
+def named(value: object, names: str | tuple[str, ...]) -> Any:
     """`names = value`: in the IR the value has the name of the first variable that it is assigned to."""
     given: object = value
     if isinstance(names, str):
@@ -55,7 +55,7 @@ def _name(value: object, name: str) -> None:
             name_value(ssa, name)
 
 
-def if_statement(test: Any, then: Thunk, otherwise: Thunk, names: Sequence[str]) -> None:
+def if_statement(test: object, then: Thunk, otherwise: Thunk, names: Sequence[str]) -> None:
     """`if test: then else: otherwise`, which assign the variables `names`."""
     if isinstance(test, Value):
         branch(truth(test), then, otherwise, reachable_variables(names, then, otherwise))
@@ -65,7 +65,7 @@ def if_statement(test: Any, then: Thunk, otherwise: Thunk, names: Sequence[str])
         otherwise()
 
 
-def elected(test: Any) -> Bool:
+def elected(test: object) -> Bool:
     """The condition of `with elect_one():`. Raises TilefoldError (E5005) where it is a context manager of Python."""
     if not isinstance(test, Bool):
         hint = "rename your function; cute.arch.elect_one tells whether a thread is the elected one"

@@ -136,10 +136,9 @@ def make_range(
 
     `unroll` iterations are done in one, or all with `unroll_full`; with 1 the assembler, too, leaves the loop as it is.
     Without either, it unrolls the loop where it expects a gain, and LLVM does so only if the bounds are static and the
-    body indexes fragments at run time, which registers do not allow. `prefetch_stages` is a
-    wish of programs that have the compiler prefetch, `vectorize` of those that have it join iterations; the loop runs
-    as it is written. Raises TilefoldError (E5002) for anything but integers and for a step of 0, E2007 for a number of
-    iterations that is not possible.
+    body indexes fragments at run time, which registers do not allow. `prefetch_stages` and `vectorize` have no effect:
+    the loop neither prefetches nor joins iterations. Raises TilefoldError (E5002) for anything but integers and for a
+    step of 0, E2007 for a number of iterations that is not possible.
     """
     if prefetch_stages is not None:
         check_integer("the number of stages to prefetch", prefetch_stages)

@@ -201,9 +201,7 @@ class Tree:
         return self.node and self.node.container
 
     def rebuilt(self, leaves: Sequence[object], fresh: bool = False) -> object:
-        """The same with other leaves. Containers that Python can change stay the same objects, unless new ones are
-        asked for.
-        """
+        """The same with other leaves. Mutable containers stay the same objects, unless `fresh` is set."""
         return _rebuilt(self.node, list(reversed(leaves)), fresh)
 
     def named(self) -> object:

@@ -276,7 +276,7 @@ def approx(function: str, x: Any, ftz: bool = False) -> Any:
     return _approximate(op, ftz, x)
 
 
-def rcp_approx(a: Any) -> Any:
+def rcp_approx(a: object) -> Any:
     """1 divided by a Float32, or by the elements of a fragment, with an error of 1 ulp: `approx("rcp", a)`."""
     return approx("rcp", a)
 

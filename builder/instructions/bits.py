@@ -23,23 +23,23 @@ from ..tracing.state import insert_value
 from .inline import inline_ptx
 
 
-def popc(value: Any) -> Any:
+def popc(value: object) -> Any:
     """The number of 1 bits of an integer, as an Int32."""
     return _count_bits(ops.CtPopOp, value)
 
 
-def clz(value: Any) -> Any:
+def clz(value: object) -> Any:
     """The number of leading zero bits of an integer, as an Int32; all bits for 0."""
     return _count_bits(ops.CountLeadingZerosOp, value)
 
 
-def _count_bits(op: Callable[[Any], Any], x: Any) -> Any:
+def _count_bits(op: Callable[[Any], Any], x: object) -> Any:
     if isinstance(x, Vec):
         return elementwise(partial(_count_bits, op), Int32, x)
     return convert(wrap(insert_value(op(_integer(x).ssa))), Int32)
 
 
-def brev(value: Any) -> Any:
+def brev(value: object) -> Any:
     """An integer of 32 or 64 bits with its bits in reverse order."""
     value = _integer(value)
     bits, letter = value.dtype.bits, {32: "r", 64: "l"}.get(value.dtype.bits)
@@ -60,7 +60,7 @@ def mulhi(a: Any, b: Any) -> Any:
     return convert(x * y >> dtype.bits, dtype)
 
 
-def bitcast(x: Any, dtype: Any) -> Any:
+def bitcast(x: Any, dtype: object) -> Any:
     """The bits of a value as a value of another type of the same width; for a fragment, the bits of all elements. If
     the widths differ, the fragment's first mode grows or shrinks.
     """
@@ -84,7 +84,7 @@ def _bitcast_fragment(x: Vec, target: DType) -> Vec:
     return load(recast_tensor(memory, target))
 
 
-def isnan(x: Any) -> Any:
+def isnan(x: object) -> Any:
     """Whether a float is NaN."""
     return _predicate("ne", x, x)
 
@@ -99,7 +99,7 @@ def isfinite(x: Any) -> Any:
     return _predicate("lt", abs(x), float("inf"))
 
 
-def _predicate(name: str, x: Any, y: Any) -> Any:
+def _predicate(name: str, x: object, y: object) -> Any:
     if isinstance(x, Vec):
         return elementwise(partial(compare, name), Boolean, x, y)
     return compare(name, x, y)

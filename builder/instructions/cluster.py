@@ -131,7 +131,7 @@ def red_async(kind: str, at: Address | Pointer, value: Scalar, mbarrier: Address
     emit(ptx.RedAsyncOp(operand, place.ssa, remote(mbarrier).ssa, of_sign(kind, place.dtype)))
 
 
-def remote(at: Any) -> Address:
+def remote(at: object) -> Address:
     """The address of a pointer or an address of a block of the cluster. Raises TilefoldError (E5002) for another."""
     address = address_of(at)
     if address.ssa.type != ptx.SHARED_CLUSTER:
@@ -140,6 +140,6 @@ def remote(at: Any) -> Address:
     return address
 
 
-def make_warp_uniform(value: Any) -> Any:
+def make_warp_uniform(value: object) -> Any:
     """The value of the warp's first lane, which the compiler knows to be the same in all lanes."""
     return shuffle_sync(value, 0)

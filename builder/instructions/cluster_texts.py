@@ -53,7 +53,7 @@ def _map(operands: Sequence[Any], result: DType) -> tuple[Any, ...] | None:
     return (convert(wrap(emit(ptx.PtrToIntOp(peer)).results[0]), result),)
 
 
-def _is_number(at: Any) -> bool:
+def _is_number(at: object) -> bool:
     return isinstance(at, Int) and at.dtype.bits == 32
 
 

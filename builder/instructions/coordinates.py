@@ -8,7 +8,7 @@ from ..tensors.tuples import flatten_to_tuple
 from .math import where
 
 
-def increment_coord(coord: Any, shape: Any) -> Any:
+def increment_coord(coord: Any, shape: object) -> Any:
     """The coordinate after another one of a congruent shape: the first mode counts first, and all but the last start
     anew at their extent (CuTe's `increment`, stride.hpp).
     """

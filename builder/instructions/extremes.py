@@ -10,7 +10,7 @@ from .bits import bitcast
 from .math import where
 
 
-def fmax(a: Any, b: Any, *, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
+def fmax(a: object, b: object, *, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
     """The larger of two Float32; of a number and NaN the number, or NaN with `nan`. With `abs` the larger magnitude,
     whose sign bit is the exclusive or of both, also of zeros and NaN; with `ftz` subnormal numbers are zeros of their
     sign (PTX ISA, max: `.xorsign.abs`).
@@ -18,7 +18,7 @@ def fmax(a: Any, b: Any, *, abs: bool = False, nan: bool = False, ftz: bool = Fa
     return _extreme("max", a, b, abs, nan, ftz)
 
 
-def fmin(a: Any, b: Any, *, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
+def fmin(a: object, b: object, *, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
     """The smaller of two Float32, as `fmax` (PTX ISA, min)."""
     return _extreme("min", a, b, abs, nan, ftz)
 

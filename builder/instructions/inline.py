@@ -28,12 +28,12 @@ def inline_ptx(
     text: str,
     constraints: str | None = None,
     *operands: Any,
-    results: Any = (),
+    results: object = (),
     sim: Callable[..., Any] | None = None,
     write_only_types: Sequence[Any] | None = None,
     read_only_args: Sequence[Any] = (),
     read_write_args: Sequence[Any] = (),
-    predicate: Any = None,
+    predicate: object = None,
     force_register_args: Sequence[int] = (),
 ) -> Any:
     """Instructions as text: `inline_ptx("lop3.b32 $0, $1, $2, $3, 0x96;", "=r,r,r,r", a, b, c, results=cute.Int32)`, or

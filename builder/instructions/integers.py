@@ -39,19 +39,19 @@ def _field(name: str, words: list[Any], start: Any, length: Any) -> Any:
     return inline_ptx(text, constraints, *given, *places, results=value.dtype)
 
 
-def bfe(value: Any, start: Any, length: Any) -> Any:
+def bfe(value: object, start: object, length: object) -> Any:
     """`length` bits of an integer of 32 or 64 bits from bit `start` on, with its sign where the type has one; 0 and the
     sign stand for bits above the highest (PTX ISA, bfe).
     """
     return _field("bfe", [value], start, length)
 
 
-def bfi(replacement: Any, value: Any, start: Any, length: Any) -> Any:
+def bfi(replacement: object, value: object, start: object, length: object) -> Any:
     """An integer of 32 or 64 bits whose `length` bits from `start` on are the lowest of another (PTX ISA, bfi)."""
     return _field("bfi", [replacement, value], start, length)
 
 
-def bfind(value: Any) -> Any:
+def bfind(value: object) -> Any:
     """The place of the highest bit of an integer of 32 or 64 bits that differs from its sign, a Uint32; all ones if
     there is none (PTX ISA, bfind).
     """
@@ -60,19 +60,19 @@ def bfind(value: Any) -> Any:
     return convert(x.dtype.bits - 1 - clz(magnitude), Uint32)
 
 
-def mul_hi(a: Any, b: Any) -> Any:
+def mul_hi(a: object, b: object) -> Any:
     """The upper half of the product of two integers of 32 bits (PTX ISA, mul.hi)."""
     return mulhi(_word(a, (32,)), _word(b, (32,)))
 
 
-def mul_wide(a: Any, b: Any) -> Any:
+def mul_wide(a: object, b: object) -> Any:
     """The product of two integers of 16 or 32 bits in twice as many (PTX ISA, mul.wide)."""
     dtype = common_type(_word(a, (16, 32)), _word(b, (16, 32)))
     wide = DTYPES[f"{'Uint' if dtype.unsigned else 'Int'}{2 * dtype.bits}"]
     return convert(convert(_word(a, (16, 32)), dtype), wide) * convert(convert(_word(b, (16, 32)), dtype), wide)
 
 
-def mul24(a: Any, b: Any, hi: bool = False) -> Any:
+def mul24(a: object, b: object, hi: bool = False) -> Any:
     """The lower 32 bits of the product of the lowest 24 bits of two integers of 32, or with `hi` those from bit 16 on
     (PTX ISA, mul24).
     """
@@ -81,12 +81,12 @@ def mul24(a: Any, b: Any, hi: bool = False) -> Any:
     return convert(x * y >> (16 if hi else 0), dtype)
 
 
-def mad24(a: Any, b: Any, c: Any, hi: bool = False) -> Any:
+def mad24(a: object, b: object, c: object, hi: bool = False) -> Any:
     """`mul24(a, b, hi) + c` (PTX ISA, mad24)."""
     return mul24(a, b, hi) + c
 
 
-def _low24(x: Any, dtype: DType) -> Any:
+def _low24(x: object, dtype: DType) -> Any:
     word = convert(_word(x, (32,)), dtype)
     return convert(word << 8 >> 8, Uint64 if dtype.unsigned else Int64)
 
@@ -101,11 +101,11 @@ def sub_sat_int(a: Any, b: Any) -> Any:
     return _saturated(convert(a, Int64) - convert(b, Int64))
 
 
-def _saturated(x: Any) -> Any:
+def _saturated(x: object) -> Any:
     return convert(minimum(maximum(x, Int32.least), Int32.greatest), Int32)
 
 
-def lop3(a: Any, b: Any, c: Any, lut: int) -> Any:
+def lop3(a: object, b: object, c: object, lut: int) -> Any:
     """A function of three words, bit by bit: bit `4 * a + 2 * b + c` of `lut` is its value (PTX ISA, lop3)."""
     if type(lut) is not int or not 0 <= lut < 256:
         raise TilefoldError(Code.BUILD_VALUE, f"the table of lop3 is {lut!r}", "it has 8 bits, such as 0x96")
@@ -114,7 +114,7 @@ def lop3(a: Any, b: Any, c: Any, lut: int) -> Any:
     return inline_ptx(text, "=r,r,r,r", *words, results=words[0].dtype)
 
 
-def shf(a: Any, b: Any, shift: Any, kind: str = "l") -> Any:
+def shf(a: object, b: object, shift: Any, kind: str = "l") -> Any:
     """32 bits of the 64 of `a`, the upper ones, and `b`: shifted to the left ("l") the upper half, to the right ("r")
     the lower one. The number of places is taken modulo 32, or is at most 32 ("clamp_left", "clamp_right") (PTX ISA,
     shf).

@@ -27,7 +27,7 @@ class Function(Protocol):
 
     __name__: str
 
-    def __call__(self, x: Any, fastmath: bool = False, *, approx: bool = False, ftz: bool = False) -> Any: ...
+    def __call__(self, x: object, fastmath: bool = False, *, approx: bool = False, ftz: bool = False) -> Any: ...
 
 
 def _function(name: str, description: str, of_numbers: Callable[[float], float]) -> Function:
@@ -132,17 +132,17 @@ def fma(a: Any, b: Any, c: Any) -> Any:
     return Float(insert_value(math.FmaOp(x.ssa, y.ssa, z.ssa)), dtype)
 
 
-def minimum(a: Any, b: Any) -> Any:
+def minimum(a: object, b: object) -> Any:
     """The smaller of two; for a number and NaN, the number, like `numpy.fmin` (`numpy.minimum` gives NaN)."""
     return _extreme("min", min, a, b)
 
 
-def maximum(a: Any, b: Any) -> Any:
+def maximum(a: object, b: object) -> Any:
     """The larger of two; for a number and NaN, the number, like `numpy.fmax` (`numpy.maximum` gives NaN)."""
     return _extreme("max", max, a, b)
 
 
-def _extreme(name: str, of_numbers: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+def _extreme(name: str, of_numbers: Callable[[Any, Any], Any], a: object, b: object) -> Any:
     return of_numbers(a, b) if is_number(a) and is_number(b) else combined(name, a, b)
 
 
@@ -184,12 +184,12 @@ def _first(better: str, x: Vec) -> Any:
     return place
 
 
-def zeros_like(a: Vec | Elements, dtype: Any = None) -> Vec:
+def zeros_like(a: Vec | Elements, dtype: object = None) -> Vec:
     """A fragment of zeros in the shape of another, or of a tensor."""
     return full_like(a, 0, dtype)
 
 
-def ones_like(a: Vec | Elements, dtype: Any = None) -> Vec:
+def ones_like(a: Vec | Elements, dtype: object = None) -> Vec:
     """A fragment of ones in the shape of another, or of a tensor."""
     return full_like(a, 1, dtype)
 

@@ -79,7 +79,7 @@ def mbarrier_try_wait(mbar_ptr: Place, phase: "Int | int", scope: str | None = N
     return wrap(emit(ptx.MbarrierTryWaitOp(_own(mbar_ptr), convert(phase, Int32).ssa, scope)).results[0])
 
 
-def mbarrier_conditional_try_wait(cond: Any, mbar_ptr: Place, phase: "Int | int") -> Any:
+def mbarrier_conditional_try_wait(cond: object, mbar_ptr: Place, phase: "Int | int") -> Any:
     """Like `mbarrier_try_wait` if a condition holds, otherwise True."""
     return if_(cond, lambda: mbarrier_try_wait(mbar_ptr, phase), lambda: Boolean(True))
 

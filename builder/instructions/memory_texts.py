@@ -71,7 +71,7 @@ def _only(words: Sequence[str], names: Iterable[str]) -> str | None:
     return next((word for word in words if word in names), None)
 
 
-def _is_global(at: Any) -> bool:
+def _is_global(at: object) -> bool:
     """Whether this is an address in global memory, or a number of 64 bits, which may be one."""
     if isinstance(at, Address):
         return at.ssa.type == ptx.GLOBAL

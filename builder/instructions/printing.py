@@ -27,7 +27,7 @@ from ..tracing.state import emit, host
 
 
 def print_tensor(tensor: Tensor | Vec | CoordTensor, text: str = "tensor", *, verbose: bool = False) -> None:
-    """Each thread that gets here prints the tensor or fragment after a text, then its elements, a row of mode 0
+    """Each executing thread prints the tensor or fragment after a text, then its elements, a row of mode 0
     a line. `verbose` changes nothing: the type and the layout are always printed. Raises TilefoldError (E2005) for more
     elements than can be printed.
     """
@@ -60,14 +60,14 @@ def _print_coordinates(tensor: CoordTensor, text: str) -> None:
 
 
 def pretty_str(x: object) -> str:
-    """The text that `print` shows of a layout, a tensor, a tiled copy or another object, for a longer text."""
+    """The text that `print` shows for a layout, a tensor, a tiled copy or another object."""
     return str(x)
 
 
 def print_layout(tensor: "Tensor | Layout", text: str = "tensor") -> None:
-    """Each thread that gets here prints the text, then the tensor's address and layout.
+    """Each executing thread prints the text, then the tensor's address and layout.
 
-    Of a layout itself Python prints the table of its indices, where it is called, in kernels and outside (CuTe's
+    For a layout itself, Python prints the table of its indices when it is called, in kernels and outside (CuTe's
     print_layout). Raises TilefoldError (E0202) unless it has two modes, and E5003 unless it is static.
     """
     if isinstance(tensor, Layout):
@@ -80,8 +80,8 @@ def print_layout(tensor: "Tensor | Layout", text: str = "tensor") -> None:
     emit(PrintOp.build(operands=[tensor.ssa], properties={"text": StringAttr(text)}))
 
 
-def printf(format: Any, *values: Any, end: str = "\n") -> None:
-    """Each thread that gets here prints values, like C's printf: `printf("t = %d: %f\\n", t, x)`.
+def printf(format: object, *values: Any, end: str = "\n") -> None:
+    """Each executing thread prints values, like C's printf: `printf("t = %d: %f\\n", t, x)`.
 
     `{}` stands for a value by the conversion that fits it, for a layout, a tuple or a tensor as `print` shows it, with
     the numbers that its values have. The line ends with `end`, with or without `\\n` at the end of the format; values
@@ -113,7 +113,7 @@ def _emit_printf(format: str, given: Sequence[Any]) -> None:
     emit(PrintfOp(format, [*args, *(as_value(value).ssa for value in given[len(args) :])]))
 
 
-def _format_part(x: Any, printed: list[Any], nested: bool = False) -> str:
+def _format_part(x: object, printed: list[Any], nested: bool = False) -> str:
     """A thing in a format: its text, with conversions for its values, which go to `printed`."""
     if isinstance(x, Value) or (is_scalar(x) and not nested):
         value = as_value(x)

@@ -17,7 +17,7 @@ _WEYL = 0x9E3779B9, 0xBB67AE85
 """The increments of the two words of the key in each round: the golden ratio and the square root of 3 minus 1."""
 
 
-def philox(seed: Any, counter: Any, *more: Any) -> tuple[Any, Any, Any, Any]:
+def philox(seed: object, counter: Any, *more: Any) -> tuple[Any, Any, Any, Any]:
     """Four random Uint32 for a seed of 64 bits and a counter: of 64 bits, or up to four words of 32."""
     key = _halves(seed)
     words = [convert(as_value(x, Uint32), Uint32) for x in (counter, *more)] if more else list(_halves(counter))
@@ -32,12 +32,12 @@ def philox(seed: Any, counter: Any, *more: Any) -> tuple[Any, Any, Any, Any]:
     return first, second, third, fourth
 
 
-def uniform(seed: Any, counter: Any) -> Any:
+def uniform(seed: object, counter: object) -> Any:
     """A random Float32 from 0 to below 1 for a seed and a counter: one of 2**24 equally likely numbers."""
     return _unit(philox(seed, counter)[0])
 
 
-def normal(seed: Any, counter: Any) -> Any:
+def normal(seed: object, counter: object) -> Any:
     """A random Float32 of the standard normal distribution, for a seed and a counter (Box and Muller)."""
     first, second, _, _ = philox(seed, counter)
     radius = sqrt(-2.0 * log(1.0 - _unit(first)))

@@ -62,7 +62,7 @@ def _of_size(a: Any) -> Any:
     return high + (_odd(_ATAN, t, t * t) + low)
 
 
-def _atan(x: Any) -> Any:
+def _atan(x: object) -> Any:
     return _copy_sign(_of_size(absolute(x)), x)
 
 
@@ -75,7 +75,7 @@ def _atan2(y: Any, x: Any) -> Any:
     return where((x != x) | (y != y), x + y, _copy_sign(angle, y))
 
 
-def _half(x: Any) -> tuple[Any, Any]:
+def _half(x: object) -> tuple[Any, Any]:
     """Whether |x| is above 1/2; and the arcsine of |x|, or there half its complement."""
     a = absolute(x)
     above = a > 0.5
@@ -83,7 +83,7 @@ def _half(x: Any) -> tuple[Any, Any]:
     return above, _odd(_ASIN, where(above, sqrt(z), a), z)
 
 
-def _asin(x: Any) -> Any:
+def _asin(x: object) -> Any:
     above, angle = _half(x)
     return _copy_sign(where(above, _HALF_PI[0] - (2.0 * angle - _HALF_PI[1]), angle), x)
 
@@ -122,13 +122,13 @@ def _function(name: str, description: str, of_values: Callable[..., Any]) -> Cal
 
     if name == "atan2":
 
-        def of_two(y: Any, x: Any, fastmath: bool = False) -> Any:
+        def of_two(y: object, x: object, fastmath: bool = False) -> Any:
             return function(y, x, fastmath=fastmath)
 
         made: Callable[..., Any] = of_two
     else:
 
-        def of_one(x: Any, fastmath: bool = False) -> Any:
+        def of_one(x: object, fastmath: bool = False) -> Any:
             return function(x, fastmath=fastmath)
 
         made = of_one

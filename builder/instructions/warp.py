@@ -34,7 +34,7 @@ CLAMP = WARP - 1
 
 
 def shuffle_sync_op(
-    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP, kind: str = "idx"
+    value: object, offset: object, mask: object = FULL_MASK, mask_and_clamp: int = CLAMP, kind: str = "idx"
 ) -> Any:
     """The value of another lane, chosen by `idx`, `bfly`, `up` or `down` like in the functions below.
 
@@ -49,27 +49,29 @@ def shuffle_sync_op(
     return _shuffle(kind, value, offset, width, mask)
 
 
-def shuffle_sync(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
+def shuffle_sync(value: object, offset: object, mask: object = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
     """The value of lane `offset`, counted from the first of its segment."""
     return shuffle_sync_op(value, offset, mask, mask_and_clamp)
 
 
-def shuffle_sync_bfly(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
+def shuffle_sync_bfly(value: object, offset: object, mask: object = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
     """The value of the lane whose number differs in the bits of `offset`."""
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "bfly")
 
 
-def shuffle_sync_up(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
+def shuffle_sync_up(value: object, offset: object, mask: object = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
     """The value of the lane `offset` lanes lower; the lane's own value if that is before its segment."""
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "up")
 
 
-def shuffle_sync_down(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
+def shuffle_sync_down(value: object, offset: object, mask: object = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
     """The value of the lane `offset` lanes higher; the lane's own value if that is beyond its segment."""
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "down")
 
 
-def warp_reduction(value: Any, op: "ReductionOp | Callable[[Any, Any], Any]", *, threads_in_group: int = WARP) -> Any:
+def warp_reduction(
+    value: object, op: "ReductionOp | Callable[[Any, Any], Any]", *, threads_in_group: int = WARP
+) -> Any:
     """Combines the values of `threads_in_group` consecutive lanes, a power of two, by a butterfly; each lane gets the
     result. `op` is a reduction such as `ReductionOp.ADD`, or a function of two values.
     """
@@ -84,37 +86,37 @@ def warp_reduction(value: Any, op: "ReductionOp | Callable[[Any, Any], Any]", *,
     return value
 
 
-def warp_reduction_sum(value: Any, *, threads_in_group: int = WARP) -> Any:
+def warp_reduction_sum(value: object, *, threads_in_group: int = WARP) -> Any:
     """The sum of the values of `threads_in_group` consecutive lanes, in each of them."""
     return warp_reduction(value, ReductionOp.ADD, threads_in_group=threads_in_group)
 
 
-def warp_reduction_max(value: Any, *, threads_in_group: int = WARP) -> Any:
+def warp_reduction_max(value: object, *, threads_in_group: int = WARP) -> Any:
     """The largest value of `threads_in_group` consecutive lanes, in each of them."""
     return warp_reduction(value, ReductionOp.MAX, threads_in_group=threads_in_group)
 
 
-def vote_all_sync(pred: Any, mask: Any = FULL_MASK) -> Bool:
+def vote_all_sync(pred: object, mask: object = FULL_MASK) -> Bool:
     """Whether a predicate holds in all lanes."""
     return _vote("all", pred, mask)
 
 
-def vote_any_sync(pred: Any, mask: Any = FULL_MASK) -> Bool:
+def vote_any_sync(pred: object, mask: object = FULL_MASK) -> Bool:
     """Whether a predicate holds in one of the lanes."""
     return _vote("any", pred, mask)
 
 
-def vote_uni_sync(pred: Any, mask: Any = FULL_MASK) -> Bool:
+def vote_uni_sync(pred: object, mask: object = FULL_MASK) -> Bool:
     """Whether a predicate is the same in all lanes."""
     return _vote("uni", pred, mask)
 
 
-def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK) -> Int:
+def vote_ballot_sync(pred: object, mask: object = FULL_MASK) -> Int:
     """An Int32 with a bit for each lane in which a predicate holds."""
     return _vote("ballot", pred, mask)
 
 
-def match_sync(mask: Any, value: Any, kind: str = "any") -> Any:
+def match_sync(mask: Any, value: object, kind: str = "any") -> Any:
     """A Uint32 with a bit for each lane that has the same Int32 ("any"); or with all bits of the mask where all lanes
     have the same one, else 0 ("all") (PTX ISA, match.sync). TilefoldError (E5002) for another kind.
     """
@@ -130,7 +132,7 @@ def match_any(value: Any, mask: Any = FULL_MASK) -> Int:
     return wrap(emit(ptx.MatchAnySyncOp(convert(value, Int32).ssa, lane_mask(mask))).results[0])
 
 
-def redux_sync(value: Any, kind: str, mask: Any = FULL_MASK) -> Any:
+def redux_sync(value: Any, kind: str, mask: object = FULL_MASK) -> Any:
     """Combines the Int32 or Uint32 of all lanes by `add`, `min`, `max`, `umin`, `umax`, `and`, `or` or `xor`
     (sm_80).
     """
@@ -142,7 +144,7 @@ def redux_sync(value: Any, kind: str, mask: Any = FULL_MASK) -> Any:
 
 
 def warp_redux_sync(
-    value: Any, kind: str, mask_and_clamp: Any = FULL_MASK, *, abs: bool = False, nan: bool = False
+    value: Any, kind: str, mask_and_clamp: object = FULL_MASK, *, abs: bool = False, nan: bool = False
 ) -> Any:
     """The values of all lanes combined: of integers as `redux_sync`; `fmax` and `fmin` of floats, of their magnitudes
     with `abs`, by a butterfly of the whole warp; NaN stays with `nan`. TilefoldError (E5002) for these of some lanes.
@@ -172,7 +174,7 @@ class Elected(Bool):
     def __exit__(self, *error: object) -> None: ...
 
 
-def elect_one(mask: Any = FULL_MASK) -> Elected:
+def elect_one(mask: object = FULL_MASK) -> Elected:
     """Whether this is the elected lane of the mask (sm_90): `if elect_one():`, or `with elect_one():`."""
     return Elected(emit(ptx.ElectSyncOp(lane_mask(mask))).results[0])
 

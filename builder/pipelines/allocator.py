@@ -16,7 +16,7 @@ Int8 = DTYPES["Int8"]
 class SmemAllocator:
     """Allocates shared memory of the block; the compiler places it."""
 
-    def allocate(self, size_or_type: Any, byte_alignment: int = 16) -> Any:
+    def allocate(self, size_or_type: object, byte_alignment: int = 16) -> Any:
         """Allocates a number of bytes, an element of a type, or a structure (`cute.struct`), at a multiple of at least
         `byte_alignment` bytes, and returns the start, or the structure.
         """
@@ -35,7 +35,7 @@ class SmemAllocator:
         element = as_dtype(element_type)
         return make_smem_tensor(in_elements(swizzle, layout, element), element, _aligned(element, byte_alignment))
 
-    def allocate_array(self, element_type: Any, num_elems: int = 1, byte_alignment: int = 128) -> Pointer:
+    def allocate_array(self, element_type: object, num_elems: int = 1, byte_alignment: int = 128) -> Pointer:
         """Allocates an array of `num_elems` elements, and returns its start."""
         element = as_dtype(element_type)
         return make_smem_tensor(num_elems, element, _aligned(element, byte_alignment)).iterator
@@ -46,7 +46,7 @@ def _aligned(dtype: DType, bytes: int) -> int:
     return max(bytes, dtype.bits // 8)
 
 
-def alloc_smem(element_type: Any, size_in_elems: int, alignment: int | None = None) -> Pointer:
+def alloc_smem(element_type: object, size_in_elems: int, alignment: int | None = None) -> Pointer:
     """Allocates shared memory for a number of elements, and returns its start."""
     return SmemAllocator().allocate_array(element_type, size_in_elems, alignment or 128)
 

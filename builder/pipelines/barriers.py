@@ -59,12 +59,12 @@ def sync(barrier_id: Any = 0) -> None:
     arch.barrier(barrier_id=barrier_id)
 
 
-def arrive_and_wait(barrier_id: Any, num_threads: int) -> None:
+def arrive_and_wait(barrier_id: object, num_threads: int) -> None:
     """Waits until `num_threads` threads have reached a barrier."""
     NamedBarrier(barrier_id, num_threads).arrive_and_wait()
 
 
-def arrive(barrier_id: Any, num_threads: int) -> None:
+def arrive(barrier_id: object, num_threads: int) -> None:
     """Arrives at a barrier of `num_threads` threads without waiting."""
     NamedBarrier(barrier_id, num_threads).arrive()
 
@@ -80,13 +80,13 @@ def agent_sync(agent: Agent) -> None:
         raise pipeline_error("a single thread waits for itself", "write pipeline.Agent.ThreadBlock")
 
 
-def pipeline_init_arrive(cluster_shape_mn: Any = (1, 1), is_relaxed: bool = False) -> None:
+def pipeline_init_arrive(cluster_shape_mn: object = (1, 1), is_relaxed: bool = False) -> None:
     """Announces, without waiting, that the thread has created its pipelines with `defer_sync`."""
     if size(cluster_shape_mn) > 1:
         (cluster.cluster_arrive_relaxed if is_relaxed else cluster.cluster_arrive)()
 
 
-def pipeline_init_wait(cluster_shape_mn: Any = (1, 1)) -> None:
+def pipeline_init_wait(cluster_shape_mn: object = (1, 1)) -> None:
     """Waits until all threads of the cluster, or of a block without a cluster, have called `pipeline_init_arrive`."""
     if size(cluster_shape_mn) > 1:
         cluster.cluster_wait()
@@ -141,7 +141,7 @@ class PipelineOrder(Stateful):
         mbarrier_arrive(self._bar(where(following == self.length, 0, following)))
         self.state.advance()
 
-    def _bar(self, group: Any) -> Address:
+    def _bar(self, group: object) -> Address:
         return self.bars.ptr(self.state.index * self.length + group)
 
 

@@ -65,7 +65,7 @@ class GroupedGemmTileSchedulerHelper(Stateful):
         """The tile of a coordinate (m, n, number) among products of the sizes (M, N, K, L), one per row."""
         m, n, number = (convert(part, Int32) for part in cta_tile_coord)
 
-        def clusters(group: Any) -> tuple[Any, Any]:
+        def clusters(group: object) -> tuple[Any, Any]:
             """The numbers of tiles along M and N."""
             rows, columns, _ = self.cluster_tile_shape_mnk
             return (

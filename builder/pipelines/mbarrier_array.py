@@ -42,11 +42,11 @@ class MbarrierArray:
         """The same mbarriers for another kind of work."""
         return replace(self, agent=(new_op_type, self.agent[1]), is_made=True)
 
-    def get_barrier(self, index: Any) -> Pointer:
+    def get_barrier(self, index: object) -> Pointer:
         """The pointer to an mbarrier."""
         return self._bars().iterator + index
 
-    def arrive(self, index: Any, dst: Any = None, cta_group: None = None) -> None:
+    def arrive(self, index: object, dst: object = None, cta_group: None = None) -> None:
         """Arrives as the kind of work says, in the own block or, of threads by themselves, in that of rank `dst`."""
         if self.agent[0] is PipelineOp.TmaLoad:
             self.arrive_and_expect_tx(index, self.tx_count)
@@ -59,11 +59,11 @@ class MbarrierArray:
         """The thread arrives, in the own block or in that of a rank."""
         mbarriers.mbarrier_arrive(self.get_barrier(index), dst_rank)
 
-    def arrive_cp_async_mbarrier(self, index: Any) -> None:
+    def arrive_cp_async_mbarrier(self, index: object) -> None:
         """The thread arrives once its `cp.async` so far are complete."""
         mbarriers.cp_async_mbarrier_arrive_noinc(self.get_barrier(index))
 
-    def arrive_and_expect_tx(self, index: Any, tx_count: Any) -> None:
+    def arrive_and_expect_tx(self, index: object, tx_count: object) -> None:
         """The thread arrives, and bytes of copies are expected."""
         self.arrive_and_expect_tx_with_dst(index, tx_count)
 
@@ -83,7 +83,7 @@ class MbarrierArray:
         """Waits until the phase of a parity has ended."""
         mbarriers.mbarrier_wait(self.get_barrier(index), phase)
 
-    def arrive_and_wait(self, index: Any, phase: Any, dst: Any = None, cta_group: None = None) -> None:
+    def arrive_and_wait(self, index: object, phase: object, dst: object = None, cta_group: None = None) -> None:
         """Arrives, then waits until the phase of a parity has ended."""
         self.arrive(index, dst)
         self.wait(index, phase)

@@ -12,12 +12,12 @@ from .states import PipelineState
 class Pipeline(Protocol):
     """The methods of a pipeline that its sides call."""
 
-    def producer_acquire(self, state: PipelineState, try_acquire_token: Any = None) -> None: ...
+    def producer_acquire(self, state: PipelineState, try_acquire_token: object = None) -> None: ...
     def producer_try_acquire(self, state: PipelineState) -> Bool: ...
     def producer_commit(self, state: PipelineState) -> None: ...
     def producer_get_barrier(self, state: PipelineState) -> Address: ...
     def producer_tail(self, state: PipelineState) -> None: ...
-    def consumer_wait(self, state: PipelineState, try_wait_token: Any = None) -> None: ...
+    def consumer_wait(self, state: PipelineState, try_wait_token: object = None) -> None: ...
     def consumer_try_wait(self, state: PipelineState) -> Bool: ...
     def consumer_release(self, state: PipelineState) -> None: ...
 
@@ -87,12 +87,12 @@ class PipelineProducer(_Side):
         """Whether the stage is empty, after a short wait at most."""
         return self.pipeline.producer_try_acquire(self.state)
 
-    def acquire(self, try_acquire_token: Any = None) -> Filling:
+    def acquire(self, try_acquire_token: object = None) -> Filling:
         """Waits until the stage is empty, unless a token of `try_acquire` says so."""
         self.pipeline.producer_acquire(self.state, try_acquire_token)
         return Filling(*self._stage())
 
-    def acquire_and_advance(self, try_acquire_token: Any = None) -> Filling:
+    def acquire_and_advance(self, try_acquire_token: object = None) -> Filling:
         """Waits until the stage is empty, and advances to the next."""
         stage = self.acquire(try_acquire_token)
         self.advance()
@@ -116,12 +116,12 @@ class PipelineConsumer(_Side):
         """Whether the stage is full, after a short wait at most."""
         return self.pipeline.consumer_try_wait(self.state)
 
-    def wait(self, try_wait_token: Any = None) -> Reading:
+    def wait(self, try_wait_token: object = None) -> Reading:
         """Waits until the stage is full, unless a token of `try_wait` says so."""
         self.pipeline.consumer_wait(self.state, try_wait_token)
         return Reading(*self._stage())
 
-    def wait_and_advance(self, try_wait_token: Any = None) -> Reading:
+    def wait_and_advance(self, try_wait_token: object = None) -> Reading:
         """Waits until the stage is full, and advances to the next."""
         stage = self.wait(try_wait_token)
         self.advance()

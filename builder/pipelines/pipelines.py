@@ -65,7 +65,7 @@ class _Stages:
             raise pipeline_error(problem, f"write pipeline.make_pipeline_state(..., {self.num_stages})")
         return state.index
 
-    def producer_acquire(self, state: PipelineState, try_acquire_token: Any = None) -> None:
+    def producer_acquire(self, state: PipelineState, try_acquire_token: object = None) -> None:
         """Waits until the consumer has emptied the stage, unless the token of `producer_try_acquire` says so."""
         barriers.wait(self._empty(state), state.phase, try_acquire_token)
 
@@ -88,7 +88,7 @@ class _Stages:
             barriers.wait(self._empty(last), last.phase)
             last.advance()
 
-    def consumer_wait(self, state: PipelineState, try_wait_token: Any = None) -> None:
+    def consumer_wait(self, state: PipelineState, try_wait_token: object = None) -> None:
         """Waits until the producer has filled the stage, unless the token of `consumer_try_wait` says so."""
         barriers.wait(self._full(state), state.phase, try_wait_token)
 
@@ -132,8 +132,8 @@ class PipelineAsync(_Stages):
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
         barrier_storage: Pointer | Tensor | None = None,
-        producer_mask: Any = None,
-        consumer_mask: Any = None,
+        producer_mask: object = None,
+        consumer_mask: object = None,
         defer_sync: bool = False,
         name: str = "",
     ) -> Self:
@@ -186,7 +186,7 @@ class PipelineTmaAsync(_Stages):
         tx_count: int,
         barrier_storage: Pointer | Tensor | None = None,
         cta_layout_vmnk: Layout | None = None,
-        tidx: Any = None,
+        tidx: object = None,
         mcast_mode_mn: tuple[int, int] = (1, 1),
         defer_sync: bool = False,
         name: str = "",
@@ -208,7 +208,7 @@ class PipelineTmaAsync(_Stages):
         made.transactions, made.peers = Transactions(tx_count), peers
         return made
 
-    def producer_acquire(self, state: PipelineState, try_acquire_token: Any = None) -> None:
+    def producer_acquire(self, state: PipelineState, try_acquire_token: object = None) -> None:
         """Waits until the consumer has emptied the stage; then one thread arrives there and expects the bytes."""
         super().producer_acquire(state, try_acquire_token)
         full = self._full(state)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The position of one side of a pipeline: the stage, the parity of its phase, and the number of stages so far."""
+"""The position of one side of a pipeline: the stage, the parity of its phase, and the number of stages passed."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ class PipelineState(Stateful):
     phase: Any
     count: Any
 
-    def __init__(self, stages: int, count: Any = 0, index: Any = 0, phase: Any = 0) -> None:
+    def __init__(self, stages: int, count: object = 0, index: object = 0, phase: object = 0) -> None:
         if type(stages) is not int or stages < 1:
             problem = f"a pipeline cannot have {stages!r} stages"
             raise pipeline_error(problem, "give it a static number of stages, at least 1")
@@ -30,7 +30,7 @@ class PipelineState(Stateful):
         self.phase = phase
         self.count = count
 
-    def advance(self, count: Any = 1) -> None:
+    def advance(self, count: object = 1) -> None:
         """Advances by one or several stages; after the last one comes the first, and the phase changes."""
         following: Any = self.index + count
         self.count = self.count + count

@@ -17,19 +17,19 @@ from ..tensors.views import as_tensor
 from ..tracing.state import emit
 
 
-def copy_tensormap(tma_atom: TmaAtom, tensormap_ptr: Any) -> None:
+def copy_tensormap(tma_atom: TmaAtom, tensormap_ptr: object) -> None:
     """Copies the tensor map of an atom to 128 bytes of global or shared memory, at a multiple of 128."""
     emit(CopyTensorMapOp(tma_atom.ssa, address_of(tensormap_ptr).ssa))
 
 
-def update_tma_descriptor(tma_atom: TmaAtom, gmem_tensor: Tensor, tma_desc_ptr: Any) -> None:
+def update_tma_descriptor(tma_atom: TmaAtom, gmem_tensor: Tensor, tma_desc_ptr: object) -> None:
     """Adapts the tensor map in memory, a copy of the atom's, to another tensor with the same modes: its address, its
     extents and its strides. Several threads of a warp may do so together.
     """
     emit(UpdateTensorMapOp(tma_atom.ssa, as_tensor(gmem_tensor).ssa, address_of(tma_desc_ptr).ssa))
 
 
-def fence_tma_desc_acquire(tma_desc_ptr: Any) -> None:
+def fence_tma_desc_acquire(tma_desc_ptr: object) -> None:
     """Lets the thread's tensor copies see the map in global memory that other threads have released."""
     emit(ptx.FenceTensorMapAcquireOp(address_of(tma_desc_ptr).ssa))
 
@@ -39,7 +39,7 @@ def fence_tma_desc_release() -> None:
     emit(ptx.FenceTensorMapReleaseOp())
 
 
-def cp_fence_tma_desc_release(tma_desc_global_ptr: Any, tma_desc_shared_ptr: Any) -> None:
+def cp_fence_tma_desc_release(tma_desc_global_ptr: object, tma_desc_shared_ptr: object) -> None:
     """Copies a tensor map from shared to global memory and releases it: all threads of a warp together, after
     `cute.arch.sync_warp()`.
     """
@@ -60,11 +60,11 @@ class TensorMapManager:
         self.tensormap_update_mode = tensormap_update_mode
         self.bytes_per_tensormap = bytes_per_tensormap
 
-    def get_tensormap_ptr(self, ptr: Any, address_space: Any = None) -> Any:
+    def get_tensormap_ptr(self, ptr: object, address_space: object = None) -> Any:
         """The pointer in the form for `cute.copy`, whatever its address space."""
         return ptr
 
-    def init_tensormap_from_atom(self, copy_atom: TmaAtom, dst_ptr: Any, warp_id: int) -> None:
+    def init_tensormap_from_atom(self, copy_atom: TmaAtom, dst_ptr: object, warp_id: int) -> None:
         """Lets a warp of the block put the map of an atom at a pointer."""
         if_(warp_idx() == warp_id, lambda: copy_tensormap(copy_atom, dst_ptr))
 
@@ -72,7 +72,7 @@ class TensorMapManager:
         """Releases the maps that the thread has put into memory."""
         fence_tma_desc_release()
 
-    def fence_tensormap_update(self, tensormap_ptr: Any) -> None:
+    def fence_tensormap_update(self, tensormap_ptr: object) -> None:
         """Lets the thread's tensor copies see an updated map."""
         fence_tma_desc_acquire(tensormap_ptr)
 

@@ -35,7 +35,7 @@ class Array:
 
     __slots__ = ("pointer", "tensor")
 
-    def __init__(self, dtype: Any, shape: Any, space: Any = "rmem", alignment: int = 1) -> None:
+    def __init__(self, dtype: object, shape: object, space: object = "rmem", alignment: int = 1) -> None:
         element = as_dtype(dtype)
         extents: tuple[Any, ...] = as_tuple(shape)
         where = Space(getattr(space, "name", space))
@@ -77,11 +77,11 @@ class Array:
         """The address, for programs that hand it to an operation of an IR."""
         return self.pointer
 
-    def data_ptr(self, offset: Any = 0) -> RawPointer:
+    def data_ptr(self, offset: object = 0) -> RawPointer:
         """The address of an element, counted from the first."""
         return self.pointer + offset
 
-    def subview(self, offset: Any) -> "Array":
+    def subview(self, offset: object) -> "Array":
         """The elements from a place on, counted from the first, as an array of unknown extent."""
         pointer = self.pointer + offset
         return Array.of(Tensor(pointer.view(1).ssa, self.dtype), pointer)
@@ -89,7 +89,7 @@ class Array:
     def _is_open(self) -> bool:
         return self.tensor.ir_type.layout.data == Layout(1, 0)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         part = _from_and_count(index)
         if part is not None:
             return self.load(*part)
@@ -98,7 +98,7 @@ class Array:
             return Array.of(slice_modes(self.tensor, (*as_tuple(index), *rest)))
         return self.pointer[index] if self._is_open() else self.tensor[index]
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         part = _from_and_count(index)
         if part is not None:
             self.store(value, *part)
@@ -109,23 +109,23 @@ class Array:
         else:
             self.tensor[index] = value
 
-    def load(self, index: Any = 0, vector_size: int | None = None, alignment: int | None = None, **_: bool) -> Any:
-        """The element at a place, counted from the first; or so many as a vector. Other words, such as
+    def load(self, index: object = 0, vector_size: int | None = None, alignment: int | None = None, **_: bool) -> Any:
+        """The element at a place, counted from the first; or `vector_size` of them as a vector. Other words, such as
         `is_volatile`, change nothing: no access is moved or left out.
         """
         return self.data_ptr(index).load(vector_size, alignment)
 
     def store(
-        self, value: Any, index: Any = 0, vector_size: int | None = None, alignment: int | None = None, **_: bool
+        self, value: object, index: object = 0, vector_size: int | None = None, alignment: int | None = None, **_: bool
     ) -> None:
         """Writes an element, or the elements of a vector."""
         self.data_ptr(index).store(value, alignment)
 
-    def masked_load(self, index: Any, vector_size: int, mask: Any, default: Any = 0) -> Vec:
-        """Loads `count` elements as a vector: `default` where a vector or array of predicates does not hold."""
+    def masked_load(self, index: object, vector_size: int, mask: object, default: object = 0) -> Vec:
+        """Loads `vector_size` elements as a vector: `default` where a vector or array of predicates does not hold."""
         return self.data_ptr(index).masked_load(_vector(mask), default)
 
-    def masked_store(self, index: Any, value: Vec, mask: Any) -> None:
+    def masked_store(self, index: object, value: Vec, mask: object) -> None:
         """Writes the elements of a vector for which the predicates hold."""
         self.data_ptr(index).masked_store(value, _vector(mask))
 
@@ -152,7 +152,7 @@ def make_array_view(tensor: Tensor) -> Array:
     return Array.of(tensor)
 
 
-def _from_and_count(index: Any) -> tuple[Any, int] | None:
+def _from_and_count(index: object) -> tuple[Any, int] | None:
     """The place and the number of `a[i:n]`."""
     if not isinstance(index, slice):
         return None
@@ -160,9 +160,9 @@ def _from_and_count(index: Any) -> tuple[Any, int] | None:
     return None if bounds.start is None or bounds.stop is None else (bounds.start, bounds.stop)
 
 
-def _keeps_modes(index: Any) -> bool:
+def _keeps_modes(index: object) -> bool:
     return any(part is None or isinstance(part, slice) for part in as_tuple(index))
 
 
-def _vector(mask: Any) -> Any:
+def _vector(mask: object) -> Any:
     return mask.tensor.load() if isinstance(mask, Array) else mask

@@ -21,14 +21,14 @@ barrier_cluster_arrive_relaxed = cluster.cluster_arrive_relaxed
 barrier_cluster_wait = cluster.cluster_wait
 
 
-def address(x: Any) -> Address:
+def address(x: object) -> Address:
     """The address of a pointer, an array, or a tensor's first element. Raises TilefoldError (E5002)."""
     if isinstance(x, Pointer) and x.tensor.ir_type.is_swizzled:
         return address_of(x)
     return x if isinstance(x, Address) else raw_pointer(x).address
 
 
-def raw_pointer(x: Any) -> RawPointer:
+def raw_pointer(x: object) -> RawPointer:
     """The pointer of an array, of a tensor or of its iterator. Raises TilefoldError (E5002) for anything else."""
     if isinstance(x, Tensor):
         x = x.iterator
@@ -40,7 +40,7 @@ def raw_pointer(x: Any) -> RawPointer:
     return x.raw_ptr()
 
 
-def elect_sync(membermask: Any = warp.FULL_MASK) -> Any:
+def elect_sync(membermask: object = warp.FULL_MASK) -> Any:
     """Whether this is the one lane of the mask that is chosen (sm_90)."""
     return warp.elect_one(membermask)
 
@@ -82,12 +82,12 @@ def mbarrier_init(bar: Any, count: Any) -> None:
     mbarriers.mbarrier_init(address(bar), count)
 
 
-def mbarrier_inval(bar: Any) -> None:
+def mbarrier_inval(bar: object) -> None:
     """Ends an mbarrier, so that its bytes can be used otherwise."""
     emit(ptx.MbarrierInvalOp(address(bar).ssa))
 
 
-def mbarrier_arrive(bar: Any, scope: MemScope = MemScope.CTA) -> Any:
+def mbarrier_arrive(bar: object, scope: MemScope = MemScope.CTA) -> Any:
     """Arrives at an mbarrier of the block, and returns the state, which names the phase; or, by a pointer of `mapa`, at
     one of another block, without a state. With the scope CLUSTER, the other block sees what was written before.
     """
@@ -108,19 +108,19 @@ def mbarrier_expect_tx(bar: Any, tx_count: Any) -> None:
     mbarriers.mbarrier_expect_tx(address(bar), tx_count)
 
 
-def mbarrier_try_wait_parity(bar: Any, parity: Any, time_limit: Any = None) -> Any:
+def mbarrier_try_wait_parity(bar: Any, parity: Any, time_limit: object = None) -> Any:
     """Whether the phase of this parity has ended, after a short wait at most (sm_90): `while not ...: pass`. How long
     that wait is, is the GPU's choice, whatever `time_limit` hints.
     """
     return mbarriers.mbarrier_try_wait(address(bar), parity)
 
 
-def mbarrier_try_wait_timelimit(bar: Any, state: Any, time_limit: Any = None) -> Any:
+def mbarrier_try_wait_timelimit(bar: Any, state: Any, time_limit: object = None) -> Any:
     """Does `mbarrier_try_wait_parity` for the phase that a state of `mbarrier_arrive` names."""
     return wrap(emit(ptx.MbarrierTryWaitStateOp(address(bar).ssa, convert(state, Int64).ssa)).results[0])
 
 
-def cp_async_mbarrier_arrive(bar: Any, noinc: bool = False) -> None:
+def cp_async_mbarrier_arrive(bar: object, noinc: bool = False) -> None:
     """Arrives at an mbarrier when the thread's cp.async so far are finished; without `noinc` the phase needs one
     arrival more.
     """

@@ -16,7 +16,7 @@ from .barriers import address
 from .words import MemOrder, MemScope, ReductionKind, ReductionOp, ReductionType, Shfl, VoteSync
 
 
-def vote_sync(mask: Any, predicate: Any, kind: VoteSync) -> Any:
+def vote_sync(mask: object, predicate: object, kind: VoteSync) -> Any:
     """A vote of the lanes of a mask on a predicate: a predicate, or an Int32 with a bit for each lane (BALLOT)."""
     return getattr(warp, f"vote_{kind.value}_sync")(predicate, mask)
 
@@ -39,7 +39,7 @@ def shfl_sync(
     return (moved, valid[0]) if return_value_and_is_valid else moved
 
 
-def redux_sync(value: Any, kind: ReductionKind, mask: Any = warp.FULL_MASK, abs: bool = False) -> Any:
+def redux_sync(value: Any, kind: ReductionKind, mask: object = warp.FULL_MASK, abs: bool = False) -> Any:
     """The Int32 or Uint32 of the lanes of a mask combined (sm_80); of Float32, by FMIN and FMAX only, compute
     capability 10.x. With `abs`, of absolute values.
     """
@@ -53,7 +53,7 @@ def redux_sync(value: Any, kind: ReductionKind, mask: Any = warp.FULL_MASK, abs:
 def red(
     op: ReductionOp,
     type: ReductionType,
-    ptr: Any,
+    ptr: object,
     value: Any,
     *,
     mem_order: MemOrder = MemOrder.RELAXED,

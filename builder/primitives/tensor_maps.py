@@ -52,7 +52,7 @@ class TensorMapDataFormat(Enum):
 class GridConstant:
     """Annotates a parameter that all threads of a grid read: `tensor_map: GridConstant[TensorMap]`."""
 
-    def __class_getitem__(cls, kind: Any) -> Any:
+    def __class_getitem__(cls, kind: object) -> Any:
         return kind
 
 
@@ -64,7 +64,7 @@ class MapPointer:
     order: tuple[int, ...] | None = None
     """The dimensions of the program's coordinates in the order of the map's; None if they are the same."""
 
-    def recast(self, dtype: Any) -> "MapWords":
+    def recast(self, dtype: object) -> "MapWords":
         """The map as words, which a kernel copies. Raises TilefoldError (E5002) for elements of other than 64 bits."""
         element = as_dtype(dtype)
         if element.bits != 64 or not element.is_integer:
@@ -116,17 +116,17 @@ class TensorMap:
         return prod(self.atom.type.tma_copy.box) * self.atom.dtype.bits // 8
 
 
-def tensor_map_at(pointer: Any) -> MapPointer:
+def tensor_map_at(pointer: object) -> MapPointer:
     """The map that a kernel has put into global memory (`cpasync.copy_tensormap`), as copies take it."""
     return MapPointer(emit(ptx.CvtaTensorMapOp(address(pointer).ssa)).results[0])
 
 
-def _map(x: Any) -> MapPointer:
+def _map(x: object) -> MapPointer:
     """A map as copies take it: of the launch, or at a pointer to global memory."""
     return x if isinstance(x, MapPointer) else tensor_map_at(x)
 
 
-def tensormap_replace(field: TensormapField, ptr: Any, new_value: Any, ord: int | None = None) -> None:
+def tensormap_replace(field: TensormapField, ptr: object, new_value: Any, ord: int | None = None) -> None:
     """Changes a field of a map in global or shared memory: of the dimension `ord`, from 0 for the contiguous one, where
     each has one (sm_90a). A rank is given less 1, a `GLOBAL_STRIDE` in bytes; of fields with words, such as
     `SWIZZLE_MODE`, `new_value` is the number of one. `fence_proxy_release` and `fence_proxy_acquire` lie between the
@@ -151,7 +151,7 @@ def fence_proxy_release(scope: MemScope, from_proxy: Proxy = Proxy.GENERIC, to_p
 
 def fence_proxy_acquire(
     scope: MemScope,
-    ptr: Any,
+    ptr: object,
     size: int = ptx.MAP_BYTES,
     from_proxy: Proxy = Proxy.GENERIC,
     to_proxy: Proxy = Proxy.TENSORMAP,
@@ -173,8 +173,8 @@ def _check_proxies(from_proxy: Proxy, to_proxy: Proxy) -> None:
 
 def create_tensor_map_tiled(
     *,
-    global_address: Any,
-    dtype: Any,
+    global_address: object,
+    dtype: object,
     global_dims: Sequence[Any],
     global_strides: Sequence[Any],
     box_dims: Sequence[int],
@@ -198,7 +198,7 @@ def create_tensor_map_tiled(
     return _map_of(make_tensor(start, make_layout(tuple(global_dims), steps)), box_dims, swizzle)
 
 
-def _pointer_to(x: Any) -> Any:
+def _pointer_to(x: object) -> Any:
     """The pointer whose address a number is; any other value as it is."""
     if isinstance(x, PointerNumber):
         return x.pointer
@@ -258,7 +258,7 @@ def _map_of(tensor: Tensor, box: Sequence[int], swizzle: TensorMapSwizzle) -> Te
 
 
 def cp_async_bulk_tensor_shared_cta_global(
-    dst: Any, tensor_map: Any, coordinates: Sequence[Any], mbar: Any, cache_policy: Any = None
+    dst: object, tensor_map: object, coordinates: Sequence[Any], mbar: object, cache_policy: object = None
 ) -> None:
     """Starts copying the box at these coordinates to shared memory; an mbarrier counts its bytes. The map is that of a
     launch (`TensorMap.get_ptr`), or a pointer to one in global memory.
@@ -272,15 +272,15 @@ def cp_async_bulk_tensor_shared_cta_global(
 
 
 def cp_async_bulk_tensor_shared_cluster_global(
-    dst: Any,
-    tensor_map: Any,
+    dst: object,
+    tensor_map: object,
     coordinates: Sequence[Any],
-    mbar: Any,
+    mbar: object,
     im2col_offsets: Sequence[Any] = (),
     *,
     multicast_mask: Any = None,
     group: CTAGroup | None = None,
-    cache_policy: Any = None,
+    cache_policy: object = None,
 ) -> None:
     """Does `cp_async_bulk_tensor_shared_cta_global`; with `multicast_mask` to the same place in each block of the
     cluster that it names by a bit, whose own mbarrier counts the bytes. Raises TilefoldError (E2102) for offsets and
@@ -299,14 +299,14 @@ def cp_async_bulk_tensor_shared_cluster_global(
 
 
 def cp_async_bulk_tensor_global_shared_cta(
-    tensor_map: Any, src: Any, coordinates: Sequence[Any], cache_policy: Any = None
+    tensor_map: object, src: object, coordinates: Sequence[Any], cache_policy: object = None
 ) -> None:
     """Starts copying a box from shared memory to the tensor, in the thread's bulk group."""
     map = _map(tensor_map)
     emit(ptx.TensorStoreOp(map.ssa, map.coordinates(coordinates), address(src).ssa, _policy(cache_policy)))
 
 
-def prefetch_tensormap(tensor_map: Any) -> None:
+def prefetch_tensormap(tensor_map: object) -> None:
     """Lets a cache fetch a map that copies will use."""
     emit(ptx.PrefetchTensorMapOp(_map(tensor_map).ssa))
 

@@ -19,7 +19,7 @@ cp_async_bulk_commit_group = arch.cp_async_bulk_commit_group
 cp_async_bulk_wait_group = arch.cp_async_bulk_wait_group
 
 
-def cp_async_shared_global(dst: Any, src: Any, size: int, modifier: str = "ca", src_size: Any = None) -> None:
+def cp_async_shared_global(dst: object, src: object, size: int, modifier: str = "ca", src_size: Any = None) -> None:
     """Starts a copy of 4, 8 or 16 bytes from global to shared memory, by `cg` only through L2. With `src_size`, only
     that number of bytes is read, and the others become zero.
     """
@@ -43,7 +43,7 @@ def cp_async_bulk_prefetch(src: Any, size: Any) -> None:
 
 
 def ldmatrix(
-    ptr: Any,
+    ptr: object,
     num: int,
     layout: MMALayout = MMALayout.ROW,
     *,
@@ -61,7 +61,7 @@ def ldmatrix(
 
 
 def stmatrix(
-    ptr: Any, registers: Sequence[Any], layout: MMALayout = MMALayout.ROW, *, shape: StoreShape = StoreShape.M8N8
+    ptr: object, registers: Sequence[Any], layout: MMALayout = MMALayout.ROW, *, shape: StoreShape = StoreShape.M8N8
 ) -> None:
     """Stores matrices, transposed by COL; each lane passes registers and points to a row (PTX ISA, stmatrix; sm_90)."""
     words = [convert(register, Uint32).ssa for register in registers]

@@ -65,7 +65,7 @@ def comparison(predicate: str, dtype: DType, x: SSAValue, y: SSAValue) -> Operat
     return arith.CmpiOp(x, y, predicate if predicate in ("eq", "ne") else sign + predicate)
 
 
-def binary_type(name: str, a: Any, b: Any) -> DType:
+def binary_type(name: str, a: object, b: object) -> DType:
     """The type in which an operation on two values, fragments or numbers is computed, and of the result.
 
     Raises TilefoldError (E5002) for operands without a common type.
@@ -143,7 +143,7 @@ def _fuse(name: str, x: SSAValue, y: SSAValue) -> SSAValue | None:
     return None
 
 
-def integer_facts(name: str, x: Integer, y: Integer, written: Any) -> tuple[Unknown, Range | None]:
+def integer_facts(name: str, x: Integer, y: Integer, written: object) -> tuple[Unknown, Range | None]:
     """The known divisor of an operation's result, and its range if it does not wrap; None for any.
 
     `written` is the second operand as it was written. Raises TilefoldError (E5002) for a division by zero, and for a

@@ -20,10 +20,10 @@ from ..tracing.state import current, is_building
 class DType:
     """A type of values and elements. `dtype(x)` is a number or a value as a value of this type in the kernel.
 
-    `ir` is the type in the IR, `bits` its width, `kind` what can be computed with it: floats, integers, predicates, or
-    nothing (elements of less than a byte, which are only moved and multiplied). Integers of the IR have no sign, so
-    that it is the operations that are `unsigned`. `TFloat32` is `Float32` in memory and in the IR; a conversion to it
-    rounds to the precision of tensor cores.
+    `ir` is the type in the IR, `bits` its width, `kind` its arithmetic: floats, integers, predicates, or
+    nothing (elements of less than a byte, which are only moved and multiplied). Integers of the IR have no sign:
+    operations are `unsigned`. `TFloat32` is `Float32` in memory and in the IR; a conversion to it rounds to the
+    precision of tensor cores.
     """
 
     name: str
@@ -32,7 +32,7 @@ class DType:
     bits: int
     unsigned: bool = False
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: object) -> Any:
         if not is_building() and isinstance(x, int | float):
             return bool(x) if self.kind == "bool" else float(x) if self.kind == "float" else int(x)
         return current().convert(x, self)
@@ -43,10 +43,10 @@ class DType:
     def __subclasscheck__(self, kind: object) -> bool:
         return kind == self
 
-    def __or__(self, other: Any) -> Any:  # of annotations: `Int32 | None`, as of classes
+    def __or__(self, other: object) -> Any:  # of annotations: `Int32 | None`, as of classes
         return Union[self, other]  # noqa: UP007 - which would be this again
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: object) -> Any:
         return Union[other, self]  # noqa: UP007
 
     @property

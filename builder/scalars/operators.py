@@ -70,10 +70,10 @@ class Compared:
     __slots__ = ()
     __array_ufunc__ = None  # a NumPy scalar on the left leaves the operation to this class
 
-    def _binary(self, name: str, a: Any, b: Any) -> Any:
+    def _binary(self, name: str, a: object, b: object) -> Any:
         raise NotImplementedError
 
-    def _compare(self, predicate: str, a: Any, b: Any) -> Any:
+    def _compare(self, predicate: str, a: object, b: object) -> Any:
         raise NotImplementedError
 
     def _unary(self, name: str) -> Any:
@@ -101,10 +101,10 @@ class Ordered(Compared):
     __itruediv__, __ifloordiv__, __imod__ = _in_place("div"), _in_place("floordiv"), _in_place("mod")
     __ipow__ = _in_place("pow")
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: object) -> Any:
         return self // other, self % other
 
-    def __rdivmod__(self, other: Any) -> Any:
+    def __rdivmod__(self, other: object) -> Any:
         return other // self, other % self
 
     def __neg__(self) -> Any:

@@ -110,10 +110,10 @@ class Value(Compared):
     def __repr__(self) -> str:
         return f"{self.dtype}(?)"
 
-    def _binary(self, name: str, a: Any, b: Any) -> Any:
+    def _binary(self, name: str, a: object, b: object) -> Any:
         return binary(name, a, b)
 
-    def _compare(self, predicate: str, a: Any, b: Any) -> Any:
+    def _compare(self, predicate: str, a: object, b: object) -> Any:
         return compare(predicate, a, b)
 
     def _unary(self, name: str) -> Any:
@@ -138,7 +138,7 @@ class Int(Ordered, Bits, Value):
     """An integer. Arithmetic wraps at its width; `//` and `%` round down, as in Python.
 
     `known` has its divisor, `range` its limits; both follow the arithmetic, prove the alignment
-    of views and save instructions. Of a result that may wrap, only powers of two are known to divide it.
+    of views and save instructions. Only powers of two are known to divide a result that may wrap.
     """
 
     __slots__ = ("known", "range")
@@ -266,7 +266,7 @@ def binary(name: str, a: Any, b: Any) -> Any:
     return _int_binary(name, x, y, b)
 
 
-def _neutral(name: str, a: Any, b: Any, dtype: DType) -> Any:
+def _neutral(name: str, a: object, b: object, dtype: DType) -> Any:
     """The operand that is the result already: x + 0, x * 1, x // 1; None otherwise."""
     if dtype.kind != "int":
         return None
@@ -293,7 +293,7 @@ def _select(condition: Bool, a: Float, b: Float) -> Float:
     return Float(insert_value(arith.SelectOp(condition.ssa, a.ssa, b.ssa)), a.dtype)
 
 
-def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
+def _int_binary(name: str, x: Int, y: Int, written: object) -> Int:
     if name in ("floordiv", "ceildiv", "mod") and type(written) is int and written == -1 and not x.dtype.unsigned:
         return constant(0, x.dtype) if name == "mod" else unary("neg", x)  # also of the least integer
     known, exact = integer_facts(name, x, y, written)

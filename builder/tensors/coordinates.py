@@ -77,8 +77,13 @@ def check_inside(coord: Any, shape: Any) -> None:
         return
     size, index = product(shape), parts[0] if len(parts) == 1 else None
     if type(index) is int and type(size) is int and index >= size:
-        limit = f"{'shape' if isinstance(shape, tuple) else 'extent'} {show(shape)}"
+        limit = _named(show(shape))
         raise TilefoldError(Code.BUILD_VALUE, f"coordinate {index} is out of range for {limit}: 0 to {size - 1}")
+
+
+def _named(shape: str) -> str:
+    """A shape in a message: `extent 8`, or `shape (8,4)`."""
+    return f"{'shape' if shape.startswith('(') else 'extent'} {shape}"
 
 
 def as_tuple(coord: Any) -> tuple[Any, ...]:
@@ -110,7 +115,7 @@ def _from_end(coord: Any, shape: Any) -> Any:
         return coord
     place = product(shape) + _within_64_bits(parts[0])
     if type(place) is int and place < 0:
-        limit = f"{'shape' if isinstance(shape, tuple) else 'extent'} {show_layout(shape)}"
+        limit = _named(show_layout(shape))
         raise TilefoldError(Code.BUILD_VALUE, f"coordinate {parts[0]} is out of range for {limit}")
     return place
 

@@ -110,15 +110,15 @@ class TiledCopy(Displayed):
         """The layout that `get_layoutD_TV()` gives."""
         return self.get_layoutD_TV()
 
-    def tidfrg_S(self, target: Any) -> Any:
+    def tidfrg_S(self, target: object) -> Any:
         """A source layout or tensor: (Thr,(FrgV,FrgX),(RestM,RestN,...)), all threads' parts at once."""
         return relaid(target, self.type.tiled_copy.tidfrg_S)
 
-    def tidfrg_D(self, target: Any) -> Any:
+    def tidfrg_D(self, target: object) -> Any:
         """A destination layout or tensor: (Thr,(FrgV,FrgX),(RestM,RestN,...))."""
         return relaid(target, self.type.tiled_copy.tidfrg_D)
 
-    def tile2thrfrg(self, tiles: Any, ref2trg: Any) -> Any:
+    def tile2thrfrg(self, tiles: object, ref2trg: object) -> Any:
         """A layout, or a tensor, that `zipped_divide` has divided by the tiler: (Thr,(FrgV,FrgX),(RestM,RestN,...)).
 
         `ref2trg` maps (thread, value) of an atom, as the result has them, to (thread, value) as the atom's reference
@@ -131,7 +131,7 @@ class TiledCopy(Displayed):
         """A fragment of another tiling of the same tile, nested like the source, the same for each thread."""
         return self.get_slice(0).retile_S(src)
 
-    def get_slice(self, thr_idx: Any) -> "ThrCopy":
+    def get_slice(self, thr_idx: object) -> "ThrCopy":
         """The part of a thread, whose index may be a value."""
         return ThrCopy(self, thr_idx)
 
@@ -155,15 +155,15 @@ class ThrCopy:
     def __str__(self) -> str:
         return "\n".join(thr_copy_lines(self.tiled_copy.type.tiled_copy, static_or_unknown(self.thr_idx), plain_style))
 
-    def get_slice(self, thr_idx: Any) -> "ThrCopy":
+    def get_slice(self, thr_idx: object) -> "ThrCopy":
         """The part of another thread."""
         return self.tiled_copy.get_slice(thr_idx)
 
-    def partition_S(self, src: Any) -> Any:
+    def partition_S(self, src: object) -> Any:
         """The thread's part of a source: ((AtomV,RestV),RestM,RestN,...)."""
         return partition(PartitionSOp, self.tiled_copy.value(), src, self.thr_idx)
 
-    def partition_D(self, dst: Any) -> Any:
+    def partition_D(self, dst: object) -> Any:
         """The thread's part of a destination: ((AtomV,RestV),RestM,RestN,...)."""
         return partition(PartitionDOp, self.tiled_copy.value(), dst, self.thr_idx)
 
@@ -187,21 +187,21 @@ def _zero_filling_atom(atom: CopyAtomAttr) -> CopyAtomAttr:
         return CopyAtomAttr(name, atom.value_type, atom.load, atom.store)
 
 
-def make_tiled_copy(atom: CopyAtom, layout_tv: Any, tiler_mn: Any) -> TiledCopy:
+def make_tiled_copy(atom: CopyAtom, layout_tv: object, tiler_mn: object) -> TiledCopy:
     """The tiled copy by a layout that maps (thread, value) to a place of the tile, and the tile (CuTe's
     make_tiled_copy_impl): `make_tiled_copy(atom, tv_layout, (8, 128))`.
     """
     return _wrap_tiled(algebra.make_tiled_copy_tv(_record(atom), _plain(layout_tv), _static(tuples(tiler_mn))), atom)
 
 
-def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Any, val_layout: Any) -> TiledCopy:
+def make_tiled_copy_tv(atom: CopyAtom, thr_layout: object, val_layout: object) -> TiledCopy:
     """The tiled copy by layouts of places of the tile to threads, and of places of a thread's part to its values
     (CuTe C++'s make_tiled_copy): `make_tiled_copy_tv(atom, make_layout((32, 8)), make_layout((4, 1)))`.
     """
     return _wrap_tiled(algebra.make_tiled_copy(_record(atom), _plain(thr_layout), _plain(val_layout)), atom)
 
 
-def make_cotiled_copy(atom: CopyAtom, atom_layout_tv: Any, data_layout: Any) -> TiledCopy:
+def make_cotiled_copy(atom: CopyAtom, atom_layout_tv: object, data_layout: object) -> TiledCopy:
     """The tiled copy by a layout that maps (thread, value) to an index that the data layout takes."""
     return _wrap_tiled(_cotiled(_record(atom), _plain(atom_layout_tv), _plain(data_layout)), atom)
 
@@ -253,12 +253,12 @@ def copy(
     modes after the first. With `pred`, a fragment of predicates with the modes of the source, only where they hold; a
     copy of `nvgpu.cpasync.CopyG2SOp` writes zeros elsewhere. All executions are written out, whatever `unroll_factor`.
 
-    By the atom of `nvgpu.cpasync.make_tiled_tma_atom` tiles are copied: one thread of a warp that calls it issues them,
+    An atom of `nvgpu.cpasync.make_tiled_tma_atom` copies tiles: one thread of a warp that calls it issues them,
     or each thread that a condition around the call selects, such as `tidx == 0`.
     A load counts its bytes on the mbarrier `tma_bar_ptr`, a multicast in each block of the cluster that `mcast_mask`
     names by a bit. `cache_policy` is one of the L2 cache, 64 bits. `tma_desc_ptr` is a tensor map in global memory that
-    `nvgpu.cpasync.copy_tensormap` has put there, to be taken instead of the atom's. By an atom of `CopyBulkG2SOp` or
-    `CopyBulkS2GOp` each thread begins copies of the runs that are contiguous on both sides; a load counts its bytes on
+    `nvgpu.cpasync.copy_tensormap` has put there, to be taken instead of the atom's. With an atom of `CopyBulkG2SOp` or
+    `CopyBulkS2GOp`, each thread begins copies of the runs that are contiguous on both sides; a load counts its bytes on
     the mbarrier `mbar_ptr`.
     """
     tiled = atom.tiled_copy if isinstance(atom, ThrCopy) else atom
@@ -347,13 +347,13 @@ def _wrap_tiled(made: algebra.TiledCopy, atom: CopyAtom) -> TiledCopy:
     return TiledCopy(type, atom.fills)
 
 
-def _plain(layout: Any) -> Layout:
+def _plain(layout: object) -> Layout:
     plain = _static(as_layout(layout))
     if not isinstance(plain, Layout):
         raise TilefoldError(Code.COMPOSED_UNSUPPORTED, "the layouts of a tiled copy must be plain, without a swizzle")
     return plain
 
 
-def _static(x: Any) -> Any:
+def _static(x: object) -> Any:
     check_static(x, "a tiled copy must be static, but this is")
     return x

@@ -63,7 +63,7 @@ class CopyAtom(Displayed):
 
 def make_copy_atom(
     op: "nvgpu.CopyOp | str",
-    copy_internal_type: Any,
+    copy_internal_type: object,
     num_bits_per_copy: int | None = None,
     load: str = "",
     store: str = "",

@@ -13,7 +13,7 @@ from ...dialects.arith.semantics import CHECKED, INTEGER_OPERATIONS, SUMS, Funct
 from ..scalars.values import Int, index_of
 
 
-def moved(offset: Any, elements: Any, by: Function = add) -> Any:
+def moved(offset: object, elements: object, by: Function = add) -> Any:
     """The distance `elements` elements after `offset`, or before by `sub`; both are numbers or integer values."""
     return _exact(by, offset, elements if type(elements) is int else index_of(elements))
 
@@ -25,7 +25,7 @@ def index_in(coord: Sequence[Any], strides: Sequence[Any]) -> Any:
     return reduce(lambda total, product: _exact(add, total, product), products, 0)
 
 
-def _exact(function: Function, a: Any, b: Any) -> Any:
+def _exact(function: Function, a: object, b: object) -> Any:
     """A sum, difference or product; where it may exceed 64 bits, its operation is one that the simulator checks."""
     result = function(a, b)
     if isinstance(result, Int) and isinstance(op := result.ssa.owner, SUMS):

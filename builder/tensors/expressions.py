@@ -43,9 +43,9 @@ MAX_DEPTH = 64
 
 
 class Expression:
-    """Elements in a shape: those of `tensor`, or a function of those of the operands at the same coordinate.
+    """Elements in a shape: elements of `tensor`, or a function of the operands' elements at the same coordinate.
 
-    A tensor that is `borrowed` is one of the user's, who may write to it.
+    A `borrowed` tensor belongs to the user, who may write to it.
     """
 
     __slots__ = ("borrowed", "depth", "dtype", "function", "operands", "shape", "tensor", "used")

@@ -78,7 +78,7 @@ class Vec(Ordered, Bits, NumpyMethods):
         """The registers that hold the elements; do not write to them."""
         return self.expression.settle()
 
-    def to(self, dtype: Any) -> "Vec":
+    def to(self, dtype: object) -> "Vec":
         """The elements as those of another type."""
         target = as_dtype(dtype)
         if target == self.dtype:
@@ -86,17 +86,17 @@ class Vec(Ordered, Bits, NumpyMethods):
         check_cast(self.dtype, target)
         return Vec(Expression(self.shape, target, _same, [self.expression]))  # which converts
 
-    def __getitem__(self, coord: Any) -> Any:
+    def __getitem__(self, coord: object) -> Any:
         part = self.settle()[coord]
         return load(part) if isinstance(part, Elements) else part
 
-    def __setitem__(self, coord: Any, value: Any) -> None:
+    def __setitem__(self, coord: object, value: object) -> None:
         hint = "write to the tensor: t[i, j] = v, or r = cute.make_rmem_tensor(x.shape, x.dtype), r.store(x), r[i] = v"
         raise TilefoldError(Code.BUILD_VALUE, "a fragment is a value, whose elements never change", hint)
 
-    def reshape(self, shape: Any) -> "Vec":
+    def reshape(self, shape: object) -> "Vec":
         """The elements in another shape of the same size, counted colexicographically: the first mode is the fastest,
-        as in every function of CuTe. NumPy's `reshape` does so with `order="F"` alone.
+        as in every function of CuTe. NumPy's `reshape` does so only with `order="F"`.
         """
         modes = as_tuple(tuples(shape))
         if product(modes) != self.size:
@@ -105,12 +105,12 @@ class Vec(Ordered, Bits, NumpyMethods):
         steps = [product(tuple(wanted[:mode])) if mode else 1 for mode in range(len(wanted))]
         return Vec(Expression(tuple(wanted), self.dtype, tensor=repeat_modes(self.settle(), wanted, steps)))
 
-    def broadcast_to(self, target_shape: Any) -> "Vec":
+    def broadcast_to(self, target_shape: object) -> "Vec":
         """The elements repeated to a shape."""
         modes = broadcast(self.shape, as_tuple(tuples(target_shape)))
         return Vec(Expression(modes, self.dtype, _same, [self.expression]))
 
-    def apply_op(self, op: Callable[[Any, Any], Any], other: Any, flip: bool = False) -> Any:
+    def apply_op(self, op: Callable[[Any, Any], Any], other: object, flip: bool = False) -> Any:
         """A function of this and another operand, such as `operator.add`; the other one is first with `flip`."""
         return op(other, self) if flip else op(self, other)
 
@@ -155,7 +155,7 @@ class Vec(Ordered, Bits, NumpyMethods):
             made if keepdims else made.reshape(tuple(part for mode, part in enumerate(self.shape) if mode not in over))
         )
 
-    def _reduce_parts(self, op: "ReductionOp", init: Any, left: list[tuple[int, ...]], keepdims: bool) -> Any:
+    def _reduce_parts(self, op: "ReductionOp", init: object, left: list[tuple[int, ...]], keepdims: bool) -> Any:
         """A reduction over some leaves of the shape; `left` has those that each mode keeps."""
         extents = flatten_to_tuple(self.shape)
         kept = set(flatten_to_tuple(tuple(left)))
@@ -180,12 +180,12 @@ class Vec(Ordered, Bits, NumpyMethods):
     def __repr__(self) -> str:
         return f"{self.dtype}{show(self.shape)}"
 
-    def _binary(self, name: str, a: Any, b: Any) -> Any:
+    def _binary(self, name: str, a: object, b: object) -> Any:
         if not (_is_operand(a) and _is_operand(b)):
             return not_combined(a, b)
         return combined(name, a, b)
 
-    def _compare(self, predicate: str, a: Any, b: Any) -> Any:
+    def _compare(self, predicate: str, a: object, b: object) -> Any:
         if not (_is_operand(a) and _is_operand(b)):
             return not_combined(a, b)
         common_type(a, b)
@@ -212,7 +212,7 @@ def elementwise(function: Callable[..., Any], dtype: DType, *operands: Any) -> V
     return Vec(Expression(shape, dtype, function, parts))
 
 
-def combined(name: str, a: Any, b: Any) -> Any:
+def combined(name: str, a: object, b: object) -> Any:
     """An operation on two values or numbers, or on fragments, element by element. Raises TilefoldError (E5002)."""
     if not (isinstance(a, Vec) or isinstance(b, Vec)):
         return binary(name, a, b)
@@ -221,7 +221,7 @@ def combined(name: str, a: Any, b: Any) -> Any:
     return elementwise(partial(binary, name), binary_type(name, a, b), a, b)
 
 
-def unary_of(name: str, x: Any) -> Any:
+def unary_of(name: str, x: object) -> Any:
     """`neg`, `abs`, `not` or a mathematical function of a value, or of the elements of a fragment. Raises
     TilefoldError (E5002).
     """
@@ -306,7 +306,7 @@ class Home:
         store(self.tensor, value)
 
 
-def full(shape: Any, fill_value: Scalar, dtype: Any) -> Vec:
+def full(shape: object, fill_value: Scalar, dtype: object) -> Vec:
     """A fragment of a shape in which every element is `fill_value`."""
     target = as_dtype(dtype)
     modes = as_tuple(tuples(shape))
@@ -320,7 +320,7 @@ def full(shape: Any, fill_value: Scalar, dtype: Any) -> Vec:
     return Vec(Expression(modes, target, partial(_same, fill_value)))
 
 
-def full_like(a: Vec | Elements, fill_value: Scalar, dtype: Any = None) -> Vec:
+def full_like(a: Vec | Elements, fill_value: Scalar, dtype: object = None) -> Vec:
     """A fragment in the shape of another, or of a tensor, in which every element is `fill_value`."""
     if not isinstance(a, Vec | AnyTensor):  # pyright: ignore[reportUnnecessaryIsInstance]
         message = f"expected a fragment or a tensor, got {type(a).__name__}"
@@ -329,12 +329,12 @@ def full_like(a: Vec | Elements, fill_value: Scalar, dtype: Any = None) -> Vec:
     return full(a.shape, fill_value, element)
 
 
-def empty_like(a: Vec | Elements, dtype: Any = None) -> Vec:
-    """A fragment in the shape of another, or of a tensor, whose elements are not said; they are zeros."""
+def empty_like(a: Vec | Elements, dtype: object = None) -> Vec:
+    """A fragment in the shape of another, or of a tensor, with unspecified elements; they are zeros."""
     return full_like(a, 0, dtype)
 
 
-def _kept_leaves(profile: Any, shape: Shape) -> list[tuple[int, ...]]:
+def _kept_leaves(profile: object, shape: Shape) -> list[tuple[int, ...]]:
     """The leaves of each mode that a reduction keeps, by their numbers in the shape.
 
     Raises TilefoldError: E0201 for the profile of another shape, E5002 for anything else.
@@ -363,7 +363,7 @@ class ReductionOp:
     OR: ClassVar["ReductionOp"]
     XOR: ClassVar["ReductionOp"]
 
-    def function(self, a: Any, b: Any) -> Any:
+    def function(self, a: object, b: object) -> Any:
         """Combines two values, or two fragments element by element."""
         return combined(self.name, a, b) if self.combine is None else self.combine(a, b)
 

@@ -72,7 +72,7 @@ class LayoutEnum(Enum):
         return self is LayoutEnum.COL_MAJOR
 
 
-def get_smem_layout_atom(layout: LayoutEnum, element_type: Any, major_mode_size: int) -> SmemLayoutAtomKind:
+def get_smem_layout_atom(layout: LayoutEnum, element_type: object, major_mode_size: int) -> SmemLayoutAtomKind:
     """The layout atom of the widest swizzle whose row divides the extent of the contiguous mode. Raises `LayoutError`
     (E0213) for an extent that is not a multiple of 16 bytes.
     """
@@ -80,24 +80,24 @@ def get_smem_layout_atom(layout: LayoutEnum, element_type: Any, major_mode_size:
     return SmemLayoutAtomKind(f"{major}_{find_widest_mode(major_mode_size, as_dtype(element_type).bits)}")
 
 
-def make_smem_layout_a(a_layout: LayoutEnum, mma_tiler_mnk: Any, a_dtype: Any, num_stages: int) -> LayoutLike:
+def make_smem_layout_a(a_layout: LayoutEnum, mma_tiler_mnk: object, a_dtype: object, num_stages: int) -> LayoutLike:
     """The layout of shared memory for stages of A: (M,K,stages), in the order of `a_layout`."""
     m, _, k = as_tuple(tuples(mma_tiler_mnk))
     return _add_stages(a_layout, (m, k), a_dtype, num_stages)
 
 
-def make_smem_layout_b(b_layout: LayoutEnum, mma_tiler_mnk: Any, b_dtype: Any, num_stages: int) -> LayoutLike:
+def make_smem_layout_b(b_layout: LayoutEnum, mma_tiler_mnk: object, b_dtype: object, num_stages: int) -> LayoutLike:
     """The layout of shared memory for stages of B: (N,K,stages), in the order of `b_layout`."""
     _, n, k = as_tuple(tuples(mma_tiler_mnk))
     return _add_stages(b_layout, (n, k), b_dtype, num_stages)
 
 
 def make_smem_layout_epi(
-    epi_dtype: Any,
+    epi_dtype: object,
     epi_layout: LayoutEnum,
-    epi_tile: Any,
+    epi_tile: object,
     epi_stage: int,
-    smem_trg_shape: Any = None,
+    smem_trg_shape: object = None,
     smem_order: Sequence[int] | None = None,
 ) -> LayoutLike:
     """The layout of shared memory for stages of a tile of C: (M,N,stages), in the order of `epi_layout`.
@@ -164,7 +164,7 @@ def sm90_get_smem_store_op(layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc: 
 
 
 def compute_tile_shape_or_override(
-    tile_shape_mnk: Any, element_type: Any, is_cooperative: bool = False, epi_tile_override: Any = None
+    tile_shape_mnk: object, element_type: object, is_cooperative: bool = False, epi_tile_override: Any = None
 ) -> tuple[int, int]:
     """The part of a tile of C that an epilogue handles at a time: `epi_tile_override`, or 64 rows (128 for cooperating
     warpgroups) and 32 columns (64 for 8-bit elements if each warpgroup has its own tile)

@@ -27,7 +27,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def make_layout(shape: Any, *more: Any, stride: Any = None) -> Layout:
+def make_layout(shape: object, *more: Any, stride: object = None) -> Layout:
     """A layout of a shape and, unless it is compact, a stride; or the layout whose modes are the given layouts.
 
     `make_layout((8, 128), stride=(128, 1))`. Without a stride the first mode is the fastest.
@@ -41,20 +41,20 @@ def make_layout(shape: Any, *more: Any, stride: Any = None) -> Layout:
     return algebra.make_layout(tuples(shape), *map(tuples, more))
 
 
-def make_ordered_layout(shape: Any, order: Any) -> Layout:
-    """The compact layout of a shape. A mode with a smaller number in `order` runs faster.
+def make_ordered_layout(shape: object, order: object) -> Layout:
+    """The compact layout of a shape. Modes with smaller numbers in `order` run faster.
 
     Modes of equal numbers begin at the same stride, as in CuTe, so that coordinates share indices.
     """
     return algebra.make_ordered_layout(tuples(shape), tuples(order))
 
 
-def make_identity_layout(shape: Any) -> Layout:
+def make_identity_layout(shape: object) -> Layout:
     """The layout that maps each coordinate of a shape to itself."""
     return algebra.make_identity_layout(tuples(shape))
 
 
-def make_layout_tv(thr_layout: Any, val_layout: Any) -> tuple[tuple[Any, ...], Layout]:
+def make_layout_tv(thr_layout: object, val_layout: object) -> tuple[tuple[Any, ...], Layout]:
     """The tile that threads of `thr_layout` with values of `val_layout` cover, and its layout: (thread, value) to a
     place of the tile. Both layouts map coordinates of the tile to numbers of threads and of values.
     """
@@ -70,12 +70,12 @@ def make_swizzle(b: int, m: int, s: int) -> Swizzle:
     return Swizzle(*tuples((b, m, s)))
 
 
-def make_composed_layout(inner: "Swizzle | Layout", offset: Any, outer: Any) -> LayoutLike:
+def make_composed_layout(inner: "Swizzle | Layout", offset: object, outer: object) -> LayoutLike:
     """The layout `inner o offset o outer`, which is applied from the right: that of swizzled shared memory."""
     return compose_parts(inner, offset, as_layout(outer))
 
 
-def tile_to_shape(atom: LayoutLike, trg_shape: Any, order: Any = None) -> LayoutLike:
+def tile_to_shape(atom: LayoutLike, trg_shape: object, order: object = None) -> LayoutLike:
     """A layout of a shape that repeats `atom`, the modes in `order`, the first the fastest."""
     return algebra.tile_to_shape(layout_of(atom), tuples(trg_shape), *(() if order is None else (tuples(order),)))
 
@@ -88,7 +88,7 @@ def recast_layout(new_type_bits: Any, old_type_bits: Any, src_layout: Any) -> An
     return algebra.recast_layout(layout_of(src_layout), old, new)
 
 
-def size_in_bytes(dtype: Any, layout: Any) -> int:
+def size_in_bytes(dtype: object, layout: object) -> int:
     """The bytes that elements of a type span in a layout; 0 without a layout."""
     return 0 if layout is None else -(-as_dtype(dtype).bits * cosize(layout) // 8)
 
@@ -106,12 +106,12 @@ def repeat_like(x: Any, target: Any) -> Any:
     return inttuple.transform_leaves(lambda _: x, tuples(target)) if isinstance(target, tuple | list) else x
 
 
-def repeat(x: Any, n: int) -> Any:
+def repeat(x: object, n: int) -> Any:
     """`n` times `x`: a tuple, or `x` itself for 1."""
     return x if n == 1 else (x,) * n
 
 
-def repeat_as_tuple(x: Any, n: int) -> tuple[Any, ...]:
+def repeat_as_tuple(x: object, n: int) -> tuple[Any, ...]:
     """`n` times `x` as a tuple."""
     return (x,) * n
 
@@ -129,7 +129,7 @@ def assume(src: Any, divby: int | None = None) -> Any:
 
 
 def get_divisibility(x: Any) -> int:
-    """The greatest number that an integer is known to be a multiple of: of a static one, itself."""
+    """The greatest known divisor of an integer; a static integer is its own."""
     return x.known.div if isinstance(x, Int) else x
 
 
@@ -140,12 +140,12 @@ def unflatten(sequence: Any, profile: Any) -> Any:
     return inttuple.unflatten(tuple(sequence), tuples(profile))
 
 
-def slice_and_offset(coord: Any, src: Any) -> tuple[Any, Any]:
+def slice_and_offset(coord: object, src: object) -> tuple[Any, Any]:
     """The modes of a layout that None keeps, and the index at a coordinate of the others."""
     return algebra.slice_and_offset(tuples(coord), layout_of(src))
 
 
-def size(x: Any, mode: Any = None) -> Any:
+def size(x: object, mode: object = None) -> Any:
     """The number of elements of a tensor, a fragment, a layout, a shape (the product of its integers) or a mode:
     `size(t, 1)`, `size(t, mode=[0, 1])`; for a tiled copy or a tiled MMA, the number of threads.
     """
@@ -154,27 +154,27 @@ def size(x: Any, mode: Any = None) -> Any:
     return inttuple.product(_shape(x, mode))
 
 
-def shape(x: Any, mode: Any = None) -> Any:
+def shape(x: object, mode: object = None) -> Any:
     """The shape of a tensor or a layout, or of a mode of it."""
     return _shape(x, mode)
 
 
-def stride(x: Any, mode: Any = None) -> Any:
+def stride(x: object, mode: object = None) -> Any:
     """The strides of a tensor or a layout, or of a mode of it."""
     return _of_mode(plain_layout(layout_of(_laid_out(x))).stride, mode)
 
 
-def rank(x: Any, mode: Any = None) -> int:
+def rank(x: object, mode: object = None) -> int:
     """The number of modes of a tensor, a layout or a tuple; 1 for an integer."""
     return algebra.rank(_shape(x, mode))
 
 
-def depth(a: Any, mode: Any = None) -> int:
+def depth(a: object, mode: object = None) -> int:
     """The nesting depth of a tensor's shape, a layout or a tuple; 0 for an integer."""
     return algebra.depth(_shape(a, mode))
 
 
-def cosize(x: Any, mode: Any = None) -> Any:
+def cosize(x: object, mode: object = None) -> Any:
     """One more than the largest index of a layout or a tensor, or of a mode of it: the elements that it takes in
     memory.
     """
@@ -182,7 +182,7 @@ def cosize(x: Any, mode: Any = None) -> Any:
     return algebra.cosize(layout if mode is None else get(plain_layout(layout), mode))
 
 
-def ceil_div(input: Any, tiler: Any) -> Any:
+def ceil_div(input: object, tiler: object) -> Any:
     """`a / b` rounded up; for tuples, leaf by leaf."""
     if not isinstance(tuples(input), tuple):
         return ceil_div_int(tuples(input), tuples(tiler))
@@ -195,7 +195,7 @@ def ceil_div(input: Any, tiler: Any) -> Any:
     return tuple([ceil_div(x, y) for x, y in zip(extents, divisors, strict=True)])
 
 
-def shape_div(lhs: Any, rhs: Any) -> Any:
+def shape_div(lhs: object, rhs: object) -> Any:
     """The extents left of `lhs` after dividing by `rhs`, from the first mode on (CuTe's shape_div).
 
     Raises `LayoutError` (E0204) where neither of two extents divides the other.
@@ -203,49 +203,49 @@ def shape_div(lhs: Any, rhs: Any) -> Any:
     return inttuple.shape_div(tuples(lhs), tuples(rhs))
 
 
-def product(a: Any) -> Any:
+def product(a: object) -> Any:
     """The product of the integers of a tuple: the size of a shape."""
     return inttuple.product(tuples(a))
 
 
-def product_like(a: Any, target_profile: Any) -> Any:
+def product_like(a: object, target_profile: object) -> Any:
     """The products of the parts of a tuple at the leaves of another one. Raises TilefoldError (E0201) if the tuple is
     shallower.
     """
     return inttuple.product_like(tuples(a), tuples(target_profile))
 
 
-def product_each(a: Any) -> tuple[Any, ...]:
+def product_each(a: object) -> tuple[Any, ...]:
     """The size of each mode of a shape."""
     return inttuple.product_each(tuples(a))
 
 
-def congruent(a: Any, b: Any) -> bool:
+def congruent(a: object, b: object) -> bool:
     """Whether two tensors, layouts or tuples are nested alike."""
     return inttuple.congruent(_shape(a, None), _shape(b, None))
 
 
-def weakly_congruent(a: Any, b: Any) -> bool:
+def weakly_congruent(a: object, b: object) -> bool:
     """Whether the profile of `b` refines that of `a`."""
     return inttuple.weakly_congruent(_shape(a, None), _shape(b, None))
 
 
-def compatible(a: Any, b: Any) -> bool:
+def compatible(a: object, b: object) -> bool:
     """Whether every coordinate of shape `a` is also a coordinate of shape `b`."""
     return inttuple.compatible(_shape(a, None), _shape(b, None))
 
 
-def crd2crd(coord: Any, source: Any, target: Any) -> Any:
+def crd2crd(coord: object, source: object, target: object) -> Any:
     """Converts a coordinate of shape `source` to the coordinate of the same element in shape `target`."""
     return coordinates.crd2crd(tuples(coord), tuples(source), tuples(target))
 
 
-def is_static(x: Any) -> bool:
-    """Whether Python knows all integers of a tensor's layout, a layout or a tuple while it builds the kernel."""
+def is_static(x: object) -> bool:
+    """Whether Python knows every integer of a tensor's layout, a layout or a tuple while it builds the kernel."""
     return not has_value(_laid_out(x))
 
 
-def crd2idx(coord: Any, layout: Any) -> Any:
+def crd2idx(coord: object, layout: object) -> Any:
     """The index of a coordinate in a layout, or in the compact layout of a shape."""
     if isinstance(layout, ComposedLayout):
         return layout(tuples(coord))
@@ -258,20 +258,20 @@ def idx2crd(idx: Any, shape: Any) -> Any:
     return coordinates.idx2crd(idx, tuples(shape))
 
 
-def _shape(x: Any, mode: Any) -> Any:
+def _shape(x: object, mode: object) -> Any:
     whole = _laid_out(x)
     if isinstance(whole, Layout | ComposedLayout):
         return _of_mode(whole.shape, mode)
     return _of_mode(tuples(getattr(whole, "shape", None) or whole), mode)  # a fragment has a shape and no layout
 
 
-def _laid_out(x: Any) -> Any:
+def _laid_out(x: object) -> Any:
     """The layout of `x` if it has one, as tensors of a kernel or of the host have, else `x` itself."""
     layout = getattr(x, "layout", None)
     return layout if isinstance(layout, Layout | ComposedLayout) else x
 
 
-def _of_mode(t: Any, mode: Any) -> Any:
+def _of_mode(t: object, mode: object) -> Any:
     return t if mode is None else get(t, mode)
 
 

@@ -15,13 +15,13 @@ from .tensor_base import allocate, emit_inferred, tensor_type
 from .tensors import CoordTensor, Tensor
 
 
-def make_rmem_tensor(layout_or_shape: Any, dtype: Any) -> Tensor:
+def make_rmem_tensor(layout_or_shape: Any, dtype: object) -> Tensor:
     """Registers of the thread, contents undefined: for a shape, compact, or in a layout. Both are static."""
     element = as_dtype(dtype)
     return Tensor(allocate(element, Space.Rmem, FRAGMENT_ALIGN, as_layout(layout_or_shape)), element)
 
 
-def make_rmem_tensor_like(src: "Tensor | Vec | Layout", dtype: Any = None) -> Tensor:
+def make_rmem_tensor_like(src: "Tensor | Vec | Layout", dtype: object = None) -> Tensor:
     """Registers in the shape of a tensor, a fragment or a layout, compact, the first mode the fastest: one for each
     coordinate. By default the elements have the tensor's type.
     """
@@ -29,7 +29,7 @@ def make_rmem_tensor_like(src: "Tensor | Vec | Layout", dtype: Any = None) -> Te
     return make_rmem_tensor(make_layout(src.shape), element)
 
 
-def make_fragment_like(src: "Tensor | CoordTensor | Vec | Layout", dtype: Any = None) -> Tensor:
+def make_fragment_like(src: "Tensor | CoordTensor | Vec | Layout", dtype: object = None) -> Tensor:
     """Registers for the elements of a tensor, a fragment or a layout, compact, the modes in the order of the layout's
     strides, the first one contiguous (CuTe's make_fragment_like).
 
@@ -49,7 +49,7 @@ def make_fragment_like(src: "Tensor | CoordTensor | Vec | Layout", dtype: Any = 
     return Tensor(emit_inferred(MakeFragmentLikeOp, [src.ssa], properties), element)
 
 
-def make_smem_tensor(layout: Any, dtype: Any, alignment: int = 128) -> Tensor:
+def make_smem_tensor(layout: object, dtype: object, alignment: int = 128) -> Tensor:
     """Shared memory of the block, contents undefined, in a layout that may be swizzled, or for a shape, compact.
 
     `alignment` is that of its first byte.
@@ -58,7 +58,7 @@ def make_smem_tensor(layout: Any, dtype: Any, alignment: int = 128) -> Tensor:
     return Tensor(allocate(element, Space.Smem, alignment, as_layout(layout)), element)
 
 
-def fill(tensor: Tensor, value: Any) -> None:
+def fill(tensor: Tensor, value: object) -> None:
     """Writes one value or number to every element."""
     tensor_type(tensor)
     tensor.fill(value)

@@ -167,7 +167,7 @@ class _Parts(ABC):
 class TiledMma(_Parts, Displayed, Stateful):
     """A tiled MMA: an atom repeated over threads, and over values by the permutation.
 
-    Of an atom of a warpgroup `set` says whether multiplications add C. Control flow carries this as it does variables.
+    For an atom of a warpgroup, `set` decides whether multiplications add C. Control flow carries this like a variable.
     """
 
     __slots__ = ("accumulate", "type")
@@ -303,9 +303,10 @@ def make_mma_atom(op: "MatrixOp | MmaAtomAttr | str") -> MmaAtomAttr:
 def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = None, permutation_mnk: Any = None) -> TiledMma:
     """A tiled MMA: `make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", (2, 2, 1), (32, 32, 16))`.
 
-    `atom_layout_mnk` maps the place of an atom in (M,N,K) to who executes it: a layout, or a shape, which stands for
-    its compact layout. `permutation_mnk` says for each of M, N and K which tile all threads multiply at once: a size, a
-    layout, or None for the extent that the atoms cover. Raises `LayoutError` if they do not fit together.
+    `atom_layout_mnk` maps the place of an atom in (M,N,K) to the threads that execute it: a layout, or a shape, which
+    stands for its compact layout. `permutation_mnk` says for each of M, N and K which tile all threads multiply at
+    once: a size, a layout, or None for the extent that the atoms cover. Raises `LayoutError` if they do not fit
+    together.
     """
     properties: dict[str, Any] = {"atom": make_mma_atom(op_or_atom)}
     if atom_layout_mnk is not None:
@@ -321,12 +322,12 @@ def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = None, permutation_mnk
 def gemm(atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor | None = None) -> None:
     """`gemm(mma, D, A, B, C)`: D = A * B + C on each thread's fragments; `gemm(mma, A, B, C)` with D = C.
 
-    A and B are fragments or in shared memory, C and D fragments. The ranks say what is multiplied: (V)x(V)->(V),
+    A and B are fragments or in shared memory, C and D fragments. The ranks select the product: (V)x(V)->(V),
     (M)x(N)->(M,N), (M,K)x(N,K)->(M,N), (V,M)x(V,N)->(V,M,N) or (V,M,K)x(V,N,K)->(V,M,N), where V are the values of one
     execution of the atom. `atom` is a tiled MMA, an atom, or None for UniversalFMA of the types of the elements.
 
-    An atom of a warpgroup starts the multiplication, which goes on until `nvgpu.warpgroup.wait_group`. It adds C where
-    `atom.set` has said so.
+    An atom of a warpgroup starts the multiplication, which goes on until `nvgpu.warpgroup.wait_group`. `atom.set`
+    decides whether it adds C.
     """
     if c is None:
         d, a, b, c = b, d, a, b

@@ -23,7 +23,7 @@ from .tensor_base import AnyTensor
 from .tensors import CoordTensor, Tensor
 
 
-def layout_of(x: Any) -> Any:
+def layout_of(x: object) -> Any:
     """A layout as it is given to a function of the algebra. Raises TilefoldError (E5002) for anything else."""
     if not isinstance(x, Layout | ComposedLayout):
         hint = "t.layout is a tensor's" if hasattr(x, "layout") else "make one by cute.make_layout(shape)"
@@ -32,7 +32,7 @@ def layout_of(x: Any) -> Any:
     return x
 
 
-def get(target: Any, mode: Any) -> Any:
+def get(target: object, mode: object) -> Any:
     """A mode of a layout, or an element of a tuple: `get(layout, 1)`, `get(layout, (1, 0))` (CuTe's `get<1,0>`)."""
     for index in as_tuple(mode):
         parts = target if isinstance(target, tuple | Layout | ComposedLayout) else (target,)  # pyright: ignore[reportUnknownVariableType]
@@ -41,7 +41,7 @@ def get(target: Any, mode: Any) -> Any:
     return target  # pyright: ignore[reportUnknownVariableType]
 
 
-def select(target: Any, mode: Any) -> Any:
+def select(target: object, mode: object) -> Any:
     """The named modes in that order: `select(t, [0, 1, 3, 2])`. The other modes of a tensor stay at coordinate 0.
 
     It chooses modes, not elements by conditions as `numpy.select`; `cute.where` does that.
@@ -56,7 +56,7 @@ def select(target: Any, mode: Any) -> Any:
     return algebra.select(layout_of(target), *modes)
 
 
-def take(target: Any, begin: int, end: int) -> Any:
+def take(target: object, begin: int, end: int) -> Any:
     """Modes `begin` to `end - 1` (CuTe's `take<begin, end>`); the other modes of a tensor stay at coordinate 0.
 
     It takes modes, not elements as `numpy.take`.
@@ -65,7 +65,7 @@ def take(target: Any, begin: int, end: int) -> Any:
     return select(target, list(range(begin, end)))
 
 
-def group_modes(input: Any, begin: int, end: int | None = None) -> Any:
+def group_modes(input: object, begin: int, end: int | None = None) -> Any:
     """Modes `begin` to `end - 1` become one mode; by default all from `begin` on."""
     last = rank_of(input) if end is None else end
     _check_range(begin, last, rank_of(input))
@@ -76,14 +76,14 @@ def group_modes(input: Any, begin: int, end: int | None = None) -> Any:
     return algebra.group_modes(layout_of(input), begin, last)
 
 
-def flatten(a: Any) -> Any:
+def flatten(a: object) -> Any:
     """All modes at one level: `((2, 3), 4)` becomes `(2, 3, 4)`, not one mode of 24 as in `numpy.ravel`."""
     if isinstance(a, tuple):
         return flatten_tuple(a)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return relaid(a, algebra.flatten)
 
 
-def coalesce(input: Any, target_profile: Any = None) -> Any:
+def coalesce(input: object, target_profile: object = None) -> Any:
     """The same elements in the same order with as few modes as possible. A tuple `target_profile` coalesces the modes
     under each of its leaves separately: `coalesce(layout, (1, 1))` keeps two modes.
     """
@@ -92,20 +92,20 @@ def coalesce(input: Any, target_profile: Any = None) -> Any:
     return relaid(input, lambda layout: algebra.coalesce(layout, tuples(target_profile)))
 
 
-def filter(input: Any, profile: Any = None) -> Any:
+def filter(input: object, profile: object = None) -> Any:
     """Without modes of stride 0 and size 1, coalesced; by mode with a tuple `profile`.
 
-    Unlike Python's `filter` it knows layouts only; elements are chosen by `cute.where`.
+    Unlike Python's `filter`, it takes only layouts; `cute.where` chooses elements.
     """
     return relaid(input, lambda layout: algebra.filter(layout, tuples(profile)))
 
 
-def filter_zeros(input: Any, target_profile: Any = None) -> Any:
+def filter_zeros(input: object, target_profile: object = None) -> Any:
     """The layout with extent 1 where the stride is 0, or where `target_profile`, a stride, has a 0."""
     return relaid(input, lambda layout: algebra.filter_zeros(layout, tuples(target_profile)))
 
 
-def append(input: Any, elem: Any = None, up_to_rank: int | None = None) -> Any:
+def append(input: object, elem: object = None, up_to_rank: int | None = None) -> Any:
     """`elem` after the modes, once or up to `up_to_rank` modes; of a tuple an element.
 
     Without `elem` it is 1:0, and 1 for a tuple. It adds modes, not elements as `numpy.append`.
@@ -113,12 +113,12 @@ def append(input: Any, elem: Any = None, up_to_rank: int | None = None) -> Any:
     return _pad(input, elem, up_to_rank, algebra.append)
 
 
-def prepend(input: Any, elem: Any = None, up_to_rank: int | None = None) -> Any:
+def prepend(input: object, elem: object = None, up_to_rank: int | None = None) -> Any:
     """`elem` before the modes, once or up to `up_to_rank` modes; of a tuple an element."""
     return _pad(input, elem, up_to_rank, algebra.prepend)
 
 
-def slice_(src: Any, coord: Any) -> Any:
+def slice_(src: object, coord: object) -> Any:
     """The modes that `None` keeps, at a coordinate of the others; for a tensor the same as `t[coord]`."""
     if isinstance(src, AnyTensor):
         return cast("Any", src)[coord]
@@ -127,14 +127,14 @@ def slice_(src: Any, coord: Any) -> Any:
     return algebra.slice_(tuples(coord), layout_of(src))
 
 
-def dice(target: Any, coord: Any) -> Any:
+def dice(target: object, coord: object) -> Any:
     """The modes of a layout or a tuple for which the coordinate has integers, not `None`."""
     if isinstance(target, tuple):
         return dice_tuple(tuples(coord), target)  # pyright: ignore[reportUnknownArgumentType]
     return algebra.dice(tuples(coord), layout_of(target))
 
 
-def domain_offset(coord: Any, tensor: Any) -> Any:
+def domain_offset(coord: object, tensor: object) -> Any:
     """The tensor from a coordinate on: its layout, starting there. The kernel must not access elements beyond its end.
 
     A coordinate may be negative, as it is for a tensor whose first tile is the incomplete one: elements before its
@@ -154,18 +154,18 @@ def domain_offset(coord: Any, tensor: Any) -> Any:
     return tensor.view(DomainOffsetOp, [operands], {"coord": attribute})
 
 
-def _may_be_negative(x: Any) -> bool:
+def _may_be_negative(x: object) -> bool:
     return x < 0 if type(x) is int else isinstance(x, Int) and not x.nonnegative
 
 
-def _is_flat(coord: tuple[Any, ...], layout: Any) -> bool:
+def _is_flat(coord: tuple[Any, ...], layout: object) -> bool:
     """Whether a coordinate has one integer for each mode of a layout, whose modes have one stride each."""
     if not isinstance(layout, Layout) or not isinstance(layout.stride, tuple) or len(coord) != len(layout.stride):
         return False
     return not any(isinstance(x, tuple) for x in (*coord, *layout.stride))
 
 
-def rank_of(target: Any) -> int:
+def rank_of(target: object) -> int:
     """The number of modes of a tensor, a layout or a tuple."""
     if isinstance(target, AnyTensor):
         return target.rank
@@ -187,14 +187,14 @@ def _check_range(begin: int, end: int, rank: int) -> None:
         raise TilefoldError(Code.MODE_OUT_OF_RANGE, message)
 
 
-def relaid(target: Any, function: Callable[[Any], Any]) -> Any:
+def relaid(target: object, function: Callable[[Any], Any]) -> Any:
     """A function of layouts, applied to a layout, or to that of a tensor: the tensor in the resulting layout."""
     if isinstance(target, Tensor | CoordTensor):
         return make_tensor(target.iterator, function(target.layout))
     return function(layout_of(target))
 
 
-def _pad(target: Any, mode: Any, rank: int | None, function: Callable[[Any, int, Any], Any]) -> Any:
+def _pad(target: object, mode: object, rank: int | None, function: Callable[[Any, int, Any], Any]) -> Any:
     whole = rank_of(target) + 1 if rank is None else rank
     if not isinstance(target, tuple):
         added = None if mode is None else layout_of(mode)

@@ -190,7 +190,7 @@ class MatrixOp:
 class MmaOp(MatrixOp):
     """A matrix instruction of a warp (mma.sync) by its types and shape: `MmaOp(Float16, Float32, (16, 8, 16))`.
 
-    `b_dtype` is the type of B, by default that of A; the accumulator's is that of C and D.
+    `b_dtype` is the type of B, by default A's type; C and D have the accumulator's type.
     """
 
     ab_dtype: DType
@@ -238,8 +238,8 @@ def MmaTF32Op(shape_mnk: tuple[int, int, int] = (16, 8, 8)) -> MmaOp:
 class MmaUniversalOp(MatrixOp):
     """One multiplication and addition of each thread, A * B + C in the type of D (CuTe's UniversalFMA).
 
-    `abacc_dtype` is the type of D; `a`, by default the same, that of A, `b`, by default A's, that of B, and `c`, by
-    default D's, that of C. D must hold all their numbers: all are floats, or all integers.
+    `abacc_dtype` is the type of D, `a` of A (by default D's), `b` of B (by default A's), and `c` of C (by default D's).
+    D must hold all their numbers: all are floats, or all integers.
     """
 
     abacc_dtype: DType

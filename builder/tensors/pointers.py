@@ -24,7 +24,7 @@ _TOGETHER = 4
 """The logarithm of the bytes that a swizzle of addresses keeps together."""
 
 
-def make_ptr(dtype: Any, value: Any, mem_space: Any = None, assumed_align: int | None = None) -> Pointer:
+def make_ptr(dtype: object, value: Any, mem_space: object = None, assumed_align: int | None = None) -> Pointer:
     """A pointer to elements of a type at an address that is a number, of the kernel or of Python; see
     `cute.runtime.make_ptr`. Raises TilefoldError (E5002) for a memory without such addresses, and for an alignment that
     is not a power of two.
@@ -39,7 +39,7 @@ def make_ptr(dtype: Any, value: Any, mem_space: Any = None, assumed_align: int |
     return tensor_at(convert(value, NUMBERED[name][2]), element, name, align).iterator
 
 
-def in_elements(swizzle: Swizzle | None, layout: Any, dtype: DType) -> LayoutLike:
+def in_elements(swizzle: Swizzle | None, layout: object, dtype: DType) -> LayoutLike:
     """A layout of elements whose addresses are swizzled: `swizzle` counts bytes, and keeps 16 of them together, or
     counts elements, as that of a composed layout for them does.
     """
@@ -54,7 +54,7 @@ def in_elements(swizzle: Swizzle | None, layout: Any, dtype: DType) -> LayoutLik
     return compose_parts(Swizzle(swizzle.bits, base, swizzle.shift), 0, plain)
 
 
-def alias(tensor: Tensor, layout: Any, dtype: Any, offset: int = 0, alignment: int | None = None) -> Tensor:
+def alias(tensor: Tensor, layout: object, dtype: object, offset: int = 0, alignment: int | None = None) -> Tensor:
     """A tensor of another type in the memory of one from `make_smem_tensor`, from byte `offset` on.
 
     Its alignment is that of the memory there, unless a smaller one is given. Stages of a kernel that follow each other
@@ -70,7 +70,7 @@ def alias(tensor: Tensor, layout: Any, dtype: Any, offset: int = 0, alignment: i
     return Tensor(emit(AliasOp(tensor.ssa, offset, type)).results[0], element)
 
 
-def make_tensor(iterator: Pointer | CoordPointer, layout: Any) -> Any:
+def make_tensor(iterator: Pointer | CoordPointer, layout: object) -> Any:
     """Another layout from the start of a tensor (CuTe's make_tensor): `make_tensor(t.iterator, layout)`.
 
     `layout` is a layout, or a shape, which stands for its compact layout; its integers may be values. Raises
@@ -123,14 +123,14 @@ def _moved(origin: Tensor, distance: Any, layout: ComposedLayout, dtype: DType) 
     return made if isinstance(outer.shape, tuple) else made[None]
 
 
-def recast_tensor(src: Tensor, dtype: Any, swizzle_: None = None) -> Tensor:
+def recast_tensor(src: Tensor, dtype: object, swizzle_: None = None) -> Tensor:
     """The same memory as elements of another type (CuTe's recast)."""
     element = as_dtype(dtype)
     tensor_type(src)  # refuses a tensor of coordinates
     return Tensor(emit(RecastOp.inferred([src.ssa], {"element_type": element.in_memory})).results[0], element)
 
 
-def recast_ptr(ptr: Pointer, swizzle_: Swizzle | None = None, dtype: Any = None) -> Pointer:
+def recast_ptr(ptr: Pointer, swizzle_: Swizzle | None = None, dtype: object = None) -> Pointer:
     """A pointer to elements of another type at the same address, with another swizzle for the tensors that
     `make_tensor` makes from it. `swizzle_` counts bytes, or elements of the type.
 

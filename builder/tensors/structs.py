@@ -24,7 +24,7 @@ class MemRange:
     dtype: DType
     size: int
 
-    def __class_getitem__(cls, given: Any) -> "MemRange":
+    def __class_getitem__(cls, given: object) -> "MemRange":
         dtype, size, *_ = (*as_tuple(given), None)
         if type(size) is not int or size < 0:
             raise _struct_error("MemRange has a type and a number of elements", "write cute.struct.MemRange[dtype, n]")
@@ -38,7 +38,7 @@ class Align:
     member: Any
     bytes: int
 
-    def __class_getitem__(cls, given: Any) -> "Align":
+    def __class_getitem__(cls, given: object) -> "Align":
         member, bytes, *_ = (*as_tuple(given), 0)
         if type(bytes) is not int or bytes < 1 or bytes & (bytes - 1):
             raise _struct_error("Align has a member and a power of two", "write cute.struct.Align[member, 1024]")
@@ -79,7 +79,7 @@ class Struct:
         """The alignment of the structure in bytes."""
         return self.alignment
 
-    def __call__(self, pointer: Any, offset: int = 0) -> "StructView":
+    def __call__(self, pointer: object, offset: int = 0) -> "StructView":
         return StructView(self, pointer, offset)
 
     def __repr__(self) -> str:
@@ -89,7 +89,7 @@ class Struct:
 class StructView:
     """A structure in shared memory: its members are attributes."""
 
-    def __init__(self, struct: Struct, pointer: Any, offset: int) -> None:
+    def __init__(self, struct: Struct, pointer: object, offset: int) -> None:
         if not isinstance(pointer, Pointer):
             raise _struct_error(
                 f"{struct!r} begins at a {type(pointer).__name__}", "give what allocator.allocate(n) gave"
@@ -110,7 +110,7 @@ class StructView:
             return Range(memory, offset + member.offset, member.kind)
         return ScalarMember(Pointer(alias(memory, 1, member.kind, offset + member.offset)))
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         member = getattr(self, name)
         if not isinstance(member, ScalarMember):
             raise _struct_error(f"'{name}' is not a scalar", "write to its elements")
@@ -126,10 +126,10 @@ class ScalarMember(Ordered, Bits):
     def __bool__(self) -> bool:
         return self._unary("not")
 
-    def _binary(self, name: str, a: Any, b: Any) -> Any:
+    def _binary(self, name: str, a: object, b: object) -> Any:
         return self._unary(name)
 
-    def _compare(self, predicate: str, a: Any, b: Any) -> Any:
+    def _compare(self, predicate: str, a: object, b: object) -> Any:
         return self._unary(predicate)
 
     def _unary(self, name: str) -> Any:
@@ -149,7 +149,7 @@ class Range:
         """The start of the elements."""
         return self._all().iterator
 
-    def get_tensor(self, layout: Any, swizzle: Any = None, dtype: Any = None) -> Tensor:
+    def get_tensor(self, layout: Any, swizzle: Any = None, dtype: object = None) -> Tensor:
         """A tensor in a layout, whose addresses are swizzled by `swizzle`; by default of the elements' type.
 
         Raises TilefoldError for a layout that does not fit the member.
@@ -157,10 +157,10 @@ class Range:
         element = self.kind.dtype if dtype is None else as_dtype(dtype)
         return alias(self._all(), in_elements(swizzle, layout, element), element)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         return self._all()[index]
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         self._all()[index] = value
 
     def _all(self) -> Tensor:
@@ -172,7 +172,7 @@ class Range:
 class struct(Struct):  # noqa: N801 - the name of CuTe programs
     """`@cute.struct` makes a class the type of a structure in shared memory, which `SmemAllocator.allocate` takes.
 
-    An annotation is a type such as `cute.Int64`, `cute.struct.MemRange[dtype, n]`, another structure, or
+    Each annotation is a type such as `cute.Int64`, `cute.struct.MemRange[dtype, n]`, another structure, or
     `cute.struct.Align[member, bytes]`. Raises TilefoldError (E5002) for anything else.
     """
 
@@ -196,7 +196,7 @@ class union(Struct):  # noqa: N801 - the name of CuTe programs
         super().__init__(decorated.__name__, inspect.get_annotations(decorated, eval_str=True), overlap=True)
 
 
-def _extent(name: str, kind: Any) -> tuple[int, int]:
+def _extent(name: str, kind: object) -> tuple[int, int]:
     """The bytes of a member, and their alignment."""
     if isinstance(kind, Struct):
         return kind.size_in_bytes(), kind.alignment

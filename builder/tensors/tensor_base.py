@@ -166,7 +166,7 @@ class AnyTensor:
 AnyTensorT = TypeVar("AnyTensorT", bound=AnyTensor)
 
 
-def slice_modes(tensor: AnyTensorT, coord: Any) -> AnyTensorT:
+def slice_modes(tensor: AnyTensorT, coord: object) -> AnyTensorT:
     """The modes for which a coordinate has `None` or a slice, at the coordinate of the others; perhaps for no mode."""
     parts = as_tuple(coord)
     if any(isinstance(part, slice) and part != slice(None) for part in parts):
@@ -242,21 +242,21 @@ class Elements(AnyTensor):
         """`AddressSpace.gmem`, `smem`, `rmem` or `dsmem`."""
         return AddressSpace[self.ir_type.space.data.value]
 
-    def __getitem__(self, coord: Any) -> Any:
+    def __getitem__(self, coord: object) -> Any:
         if has_none(coord):
             return slice_modes(self, coord)
         attribute, operands = self._place(coord)
         return self.element(emit(LoadOp.inferred([self.ssa, operands], {"coord": attribute})).results[0])
 
-    def _place(self, coord: Any) -> Any:
+    def _place(self, coord: object) -> Any:
         return inside(*split_coordinate(as_tuple(counted_from_end(coord, self))), self)
 
-    def write(self, coord: Any, value: Any) -> None:
+    def write(self, coord: object, value: object) -> None:
         """Writes a value or number to the element at a coordinate."""
         attribute, operands = self._place(coord)
         emit(StoreOp.build(operands=[self.stored(value), self.ssa, operands], properties={"coord": attribute}))
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: object) -> None:
         """Writes one value or number to every element."""
         emit(FillOp(self.ssa, self.stored(value)))
 
@@ -318,7 +318,7 @@ def emit_inferred(
 
 
 def replaced_leaves(
-    t: Any, value: Callable[[tuple[int, ...], Any], Any], path: tuple[int, ...] = (), every: bool = False
+    t: object, value: Callable[[tuple[int, ...], Any], Any], path: tuple[int, ...] = (), every: bool = False
 ) -> Any:
     """`t` with `value(path, leaf)` in place of its `?`, or of every leaf."""
     if isinstance(t, tuple):

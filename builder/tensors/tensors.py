@@ -85,14 +85,14 @@ class Pointer:
         """The element."""
         return self.raw_ptr().load()
 
-    def store(self, value: Any) -> None:
+    def store(self, value: object) -> None:
         """Writes the element."""
         self.raw_ptr().store(value)
 
     def __bool__(self) -> bool:
         refuse_presence("a pointer is neither true nor false", "p.load() is the element")
 
-    def __add__(self, elements: Any) -> "Pointer":
+    def __add__(self, elements: object) -> "Pointer":
         tensor, type, swizzle, origin = self.tensor, self.tensor.ir_type, self.swizzle, self.origin
         if origin is None and is_allocated(tensor):
             origin = tensor
@@ -149,7 +149,7 @@ class PointerNumber:
     pointer: Pointer
 
 
-def address_of(x: Any) -> Address:
+def address_of(x: object) -> Address:
     """An address, or that of where a pointer points or an array begins. Raises TilefoldError (E5002) for anything
     else.
     """
@@ -177,7 +177,7 @@ class Tensor(Elements):
         """The start of the tensor."""
         return Pointer(self)
 
-    def __setitem__(self, coord: Any, value: Any) -> None:
+    def __setitem__(self, coord: object, value: object) -> None:
         if has_none(coord):
             slice_modes(self, coord).store(value)
             return
@@ -199,7 +199,7 @@ class Tensor(Elements):
         """All elements as a value in the tensor's shape, on which arithmetic works element by element."""
         return load(self)
 
-    def store(self, value: Any) -> None:
+    def store(self, value: object) -> None:
         """Writes a value of the tensor's shape, or the same number everywhere, with the conversions of `x.to`."""
         store(self, value)
 
@@ -213,7 +213,7 @@ NUMBERED: Mapping[str, tuple[Space, PtrType, DType]] = MappingProxyType(
 """The memories whose addresses are numbers: their pointers, and the types of the numbers."""
 
 
-def is_alignment(bytes: Any) -> bool:
+def is_alignment(bytes: object) -> bool:
     """Whether it is a power of two."""
     return type(bytes) is int and bytes > 0 and bytes & (bytes - 1) == 0
 
@@ -229,7 +229,7 @@ def tensor_at(number: Int, dtype: DType, memory: str, align: int) -> Tensor:
 class CoordTensor(AnyTensor):
     """A tensor whose elements are coordinates: `c[i, j]` is a coordinate, a tuple of integers.
 
-    It is viewed as the tensor is whose elements it numbers. It takes no memory.
+    It has the views of the tensor whose elements it numbers. It takes no memory.
     """
 
     __slots__ = ()
@@ -239,14 +239,14 @@ class CoordTensor(AnyTensor):
         """The coordinate from which it counts."""
         return CoordPointer(self)
 
-    def __getitem__(self, coord: Any) -> Any:
+    def __getitem__(self, coord: object) -> Any:
         if has_none(coord):
             return slice_modes(self, coord)
         attribute, operands = inside(*split_coordinate(as_tuple(counted_from_end(coord, self))), self)
         start = self.ir_type.start.data
         results = iter(emit(CoordinateOp.inferred([self.ssa, operands], {"coord": attribute})).results)
 
-        def one(path: tuple[int, ...], leaf: Any) -> Int:
+        def one(path: tuple[int, ...], leaf: object) -> Int:
             return Int(next(results), Index, range=(0, MOST))
 
         return replaced_leaves(start, one, every=True)

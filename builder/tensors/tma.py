@@ -79,8 +79,8 @@ class TmaInfo:
 def make_tiled_tma_atom(
     op: "nvgpu.TensorCopyOp",
     gmem_tensor: Tensor,
-    smem_layout: Any,
-    cta_tiler: Any,
+    smem_layout: object,
+    cta_tiler: object,
     num_multicast: int = 1,
     *,
     internal_type: DType | None = None,
@@ -163,7 +163,7 @@ def tma_partition(
     return part(smem_tensor), part(gmem_tensor)
 
 
-def tensor_prefetch(atom: Any, src: CoordTensor, policy: Any) -> None:
+def tensor_prefetch(atom: object, src: CoordTensor, policy: object) -> None:
     """A prefetch of the tiles that a copy of `src` would load."""
     emit(PrefetchOp(_atom(atom).ssa, as_tensor(src).ssa, policy_of(policy)))
 
@@ -173,7 +173,7 @@ def prefetch_descriptor(atom: TmaAtom) -> None:
     emit(PrefetchOp(_atom(atom).ssa))
 
 
-def create_tma_multicast_mask(cta_layout: Any, cta_coord: Any, mcast_mode: int) -> Any:
+def create_tma_multicast_mask(cta_layout: object, cta_coord: object, mcast_mode: int) -> Any:
     """The mask of the blocks along a mode of the cluster's layout through the block at `cta_coord`: bit i stands for
     rank i. Coordinates may be values.
     """
@@ -182,13 +182,13 @@ def create_tma_multicast_mask(cta_layout: Any, cta_coord: Any, mcast_mode: int) 
     return compute_multicast_mask(layout, tuples(cta_coord), (mcast_mode,))
 
 
-def make_layout_image_mask(lay: Any, coord: Any, mode: int) -> Any:
+def make_layout_image_mask(lay: object, coord: object, mode: int) -> Any:
     """Like `create_tma_multicast_mask`: bits for the indices of a layout along a mode, from a coordinate on."""
     return create_tma_multicast_mask(lay, coord, mode)
 
 
 def tensor_copy(
-    atom: TmaAtom, src: AnyTensor, dst: AnyTensor, barrier: Any, mask: Any, policy: Any, descriptor: Any = None
+    atom: TmaAtom, src: AnyTensor, dst: AnyTensor, barrier: object, mask: Any, policy: object, descriptor: object = None
 ) -> None:
     """A copy by a tensor map; `finishing.settle_threads` lets one thread of a warp issue it."""
     if type(mask) is int and mask == 0 and atom.type.multicast.data == 1:
@@ -206,7 +206,7 @@ def tensor_copy(
     )
 
 
-def _atom(atom: Any) -> TmaAtom:
+def _atom(atom: object) -> TmaAtom:
     if not isinstance(atom, TmaAtom):
         raise TilefoldError(
             Code.BUILD_VALUE,

@@ -95,7 +95,7 @@ def wrap(x: Any) -> tuple[Any, ...]:
 
 
 def filter_tuple(*args: Any, f: Callable[..., tuple[Any, ...]]) -> tuple[Any, ...]:
-    """The tuples that a function gives for the elements of tuples, which it takes together, one after the other."""
+    """Applies a function that returns tuples to the elements of tuples, taken together, and joins the results."""
     return tuple(chain.from_iterable(f(*parts) for parts in zip(*(as_tuple(tuples(arg)) for arg in args), strict=True)))
 
 

@@ -14,7 +14,7 @@ from .fragments import Vec, full, load
 from .tensor_base import registers
 
 
-def from_elements(elements: Sequence[Any], dtype: Any = None) -> Vec:
+def from_elements(elements: Sequence[Any], dtype: object = None) -> Vec:
     """A vector of numbers and values, of their common type or of `dtype`."""
     values = list(elements)
     element = dtype or next((value.dtype for value in values if isinstance(value, Value)), None)
@@ -34,7 +34,7 @@ class Vector(Vec):
     from_elements = staticmethod(from_elements)
 
 
-def broadcast_to(vector: Vec, shape: Any) -> Vec:
+def broadcast_to(vector: Vec, shape: object) -> Vec:
     """A vector repeated to a shape, as NumPy broadcasts."""
     return vector.broadcast_to(shape)
 

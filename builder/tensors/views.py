@@ -42,7 +42,7 @@ T = TypeVar("T", Tensor, CoordTensor)
 """A tensor, or a tensor of coordinates: a view of one is the same kind."""
 
 
-def local_tile(input: T, tiler: Any, coord: Any, proj: Any = None) -> T:
+def local_tile(input: T, tiler: object, coord: object, proj: object = None) -> T:
     """The tile at a coordinate of the tensor's tiles: `local_tile(mA, (128, 64), (m, None))`: (BLK_M,BLK_K,k).
 
     `None` keeps a mode of the tiles; an integer in place of the tuple counts through all tiles, the first mode fastest.
@@ -52,12 +52,12 @@ def local_tile(input: T, tiler: Any, coord: Any, proj: Any = None) -> T:
     return _tiles(LocalTileOp, input, tiler, coord, proj)
 
 
-def inner_partition(tensor: T, tiler: Any, coord: Any) -> T:
+def inner_partition(tensor: T, tiler: object, coord: object) -> T:
     """The elements of the tile at a coordinate of the tensor's tiles, like `local_tile`: (BLK_M,BLK_N,...)."""
     return _tiles(LocalTileOp, tensor, tiler, coord, None)
 
 
-def outer_partition(tensor: T, tiler: Any, coord: Any) -> T:
+def outer_partition(tensor: T, tiler: object, coord: object) -> T:
     """The elements at a coordinate within every tile: `outer_partition(mA, (8, 4), (i, j))`: (RestM,RestN,...).
 
     `None` keeps a mode of the tile, before the others; an integer in place of the tuple counts through the elements of
@@ -66,7 +66,7 @@ def outer_partition(tensor: T, tiler: Any, coord: Any) -> T:
     return _tiles(OuterPartitionOp, tensor, tiler, coord, None)
 
 
-def _tiles(op: type[LayoutViewOp], tensor: T, tiler: Any, coord: Any, proj: Any) -> T:
+def _tiles(op: type[LayoutViewOp], tensor: T, tiler: object, coord: object, proj: object) -> T:
     if proj is not None and len(as_tuple(coord)) > len(as_tuple(proj)):
         kept = as_tuple(tuples(proj))
         further = as_tuple(coord)[len(kept) :]
@@ -79,7 +79,7 @@ def _tiles(op: type[LayoutViewOp], tensor: T, tiler: Any, coord: Any, proj: Any)
     return as_tensor(tensor).view(op, [operands], properties)
 
 
-def local_partition(target: T, tiler: Any, index: Any, proj: Any = None) -> T:
+def local_partition(target: T, tiler: object, index: object, proj: object = None) -> T:
     """The elements at the coordinate of thread `index` in every tile of the shape of `tiler`, a layout that maps
     coordinates to thread indices: (RestM,RestN,...).
     """
@@ -89,27 +89,27 @@ def local_partition(target: T, tiler: Any, index: Any, proj: Any = None) -> T:
     return as_tensor(target).view(LocalPartitionOp, [[index_of(index).ssa]], properties)
 
 
-def logical_divide(target: Any, tiler: Any) -> Any:
+def logical_divide(target: object, tiler: object) -> Any:
     """Each mode becomes (inside the tile, the tiles): ((TileM,RestM),(TileN,RestN),...)."""
     return _divide(LogicalDivideOp, algebra.logical_divide, target, tiler)
 
 
-def zipped_divide(target: Any, tiler: Any) -> Any:
+def zipped_divide(target: object, tiler: object) -> Any:
     """Two modes, the tile and the tiles: ((TileM,TileN),(RestM,RestN,...))."""
     return _divide(ZippedDivideOp, algebra.zipped_divide, target, tiler)
 
 
-def tiled_divide(target: Any, tiler: Any) -> Any:
+def tiled_divide(target: object, tiler: object) -> Any:
     """The tile in one mode, then the tiles: ((TileM,TileN),RestM,RestN,...)."""
     return _divide(TiledDivideOp, algebra.tiled_divide, target, tiler)
 
 
-def flat_divide(target: Any, tiler: Any) -> Any:
+def flat_divide(target: object, tiler: object) -> Any:
     """All modes in a row: (TileM,TileN,RestM,RestN,...)."""
     return _divide(FlatDivideOp, algebra.flat_divide, target, tiler)
 
 
-def composition(lhs: Any, rhs: Any) -> Any:
+def composition(lhs: object, rhs: object) -> Any:
     """Coordinates of `rhs`, which names places in the target: `composition(gA, tv_layout)`: (T,V).
 
     A tuple of layouts or extents composes mode by mode.
@@ -119,7 +119,7 @@ def composition(lhs: Any, rhs: Any) -> Any:
     return algebra.composition(lhs if isinstance(lhs, Swizzle) else layout_of(lhs), tuples(rhs))
 
 
-def make_identity_tensor(shape: Any) -> CoordTensor:
+def make_identity_tensor(shape: object) -> CoordTensor:
     """The tensor that maps each coordinate of a shape, or of a tensor's shape, to itself."""
     if isinstance(shape, Tensor):
         return CoordTensor(emit(IdentityOp.inferred([shape.ssa, []])).results[0])
@@ -127,7 +127,7 @@ def make_identity_tensor(shape: Any) -> CoordTensor:
     return CoordTensor(emit(IdentityOp.inferred([None, scalars], {"shape": ShapeAttr(extents)})).results[0])
 
 
-def bounds(coords: CoordTensor, limits: Any) -> Tensor:
+def bounds(coords: CoordTensor, limits: object) -> Tensor:
     """Compares each coordinate of a tensor of coordinates with `limits`: a fragment of predicates in its shape, true
     below the limits. A limit of `None` allows every coordinate.
     """
@@ -141,7 +141,7 @@ def bounds(coords: CoordTensor, limits: Any) -> Tensor:
     return Tensor(emit(BoundsOp.inferred([coords.ssa, operands], {"coord": attribute})).results[0])
 
 
-def elem_less(lhs: Any, rhs: Any) -> Any:
+def elem_less(lhs: object, rhs: object) -> Any:
     """Whether all integers of a coordinate are below those of `rhs` (CuTe's elem_less)."""
     result: Any = True
     parts, ends = list(leaves(tuples(lhs))), list(leaves(tuples(rhs)))
@@ -157,7 +157,7 @@ def elem_less(lhs: Any, rhs: Any) -> Any:
     return result
 
 
-def rasterize(index: Any, rows: Any, columns: Any, group: int = 8) -> tuple[Int, Int]:
+def rasterize(index: object, rows: object, columns: object, group: int = 8) -> tuple[Int, Int]:
     """The tile of block `index` in a grid of tiles, in groups of rows: (m, n).
 
     Blocks go through a group of rows column by column, then through the next, so that those that run at the same time
@@ -179,7 +179,7 @@ def _divide(op: type[LayoutViewOp], function: Any, target: Any, tiler: Any) -> A
     return function(layout_of(target), tuples(tiler))
 
 
-def _view_by_tiler(op: type[LayoutViewOp], target: AnyTensor, tiler: Any) -> Any:
+def _view_by_tiler(op: type[LayoutViewOp], target: AnyTensor, tiler: object) -> Any:
     """A view that may hold for some extents of the tensor only. A function of the host then asks for their numbers, so
     that it is compiled again for others; in a kernel the error of the algebra stands.
     """
@@ -196,16 +196,16 @@ def _view_by_tiler(op: type[LayoutViewOp], target: AnyTensor, tiler: Any) -> Any
     return target.like(static).view(op, [], properties)
 
 
-def _tiler(tiler: Any) -> TilerAttr:
+def _tiler(tiler: object) -> TilerAttr:
     return TilerAttr(_static(tuples(tiler)))
 
 
-def _static(x: Any) -> Any:
+def _static(x: object) -> Any:
     check_static(x, "tiles and layouts of threads must be static, but this is")
     return x
 
 
-def as_tensor(x: Any) -> Any:
+def as_tensor(x: object) -> Any:
     """A tensor as it is given to a function. Raises TilefoldError (E5002) for anything else."""
     if not isinstance(x, AnyTensor):
         kind = "layout" if isinstance(x, Layout | ComposedLayout) else type(x).__name__

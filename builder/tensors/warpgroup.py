@@ -3,7 +3,6 @@
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from ...base.element_types import BY_NAME
 from ...base.errors import Code, TilefoldError
@@ -133,7 +132,7 @@ class MmaI8Op(_BytesOp):
     """Multiplies Int8 or Uint8, which may be mixed, into Int32."""
 
 
-def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: Any) -> LayoutLike:
+def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: object) -> LayoutLike:
     """The smallest layout of a kind, for `tile_to_shape`: (8,K) or (MN,8). Raises `LayoutError` (E0213)."""
     major, mode = SmemLayoutAtomKind(kind).value.split("_")
     return wgmma_smem_atom(major, mode, as_dtype(element_type).bits)

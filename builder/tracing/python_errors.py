@@ -221,8 +221,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _vocabulary(module: str) -> dict[str, list[str]]:
-    """The names of the modules that are in one package with a module, or in it; those of the package come last, since
-    they are those of its modules, too.
+    """The names of the modules that are in one package with a module, or in it; the package's own names come last,
+    since its modules have them too.
     """
     package = ".".join(module.split(".")[:2])
     first = [f"{package}.{name}" for name in _ON_DEMAND] if package == f"{_PACKAGE}.cute" else []

@@ -69,7 +69,7 @@ _UNREADABLE = frozenset({"scf.execute_region"})
 
 
 class _TooLargeError(ParseError):
-    """More operations, elements, or deeper nesting, than is accepted; `hint` says what to write instead."""
+    """More operations, elements, or deeper nesting than accepted; `hint` suggests an alternative."""
 
     def __init__(self, at: Span, message: str, hint: str = "") -> None:
         super().__init__(at, message)

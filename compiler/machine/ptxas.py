@@ -86,7 +86,7 @@ def _candidates(cuda_home: str) -> Iterator[str]:
 
 @cache
 def _start(path: str, is_named: bool) -> Ptxas:
-    """The program at a path, which is asked for its version."""
+    """The program at a path, with the version that it prints."""
     hint = f"`pip install {PACKAGE}`, or set TILEFOLD_PTXAS to the program; launches on a GPU and --emit ptx need none"
     if not path:
         message = "ptxas, which makes machine code of kernels with setmaxnreg, is not installed"

@@ -65,7 +65,7 @@ def _mixed(r: Registers, i: Instruction) -> None:
 
 
 def _or_text(rule: Rule) -> Rule:
-    """A rule for what is neither text nor of operands of several types."""
+    """A rule for operands of one type."""
 
     def either(r: Registers, i: Instruction) -> None:
         if _is_mixed(i):

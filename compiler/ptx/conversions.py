@@ -170,7 +170,7 @@ def _lop3(r: Registers, i: Instruction) -> None:
 
 
 def _to_space(r: Registers, i: Instruction) -> None:
-    """cvta: the address stays what it is, since an address here knows its memory."""
+    """cvta: the address does not change, since an address here knows its memory."""
     target, source = i.operands
     if isinstance(source, Register) and source.name in r.texts and isinstance(target, Register):
         r.texts[target.name] = r.texts[source.name]

@@ -51,8 +51,8 @@ def has_result(instruction: Instruction) -> bool:
 
 
 def written_and_read(instruction: Instruction) -> tuple[list[str], list[str]]:
-    """The names of the registers that an instruction writes, and of those that it reads. A guarded one keeps what it
-    does not write, and so reads it.
+    """The names of the registers that an instruction writes and reads. A guarded instruction may keep its destination,
+    so it reads that too.
     """
     written: list[str] = []
     sources: tuple[Operand, ...] = instruction.operands

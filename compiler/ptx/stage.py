@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Stage `ptx`: a program whose kernels do what the PTX that was made of them says."""
+"""Stage `ptx`: a program whose kernels are executed from their PTX."""
 
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.rewriter import Rewriter

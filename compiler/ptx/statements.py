@@ -44,7 +44,7 @@ class _Scope:
 
 
 class StatementParser(Tokens):
-    """A parser of what stands between the braces of a function, and of variables."""
+    """A parser of function bodies and of variables."""
 
     def body(self) -> tuple[tuple[Instruction | Label, ...], dict[str, str], tuple[Variable, ...]]:
         """The body of a function: instructions and labels in order, the types of registers, and the variables."""

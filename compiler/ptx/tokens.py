@@ -9,7 +9,7 @@ from .lexer import Text, Token
 from .syntax import TYPE_BITS, Float, Integer, Place, PtxError
 
 MAX_DIGITS = 80
-"""The longest integer: 64 bits in binary, with what stands around them."""
+"""The longest integer: 64 bits in binary, with prefix and suffix."""
 
 
 class Tokens:

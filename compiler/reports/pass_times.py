@@ -31,7 +31,7 @@ class PassTimes:
 
     @contextmanager
     def step(self, name: str) -> Generator[None, None, None]:
-        """Measures what happens within it."""
+        """Measures the work within it."""
         began = time.perf_counter()
         yield
         self.rows.append(Row(name, time.perf_counter() - began))

@@ -21,7 +21,7 @@ from .binary import BinaryOp, ObjectAttr
 from .launch import LAUNCHING
 
 TARGETS = "targets"
-"""The attribute of a module that lists what it is compiled for."""
+"""The attribute of a module that lists its targets."""
 
 
 class ModuleOp(gpu.ModuleOp):

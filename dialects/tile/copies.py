@@ -161,7 +161,7 @@ class CopyOp(IRDLOperation):
 
     def _check_tensor_copy(self, tma: TmaType) -> None:
         if self.pred is not None:
-            raise VerifyException("a tensor copy has no predicates: it skips elements outside of its tensor")
+            raise VerifyException("a tensor copy has no predicates: it skips elements outside its tensor")
         with refusing():
             check_operands_of(self, tma, self.mbarrier, self.multicast)
             check_tensor_copy(tma, self.src.type, self.dst.type)

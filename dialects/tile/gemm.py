@@ -190,7 +190,7 @@ class MmaCallOp(TileOp):
 
 
 def _check_warpgroup(op: GemmOp | MmaCallOp, attr: MmaAtomAttr) -> None:
-    """Checks what an atom of a warpgroup asks of the operation, and that no other asks whether it accumulates."""
+    """Checks the requirements of an atom of a warpgroup, and that no other atom has a flag to accumulate."""
     atom = attr.atom
     check_accumulation(atom, op.d is not op.c, op.accumulate is not None)
     if is_warpgroup(atom):

@@ -38,7 +38,7 @@ class _ModeOp(TileOp, ABC):
 
     @abstractmethod
     def integer(self, layout: Any) -> Any:
-        """The integer that is asked for, of the tensor's plain layout. Raises `LayoutError`."""
+        """The requested integer of the tensor's plain layout. Raises `LayoutError`."""
 
     def verify_(self) -> None:
         with refusing():

@@ -44,7 +44,7 @@ def right_inverse(layout: LayoutLike) -> Any:
 
     Modes with a dynamic stride are left out. For a composed layout with a swizzle and offset 0 the result
     is composed as well. Raises `LayoutError` (E0211) for other composed layouts, and where the swizzle exchanges
-    indices of the layout with others, or bits of indices that are none of the coordinate.
+    indices of the layout with others, or bits of indices that belong to no coordinate.
     """
     if type(layout) is ComposedLayout:
         outer, swizzle = _invert_swizzled(layout)
@@ -137,7 +137,7 @@ def _after_swizzle(layout: ComposedLayout, inverse: Layout, swizzle: Swizzle) ->
 
 
 def _check(layout: ComposedLayout, wrong: Iterable[int]) -> None:
-    """LayoutError (E0211) where there are indices for which what was computed is no inverse."""
+    """LayoutError (E0211) if the result is not an inverse at some index."""
     if (index := next(iter(wrong), None)) is not None:
         problem = f"{layout.inner} moves the index {index} by bits that are not those of a coordinate of {layout.outer}"
         raise _no_inverse(layout, problem)

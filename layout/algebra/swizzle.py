@@ -67,7 +67,7 @@ class Swizzle:
 
     def reach(self, count: int) -> int:
         """A bound of the indices to which those below `count` are mapped. It is a multiple of the blocks that the
-        swizzle permutes: shorter ones than its period where no index has the upper bits that it reads.
+        swizzle permutes: blocks shorter than its period if no index has the upper bits that it reads.
         """
         block = (self.y_mask | self.z_mask).bit_length()
         if self.shift >= 0:

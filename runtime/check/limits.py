@@ -12,7 +12,7 @@ SMALLER_RESULT = "use smaller tensors, check parts of them, or give an argument'
 
 
 class UnfitError(ValueError):
-    """A value that does not fit where it stands, in words for the user; `hint` says what would fit."""
+    """A value that does not fit its place, in words for the user; `hint` names one that would."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class Memory:
         self._taken = 0
 
     def check(self, bytes: int) -> None:
-        """CostError if so many bytes more are beyond the limit."""
+        """CostError if this many more bytes exceed the limit."""
         if self._taken + bytes > self.limit:
             text = f"the expression needs {self._taken + bytes} bytes of memory; the limit is {self.limit}"
             raise CostError(text, MORE_MEMORY)

@@ -218,7 +218,7 @@ def _scan(entries: PrivateFolder) -> Iterator[_Entry]:
 
 
 def _remove_left_overs(entries: PrivateFolder, age: float) -> None:
-    """Removes files of killed writers that are so many seconds old."""
+    """Removes files of killed writers that are this many seconds old."""
     for shelf in _shelves(entries):
         for name in shelf.names():
             if name.endswith(LEFT_OVER):

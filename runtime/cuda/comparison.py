@@ -213,7 +213,7 @@ class Comparison:
             )
 
     def _read(self, tensor: _Tensor) -> None:
-        """Reads the values of an array, and compares what depends on them or is not compared yet."""
+        """Reads the values of an array, and compares everything that depends on them or is not compared yet."""
         number, array = tensor.number, tensor.array
         if is_torch(tensor.given):
             lines, shape, strides = [f"p{number} = a{number}.data_ptr()"], f"a{number}.shape", f"a{number}.stride()"

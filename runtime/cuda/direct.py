@@ -42,9 +42,7 @@ class Step:
 
 
 def write(rules: Rules, args: Args, block: Any, prepared: Prepared) -> DirectLaunch | None:
-    """The launch of a prepared kernel for arguments like these. None if they have what cannot be compared at a
-    launch.
-    """
+    """The launch of a prepared kernel for arguments like these. None if a launch cannot compare a part of them."""
     if len(args) != len(rules.names):
         return None
     text = Comparison(rules, block, prepared.kernel.artifact.parameters)

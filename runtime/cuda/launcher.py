@@ -16,7 +16,7 @@ from .comparison import Rules
 from .direct import Args, DirectLaunch, write
 
 _RECENT = 4
-"""The launches that are asked before a table is looked into."""
+"""The launches to try before the table."""
 _ALIKE = 16
 """The launches that are kept for arguments of the same shapes."""
 

@@ -104,7 +104,7 @@ def _explain_file(args: argparse.Namespace) -> int:
 
 
 def _is_page(args: argparse.Namespace) -> bool:
-    """Whether a report is asked for, by the name of the output."""
+    """Whether the name of the output asks for a report."""
     return (args.output or "").lower().endswith((".html", ".htm")) and not (args.source or args.costs)
 
 

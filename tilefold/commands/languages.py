@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Files of other languages that are given to a command: what to do instead."""
+"""Files of other languages that are given to a command, and the alternative to suggest."""
 
 from collections.abc import Mapping
 from pathlib import PurePath

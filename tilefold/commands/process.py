@@ -14,7 +14,8 @@ _COLLECTED = 50_000
 """The number of new objects after which Python looks for cycles, instead of 700: looking took a twentieth of a
 compilation."""
 _GRACE_SECONDS = 1.0
-"""How long an interrupted command has to clean up. LLVM, the assembler and a kernel on a GPU hear of no interrupt."""
+"""How long an interrupted command has to clean up. LLVM, the assembler and a kernel on a GPU do not notice interrupts.
+"""
 
 
 _ENDINGS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up"}
@@ -139,7 +140,7 @@ def _report_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
 
 
 def _open_standard_streams() -> None:
-    """Makes what the caller has closed fail when it is used: the next file that is opened would take its place."""
+    """Makes closed standard streams fail when they are used: the next opened file would take their place."""
     import io
 
     for descriptor, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):  # output fails, messages are lost

@@ -57,7 +57,7 @@ def _failed_input(error: Exception) -> dict[str, str]:
 
 
 def _words(words: Sequence[str], file: str) -> list[str]:
-    """The words of a command line, with the folder's program, and without what the folder replaces."""
+    """The words of a command line, with the folder's program, and without the options that the folder replaces."""
     kept: list[str] = []
     rest = iter(words)
     for word in rest:
@@ -112,7 +112,7 @@ class _Both(StringIO):
 
 @contextmanager
 def _overheard() -> Generator[StringIO, None, None]:
-    """Keeps what is printed meanwhile."""
+    """Keeps the text that is printed meanwhile."""
     kept, streams = StringIO(), (sys.stdout, sys.stderr)
     sys.stdout, sys.stderr = (_Both(stream, kept) for stream in streams)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions that the host calls, which name what is wrong with their arguments."""
+"""Functions that the host calls, and whose errors name the faulty argument."""
 
 import inspect
 from collections.abc import Callable

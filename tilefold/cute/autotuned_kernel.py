@@ -250,7 +250,7 @@ def autotune(
 
         kernel(a, b).launch()
 
-    `grid` and `block` are asked once for arguments of the same types. `prune` decides which compiled
+    `grid` and `block` are evaluated once for arguments of the same types. `prune` decides which compiled
     configurations are timed. `executor` compiles; by default processes of this machine do. Each is timed `repeat` times
     on the arguments of the first call of their types; results are kept on disk. With `time_on_workers` the workers of
     the executor time, each on its own GPU and on arrays of the same types. Raises LaunchError for a configuration that

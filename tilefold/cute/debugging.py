@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks calls of kernels in Python, and searches for the pass that changes what a call does."""
+"""Checks calls of kernels in Python, and finds the pass that changes the behaviour of a call."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -74,7 +74,7 @@ class Rehearsal:
             return bisect(program, trial, passes, gpu=on_gpu(program, built.symbol) if gpu else None)
 
     def costs(self) -> Costs:
-        """Counts what the lines cost; see `KernelCall.costs`."""
+        """Counts the costs of the lines; see `KernelCall.costs`."""
         built = self.call.build(self.block)
         engine = SimEngine(self.options, discard, built.traced.texts)
         _keep, arguments = self._copies(())

@@ -180,7 +180,7 @@ class DebuggableCall(ABC):
         """Writes a folder like `repro`, and shrinks the kernel in it as long as it fails in the same way: a pass
         crashes or changes it, or it has a fault. Returns the text of the small kernel.
 
-        Raises TilefoldError (E4003) for a launch that does not fail, (E4002) where the folder cannot be written.
+        Raises TilefoldError (E4003) for a launch that does not fail, (E4002) if the folder cannot be written.
         """
         from pathlib import Path
 

@@ -110,8 +110,7 @@ class KernelFunction(ABC):
 class Kernel(KernelFunction):
     """A kernel as a Python function. A call binds its arguments: `k(a, b).launch(grid=..., block=...)`.
 
-    For arguments of each combination of types, constants and block sizes a kernel of its own is built, when it is
-    needed first.
+    Each combination of argument types, constants and block sizes gets a kernel of its own, built on first use.
     """
 
     def __init__(self, function: Callable[..., object], options: KernelOptions | None = None) -> None:
@@ -281,23 +280,23 @@ class KernelCall(DebuggableCall):
     ) -> "RunResult | None":
         """Runs the kernel over a grid of blocks, on the GPU that holds its arrays, without waiting (docs/runtime.md).
 
-        `device` is "cuda", "cuda:1", "sim" (the simulator, at `stage`) or "auto": the GPU if there is one. Arrays of
-        the host are copied to the GPU and back, and the launch is waited for. `stream` is one of torch, CuPy, cuda.core
-        or cuda-python, or a handle; by default torch's current one where a torch tensor is an argument. `cluster`
-        is the size of a cluster in blocks, where the kernel does not say it. `use_pdl` lets the kernel begin before
-        earlier work in the stream has ended. The shared memory that a kernel needs is known; `smem` may say more. The
-        other options are those of `LaunchOptions`: blocks that all run at the same time, events, and those of the
-        simulator.
+        `device` is "cuda", "cuda:1", "sim" (the simulator, at `stage`) or "auto": the GPU if there is one. The launch
+        copies arrays of the host to the GPU and back, and waits for the kernel. `stream` is one of torch, CuPy,
+        cuda.core or cuda-python, or a handle; by default torch's current one where a torch tensor is an argument.
+        `cluster` is the size of a cluster in blocks, if the kernel does not fix it. `use_pdl` lets the kernel begin
+        before earlier work in the stream has ended. The shared memory that a kernel needs is known; `smem` may say
+        more. The other options are those of `LaunchOptions`: blocks that all run at the same time, events, and those
+        of the simulator.
 
         The simulator looks for data races unless `races` is False, and ends a run after `max_steps` operations of warps
-        or `max_seconds`, or where it needs more than `max_memory` MiB. `seed` chooses the order of its warps; so many
-        `resident` blocks run at the same time, or all of a cooperative launch, and so many `processes` may share out
-        the blocks, by default one for each core. With `exact` the kernel computes with exact numbers, which the result
-        has as arrays (see `cute.testing.exact`); `numbers` looks for those that go wrong, such as NaN. `numerics` says
-        how matrix instructions sum: as the "hardware" does, bit for bit, or as an "exact-sum", rounded once.
+        or `max_seconds`, or where it needs more than `max_memory` MiB. `seed` chooses the order of its warps;
+        `resident` blocks run at the same time, or all blocks of a cooperative launch, and up to `processes` processes
+        share the blocks, by default one for each core. With `exact` the kernel computes with exact numbers, which the
+        result has as arrays (see `cute.testing.exact`); `numbers` looks for those that go wrong, such as NaN.
+        `numerics` chooses the sums of matrix instructions: "hardware", bit for bit, or "exact-sum", rounded once.
 
-        The result is that of a launch that was waited for, else None. Raises ProgramError for a fault of the kernel,
-        LaunchError for arguments that do not fit, SimulationError and CudaError for faults while it runs.
+        Returns the result of a launch that has ended, or None for one that is only queued. Raises ProgramError for a
+        fault of the kernel, LaunchError for unsuitable arguments, SimulationError and CudaError for faults at run time.
         """
         self.launched = True
         try:

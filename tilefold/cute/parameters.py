@@ -126,7 +126,7 @@ class Signature:
         return bound.arguments
 
     def bind_in_order(self, args: Sequence[object]) -> "BoundArguments":
-        """The same for what `in_order` returns."""
+        """The same for the result of `in_order`."""
         from .specialise import BoundArguments
 
         return self.bound(dict(zip(self.names, args, strict=True)), BoundArguments())

@@ -32,7 +32,7 @@ class TensorSpec:
         spec = cute.TensorSpec((4096, 4096), cute.Float16)
         gemm(spec, spec, spec).build(block=128).ptx("sm_90")
 
-    What is dynamic about it is said as of arrays: `cute.dynamic(spec, modes=(0,))`.
+    Declare its extents dynamic like those of arrays: `cute.dynamic(spec, modes=(0,))`.
     """
 
     shape: tuple[int, ...]

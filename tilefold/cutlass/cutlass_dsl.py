@@ -92,7 +92,7 @@ class T:
 
     @staticmethod
     def vector(length: int, element: Attribute) -> VectorType:
-        """A vector of so many elements of a type."""
+        """A vector of `length` elements of a type."""
         return VectorType(element, [length])
 
 

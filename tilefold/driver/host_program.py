@@ -85,7 +85,7 @@ class Host:
         return Executable(program, engine, SimProgram(program.module, launch.kernel), stage)
 
     def left(self, host: Warp) -> Limits:
-        """The budget without what the host has used."""
+        """The rest of the budget after the work of the host."""
         return replace(self.simulator.limits, steps=self.simulator.limits.steps - host.launch.steps)
 
     def _on_gpu(self, launch: KernelLaunch, arguments: Arguments, host: Warp) -> None:

@@ -39,7 +39,7 @@ EXECUTABLE_STAGES = STAGE_NAMES
 """The stages whose programs are IR, which the simulator runs."""
 
 PTX_STAGE = "ptx"
-"""The stage behind `instr`: the kernels do what the PTX that is made of them says."""
+"""The stage behind `instr`: the kernels are executed from their PTX."""
 SIMULATED_STAGES = (*EXECUTABLE_STAGES, PTX_STAGE)
 """All stages that the simulator runs."""
 

@@ -131,7 +131,7 @@ class HostArguments(BoundArguments):
 @dataclass
 class KernelArguments(BoundArguments):
     """The arguments of a call of a host function that is executed as a kernel: its numbers are known, as they
-    are to the host, but for those of an annotated type. `memory` is that of its pointers, by their names.
+    are to the host, but for those of an annotated type. `memory` is the memory of its pointers, by their names.
     """
 
     memory: Mapping[str, Array] = field(default_factory=lambda: {})

@@ -95,7 +95,7 @@ class CompiledFunction:
         return f"<compiled function {getattr(self.function, '__qualname__', self.function)}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        """Launches what the function launches. Raises what tracing it and its launches raise."""
+        """Makes the launches of the function. Raises the errors of tracing it and of its launches."""
         try:
             if self._outer is not None and self._outer.have_changed:
                 self._forget()
@@ -167,8 +167,8 @@ class CompiledFunction:
         return gpu_engine(0).driver.target.arch
 
     def _keep(self) -> None:
-        """Writes what the options keep: `KERNEL.ptx`, `KERNEL.cubin`, `KERNEL.sass`. TilefoldError (E4002) where that
-        fails, E2302 without nvdisasm.
+        """Writes the files that the options keep: `KERNEL.ptx`, `KERNEL.cubin`, `KERNEL.sass`. TilefoldError (E4002)
+        where that fails, E2302 without nvdisasm.
         """
         options = self.options
         kept: dict[str, str | bytes] = {}
@@ -254,7 +254,7 @@ class CompiledFunction:
         return made
 
     def _forget(self) -> None:
-        """Forgets what was compiled with other values of outer names."""
+        """Forgets code compiled with other values of outer names."""
         self._outer = None
         self._variants.clear()
         vars(self).pop("_launcher", None)

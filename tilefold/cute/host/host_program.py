@@ -21,7 +21,7 @@ from tilefold.layout.algebra.core import Layout
 
 @dataclass
 class HostProgram:
-    """The numbers that are asked for of the host function `name`, whose arguments are `slots`; its `constants` are
+    """The requested numbers of the host function `name`, whose arguments are `slots`; its `constants` are
     known.
     """
 

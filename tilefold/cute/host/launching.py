@@ -163,7 +163,7 @@ class HostKernelCall:
     ) -> RunResult | None:
         """Launches the kernel; see `KernelCall.launch`. Where the function is compiled, each of its calls does.
 
-        `min_blocks_per_mp` is the blocks that a multiprocessor is to hold at least, where the kernel does not say it.
+        `min_blocks_per_mp` is the blocks that a multiprocessor is to hold at least, if the kernel does not fix it.
         """
         trace = self._trace
         trace.waiting.pop(self, None)

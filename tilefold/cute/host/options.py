@@ -215,6 +215,6 @@ class DumpDir(Option):
 
 
 class EnableTVMFFI(Option):
-    """Whether calls refuse arrays that are not such as the function is compiled for."""
+    """Whether calls refuse arrays for which the function is not compiled."""
 
     FIELD = "enable_tvm_ffi"

@@ -8,7 +8,7 @@ from tilefold.driver.devices import gpu_engine
 
 
 def milliseconds(run: Callable[[], object], stream: int) -> float:
-    """How long a GPU works on what `run` puts into a stream."""
+    """The time that a GPU needs for the work that `run` queues in a stream."""
     driver = gpu_engine(0).driver
     with driver.current():
         begin, end = (driver.call("cuEventCreate", 0) for _ in range(2))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Finds the pass that changes what a program does: runs the program after each pass, and compares."""
+"""Finds the pass that changes the behaviour of a program: runs the program after each pass, and compares."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a launch after each pass, and stops at the first that changes what it does."""
+"""Runs a launch after each pass, and stops at the first that changes its behaviour."""
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The last step of a search: the launch runs what the PTX of the kernel says, on the simulator."""
+"""The last step of a search: the launch runs the kernel's PTX on the simulator."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -150,7 +150,7 @@ def make_server() -> LanguageServer:
 
 
 def _is_file(path: str) -> bool:
-    """Whether it is a file, and no device or pipe, whose end nobody may live to see."""
+    """Whether it is a regular file: a device or a pipe may never end."""
     try:
         return Path(path).is_file()
     except ValueError:  # a NUL character

@@ -31,7 +31,7 @@ def function_header(
     record: FunctionRecord, types: Mapping[str, Attribute | None], values: int, codes: Sequence[int]
 ) -> str:
     """The header. `types` are those of the arguments by name, None for streams, in the order in which C passes them;
-    the function computes so many `values`, and `codes` are the places of the kernels' code in the data.
+    the function computes `values` numbers, and `codes` are the places of the kernels' code in the data.
     """
     name, taken = record.name, set[str]()
     names = {argument: free_name(argument, taken, TAKEN - {"stream"}) for argument in types}
@@ -124,7 +124,7 @@ def _target(artifact: Artifact) -> str:
 
 
 def _structure(name: str, argument: str, type: TensorType) -> str:
-    """The structure for a tensor: the address, and what its type leaves open."""
+    """The structure for a tensor: the address, and the integers that its type leaves open."""
     layout = type.layout.data
     parts = [f"    void *data; /* {type.element_type}, a multiple of {type.align.data} bytes */"]
     for fact in ("shape", "stride"):

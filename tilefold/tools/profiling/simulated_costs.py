@@ -27,7 +27,7 @@ from tilefold.tools.profiling.remedies import Reference, Remedy, barriers, layou
 
 def costs_of(program: Program, label: str, trial: Trial, *, tries: bool = True, events: int = 0) -> Costs:
     """Launches a program at stage `instr` and counts by lines. With `tries` the launch runs again with other layouts of
-    shared memory, and without each of its barriers. So many events of its timeline are kept.
+    shared memory, and without each of its barriers. It keeps `events` events of its timeline.
 
     Raises SimulationError for a kernel that does something wrong, ProgramError if a pass refuses the program.
     """

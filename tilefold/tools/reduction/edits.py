@@ -38,7 +38,7 @@ GRIDS = re.compile(r"\bgrid\([^)]*\)")
 
 
 class StuckError(Exception):
-    """An operation cannot go, since what needs it cannot."""
+    """An operation cannot be removed, since another operation that stays needs it."""
 
 
 def removable(module: ModuleOp) -> list[Operation]:

@@ -102,8 +102,8 @@ class Conditions:
             return Failure(FailureKind.REFUSED, ", ".join(sorted({str(d.code) for d in error.diagnostics if d.code})))
 
     def interest(self, source: Source, progress: Callable[[str], None]) -> Callable[[str], bool]:
-        """A function that tells whether the program of a text fails as that of `source` does; `progress` hears how that
-        is. TilefoldError (E4003) for one that does not fail.
+        """A function that tells whether the program of a text fails as that of `source` does; `progress` is called with
+        each finding. TilefoldError (E4003) for one that does not fail.
         """
         failure = self.failure(source)
         if failure is None:
@@ -174,7 +174,7 @@ def _as_written(outcome: Outcome, launch: Launch, arguments: Arguments) -> Failu
 
 
 def _by_pass(program: Program, passes: Sequence[ModulePass], trial: Trial, name: str) -> Failure | None:
-    """Whether a pass of this name changes what a launch does; the passes before it are not looked at."""
+    """Whether the pass of this name changes the behaviour of a launch; earlier passes are ignored."""
     module, done = program.module.clone(), 0
     for index, applied in enumerate(passes):
         if str(applied) != name:

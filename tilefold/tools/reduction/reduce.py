@@ -46,7 +46,7 @@ class _TimeUpError(Exception):
 class Reducer:
     """A search for a smaller program: `text` is the smallest of interest so far.
 
-    `is_interesting` is asked about the text of a program, and `progress` hears a line about each round.
+    `is_interesting` is asked about the text of a program, and `progress` is called with a line about each round.
     """
 
     text: str

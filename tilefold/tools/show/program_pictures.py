@@ -26,7 +26,8 @@ MAX_ELEMENTS = 1 << 17
 
 def pictures_of(module: ModuleOp, left_out: list[str]) -> Iterator[Picture]:
     """Each tiled copy, source and destination side by side; each tiled MMA with its fragments of A, B and C; and each
-    tensor in shared memory by banks. One for each type, in the order of the program. `left_out` gets what is too large.
+    tensor in shared memory by banks. One for each type, in the order of the program. `left_out` gets the tensors that
+    are too large.
     """
     seen: set[object] = set()
     for op in module.walk():
