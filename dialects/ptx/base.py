@@ -18,7 +18,7 @@ from xdsl.printer import Printer
 from xdsl.utils.str_enum import StrEnum
 
 from ...base.parameters import POINTER, TENSOR_MAP, Pointer, TensorMapObject
-from ...base.target import ADDRESS_SPACES, AddressSpace, TargetFamily
+from ...base.target import ADDRESS_SPACES, AddressSpace, TargetFamily, Targets
 from ...layout.tma.recipe import MapRecipe
 from ...layout.tma.recipe_text import parse_recipe, print_recipe
 from ..cute import QuotedAttr
@@ -179,7 +179,7 @@ class PtxOp(IRDLOperation, ABC):
     """The instruction, where it has no modifiers that depend on the operation's properties."""
 
     @property
-    def targets(self) -> TargetFamily:
+    def targets(self) -> TargetFamily | Targets:
         """The targets that have the instruction with these operands, and pointers to the memory of these."""
         spaces = (value.type.requires() for value in self.operands if isinstance(value.type, PtrType))
         return TargetFamily(*max((self.requires(), *spaces)))

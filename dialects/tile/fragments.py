@@ -12,6 +12,7 @@ from xdsl.irdl import operand_def, opt_prop_def, result_def
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import Layout, make_layout
 from ...layout.algebra.product import make_fragment_like
+from ...layout.atoms.contract import Named
 from ...layout.atoms.mma_atom import MmaAtom
 from ..cute import LayoutAttr
 from ..definitions import irdl_op_definition
@@ -95,7 +96,7 @@ class _OperandFragmentOp(FragmentOp):
         mma, part = operand_types
         assert isinstance(mma, TiledMmaType)
         atom = mma.atom.atom
-        if cls.OPERAND in "AB" and atom.spaces["AB".index(cls.OPERAND)] == "smem":
+        if cls.OPERAND in "AB" and atom.operand(cls.OPERAND).named is Named.DESCRIPTOR:
             return [_infer_described(atom, cls.OPERAND, part)]
         allowed = mma.atom.element_types(cls.OPERAND)
         if isinstance(part, CoordTensorType):
