@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, StringAttr, i1, i8, i32
+from xdsl.dialects.builtin import ModuleOp, i1, i8, i32
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
@@ -87,7 +87,7 @@ def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
     emitter = Emitter(op)
     src_layout, dst_layout = [scalars.layout(emitter, tensor) for tensor in (op.src, op.dst)]
     atom, pred = op.copy_atom, op.pred_layout
-    widest = MAX_BITS if atom is None else atom.auto_bits
+    widest = MAX_BITS if atom is None else atom.atom.max_bits
     if atom is None or widest is not None:
         choice = choose_vector(op.src.type, op.dst.type, widest or MAX_BITS, pred, (src_layout, dst_layout))
         if choice.bits < 8:
@@ -97,20 +97,19 @@ def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
                 op,
                 f"copy at least {(count := op.src.type.per_byte)} adjacent elements, starting at a multiple of {count}",
             )
-        name = StringAttr(universal_copy(choice.bits).name)
-        hints = () if atom is None else (atom.load, atom.store)
-        atom = CopyAtomAttr(name, op.src.type.element_type, *hints)
+        hints = ("", "") if atom is None else (atom.load, atom.store)
+        atom = CopyAtomAttr.of(universal_copy(choice.bits), op.src.type.element_type, *hints)
         values, rest, why = choice.values, choice.rest, choice.remark
-    elif atom.is_bulk:
+    elif atom.atom.is_bulk:
         run, starts = runs_of(atom, op.src.type, op.dst.type)
         sides = (src_layout, dst_layout)
         values = tuple([with_outer(side, composition(plain_layout(side), run)) for side in sides])
         rest = repeats(*([composition(plain_layout(side), starts)] for side in sides))
         atom = size_atom(atom, run.size, op.dst.type)
-        why = f"{atom.atom_name.data}: {run.size} elements at a time are adjacent in source and destination"
+        why = f"{atom.atom_name}: {run.size} elements at a time are adjacent in source and destination"
     else:
         values, rest = _split_by_atom(atom, src_layout, dst_layout, pred)
-        why = f"{atom.atom_name.data}: chosen by the tiled copy"
+        why = f"{atom.atom_name}: chosen by the tiled copy"
     indices = [emitter.loop(repeat.extent) for repeat in reversed(rest)][::-1]
     tensors = [op.src, op.dst] if op.pred is None else [op.src, op.dst, op.pred]
     parts = [

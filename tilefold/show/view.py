@@ -151,8 +151,8 @@ class Request:
         """Warnings about a request that could be computed."""
         problems: list[str] = []
         for role, space, able in (
-            ("source", self.spaces[0], self.copy.atom.src_spaces),
-            ("destination", self.spaces[1], self.copy.atom.dst_spaces),
+            ("source", self.spaces[0], self.copy.atom.source.space_names),
+            ("destination", self.spaces[1], self.copy.atom.destination.space_names),
         ):
             given = self.src if role == "source" else self.dst
             if given is not None and space != "ptr" and space not in able:
