@@ -55,7 +55,7 @@ def atoms() -> str:
     for name in COPY_ATOMS:
         atom = copy_atom(name)
         ptx = "none" if atom.instruction is None else f"`{copy_text(atom.instruction)}`"
-        spaces = f"{', '.join(atom.src_spaces)} | {', '.join(atom.dst_spaces)}"
+        spaces = f"{', '.join(map(str, atom.src_spaces))} | {', '.join(map(str, atom.dst_spaces))}"
         lines.append(f"| `{name}` | {atom.threads} | {ptx} | {spaces} | {atom.targets} | {atom.source} |")
     lines += [
         "",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tilefold.base.element_types import BY_PTX
+from tilefold.base.spaces import RMEM
 from tilefold.layout.algebra.core import Layout, plain_layout
 from tilefold.layout.algebra.divide import zipped_divide
 from tilefold.layout.algebra.product import tile_to_shape
@@ -87,7 +88,7 @@ class Problem:
     @property
     def is_in_registers(self) -> bool:
         """Whether A is in registers."""
-        return self.instruction.a_space == "rmem"
+        return self.instruction.a_space == RMEM
 
     def text(self) -> str:
         """A kernel `@k` of 128 threads that reads A and B, bytes as they lie in shared memory or, of A, in registers,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from xdsl.ir import Operation
 
 from ...base.element_types import BY_PTX, ElementType
+from ...base.spaces import RMEM
 from ...dialects import ptx
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.ptx_text import write_wgmma
@@ -62,7 +63,7 @@ def _mma_async(w: FunctionWriter, op: ptx.WgmmaMmaAsyncOp) -> None:
     held = registers(op.atom, "D")
     d, a = _Words(w), _Words(w)
     d.add(w.ref(op.d), held.count, BY_PTX[op.atom.types[0]], held.kind == "f32")
-    if op.instruction.a_space == "rmem":
+    if op.instruction.a_space is RMEM:
         a.add(w.ref(op.a), registers(op.atom, "A").count, BY_PTX[op.atom.types[1]], in_floats=False)
     else:
         a.letters, a.values = ["l"], [w.typed(op.a)]

@@ -16,6 +16,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, TilefoldError
+from ...base.spaces import RMEM
 from ...base.target import MAX_SET_REGISTERS, MIN_SET_REGISTERS, REGISTER_UNIT, TargetFamily
 from ...layout.atoms.instructions import WgMma
 from ..definitions import irdl_op_definition
@@ -139,7 +140,7 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
 
     def verify_(self) -> None:
         atom = self.checked_atom(WgMma, "a warpgroup")
-        in_registers = self.instruction.a_space == "rmem"
+        in_registers = self.instruction.a_space is RMEM
         if in_registers != (self.a.type == LOCAL):
             wanted = f"in registers, {LOCAL}" if in_registers else "in shared memory, a descriptor of type i64"
             raise VerifyException(f"A of {atom.name} is {wanted}, not {self.a.type}")

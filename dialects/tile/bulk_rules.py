@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import SMEM
 from ...layout.algebra.adjacency import steps
 from ...layout.algebra.complement import complement
 from ...layout.algebra.compose import composition
@@ -17,7 +18,7 @@ from ...layout.atoms.instructions import BulkCopy
 from .copy_rules import access_align, check_spaces
 from .copy_types import CopyAtomAttr
 from .tma_rules import check_mbarrier
-from .types import Space, TensorType
+from .types import TensorType
 
 
 def bulk_runs(name: str, bits: int | None, *tensors: TensorType) -> tuple[Layout, Layout]:
@@ -46,7 +47,7 @@ def bulk_runs(name: str, bits: int | None, *tensors: TensorType) -> tuple[Layout
         if step % BULK_UNIT:
             raise LayoutError(
                 Code.ATOM_MISALIGNED,
-                f"{name} needs addresses aligned to {BULK_UNIT} bytes, but those in {tensor.space.data.value} are only "
+                f"{name} needs addresses aligned to {BULK_UNIT} bytes, but those in {tensor.space.data.name} are only "
                 f"known to be aligned to {step}",
                 f"promise a greater alignment, or let each row begin at a multiple of {BULK_UNIT} bytes",
             )
@@ -62,7 +63,7 @@ def runs_of(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> tuple[Layou
 
 def size_atom(atom: CopyAtomAttr, count: int, dst: TensorType) -> CopyAtomAttr:
     """The atom that copies a number of elements at a time to a destination."""
-    name = "SM90_BULK_COPY_G2S" if dst.space.data is Space.Smem else "SM90_BULK_COPY_S2G"
+    name = "SM90_BULK_COPY_G2S" if dst.space.data is SMEM else "SM90_BULK_COPY_S2G"
     return CopyAtomAttr(StringAttr(f"{name}<{count * dst.element_bits}>"), atom.value_type)
 
 
@@ -72,10 +73,10 @@ def check_bulk_operands(
     """Checks the operands of a bulk copy; it takes no `others`. Raises `LayoutError` naming the misfit."""
     name = atom.atom_name.data
     check_spaces(atom, src, dst)
-    loads = dst.space.data is Space.Smem
-    if loads == (src.space.data is Space.Smem):
+    loads = dst.space.data is SMEM
+    if loads == (src.space.data is SMEM):
         raise LayoutError(
-            Code.ATOM_SPACE, f"{name} copies between gmem and smem, not from {src.space.data.value} to the same"
+            Code.ATOM_SPACE, f"{name} copies between gmem and smem, not from {src.space.data.name} to the same"
         )
     if others:
         raise LayoutError(

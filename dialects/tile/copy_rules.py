@@ -4,6 +4,7 @@
 from math import gcd
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import GMEM, RMEM
 from ...layout.algebra.adjacency import contiguous_values, steps
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
 from ...layout.algebra.divide import logical_divide
@@ -86,11 +87,11 @@ def check_spaces(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
     """Raises `LayoutError` unless the atom moves elements of this type between these memory spaces."""
     record = atom.atom
     for role, tensor, allowed in (("source", src, record.src_spaces), ("destination", dst, record.dst_spaces)):
-        if tensor.space.data.value not in allowed:
+        if tensor.space.data not in allowed:
             raise LayoutError(
                 Code.ATOM_SPACE,
-                f"the {role} of {_name(atom)} is in {tensor.space.data.value}; it can be in "
-                f"{', '.join(sorted(allowed))}",
+                f"the {role} of {_name(atom)} is in {tensor.space.data.name}; it can be in "
+                f"{', '.join(sorted(map(str, allowed)))}",
                 "copy by an atom between these memories; a copy without an atom works between any",
             )
         if tensor.element_type != atom.value_type:
@@ -100,10 +101,10 @@ def check_spaces(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
                 "use an atom with the type of the elements, or recast the tensor",
             )
     for role, tensor, hint in (("load", src, atom.load.data), ("store", dst, atom.store.data)):
-        if hint and tensor.space.data.value != "gmem":
+        if hint and tensor.space.data is not GMEM:
             raise LayoutError(
                 Code.CACHE_HINT,
-                f"the cache hint {hint!r} is for a {role} of gmem, not of {tensor.space.data.value}",
+                f"the cache hint {hint!r} is for a {role} of gmem, not of {tensor.space.data.name}",
                 f"leave it out where the {'source' if role == 'load' else 'destination'} is not in gmem",
             )
 
@@ -113,7 +114,7 @@ def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -
     check_spaces(atom, src, dst)
     counts = atom_values(atom)
     repeats: list[int] = []
-    own = "rmem" in (src.space.data.value, dst.space.data.value)  # else a part of the tensors may be meant for a thread
+    own = RMEM in (src.space.data, dst.space.data)  # else a part of the tensors may be meant for a thread
     for role, tensor, count in (("source", src, counts[0]), ("destination", dst, counts[1])):
         layout = tensor.layout.data
         split = split_atom_mode(layout, count, atom if own else None)
@@ -124,7 +125,7 @@ def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -
                 "pass the results of partition_S and partition_D, or fragments like them",
             )
         repeats.append(size(split[1]))
-        if atom.auto_bits is None and tensor.space.data.value != "rmem":
+        if atom.auto_bits is None and tensor.space.data is not RMEM:
             rest: LayoutLike = layout
             if len(layout) == 1 and size(split[1]) == 1:
                 rest = layout_one(layout)
@@ -156,5 +157,5 @@ def check_atom_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) ->
             raise LayoutError(
                 Code.ATOM_VALUES, f"{_name(atom)} moves {count} values per thread, the {role} has {size(layout)}"
             )
-        if tensor.space.data.value != "rmem" or count > 1:
+        if tensor.space.data is not RMEM or count > 1:
             _check_side(atom, role, tensor, layout, layout_one(layout))

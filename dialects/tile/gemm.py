@@ -20,6 +20,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import RMEM
 from ...layout.algebra.core import size
 from ...layout.atoms.mma_registers import thread_values
 from ..definitions import irdl_op_definition
@@ -29,7 +30,7 @@ from .assembly import parse_defined
 from .directives import TileOp
 from .gemm_rules import check_gemm, check_mma_call
 from .mma_types import MmaAtomAttr, TiledMmaType
-from .types import Space, TensorType
+from .types import TensorType
 from .wgmma_rules import check_accumulation, check_block, is_warpgroup
 
 
@@ -196,5 +197,5 @@ def _check_warpgroup(op: GemmOp | MmaCallOp, attr: MmaAtomAttr) -> None:
     if is_warpgroup(atom):
         _, a, _, c = op.types
         executions = size(c.layout.data) // thread_values(atom, "C")
-        in_registers = size(a.layout.data) * a.element_bits // 32 if a.space.data is Space.Rmem else 0
+        in_registers = size(a.layout.data) * a.element_bits // 32 if a.space.data is RMEM else 0
         check_block(op, atom, executions, in_registers)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import RMEM, SMEM, Space
 from ...layout.algebra.adjacency import steps
 from ...layout.algebra.complement import complement
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, rank, size
@@ -80,17 +81,17 @@ def check_mma_call(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorTyp
     """Checks the tensors of one execution of an atom: fragments of exactly a thread's values. Raises `LayoutError`."""
     for operand, tensor in zip(OPERANDS, (d, a, b, c), strict=True):
         space = spaces_of(atom.atom)[operand]
-        if tensor.space.data.value != space:
-            where = "registers (rmem)" if space == "rmem" else "shared memory (smem)"
+        if tensor.space.data is not space:
+            where = "registers (rmem)" if space is RMEM else "shared memory (smem)"
             raise LayoutError(Code.ATOM_SPACE, f"operand {operand} of {atom.atom.name} is in {where}")
     wholes = [append(_one_mode(t.layout.data), 3) for t in (d, a, b, c)]
     _check_operands(atom, (d, a, b, c), wholes)
 
 
-def spaces_of(atom: MmaAtom) -> dict[str, str]:
-    """Where the instruction has its operands D, A, B and C: in "rmem" or "smem"."""
+def spaces_of(atom: MmaAtom) -> dict[str, Space]:
+    """Where the instruction has its operands D, A, B and C."""
     a, b = atom.spaces
-    return {"D": "rmem", "A": a, "B": b, "C": "rmem"}
+    return {"D": RMEM, "A": a, "B": b, "C": RMEM}
 
 
 def _one_mode(layout: LayoutLike) -> LayoutLike:
@@ -110,12 +111,12 @@ def _check_operands(atom: MmaAtomAttr, tensors: Sequence[TensorType], layouts: S
                 f"operand {operand} of {atom.atom.name} holds {' or '.join(map(str, allowed))}, "
                 f"not {tensor.element_type}",
             )
-        space, own = tensor.space.data.value, spaces_of(atom.atom)[operand]
-        possible = (own,) if operand in "DC" or is_warpgroup(atom.atom) else ("rmem", "smem")
+        space, own = tensor.space.data, spaces_of(atom.atom)[operand]
+        possible = (own,) if operand in "DC" or is_warpgroup(atom.atom) else (RMEM, SMEM)
         if space not in possible:
             raise LayoutError(
                 Code.ATOM_SPACE,
-                f"operand {operand} of {atom.atom.name} is in {space}; it can be in {' or '.join(possible)}",
+                f"operand {operand} of {atom.atom.name} is in {space}; it can be in {' or '.join(map(str, possible))}",
             )
         values = thread_values(atom.atom, operand)
         if size(layout[0]) != values:
@@ -124,9 +125,9 @@ def _check_operands(atom: MmaAtomAttr, tensors: Sequence[TensorType], layouts: S
                 f"{atom.atom.name} has {values} values of {operand} per thread, but mode 0 is {layout[0]}",
                 "pass a result of partition_A, partition_B or partition_C, or a fragment like it",
             )
-        if space == "rmem":
+        if space is RMEM:
             _check_registers(atom, operand, tensor, layout)
-        elif own == "smem":
+        elif own is SMEM:
             check_shared(atom.atom, operand, tensor, layout)
     _check_distinct(layouts[0])
 

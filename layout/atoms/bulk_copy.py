@@ -9,6 +9,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import GMEM, SMEM
 from ...base.target import TargetFamily
 from ..algebra.core import Layout
 from .copy_atom import CopyAtom
@@ -38,7 +39,7 @@ def bulk_copy(name: str, bits: int | None = None) -> CopyAtom:
         )
     to_shared = BULK_COPIES[name]
     layout = Layout((1, 1), (0, 0)) if bits is None else Layout((1, bits), (0, 1))
-    gmem, smem = ("gmem",), ("smem",)
+    gmem, smem = (GMEM,), (SMEM,)
     return CopyAtom(
         name=name if bits is None else f"{name}<{bits}>",
         thr_id=Layout(1, 0),

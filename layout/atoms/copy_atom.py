@@ -6,15 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import final
 
 from ...base.errors import Code, LayoutError
-from ...base.target import ADDRESS_SPACES, TargetFamily
+from ...base.spaces import Space
+from ...base.target import TargetFamily
 from ..algebra.complement import complement
 from ..algebra.core import Layout, cosize
 from ..algebra.display import Displayed
 from ..algebra.recast import recast_layout
 from .instructions import CopyInstruction, CpAsync, LdMatrix, Move
-
-SPACES = tuple(space.tensors for space in ADDRESS_SPACES)
-"""The memory spaces: global, shared, registers."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_:<>,]{0,127}")
 
@@ -46,8 +44,8 @@ class CopyAtom(Displayed):
     src_bits: Layout
     dst_bits: Layout
     ref_bits: Layout
-    src_spaces: tuple[str, ...]
-    dst_spaces: tuple[str, ...]
+    src_spaces: tuple[Space, ...]
+    dst_spaces: tuple[Space, ...]
     targets: TargetFamily
     instruction: CopyInstruction | None
     source: str
@@ -85,9 +83,6 @@ class CopyAtom(Displayed):
                 raise LayoutError(Code.ATOM_INVALID, f"{self.name}: {text}")
             case _:
                 pass
-        for space in (*self.src_spaces, *self.dst_spaces):
-            if space not in SPACES:
-                raise LayoutError(Code.ATOM_INVALID, f"{self.name}: {space!r} is not one of the memory spaces {SPACES}")
 
     def with_value_bits(self, val_bits: int) -> "CopyAtom":
         """This atom for values of `val_bits` bits. Raises `LayoutError` (E0303) if they would be split."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Asynchronous copies from global to shared memory (PTX ISA, instruction cp.async, non-bulk)."""
 
+from ...base.spaces import GMEM, SMEM
 from ...base.target import TargetFamily
 from ..algebra.core import Layout
 from .copy_atom import CopyAtom
@@ -23,8 +24,8 @@ def cp_async(cache: str, size: int, zfill: bool = False) -> CopyAtom:
         src_bits=layout,
         dst_bits=layout,
         ref_bits=layout,
-        src_spaces=("gmem",),
-        dst_spaces=("smem",),
+        src_spaces=(GMEM,),
+        dst_spaces=(SMEM,),
         targets=TargetFamily(80, 70),
         instruction=CpAsync(cache, size, zfill) if exists else None,
         source="PTX ISA, Data Movement and Conversion Instructions: cp.async",

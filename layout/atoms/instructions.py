@@ -9,6 +9,7 @@ from enum import Enum
 from typing import ClassVar, TypeAlias, final
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import SMEM, Space
 
 Shape: TypeAlias = tuple[int, int, int]
 """M, N and K."""
@@ -179,13 +180,13 @@ class MmaSync:
 class WgMma:
     """A matrix multiplication by a warpgroup (PTX ISA, wgmma.mma_async).
 
-    A is in registers ("rmem") or in shared memory ("smem"), where descriptors name it and B. `majors` says which mode
+    A is in registers or in shared memory, where descriptors name it and B. `majors` says which mode
     of A and B is contiguous in shared memory, "K" or "MN". An integer sum that `saturates` is clamped to 32 bits.
     """
 
     shape: Shape
     types: Types
-    a_space: str = "smem"
+    a_space: Space = SMEM
     majors: tuple[str, str] = ("K", "K")
     saturates: bool = False
 

@@ -7,6 +7,7 @@ elements 2c and 2c + 1 of row r of each matrix (of column r, transposed), one 32
 """
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import RMEM, SMEM
 from ...base.target import WARP, TargetFamily
 from ..algebra.core import Layout
 from .copy_atom import CopyAtom
@@ -50,8 +51,8 @@ def ldmatrix(matrices: int, transposed: bool = False) -> CopyAtom:
         src_bits=_rows(matrices),
         dst_bits=registers,
         ref_bits=registers,
-        src_spaces=("smem",),
-        dst_spaces=("rmem",),
+        src_spaces=(SMEM,),
+        dst_spaces=(RMEM,),
         targets=TargetFamily(75, 65),
         instruction=LdMatrix(matrices, transposed),
         source="PTX ISA, Warp-level Matrix Load Instruction: ldmatrix",
@@ -68,8 +69,8 @@ def stmatrix(matrices: int, transposed: bool = False) -> CopyAtom:
         src_bits=registers,
         dst_bits=_rows(matrices),
         ref_bits=registers,
-        src_spaces=("rmem",),
-        dst_spaces=("smem",),
+        src_spaces=(RMEM,),
+        dst_spaces=(SMEM,),
         targets=TargetFamily(90, 78),
         instruction=StMatrix(matrices, transposed),
         source="PTX ISA, Warp-level Matrix Store Instruction: stmatrix",
@@ -89,8 +90,8 @@ def movmatrix() -> CopyAtom:
         src_bits=registers,
         dst_bits=registers,
         ref_bits=registers,
-        src_spaces=("rmem",),
-        dst_spaces=("rmem",),
+        src_spaces=(RMEM,),
+        dst_spaces=(RMEM,),
         targets=TargetFamily(75, 78),
         instruction=MovMatrix(),
         source="PTX ISA, Warp-level Matrix Transpose Instruction: movmatrix",

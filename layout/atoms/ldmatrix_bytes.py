@@ -11,6 +11,7 @@ orders the rows, in the addresses that threads give, and the bytes within two re
 from dataclasses import replace
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import RMEM, SMEM
 from ...base.target import WARP, TargetFamily
 from ..algebra.core import Layout
 from .copy_atom import CopyAtom
@@ -38,8 +39,8 @@ def ldmatrix_bytes(matrices: int) -> CopyAtom:
         src_bits=Layout(((2, 2, 4, 2), 128), ((128, 1024, 256, 2048 if matrices == 2 else 0), 1)),
         dst_bits=registers,
         ref_bits=registers,
-        src_spaces=("smem",),
-        dst_spaces=("rmem",),
+        src_spaces=(SMEM,),
+        dst_spaces=(RMEM,),
         targets=_TARGETS,
         instruction=LdMatrix(matrices, True, "m16n16", "b8"),
         source="PTX ISA, Warp-level Matrix Load Instruction: ldmatrix",
@@ -69,8 +70,8 @@ def stmatrix_bytes(matrices: int) -> CopyAtom:
         src_bits=registers,
         dst_bits=Layout((32, 128), (128, 1)) if rows == 32 else Layout(((rows, 32 // rows), 128), ((128, 0), 1)),
         ref_bits=registers,
-        src_spaces=("rmem",),
-        dst_spaces=("smem",),
+        src_spaces=(RMEM,),
+        dst_spaces=(SMEM,),
         targets=_TARGETS,
         instruction=StMatrix(matrices, True, "m16n8", "b8"),
         source="PTX ISA, Warp-level Matrix Store Instruction: stmatrix",

@@ -6,6 +6,7 @@ from typing import final
 
 from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
+from ...base.spaces import RMEM, SMEM, Space
 from ...base.target import WARP, TargetFamily
 from ..algebra.coalesce import filter_layout
 from ..algebra.complement import complement
@@ -87,9 +88,9 @@ class MmaAtom(Displayed):
         return self.instruction.types
 
     @property
-    def spaces(self) -> tuple[str, str]:
-        """Where A and B are: registers ("rmem"), or shared memory ("smem"), which a descriptor names."""
-        return (self.instruction.a_space, "smem") if isinstance(self.instruction, WgMma) else ("rmem", "rmem")
+    def spaces(self) -> tuple[Space, Space]:
+        """Where A and B are: in registers, or in shared memory, which a descriptor names."""
+        return (self.instruction.a_space, SMEM) if isinstance(self.instruction, WgMma) else (RMEM, RMEM)
 
     @property
     def bits(self) -> tuple[int, int, int, int]:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from ...base.element_types import BY_PTX, ELEMENT_TYPES
 from ...base.errors import Code, LayoutError
+from ...base.spaces import RMEM, SMEM
 from ...base.target import TargetFamily
 from .entry_points import installed_atom
 from .instructions import MmaOperation
@@ -155,7 +156,7 @@ def _warpgroup_atom(name: str) -> MmaAtom:
     if match is None or len(types) != 3 or not _warpgroup_has(types, match):
         return _find_installed(name)
     d, a, b = types
-    space = "smem" if match[4] == "SS" else "rmem"
+    space = SMEM if match[4] == "SS" else RMEM
     majors = match[5] or "K", match[6] or "K"
     return wgmma(name, int(match[1]), (d, a, b, d), space, majors, match[7] is not None)
 

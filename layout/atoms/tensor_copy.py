@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from ...base.spaces import GMEM, SMEM
 from ...base.target import TargetFamily
 from ..algebra.core import Layout
 from .copy_atom import CopyAtom
@@ -25,7 +26,7 @@ _NAMES = {instruction: name for name, instruction in TENSOR_COPIES.items()}
 def tensor_copy_atom(instruction: TensorCopy, bits: int) -> CopyAtom:
     """The atom of a tensor copy whose box has `bits` bits. Layouts decide the box (see `make_tma_copy`)."""
     layout = Layout((1, bits), (0, 1))
-    spaces = (("gmem",), ("smem",))
+    spaces = ((GMEM,), (SMEM,))
     return CopyAtom(
         name=_NAMES[instruction],
         thr_id=Layout(1, 0),

@@ -2,9 +2,10 @@
 """Copies of one thread by plain loads, stores and moves (PTX ISA, instructions ld, st and mov)."""
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import ADDRESSED
 from ...base.target import TargetFamily
 from ..algebra.core import Layout
-from .copy_atom import SPACES, CopyAtom
+from .copy_atom import CopyAtom
 from .instructions import AutoMove, Move
 
 _WIDTHS = (8, 16, 32, 64, 128)
@@ -27,8 +28,8 @@ def universal_copy(bits: int) -> CopyAtom:
         src_bits=layout,
         dst_bits=layout,
         ref_bits=layout,
-        src_spaces=SPACES,
-        dst_spaces=SPACES,
+        src_spaces=ADDRESSED,
+        dst_spaces=ADDRESSED,
         targets=_TARGETS,
         instruction=Move(bits),
         source="PTX ISA, Data Movement and Conversion Instructions: ld, st, mov",
@@ -50,8 +51,8 @@ def auto_vectorizing_copy(max_bits: int | None = 128) -> CopyAtom:
         src_bits=layout,
         dst_bits=layout,
         ref_bits=layout,
-        src_spaces=SPACES,
-        dst_spaces=SPACES,
+        src_spaces=ADDRESSED,
+        dst_spaces=ADDRESSED,
         targets=_TARGETS,
         instruction=AutoMove(max_bits),
         source="PTX ISA, Data Movement and Conversion Instructions: ld, st, mov",

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
+from ...base.spaces import RMEM, SMEM, Space
 from ...base.target import TargetFamily
 from ..algebra.core import Layout
 from .instructions import Types, WgMma
@@ -36,9 +37,10 @@ def _registers(k: int, bits: int) -> Layout:
 
 @lru_cache(maxsize=256)
 def wgmma(
-    name: str, n: int, types: Types, a_space: str, majors: tuple[str, str] = ("K", "K"), saturates: bool = False
+    name: str, n: int, types: Types, a_space: Space, majors: tuple[str, str] = ("K", "K"), saturates: bool = False
 ) -> MmaAtom:
-    """The atom of wgmma.mma_async of shape 64 x `n` x (256 bits of A); A is in "smem" or "rmem", B in "smem".
+    """The atom of wgmma.mma_async of shape 64 x `n` x (256 bits of A); A is in registers or, as B, in shared
+    memory.
 
     `majors` says of A and B in shared memory which mode is contiguous, "K" or "MN"; only 16-bit elements may
     be "MN". Raises `LayoutError` (E0304) for an `n` or majors that PTX does not have.
@@ -51,7 +53,7 @@ def wgmma(
         some = ", of integers 8, 16, 24 or a multiple of 16" if d == "s32" else ""
         hint = f"N is a multiple of 8 from 8 to 256{some}"
         raise LayoutError(Code.ATOM_OPERAND, f"{name}: wgmma has no shape with N = {n}", hint)
-    if majors != ("K", "K") and (bits != 16 or (a_space == "rmem" and majors[0] != "K")):
+    if majors != ("K", "K") and (bits != 16 or (a_space is RMEM and majors[0] != "K")):
         raise LayoutError(
             Code.ATOM_OPERAND,
             f"{name}: operands must be K-major",
@@ -62,7 +64,7 @@ def wgmma(
         name=name,
         thr_id=Layout(128, 1),
         instruction=WgMma((64, n, k), types, a_space, majors, saturates),
-        layout_a=_smem_operand_layout(64, k) if a_space == "smem" else _registers(k, bits),
+        layout_a=_smem_operand_layout(64, k) if a_space is SMEM else _registers(k, bits),
         layout_b=_smem_operand_layout(n, k),
         layout_c=Layout(((4, 8, 4), (2, 2, n // 8)), ((128, 1, 16), (64, 8, 512))),
         targets=TargetFamily(90, 80, "a"),

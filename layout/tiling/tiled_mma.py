@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import RMEM
 from ..algebra.complement import complement
 from ..algebra.compose import composition
 from ..algebra.coordinates import crd2crd, idx2crd
@@ -150,7 +151,7 @@ class TiledMma(Displayed):
         """
         if operand == "C":
             return make_layout(part.shape)
-        if self.atom.spaces["AB".index(operand)] == "rmem":
+        if self.atom.spaces["AB".index(operand)] is RMEM:
             return make_fragment_like(part)
         outer = plain_layout(part)
         return replace(recast_layout(outer, self.atom.bits["DABC".index(operand)], 128), 0, Layout(1, 0))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tilefold.base.errors import Code, LayoutError
+from tilefold.base.spaces import GMEM, RMEM, SMEM
 from tilefold.base.target import TargetFamily
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.cache_hints import LOAD_HINTS, split_policy, with_hints, with_policy
@@ -155,7 +156,7 @@ def test_cache_hints_that_ptx_does_not_have(name: str, load: str, store: str, sa
 def test_cp_async_copies_only_the_sizes_that_ptx_has(cache: str, sizes: list[int]) -> None:
     for size in (4, 8, 16):
         atom = cp_async(cache, size)
-        assert (atom.src_spaces, atom.dst_spaces) == (("gmem",), ("smem",))
+        assert (atom.src_spaces, atom.dst_spaces) == ((GMEM,), (SMEM,))
         assert [atom.src_bits(0, b) for b in range(8 * size)] == list(range(8 * size))
         assert atom.instruction == (CpAsync(cache, size) if size in sizes else None)
         text = f"cp.async.{cache}.shared.global [%0], [%1], {size}, %2;"
@@ -206,9 +207,9 @@ def test_an_atom_of_a_width_is_named_by_any_type_of_it(named: str, width: str) -
 
 def test_bulk_copies_have_the_bits_of_their_names() -> None:
     atom = copy_atom("SM90_BULK_COPY_S2G<4096>", 16)
-    assert (atom.threads, atom.values, atom.src_spaces, atom.dst_spaces) == (1, 256, ("smem",), ("gmem",))
+    assert (atom.threads, atom.values, atom.src_spaces, atom.dst_spaces) == (1, 256, (SMEM,), (GMEM,))
     assert [atom.src(0, v) for v in range(256)] == list(range(256))
-    assert set(copy_atom("SM90_BULK_COPY_AUTO", 16).src_spaces) == {"gmem", "smem"}
+    assert set(copy_atom("SM90_BULK_COPY_AUTO", 16).src_spaces) == {GMEM, SMEM}
     for bits in (0, 64, 192, 1 << 21):
         with pytest.raises(LayoutError) as caught:
             copy_atom(f"SM90_BULK_COPY_G2S<{bits}>")
@@ -223,15 +224,14 @@ def test_unknown_atoms_are_refused_with_similar_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("src", "dst", "spaces"),
+    ("src", "dst"),
     [
-        (Layout((2, 8), (8, 1)), Layout((4, 4), (4, 1)), "gmem"),  # two threads read, four write
-        (Layout((2, 8), (8, 1)), Layout((2, 8), (4, 1)), "gmem"),  # half is written twice
-        (Layout((2, 8), (8, 1)), Layout((2, 4), (4, 1)), "gmem"),  # half is not written
-        (Layout((2, 8), (8, 1)), Layout((2, 8), (8, 1)), "disk"),
+        (Layout((2, 8), (8, 1)), Layout((4, 4), (4, 1))),  # two threads read, four write
+        (Layout((2, 8), (8, 1)), Layout((2, 8), (4, 1))),  # half is written twice
+        (Layout((2, 8), (8, 1)), Layout((2, 4), (4, 1))),  # half is not written
     ],
 )
-def test_atoms_check_themselves(src: Layout, dst: Layout, spaces: str) -> None:
+def test_atoms_check_themselves(src: Layout, dst: Layout) -> None:
     with pytest.raises(LayoutError) as caught:
-        CopyAtom("mine", Layout(2, 1), src, dst, src, (spaces,), ("rmem",), TargetFamily(80, 70), AutoMove(), "test")
+        CopyAtom("mine", Layout(2, 1), src, dst, src, (GMEM,), (RMEM,), TargetFamily(80, 70), AutoMove(), "test")
     assert caught.value.code == Code.ATOM_INVALID.id

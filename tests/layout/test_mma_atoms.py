@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tilefold.base.errors import Code, LayoutError
+from tilefold.base.spaces import RMEM, SMEM
 from tilefold.base.target import TargetFamily
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.instructions import Dp4a, Fma, MmaSync
@@ -66,13 +67,13 @@ def test_warp_wide_fragments_follow_the_figures(atom: MmaAtom) -> None:
 def test_warpgroup_fragments_are_four_warps_of_sixteen_rows(name: str) -> None:
     atom = mma_atom(name)
     m, n, k = atom.shape
-    assert (atom.threads, atom.targets, atom.spaces[1]) == (128, TargetFamily(90, 80, "a"), "smem")
+    assert (atom.threads, atom.targets, atom.spaces[1]) == (128, TargetFamily(90, 80, "a"), SMEM)
     for thread in range(128):
         warp, lane = divmod(thread, 32)
         for value in range(m * n // 128):
             row, column = accumulator_row_and_column(lane, value)
             assert atom.layout_c(thread, value) == place(16 * warp + row, column, m)
-        if atom.spaces[0] == "rmem":
+        if atom.spaces[0] == RMEM:
             for value in range(m * k // 128):
                 row, column = row_and_column(lane, value, atom.bits[1], 16)
                 assert atom.layout_a(thread, value) == place(16 * warp + row, column, m)

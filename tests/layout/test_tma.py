@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.base.errors import Code, LayoutError
+from tilefold.base.spaces import GMEM
 from tilefold.layout.algebra.core import Layout, make_ordered_layout, plain_layout
 from tilefold.layout.algebra.integers import mul
 from tilefold.layout.algebra.inttuple import flatten_to_tuple
@@ -222,6 +223,6 @@ def test_atoms_name_their_spaces_and_targets() -> None:
     for name, instruction in TENSOR_COPIES.items():
         atom = tensor_copy_atom(instruction, 1024)
         assert (atom.name, atom.instruction, atom.targets.min_sm) == (name, instruction, 90)
-        assert (atom.src_spaces, atom.dst_spaces)[not instruction.to_shared] == ("gmem",)
+        assert (atom.src_spaces, atom.dst_spaces)[not instruction.to_shared] == (GMEM,)
     with pytest.raises(LayoutError, match="loads may multicast"):
         TensorCopy(to_shared=False, multicast=True)

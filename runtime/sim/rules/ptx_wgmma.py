@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from ....base.errors import Code as ErrorCode
+from ....base.spaces import SMEM
 from ....dialects import ptx
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.kernel import kernel_of
@@ -59,9 +60,9 @@ class Multiply:
         assert isinstance(instruction, WgMma), "the verifier checks this"
         how = None if t.launch.tensor_cores is None else summation(instruction, t.launch.tensor_cores)
         self.product = Product(atom, instruction, signs, t.launch.exact, how)
-        self.access = t.access(op, self.shared.name, "matrix", ROW)
+        self.access = t.access(op, self.shared.row, "matrix", ROW)
         self.bytes_d = 4 * registers(atom, "D").count
-        self.bytes_a = 0 if instruction.a_space == "smem" else 4 * registers(atom, "A").count
+        self.bytes_a = 0 if instruction.a_space is SMEM else 4 * registers(atom, "A").count
 
     def start(self, warp: Warp, given: Operands) -> None:
         """Executes one multiplication for a warp."""
@@ -223,7 +224,7 @@ def _overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
 
 def _mma_async(op: ptx.WgmmaMmaAsyncOp, t: Translator) -> Step:
     multiply = Multiply(op, op.atom, op.signs, t)
-    in_shared = {"A": op.a, "B": op.b} if op.instruction.a_space == "smem" else {"B": op.b}
+    in_shared = {"A": op.a, "B": op.b} if op.instruction.a_space is SMEM else {"B": op.b}
     slots = {name: t.slot(value) for name, value in in_shared.items()}
     d, a, scale_d = t.slot(op.d), None if "A" in in_shared else t.slot(op.a), t.slot(op.scale_d)
 
