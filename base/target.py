@@ -6,7 +6,7 @@ every later GPU, `sm_90a` has the features of exactly 9.0, `sm_100f` those commo
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Literal, final
@@ -218,6 +218,41 @@ class TargetFamily:
 
     def __str__(self) -> str:
         return f"sm_{self.min_sm}{self.suffix}, PTX {_version(self.min_ptx)}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """A set of families; each target of any of them has an instruction."""
+
+    families: frozenset[TargetFamily]
+
+    @property
+    def oldest(self) -> TargetFamily:
+        """The family that begins with the oldest target."""
+        return min(self.families, key=lambda family: (family.min_sm, family.min_ptx, family.suffix))
+
+    def includes(self, target: Target) -> bool:
+        """Whether `target` has the instruction."""
+        return any(family.includes(target) for family in self.families)
+
+    def refusal(self, instruction: str, target: Target) -> tuple[str, str] | None:
+        """Why `target` lacks `instruction`, and a hint; None if it has it."""
+        return None if self.includes(target) else self.oldest.refusal(instruction, target)
+
+    def since(self, sm: int, ptx: int) -> "Targets":
+        """The targets of the set that are at least sm_`sm` and have PTX `ptx`."""
+        return Targets(
+            frozenset([replace(x, min_sm=max(x.min_sm, sm), min_ptx=max(x.min_ptx, ptx)) for x in self.families])
+        )
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, sorted(self.families, key=lambda family: (family.min_sm, family.min_ptx))))
+
+
+def targets(min_sm: int, min_ptx: int, suffix: Literal["", "f", "a"] = "") -> Targets:
+    """The set of one family."""
+    return Targets(frozenset((TargetFamily(min_sm, min_ptx, suffix),)))
 
 
 def _version(ptx: int) -> str:

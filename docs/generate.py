@@ -20,7 +20,7 @@ from tilefold.dialects import gpu
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.copy_table import COPY_ATOMS
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
-from tilefold.layout.atoms.ptx_text import copy_text, mnemonic
+from tilefold.layout.atoms.ptx_text import copy_text, mma_mnemonic
 from tilefold.passes.check_stage import LEGAL_TILE_OPS
 from tilefold.runtime.check.fill import make_generators
 from tilefold.runtime.check.functions import FUNCTIONS
@@ -72,7 +72,7 @@ def atoms() -> str:
     ]
     for name in MMA_ATOMS:
         mma = mma_atom(name)
-        lines.append(f"| `{name}` | {mma.threads} | `{mnemonic(mma.instruction)}` | {mma.targets} |")
+        lines.append(f"| `{name}` | {mma.threads} | `{mma_mnemonic(mma)}` | {mma.targets} |")
     return "\n".join(lines) + "\n"
 
 

@@ -17,10 +17,10 @@ from ..dialects.tile import AllocOp, CopyOp, Crd2IdxOp, GemmOp, MmaCallOp, Tenso
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
 from ..dialects.tile.gemm_rules import infer_gemm_modes
 from ..dialects.tile.view_base import infer_shifted_type
-from ..dialects.tile.wgmma_rules import is_warpgroup
 from ..layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, size
 from ..layout.algebra.product import make_fragment_like
 from ..layout.algebra.unknown import Unknown
+from ..layout.atoms.contract import Act, Named, Role
 from ..layout.tiling.copy_loops import with_outer
 from .writing.emitter import Emitter, remark
 
@@ -109,8 +109,8 @@ class _Expansion:
     def expand(self) -> None:
         emitter = Emitter(self.op)
         k = size(self.a.layout[2])
-        if is_warpgroup(self.atom.atom):
-            self._warpgroup(emitter)
+        if self.atom.atom.contract.operand(Role.D).act is Act.UPDATE:
+            self._in_place(emitter)
         elif self.op.d is self.op.c or k == 1:
             self._products(emitter, _loop(emitter, k), self.c)
         else:  # the first product is added to C, the others to D
@@ -121,8 +121,8 @@ class _Expansion:
             self._products(emitter, emitter.value(arith.AddiOp(again, one)), self.d)
         emitter.replace()
 
-    def _warpgroup(self, emitter: Emitter) -> None:
-        """All products of a warpgroup."""
+    def _in_place(self, emitter: Emitter) -> None:
+        """All products of an instruction that updates D and reads its operands where they are."""
         times_m, times_n, times_k = self._executions
         k, m, n = [_loop(emitter, times) for times in (times_k, times_m, times_n)]
         accumulate = self.op.accumulate
@@ -158,9 +158,10 @@ class _Expansion:
         """Counts and copies of the expanded multiplication."""
         m, n, k = self._executions
         shared = [name for name, x in (("A", self.a), ("B", self.b)) if x.type.space.data is not RMEM]
-        how = "read from shared memory" if is_warpgroup(self.atom.atom) else "copied from shared memory for each K"
+        read = all(self.atom.atom.operand(name).named is not Named.VALUE for name in shared)
+        how = "read from shared memory" if read else "copied from shared memory for each K"
         copied = f"; {' and '.join(shared)} {how}" if shared else ""
-        return f"{self.atom.atom_name.data}: {m} x {n} x {k} executions along M, N and K{copied}"
+        return f"{self.atom.atom.name}: {m} x {n} x {k} executions along M, N and K{copied}"
 
     def _in_registers(self, emitter: Emitter, operand: _Operand) -> _Operand:
         """An operand of one K; where it is in shared memory, a copy of it in a fragment."""

@@ -57,8 +57,8 @@ from ..dialects.tile import (
 from ..dialects.tile.memory import LoadOp as TileLoadOp
 from ..dialects.tile.memory import StoreOp as TileStoreOp
 from ..dialects.tile.tma import instruction_of
-from ..dialects.tile.wgmma_rules import is_warpgroup
 from ..layout.algebra.core import Layout, plain_layout
+from ..layout.atoms.instructions import WgMma
 from ..layout.tma.recipe import MapRecipe
 from .analysis.ranges import Ranges, set_range
 from .errors import LoweringError
@@ -278,7 +278,7 @@ class _Kernel:
                 from .writing.tensor_maps import update_tensor_map
 
                 update_tensor_map(emitter, op, self._address(op.tensor), self.addresses)
-            case MmaCallOp() if is_warpgroup(op.atom.atom):
+            case MmaCallOp() if isinstance(op.atom.atom.instruction, WgMma):
                 d, a, b = [self._address(tensor) for tensor in (op.d, op.a, op.b)]
                 self.warpgroup_calls.lower(emitter, op, (d, a, b))
             case MmaCallOp():

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from xdsl.ir import Operation
 
 from ...base.element_types import BY_PTX, ElementType
-from ...base.spaces import RMEM
 from ...dialects import ptx
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.ptx_text import write_wgmma
@@ -63,13 +62,13 @@ def _mma_async(w: FunctionWriter, op: ptx.WgmmaMmaAsyncOp) -> None:
     held = registers(op.atom, "D")
     d, a = _Words(w), _Words(w)
     d.add(w.ref(op.d), held.count, BY_PTX[op.atom.types[0]], held.kind == "f32")
-    if op.instruction.a_space is RMEM:
+    if "A" not in op.described:
         a.add(w.ref(op.a), registers(op.atom, "A").count, BY_PTX[op.atom.types[1]], in_floats=False)
     else:
         a.letters, a.values = ["l"], [w.typed(op.a)]
     scale = f"i32 {w.temp(f'zext {w.typed(op.scale_d)} to i32')}"
     first = 2 * held.count
-    instruction = write_wgmma(op.instruction, held.count, first, len(a.types), "p", op.signs)
+    instruction = write_wgmma(op.atom, held.count, first, len(a.types), "p", op.signs)
     lines = ("{", ".reg .pred p;", f"setp.ne.b32 p, ${first + len(a.values) + 1}, 0;", instruction, "}")
     d.tie("\n\t".join(lines), [*a.letters, "l", "r"], [*a.values, w.typed(op.b), scale])
 

@@ -17,7 +17,7 @@ from xdsl.printer import Printer
 
 from ...base.parameters import POINTER, TENSOR_MAP, Pointer, TensorMapObject
 from ...base.spaces import DSMEM, GMEM, RMEM, SMEM, Allocation, Space, space_named, space_of_pointer, tensor_spaces
-from ...base.target import TargetFamily
+from ...base.target import TargetFamily, Targets
 from ...layout.tma.recipe import MapRecipe
 from ...layout.tma.recipe_text import parse_recipe, print_recipe
 from ..cute import QuotedAttr
@@ -193,7 +193,7 @@ class PtxOp(IRDLOperation, ABC):
     """The instruction, where it has no modifiers that depend on the operation's properties."""
 
     @property
-    def targets(self) -> TargetFamily:
+    def targets(self) -> TargetFamily | Targets:
         """The targets that have the instruction with these operands, and pointers to the memory of these."""
         spaces = (value.type.requires() for value in self.operands if isinstance(value.type, PtrType))
         return TargetFamily(*max((self.requires(), *spaces)))

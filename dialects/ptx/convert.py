@@ -11,8 +11,7 @@ from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.atoms.instructions import Dp4a
-from ...layout.atoms.ptx_text import mnemonic
+from ...layout.atoms.ptx_text import dp4a_mnemonic
 from ..definitions import irdl_op_definition
 from ..element_types import FLOATS, ir_type
 from .base import PtxOp
@@ -124,7 +123,7 @@ class Dp4aOp(PtxOp):
         super().__init__(operands=[a, b, c], properties={"form": StringAttr(form)}, result_types=[i32])
 
     def mnemonic(self) -> str:
-        return mnemonic(Dp4a(*self.form.data.split(".")))
+        return dp4a_mnemonic(self.form.data)
 
     def verify_(self) -> None:
         check_word("dp4a", self.form.data, self.FORMS)

@@ -10,7 +10,7 @@ from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_de
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.target import TargetFamily
+from ...base.target import TargetFamily, Targets
 from ...layout.atoms.instructions import UNPACKED_BITS, LdMatrix, MovMatrix, StMatrix
 from ...layout.atoms.ptx_text import mnemonic
 from ..definitions import irdl_op_definition
@@ -45,7 +45,7 @@ class _MatrixOp(PtxOp):
         """The instruction's record."""
 
     @property
-    def targets(self) -> TargetFamily:
+    def targets(self) -> TargetFamily | Targets:
         return super().targets if self.shape is None else TargetFamily(100, 86, "f")
 
     def mnemonic(self) -> str:

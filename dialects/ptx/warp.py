@@ -8,7 +8,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.target import WARP, TargetFamily
+from ...base.target import WARP, TargetFamily, Targets
 from ..definitions import irdl_op_definition
 from .base import PtxOp, value_bytes
 
@@ -197,7 +197,7 @@ class ReduxSyncOp(_LaneOp):
         return self.value.type == f32
 
     @property
-    def targets(self) -> TargetFamily:
+    def targets(self) -> TargetFamily | Targets:
         return TargetFamily(100, 86, "f", generation=10) if self.is_float else super().targets
 
     def mnemonic(self) -> str:

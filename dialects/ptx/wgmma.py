@@ -7,6 +7,7 @@ together. The async proxy reads the matrices: it sees the threads' writes to sha
 `ptx.fence.proxy.async`.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from xdsl.dialects.builtin import I1, I64, IntegerAttr, StringAttr, UnitAttr, i64
@@ -16,9 +17,10 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, TilefoldError
-from ...base.spaces import RMEM
-from ...base.target import MAX_SET_REGISTERS, MIN_SET_REGISTERS, REGISTER_UNIT, TargetFamily
+from ...base.target import MAX_SET_REGISTERS, MIN_SET_REGISTERS, REGISTER_UNIT, Targets
+from ...layout.atoms.contract import Named
 from ...layout.atoms.instructions import WgMma
+from ...layout.atoms.wgmma import WGMMA_TARGETS
 from ..definitions import irdl_op_definition
 from ..errors import refuse
 from .base import LOCAL, PtxOp
@@ -34,8 +36,8 @@ class _WarpgroupOp(PtxOp):
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     @property
-    def targets(self) -> TargetFamily:
-        return TargetFamily(90, 80, "a")
+    def targets(self) -> Targets:
+        return WGMMA_TARGETS
 
 
 @irdl_op_definition
@@ -127,11 +129,10 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
         super().__init__(operands=[d, a, b, scale_d], properties=properties)
 
     @property
-    def instruction(self) -> WgMma:
-        """The atom's instruction."""
-        instruction = self.atom.instruction
-        assert isinstance(instruction, WgMma), "checked by the verifier"
-        return instruction
+    def described(self) -> Mapping[str, SSAValue]:
+        """The descriptors of the operands in shared memory, by their names."""
+        given = {"A": self.a, "B": self.b}
+        return {name: value for name, value in given.items() if self.atom.operand(name).named is Named.DESCRIPTOR}
 
     @property
     def signs(self) -> tuple[int, int]:
@@ -140,7 +141,7 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
 
     def verify_(self) -> None:
         atom = self.checked_atom(WgMma, "a warpgroup")
-        in_registers = self.instruction.a_space is RMEM
+        in_registers = "A" not in self.described
         if in_registers != (self.a.type == LOCAL):
             wanted = f"in registers, {LOCAL}" if in_registers else "in shared memory, a descriptor of type i64"
             raise VerifyException(f"A of {atom.name} is {wanted}, not {self.a.type}")

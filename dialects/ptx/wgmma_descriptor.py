@@ -7,7 +7,8 @@ from xdsl.irdl import operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.target import TargetFamily
+from ...base.target import Targets
+from ...layout.atoms.wgmma import WGMMA_TARGETS
 from ...layout.atoms.wgmma_smem import START_MASK, MatrixDescriptor
 from ..definitions import irdl_op_definition
 from .base import SHARED, PtxOp
@@ -38,8 +39,8 @@ class WgmmaDescriptorOp(PtxOp):
         super().__init__(operands=[ptr], properties=properties, result_types=[i64])
 
     @property
-    def targets(self) -> TargetFamily:
-        return TargetFamily(90, 80, "a")
+    def targets(self) -> Targets:
+        return WGMMA_TARGETS
 
     @property
     def fields(self) -> MatrixDescriptor:

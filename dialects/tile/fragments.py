@@ -13,6 +13,7 @@ from ...base.errors import Code, LayoutError
 from ...base.spaces import RMEM, SMEM
 from ...layout.algebra.core import Layout, make_layout
 from ...layout.algebra.product import make_fragment_like
+from ...layout.atoms.contract import Named
 from ...layout.atoms.mma_atom import MmaAtom
 from ..cute import LayoutAttr
 from ..definitions import irdl_op_definition
@@ -97,7 +98,7 @@ class _OperandFragmentOp(FragmentOp):
         mma, part = operand_types
         assert isinstance(mma, TiledMmaType)
         atom = mma.atom.atom
-        if cls.OPERAND in "AB" and atom.spaces["AB".index(cls.OPERAND)] is SMEM:
+        if cls.OPERAND in "AB" and atom.operand(cls.OPERAND).named is Named.DESCRIPTOR:
             return [_infer_described(atom, cls.OPERAND, part)]
         allowed = mma.atom.element_types(cls.OPERAND)
         if isinstance(part, CoordTensorType):

@@ -15,7 +15,7 @@ from .copy_atom import CopyAtom
 from .copy_table import COPY_ATOMS
 from .instructions import MmaSync
 from .mma_atom import MmaAtom
-from .ptx_text import mnemonic
+from .ptx_text import mma_mnemonic
 
 GROUP = "tilefold.atoms"
 """The group of the entry points (Python Packaging User Guide, Entry points specification)."""
@@ -65,7 +65,7 @@ def _check(atom: MmaAtom | CopyAtom, where: str) -> None:
         if not isinstance(atom.instruction, MmaSync):
             raise LayoutError(
                 Code.ATOM_PACKAGE,
-                f"{where}: {atom.name} is {mnemonic(atom.instruction)}",
+                f"{where}: {atom.name} is {mma_mnemonic(atom)}",
                 "a matrix instruction of a package is an MmaSync",
             )
         return

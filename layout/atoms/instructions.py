@@ -5,16 +5,9 @@ Verifier, lowering and simulator match on the type of a record. Its text is in `
 """
 
 from dataclasses import dataclass
-from enum import Enum
-from typing import ClassVar, TypeAlias, final
+from typing import TypeAlias, final
 
 from ...base.errors import Code, LayoutError
-from ...base.spaces import SMEM, Space
-
-Shape: TypeAlias = tuple[int, int, int]
-"""M, N and K."""
-Types: TypeAlias = tuple[str, str, str, str]
-"""The element types of D, A, B and C by their PTX names."""
 
 
 @final
@@ -143,71 +136,22 @@ CopyInstruction: TypeAlias = Move | AutoMove | CpAsync | LdMatrix | StMatrix | M
 """The instructions of copy atoms."""
 
 
-class MmaOperation(Enum):
-    """How mma.sync combines elements; the value is the modifier of PTX."""
-
-    MULTIPLY_ADD = ""
-    SATURATE = ".satfinite"
-    """The sum is clamped to 32 bits."""
-    XOR_POPC = ".xor.popc"
-    """Counts the bits in which A and B differ."""
-    AND_POPC = ".and.popc"
-    """Counts the bits that A and B share."""
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class MmaSync:
-    """A matrix multiplication by a warp, or a quarter of it, on registers (PTX ISA, mma).
-
-    `majors` says how A and B are laid out, "row" or "col". Raises `LayoutError` (E0301) for other words and for an
-    operation that is not an `MmaOperation`.
-    """
-
-    shape: Shape
-    types: Types
-    majors: tuple[str, str] = ("row", "col")
-    operation: MmaOperation = MmaOperation.MULTIPLY_ADD
-
-    def __post_init__(self) -> None:
-        if not {*self.majors} <= {"row", "col"} or self.operation not in tuple(MmaOperation):
-            text = f"mma.sync has no form {str(self.majors)[:80]}, {str(self.operation)[:80]}"
-            raise LayoutError(Code.ATOM_INVALID, text, "majors are row and col, the operation is an MmaOperation")
+    """A matrix multiplication by a warp, or an equal part of one, on registers (PTX ISA, mma)."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class WgMma:
-    """A matrix multiplication by a warpgroup (PTX ISA, wgmma.mma_async).
-
-    A is in registers or in shared memory, where descriptors name it and B. `majors` says which mode
-    of A and B is contiguous in shared memory, "K" or "MN". An integer sum that `saturates` is clamped to 32 bits.
-    """
-
-    shape: Shape
-    types: Types
-    a_space: Space = SMEM
-    majors: tuple[str, str] = ("K", "K")
-    saturates: bool = False
+    """A matrix multiplication by a warpgroup (PTX ISA, wgmma.mma_async)."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Dp4a:
-    """A thread adds the products of four bytes to an integer (PTX ISA, dp4a).
-
-    `a` and `b` are "s32" for signed bytes and "u32" for unsigned ones.
-    """
-
-    a: str = "s32"
-    b: str = "s32"
-    shape: ClassVar[Shape] = (1, 1, 4)
-
-    @property
-    def types(self) -> Types:
-        """The element types of D, A, B and C."""
-        d = "u32" if self.a == self.b == "u32" else "s32"
-        return d, f"{self.a[0]}8", f"{self.b[0]}8", d
+    """A thread adds the products of four bytes to an integer (PTX ISA, dp4a)."""
 
 
 @final
@@ -215,9 +159,8 @@ class Dp4a:
 class Fma:
     """A thread multiplies and adds single elements in the type of D (PTX ISA, fma and mad)."""
 
-    types: Types
-    shape: ClassVar[Shape] = (1, 1, 1)
-
 
 MmaInstruction: TypeAlias = MmaSync | WgMma | Dp4a | Fma
 """The instructions of MMA atoms."""
+Instruction: TypeAlias = CopyInstruction | MmaInstruction
+"""The instructions of atoms."""

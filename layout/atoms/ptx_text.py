@@ -4,6 +4,7 @@
 from typing import assert_never
 
 from ...base.element_types import BY_PTX
+from .contract import Major
 from .instructions import (
     AutoMove,
     BulkCopy,
@@ -12,7 +13,6 @@ from .instructions import (
     Dp4a,
     Fma,
     LdMatrix,
-    MmaInstruction,
     MmaSync,
     Move,
     MovMatrix,
@@ -20,11 +20,12 @@ from .instructions import (
     TensorCopy,
     WgMma,
 )
+from .mma_atom import MmaAtom
 
 _WIDTHS = {8: "b8", 16: "b16", 32: "b32", 64: "b64", 128: "v4.b32"}
 
 
-def mnemonic(instruction: CopyInstruction | MmaInstruction) -> str:
+def mnemonic(instruction: CopyInstruction) -> str:
     """The instruction with its modifiers, `ldmatrix.sync.aligned.m8n8.x4.shared.b16`; of a move load and store.
 
     A tensor copy has N dimensions: those of its map.
@@ -55,17 +56,36 @@ def mnemonic(instruction: CopyInstruction | MmaInstruction) -> str:
             return "cp.async.bulk.global.shared::cta.bulk_group"
         case BulkCopy():
             return "cp.async.bulk"
-        case MmaSync((m, n, k), types, majors, operation):
-            return f"mma.sync.aligned.m{m}n{n}k{k}.{'.'.join(majors)}{operation.value}.{'.'.join(types)}"
-        case WgMma((m, n, k), (d, a, b, _), saturates=saturates):
-            return f"wgmma.mma_async.sync.aligned.m{m}n{n}k{k}{'.satfinite' if saturates else ''}.{d}.{a}.{b}"
-        case Dp4a(a, b):
-            return f"dp4a.{a}.{b}"
-        case Fma((d, *_)):
-            element = BY_PTX[d]
-            return f"mad.lo.s{max(16, element.bits)}" if element.kind == "int" else f"fma.rn.{d}"
         case _:
             assert_never(instruction)
+
+
+def mma_mnemonic(atom: MmaAtom) -> str:
+    """The instruction of a multiplication with its modifiers."""
+    (m, n, k), types, (a, b), operation = atom.shape, atom.types, atom.majors, atom.products.operation.value
+    match atom.instruction:
+        case MmaSync():
+            order = f"{'col' if a is Major.MN else 'row'}.{'row' if b is Major.MN else 'col'}"
+            return f"mma.sync.aligned.m{m}n{n}k{k}.{order}{operation}.{'.'.join(types)}"
+        case WgMma():
+            return f"wgmma.mma_async.sync.aligned.m{m}n{n}k{k}{operation}.{'.'.join(types[:3])}"
+        case Dp4a():
+            return dp4a_mnemonic(dp4a_form(atom))
+        case Fma():
+            element = BY_PTX[types[0]]
+            return f"mad.lo.s{max(16, element.bits)}" if element.kind == "int" else f"fma.rn.{types[0]}"
+        case _:
+            raise AssertionError(f"{atom.name} is a copy")
+
+
+def dp4a_form(atom: MmaAtom) -> str:
+    """The types of the words of A and B, `s32.u32`, which say whether their bytes are signed."""
+    return ".".join([f"{name[0]}32" for name in atom.types[1:3]])
+
+
+def dp4a_mnemonic(form: str) -> str:
+    """The instruction on words of these types."""
+    return f"dp4a.{form}"
 
 
 def copy_text(instruction: CopyInstruction, sign: str = "%") -> str:
@@ -91,18 +111,17 @@ def copy_text(instruction: CopyInstruction, sign: str = "%") -> str:
 
 
 def write_wgmma(
-    instruction: WgMma, d: int, first: int, a: int, scale_d: str, signs: tuple[int, int] = (1, 1), sign: str = "$"
+    atom: MmaAtom, d: int, first: int, a: int, scale_d: str, signs: tuple[int, int] = (1, 1), sign: str = "$"
 ) -> str:
     """A wgmma.mma_async with its operands by number: `d` registers from 0 on, and from number `first` on `a` registers,
     or a descriptor where `a` is 0, and the descriptor of B. `scale_d` is a predicate, `signs` are those of A and B.
     """
-    is_wide = BY_PTX[instruction.types[1]].bits == 16
-    immediates = [*signs] if instruction.types[0] != "s32" else []
-    if is_wide:  # of the registers of A there is no other order
-        immediates += [int(major == "MN") for major in instruction.majors[1 if a else 0 :]]
+    immediates = [*signs] if atom.types[0] != "s32" else []
+    if atom.bits[1] == 16:  # of the registers of A there is no other order
+        immediates += [int(major is Major.MN) for major in atom.majors[1 if a else 0 :]]
     matrix_a = _registers(a, first, sign) if a else f"{sign}{first}"
     operands = [_registers(d, 0, sign), matrix_a, f"{sign}{first + max(a, 1)}", scale_d, *map(str, immediates)]
-    return f"{mnemonic(instruction)} {', '.join(operands)};"
+    return f"{mma_mnemonic(atom)} {', '.join(operands)};"
 
 
 def _registers(count: int, first: int, sign: str) -> str:

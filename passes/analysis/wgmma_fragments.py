@@ -14,7 +14,6 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...base.element_types import BY_PTX, ElementType
 from ...base.errors import Code
-from ...base.spaces import SMEM
 from ...dialects.ptx import (
     MAX_WGMMA_GROUPS,
     EntryOp,
@@ -147,7 +146,7 @@ def fragments_of(op: WgmmaMmaAsyncOp) -> Fragments:
     """The fragments with the registers of a multiplication. LoweringError (E2201) where they are in none."""
     d, a, *_ = op.atom.types
     accumulators = Fragment(_find_alloc(op, op.d), BY_PTX[d])
-    if op.instruction.a_space is SMEM:
+    if "A" in op.described:
         return frozenset((accumulators,))
     return frozenset((accumulators, Fragment(_find_alloc(op, op.a), BY_PTX[a])))
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Literal
 
-from ....base.element_types import BY_NAME
+from ....base.element_types import BY_NAME, ElementType
 from ....base.errors import Code, TilefoldError
-from ....layout.atoms.mma_table import MMA_ATOMS
+from ....layout.atoms.mma_atom import MmaAtom
+from ....layout.atoms.mma_table import mma_atom, warp_atoms
+from ....layout.atoms.scalar_mma import fma_of
 from ..scalars.dtypes import DTYPES, DType
 from .fragments import ReductionOp
 
@@ -181,8 +183,8 @@ class CopyBulkS2GOp(BulkCopyOp):
 class MatrixOp:
     """The base of matrix instructions."""
 
-    def atom_name(self) -> str:
-        """CuTe's name. Raises TilefoldError (E0302, E0304) for an unknown instruction."""
+    def atom(self) -> MmaAtom:
+        """The instruction's record. Raises TilefoldError (E0302, E0304) for an unknown instruction."""
         raise NotImplementedError
 
 
@@ -199,22 +201,21 @@ class MmaOp(MatrixOp):
     b_dtype: DType | None = None
     BITS: ClassVar[int | None] = None
 
-    def atom_name(self) -> str:
+    def atom(self) -> MmaAtom:
         a_type, b_type, shape = self.ab_dtype, self.b_dtype or self.ab_dtype, self.shape_mnk
         if self.BITS is not None and (a_type.kind, a_type.bits) != ("float", self.BITS):
             message = f"{type(self).__name__} multiplies floats of {self.BITS} bits, not {a_type}"
             raise TilefoldError(Code.ATOM_UNKNOWN, message, "cute.nvgpu.MmaOp multiplies elements of every type")
-        a, b, c = (BY_NAME[t.name].atom_name if t.name in BY_NAME else "?" for t in (a_type, b_type, self.acc_dtype))
-        names = [name for name in MMA_ATOMS if name.endswith(f"_{c}{a}{b}{c}_TN")]
-        match = next((name for name in names if f"_{'x'.join(map(str, shape))}_" in name), None)
-        if match is None:
-            shapes = ", ".join(map(str, sorted({MMA_ATOMS[name]().shape for name in names})))
+        a, b, c = map(ptx_name, (a_type, b_type, self.acc_dtype))
+        atoms = warp_atoms((c, a, b, c))
+        if shape not in atoms:
+            shapes = ", ".join(map(str, sorted(atoms)))
             raise TilefoldError(
                 Code.ATOM_UNKNOWN,
                 f"no matrix instruction has shape {shape} for {a_type}, {b_type} and {self.acc_dtype}",
                 f"shapes of these types: {shapes}" if shapes else "look it up in the table of atoms, or name an atom",
             )
-        return match
+        return mma_atom(atoms[shape])
 
 
 class MmaF16BF16Op(MmaOp):
@@ -247,15 +248,19 @@ class MmaUniversalOp(MatrixOp):
     b: DType | None = None
     c: DType | None = None
 
-    def atom_name(self) -> str:
+    def atom(self) -> MmaAtom:
         d = self.abacc_dtype
         a = self.a or d
-        names = [_cxx_name(dtype) for dtype in (d, a, self.b or a, self.c or d)]
-        return f"UniversalFMA<{','.join(names if len(set(names)) > 1 else names[:1])}>"
+        return fma_of((_fma_type(d), _fma_type(a), _fma_type(self.b or a), _fma_type(self.c or d)))
 
 
-def _cxx_name(dtype: DType) -> str:
+def _fma_type(dtype: DType) -> ElementType:
     element = BY_NAME.get(dtype.name)
     if element is None or not element.has_fma:
         raise TilefoldError(Code.ATOM_UNKNOWN, f"UniversalFMA does not support {dtype}", "use floats or integers")
-    return element.cxx[0]
+    return element
+
+
+def ptx_name(dtype: DType) -> str:
+    """The name of a type in PTX; for one that PTX lacks, its own, which no instruction has."""
+    return BY_NAME[dtype.name].ptx if dtype.name in BY_NAME else str(dtype)

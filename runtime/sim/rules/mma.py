@@ -13,8 +13,8 @@ from ....base.target import WARP
 from ....dialects import ptx, tile
 from ....dialects.ptx.mma import REGISTER_TYPES
 from ....dialects.tile.gemm_rules import infer_gemm_modes
-from ....dialects.tile.wgmma_rules import is_warpgroup
 from ....layout.algebra.core import plain_layout, size
+from ....layout.atoms.contract import Agent, AtOnce
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
 from ....layout.atoms.summation import summation
@@ -35,12 +35,12 @@ Multiply: TypeAlias = Callable[[Warp, Bytes, Bytes, Bytes], Bytes]
 
 def _multiplication(op: Operation, atom: MmaAtom, t: Translator) -> Multiply:
     """One execution of an atom; a fault where only part of a warp executes an instruction of the whole."""
-    how = None if t.launch.tensor_cores is None else summation(atom.instruction, t.launch.tensor_cores)
+    how = None if t.launch.tensor_cores is None else summation(atom, t.launch.tensor_cores)
     execute, site = executor(atom, t.launch.exact, how), site_of(op)
     of_d, of_a, of_b, of_c = atom.types
 
     def multiply(warp: Warp, a: Bytes, b: Bytes, c: Bytes) -> Bytes:
-        if atom.threads > 1 and not warp.is_whole:
+        if atom.contract.agent is not Agent.THREAD and not warp.is_whole:
             text = f"{warp.active} lanes execute {atom.name}; all {WARP} of the warp must"
             warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
         operands = from_bytes(of_a, a), from_bytes(of_b, b), from_bytes(of_c, c)
@@ -52,9 +52,14 @@ def _multiplication(op: Operation, atom: MmaAtom, t: Translator) -> Multiply:
     return multiply
 
 
+def _outlives(atom: MmaAtom) -> bool:
+    """Whether an execution goes on after the instruction, so that blocks must not run in step."""
+    return not isinstance(atom.operand("D").completion, AtOnce)
+
+
 def _gemm(op: tile.GemmOp, t: Translator) -> Step:
     atom = op.mma_atom
-    if is_warpgroup(atom.atom):
+    if _outlives(atom.atom):
         t.launch.apart()
         return warpgroup_gemm(op, t)
     d, a, b, c = op.types
@@ -82,7 +87,7 @@ def _gemm(op: tile.GemmOp, t: Translator) -> Step:
 
 
 def _mma_call(op: tile.MmaCallOp, t: Translator) -> Step:
-    if is_warpgroup(op.atom.atom):
+    if _outlives(op.atom.atom):
         t.launch.apart()
         return warpgroup_call(op, t)
     slots = t.slots((op.d, op.a, op.b, op.c))
