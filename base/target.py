@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The GPUs that kernels are compiled for: their instructions, limits and memories.
+"""The GPUs that kernels are compiled for: their instructions and limits.
 
 An architecture is named as PTX's `.target` directive names it: `sm_90` runs on compute capability 9.0 and on
 every later GPU, `sm_90a` has the features of exactly 9.0, `sm_100f` those common to the 10.x family.
@@ -49,36 +49,6 @@ SECTOR_BYTES = 32
 
 DEFAULT_ARCH = "sm_80"
 """The default target: its PTX runs on every GPU since 2020."""
-
-
-@dataclass(frozen=True, slots=True)
-class AddressSpace:
-    """A memory that pointers point to: its name in PTX (PTX ISA, State Spaces), that of tensors in it, CuTe's name of a
-    pointer to it, LLVM's number (User Guide for NVPTX, Address Spaces), and the bits of a pointer.
-
-    Registers are local memory until LLVM promotes them, and LLVM addresses that as generic memory, number 0.
-    """
-
-    ptx: str
-    tensors: str
-    pointer: str
-    llvm: int
-    bits: int
-
-    @property
-    def llvm_pointer(self) -> str:
-        """The type of a pointer in LLVM IR."""
-        return f"ptr addrspace({self.llvm})" if self.llvm else "ptr"
-
-
-GLOBAL = AddressSpace("global", "gmem", "gmem_ptr", llvm=1, bits=64)
-SHARED = AddressSpace("shared", "smem", "smem_ptr", llvm=3, bits=32)
-LOCAL = AddressSpace("local", "rmem", "ptr", llvm=0, bits=64)
-SHARED_CLUSTER = AddressSpace("shared::cluster", "dsmem", "smem_ptr", llvm=7, bits=32)
-CONSTANT = AddressSpace("const", "", "", llvm=4, bits=32)
-
-ADDRESS_SPACES = (GLOBAL, SHARED, LOCAL, SHARED_CLUSTER)
-"""The memories that tensors can be in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def atoms() -> str:
     for name in COPY_ATOMS:
         atom = copy_atom(name)
         ptx = "none" if isinstance(atom.instruction, Absent) else f"`{copy_text(atom)}`"
-        spaces = " | ".join([", ".join(side.space_names) for side in (atom.source, atom.destination)])
+        spaces = " | ".join([", ".join(map(str, side.spaces)) for side in (atom.source, atom.destination)])
         lines.append(f"| `{name}` | {atom.threads} | {ptx} | {spaces} | {atom.targets} | {atom.contract.section} |")
     lines += [
         "",

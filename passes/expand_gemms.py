@@ -10,8 +10,10 @@ from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from ..base.spaces import RMEM
 from ..dialects.cute import CoordAttr, LayoutAttr
-from ..dialects.tile import AllocOp, CopyOp, Crd2IdxOp, GemmOp, MmaCallOp, Space, SpaceAttr, TensorType, ViewOp
+from ..dialects.ptx import SpaceAttr
+from ..dialects.tile import AllocOp, CopyOp, Crd2IdxOp, GemmOp, MmaCallOp, TensorType, ViewOp
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
 from ..dialects.tile.gemm_rules import infer_gemm_modes
 from ..dialects.tile.view_base import infer_shifted_type
@@ -155,7 +157,7 @@ class _Expansion:
     def _remark(self) -> str:
         """Counts and copies of the expanded multiplication."""
         m, n, k = self._executions
-        shared = [name for name, x in (("A", self.a), ("B", self.b)) if x.type.space.data is not Space.Rmem]
+        shared = [name for name, x in (("A", self.a), ("B", self.b)) if x.type.space.data is not RMEM]
         read = all(self.atom.atom.operand(name).named is not Named.VALUE for name in shared)
         how = "read from shared memory" if read else "copied from shared memory for each K"
         copied = f"; {' and '.join(shared)} {how}" if shared else ""
@@ -164,10 +166,10 @@ class _Expansion:
     def _in_registers(self, emitter: Emitter, operand: _Operand) -> _Operand:
         """An operand of one K; where it is in shared memory, a copy of it in a fragment."""
         type = operand.type
-        if type.space.data is Space.Rmem:
+        if type.space.data is RMEM:
             return operand
         layout = make_fragment_like(operand.layout)
-        fragment = TensorType(type.element_type, SpaceAttr(Space.Rmem), IntAttr(FRAGMENT_ALIGN), LayoutAttr(layout))
+        fragment = TensorType(type.element_type, SpaceAttr(RMEM), IntAttr(FRAGMENT_ALIGN), LayoutAttr(layout))
         copy = emitter.value(AllocOp(fragment))
         emitter.insert(CopyOp(operand.tensor, copy))
         return _Operand(copy, fragment, layout)

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ..base.errors import Code
+from ..base.spaces import SMEM
 from ..dialects.cute.values import unknowns
 from ..dialects.kernel import kernels_in
 from ..dialects.parameters import scalar_names
@@ -25,7 +26,6 @@ from ..dialects.ptx import (
     PtrType,
     RetOp,
     SmemAllocOp,
-    StateSpaceAttr,
     StoreOp,
 )
 from ..dialects.ptx.tensor_map import CopyTensorMapOp as PtxCopyTensorMapOp
@@ -44,7 +44,6 @@ from ..dialects.tile import (
     PrintTensorOp,
     PtrOp,
     ReturnOp,
-    Space,
     TensorAtOp,
     TensorMapOp,
     TensorMapPtrOp,
@@ -166,7 +165,7 @@ class _Kernel:
             type = argument.type
             self.names[argument] = name.data
             if isinstance(type, TensorType):
-                pointer = block.insert_arg(PtrType(StateSpaceAttr(type.space.data.state_space)), argument.index)
+                pointer = block.insert_arg(PtrType(type.space), argument.index)
                 pointer.name_hint = argument.name_hint
                 scalars = self._scalar_arguments(emitter, argument, pointer.index + 1)
                 self.where[argument] = Address(pointer, start_offset(emitter, type), scalars)
@@ -326,7 +325,7 @@ class _Kernel:
 
     def _allocate(self, op: AllocOp, emitter: Emitter) -> Address:
         type = op.result.type
-        make = SmemAllocOp if type.space.data is Space.Smem else LocalAllocOp
+        make = SmemAllocOp if type.space.data is SMEM else LocalAllocOp
         pointer = emitter.value(make(type.bytes, type.align.data))
         pointer.name_hint = op.result.name_hint
         return Address(pointer, start_offset(emitter, type))

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from xdsl.dialects.builtin import i1, i16, i32, i64
 from xdsl.ir import SSAValue
 
-from ...base import target
 from ...base.element_types import BY_PTX
+from ...base.spaces import RMEM, SMEM
 from ...dialects import ptx
 from ...dialects.ptx.base import GLOBAL, MAP, SHARED, SHARED_CLUSTER
 from ...layout.atoms.contract import Major
@@ -179,9 +179,7 @@ def _multiply(r: Registers, i: Instruction) -> None:
     operation = MmaOperation.SATURATE if "satfinite" in i.modifiers else MmaOperation.MULTIPLY_ADD
     orders = [Major.MN if transpose else Major.K for transpose in ([0] if in_registers else []) + transposed]
     majors = (orders[0], orders[1]) if BY_PTX[types[1]].bits == 16 else (Major.K, Major.K)
-    atom = wgmma(
-        int(n), (types[0], types[1], types[2]), target.LOCAL if in_registers else target.SHARED, majors, operation
-    )
+    atom = wgmma(int(n), (types[0], types[1], types[2]), RMEM if in_registers else SMEM, majors, operation)
     if atom.shape[2] != int(k):
         raise r.refuse("there is no instruction of this shape")
     if len(d.items) != registers(atom, "D").count:

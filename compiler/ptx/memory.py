@@ -36,7 +36,7 @@ def address(r: Registers, operand: Operand, align: int, space: PtrType | None = 
     if space is not None and pointer.type != space:
         if (pointer.type, space) == (SHARED, SHARED_CLUSTER):
             return r.shifted(pointer, operand.offset)
-        name = pointer.type.space.data.value if isinstance(pointer.type, PtrType) else str(pointer.type)
+        name = pointer.type.space.data.keyword if isinstance(pointer.type, PtrType) else str(pointer.type)
         raise r.refuse(f"the address is one of {name} memory")
     return r.shifted(pointer, operand.offset)
 

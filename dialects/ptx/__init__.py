@@ -20,8 +20,7 @@ if TYPE_CHECKING:
         PtrType,
         PtxOp,
         RecipeAttr,
-        StateSpace,
-        StateSpaceAttr,
+        SpaceAttr,
         TensorMapType,
         access_registers,
         scalar_bits,
@@ -120,7 +119,7 @@ else:  # few kernels need many of the operations, whose definitions take long to
             ".async_copy": "CpAsyncCommitGroupOp CpAsyncOp CpAsyncWaitAllOp CpAsyncWaitGroupOp",
             ".atomic": "AtomCasOp AtomOp FenceOp LoadAcquireOp RedOp StoreReleaseOp",
             ".base": (
-                "GLOBAL LOCAL MAP SHARED SHARED_CLUSTER PtrType PtxOp RecipeAttr StateSpace StateSpaceAttr "
+                "GLOBAL LOCAL MAP SHARED SHARED_CLUSTER PtrType PtxOp RecipeAttr SpaceAttr "
                 "TensorMapType access_registers scalar_bits value_bytes"
             ),
             ".bulk": (
@@ -173,7 +172,7 @@ __all__ = [
     "NanosleepOp", "PTX", "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrToIntOp", "PtrType", "PtxOp",
     "RcpOp", "RecipeAttr", "RedAsyncOp", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "SHARED_CLUSTER",
     "SetMaxNRegOp", "ShflSyncOp", "ShflSyncValidOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SqrtOp", "SregOp",
-    "StAsyncOp", "StMatrixOp", "StateSpace", "StateSpaceAttr", "StoreOp", "StoreReleaseOp", "TanhOp", "TensorCopyOp",
+    "StAsyncOp", "StMatrixOp", "SpaceAttr", "StoreOp", "StoreReleaseOp", "TanhOp", "TensorCopyOp",
     "TensorLoadOp", "TensorMapCpFenceOp", "TensorMapReplaceOp", "TensorMapType", "TensorPrefetchOp", "TensorReduceOp",
     "TensorStoreOp", "VoteSyncOp", "WgmmaCommitGroupOp", "WgmmaDescriptorOp", "WgmmaFenceOp", "WgmmaMmaAsyncOp",
     "WgmmaWaitGroupOp", "access_registers", "scalar_bits", "value_bytes",

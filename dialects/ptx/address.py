@@ -124,7 +124,7 @@ class _NumberOp(PtxOp):
         if ptr.type not in (GLOBAL, SHARED, SHARED_CLUSTER):
             raise VerifyException(f"an address in global or shared memory is a number, not a {ptr.type}")
         assert isinstance(ptr.type, PtrType)
-        bits = ptr.type.space.data.address_space.bits
+        bits = ptr.type.space.data.address_bits
         if integer_bits(number.type) != bits:
             raise VerifyException(f"the number of a {ptr.type} is an i{bits}, not {number.type}")
 
@@ -166,7 +166,7 @@ class PtrToIntOp(_NumberOp):
     def __init__(self, ptr: SSAValue | Operation):
         ptr = SSAValue.get(ptr)
         assert isinstance(ptr.type, PtrType)
-        super().__init__(operands=[ptr], result_types=[IntegerType(ptr.type.space.data.address_space.bits)])
+        super().__init__(operands=[ptr], result_types=[IntegerType(ptr.type.space.data.address_bits)])
 
     def verify_(self) -> None:
         self._check(self.ptr, self.result)

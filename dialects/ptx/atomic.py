@@ -38,7 +38,7 @@ _VECTOR_ADDS: Mapping[Attribute, str] = MappingProxyType(
 
 def _space(ptr: SSAValue[PtrType]) -> str:
     """The state space of a pointer in PTX's words."""
-    return ptr.type.space.data.address_space.ptx
+    return ptr.type.space.data.ptx
 
 
 class ScopedOp(PtxOp):

@@ -16,6 +16,7 @@ from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, trai
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.spaces import GMEM, SMEM
 from ...layout.atoms.bulk_copy import BULK_TARGETS
 from ...layout.atoms.ptx_text import BULK_LOAD, BULK_STORE
 from ...layout.tma.recipe import MAP_ELEMENTS, MapElement
@@ -23,7 +24,7 @@ from ..definitions import irdl_op_definition
 from .base import GLOBAL, SHARED, SHARED_CLUSTER, PtxOp
 from .warp import check_word
 
-_FENCED = {"shared": ".shared::cta", "global": ".global"}
+_FENCED = {SMEM.ptx: ".shared::cta", GMEM.ptx: ".global"}
 """The memories that a fence of the async proxy can be of, in PTX."""
 
 
@@ -213,7 +214,7 @@ class FenceProxyAsyncOp(BulkOp):
     @property
     def spaces(self) -> tuple[str, ...]:
         """The memories whose accesses it orders."""
-        return ("shared", "global") if self.space is None else (self.space.data,)
+        return (SMEM.ptx, GMEM.ptx) if self.space is None else (self.space.data,)
 
     def mnemonic(self) -> str:
         return "fence.proxy.async" + ("" if self.space is None else _FENCED[self.space.data])

@@ -6,7 +6,7 @@ from importlib import import_module
 from xdsl.ir import Dialect
 
 from ..definitions import find_operations
-from .base import PtrType, RecipeAttr, StateSpaceAttr, TensorMapType
+from .base import PtrType, RecipeAttr, SpaceAttr, TensorMapType
 
 _MODULES = (
     "entry", "address", "memory", "hints", "async_copy", "matrix", "mma", "sync", "warp", "approx", "convert",
@@ -17,5 +17,5 @@ _MODULES = (
 PTX = Dialect(
     "ptx",
     find_operations(*(import_module(f".{name}", __package__) for name in _MODULES)),
-    [PtrType, StateSpaceAttr, TensorMapType, RecipeAttr],
+    [PtrType, SpaceAttr, TensorMapType, RecipeAttr],
 )

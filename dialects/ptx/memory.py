@@ -7,9 +7,10 @@ from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, resu
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.spaces import RMEM
 from ...layout.atoms.cache_hints import LOAD_HINTS, STORE_HINTS
 from ..definitions import irdl_op_definition, typed_operand
-from .base import GLOBAL, LOCAL, SHARED, PtrType, PtxOp, StateSpace, access_registers, value_bytes
+from .base import GLOBAL, LOCAL, SHARED, PtrType, PtxOp, access_registers, value_bytes
 from .hints import check_hint, modifiers, with_hint
 
 
@@ -42,10 +43,10 @@ class _Access(PtxOp):
 
     def spelled(self, name: str, ptr: PtrType, value: Attribute) -> str | None:
         """The instruction with space, cache hint, vector and type (`ld.global.cs.v4.b32`); None for a fragment."""
-        if ptr.space.data is StateSpace.Local:
+        if ptr.space.data is RMEM:
             return None
         count, bits = access_registers(value)
-        prefix = ptr.space.data.address_space.ptx + (modifiers(self.cache, self.policy) if self.hinted else "")
+        prefix = ptr.space.data.ptx + (modifiers(self.cache, self.policy) if self.hinted else "")
         return f"{name}.{prefix}.v{count}.b{bits}" if count > 1 else f"{name}.{prefix}.b{bits}"
 
     def check_cache(self, instruction: str, ptr: Attribute, allowed: frozenset[str]) -> None:

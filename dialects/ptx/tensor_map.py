@@ -17,13 +17,14 @@ from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, resu
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.spaces import GMEM
 from ...base.target import TargetFamily
 from ...layout.tma.recipe import MAP_ELEMENTS
 from ...layout.tma.tensor_map import MAX_RANK, SWIZZLE_NAMES
 from ..definitions import irdl_op_definition, typed_operand
 from ..operands import Defined
 from .atomic import SCOPES
-from .base import GLOBAL, MAP, SHARED, PtrType, StateSpace
+from .base import GLOBAL, MAP, SHARED, PtrType
 from .bulk import BulkOp
 from .warp import check_word
 
@@ -175,7 +176,7 @@ class TensorMapReplaceOp(_MapOp):
         return 0 if self.ordinal is None else self.ordinal.value.data
 
     def mnemonic(self) -> str:
-        space = "global" if self.ptr.type.space.data is StateSpace.Global else "shared::cta"
+        space = "global" if self.ptr.type.space.data is GMEM else "shared::cta"
         return f"tensormap.replace.tile.{self.field.data}.{space}.b1024.b{MAP_FIELDS[self.field.data].bits}"
 
     def verify_(self) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .tma import CoordTensorOp, PrefetchOp, TensorMapOp, TmaCallOp, TmaPartitionOp, TmaTensorOp
     from .tma_memory import CopyTensorMapOp, TensorMapPtrOp, UpdateTensorMapOp
     from .tma_types import TmaType
-    from .types import Space, SpaceAttr, TensorType
+    from .types import TensorType
     from .views import (
         CoalesceOp,
         CompositionOp,
@@ -73,7 +73,7 @@ else:  # few kernels need many of the operations, whose definitions take long to
             ".tma": "CoordTensorOp PrefetchOp TensorMapOp TmaCallOp TmaPartitionOp TmaTensorOp",
             ".tma_memory": "CopyTensorMapOp TensorMapPtrOp UpdateTensorMapOp",
             ".tma_types": "TmaType",
-            ".types": "Space SpaceAttr TensorType",
+            ".types": "TensorType",
             ".views": (
                 "CoalesceOp CompositionOp DomainOffsetOp FlatDivideOp GroupModesOp LocalTileOp LogicalDivideOp "
                 "OuterPartitionOp SelectOp SliceOp TiledDivideOp ZippedDivideOp"
@@ -89,7 +89,7 @@ __all__ = [
     "MakeFragmentCOp", "MakeFragmentLikeOp", "MakeTensorOp", "MapOp", "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp",
     "PartitionAOp", "PartitionBOp", "PartitionCOp", "PartitionDOp", "PartitionSOp", "PeerOp", "PrefetchOp",
     "PrefetchTensorOp", "PrintOp", "PrintTensorOp", "PtrOp", "RasterizeOp", "RecastOp", "RetileDOp", "RetileSOp",
-    "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr", "StoreOp", "StrideOp", "TILE", "TensorAtOp",
+    "ReturnOp", "SelectOp", "SliceOp", "StoreOp", "StrideOp", "TILE", "TensorAtOp",
     "TensorMapOp", "TensorMapPtrOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp",
     "TiledMmaOp", "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType", "UpdateTensorMapOp",
     "ViewOp", "YieldOp", "ZippedDivideOp",

@@ -20,6 +20,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import GMEM
 from ...layout.algebra.core import Layout, size
 from ...layout.algebra.inttuple import rank
 from ...layout.atoms.contract import Role
@@ -34,7 +35,7 @@ from .directives import TileOp
 from .predicates import infer_predicate_layout
 from .tma_rules import check_mbarrier, check_operands_of, check_tensor_copy
 from .tma_types import TmaType
-from .types import Space, TensorType
+from .types import TensorType
 
 
 @irdl_op_definition
@@ -294,8 +295,8 @@ class PrefetchTensorOp(TileOp):
 
     def verify_(self) -> None:
         type = self.tensor.type
-        if type.space.data is not Space.Gmem:
-            raise VerifyException(f"the L2 cache holds elements of gmem, and the tensor is in {type.space.data.value}")
+        if type.space.data is not GMEM:
+            raise VerifyException(f"the L2 cache holds elements of gmem, and the tensor is in {type.space.data.name}")
         for mode in range(rank(type.layout.data.shape)):
             _check_static(mode, "tensor", type)
         with refusing():

@@ -5,6 +5,7 @@ from math import gcd
 from types import MappingProxyType
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import GMEM, RMEM
 from ...layout.algebra.adjacency import contiguous_values, steps
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
 from ...layout.algebra.divide import logical_divide
@@ -75,7 +76,7 @@ def _check_side(atom: CopyAtomAttr, role: str, tensor: TensorType, values: Layou
             "choose a value layout along the mode that has stride 1, or a narrower atom",
         )
     step = gcd(steps(rest) * tensor.element_bits, 8 * access_align(tensor)) // 8
-    if tensor.space.data.value != "rmem":
+    if tensor.space.data is not RMEM:
         width = atom.atom.contract.operand(_ROLES[role]).align
     if step % width:
         raise LayoutError(
@@ -91,12 +92,12 @@ def check_spaces(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
     """Raises `LayoutError` unless the atom moves elements of this type between these memory spaces."""
     record = atom.atom
     for role, tensor in (("source", src), ("destination", dst)):
-        allowed = record.contract.operand(_ROLES[role]).space_names
-        if tensor.space.data.value not in allowed:
+        allowed = record.contract.operand(_ROLES[role]).spaces
+        if tensor.space.data not in allowed:
             raise LayoutError(
                 Code.ATOM_SPACE,
-                f"the {role} of {_name(atom)} is in {tensor.space.data.value}; it can be in "
-                f"{', '.join(sorted(allowed))}",
+                f"the {role} of {_name(atom)} is in {tensor.space.data.name}; it can be in "
+                f"{', '.join(sorted(map(str, allowed)))}",
                 "copy by an atom between these memories; a copy without an atom works between any",
             )
         if tensor.element_type != atom.value_type:
@@ -106,10 +107,10 @@ def check_spaces(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
                 "use an atom with the type of the elements, or recast the tensor",
             )
     for role, tensor, hint in (("load", src, atom.load), ("store", dst, atom.store)):
-        if hint and tensor.space.data.value != "gmem":
+        if hint and tensor.space.data is not GMEM:
             raise LayoutError(
                 Code.CACHE_HINT,
-                f"the cache hint {hint!r} is for a {role} of gmem, not of {tensor.space.data.value}",
+                f"the cache hint {hint!r} is for a {role} of gmem, not of {tensor.space.data.name}",
                 f"leave it out where the {'source' if role == 'load' else 'destination'} is not in gmem",
             )
 
@@ -119,7 +120,7 @@ def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -
     check_spaces(atom, src, dst)
     counts = atom_values(atom)
     repeats: list[int] = []
-    own = "rmem" in (src.space.data.value, dst.space.data.value)  # else a part of the tensors may be meant for a thread
+    own = RMEM in (src.space.data, dst.space.data)  # else a part of the tensors may be meant for a thread
     for role, tensor, count in (("source", src, counts[0]), ("destination", dst, counts[1])):
         layout = tensor.layout.data
         split = split_atom_mode(layout, count, atom if own else None)
@@ -130,7 +131,7 @@ def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -
                 "pass the results of partition_S and partition_D, or fragments like them",
             )
         repeats.append(size(split[1]))
-        if atom.atom.max_bits is None and tensor.space.data.value != "rmem":
+        if atom.atom.max_bits is None and tensor.space.data is not RMEM:
             rest: LayoutLike = layout
             if len(layout) == 1 and size(split[1]) == 1:
                 rest = layout_one(layout)
@@ -162,5 +163,5 @@ def check_atom_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) ->
             raise LayoutError(
                 Code.ATOM_VALUES, f"{_name(atom)} moves {count} values per thread, the {role} has {size(layout)}"
             )
-        if tensor.space.data.value != "rmem" or count > 1:
+        if tensor.space.data is not RMEM or count > 1:
             _check_side(atom, role, tensor, layout, layout_one(layout))

@@ -10,7 +10,7 @@ from .coord_type import CoordTensorType
 from .copy_types import CopyAtomAttr, TiledCopyType
 from .mma_types import MmaAtomAttr, TiledMmaType
 from .tma_types import TmaType
-from .types import SpaceAttr, TensorType
+from .types import TensorType
 
 _MODULES = (
     "kernel", "rasterize", "memory", "alias", "peer", "views", "local_partition", "recast", "run_time", "coordinates",
@@ -22,5 +22,5 @@ _MODULES = (
 TILE = Dialect(
     "tile",
     find_operations(*(import_module(f".{name}", __package__) for name in _MODULES)),
-    [TensorType, CoordTensorType, TiledCopyType, TiledMmaType, TmaType, CopyAtomAttr, MmaAtomAttr, SpaceAttr],
+    [TensorType, CoordTensorType, TiledCopyType, TiledMmaType, TmaType, CopyAtomAttr, MmaAtomAttr],
 )

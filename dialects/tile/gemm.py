@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.element_types import ElementType
 from ...base.errors import Code, LayoutError
+from ...base.spaces import RMEM
 from ...layout.algebra.core import size
 from ...layout.atoms.mma_registers import thread_values
 from ...layout.atoms.scalar_mma import fma_of
@@ -31,7 +32,7 @@ from .assembly import parse_defined
 from .directives import TileOp
 from .gemm_rules import check_gemm, check_mma_call
 from .mma_types import MmaAtomAttr, TiledMmaType
-from .types import Space, TensorType
+from .types import TensorType
 from .wgmma_rules import check_accumulation, check_block, check_registers
 
 
@@ -199,5 +200,5 @@ def _check_contract(op: GemmOp | MmaCallOp, attr: MmaAtomAttr) -> None:
     check_block(op, atom)
     _, a, _, c = op.types
     executions = size(c.layout.data) // thread_values(atom, "C")
-    in_registers = size(a.layout.data) * a.element_bits // 32 if a.space.data is Space.Rmem else 0
+    in_registers = size(a.layout.data) * a.element_bits // 32 if a.space.data is RMEM else 0
     check_registers(op, atom, executions, in_registers)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import RMEM, SMEM, Space
 from ...layout.algebra.adjacency import steps
 from ...layout.algebra.complement import complement
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, rank, size
@@ -80,24 +81,24 @@ def check_gemm(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c
 def check_mma_call(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c: TensorType) -> None:
     """Checks the tensors of one execution of an atom: fragments of exactly a thread's values. Raises `LayoutError`."""
     for operand, tensor in zip(OPERANDS, (d, a, b, c), strict=True):
-        spaces = atom.atom.operand(operand).space_names
-        if tensor.space.data.value not in spaces:
-            where = " or ".join([_LONG_NAMES.get(space, space) for space in spaces])
+        spaces = atom.atom.operand(operand).spaces
+        if tensor.space.data not in spaces:
+            where = " or ".join([_LONG_NAMES.get(space, space.name) for space in spaces])
             raise LayoutError(Code.ATOM_SPACE, f"operand {operand} of {atom.atom.name} is in {where}")
     wholes = [append(_one_mode(t.layout.data), 3) for t in (d, a, b, c)]
     _check_operands(atom, (d, a, b, c), wholes)
 
 
-_LONG_NAMES = MappingProxyType({"rmem": "registers (rmem)", "smem": "shared memory (smem)"})
+_LONG_NAMES = MappingProxyType({RMEM: "registers (rmem)", SMEM: "shared memory (smem)"})
 
 
-def _spaces(given: Operand) -> tuple[str, ...]:
+def _spaces(given: Operand) -> tuple[Space, ...]:
     """The memories that the operand of a multiplication can be in: those of the instruction's, and, of a matrix that it
     only reads in registers, shared memory, from where it is copied.
     """
-    names = given.space_names
+    names = given.spaces
     staged = given.named is Named.VALUE and given.role in (Role.A, Role.B) and isinstance(given.completion, AtOnce)
-    return (*names, "smem") if staged else names
+    return (*names, SMEM) if staged else names
 
 
 def _one_mode(layout: LayoutLike) -> LayoutLike:
@@ -117,12 +118,12 @@ def _check_operands(atom: MmaAtomAttr, tensors: Sequence[TensorType], layouts: S
                 f"operand {operand} of {atom.atom.name} holds {' or '.join(map(str, allowed))}, "
                 f"not {tensor.element_type}",
             )
-        given, space = atom.atom.operand(operand), tensor.space.data.value
+        given, space = atom.atom.operand(operand), tensor.space.data
         possible = _spaces(given)
         if space not in possible:
             raise LayoutError(
                 Code.ATOM_SPACE,
-                f"operand {operand} of {atom.atom.name} is in {space}; it can be in {' or '.join(possible)}",
+                f"operand {operand} of {atom.atom.name} is in {space}; it can be in {' or '.join(map(str, possible))}",
             )
         values = thread_values(atom.atom, operand)
         if size(layout[0]) != values:
@@ -131,7 +132,7 @@ def _check_operands(atom: MmaAtomAttr, tensors: Sequence[TensorType], layouts: S
                 f"{atom.atom.name} has {values} values of {operand} per thread, but mode 0 is {layout[0]}",
                 "pass a result of partition_A, partition_B or partition_C, or a fragment like it",
             )
-        if space == "rmem":
+        if space is RMEM:
             _check_registers(atom, operand, tensor, layout)
         elif given.named is Named.DESCRIPTOR:
             check_shared(atom.atom, operand, tensor, layout)

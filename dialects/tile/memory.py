@@ -9,6 +9,7 @@ from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_d
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.spaces import DSMEM, GMEM, RMEM, SMEM
 from ...layout.algebra.coordinates import check_within
 from ...layout.algebra.core import plain_layout
 from ...layout.algebra.inttuple import is_fully_static, show
@@ -17,11 +18,11 @@ from ..cute import CoordAttr
 from ..cute.values import unknowns
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
-from ..ptx.base import PtrType, StateSpaceAttr
+from ..ptx.base import PtrType
 from .assembly import check_operands, fill_coordinate, unwrap
 from .directives import TileOp
 from .results import InferringOp
-from .types import Space, TensorType
+from .types import TensorType
 
 
 @irdl_op_definition
@@ -44,16 +45,16 @@ class AllocOp(IRDLOperation):
 
 def check_allocation(type: TensorType) -> None:
     """VerifyException unless a kernel can allocate a tensor of this type."""
-    if type.space.data in (Space.Gmem, Space.Dsmem):
+    if type.space.data in (GMEM, DSMEM):
         raise VerifyException(
             "a kernel allocates only in smem and rmem; global memory comes as an argument, a peer's memory from "
             "tile.peer"
         )
     type.check_whole()
-    limit = (1 << 16) if type.space.data is Space.Rmem else (1 << 20)
+    limit = (1 << 16) if type.space.data is RMEM else (1 << 20)
     if type.bytes > limit:
         raise VerifyException(
-            f"the tensor has {type.bytes} bytes; in {type.space.data.value} at most {limit} are possible"
+            f"the tensor has {type.bytes} bytes; in {type.space.data.name} at most {limit} are possible"
         )
 
 
@@ -76,11 +77,11 @@ class TensorAtOp(TileOp):
 
     def verify_(self) -> None:
         type = self.result.type
-        if type.space.data not in (Space.Gmem, Space.Smem):
-            raise VerifyException(f"no address points into {type.space.data.value}; gmem and smem have addresses")
-        expected = PtrType(StateSpaceAttr(type.space.data.state_space))
+        if type.space.data not in (GMEM, SMEM):
+            raise VerifyException(f"no address points into {type.space.data.name}; gmem and smem have addresses")
+        expected = PtrType(type.space)
         if self.ptr.type != expected:
-            raise VerifyException(f"a tensor in {type.space.data.value} begins at a {expected}, not {self.ptr.type}")
+            raise VerifyException(f"a tensor in {type.space.data.name} begins at a {expected}, not {self.ptr.type}")
         type.check_whole()
         if unknowns(type.layout.data):
             raise VerifyException(f"the layout {type.layout.data} has a ?; use tile.make_tensor")
@@ -163,11 +164,11 @@ class PtrOp(_ElementOp, InferringOp):
     @classmethod
     def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
         assert isinstance(operand_types[0], TensorType)
-        return [PtrType(StateSpaceAttr(operand_types[0].space.data.state_space))]
+        return [PtrType(operand_types[0].space)]
 
     def verify_(self) -> None:
         self.check_element(self.tensor.type.element_type)
-        if self.tensor.type.space.data is Space.Rmem:
+        if self.tensor.type.space.data is RMEM:
             raise VerifyException("a fragment is registers, which have no address")
         (expected,) = self.infer(self.operand_types, {})
         if self.result.type != expected:

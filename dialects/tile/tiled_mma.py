@@ -9,6 +9,7 @@ from xdsl.irdl import opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import SMEM
 from ...layout.algebra.core import Layout, LayoutLike, Tiler
 from ...layout.algebra.integers import Coord
 from ...layout.algebra.inttuple import rank
@@ -21,7 +22,7 @@ from .divisibility import Remedies, check_tiles
 from .mma_types import MmaAtomAttr, TiledMmaType
 from .results import InferringOp
 from .threads import ThreadViewOp
-from .types import Space, TensorType
+from .types import TensorType
 from .view_base import RESULT, VIEWED
 
 
@@ -76,7 +77,7 @@ class _PartitionOp(ThreadViewOp):
         """Raises `LayoutError` (E0314) also where instructions of warpgroups would read beyond shared memory."""
         mma, tensor = operand_types[:2]
         assert isinstance(mma, TiledMmaType)
-        if isinstance(tensor, TensorType) and tensor.space.data is Space.Smem and _is_described(mma, cls.OPERAND):
+        if isinstance(tensor, TensorType) and tensor.space.data is SMEM and _is_described(mma, cls.OPERAND):
             whole = Remedies(ragged="take a tile of whole instructions, which read all of their operands")
             check_tiles(tensor.layout.data, mma.tiled_mma.tiler(cls.OPERAND), whole)
         return super().infer(operand_types, properties)

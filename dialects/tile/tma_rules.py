@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import SMEM
 from ...layout.algebra.adjacency import steps
 from ...layout.algebra.coalesce import coalesce
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
@@ -21,7 +22,7 @@ from .assembly import AnyTensor
 from .coord_type import CoordTensorType
 from .copy_rules import split_atom_mode
 from .tma_types import TmaType
-from .types import Space, TensorType
+from .types import TensorType
 
 _PARTITION = "pass the results of tile.tma_partition by the same map"
 
@@ -57,10 +58,10 @@ def check_box(tma: TmaType, tensor: AnyTensor, values: LayoutLike) -> None:
                 f"take the tile of tile.tma_tensor that the map's tiler cuts, and {_PARTITION}",
             )
         return
-    if tensor.space.data is not Space.Smem:
+    if tensor.space.data is not SMEM:
         raise LayoutError(
             Code.ATOM_SPACE,
-            f"{tma.kind.data} moves tiles of smem, but the tensor is in {tensor.space.data.value}",
+            f"{tma.kind.data} moves tiles of smem, but the tensor is in {tensor.space.data.name}",
             "the other side must be a view of tile.tma_tensor",
         )
     if tensor.element_type != tma.element_type:

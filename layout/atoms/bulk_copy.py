@@ -9,7 +9,8 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from ...base.errors import Code, LayoutError
-from ...base.target import GLOBAL, SHARED, targets
+from ...base.spaces import GMEM, SMEM
+from ...base.target import targets
 from ..algebra.core import Layout
 from .contract import (
     ANY_BITS,
@@ -47,7 +48,7 @@ _SIZED = re.compile(rf"({'|'.join(BULK_COPIES)})<([0-9]{{1,9}})>")
 def counting_mbarrier(whose: Whose) -> Operand:
     """The mbarrier that counts the bytes of a load."""
     named, act = Named.POINTER, Act.UPDATE
-    return other_operand(Role.BARRIER, ANY_BITS, SHARED, named, act, whose, OnBytes(), Proxy.ASYNC, 8)
+    return other_operand(Role.BARRIER, ANY_BITS, SMEM, named, act, whose, OnBytes(), Proxy.ASYNC, 8)
 
 
 def bulk_copy(loads: bool | None, bits: int | None = None) -> CopyAtom:
@@ -63,9 +64,9 @@ def bulk_copy(loads: bool | None, bits: int | None = None) -> CopyAtom:
         )
     layout = Layout((1, 1), (0, 0)) if bits is None else Layout((1, bits), (0, 1))
     source, destination = {
-        True: (((GLOBAL,), OnBytes()), ((SHARED,), OnBytes())),
-        False: (((SHARED,), BULK_GROUP_READ), ((GLOBAL,), BULK_GROUP)),
-        None: (((GLOBAL, SHARED), AsChosen()), ((SHARED, GLOBAL), AsChosen())),
+        True: (((GMEM,), OnBytes()), ((SMEM,), OnBytes())),
+        False: (((SMEM,), BULK_GROUP_READ), ((GMEM,), BULK_GROUP)),
+        None: (((GMEM, SMEM), AsChosen()), ((SMEM, GMEM), AsChosen())),
     }[loads]
     contract = copy_of_thread(
         Agent.THREAD,

@@ -13,7 +13,8 @@ from typing import TypeAlias, assert_never, final, get_args
 
 from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
-from ...base.target import WARP, WARPGROUP, AddressSpace, Targets
+from ...base.spaces import Space
+from ...base.target import WARP, WARPGROUP, Targets
 from ..algebra.core import Layout, flat_modes
 from .instructions import Instruction
 from .numbers import Numbers, check_members
@@ -185,7 +186,7 @@ class Operand:
 
     role: Role
     element: str
-    spaces: tuple[AddressSpace, ...]
+    spaces: tuple[Space, ...]
     named: Named
     major: Major
     act: Act
@@ -197,13 +198,8 @@ class Operand:
 
     def __post_init__(self) -> None:
         given = self.role, self.named, self.major, self.act, self.whose, self.proxy, *self.spaces
-        check_members(given, (Role, Named, Major, Act, Whose, Proxy, *[AddressSpace] * len(self.spaces)))
+        check_members(given, (Role, Named, Major, Act, Whose, Proxy, *[Space] * len(self.spaces)))
         check_members((self.completion, self.layout), (get_args(Completion), Layout))
-
-    @property
-    def space_names(self) -> tuple[str, ...]:
-        """The names of the memories of tensors that it can be in."""
-        return tuple([space.tensors for space in self.spaces])
 
     @property
     def is_shared_by_all(self) -> bool:

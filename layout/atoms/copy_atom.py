@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import cast, final, get_args
 
 from ...base.errors import Code, LayoutError
-from ...base.target import SHARED, Targets
+from ...base.spaces import SMEM
+from ...base.target import Targets
 from ..algebra.complement import complement
 from ..algebra.core import Layout, cosize
 from ..algebra.display import Displayed
@@ -155,7 +156,7 @@ class CopyAtom(Displayed):
         """Whether it copies to shared memory; None if the operands decide."""
         if isinstance(self.destination.completion, AsChosen):
             return None
-        return SHARED in self.destination.spaces
+        return SMEM in self.destination.spaces
 
     @property
     def is_multicast(self) -> bool:

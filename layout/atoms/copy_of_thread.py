@@ -4,7 +4,8 @@
 from dataclasses import dataclass
 from typing import final
 
-from ...base.target import AddressSpace, Targets
+from ...base.spaces import Space
+from ...base.target import Targets
 from ..algebra.core import Layout
 from .contract import (
     ANY_BITS,
@@ -31,7 +32,7 @@ class Side:
     alignment of its address in bytes.
     """
 
-    spaces: tuple[AddressSpace, ...]
+    spaces: tuple[Space, ...]
     named: Named
     whose: Whose
     completion: Completion
@@ -71,7 +72,7 @@ def copy_of_thread(
     )
 
 
-def other_operand(role: Role, element: str, space: AddressSpace, named: Named, act: Act, whose: Whose,
+def other_operand(role: Role, element: str, space: Space, named: Named, act: Act, whose: Whose,
                   completion: Completion, proxy: Proxy, align: int) -> Operand:  # fmt: skip
     """An operand that is neither the source nor the destination: an mbarrier, a tensor map, a number of values."""
     layout = Layout(1, 0)

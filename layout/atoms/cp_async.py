@@ -2,7 +2,8 @@
 """Asynchronous copies from global to shared memory (PTX ISA, instruction cp.async, non-bulk)."""
 
 from ...base.errors import Code, LayoutError
-from ...base.target import GLOBAL, LOCAL, SHARED, targets
+from ...base.spaces import GMEM, RMEM, SMEM
+from ...base.target import targets
 from ..algebra.core import Layout
 from .contract import CP_ASYNC_GROUP, Act, Agent, AtOnce, Named, Proxy, Role, Whose
 from .copy_atom import CopyAtom
@@ -28,12 +29,12 @@ def cp_async(cache: str, size: int, zfill: bool = False) -> CopyAtom:
     """
     if size not in (4, 8, 16):
         raise LayoutError(Code.ATOM_UNKNOWN, f"there is no cp.async of {8 * size} bits", "it copies 4, 8 or 16 bytes")
-    count = other_operand(Role.COUNT, "u32", LOCAL, Named.VALUE, Act.READ, Whose.OWN, AtOnce(), Proxy.GENERIC, 4)
+    count = other_operand(Role.COUNT, "u32", RMEM, Named.VALUE, Act.READ, Whose.OWN, AtOnce(), Proxy.GENERIC, 4)
     contract = copy_of_thread(
         Agent.THREAD,
         Layout((1, 8 * size), (0, 1)),
-        Side((GLOBAL,), Named.POINTER, Whose.OWN, CP_ASYNC_GROUP, size),
-        Side((SHARED,), Named.POINTER, Whose.OWN, CP_ASYNC_GROUP, size),
+        Side((GMEM,), Named.POINTER, Whose.OWN, CP_ASYNC_GROUP, size),
+        Side((SMEM,), Named.POINTER, Whose.OWN, CP_ASYNC_GROUP, size),
         Proxy.GENERIC,
         (count,) if zfill else (),
         Copied(),

@@ -7,7 +7,8 @@ elements 2c and 2c + 1 of row r of each matrix (of column r, transposed), one 32
 """
 
 from ...base.errors import Code, LayoutError
-from ...base.target import LOCAL, SHARED, WARP, AddressSpace, Targets, targets
+from ...base.spaces import RMEM, SMEM, Space
+from ...base.target import WARP, Targets, targets
 from ..algebra.core import Layout
 from .contract import ANY_BITS, Act, Agent, AtOnce, Contract, Counted, Major, Named, Operand, Proxy, Role, Whose
 from .copy_atom import CopyAtom
@@ -24,16 +25,16 @@ def of_warp(name: str, instruction: LdMatrix | StMatrix | MovMatrix, src: Layout
             numbers: Numbers) -> CopyAtom:  # fmt: skip
     """The atom of a warp that copies matrices at once. Rows in shared memory have 16 bytes, addressed by pointers."""
 
-    def side(role: Role, space: AddressSpace, act: Act, layout: Layout) -> Operand:
-        named, align = (Named.POINTER, 16) if space is SHARED else (Named.VALUE, 4)
+    def side(role: Role, space: Space, act: Act, layout: Layout) -> Operand:
+        named, align = (Named.POINTER, 16) if space is SMEM else (Named.VALUE, 4)
         return Operand(
             role, ANY_BITS, (space,), named, Major.FIXED, act, Whose.OWN, AtOnce(), Proxy.GENERIC, align, layout
         )
 
     spaces, title = {
-        LdMatrix: ((SHARED, LOCAL), "Load Instruction: ldmatrix"),
-        StMatrix: ((LOCAL, SHARED), "Store Instruction: stmatrix"),
-        MovMatrix: ((LOCAL, LOCAL), "Transpose Instruction: movmatrix"),
+        LdMatrix: ((SMEM, RMEM), "Load Instruction: ldmatrix"),
+        StMatrix: ((RMEM, SMEM), "Store Instruction: stmatrix"),
+        MovMatrix: ((RMEM, RMEM), "Transpose Instruction: movmatrix"),
     }[type(instruction)]
     contract = Contract(
         agent=Agent.WARP,

@@ -8,7 +8,8 @@ and 2c + 1 of row r (and r + 8).
 """
 
 from ...base.element_types import BY_PTX
-from ...base.target import LOCAL, WARP, Targets, targets
+from ...base.spaces import RMEM
+from ...base.target import WARP, Targets, targets
 from ..algebra.core import Layout
 from .contract import Act, Agent, AtOnce, Contract, Counted, Major, Named, Operand, Proxy, Role, Whose
 from .instructions import MmaSync
@@ -45,7 +46,7 @@ def _contract(shape: Shape, types: Types, majors: tuple[Major, Major], layouts: 
     of_a, of_b, of_c = layouts
 
     def held(role: Role, element: str, act: Act, major: Major, layout: Layout) -> Operand:
-        return Operand(role, element, (LOCAL,), Named.VALUE, major, act, Whose.OWN, AtOnce(), Proxy.GENERIC, 4, layout)
+        return Operand(role, element, (RMEM,), Named.VALUE, major, act, Whose.OWN, AtOnce(), Proxy.GENERIC, 4, layout)
 
     d, a, b, c = types
     quarter = (n, k) == (8, 4) and a == "f16"  # GPUs after sm_70 emulate it

@@ -16,7 +16,8 @@ from typing import TypeAlias
 
 from ...base.element_types import BY_PTX, ELEMENT_TYPES
 from ...base.errors import Code, LayoutError
-from ...base.target import LOCAL, SHARED, targets
+from ...base.spaces import RMEM, SMEM
+from ...base.target import targets
 from .contract import Major, Named
 from .entry_points import installed_atom
 from .instructions import Dp4a, Fma, MmaSync, WgMma
@@ -140,11 +141,9 @@ def _warpgroup_atoms() -> Mapping[str, Callable[[], MmaAtom]]:
     atoms: dict[str, Callable[[], MmaAtom]] = {}
     for (d, a), inputs in INPUTS.items():
         k, either = 256 // BY_PTX[a].bits, (Major.K, Major.MN) if BY_PTX[a].bits == 16 else (Major.K,)
-        for n, b, space, operation in product(
-            sizes_n(d), inputs, (SHARED, LOCAL), _SATURATING if d == "s32" else _PLAIN
-        ):
-            a_named = Named.VALUE if space is LOCAL else Named.DESCRIPTOR
-            for majors in product(either if space is SHARED else (Major.K,), either):
+        for n, b, space, operation in product(sizes_n(d), inputs, (SMEM, RMEM), _SATURATING if d == "s32" else _PLAIN):
+            a_named = Named.VALUE if space is RMEM else Named.DESCRIPTOR
+            for majors in product(either if space is SMEM else (Major.K,), either):
                 facts = MmaFacts(90, WgMma(), (64, n, k), (d, a, b, d), majors, a_named, operation)
                 atoms[mma_name(facts)] = partial(wgmma, n, (d, a, b), space, majors, operation)
     return atoms

@@ -5,7 +5,8 @@ import re
 
 from ...base.element_types import BY_CXX, ElementType
 from ...base.errors import Code, LayoutError
-from ...base.target import LOCAL, Targets, targets
+from ...base.spaces import RMEM
+from ...base.target import Targets, targets
 from ..algebra.core import Layout
 from .contract import Act, Agent, AtOnce, Contract, Counted, Major, Named, Operand, Proxy, Role, Whose
 from .instructions import Dp4a, Fma
@@ -78,7 +79,7 @@ def _of_thread(instruction: Fma | Dp4a, k: int, types: Types, having: Targets, s
 
     def held(role: Role, element: str, act: Act, layout: Layout) -> Operand:
         return Operand(
-            role, element, (LOCAL,), Named.VALUE, Major.FIXED, act, Whose.OWN, AtOnce(), Proxy.GENERIC, 1, layout
+            role, element, (RMEM,), Named.VALUE, Major.FIXED, act, Whose.OWN, AtOnce(), Proxy.GENERIC, 1, layout
         )
 
     d, a, b, c = types

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import final
 
 from ...base.errors import Code, LayoutError
-from ...base.target import GLOBAL, SHARED
+from ...base.spaces import GMEM, SMEM
 from ..algebra.core import Layout
 from .bulk_copy import BULK_TARGETS, counting_mbarrier
 from .contract import ANY_BITS, BULK_GROUP, BULK_GROUP_READ, Act, Agent, Named, OnBytes, Proxy, Role, Whose
@@ -62,15 +62,15 @@ def tensor_copy_atom(facts: TensorFacts, bits: int) -> CopyAtom:
     """The atom of a tensor copy whose box has `bits` bits. Layouts decide the box (see `make_tma_copy`)."""
     whose = Whose.MASK if facts.multicast else Whose.OWN
     if facts.loads:
-        source = Side((GLOBAL,), Named.COORDINATES, Whose.OWN, OnBytes(), 16)
-        destination = Side((SHARED,), Named.POINTER, whose, OnBytes(), 128)
+        source = Side((GMEM,), Named.COORDINATES, Whose.OWN, OnBytes(), 16)
+        destination = Side((SMEM,), Named.POINTER, whose, OnBytes(), 128)
         others, until = (counting_mbarrier(whose),), OnBytes()
     else:
-        source = Side((SHARED,), Named.POINTER, Whose.OWN, BULK_GROUP_READ, 128)
-        destination = Side((GLOBAL,), Named.COORDINATES, Whose.OWN, BULK_GROUP, 16)
+        source = Side((SMEM,), Named.POINTER, Whose.OWN, BULK_GROUP_READ, 128)
+        destination = Side((GMEM,), Named.COORDINATES, Whose.OWN, BULK_GROUP, 16)
         others, until = (), BULK_GROUP_READ
     read, own = Act.READ, Whose.OWN
-    map = other_operand(Role.MAP, ANY_BITS, GLOBAL, Named.POINTER, read, own, until, Proxy.TENSORMAP, 64)
+    map = other_operand(Role.MAP, ANY_BITS, GMEM, Named.POINTER, read, own, until, Proxy.TENSORMAP, 64)
     contract = copy_of_thread(
         Agent.ELECTED,
         Layout((1, bits), (0, 1)),

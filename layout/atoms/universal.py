@@ -2,7 +2,8 @@
 """Copies of one thread by plain loads, stores and moves (PTX ISA, instructions ld, st and mov)."""
 
 from ...base.errors import Code, LayoutError
-from ...base.target import ADDRESS_SPACES, targets
+from ...base.spaces import ADDRESSED
+from ...base.target import targets
 from ..algebra.core import Layout
 from .contract import Agent, AtOnce, Contract, Named, Proxy, Whose
 from .copy_atom import MOVE_BITS, CopyAtom
@@ -12,7 +13,7 @@ from .numbers import Copied
 
 
 def _contract(layout: Layout, align: int, instruction: Move | AutoMove) -> Contract:
-    side = Side(ADDRESS_SPACES, Named.POINTER, Whose.OWN, AtOnce(), align)
+    side = Side(ADDRESSED, Named.POINTER, Whose.OWN, AtOnce(), align)
     return copy_of_thread(
         Agent.THREAD,
         layout,

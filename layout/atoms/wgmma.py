@@ -13,7 +13,8 @@ from types import MappingProxyType
 
 from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
-from ...base.target import LOCAL, SHARED, WARPGROUP, AddressSpace, targets
+from ...base.spaces import RMEM, SMEM, Space
+from ...base.target import WARPGROUP, targets
 from ..algebra.core import Layout
 from .contract import (
     FLAG,
@@ -69,7 +70,7 @@ def _registers(k: int, bits: int) -> Layout:
 
 
 @lru_cache(maxsize=256)
-def wgmma(n: int, types: tuple[str, str, str], a_space: AddressSpace, majors: tuple[Major, Major],
+def wgmma(n: int, types: tuple[str, str, str], a_space: Space, majors: tuple[Major, Major],
           operation: MmaOperation) -> MmaAtom:  # fmt: skip
     """The atom of wgmma.mma_async of shape 64 x `n` x (256 bits of A), of the types of D, A and B; A is in registers or
     in shared memory, B in shared memory.
@@ -87,7 +88,7 @@ def wgmma(n: int, types: tuple[str, str, str], a_space: AddressSpace, majors: tu
         some = ", of integers 8, 16, 24 or a multiple of 16" if d == "s32" else ""
         hint = f"N is a multiple of 8 from 8 to 256{some}"
         raise LayoutError(Code.ATOM_OPERAND, f"{subject} has no shape with N = {n}", hint)
-    in_registers = a_space is LOCAL
+    in_registers = a_space is RMEM
     if Major.MN in majors and (bits != 16 or (in_registers and majors[0] is Major.MN)):
         raise LayoutError(
             Code.ATOM_OPERAND,
@@ -98,13 +99,13 @@ def wgmma(n: int, types: tuple[str, str, str], a_space: AddressSpace, majors: tu
 
     def held(role: Role, element: str, act: Act, layout: Layout) -> Operand:
         return Operand(
-            role, element, (LOCAL,), Named.VALUE, Major.FIXED, act, Whose.OWN, WGMMA_GROUP, Proxy.ASYNC, 4, layout
+            role, element, (RMEM,), Named.VALUE, Major.FIXED, act, Whose.OWN, WGMMA_GROUP, Proxy.ASYNC, 4, layout
         )
 
     def shared(role: Role, element: str, major: Major, rows: int) -> Operand:
         layout = _smem_operand_layout(rows, k)
         return Operand(
-            role, element, (SHARED,), Named.DESCRIPTOR, major, Act.READ, Whose.OWN, WGMMA_GROUP, Proxy.ASYNC, UNIT,
+            role, element, (SMEM,), Named.DESCRIPTOR, major, Act.READ, Whose.OWN, WGMMA_GROUP, Proxy.ASYNC, UNIT,
             layout,
         )  # fmt: skip
 
@@ -117,7 +118,7 @@ def wgmma(n: int, types: tuple[str, str, str], a_space: AddressSpace, majors: tu
             held(Role.A, a, Act.READ, _registers(k, bits)) if in_registers else shared(Role.A, a, majors[0], 64),
             shared(Role.B, b, majors[1], n),
             Operand(
-                Role.ACCUMULATE, FLAG, (LOCAL,), Named.VALUE, Major.FIXED, Act.READ, Whose.OWN, AtOnce(),
+                Role.ACCUMULATE, FLAG, (RMEM,), Named.VALUE, Major.FIXED, Act.READ, Whose.OWN, AtOnce(),
                 Proxy.GENERIC, 1, Layout(1, 0),
             ),
         ),

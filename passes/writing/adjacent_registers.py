@@ -8,8 +8,9 @@ or from such a run, which takes no instruction.
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import SSAValue
 
+from ...base.spaces import RMEM
 from ...dialects.cute import LayoutAttr
-from ...dialects.tile import AllocOp, CopyAtomAttr, CopyOp, Space, TensorType, ViewOp
+from ...dialects.tile import AllocOp, CopyAtomAttr, CopyOp, TensorType, ViewOp
 from ...dialects.tile.fragments import FRAGMENT_ALIGN
 from ...layout.algebra.adjacency import contiguous_values
 from ...layout.algebra.core import Layout, make_layout, plain_layout, size
@@ -23,7 +24,7 @@ def adjacent(emitter: Emitter, part: SSAValue) -> SSAValue:
     assert isinstance(type, TensorType)
     layout = type.layout.data
     count = size(layout)
-    if type.space.data is not Space.Rmem or count == 1:
+    if type.space.data is not RMEM or count == 1:
         return part
     if contiguous_values(layout) % count == 0 and type.align.data * 8 % (count * type.element_bits) == 0:
         return part

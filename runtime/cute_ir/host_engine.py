@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 
 from ...base.errors import Code
 from ...base.limits import Limits
+from ...base.spaces import GMEM, SMEM
 from ..engine import LaunchConfig
 from ..errors import LaunchError
 from ..sim.called_functions import function
@@ -59,7 +60,7 @@ class HostEngine:
             on_host = next((own[base] for base in kind.__mro__ if base in own), None)
             return on_host or (rule_of(kind) if kind.dialect_name() in COMMON else None)
 
-        spaces = Spaces(Space("global", 0, False, Arena()), Space("shared", 0, False), LocalSpace())
+        spaces = Spaces(Space(GMEM, 0, False, Arena()), Space(SMEM, 0, False), LocalSpace())
         with deep_stack(site_of(main)), np.errstate(all="ignore"):
             called = function(main, Translator(rule, launch, spaces))
             host = HostWarp(Block(Cluster(launch), (0, 0, 0)), 0, 1, [])

@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code
 from ...base.limits import Limits
+from ...base.spaces import GMEM, SMEM
 from ..engine import LaunchConfig
 from .faults import SimulationError
 from .launch import Launch
@@ -28,7 +29,7 @@ class HostValues:
 
     def __init__(self, given: Mapping[SSAValue, Any], sink: Callable[[str], None]) -> None:
         launch = Launch(LaunchConfig((1, 1, 1), (1, 1, 1)), Limits(), sink)
-        spaces = Spaces(Space("global", 0, False, Arena()), Space("shared", 0, False), LocalSpace())
+        spaces = Spaces(Space(GMEM, 0, False, Arena()), Space(SMEM, 0, False), LocalSpace())
         self._translator = Translator(rule_of, launch, spaces)
         self._done: set[Operation] = set()
         self._warp = HostWarp(Block(Cluster(launch), (0, 0, 0)), 0, 1, self._translator.initial)

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...base.errors import Code as ErrorCode
 from ...base.limits import Limits
+from ...base.spaces import GMEM, SMEM
 from ...base.target import WARP, Target
 from ...dialects import ptx
 from ...dialects.kernel import KernelOp
@@ -297,7 +298,7 @@ class SimEngine:
         )
         races = self.races or in_step > 0  # nothing but the lack of races makes any order as good
         spaces = Spaces(
-            Space("global", GLOBAL_BASE, races, Arena(GLOBAL_GUARD)), Space("shared", SHARED_BASE, races), LocalSpace()
+            Space(GMEM, GLOBAL_BASE, races, Arena(GLOBAL_GUARD)), Space(SMEM, SHARED_BASE, races), LocalSpace()
         )
         launch.shares = races and not (trace or chance or self._is_observed or self._is_together(config))
         rules = rules_for(launch, kernel, args, exact=self.exact)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.spaces import GMEM, SMEM
 from .faults import Site
 from .memory import costs
 from .memory.arena import Arena
@@ -85,7 +86,7 @@ class Timeline(Journal):
         self._landed = self._latest = 0
         if self.other is not None:
             self.other.begin(arena, places, shared)
-        self._spans = {"global": arena.span, "shared": shared.span}
+        self._spans = {GMEM.ptx: arena.span, SMEM.ptx: shared.span}
 
     def see(self, space: str, warp: "Warp", site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
         if self.other is not None:
@@ -94,10 +95,10 @@ class Timeline(Journal):
             return
         lanes, at = warp.lane_numbers(), rows.astype(np.int64) * width % self._spans[space]
         if len(lanes) == len(at) and not warp.is_spread:
-            total, least = costs.wavefronts(at, lanes, width) if space == "shared" else costs.sectors(at, width)
-            lost = total - least if space == "shared" else (total - least) // 2
+            total, least = costs.wavefronts(at, lanes, width) if space == SMEM.ptx else costs.sectors(at, width)
+            lost = total - least if space == SMEM.ptx else (total - least) // 2
             if lost:
-                why = "bank conflict" if space == "shared" else "scattered sectors"
+                why = "bank conflict" if space == SMEM.ptx else "scattered sectors"
                 self._add("stalls", why, warp, self._now(warp), self._now(warp) + lost, site)
                 self._stalled += lost
         self._poll(warp, self._now(warp))

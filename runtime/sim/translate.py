@@ -19,7 +19,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...base.element_types import VALUES
 from ...base.errors import Code as ErrorCode
-from ...dialects.ptx import PtxOp, StateSpace
+from ...base.spaces import Sharer
+from ...base.spaces import Space as MemorySpace
+from ...dialects.ptx import PtxOp
 from ...dialects.tile import YieldOp
 from ..counters import InstructionCount
 from .faults import SimulationError, Site, site_of
@@ -272,10 +274,11 @@ class Translator:
             )
         return kind
 
-    def access(self, op: Operation, space: str, kind: str, width: int) -> Access:
+    def access(self, op: Operation, space: MemorySpace, kind: str, width: int) -> Access:
         """A new entry of the memory report for an operation."""
         pointer = root(op, space)
-        access = Access(site_of(op), space, kind, width, home=self.homes.get(pointer) if pointer is not None else None)
+        home = None if pointer is None else self.homes.get(pointer)
+        access = Access(site_of(op), space.ptx, kind, width, home=home)
         self.accesses.append(access)
         return access
 
@@ -365,8 +368,12 @@ class Spaces:
             total = crc32(part.data, total)
         return total
 
-    def of(self, space: StateSpace) -> Space | None:
+    def of(self, space: MemorySpace) -> Space | None:
         """The memory of a state space; None for local."""
-        if space is StateSpace.Local:
-            return None
-        return self.global_ if space is StateSpace.Global else self.shared
+        match space.sharer:
+            case Sharer.THREAD:
+                return None
+            case Sharer.BLOCK | Sharer.CLUSTER:
+                return self.shared
+            case Sharer.GRID:
+                return self.global_

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tilefold.base.errors import Code, LayoutError
+from tilefold.base.spaces import GMEM, SMEM
 from tilefold.base.target import targets
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.cache_hints import LOAD_HINTS, split_policy, with_hints, with_policy
@@ -156,7 +157,7 @@ def test_cache_hints_that_ptx_does_not_have(name: str, load: str, store: str, sa
 def test_cp_async_copies_only_the_sizes_that_ptx_has(cache: str, sizes: list[int]) -> None:
     for size in (4, 8, 16):
         atom = cp_async(cache, size)
-        assert (atom.source.space_names, atom.destination.space_names) == (("gmem",), ("smem",))
+        assert (atom.source.spaces, atom.destination.spaces) == ((GMEM,), (SMEM,))
         assert [atom.src_bits(0, b) for b in range(8 * size)] == list(range(8 * size))
         assert atom.instruction == (CpAsync(cache) if size in sizes else Absent())
         text = f"cp.async.{cache}.shared.global [%0], [%1], {size}, %2;" if size in sizes else "none"
@@ -208,9 +209,9 @@ def test_an_atom_of_a_width_is_named_by_any_type_of_it(named: str, width: str) -
 def test_bulk_copies_have_the_bits_of_their_names() -> None:
     atom = copy_atom("SM90_BULK_COPY_S2G<4096>", 16)
     assert (atom.threads, atom.values, atom.loads) == (1, 256, False)
-    assert (atom.source.space_names, atom.destination.space_names) == (("smem",), ("gmem",))
+    assert (atom.source.spaces, atom.destination.spaces) == ((SMEM,), (GMEM,))
     assert [atom.src(0, v) for v in range(256)] == list(range(256))
-    assert set(copy_atom("SM90_BULK_COPY_AUTO", 16).source.space_names) == {"gmem", "smem"}
+    assert set(copy_atom("SM90_BULK_COPY_AUTO", 16).source.spaces) == {GMEM, SMEM}
     for bits in (0, 64, 192, 1 << 21):
         with pytest.raises(LayoutError) as caught:
             copy_atom(f"SM90_BULK_COPY_G2S<{bits}>")

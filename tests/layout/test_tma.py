@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.base.errors import Code, LayoutError
+from tilefold.base.spaces import GMEM
 from tilefold.layout.algebra.core import Layout, make_ordered_layout, plain_layout
 from tilefold.layout.algebra.integers import mul
 from tilefold.layout.algebra.inttuple import flatten_to_tuple
@@ -226,6 +227,6 @@ def test_atoms_name_their_spaces_and_targets() -> None:
         atom = tensor_copy_atom(facts, 1024)
         assert (atom.name, atom.loads, atom.targets.oldest.min_sm) == (name, facts.loads, 90)
         assert (atom.is_multicast, atom.reduction) == (facts.multicast, facts.reduction)
-        assert (atom.source if facts.loads else atom.destination).space_names == ("gmem",)
+        assert (atom.source if facts.loads else atom.destination).spaces == (GMEM,)
     with pytest.raises(LayoutError, match="loads may multicast"):
         TensorFacts(loads=False, multicast=True, reduction="")

@@ -6,11 +6,13 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from tilefold.base.spaces import GMEM
 from tilefold.compiler.builder.scalars.values import convert
 from tilefold.compiler.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.dialects.cute import LayoutAttr
-from tilefold.dialects.tile import Space, SpaceAttr, TensorType
+from tilefold.dialects.ptx import SpaceAttr
+from tilefold.dialects.tile import TensorType
 from tilefold.layout.text.layouts import parse_layout, to_text
 from xdsl.dialects.builtin import Float16Type, IntAttr
 from xdsl.ir import Block
@@ -20,7 +22,7 @@ from tilefold import cute
 
 def tensor(layout: str, align: int = 16) -> TensorType:
     """The type of a tensor of f16 in global memory."""
-    return TensorType(Float16Type(), SpaceAttr(Space.Gmem), IntAttr(align), LayoutAttr(parse_layout(layout)))
+    return TensorType(Float16Type(), SpaceAttr(GMEM), IntAttr(align), LayoutAttr(parse_layout(layout)))
 
 
 def viewed(layout: str, view: Callable[[cute.Tensor], Any]) -> str:

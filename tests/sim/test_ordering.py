@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tilefold.base.limits import Limits
+from tilefold.base.spaces import SMEM
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.faults import SimulationError, Site
 from tilefold.runtime.sim.launch import Launch
@@ -245,7 +246,7 @@ def test_registers_in_flight_of_some_lanes(registers: tuple[Warp, LocalSpace]) -
 
 def shared_space() -> tuple[list[Warp], Space]:
     cluster = cluster_of(launch_of(32 * WARPS))
-    space = Space("shared", 0, races=True)
+    space = Space(SMEM, 0, races=True)
     space.arena.allocate("shared memory", 4096)
     space.build(1, WARPS)
     return cluster.warps, space

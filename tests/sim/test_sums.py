@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tilefold.base.element_types import BY_PTX
-from tilefold.base.target import SHARED, Target, targets
+from tilefold.base.spaces import SMEM
+from tilefold.base.target import Target, targets
 from tilefold.layout.atoms.contract import Major
 from tilefold.layout.atoms.mma_sync import mma_sync
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
@@ -54,7 +55,7 @@ def test_results_are_those_of_an_h200(form: str) -> None:
     is_wgmma = form.startswith("wgmma")
     plain = MmaOperation.MULTIPLY_ADD
     atom = (
-        wgmma(8, types[:3], SHARED, (Major.K, Major.K), plain)
+        wgmma(8, types[:3], SMEM, (Major.K, Major.K), plain)
         if is_wgmma
         else mma_sync(80, (16, 8, k), types, targets(80, 70), plain)
     )

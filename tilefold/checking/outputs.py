@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilefold.base.spaces import GMEM
 from tilefold.dialects import ptx
 from tilefold.dialects.arith.semantics import is_side_effect_free
 from tilefold.dialects.ptx import EntryOp
@@ -48,7 +49,7 @@ def _accessed(op: Operation, maps: Mapping[SSAValue, SSAValue]) -> Iterator[SSAV
     ones.
     """
     if any(value.type == ptx.GLOBAL for value in op.operands):
-        yield root(op, "global")
+        yield root(op, GMEM)
     yield from (maps.get(value) for value in op.operands if value.type == ptx.MAP)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 
+from tilefold.base.spaces import GMEM, SMEM
 from tilefold.base.target import SECTOR_BYTES, WARP, Target
 from tilefold.runtime.sim.timeline import Event
 
@@ -38,12 +39,12 @@ class AccessRow:
     @property
     def bytes(self) -> int:
         """The bytes of the sectors of global memory."""
-        return self.transactions * SECTOR_BYTES if self.space == "global" else 0
+        return self.transactions * SECTOR_BYTES if self.space == GMEM.ptx else 0
 
     @property
     def cycles(self) -> float:
         """The cycles that one multiprocessor takes for the transactions."""
-        return self.transactions / (SECTORS if self.space == "global" else 1)
+        return self.transactions / (SECTORS if self.space == GMEM.ptx else 1)
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ class LineCost:
     def cycles(self) -> float:
         """The cycles that one multiprocessor would take for all blocks: of the unit that is busy the longest."""
         units = [self.issued / SCHEDULERS]
-        units += [sum(a.cycles for a in self.accesses if a.space == space) for space in ("shared", "global")]
+        units += [sum(a.cycles for a in self.accesses if a.space == space) for space in (SMEM.ptx, GMEM.ptx)]
         return max(units)
 
     @property
@@ -92,7 +93,7 @@ class Costs:
         return _table(self)
 
 
-_UNITS = {"shared": "wavefronts", "global": "sectors"}
+_UNITS = {SMEM.ptx: "wavefronts", GMEM.ptx: "sectors"}
 _HEAD = ("cycles", "line", "issued", "instruction", "by warps", "transactions", "least", "", "bytes", "distinct")
 _LEFT = {1, 3, 7}
 
@@ -130,7 +131,7 @@ def _rows(line: LineCost) -> list[tuple[tuple[str, ...], list[str]]]:
 
 
 def _access(access: AccessRow) -> tuple[str, ...]:
-    bytes = (str(access.bytes), str(access.distinct)) if access.space == "global" else ("", "")
+    bytes = (str(access.bytes), str(access.distinct)) if access.space == GMEM.ptx else ("", "")
     unit = _UNITS.get(access.space, "")
     return (access.mnemonic, str(access.requests), str(access.transactions), str(access.minimum), unit, *bytes)
 

@@ -3,9 +3,10 @@
 
 from collections.abc import Sequence
 
+from tilefold.base.spaces import GMEM, SMEM
 from tilefold.runtime.counters import AccessCount, Counters
 
-_UNITS = {"shared": "wavefronts", "global": "sectors"}
+_UNITS = {SMEM.ptx: "wavefronts", GMEM.ptx: "sectors"}
 
 
 def print_counters(counters: Counters, indent: str = "") -> str:

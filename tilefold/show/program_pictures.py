@@ -7,11 +7,11 @@ from html import escape
 from xdsl.dialects.builtin import ModuleOp
 
 from tilefold.base.errors import Code, LayoutError
+from tilefold.base.spaces import SMEM
 from tilefold.base.target import BANK_BYTES, BANKS
 from tilefold.dialects.tile import AllocOp, TensorType
 from tilefold.dialects.tile.copy_types import TiledCopyType
 from tilefold.dialects.tile.mma_types import TiledMmaType
-from tilefold.dialects.tile.types import Space
 from tilefold.layout.algebra.coordinates import idx2crd
 from tilefold.layout.algebra.core import make_layout, size
 from tilefold.layout.algebra.inttuple import flatten_to_tuple, is_fully_static, product_each, wrap
@@ -41,7 +41,7 @@ def pictures_of(module: ModuleOp, left_out: list[str]) -> Iterator[Picture]:
                     yield picture(type.tiled_copy)
                 elif isinstance(type, TiledMmaType):
                     yield picture(type.tiled_mma)
-                elif isinstance(op, AllocOp) and isinstance(type, TensorType) and type.space.data is Space.Smem:
+                elif isinstance(op, AllocOp) and isinstance(type, TensorType) and type.space.data is SMEM:
                     yield draw_tables([bank_table(name, type)])
             except LayoutError as error:
                 left_out.append(f"{name}: {error.message}")

@@ -50,7 +50,7 @@ def refuse(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], *, 
             operation, other = next(writers(warp.block.cluster, space, byte))
             text = f"{verb} {where} while {operation.describe(other)} is still writing it"
             hint = "wait for its group in the thread that issued the copy, and then at a barrier, or at an mbarrier"
-            if isinstance(operation, Operation) and operation.proxy is Proxy.ASYNC and space.name == "shared":
+            if isinstance(operation, Operation) and operation.proxy is Proxy.ASYNC and space.in_block:
                 hint = "wait at its mbarrier for the phase that counts its bytes; the first phase has parity 0"
             warp.fault(Code.SIM_IN_FLIGHT, access.site, lane, text, hint, other=operation.origin)
         if (states == MBARRIER).any():

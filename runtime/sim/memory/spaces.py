@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
+from ....base.spaces import Sharer
+from ....base.spaces import Space as MemorySpace
 from ...counters import AccessCount
 from ..faults import Site
 from ..ordering.asynchronous import readers
@@ -75,7 +77,7 @@ class Space:
     (E3206), of an mbarrier (E3215) or in a race (E3205).
     """
 
-    name: str
+    row: MemorySpace
     base: int
     races: bool
     arena: Arena = field(default_factory=Arena)
@@ -86,13 +88,27 @@ class Space:
     journal: "Journal | None" = None
     """The observer of writes, if there is one."""
     promises: Promises = field(default_factory=Promises)
+    name: str = field(init=False)
+    """That of the state space."""
+    in_block: bool = field(init=False)
+    """Whether each block has its own, in banks, and a cluster those of its blocks as windows."""
+
+    def __post_init__(self) -> None:
+        self.name = self.row.ptx
+        match self.row.sharer:
+            case Sharer.BLOCK | Sharer.CLUSTER:
+                self.in_block = True
+            case Sharer.GRID:
+                self.in_block = False
+            case Sharer.THREAD:
+                raise ValueError("the memory of threads is a LocalSpace")
 
     def build(self, windows: int = 1, readers: int = 1) -> None:
         """Creates the bytes of the allocations in `arena`, in each of some windows. The race check keeps the reads of
         `readers` readers apart: of the warps of a block in shared memory, else of the blocks of a cluster.
         """
         self.arena.build(windows)
-        if self.name == "shared":
+        if self.in_block:
             self.swizzles = np.zeros(windows * self.arena.span // 16, np.uint8)
         if self.races:
             self.shadow = RaceShadow(self.arena.data[1].size, readers, self.name)
@@ -190,7 +206,7 @@ class Space:
 
     def _tell(self, warp: Warp, access: Access, rows: NDArray[Any], content: Bytes) -> None:
         """Tells those who compare launches what is written to global memory."""
-        if self.name == "global":
+        if not self.in_block:
             warp.note(access.site, "stores", content)
             if self.journal is not None:
                 self.journal.write(rows, access.width, content)
@@ -358,11 +374,11 @@ class Space:
             )  # fmt: skip
         rows, span = offsets // width, self.arena.span // width
         start = 0
-        if self.name == "shared":
+        if self.in_block:
             start = warp.blocks * span if warp.is_gang else warp.block.rank * span
         if int(rows.view(np.uint64).max()) >= span:
             warp.apart()
-            ranks, inner = windows_of(warp, access, at, self.races) if self.name == "shared" else (0, at)
+            ranks, inner = windows_of(warp, access, at, self.races) if self.in_block else (0, at)
             rows = (inner - self.base) // width
             if int(rows.view(np.uint64).max()) >= span:
                 index = int(np.argmax(rows.view(np.uint64) >= span))
@@ -377,7 +393,7 @@ class Space:
         return rows + start
 
     def _cost(self, warp: Warp, access: Access, at: NDArray[Any]) -> None:
-        if self.name == "shared":
+        if self.in_block:
             transactions, minimum = costs.wavefronts(at, warp.lane_numbers(), access.width)
         else:
             transactions, minimum = costs.sectors(at, access.width, warp.lane_numbers())

@@ -95,11 +95,11 @@ def port(op: Operation, type: TensorType | PtrType, kind: str, t: Translator, el
         if isinstance(layout, ComposedLayout):
             assert isinstance(layout.inner, Swizzle)
             swizzle = layout.inner
-        state = type.space.data.state_space
+        state = type.space.data
     else:
         state = type.space.data
     space = t.spaces.of(state)
-    accesses = {} if space is None else {w: t.access(op, space.name, kind, w) for w in WIDTHS}
+    accesses = {} if space is None else {w: t.access(op, space.row, kind, w) for w in WIDTHS}
     return Port(site_of(op), space, t, accesses, element_bits, swizzle)
 
 

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.spaces import GMEM
 from ..faults import Site
 from ..warp import Cluster, Warp
 from .clocks import Clock, learn
@@ -276,7 +277,7 @@ def _forget(warp: Warp) -> None:
 
 def is_global(memory: object) -> bool:
     """Whether all clusters have a memory together."""
-    return getattr(memory, "name", "") == "global"
+    return getattr(memory, "name", "") == GMEM.ptx
 
 
 def _issuers(cluster: Cluster, memory: object, late: bool = False) -> Iterator[Warp]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.spaces import GMEM
 from ....dialects import ptx
 from ....layout.tma.recipe import MapElement
 from ...engine import numpy_type
@@ -40,8 +41,8 @@ class _Copies:
         target: Space,
     ) -> None:
         self.site, self.source, self.target = site_of(op), source, target
-        self._reads = t.access(op, source.name, "bulk", ptx.BULK_UNIT)
-        self._writes = t.access(op, target.name, "bulk", ptx.BULK_UNIT)
+        self._reads = t.access(op, source.row, "bulk", ptx.BULK_UNIT)
+        self._writes = t.access(op, target.row, "bulk", ptx.BULK_UNIT)
         self._operands = tuple(t.slot(operand) for operand in (op.src, op.dst, op.bytes))
 
     def requests(self, warp: Warp) -> Iterator[tuple[int, int, int, int]]:
@@ -146,7 +147,7 @@ def change_of(kind: str, element: MapElement, data: NDArray[np.uint8], exact: "T
 
 
 def _prefetch(op: ptx.BulkPrefetchOp, t: Translator) -> Step:
-    access, slots = t.access(op, "global", "bulk", ptx.BULK_UNIT), (t.slot(op.src), t.slot(op.bytes))
+    access, slots = t.access(op, GMEM, "bulk", ptx.BULK_UNIT), (t.slot(op.src), t.slot(op.bytes))
 
     def step(warp: Warp) -> None:
         lanes = warp.lane_numbers().tolist()

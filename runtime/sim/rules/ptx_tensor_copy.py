@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ....base.errors import Code
+from ....base.spaces import GMEM, SMEM
 from ....base.target import MAX_CLUSTER
 from ....dialects import ptx
 from ....layout.algebra.inttuple import show
@@ -40,8 +41,8 @@ class _Copies:
         self.map, self.coords = t.slot(op.map), t.slots(op.coords)
         self.shared = None if shared is None else t.slot(shared)
         self.stores = isinstance(op, ptx.TensorStoreOp | ptx.TensorReduceOp)
-        self.outer = t.access(op, "global", "bulk", ptx.BULK_UNIT)
-        self.inner = t.access(op, "shared", "bulk", ptx.BULK_UNIT)
+        self.outer = t.access(op, GMEM, "bulk", ptx.BULK_UNIT)
+        self.inner = t.access(op, SMEM, "bulk", ptx.BULK_UNIT)
 
     def requests(self, warp: Warp) -> Iterator[tuple[int, PlacedMap, Box, int]]:
         """Each active lane with its map, its box and its address in shared memory, 0 where there is none."""
@@ -155,7 +156,7 @@ def _add(total: Access, part: Access) -> None:
 def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
     copies, barriers, bar = _Copies(op, t, op.dst), Barriers(op, op.bar, t, "async"), t.slot(op.bar)
     mask = None if op.multicast is None else t.slot(op.multicast)
-    further = copies.inner if mask is None else t.access(op, "shared", "multicast", ptx.BULK_UNIT)
+    further = copies.inner if mask is None else t.access(op, SMEM, "multicast", ptx.BULK_UNIT)
     space, outer, units = t.spaces.shared, t.spaces.global_, ptx.BULK_UNIT
 
     def step(warp: Warp) -> None:

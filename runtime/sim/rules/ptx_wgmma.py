@@ -57,7 +57,7 @@ class Multiply:
         self.local.has_warpgroups = True
         how = None if t.launch.tensor_cores is None else summation(atom, t.launch.tensor_cores)
         self.product = Product(atom, signs, t.launch.exact, how)
-        self.access = t.access(op, self.shared.name, "matrix", ROW)
+        self.access = t.access(op, self.shared.row, "matrix", ROW)
         self.bytes_d = 4 * registers(atom, "D").count
         self.bytes_a = 0 if atom.operand("A").named is Named.DESCRIPTOR else 4 * registers(atom, "A").count
 
