@@ -44,7 +44,7 @@ def refuse(space: "Space", warp: Warp, access: "Access", rows: NDArray[Any], *, 
         where = space.show_row(row, access.width)
         verb = "reads" if loading else "writes"
         if (states == ABSENT).any():
-            out_of_bounds(space, warp, access, index, space.base + row * access.width % space.arena.span, loading)
+            out_of_bounds(space, warp, access, index, space.address(row * access.width % space.arena.span), loading)
         if (states == IN_FLIGHT).any():
             byte = row * access.width + int((states == IN_FLIGHT).argmax())
             operation, other = next(writers(warp.block.cluster, space, byte))

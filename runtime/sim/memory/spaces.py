@@ -363,7 +363,7 @@ class Space:
         at = warp.select(address)
         warp.note(access.site, "accesses an address by", at[:, None])
         width = access.width
-        offsets = at - self.base
+        offsets = self.offsets(at)
         if int(np.bitwise_or.reduce(offsets)) & (width - 1):
             index = int(np.argmax(offsets & (width - 1) != 0))
             warp.fault(
@@ -402,11 +402,19 @@ class Space:
         access.transactions += transactions
         access.minimum += minimum
 
+    def offsets(self, at: NDArray[Any]) -> NDArray[Any]:
+        """The bytes before some addresses."""
+        return at - self.base
+
+    def address(self, offset: int) -> int:
+        """The address of the byte at an offset."""
+        return self.base + offset
+
     def show_row(self, row: int, width: int, byte: int = 0) -> str:
         """The address of a byte in a row of `width` bytes, in words."""
         rank, offset = divmod(row * width + byte, self.arena.span)
         where = f" in the block of rank {rank}" if self.arena.data[1].size > self.arena.span else ""
-        return f"{self.show(self.base + offset)}{where}"
+        return f"{self.show(self.address(offset))}{where}"
 
     def show(self, address: int) -> str:
         """An address in words."""
