@@ -375,8 +375,7 @@ class SimEngine:
             for number, size in part:
                 cluster = Cluster(launch, number, size, launch.tick(), seats.taken)
                 watch.begun += size
-                for space in seats.spaces.of_blocks:
-                    space.reset()
+                seats.spaces.reset()
                 for rank in range(1 if launch.in_step else size):
                     block = Block(cluster, launch.coordinate(number * size + rank), rank)
                     if launch.in_step:
@@ -392,8 +391,7 @@ class SimEngine:
             for cluster in take_turns(begin(part), seats, order):
                 if next(runs[cluster], self) is self:
                     del runs[cluster]
-                    for cells in seats.spaces.of_cells.values():
-                        cells.end(cluster)
+                    seats.spaces.end(cluster)
 
         if launch.shares and len(clusters) > 2 and self.processes != 1:
             from .processes import Ledger, run_by_processes

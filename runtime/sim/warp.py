@@ -286,13 +286,6 @@ class Warp:
         self.mask = np.arange(self.lanes) == lane
         self.active, self.active_lanes = count, np.full(count, lane)
 
-    def spread_over(self, lanes: NDArray[Any]) -> None:
-        """Makes lanes active, each as often as `lanes` has it, so that each of several rows of memory is that of one
-        access.
-        """
-        self.mask = np.isin(np.arange(self.lanes), lanes)
-        self.active, self.active_lanes = len(lanes), lanes
-
     def live(self) -> Bools:
         """Which lanes are active."""
         return np.ones(self.lanes, bool) if self.mask is None else self.mask

@@ -8,6 +8,7 @@ from ....base.errors import Code as ErrorCode
 from ....base.spaces import Allocation, Cells, Sharer
 from ....base.spaces import Space as MemorySpace
 from ..faults import SimulationError
+from ..warp import Cluster
 from .cells import CellSpace, cell_space
 from .local import LocalSpace
 from .spaces import Space
@@ -27,6 +28,16 @@ class Memories:
     def of_blocks(self) -> tuple[Space, ...]:
         """The memories that each block has for itself."""
         return self.shared, *self.of_cells.values()
+
+    def reset(self) -> None:
+        """Makes the memory of blocks undefined, for new ones."""
+        for space in self.of_blocks:
+            space.reset()
+
+    def end(self, cluster: Cluster) -> None:
+        """The end of a cluster. SimulationError (E3217) for columns that it has not freed."""
+        for space in self.of_cells.values():
+            space.end(cluster)
 
     def digest(self) -> int:
         """A checksum of all bytes and their states."""

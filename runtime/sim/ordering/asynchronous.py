@@ -142,7 +142,7 @@ class Operation:
     @property
     def cure(self) -> str:
         """The hint for a thread that uses the registers that the operation writes."""
-        return "wait for the operation first"
+        return f"wait for the operation by {self.pipe}" if self.pipe else "wait for the operation first"
 
     def describe(self, lane: int) -> str:
         """The operation and the thread that issued it for a lane, in words."""

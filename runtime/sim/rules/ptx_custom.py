@@ -81,7 +81,7 @@ class _Matrix:
         outside = (offsets < 0) | (offsets > span - self.width)
         if outside.any():
             place = int(outside.argmax())
-            warp.spread_over(lanes)
+            _spread(warp, lanes)
             out_of_bounds(self.space, warp, self.access, place, int(at[place]), loading=not self.operand.writes)
         self.access.requests += 1
         self.access.threads += len(executing)
@@ -125,7 +125,7 @@ class _Matrix:
         if proxy_of(self.operand) is Proxy.ASYNC:
             return bulk.read(self.space, warp, self.access, int(rows.lanes[0]), rows.rows)
         before = warp.mask_state()
-        warp.spread_over(rows.lanes)
+        _spread(warp, rows.lanes)
         content = self.space.read_rows(warp, self.access, rows.rows)
         warp.restore(before)
         return content
@@ -138,12 +138,18 @@ class _Matrix:
             bulk.claim(self.space, warp, self.access, int(rows.lanes[0]), rows.rows, content)
             return
         before = warp.mask_state()
-        warp.spread_over(rows.lanes)
+        _spread(warp, rows.lanes)
         self.space.check_writable(warp, self.access, rows.rows)
         conflict = None if self.space.shadow is None else self.space.shadow.write(warp, rows.rows, self.width)
         if conflict is not None:
             race(self.space, warp, self.access, rows.rows, conflict, "writes")
         warp.restore(before)
+
+
+def _spread(warp: Warp, lanes: NDArray[Any]) -> None:
+    """Makes lanes active, each as often as `lanes` has it: each of several rows of memory is that of one access."""
+    warp.mask = np.isin(np.arange(warp.lanes), lanes)
+    warp.active, warp.active_lanes = len(lanes), lanes
 
 
 class _Rows:
