@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from types import MappingProxyType
-from typing import final
+from typing import TypeAlias, final
 
 from .errors import Code, TilefoldError
 from .packages import installed_records
@@ -24,15 +24,43 @@ GROUP = "tilefold.spaces"
 """The group of the entry points (Python Packaging User Guide, Entry points specification)."""
 
 
-class AddressForm(Enum):
-    """The form of an address."""
+@final
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """An address is a number of bytes, of `bits` bits."""
 
-    BYTES = "bytes"
-    """A number of bytes."""
-    LANE_COLUMN = "lane and column"
-    """A cell of a matrix: its lane in the upper 16 bits, its column in the lower 16 (PTX ISA, Tensor Memory
-    Addressing).
+    bits: int
+
+    @property
+    def unit_bits(self) -> int:
+        """The bits of data that addresses which differ by 1 are apart."""
+        return 8
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """An address is the lane of a cell in its upper 16 bits and the column in its lower 16 (PTX ISA, Tensor Memory
+    Addressing). There are `lanes` times `columns` cells of `unit_bits` each. Instructions that a warp executes reach
+    `warp_lanes` lanes: the warp of number w in its warpgroup those from `warp_lanes` * w on.
     """
+
+    lanes: int
+    columns: int
+    warp_lanes: int
+    unit_bits: int
+
+    @property
+    def bits(self) -> int:
+        """The bits of an address."""
+        return 2 * LANE_SHIFT
+
+
+AddressForm: TypeAlias = Bytes | Cells
+"""The form of an address."""
+
+LANE_SHIFT = 16
+"""The bits of an address of a cell that hold the column."""
 
 
 class Sharer(Enum):
@@ -69,13 +97,11 @@ class Space:
     `name` is that of tensors in it (CuTe), `ptx` that of the state space (PTX ISA, State Spaces), `pointer` that of
     CuTe's pointers to it, `llvm` its number (User Guide for NVPTX, Address Spaces).
 
-    An address has `address_bits` bits; addresses that differ by 1 are `unit_bits` of data apart. `targets` are those
-    that have the space. `limit` returns how many units a sharer can have on a target; None if the target does not limit
-    it. Contents are undefined until something writes them, except where `is_defined`. Tensor types name only spaces
-    that instructions reach: those that `has_tensors`. Which instructions do is computed from them
-    (`layout.atoms.reach`).
+    `targets` are those that have the space. `limit` returns how many units a sharer can have on a target; None if the
+    target does not limit it. Contents are undefined until something writes them, except where `is_defined`. Tensor
+    types name only spaces that instructions reach: those that `has_tensors`.
 
-    Raises `TilefoldError` (E0320) if the units are not whole bytes or an address does not fit its bits.
+    Raises `TilefoldError` (E0320) for addresses that no register holds.
     """
 
     name: str
@@ -83,8 +109,6 @@ class Space:
     pointer: str
     llvm: int
     form: AddressForm
-    unit_bits: int
-    address_bits: int
     sharer: Sharer
     allocation: Allocation
     is_defined: bool
@@ -93,17 +117,12 @@ class Space:
     limit: Callable[[Target], int | None]
 
     def __post_init__(self) -> None:
-        wrong = self.unit_bits < 8 or self.unit_bits & (self.unit_bits - 1) or self.address_bits not in (32, 64)
-        match self.form:
-            case AddressForm.BYTES:
-                wrong = wrong or self.unit_bits != 8
-            case AddressForm.LANE_COLUMN:
-                wrong = wrong or self.address_bits != 32
-        if wrong or not self.name.isidentifier():
+        unit, bits = self.unit_bits, self.address_bits
+        if unit < 8 or unit & (unit - 1) or bits not in (32, 64) or not self.name.isidentifier():
             raise TilefoldError(
                 Code.ATOM_PACKAGE,
-                f"the space {self.name!r} has units of {self.unit_bits} bits, and addresses of {self.address_bits}",
-                "units are 8 bits, or, of cells, a power of two from 8 on; addresses have 32 or 64 bits, of cells 32",
+                f"the space {self.name!r} has units of {unit} bits and addresses of {bits} bits",
+                "units have a power of two of bits from 8 on, addresses 32 or 64 bits",
             )
 
     def __reduce__(self) -> tuple[Callable[[str], "Space"], tuple[str]]:
@@ -122,7 +141,14 @@ class Space:
 
     @property
     def llvm_pointer(self) -> str:
-        """The type of a pointer in LLVM IR. Variables of a thread are generic until LLVM promotes them."""
+        """The type of an address in LLVM IR: of a cell a number; variables of a thread are generic until LLVM promotes
+        them.
+        """
+        match self.form:
+            case Cells():
+                return f"i{self.address_bits}"
+            case Bytes():
+                pass
         match self.allocation:
             case Allocation.COMPILER:
                 return "ptr"
@@ -131,17 +157,31 @@ class Space:
             ):
                 return f"ptr addrspace({self.llvm})"
 
-    def units(self, bits: int) -> int:
-        """The addresses that `bits` of data take."""
-        return -(-bits // self.unit_bits)
+    @property
+    def unit_bits(self) -> int:
+        """The bits of data that addresses which differ by 1 are apart."""
+        return self.form.unit_bits
+
+    @property
+    def address_bits(self) -> int:
+        """The bits of an address."""
+        return self.form.bits
+
+    @property
+    def has_run_time_extents(self) -> bool:
+        """Whether tensors in it can have extents that only the launch knows: where the kernel does not allocate."""
+        match self.allocation:
+            case Allocation.PARAMETER:
+                return True
+            case (
+                Allocation.STATIC | Allocation.RUN_TIME | Allocation.COMPILER | Allocation.MAPPED | Allocation.CONSTANT
+            ):
+                return False
 
     def step_bits(self, bits: int) -> int:
         """The distance between neighbours of `bits` each, in eighths of a unit of addresses: of bytes, in bits."""
         return bits * 8 // self.unit_bits
 
-
-LANE_SHIFT = 16
-"""The bits of an address in lanes and columns that hold the column."""
 
 _EVERY = TargetFamily(0, 0)
 
@@ -160,30 +200,30 @@ def _tensor_cells(target: Target) -> int:
 
 
 GMEM = Space(
-    "gmem", "global", "gmem_ptr", llvm=1, form=AddressForm.BYTES, unit_bits=8, address_bits=64, sharer=Sharer.GRID,
+    "gmem", "global", "gmem_ptr", llvm=1, form=Bytes(64), sharer=Sharer.GRID,
     allocation=Allocation.PARAMETER, is_defined=False, has_tensors=True, targets=_EVERY, limit=lambda target: None,
 )  # fmt: skip
 SMEM = Space(
-    "smem", "shared", "smem_ptr", llvm=3, form=AddressForm.BYTES, unit_bits=8, address_bits=32, sharer=Sharer.BLOCK,
+    "smem", "shared", "smem_ptr", llvm=3, form=Bytes(32), sharer=Sharer.BLOCK,
     allocation=Allocation.STATIC, is_defined=False, has_tensors=True, targets=_EVERY, limit=_shared_bytes,
 )  # fmt: skip
 RMEM = Space(
-    "rmem", "local", "ptr", llvm=5, form=AddressForm.BYTES, unit_bits=8, address_bits=64, sharer=Sharer.THREAD,
+    "rmem", "local", "ptr", llvm=5, form=Bytes(64), sharer=Sharer.THREAD,
     allocation=Allocation.COMPILER, is_defined=False, has_tensors=True, targets=_EVERY,
     limit=lambda target: MAX_LOCAL_BYTES,
 )  # fmt: skip
 DSMEM = Space(
-    "dsmem", "shared::cluster", "smem_ptr", llvm=7, form=AddressForm.BYTES, unit_bits=8, address_bits=32,
+    "dsmem", "shared::cluster", "smem_ptr", llvm=7, form=Bytes(32),
     sharer=Sharer.CLUSTER, allocation=Allocation.MAPPED, is_defined=False, has_tensors=True,
     targets=TargetFamily(90, 78), limit=_cluster_bytes,
 )  # fmt: skip
 CMEM = Space(
-    "cmem", "const", "ptr", llvm=4, form=AddressForm.BYTES, unit_bits=8, address_bits=64, sharer=Sharer.GRID,
+    "cmem", "const", "ptr", llvm=4, form=Bytes(64), sharer=Sharer.GRID,
     allocation=Allocation.CONSTANT, is_defined=True, has_tensors=False, targets=_EVERY,
     limit=lambda target: 64 * 1024,
 )  # fmt: skip
 TMEM = Space(
-    "tmem", "tmem", "tmem_ptr", llvm=6, form=AddressForm.LANE_COLUMN, unit_bits=32, address_bits=32,
+    "tmem", "tmem", "tmem_ptr", llvm=6, form=Cells(lanes=128, columns=512, warp_lanes=32, unit_bits=32),
     sharer=Sharer.BLOCK, allocation=Allocation.RUN_TIME, is_defined=False, has_tensors=False,
     targets=TargetFamily(100, 86, "f"), limit=_tensor_cells,
 )  # fmt: skip

@@ -13,11 +13,12 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ..base.errors import Code
-from ..base.spaces import SMEM
+from ..base.spaces import Allocation
 from ..dialects.cute.values import unknowns
 from ..dialects.kernel import kernels_in
 from ..dialects.parameters import scalar_names
 from ..dialects.ptx import (
+    CustomOp,
     CvtaTensorMapOp,
     EntryOp,
     LocalAllocOp,
@@ -37,6 +38,7 @@ from ..dialects.tile import (
     CopyTensorMapOp,
     Crd2IdxOp,
     GetScalarsOp,
+    InstructionOp,
     MmaCallOp,
     PeerOp,
     PrefetchOp,
@@ -278,6 +280,12 @@ class _Kernel:
                 from .writing.tensor_maps import update_tensor_map
 
                 update_tensor_map(emitter, op, self._address(op.tensor), self.addresses)
+            case InstructionOp():
+                args = [self._first(emitter, x) if isinstance(x.type, TensorType) else x for x in op.args]
+                call = CustomOp(op.instruction.data, args)
+                call.attributes |= op.attributes
+                emitter.insert(call)
+                emitter.replace()
             case MmaCallOp() if isinstance(op.atom.atom.instruction, WgMma):
                 d, a, b = [self._address(tensor) for tensor in (op.d, op.a, op.b)]
                 self.warpgroup_calls.lower(emitter, op, (d, a, b))
@@ -325,7 +333,12 @@ class _Kernel:
 
     def _allocate(self, op: AllocOp, emitter: Emitter) -> Address:
         type = op.result.type
-        make = SmemAllocOp if type.space.data is SMEM else LocalAllocOp
-        pointer = emitter.value(make(type.bytes, type.align.data))
+        match type.space.data.allocation:
+            case Allocation.STATIC:
+                pointer = emitter.value(SmemAllocOp(type.bytes, type.align.data))
+            case Allocation.COMPILER:
+                pointer = emitter.value(LocalAllocOp(type.bytes, type.align.data))
+            case Allocation.PARAMETER | Allocation.RUN_TIME | Allocation.MAPPED | Allocation.CONSTANT:
+                raise AssertionError("the verifier refuses it")
         pointer.name_hint = op.result.name_hint
         return Address(pointer, start_offset(emitter, type))

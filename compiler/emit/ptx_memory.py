@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, Operation
 
 from ...base.errors import Code
-from ...base.spaces import RMEM, SMEM
+from ...base.spaces import SMEM, Allocation, Bytes, Cells
 from ...base.target import MAX_LOCAL_BYTES
 from ...dialects import ptx
 from ...passes.errors import LoweringError
@@ -26,10 +26,18 @@ MAX_ALIGN = 4096
 
 
 def _ptr_add(w: FunctionWriter, op: ptx.PtrAddOp) -> None:
-    w.define(op.result, f"getelementptr i8, {w.typed(op.ptr)}, {w.typed(op.offset)}")
+    match op.ptr.type.space.data.form:
+        case Bytes():
+            w.define(op.result, f"getelementptr i8, {w.typed(op.ptr)}, {w.typed(op.offset)}")
+        case Cells():
+            distance = w.ref(op.offset) if w.type(op.offset) == "i32" else w.temp(f"trunc {w.typed(op.offset)} to i32")
+            w.define(op.result, f"add {w.typed(op.ptr)}, {distance}")
 
 
 def _number(w: FunctionWriter, op: ptx.IntToPtrOp | ptx.PtrToIntOp) -> None:
+    if w.type(op.operands[0]) == w.type(op.results[0]):  # the address of a cell is a number
+        w.bind(op.results[0], w.ref(op.operands[0]))
+        return
     word = "inttoptr" if isinstance(op, ptx.IntToPtrOp) else "ptrtoint"
     w.define(op.result, f"{word} {w.typed(op.operands[0])} to {w.type(op.result)}")
 
@@ -54,7 +62,7 @@ def _register_type(value: Attribute) -> str:
 def _load(w: FunctionWriter, op: ptx.LoadOp) -> None:
     type = w.type(op.result)
     where = f"{w.typed(op.ptr)}, align {min(op.align.value.data, MAX_ALIGN)}"
-    if op.ptr.type.space.data is RMEM:
+    if op.ptr.type.space.data.allocation is Allocation.COMPILER:
         loaded = f"load {type}, {where}"
         w.define(op.result, f"freeze {type} {w.temp(loaded)}" if op in w.joined_loads else loaded)
         return
@@ -66,7 +74,7 @@ def _load(w: FunctionWriter, op: ptx.LoadOp) -> None:
 def _store(w: FunctionWriter, op: ptx.StoreOp) -> None:
     value = w.typed(op.value)
     where = f"{w.typed(op.ptr)}, align {min(op.align.value.data, MAX_ALIGN)}"
-    if op.ptr.type.space.data is RMEM:
+    if op.ptr.type.space.data.allocation is Allocation.COMPILER:
         w.emit(f"store {value}, {where}")
         return
     moved = _register_type(op.value.type)

@@ -7,7 +7,7 @@ from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, resu
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.spaces import RMEM
+from ...base.spaces import ADDRESSED, RMEM
 from ...layout.atoms.cache_hints import LOAD_HINTS, STORE_HINTS
 from ..definitions import irdl_op_definition, typed_operand
 from .base import GLOBAL, LOCAL, SHARED, PtrType, PtxOp, access_registers, value_bytes
@@ -56,7 +56,9 @@ class _Access(PtxOp):
         if self.cache is not None:
             check_hint(instruction, self.cache.data, allowed)
 
-    def check(self, value: Attribute, align: int) -> None:
+    def check(self, ptr: PtrType, value: Attribute, align: int) -> None:
+        if ptr.space.data not in ADDRESSED:
+            raise VerifyException(f"loads and stores do not reach {ptr}")
         total = value_bytes(value)
         if total is None:
             raise VerifyException(
@@ -99,7 +101,7 @@ class LoadOp(_Access):
         return self.spelled("ld", self.ptr.type, self.result.type)
 
     def verify_(self) -> None:
-        self.check(self.result.type, self.align.value.data)
+        self.check(self.ptr.type, self.result.type, self.align.value.data)
         self.check_cache("load", self.ptr.type, LOAD_HINTS)
 
 
@@ -136,7 +138,7 @@ class StoreOp(_Access):
         return self.spelled("st", self.ptr.type, self.value.type)
 
     def verify_(self) -> None:
-        self.check(self.value.type, self.align.value.data)
+        self.check(self.ptr.type, self.value.type, self.align.value.data)
         self.check_cache("store", self.ptr.type, STORE_HINTS)
 
 

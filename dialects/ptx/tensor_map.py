@@ -17,7 +17,7 @@ from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, resu
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.spaces import GMEM
+from ...base.spaces import GMEM, SMEM, Space
 from ...base.target import TargetFamily
 from ...layout.tma.recipe import MAP_ELEMENTS
 from ...layout.tma.tensor_map import MAX_RANK, SWIZZLE_NAMES
@@ -45,6 +45,9 @@ class MapField:
     dimensions: int = 0
     words: tuple[str, ...] = ()
 
+
+MAP_PLACES: Mapping[Space, str] = MappingProxyType({GMEM: "global", SMEM: "shared::cta"})
+"""The memories that a map can be changed in, as the instruction names them."""
 
 MAP_FIELDS: Mapping[str, MapField] = MappingProxyType({
     "global_address": MapField(64), "rank": MapField(), "box_dim": MapField(32, MAX_RANK),
@@ -176,7 +179,7 @@ class TensorMapReplaceOp(_MapOp):
         return 0 if self.ordinal is None else self.ordinal.value.data
 
     def mnemonic(self) -> str:
-        space = "global" if self.ptr.type.space.data is GMEM else "shared::cta"
+        space = MAP_PLACES[self.ptr.type.space.data]
         return f"tensormap.replace.tile.{self.field.data}.{space}.b1024.b{MAP_FIELDS[self.field.data].bits}"
 
     def verify_(self) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .coordinates import BoundsOp, CoordinateOp, IdentityOp
     from .copies import AtomCallOp, CopyOp, PrefetchTensorOp
     from .copy_types import CopyAtomAttr, TiledCopyType
+    from .custom import InstructionOp
     from .dialect import TILE
     from .elementwise import FillOp, MapOp, YieldOp
     from .folded import Crd2IdxOp, ViewOp
@@ -59,6 +60,7 @@ else:  # few kernels need many of the operations, whose definitions take long to
             ".folded": "Crd2IdxOp ViewOp",
             ".fragments": "FragmentOp MakeFragmentAOp MakeFragmentBOp MakeFragmentCOp MakeFragmentLikeOp",
             ".gemm": "GemmOp MmaCallOp",
+            ".custom": "InstructionOp",
             ".kernel": "ReturnOp TileKernelOp",
             ".local_partition": "LocalPartitionOp",
             ".memory": "AllocOp LoadOp PrintOp PrintTensorOp PtrOp StoreOp TensorAtOp",
@@ -85,12 +87,12 @@ __all__ = [
     "AliasOp", "AllocOp", "AtomCallOp", "BoundsOp", "ChooseOp", "CoalesceOp", "CompositionOp", "CoordTensorOp",
     "CoordTensorType", "CoordinateOp", "CopyAtomAttr", "CopyOp", "CopyTensorMapOp", "Crd2IdxOp", "DimOp",
     "DomainOffsetOp", "FillOp", "FlatDivideOp", "FragmentOp", "GemmOp", "GetScalarsOp", "GroupModesOp", "IdentityOp",
-    "LoadOp", "LocalPartitionOp", "LocalTileOp", "LogicalDivideOp", "MakeFragmentAOp", "MakeFragmentBOp",
-    "MakeFragmentCOp", "MakeFragmentLikeOp", "MakeTensorOp", "MapOp", "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp",
-    "PartitionAOp", "PartitionBOp", "PartitionCOp", "PartitionDOp", "PartitionSOp", "PeerOp", "PrefetchOp",
-    "PrefetchTensorOp", "PrintOp", "PrintTensorOp", "PtrOp", "RasterizeOp", "RecastOp", "RetileDOp", "RetileSOp",
-    "ReturnOp", "SelectOp", "SliceOp", "StoreOp", "StrideOp", "TILE", "TensorAtOp",
-    "TensorMapOp", "TensorMapPtrOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp",
-    "TiledMmaOp", "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType", "UpdateTensorMapOp",
-    "ViewOp", "YieldOp", "ZippedDivideOp",
+    "InstructionOp", "LoadOp", "LocalPartitionOp", "LocalTileOp", "LogicalDivideOp", "MakeFragmentAOp",
+    "MakeFragmentBOp", "MakeFragmentCOp", "MakeFragmentLikeOp", "MakeTensorOp", "MapOp", "MmaAtomAttr", "MmaCallOp",
+    "OuterPartitionOp", "PartitionAOp", "PartitionBOp", "PartitionCOp", "PartitionDOp", "PartitionSOp", "PeerOp",
+    "PrefetchOp", "PrefetchTensorOp", "PrintOp", "PrintTensorOp", "PtrOp", "RasterizeOp", "RecastOp", "RetileDOp",
+    "RetileSOp", "ReturnOp", "SelectOp", "SliceOp", "StoreOp", "StrideOp", "TILE", "TensorAtOp", "TensorMapOp",
+    "TensorMapPtrOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp", "TiledMmaOp",
+    "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType", "UpdateTensorMapOp", "ViewOp", "YieldOp",
+    "ZippedDivideOp",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_d
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.spaces import DSMEM, GMEM, RMEM, SMEM
+from ...base.spaces import ADDRESSED, Allocation
 from ...layout.algebra.coordinates import check_within
 from ...layout.algebra.core import plain_layout
 from ...layout.algebra.inttuple import is_fully_static, show
@@ -45,13 +45,17 @@ class AllocOp(IRDLOperation):
 
 def check_allocation(type: TensorType) -> None:
     """VerifyException unless a kernel can allocate a tensor of this type."""
-    if type.space.data in (GMEM, DSMEM):
-        raise VerifyException(
-            "a kernel allocates only in smem and rmem; global memory comes as an argument, a peer's memory from "
-            "tile.peer"
-        )
+    match type.space.data.allocation:
+        case Allocation.STATIC:
+            limit = 1 << 20
+        case Allocation.COMPILER:
+            limit = 1 << 16
+        case Allocation.PARAMETER | Allocation.MAPPED | Allocation.RUN_TIME | Allocation.CONSTANT:
+            raise VerifyException(
+                "a kernel allocates only in smem and rmem; global memory comes as an argument, a peer's memory from "
+                "tile.peer"
+            )
     type.check_whole()
-    limit = (1 << 16) if type.space.data is RMEM else (1 << 20)
     if type.bytes > limit:
         raise VerifyException(
             f"the tensor has {type.bytes} bytes; in {type.space.data.name} at most {limit} are possible"
@@ -77,8 +81,11 @@ class TensorAtOp(TileOp):
 
     def verify_(self) -> None:
         type = self.result.type
-        if type.space.data not in (GMEM, SMEM):
-            raise VerifyException(f"no address points into {type.space.data.name}; gmem and smem have addresses")
+        match type.space.data.allocation:
+            case Allocation.PARAMETER | Allocation.STATIC | Allocation.RUN_TIME:
+                pass
+            case Allocation.COMPILER | Allocation.MAPPED | Allocation.CONSTANT:
+                raise VerifyException(f"no address points into {type.space.data}; gmem and smem have addresses")
         expected = PtrType(type.space)
         if self.ptr.type != expected:
             raise VerifyException(f"a tensor in {type.space.data.name} begins at a {expected}, not {self.ptr.type}")
@@ -97,6 +104,8 @@ class _ElementOp(TileOp):
     def check_element(self, value: Attribute) -> None:
         """Checks the coordinate, and that the value is an element."""
         self.tensor.type.check_single_elements()
+        if not isinstance(self, PtrOp) and self.tensor.type.space.data not in ADDRESSED:
+            raise VerifyException(f"loads and stores do not reach {self.tensor.type.space.data}")
         check_operands(self.coord.data, self.coords)
         if value != self.tensor.type.element_type:
             raise VerifyException(f"the tensor's elements are {self.tensor.type.element_type}, the value is {value}")
@@ -168,7 +177,7 @@ class PtrOp(_ElementOp, InferringOp):
 
     def verify_(self) -> None:
         self.check_element(self.tensor.type.element_type)
-        if self.tensor.type.space.data is RMEM:
+        if self.tensor.type.space.data.allocation is Allocation.COMPILER:
             raise VerifyException("a fragment is registers, which have no address")
         (expected,) = self.infer(self.operand_types, {})
         if self.result.type != expected:

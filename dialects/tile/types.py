@@ -9,7 +9,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError
-from ...base.spaces import GMEM, RMEM, Space, space_named
+from ...base.spaces import RMEM, Allocation, Space, space_named
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout
 from ...layout.algebra.integers import ScaledBasis
 from ...layout.algebra.inttuple import leaves
@@ -67,6 +67,11 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
         """The bytes from one element to the next, of elements that are not packed."""
         assert not self.is_packed, "packed elements are counted in bits"
         return self.element_bits // 8
+
+    @property
+    def step_bits(self) -> int:
+        """The distance from one element to the next in eighths of a unit of addresses: in bytes, in bits."""
+        return self.space.data.step_bits(self.element_bits)
 
     @property
     def is_swizzled(self) -> bool:
@@ -163,8 +168,13 @@ def _check_layout(layout: LayoutLike, space: Space) -> None:
     if isinstance(layout, ComposedLayout):
         if not isinstance(layout.inner, Swizzle):
             raise VerifyException("a tensor's layout may be swizzled, but not composed with another layout")
-        if space is RMEM:
-            raise VerifyException("a fragment in rmem has a plain layout: registers have no banks to swizzle for")
+        match space.allocation:
+            case Allocation.COMPILER:
+                raise VerifyException("a fragment in rmem has a plain layout: registers have no banks to swizzle for")
+            case Allocation.RUN_TIME:
+                raise VerifyException(f"a tensor in {space} has a plain layout")
+            case Allocation.PARAMETER | Allocation.STATIC | Allocation.MAPPED | Allocation.CONSTANT:
+                pass
         if type(layout.offset) is int and layout.offset < 0:
             raise VerifyException(f"the layout {layout} begins at a negative offset")
         outer = layout.outer
@@ -175,7 +185,7 @@ def _check_layout(layout: LayoutLike, space: Space) -> None:
     if any(isinstance(leaf, int) and leaf < 0 for leaf in leaves(outer.stride)):
         raise VerifyException(f"the layout {outer} has negative strides")
     if not all(type(leaf) is int for leaf in integers):
-        if outer is not layout or space is not GMEM:
+        if outer is not layout or not space.has_run_time_extents:
             kind = "swizzled" if outer is not layout else f"in {space}"
             raise VerifyException(f"a tensor {kind} needs static extents and strides; the layout is {outer}")
         if any(leaf.width not in (32, 64) for leaf in integers if isinstance(leaf, Unknown)):

@@ -132,5 +132,15 @@ class Fma:
 
 MmaInstruction: TypeAlias = MmaSync | WgMma | Dp4a | Fma
 """The instructions of MMA atoms."""
-Instruction: TypeAlias = CopyInstruction | MmaInstruction
-"""The instructions of atoms."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """An instruction that a package defines (see `custom`), by its name."""
+
+    name: str
+
+
+Instruction: TypeAlias = CopyInstruction | MmaInstruction | Custom
+"""The instructions that have contracts."""

@@ -21,9 +21,10 @@ from ..sim.faults import deep_stack, site_of
 from ..sim.launch import Launch
 from ..sim.memory.arena import Arena
 from ..sim.memory.local import LocalSpace
+from ..sim.memory.memories import Memories
 from ..sim.memory.spaces import Space
 from ..sim.rules import COMMON, rule_of
-from ..sim.translate import Pause, Rule, Spaces, Translator
+from ..sim.translate import Pause, Rule, Translator
 from ..sim.warp import Block, Cluster, HostWarp
 from .c_functions import World
 from .rules import Launcher, host_rules
@@ -60,7 +61,7 @@ class HostEngine:
             on_host = next((own[base] for base in kind.__mro__ if base in own), None)
             return on_host or (rule_of(kind) if kind.dialect_name() in COMMON else None)
 
-        spaces = Spaces(Space(GMEM, 0, False, Arena()), Space(SMEM, 0, False), LocalSpace())
+        spaces = Memories(Space(GMEM, 0, False, Arena()), Space(SMEM, 0, False), LocalSpace())
         with deep_stack(site_of(main)), np.errstate(all="ignore"):
             called = function(main, Translator(rule, launch, spaces))
             host = HostWarp(Block(Cluster(launch), (0, 0, 0)), 0, 1, [])

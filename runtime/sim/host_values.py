@@ -15,9 +15,10 @@ from .faults import SimulationError
 from .launch import Launch
 from .memory.arena import Arena
 from .memory.local import LocalSpace
+from .memory.memories import Memories
 from .memory.spaces import Space
 from .rules import rule_of
-from .translate import Spaces, Suspending, Translator
+from .translate import Suspending, Translator
 from .values import TensorValue
 from .warp import Block, Cluster, HostWarp
 
@@ -29,7 +30,7 @@ class HostValues:
 
     def __init__(self, given: Mapping[SSAValue, Any], sink: Callable[[str], None]) -> None:
         launch = Launch(LaunchConfig((1, 1, 1), (1, 1, 1)), Limits(), sink)
-        spaces = Spaces(Space(GMEM, 0, False, Arena()), Space(SMEM, 0, False), LocalSpace())
+        spaces = Memories(Space(GMEM, 0, False, Arena()), Space(SMEM, 0, False), LocalSpace())
         self._translator = Translator(rule_of, launch, spaces)
         self._done: set[Operation] = set()
         self._warp = HostWarp(Block(Cluster(launch), (0, 0, 0)), 0, 1, self._translator.initial)

@@ -30,9 +30,10 @@ from .memory.undefined import Trace
 if TYPE_CHECKING:
     from .exact.patterns import Table
     from .memory.host_arrays import Reached
+    from .memory.memories import Memories
     from .progress import Progress
     from .timeline import Timeline
-    from .translate import Loop, Spaces
+    from .translate import Loop
     from .warp import Cluster
 
 MAP_BASE = 1 << 40
@@ -215,7 +216,7 @@ class Seats:
     the others is kept here.
     """
 
-    spaces: "Spaces"
+    spaces: "Memories"
     kept: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     taken: int = 0
     """The seat of the cluster that goes on."""
@@ -223,7 +224,8 @@ class Seats:
     def build(self, count: int, cluster: int, threads: int, warps: int) -> None:
         """Creates the memory of a number of clusters, each with its numbers of blocks, threads and warps of a block."""
         for _ in range(count):
-            self.spaces.shared.build(cluster, warps)
+            for space in self.spaces.of_blocks:
+                space.build(cluster, warps)
             self.spaces.local.build(threads)
             self.kept.append(self._memory())
         self.taken = count - 1
@@ -232,13 +234,14 @@ class Seats:
         """Lets the cluster of a seat go on."""
         if seat != self.taken:
             self.kept[self.taken] = self._memory()
-            shared, local = self.kept[seat]
-            self.spaces.shared.assume(shared)
+            *blocks, local = self.kept[seat]
+            for space, memory in zip(self.spaces.of_blocks, blocks, strict=True):
+                space.assume(memory)
             self.spaces.local.assume(local)
             self.taken = seat
 
-    def _memory(self) -> tuple[Any, Any]:
-        return self.spaces.shared.private(), self.spaces.local.private()
+    def _memory(self) -> tuple[Any, ...]:
+        return *(space.private() for space in self.spaces.of_blocks), self.spaces.local.private()
 
     def digest(self) -> int:
         """A checksum of all bytes of all seats, and their states."""

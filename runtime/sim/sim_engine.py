@@ -31,6 +31,7 @@ from .faults import SimulationError, Site, deep_stack, site_of
 from .launch import Completion, Forgiven, Launch, OutOfStepError, Seats, clusters_of, take_turns, unheard
 from .memory.arena import Arena
 from .memory.local import LocalSpace
+from .memory.memories import Memories
 from .memory.provenance import Fragments, Key, Tiles, fragments_of, pieces
 from .memory.spaces import Space
 from .memory.undefined import Trace, UndefinedReadError, run_agreed
@@ -38,7 +39,7 @@ from .ordering.liveness import Watch
 from .ordering.schedule import Body, run_cluster
 from .preparation import Binding, bind, body_of, check_config, rules_for
 from .progress import Display, Progress, display_of_process, following
-from .translate import Spaces, Texts, Translator
+from .translate import Texts, Translator
 from .warp import Block, Cluster, Warp
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class _Run:
     """The remains of a run: the places of the arguments in its memory, and the counters."""
 
     bindings: list[Binding]
-    spaces: Spaces
+    spaces: Memories
     counters: Counters
     table: "Table | None"
 
@@ -297,7 +298,7 @@ class SimEngine:
             timeline=None if self.journal is None else self.journal.timeline,
         )
         races = self.races or in_step > 0  # nothing but the lack of races makes any order as good
-        spaces = Spaces(
+        spaces = Memories(
             Space(GMEM, GLOBAL_BASE, races, Arena(GLOBAL_GUARD)), Space(SMEM, SHARED_BASE, races), LocalSpace()
         )
         launch.shares = races and not (trace or chance or self._is_observed or self._is_together(config))
@@ -347,7 +348,7 @@ class SimEngine:
         warps = -(-threads // WARP)
         shadow = 8 if spaces.global_.races else 0  # bytes for each byte: of its last write, and of its last reads
         need = spaces.global_.arena.allocated * (2 + shadow * (1 + readers))
-        need += count * size * spaces.shared.arena.allocated * (2 + shadow * (2 + warps))
+        need += count * size * sum(s.arena.allocated for s in spaces.of_blocks) * (2 + shadow * (2 + warps))
         need += count * size * 2 * spaces.local.frame.size * threads
         if need > self.budget.bytes:
             text = f"the launch needs {need} bytes on the host, but its budget is {self.budget.bytes}"
@@ -374,7 +375,7 @@ class SimEngine:
             for number, size in part:
                 cluster = Cluster(launch, number, size, launch.tick(), seats.taken)
                 watch.begun += size
-                seats.spaces.shared.reset()
+                seats.spaces.reset()
                 for rank in range(1 if launch.in_step else size):
                     block = Block(cluster, launch.coordinate(number * size + rank), rank)
                     if launch.in_step:
@@ -390,6 +391,7 @@ class SimEngine:
             for cluster in take_turns(begin(part), seats, order):
                 if next(runs[cluster], self) is self:
                     del runs[cluster]
+                    seats.spaces.end(cluster)
 
         if launch.shares and len(clusters) > 2 and self.processes != 1:
             from .processes import Ledger, run_by_processes

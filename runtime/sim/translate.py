@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
-from zlib import crc32
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import FileLineColLoc
@@ -19,7 +18,6 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...base.element_types import VALUES
 from ...base.errors import Code as ErrorCode
-from ...base.spaces import Sharer
 from ...base.spaces import Space as MemorySpace
 from ...dialects.ptx import PtxOp
 from ...dialects.tile import YieldOp
@@ -27,9 +25,9 @@ from ..counters import InstructionCount
 from .faults import SimulationError, Site, site_of
 from .launch import Launch
 from .memory.arena import Allocation, unnamed
-from .memory.local import LocalSpace
+from .memory.memories import Memories
 from .memory.provenance import Fragments, root
-from .memory.spaces import Access, Space
+from .memory.spaces import Access
 from .values import Kind, Value, kind_of
 from .warp import Warp
 
@@ -186,7 +184,7 @@ class Translator:
         self,
         rule_of: RuleOf,
         launch: Launch,
-        spaces: "Spaces",
+        spaces: Memories,
         texts: Texts = MappingProxyType({}),
         fragments: Fragments = dict,
     ) -> None:
@@ -349,31 +347,3 @@ class Translator:
             "it runs cute, tile, ptx, arith, math, vector, scf, func, branches of cf and the coordinates of gpu",
             site=site_of(op),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Spaces:
-    """The memory of a launch."""
-
-    global_: Space
-    shared: Space
-    local: LocalSpace
-
-    def digest(self) -> int:
-        """A checksum of all bytes and their states."""
-        arenas = self.global_.arena, self.shared.arena
-        arrays = [part for arena in arenas for part in (arena.data[1], arena.state[1])]
-        total = 0
-        for part in (*arrays, *self.local.contents()):
-            total = crc32(part.data, total)
-        return total
-
-    def of(self, space: MemorySpace) -> Space | None:
-        """The memory of a state space; None for local."""
-        match space.sharer:
-            case Sharer.THREAD:
-                return None
-            case Sharer.BLOCK | Sharer.CLUSTER:
-                return self.shared
-            case Sharer.GRID:
-                return self.global_

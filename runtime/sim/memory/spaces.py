@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The global and shared state spaces: checked, counted accesses of a warp's active lanes."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +10,6 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ....base.spaces import Sharer
 from ....base.spaces import Space as MemorySpace
-from ...counters import AccessCount
-from ..faults import Site
 from ..ordering.asynchronous import readers
 from ..ordering.cluster import windows_of
 from ..ordering.races import RaceShadow
@@ -20,51 +17,14 @@ from ..ordering.releases import Releases
 from ..values import Value
 from ..warp import Warp
 from . import costs
-from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN, Allocation, Arena
+from .accesses import Access, Atomic
+from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN, Arena
 from .refusals import Promises, is_repeated, leave, out_of_bounds, race, refuse
 
 if TYPE_CHECKING:
     from .journal import Journal
 
 Bytes = NDArray[np.uint8]
-
-
-@dataclass(slots=True)
-class Access:
-    """A memory operation of the program with the costs of its executions so far."""
-
-    site: Site
-    space: str
-    kind: str
-    width: int
-    requests: int = 0
-    threads: int = 0
-    transactions: int = 0
-    minimum: int = 0
-    home: Allocation | None = None
-    """The allocation from which the address was computed, where that is known."""
-    scope: str = "gpu"
-    """The threads among which it is atomic, if it is."""
-    constant: bool = False
-    """Whether it is a load that promises that nothing writes its data."""
-
-    def count(self) -> AccessCount:
-        """The counts so far, for the report."""
-        return AccessCount(
-            self.site.op, self.site.location, self.space, self.kind, self.width,
-            self.requests, self.threads, self.transactions, self.minimum,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Atomic:
-    """The effect of an atomic read and write, and its order."""
-
-    change: Callable[[int, Bytes], Bytes]
-    acquires: bool
-    releases: bool
-    is_seen: bool = True
-    """Whether the kernel uses the old value, so that its next operations may depend on earlier writes."""
 
 
 @dataclass(slots=True)
@@ -363,7 +323,7 @@ class Space:
         at = warp.select(address)
         warp.note(access.site, "accesses an address by", at[:, None])
         width = access.width
-        offsets = at - self.base
+        offsets = self.offsets(at)
         if int(np.bitwise_or.reduce(offsets)) & (width - 1):
             index = int(np.argmax(offsets & (width - 1) != 0))
             warp.fault(
@@ -402,11 +362,19 @@ class Space:
         access.transactions += transactions
         access.minimum += minimum
 
+    def offsets(self, at: NDArray[Any]) -> NDArray[Any]:
+        """The bytes before some addresses."""
+        return at - self.base
+
+    def address(self, offset: int) -> int:
+        """The address of the byte at an offset."""
+        return self.base + offset
+
     def show_row(self, row: int, width: int, byte: int = 0) -> str:
         """The address of a byte in a row of `width` bytes, in words."""
         rank, offset = divmod(row * width + byte, self.arena.span)
         where = f" in the block of rank {rank}" if self.arena.data[1].size > self.arena.span else ""
-        return f"{self.show(self.base + offset)}{where}"
+        return f"{self.show(self.address(offset))}{where}"
 
     def show(self, address: int) -> str:
         """An address in words."""

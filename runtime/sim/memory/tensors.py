@@ -90,7 +90,7 @@ def port(op: Operation, type: TensorType | PtrType, kind: str, t: Translator, el
     """
     swizzle = None
     if isinstance(type, TensorType):
-        element_bits = type.element_bits
+        element_bits = type.step_bits
         layout = type.layout.data
         if isinstance(layout, ComposedLayout):
             assert isinstance(layout.inner, Swizzle)
@@ -125,7 +125,7 @@ def move(tensor: TensorValue, distance: Value, type: TensorType) -> TensorValue:
     """
     if type.is_swizzled:
         return TensorValue(tensor.address, checked_index(tensor.offset + distance))
-    return TensorValue(add_address(tensor.address, _bytes_of(distance, type.element_bits)), 0, tensor.scalars)
+    return TensorValue(add_address(tensor.address, _bytes_of(distance, type.step_bits)), 0, tensor.scalars)
 
 
 def _bytes_of(index: Value, bits: int) -> Value:

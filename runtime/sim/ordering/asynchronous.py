@@ -100,6 +100,8 @@ class Operation:
     width: int
     content: NDArray[np.uint8]
     source: Source | None = None
+    pipe: str = ""
+    """The instruction that waits for it, or commits it to an mbarrier; empty for copies of cp.async."""
     flying: NDArray[np.bool_] = field(init=False)
     """The rows that are in flight."""
     tied: NDArray[np.bool_] = field(init=False)
@@ -140,7 +142,7 @@ class Operation:
     @property
     def cure(self) -> str:
         """The hint for a thread that uses the registers that the operation writes."""
-        return "wait for the operation first"
+        return f"wait for the operation by {self.pipe}" if self.pipe else "wait for the operation first"
 
     def describe(self, lane: int) -> str:
         """The operation and the thread that issued it for a lane, in words."""
@@ -229,7 +231,8 @@ def wait(warp: Warp, in_flight: int) -> None:
     if warp.mask is not None:
         limit = np.where(warp.mask, limit, 0)
     for operation in warp.operations:
-        operation.complete(operation.groups < limit[operation.lanes])
+        if not operation.pipe:
+            operation.complete(operation.groups < limit[operation.lanes])
     if warp.first_copy is not None:
         lanes = warp.lane_numbers()
         learn(warp, _known(warp, lanes, np.full(warp.lanes, warp.launch.clock)))
@@ -242,16 +245,38 @@ def wait_all(warp: Warp) -> None:
     wait(warp, 0)
 
 
-def tie(warp: Warp, site: Site, lanes: NDArray[Any]) -> Arrival:
-    """Lets an mbarrier tell of all that the lanes have issued so far, by the operation of the program at `site`."""
+def wait_for(warp: Warp, pipe: str) -> None:
+    """Completes all operations of the active lanes in a pipe."""
+    lanes = warp.lane_numbers()
+    for operation in warp.operations:
+        if operation.pipe == pipe:
+            reading = operation.source
+            operation.complete(_of_lanes(operation, lanes))
+            if reading is not None:
+                _end_reads(warp, reading)
+    _forget(warp)
+
+
+def _end_reads(warp: Warp, source: Source) -> None:
+    """Ends reads as those of their lanes, made now."""
+    for lane in np.unique(source.lanes).tolist():
+        rows = source.rows[source.lanes == lane]
+        source.memory.read_by(warp, lane, rows, source.width, int(warp.agents[lane]))
+
+
+def tie(warp: Warp, site: Site, lanes: NDArray[Any], pipe: str = "") -> Arrival:
+    """Lets an mbarrier tell of all that the lanes have issued so far in a pipe, by the operation of the program at
+    `site`.
+    """
     cluster = warp.block.cluster
     if warp.first_copy is None:
         warp.first_copy = cluster.open_agents(warp)
     _forget(warp)
-    for operation in warp.operations:
+    operations = tuple([operation for operation in warp.operations if operation.pipe == pipe])
+    for operation in operations:
         operation.tied |= _of_lanes(operation, lanes)
     since = cluster.finished[warp.first_copy :][: warp.lanes] + 1
-    return Arrival(site, warp, lanes, tuple(warp.operations), since)
+    return Arrival(site, warp, lanes, operations, since)
 
 
 def _known(warp: Warp, lanes: NDArray[Any], until: NDArray[np.int64]) -> Clock:

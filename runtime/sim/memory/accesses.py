@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The memory operations of a program, with what their executions cost so far."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...counters import AccessCount
+from ..faults import Site
+from .arena import Allocation
+
+
+@dataclass(slots=True)
+class Access:
+    """A memory operation of the program with the costs of its executions so far."""
+
+    site: Site
+    space: str
+    kind: str
+    width: int
+    requests: int = 0
+    threads: int = 0
+    transactions: int = 0
+    minimum: int = 0
+    home: Allocation | None = None
+    """The allocation from which the address was computed, where that is known."""
+    scope: str = "gpu"
+    """The threads among which it is atomic, if it is."""
+    constant: bool = False
+    """Whether it is a load that promises that nothing writes its data."""
+
+    def count(self) -> AccessCount:
+        """The counts so far, for the report."""
+        return AccessCount(
+            self.site.op, self.site.location, self.space, self.kind, self.width,
+            self.requests, self.threads, self.transactions, self.minimum,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """The effect of an atomic read and write, and its order."""
+
+    change: Callable[[int, NDArray[np.uint8]], NDArray[np.uint8]]
+    acquires: bool
+    releases: bool
+    is_seen: bool = True
+    """Whether the kernel uses the old value, so that its next operations may depend on earlier writes."""
