@@ -33,6 +33,7 @@ from ..layout.atoms.instructions import (
     AutoMove,
     BulkCopy,
     CpAsync,
+    Custom,
     LdMatrix,
     Move,
     MovMatrix,
@@ -88,7 +89,7 @@ def _expand(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
                 emitter.insert(BulkLoadOp(op.dst, op.src, bytes, op.mbarrier, op.policy))
             else:
                 emitter.insert(BulkStoreOp(op.dst, op.src, bytes, op.policy))
-        case Absent() | AutoMove() | TensorCopy() | BulkCopy():
+        case Custom() | Absent() | AutoMove() | TensorCopy() | BulkCopy():
             raise LoweringError(Code.EMIT_UNSUPPORTED, f"{atom.name} has no lowering to PTX yet", op)
         case _:
             assert_never(atom.instruction)

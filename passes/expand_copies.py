@@ -17,6 +17,7 @@ from ..dialects.tile import (
     CoordTensorOp,
     CopyAtomAttr,
     CopyOp,
+    InstructionOp,
     LoadOp,
     PrefetchOp,
     PrefetchTensorOp,
@@ -26,8 +27,11 @@ from ..dialects.tile import (
 )
 from ..dialects.tile.bulk_rules import runs_of, size_atom
 from ..dialects.tile.copy_rules import atom_values, split_atom_mode
+from ..dialects.tile.package_calls import call_instruction
 from ..layout.algebra.compose import composition
 from ..layout.algebra.core import Layout, LayoutLike, plain_layout, size
+from ..layout.atoms.contract import Role
+from ..layout.atoms.instructions import Custom
 from ..layout.atoms.universal import universal_copy
 from ..layout.tiling.copy_loops import Repeat, is_constant, repeats, with_outer
 from .analysis.vector_width import MAX_BITS, choose_vector
@@ -120,13 +124,24 @@ def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
     src, dst = [adjacent(emitter, part) for part in parts[:2]]
     if src is not parts[0]:
         _expand(move_registers(emitter, parts[0], src), scalars, explained=False)
-    call = AtomCallOp(atom, src, dst, count, op.mbarrier, op.policy)
+    call = _call(op, atom, src, dst, count)
     if explained:
         remark(call, why)
     emitter.insert(call)
     if dst is not parts[1]:
         _expand(move_registers(emitter, dst, parts[1]), scalars, explained=False)
     emitter.replace()
+
+
+def _call(
+    op: CopyOp, atom: CopyAtomAttr, src: SSAValue, dst: SSAValue, count: SSAValue | None
+) -> AtomCallOp | InstructionOp:
+    """One execution of the atom of a copy."""
+    contract = atom.atom.contract
+    if not isinstance(contract.instruction, Custom):
+        return AtomCallOp(atom, src, dst, count, op.mbarrier, op.policy)
+    given = {Role.SOURCE: src, Role.DESTINATION: dst, Role.BARRIER: op.mbarrier, Role.COUNT: count}
+    return call_instruction(contract, given)
 
 
 def _prefetch(op: PrefetchTensorOp, scalars: Scalars) -> None:

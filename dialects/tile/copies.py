@@ -129,7 +129,11 @@ class CopyOp(IRDLOperation):
         if not isinstance(src, TensorType) or not isinstance(dst, TensorType):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise VerifyException("only a tensor copy takes a tensor of coordinates: tile.copy %tma, %src, %dst")
         is_bulk = self.copy_atom is not None and self.copy_atom.atom.is_bulk
-        if not is_bulk and any(getattr(self, word) is not None for word in _OF_TENSOR_COPIES):
+        counted = self.copy_atom is not None and self.copy_atom.atom.contract.has(Role.BARRIER)
+        taken = (
+            _OF_TENSOR_COPIES if is_bulk else [word for word in _OF_TENSOR_COPIES if word != "mbarrier" or not counted]
+        )
+        if not is_bulk and any(getattr(self, word) is not None for word in taken):
             raise VerifyException(
                 "only a tensor copy has an mbarrier, a mask of blocks, a policy and a descriptor, a bulk copy an "
                 "mbarrier and a policy"
@@ -158,6 +162,8 @@ class CopyOp(IRDLOperation):
                 check_bulk_operands(self.copy_atom, src, dst, self.mbarrier, others)
             elif self.copy_atom is not None:
                 check_tiled_operands(self.copy_atom, src, dst)
+                if counted:
+                    check_mbarrier(self.copy_atom.atom_name, counted, self.mbarrier)
             _ = self.pred_layout
 
     def _check_tensor_copy(self, tma: TmaType) -> None:

@@ -13,6 +13,7 @@ from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.unknown import divisor
 from ...layout.atoms.contract import Role
 from .copy_types import CopyAtomAttr
+from .package_calls import check_values
 from .types import TensorType
 
 
@@ -135,7 +136,9 @@ def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -
             rest: LayoutLike = layout
             if len(layout) == 1 and size(split[1]) == 1:
                 rest = layout_one(layout)
-            _check_side(atom, role, tensor, split[0], _without_values(rest, split))
+            contract = atom.atom.contract
+            if not check_values(contract, contract.operand(_ROLES[role]), tensor, split[0]):
+                _check_side(atom, role, tensor, split[0], _without_values(rest, split))
     if repeats[0] != repeats[1]:
         raise LayoutError(
             Code.ATOM_VALUES,

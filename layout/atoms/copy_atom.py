@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import cast, final, get_args
 
+from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
 from ...base.spaces import SMEM
 from ...base.target import Targets
@@ -12,8 +13,8 @@ from ..algebra.complement import complement
 from ..algebra.core import Layout, cosize
 from ..algebra.display import Displayed
 from ..algebra.recast import recast_layout
-from .contract import AsChosen, Contract, Named, Operand, Proxy, Role, Whose
-from .instructions import CP_ASYNC_BYTES, Absent, AutoMove, CopyInstruction, CpAsync, Move
+from .contract import ANY_BITS, AsChosen, Contract, Named, Operand, Role, Whose
+from .instructions import CP_ASYNC_BYTES, Absent, AutoMove, BulkCopy, CopyInstruction, CpAsync, Move
 from .numbers import Reduced, Unpacked, check_members
 
 MOVE_BITS = (8, 16, 32, 64, 128)
@@ -123,12 +124,12 @@ class CopyAtom(Displayed):
     @property
     def src_bits(self) -> Layout:
         """(thread, bit) to a bit of the data, where the thread reads it."""
-        return self.source.layout
+        return _in_bits(self.source)
 
     @property
     def dst_bits(self) -> Layout:
         """(thread, bit) to a bit of the data, where the thread puts it."""
-        return self.destination.layout
+        return _in_bits(self.destination)
 
     @property
     def ref_bits(self) -> Layout:
@@ -171,7 +172,7 @@ class CopyAtom(Displayed):
     @property
     def is_bulk(self) -> bool:
         """Whether the async proxy copies runs of contiguous bytes."""
-        return self.destination.proxy is Proxy.ASYNC and not self.contract.has(Role.MAP)
+        return isinstance(self.instruction, BulkCopy)
 
     @property
     def max_bits(self) -> int | None:
@@ -195,3 +196,10 @@ class CopyAtom(Displayed):
 
     def __str__(self) -> str:
         return f"{self.name} of {self.val_bits}-bit values"
+
+
+def _in_bits(operand: Operand) -> Layout:
+    """The layout of an operand by bits; that of one with an element type counts elements."""
+    if operand.element == ANY_BITS:
+        return operand.layout
+    return recast_layout(operand.layout, BY_PTX[operand.element].bits, 1)

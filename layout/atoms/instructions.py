@@ -11,6 +11,14 @@ from typing import TypeAlias, final
 
 @final
 @dataclass(frozen=True, slots=True)
+class Custom:
+    """An instruction that a package defines (see `custom`), by its name."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Absent:
     """PTX has no such instruction."""
 
@@ -101,7 +109,7 @@ class BulkCopy:
 
 
 CopyInstruction: TypeAlias = (
-    Absent | Move | AutoMove | CpAsync | LdMatrix | StMatrix | MovMatrix | TensorCopy | BulkCopy
+    Custom | Absent | Move | AutoMove | CpAsync | LdMatrix | StMatrix | MovMatrix | TensorCopy | BulkCopy
 )
 """The instructions of copy atoms."""
 
@@ -130,17 +138,9 @@ class Fma:
     """A thread multiplies and adds single elements in the type of D (PTX ISA, fma and mad)."""
 
 
-MmaInstruction: TypeAlias = MmaSync | WgMma | Dp4a | Fma
+MmaInstruction: TypeAlias = Custom | MmaSync | WgMma | Dp4a | Fma
 """The instructions of MMA atoms."""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Custom:
-    """An instruction that a package defines (see `custom`), by its name."""
-
-    name: str
-
-
-Instruction: TypeAlias = CopyInstruction | MmaInstruction | Custom
+Instruction: TypeAlias = CopyInstruction | MmaInstruction
 """The instructions that have contracts."""

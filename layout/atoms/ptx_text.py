@@ -11,6 +11,7 @@ from .instructions import (
     AutoMove,
     BulkCopy,
     CpAsync,
+    Custom,
     Dp4a,
     Fma,
     LdMatrix,
@@ -58,6 +59,8 @@ def copy_mnemonic(atom: CopyAtom) -> str:
     A tensor copy has N dimensions: those of its map.
     """
     match atom.instruction:
+        case Custom(name):
+            return name
         case Absent():
             return "none"
         case Move():
@@ -83,6 +86,8 @@ def mma_mnemonic(atom: MmaAtom) -> str:
     """The instruction of a multiplication with its modifiers."""
     (m, n, k), types, (a, b), operation = atom.shape, atom.types, atom.majors, atom.products.operation.value
     match atom.instruction:
+        case Custom(name):
+            return name
         case MmaSync():
             order = f"{'col' if a is Major.MN else 'row'}.{'row' if b is Major.MN else 'col'}"
             return f"mma.sync.aligned.m{m}n{n}k{k}.{order}{operation}.{'.'.join(types)}"

@@ -13,8 +13,10 @@ from ....base.target import WARP
 from ....dialects import ptx, tile
 from ....dialects.cute.values import unknowns
 from ....dialects.tile.bulk_rules import runs_of
+from ....dialects.tile.copy_rules import atom_values, split_atom_mode
 from ....layout.algebra.core import make_layout, size
 from ....layout.atoms.contract import AtOnce, Proxy
+from ....layout.atoms.instructions import Custom
 from ...arrays.storage import distances
 from ..atoms.exchange import Exchange, exchange_of
 from ..faults import SimulationError, site_of
@@ -28,6 +30,7 @@ from ..values.scalars import actual, for_each_layout
 from ..warp import Warp
 from .predicates import leading_values, one_for_all, read_predicates, under
 from .tile_bulk_copies import BulkMove
+from .tile_packages import package_copy
 from .tile_tensor_copies import tensor_copy
 
 Flags = NDArray[np.bool_]
@@ -83,6 +86,13 @@ def _move(op: tile.CopyOp, t: Translator, first: int, scalars: tuple[int, ...]) 
     if widest is not None:
         return _elementwise(op, op.src.type, op.dst.type, src, dst, widest // 8, t)
     assert atom is not None
+    if isinstance(atom.atom.instruction, Custom):
+        sent, received = atom_values(atom)
+        splits = [split_atom_mode(x.layout.data, n, atom) for x, n in ((op.src.type, sent), (op.dst.type, received))]
+        assert splits[0] is not None, "the verifier checks this"
+        assert splits[1] is not None, "the verifier checks this"
+        begins = list(zip(src[::sent].tolist(), dst[::received].tolist(), strict=True))
+        return package_copy(op, atom.atom.contract, (splits[0][0], splits[1][0]), begins, t)
     return _by_atom(op, atom, op.src.type, op.dst.type, src, dst, t)
 
 
