@@ -65,6 +65,14 @@ def test_the_timeline_has_them(file: str, tmp_path: Path) -> None:
     assert {"acme.copy", "acme.mma", "acme.load"} <= {event["name"] for event in events}
 
 
+def test_all_stages_agree(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also the stage that reads the PTX back."""
+    assert main(["run", file, "--device", "sim", "--stage", "all"]) == 0
+    said = capsys.readouterr().out
+    assert "stage ptx" in said
+    assert said.count("256 elements within rtol") == said.count(": ok") == 6
+
+
 def test_check_finds_a_mistake(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", file]) == 0
     broken = tmp_path / "broken.cute"
