@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from tilefold.base.errors import Code
 from tilefold.base.explanations import Sample, explanation
+from tilefold.base.spaces import SPACES, Bytes, Cells
 from tilefold.base.target import DEFAULT_ARCH, Target, known_targets
 from tilefold.compiler.frontend.context import OUR_DIALECTS
 from tilefold.compiler.pipeline import OUR_PASSES, PASSES, STAGES
@@ -22,6 +23,7 @@ from tilefold.layout.atoms.copy_table import COPY_ATOMS
 from tilefold.layout.atoms.instructions import Absent
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.ptx_text import copy_text, mma_mnemonic
+from tilefold.layout.atoms.reach import instructions_of
 from tilefold.passes.check_stage import LEGAL_TILE_OPS
 from tilefold.runtime.check.fill import make_generators
 from tilefold.runtime.check.functions import FUNCTIONS
@@ -105,6 +107,25 @@ def stages() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def memory_spaces() -> str:
+    """The page of the memory spaces."""
+    lines = ["# Memory spaces", "", docstring(import_module("tilefold.base.spaces")), ""]
+    heads = "tensors", "PTX", "address", "one for each", "allocation", "instructions", "units on sm_80, sm_90a, sm_100a"
+    lines += [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    for row in SPACES.values():
+        match row.form:
+            case Bytes(bits):
+                address = f"{bits} bits, in bytes"
+            case Cells(lanes, columns):
+                address = f"a lane of {lanes} and a column of {columns}, of {row.unit_bits} bits"
+        limits = [row.limit(Target(name)) for name in ("sm_80", "sm_90a", "sm_100a")]
+        units = ", ".join("any" if limit is None else str(limit) for limit in limits)
+        reached = ", ".join(instructions_of(row)) or "none that tilefold has"
+        cells = row.name, row.ptx, address, row.sharer.value, row.allocation.value, reached, units
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
 def errors() -> str:
     """The page of the error codes."""
     parts = ["# Error codes", docstring(import_module("tilefold.base.errors"))]
@@ -167,6 +188,7 @@ def pages() -> dict[str, str]:
         "stages.md": stages(),
         "errors.md": errors(),
         "targets.md": targets(),
+        "spaces.md": memory_spaces(),
         "expressions.md": expressions(),
         "dialect-gpu.md": dialect(gpu.GPU, docstring(gpu), only=gpu.__name__),
     }

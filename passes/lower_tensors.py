@@ -285,6 +285,7 @@ class _Kernel:
                 call = CustomOp(op.instruction.data, args)
                 call.attributes |= op.attributes
                 emitter.insert(call)
+                remark(call, op.record.describe())
                 emitter.replace()
             case MmaCallOp() if isinstance(op.atom.atom.instruction, WgMma):
                 d, a, b = [self._address(tensor) for tensor in (op.d, op.a, op.b)]

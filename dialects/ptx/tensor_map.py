@@ -46,7 +46,7 @@ class MapField:
     words: tuple[str, ...] = ()
 
 
-MAP_PLACES: Mapping[Space, str] = MappingProxyType({GMEM: "global", SMEM: "shared::cta"})
+MAP_PLACES: Mapping[Space, str] = MappingProxyType({GMEM: GMEM.ptx, SMEM: "shared::cta"})
 """The memories that a map can be changed in, as the instruction names them."""
 
 MAP_FIELDS: Mapping[str, MapField] = MappingProxyType({

@@ -79,7 +79,7 @@ class TmaType(ParametrizedAttribute, TypeAttribute):
             parser.parse_punctuation(",")
             element = parser.parse_type()
             layouts: list[Attribute] = []
-            for _ in ("gmem", "smem"):
+            for _ in range(2):  # in global and in shared memory
                 parser.parse_punctuation(",")
                 layouts.append(LayoutAttr(parse_quoted(parser, parse_layout)))
             parser.parse_punctuation(",")

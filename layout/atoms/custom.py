@@ -154,6 +154,11 @@ class CustomInstruction:
         """The operands, in the order in which operations have them."""
         return self.contract.operands
 
+    def describe(self) -> str:
+        """Who executes it, and what becomes of its operands, in words."""
+        parts = [self.contract.agent.value, *[_effect_of(operand) for operand in self.operands]]
+        return f"{self.name}: {'; '.join(parts)}"
+
     def given(self, operand: Operand) -> Given:
         """What an operation gives for an operand."""
         if operand.role is Role.COUNT:
@@ -171,6 +176,25 @@ class CustomInstruction:
     def is_in_registers(self, operand: Operand) -> bool:
         """Whether an operand is a matrix in a fragment."""
         return self.given(operand) is Given.MATRIX and operand.role not in self.places
+
+
+def _effect_of(operand: Operand) -> str:
+    text = f"{operand.act.value} {operand.role.value}"
+    if operand.element != FLAG:
+        text += f" in {' or '.join(map(str, operand.spaces))}"
+    match operand.completion:
+        case AtOnce():
+            return text
+        case AtWait(wait):
+            return f"{text} until {wait}"
+        case OnBytes():
+            return f"{text} until its mbarrier has counted the bytes"
+        case OnArrivals(commit):
+            return f"{text} until the mbarrier of {commit} tells"
+        case InGroup() | AsChosen():
+            raise AssertionError("the record refuses it")
+        case _ as other:
+            assert_never(other)
 
 
 @cache

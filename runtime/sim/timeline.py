@@ -103,6 +103,10 @@ class Timeline(Journal):
                 self._stalled += lost
         self._poll(warp, self._now(warp))
 
+    def polls(self, warp: "Warp") -> None:
+        """A warp has begun or awaited asynchronous work."""
+        self._poll(warp, self._now(warp))
+
     def runs(self, warp: "Warp") -> None:
         """A warp goes on."""
         self._began, self._stalled = warp.launch.steps, 0
@@ -153,7 +157,7 @@ class Timeline(Journal):
         for operation, since in landed:
             self._add("copies", operation.site.op, warp, since, max(now, since + LATENCY), operation.site)
         last = max((since + LATENCY for _, since in landed), default=0)
-        if any(operation.site.op.startswith(_BULK) for operation, _ in landed):
+        if any(operation.site.op.startswith(_BULK) or operation.on_mbarrier for operation, _ in landed):
             self._landed = max(self._landed, last)  # the warps that wait for an mbarrier wait for it
         elif last > now:
             self._add("stalls", "copies in flight", warp, now, last, landed[0][0].site)

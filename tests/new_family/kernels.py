@@ -92,5 +92,6 @@ run.launch @kernels::@multiply grid(1) {
   run.arg "B" : !gb = "normal(seed=1)"
   run.arg "C" : !gc = "normal(seed=2)"
   run.arg "D" : !gc = "poison"
+  run.check "D ~= C + 2 * (transpose(B) @ A)"
 }
 """

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from ....base import spaces
 from ....base.errors import Code, TilefoldError
-from ....base.spaces import RMEM, SMEM
 from ....dialects.ptx import WgmmaCommitGroupOp, WgmmaFenceOp, WgmmaWaitGroupOp
 from ....layout.algebra.core import LayoutLike
 from ....layout.atoms.contract import Major
@@ -29,8 +29,8 @@ class OperandMajorMode(Enum):
 class OperandSource(Enum):
     """The place of A: registers, or shared memory."""
 
-    RMEM = "rmem"
-    SMEM = "smem"
+    RMEM = spaces.RMEM.name
+    SMEM = spaces.SMEM.name
 
 
 class Field(Enum):
@@ -72,7 +72,7 @@ class WarpgroupOp(MatrixOp):
                 "only 16-bit operands in shared memory may be MN-major",
             )
         a, b, c = map(ptx_name, types)
-        space = SMEM if source is OperandSource.SMEM else RMEM
+        space = spaces.SMEM if source is OperandSource.SMEM else spaces.RMEM
         made = wgmma(n, (c, a, b), space, (Major(majors[0].value), Major(majors[1].value)), MmaOperation.MULTIPLY_ADD)
         if k != made.shape[2]:
             text = f"matrix instructions of a warpgroup have K = {made.shape[2]} for {types[0]}, not {k}"

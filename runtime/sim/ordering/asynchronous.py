@@ -102,6 +102,8 @@ class Operation:
     source: Source | None = None
     pipe: str = ""
     """The instruction that waits for it, or commits it to an mbarrier; empty for copies of cp.async."""
+    on_mbarrier: bool = False
+    """Whether an mbarrier tells of an instruction of a package."""
     flying: NDArray[np.bool_] = field(init=False)
     """The rows that are in flight."""
     tied: NDArray[np.bool_] = field(init=False)
