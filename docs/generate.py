@@ -20,6 +20,7 @@ from tilefold.compiler.pipeline import OUR_PASSES, PASSES, STAGES
 from tilefold.dialects import gpu
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.copy_table import COPY_ATOMS
+from tilefold.layout.atoms.instructions import Absent
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.ptx_text import copy_text, mma_mnemonic
 from tilefold.layout.atoms.reach import instructions_of
@@ -56,9 +57,9 @@ def atoms() -> str:
     ]
     for name in COPY_ATOMS:
         atom = copy_atom(name)
-        ptx = "none" if atom.instruction is None else f"`{copy_text(atom.instruction)}`"
-        spaces = f"{', '.join(map(str, atom.src_spaces))} | {', '.join(map(str, atom.dst_spaces))}"
-        lines.append(f"| `{name}` | {atom.threads} | {ptx} | {spaces} | {atom.targets} | {atom.source} |")
+        ptx = "none" if isinstance(atom.instruction, Absent) else f"`{copy_text(atom)}`"
+        spaces = " | ".join([", ".join(map(str, side.spaces)) for side in (atom.source, atom.destination)])
+        lines.append(f"| `{name}` | {atom.threads} | {ptx} | {spaces} | {atom.targets} | {atom.contract.section} |")
     lines += [
         "",
         "## MMA atoms",

@@ -6,21 +6,23 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.dialects.builtin import IntAttr, ModuleOp, i1
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ..base.spaces import RMEM
 from ..dialects.cute import CoordAttr, LayoutAttr
 from ..dialects.ptx import SpaceAttr
-from ..dialects.tile import AllocOp, CopyOp, Crd2IdxOp, GemmOp, MmaCallOp, TensorType, ViewOp
+from ..dialects.tile import AllocOp, CopyOp, Crd2IdxOp, GemmOp, InstructionOp, MmaCallOp, TensorType, ViewOp
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
 from ..dialects.tile.gemm_rules import infer_gemm_modes
+from ..dialects.tile.package_calls import call_instruction
 from ..dialects.tile.view_base import infer_shifted_type
 from ..layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, size
 from ..layout.algebra.product import make_fragment_like
 from ..layout.algebra.unknown import Unknown
 from ..layout.atoms.contract import Act, Named, Role
+from ..layout.atoms.instructions import Custom
 from ..layout.tiling.copy_loops import with_outer
 from .writing.emitter import Emitter, remark
 
@@ -145,9 +147,18 @@ class _Expansion:
         self, emitter: Emitter, d: _Operand, a: _Operand, b: _Operand, c: _Operand, accumulate: SSAValue | None = None
     ) -> None:
         """One execution of the atom."""
-        call = MmaCallOp(self.atom, d.tensor, a.tensor, b.tensor, c.tensor, accumulate)
+        call = self._execution(emitter, d.tensor, a.tensor, b.tensor, c.tensor, accumulate)
         remark(call, self._remark())
         emitter.insert(call)
+
+    def _execution(
+        self, emitter: Emitter, d: SSAValue, a: SSAValue, b: SSAValue, c: SSAValue, accumulate: SSAValue | None
+    ) -> MmaCallOp | InstructionOp:
+        contract = self.atom.atom.contract
+        if not isinstance(contract.instruction, Custom):
+            return MmaCallOp(self.atom, d, a, b, c, accumulate)
+        flag = emitter.constant(1, i1) if accumulate is None else accumulate
+        return call_instruction(contract, {Role.D: d, Role.A: a, Role.B: b, Role.C: c, Role.ACCUMULATE: flag})
 
     @property
     def _executions(self) -> tuple[int, int, int]:

@@ -17,6 +17,8 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.spaces import GMEM, SMEM
+from ...layout.atoms.bulk_copy import BULK_TARGETS
+from ...layout.atoms.ptx_text import BULK_LOAD, BULK_STORE
 from ...layout.tma.recipe import MAP_ELEMENTS, MapElement
 from ..definitions import irdl_op_definition
 from .base import GLOBAL, SHARED, SHARED_CLUSTER, PtxOp
@@ -37,7 +39,7 @@ BULK_REDUCTIONS: Mapping[str, tuple[str, MapElement]] = MappingProxyType({
 class BulkOp(PtxOp):
     """An instruction of the async proxy."""
 
-    SINCE: ClassVar = 90, 80
+    SINCE: ClassVar = BULK_TARGETS.oldest.min_sm, BULK_TARGETS.oldest.min_ptx
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
 
@@ -62,8 +64,7 @@ class BulkLoadOp(BulkOp):
         super().__init__(operands=[dst, src, bytes, bar, policy])
 
     def mnemonic(self) -> str:
-        hint = "" if self.policy is None else ".L2::cache_hint"
-        return f"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes{hint}"
+        return f"{BULK_LOAD}{'' if self.policy is None else '.L2::cache_hint'}"
 
 
 @irdl_op_definition
@@ -86,7 +87,7 @@ class BulkStoreOp(BulkOp):
         super().__init__(operands=[dst, src, bytes, policy])
 
     def mnemonic(self) -> str:
-        return f"cp.async.bulk.global.shared::cta.bulk_group{'' if self.policy is None else '.L2::cache_hint'}"
+        return f"{BULK_STORE}{'' if self.policy is None else '.L2::cache_hint'}"
 
 
 @irdl_op_definition

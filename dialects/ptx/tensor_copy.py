@@ -14,6 +14,7 @@ from xdsl.ir import Block, BlockArgument, SSAValue
 from xdsl.irdl import AttrSizedOperandSegments, operand_def, opt_operand_def, prop_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
+from ...layout.atoms.ptx_text import tensor_mnemonic
 from ...layout.tma.recipe import REDUCTIONS, MapRecipe
 from ...layout.tma.tensor_map import MAX_RANK
 from ..definitions import irdl_op_definition
@@ -31,9 +32,13 @@ class TensorCopyOp(BulkOp):
     policy = opt_operand_def(I64)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
-    def spelled(self, instruction: str, modifiers: str) -> str:
+    def spelled(self, *, loads: bool, multicast: bool = False, reduction: str = "") -> str:
         """The instruction with its rank and modifiers."""
-        return f"{instruction}.{len(self.coords)}d.{modifiers}{'' if self.policy is None else '.L2::cache_hint'}"
+        return self.hinted(tensor_mnemonic(len(self.coords), loads, multicast, reduction))
+
+    def hinted(self, mnemonic: str) -> str:
+        """The instruction with the word for its cache policy, if it has one."""
+        return f"{mnemonic}{'' if self.policy is None else '.L2::cache_hint'}"
 
     @property
     def recipe(self) -> MapRecipe | None:
@@ -84,9 +89,7 @@ class TensorLoadOp(TensorCopyOp):
         super().__init__(operands=[dst, bar, multicast, map, coords, policy])
 
     def mnemonic(self) -> str:
-        multicast = "" if self.multicast is None else ".multicast::cluster"
-        route = "shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-        return self.spelled("cp.async.bulk.tensor", route + multicast)
+        return self.spelled(loads=True, multicast=self.multicast is not None)
 
 
 @irdl_op_definition
@@ -106,7 +109,7 @@ class TensorStoreOp(TensorCopyOp):
         super().__init__(operands=[src, map, coords, policy])
 
     def mnemonic(self) -> str:
-        return self.spelled("cp.async.bulk.tensor", "global.shared::cta.tile.bulk_group")
+        return self.spelled(loads=False)
 
 
 @irdl_op_definition
@@ -128,7 +131,7 @@ class TensorReduceOp(TensorCopyOp):
         super().__init__(operands=[src, map, coords, policy], properties={"kind": StringAttr(kind)})
 
     def mnemonic(self) -> str:
-        return self.spelled("cp.reduce.async.bulk.tensor", f"global.shared::cta.{self.kind.data}.tile.bulk_group")
+        return self.spelled(loads=False, reduction=self.kind.data)
 
     def verify_(self) -> None:
         super().verify_()
@@ -152,7 +155,7 @@ class TensorPrefetchOp(TensorCopyOp):
         super().__init__(operands=[map, coords, policy])
 
     def mnemonic(self) -> str:
-        return self.spelled("cp.async.bulk.prefetch.tensor", "L2.global.tile")
+        return self.hinted(f"cp.async.bulk.prefetch.tensor.{len(self.coords)}d.L2.global.tile")
 
 
 @irdl_op_definition

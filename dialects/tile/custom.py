@@ -60,7 +60,12 @@ def _check_tensor(record: CustomInstruction, operand: Operand, value: SSAValue) 
     if type.element_type != ir_type(BY_PTX[operand.element]):
         wanted = ir_type(BY_PTX[operand.element])
         raise LayoutError(Code.ATOM_VALUE_WIDTH, f"{subject} holds {wanted}, the tensor holds {type.element_type}")
-    place = record.places.get(operand.role)
+    check_places(record, operand, type)
+
+
+def check_places(record: CustomInstruction, operand: Operand, type: TensorType) -> None:
+    """Raises `LayoutError` unless the elements of a tensor lie where an instruction has those of its operand."""
+    subject, place = f"{operand.role.value} of {record.name}", record.places.get(operand.role)
     wanted = Layout(size(operand.layout[1]), 1) if place is None else place
     layout, step = type.layout.data, type.step_bits
     if not isinstance(layout, Layout) or size(layout) != size(wanted):

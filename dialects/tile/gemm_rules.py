@@ -14,6 +14,7 @@ from ...layout.algebra.modes import append, prepend
 from ...layout.atoms.contract import AtOnce, Named, Operand, Role
 from ...layout.atoms.mma_registers import OPERANDS, registers, thread_values
 from .mma_types import MmaAtomAttr
+from .package_calls import check_values
 from .types import TensorType
 from .wgmma_rules import check_shared
 
@@ -134,7 +135,7 @@ def _check_operands(atom: MmaAtomAttr, tensors: Sequence[TensorType], layouts: S
             )
         if space is RMEM:
             _check_registers(atom, operand, tensor, layout)
-        elif given.named is Named.DESCRIPTOR:
+        elif not check_values(atom.atom.contract, given, tensor, layout[0]) and given.named is Named.DESCRIPTOR:
             check_shared(atom.atom, operand, tensor, layout)
     _check_distinct(layouts[0])
 

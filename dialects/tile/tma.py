@@ -280,14 +280,14 @@ def instruction_of(
     policy: SSAValue | None = None,
 ) -> TensorCopyOp:
     """The instruction of `ptx` on a box at a coordinate of a map; without shared memory a prefetch."""
-    instruction = type.tma_copy.instruction
+    copy = type.tma_copy
     if smem is None:
         return TensorPrefetchOp(map, coords, policy)
-    if instruction.to_shared:
+    if copy.loads:
         assert mbarrier is not None, "the verifiers check this"
         return TensorLoadOp(map, coords, smem, mbarrier, multicast, policy)
-    if instruction.reduction:
-        return TensorReduceOp(instruction.reduction, map, coords, smem, policy)
+    if copy.atom.reduction:
+        return TensorReduceOp(copy.atom.reduction, map, coords, smem, policy)
     return TensorStoreOp(map, coords, smem, policy)
 
 

@@ -15,6 +15,7 @@ from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_lay
 from ...layout.algebra.integers import ScaledBasis
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.unknown import divisor
+from ...layout.atoms.contract import Role
 from ...layout.tma.tensor_map import SHARED_ALIGNMENT
 from ..kernel import kernel_of
 from .assembly import AnyTensor
@@ -108,9 +109,9 @@ def check_alignment(tma: TmaType, tensor: TensorType, rest: list[Layout]) -> Non
 
 def check_tensor_copy(tma: TmaType, src: AnyTensor, dst: AnyTensor) -> None:
     """Checks source and destination of a tensor copy. Raises `LayoutError` naming the misfit."""
-    gmem, smem = (src, dst) if tma.tma_copy.instruction.to_shared else (dst, src)
+    gmem, smem = (src, dst) if tma.tma_copy.loads else (dst, src)
     if not isinstance(gmem, CoordTensorType) or not isinstance(smem, TensorType):
-        sides = "from tile.tma_tensor to smem" if tma.tma_copy.instruction.to_shared else "from smem to tile.tma_tensor"
+        sides = "from tile.tma_tensor to smem" if tma.tma_copy.loads else "from smem to tile.tma_tensor"
         raise LayoutError(Code.ATOM_SPACE, f"{tma.kind.data} copies {sides}", _PARTITION)
     (_, gmem_modes), (_, smem_modes) = split_by_instructions(tma, gmem), split_by_instructions(tma, smem)
     counts = [[size(mode) for mode in modes if size(mode) != 1] for modes in (gmem_modes, smem_modes)]
@@ -163,10 +164,10 @@ def check_operands_of(
                 f"the mask {mask:#06x} names {'blocks beyond' if mask else 'none of'} the {size} of a cluster",
                 "bit i stands for the block of rank i",
             )
-    instruction = None if tma is None else tma.tma_copy.instruction
-    loads, shared = instruction is not None and instruction.to_shared, instruction is not None and instruction.multicast
+    atom = None if tma is None else tma.tma_copy.atom
+    counted, shared = atom is not None and atom.contract.has(Role.BARRIER), atom is not None and atom.is_multicast
     kind = "a prefetch" if tma is None else tma.kind.data
-    check_mbarrier(kind, loads, mbarrier)
+    check_mbarrier(kind, counted, mbarrier)
     if shared != (multicast is not None):
         raise LayoutError(
             Code.TMA_OPERANDS,

@@ -1,21 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The instructions that atoms execute: one record for each kind, with the modifiers that change its effect.
-
-Verifier, lowering and simulator match on the type of a record. Its text is in `ptx_text`.
+"""The instructions that atoms execute: one record for each kind, with the modifiers that operands do not tell. Lowering
+matches on the kind; `ptx_text` spells it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeAlias, final
 
-from ...base.errors import Code, LayoutError
+
+@final
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """An instruction that a package defines (see `custom`), by its name."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """PTX has no such instruction."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A load and a store of `bits` bits, or a move between registers (PTX ISA, ld, st and mov)."""
-
-    bits: int
+    """A load and a store, or a move between registers (PTX ISA, ld, st and mov)."""
 
 
 @final
@@ -23,25 +34,19 @@ class Move:
 class AutoMove:
     """Loads and stores as wide as layouts and alignment allow, up to `max_bits` bits; None moves value by value."""
 
-    max_bits: int | None = None
+    max_bits: int | None
+
+
+CP_ASYNC_BYTES: Mapping[str, tuple[int, ...]] = MappingProxyType({"ca": (4, 8, 16), "cg": (16,)})
+"""The sizes of cp.async by its cache operator."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CpAsync:
-    """An asynchronous copy of 4, 8 or 16 bytes from global to shared memory (PTX ISA, cp.async).
-
-    `cache` is "ca" or "cg". With `zfill` a thread may copy only its first bytes and fill the others with zeros.
-    """
+    """An asynchronous copy from global to shared memory (PTX ISA, cp.async). `cache` is "ca" or "cg"."""
 
     cache: str
-    bytes: int
-    zfill: bool = False
-
-    @property
-    def bits(self) -> int:
-        """The width of the copy."""
-        return 8 * self.bytes
 
 
 UNPACKED_BITS = {"b8x16.b6x16_p32": 6, "b8x16.b4x16_p64": 4}
@@ -92,47 +97,20 @@ class MovMatrix:
 @final
 @dataclass(frozen=True, slots=True)
 class TensorCopy:
-    """A thread has a box of a tensor copied between global and shared memory (PTX ISA, cp.async.bulk.tensor).
-
-    `to_shared` tells loads from stores. A load may be a `multicast` to the blocks of a cluster, a store may combine
-    elements with those in memory by `reduction`: "add", "min", "max", "and", "or" or "xor", of the type that the tensor
-    map has (PTX ISA, cp.reduce.async.bulk.tensor). Raises `LayoutError` (E0301) for other combinations.
+    """A thread has a box of a tensor copied between global and shared memory (PTX ISA, cp.async.bulk.tensor and
+    cp.reduce.async.bulk.tensor).
     """
-
-    to_shared: bool = True
-    multicast: bool = False
-    reduction: str = ""
-
-    def __post_init__(self) -> None:
-        if (
-            self.reduction not in ("", *REDUCTIONS)
-            or (self.multicast and not self.to_shared)
-            or (self.reduction and self.to_shared)
-        ):
-            raise LayoutError(
-                Code.ATOM_INVALID,
-                f"PTX has no tensor copy {self}",
-                f"loads may multicast, stores may reduce: {', '.join(REDUCTIONS)}",
-            )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class BulkCopy:
-    """A thread has contiguous bytes copied between global and shared memory (PTX ISA, cp.async.bulk).
-
-    `to_shared` tells loads from stores; None leaves it to the operands. `bits` is the size of a copy; None copies all
-    bits that are contiguous on both sides.
-    """
-
-    to_shared: bool | None = None
-    bits: int | None = None
+    """A thread has contiguous bytes copied between global and shared memory (PTX ISA, cp.async.bulk)."""
 
 
-REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
-"""How a tensor copy to global memory may combine elements."""
-
-CopyInstruction: TypeAlias = Move | AutoMove | CpAsync | LdMatrix | StMatrix | MovMatrix | TensorCopy | BulkCopy
+CopyInstruction: TypeAlias = (
+    Custom | Absent | Move | AutoMove | CpAsync | LdMatrix | StMatrix | MovMatrix | TensorCopy | BulkCopy
+)
 """The instructions of copy atoms."""
 
 
@@ -160,17 +138,9 @@ class Fma:
     """A thread multiplies and adds single elements in the type of D (PTX ISA, fma and mad)."""
 
 
-MmaInstruction: TypeAlias = MmaSync | WgMma | Dp4a | Fma
+MmaInstruction: TypeAlias = Custom | MmaSync | WgMma | Dp4a | Fma
 """The instructions of MMA atoms."""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Custom:
-    """An instruction that a package defines (see `custom`), by its name."""
-
-    name: str
-
-
-Instruction: TypeAlias = CopyInstruction | MmaInstruction | Custom
+Instruction: TypeAlias = CopyInstruction | MmaInstruction
 """The instructions that have contracts."""

@@ -2,7 +2,7 @@
 """A matrix multiply-accumulate instruction, D = A * B + C, as CuTe partitions its operands."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import cast, final, get_args
 
 from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
@@ -14,8 +14,8 @@ from ..algebra.display import Displayed
 from ..algebra.inttuple import product
 from .contract import Contract, Counted, Major, Named, Operand, Role
 from .copy_atom import check_name
-from .instructions import Instruction
-from .numbers import Products, Shape, Types
+from .instructions import MmaInstruction
+from .numbers import Products, Shape, Types, check_members
 
 
 @final
@@ -34,6 +34,7 @@ class MmaAtom(Displayed):
 
     def __post_init__(self) -> None:
         check_name(self.name)
+        check_members((self.contract.instruction,), (get_args(MmaInstruction),))
         contract = self.contract
         if not isinstance(contract.numbers, Products) or not all(map(contract.has, (Role.D, Role.A, Role.B))):
             raise LayoutError(Code.ATOM_INVALID, f"{self.name} is no multiplication: it lacks D, A, B or products")
@@ -118,9 +119,9 @@ class MmaAtom(Displayed):
         return self.operand("A").major, self.operand("B").major
 
     @property
-    def instruction(self) -> Instruction:
+    def instruction(self) -> MmaInstruction:
         """The instruction."""
-        return self.contract.instruction
+        return cast("MmaInstruction", self.contract.instruction)
 
     @property
     def targets(self) -> Targets:

@@ -6,7 +6,7 @@ from typing import assert_never, final
 
 from ...base.element_types import BY_PTX
 from .contract import Contract, Major, Named, Role
-from .instructions import Dp4a, Fma, MmaInstruction, MmaSync, WgMma
+from .instructions import Dp4a, Fma, MmaSync, WgMma
 from .mma_atom import MmaAtom
 from .numbers import MmaOperation, Products, Shape, Types
 
@@ -26,7 +26,7 @@ class MmaFacts:
     """
 
     generation: int
-    instruction: MmaInstruction
+    instruction: MmaSync | WgMma | Dp4a | Fma
     shape: Shape
     types: Types
     majors: tuple[Major, Major]

@@ -5,7 +5,7 @@ An instruction names each of its registers. Its operation moves a run of them, s
 or from such a run, which takes no instruction.
 """
 
-from xdsl.dialects.builtin import IntAttr, StringAttr
+from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import SSAValue
 
 from ...base.spaces import RMEM
@@ -14,6 +14,7 @@ from ...dialects.tile import AllocOp, CopyAtomAttr, CopyOp, TensorType, ViewOp
 from ...dialects.tile.fragments import FRAGMENT_ALIGN
 from ...layout.algebra.adjacency import contiguous_values
 from ...layout.algebra.core import Layout, make_layout, plain_layout, size
+from ...layout.atoms.universal import auto_vectorizing_copy
 from .emitter import Emitter
 
 
@@ -35,7 +36,7 @@ def move_registers(emitter: Emitter, src: SSAValue, dst: SSAValue) -> CopyOp:
     """A copy between fragments, a register at a time, so that LLVM sees no wider values that it must take apart."""
     views = [emitter.value(ViewOp(side, None, _in_one_mode(side))) for side in (src, dst)]
     assert isinstance(src.type, TensorType)
-    by_register = CopyAtomAttr(StringAttr("AutoVectorizingCopyWithAssumedAlignment<32>"), src.type.element_type)
+    by_register = CopyAtomAttr.of(auto_vectorizing_copy(32), src.type.element_type)
     copy = CopyOp(views[0], views[1], atom=by_register)
     emitter.insert(copy)
     return copy

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import assert_never, cast
 
 from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import AnyFloat, IntegerType, VectorType
@@ -16,7 +16,7 @@ from ...dialects.ptx.base import float_bits
 from ...dialects.ptx.mma import REGISTER_TYPES
 from ...dialects.tile import MmaCallOp, TensorType
 from ...layout.algebra.core import size
-from ...layout.atoms.instructions import Dp4a, Fma, MmaSync
+from ...layout.atoms.instructions import Custom, Dp4a, Fma, MmaSync, WgMma
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import OPERANDS, registers
 from ...layout.atoms.ptx_text import dp4a_form
@@ -60,8 +60,10 @@ def lower_mma_call(emitter: Emitter, op: MmaCallOp, pointers: list[SSAValue]) ->
             results = [emitter.value(Dp4aOp(dp4a_form(atom), a[0], b[0], c[0]))]
         case MmaSync():
             results = list(emitter.insert(MmaSyncOp(atom.name, a, b, c)).results)
+        case WgMma() | Custom():
+            raise AssertionError("others write instructions whose operands are not all registers")
         case _:
-            raise AssertionError(f"{atom.name} does not have all operands in registers")
+            assert_never(atom.instruction)
     for value, place in zip(results, d.places, strict=True):
         emitter.insert(StoreOp(value, place, d.bytes))
     emitter.replace()

@@ -152,7 +152,7 @@ def test_atoms_that_leave_the_width_to_the_compiler(atom: str, loops: int, bits:
     body = f'%a = tile.view %A : {part}\n%b = tile.view %B : {part}\ntile.copy #tile.copy_atom<"{atom}", f16> %a, %b'
     module = lowered(kernel(body, f"%A: {type}, %B: {type}"), "atoms")
     (call,) = [op for op in module.walk() if isinstance(op, AtomCallOp)]
-    assert call.atom.atom_name.data == f"UniversalCopy<uint{bits}_t>"
+    assert call.atom.atom_name == f"UniversalCopy<uint{bits}_t>"
     extents = [op.operands[1] for op in module.walk() if op.name == "scf.for"]
     assert len(extents) == (loops > 1)
 
@@ -165,7 +165,7 @@ def test_a_swizzled_view_is_copied_in_pieces_that_the_swizzle_keeps() -> None:
     )
     module = lowered(kernel(body, threads="8"), "atoms")
     (call,) = [op for op in module.walk() if isinstance(op, AtomCallOp)]
-    assert call.atom.atom_name.data == "UniversalCopy<uint128_t>"
+    assert call.atom.atom_name == "UniversalCopy<uint128_t>"
     assert "S<2,3,3> o ?{div=8} o" in str(call.dst.type)
 
 

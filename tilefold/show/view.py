@@ -152,8 +152,8 @@ class Request:
         """Warnings about a request that could be computed."""
         problems: list[str] = []
         for role, space, able in (
-            ("source", self.spaces[0], self.copy.atom.src_spaces),
-            ("destination", self.spaces[1], self.copy.atom.dst_spaces),
+            ("source", self.spaces[0], self.copy.atom.source.spaces),
+            ("destination", self.spaces[1], self.copy.atom.destination.spaces),
         ):
             given = self.src if role == "source" else self.dst
             names = [row.name for row in able]

@@ -105,7 +105,7 @@ def claim(
     if not space.in_block:
         warp.note(access.site, "stores", content)
     else:
-        space.swizzles[rows] = 0 if swizzle is None else 1 + swizzle
+        space.swizzles[rows * access.width // BULK_UNIT] = 0 if swizzle is None else 1 + swizzle
     warp.restore(before)
 
 

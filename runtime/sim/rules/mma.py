@@ -15,6 +15,7 @@ from ....dialects.ptx.mma import REGISTER_TYPES
 from ....dialects.tile.gemm_rules import infer_gemm_modes
 from ....layout.algebra.core import plain_layout, size
 from ....layout.atoms.contract import Agent, AtOnce
+from ....layout.atoms.instructions import Custom
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
 from ....layout.atoms.summation import summation
@@ -26,6 +27,7 @@ from ..number_faults import check_product
 from ..translate import Rules, Step, Translator
 from ..values import Kind, Value, kind_of
 from ..warp import Warp
+from .tile_packages import package_gemm
 from .tile_wgmma import warpgroup_call, warpgroup_gemm
 
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -59,6 +61,8 @@ def _outlives(atom: MmaAtom) -> bool:
 
 def _gemm(op: tile.GemmOp, t: Translator) -> Step:
     atom = op.mma_atom
+    if isinstance(atom.atom.instruction, Custom):
+        return package_gemm(op, t)
     if _outlives(atom.atom):
         t.launch.apart()
         return warpgroup_gemm(op, t)

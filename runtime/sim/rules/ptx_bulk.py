@@ -78,7 +78,7 @@ class _Copies:
         reading = Source(self.source, read, ptx.BULK_UNIT, lanes)
         warp.block.cluster.reads_late = True
         of_all = self.site, Proxy.ASYNC, warp, lanes, groups, self.target, written, ptx.BULK_UNIT, content, reading
-        return Operation(*of_all) if change is None else Reduction(*of_all, change)
+        return Operation(*of_all) if change is None else Reduction(*of_all, change=change)
 
     def window(self, warp: Warp, lane: int, address: int) -> tuple[int, int]:
         """The rank of the block in whose shared memory a lane's copy writes, and the address there. The faults of

@@ -144,7 +144,7 @@ class _Copies:
         of_all = self.site, Proxy.ASYNC, warp, lanes, groups, space, rows, width, content, source
         space.hold(warp, rows, width)
         warp.block.cluster.reads_late = True
-        warp.stores.append(Operation(*of_all) if change is None else Reduction(*of_all, change))
+        warp.stores.append(Operation(*of_all) if change is None else Reduction(*of_all, change=change))
 
 
 def _add(total: Access, part: Access) -> None:
