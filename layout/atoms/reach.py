@@ -4,15 +4,16 @@
 from collections.abc import Iterator
 
 from ...base.spaces import RMEM, SMEM, Space
-from .contract import Major
+from .contract import Contract, Major
 from .copy_atom import CopyAtom
 from .copy_names import copy_atom
 from .copy_table import COPY_ATOMS
 from .custom import installed_instructions
+from .instructions import Absent
 from .mma_atom import MmaAtom
 from .mma_table import MMA_ATOMS, mma_atom
 from .numbers import MmaOperation
-from .ptx_text import mma_mnemonic, mnemonic
+from .ptx_text import copy_mnemonic, mma_mnemonic
 from .tensor_copy import TENSOR_COPIES, tensor_copy_atom
 from .wgmma import wgmma
 
@@ -20,16 +21,16 @@ from .wgmma import wgmma
 def instructions_of(space: Space) -> tuple[str, ...]:
     """The instructions that read or write elements in a space, by the first words of their names, sorted."""
     found: set[str] = set()
-    for atom in _copies():
-        if atom.instruction is not None and space in (*atom.src_spaces, *atom.dst_spaces):
-            found |= {part.split(".")[0] for part in mnemonic(atom.instruction).split(" / ")}
-    for mma in _multiplications():
-        if any(space in operand.spaces for operand in mma.contract.operands):
-            found.add(mma_mnemonic(mma).split(".")[0])
-    for record in installed_instructions().values():
-        if any(space in operand.spaces for operand in record.operands):
-            found.add(record.name)
+    for atom in (*_copies(), *_multiplications()):
+        if not isinstance(atom.instruction, Absent) and _reaches(atom.contract, space):
+            text = copy_mnemonic(atom) if isinstance(atom, CopyAtom) else mma_mnemonic(atom)
+            found |= {part.split(".")[0] for part in text.split(" / ")}
+    found |= {record.name for record in installed_instructions().values() if _reaches(record.contract, space)}
     return tuple(sorted(found))
+
+
+def _reaches(contract: Contract, space: Space) -> bool:
+    return any(space in operand.spaces for operand in contract.operands)
 
 
 def _copies() -> Iterator[CopyAtom]:

@@ -102,6 +102,13 @@ def test_it_is_found(mistake: Mistake, stage: str) -> None:
         ("!tile.tensor<f32, xmem", "!tile.tensor<f16, xmem", Code.ATOM_VALUE_WIDTH, "the tensor holds f16"),
         ('"acme.wait"()', '"acme.wail"()', Code.ATOM_UNKNOWN, "no package has an instruction 'acme.wail'"),
         ("(%slot : !slot)", "(%bar : !ptx.ptr<shared>)", Code.ATOM_SPACE, "it must be a tensor in smem"),
+        ('rmem, align<16>, "8:1"', 'rmem, align<16>, "4:1"', Code.ATOM_VALUES, "has 8 elements, the tensor is 4:1"),
+        (
+            '!tile.tensor<f16, smem, align<128>, "(16,8)',
+            '!tile.tensor<f16, smem, align<2>, "(16,8)',
+            Code.ATOM_OPERAND,
+            "B of acme.mma must be aligned to 4 bytes, the tensor is to 2",
+        ),
     ],
 )
 def test_a_wrong_type_is_refused(old: str, new: str, code: Code, text: str) -> None:
@@ -119,6 +126,10 @@ def test_a_wrong_type_is_refused(old: str, new: str, code: Code, text: str) -> N
         ("%q = ptx.ld %address align 4 : !ptx.ptr<xmem> -> f32", "loads and stores do not reach !ptx.ptr<xmem>"),
         ("%q = tile.alloc : !cells", "a kernel allocates only in smem and rmem"),
         ('tile.instruction "acme.wait"(%t : index)', "acme.wait has 0 operands: none"),
+        ('ptx.instruction "acme.wail"()', "no package has an instruction 'acme.wail'"),
+        ('ptx.instruction "acme.free"(%bar : !ptx.ptr<shared>)', "is an address in xmem, not a !ptx.ptr<shared>"),
+        ('ptx.instruction "acme.load"(%bar, %address : !ptx.ptr<shared>, !ptx.ptr<xmem>)', "of acme.load is in rmem"),
+        ('tile.instruction "acme.mma"(%X, %sA, %sB, %one : !cells, !sa, !sb, i32)', "accumulate of acme.mma is an i1"),
     ],
 )
 def test_other_operations_do_not_reach_the_memory(line: str, text: str) -> None:
