@@ -22,9 +22,7 @@ from .hints import check_hint, modifiers, with_hint
 class _AsyncOp(PtxOp):
     """An instruction of the cp.async family."""
 
-    @property
-    def targets(self) -> Targets:
-        return CP_ASYNC_TARGETS
+    TARGETS: ClassVar[Targets | None] = CP_ASYNC_TARGETS
 
 
 @irdl_op_definition

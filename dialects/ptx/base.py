@@ -189,12 +189,16 @@ class PtxOp(IRDLOperation, ABC):
     """
 
     SINCE: ClassVar[tuple[int, int]] = 70, 60
+    TARGETS: ClassVar[Targets | None] = None
+    """The targets of an instruction, in place of `SINCE`, where the contracts of atoms say them."""
     MNEMONIC: ClassVar[str | None] = None
     """The instruction, where it has no modifiers that depend on the operation's properties."""
 
     @property
     def targets(self) -> TargetFamily | Targets:
         """The targets that have the instruction with these operands, and pointers to the memory of these."""
+        if self.TARGETS is not None:
+            return self.TARGETS
         spaces = (value.type.requires() for value in self.operands if isinstance(value.type, PtrType))
         return TargetFamily(*max((self.requires(), *spaces)))
 

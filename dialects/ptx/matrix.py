@@ -10,7 +10,7 @@ from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_de
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.target import Targets
+from ...base.target import TargetFamily, Targets
 from ...layout.atoms.instructions import UNPACKED_BITS, LdMatrix, StMatrix
 from ...layout.atoms.ldmatrix import BYTE_TARGETS, LDMATRIX_TARGETS, MOVMATRIX_TARGETS, STMATRIX_TARGETS
 from ...layout.atoms.ptx_text import MOVMATRIX, matrix_mnemonic
@@ -23,8 +23,6 @@ class _MatrixOp(PtxOp):
 
     SHAPES: ClassVar[dict[str, tuple[int, ...]]]
     """The registers of a matrix and how many there can be, by shape and elements."""
-    TARGETS: ClassVar[Targets]
-    """The targets that have it for matrices of 8x8 elements."""
     TRANSPOSES: ClassVar[dict[str, bool]] = {"m16n16": True, "m16n8": True, "m8n16": False}
     """Whether matrices of a shape are always transposed, or never; others may be."""
 
@@ -48,8 +46,8 @@ class _MatrixOp(PtxOp):
         """The instruction's record."""
 
     @property
-    def targets(self) -> Targets:
-        return self.TARGETS if self.shape is None else BYTE_TARGETS
+    def targets(self) -> TargetFamily | Targets:
+        return super().targets if self.shape is None else BYTE_TARGETS
 
     def mnemonic(self) -> str:
         return matrix_mnemonic(self.instruction)
@@ -97,7 +95,7 @@ class LdMatrixOp(_MatrixOp):
     """
 
     name = "ptx.ldmatrix"
-    TARGETS: ClassVar[Targets] = LDMATRIX_TARGETS
+    TARGETS: ClassVar[Targets | None] = LDMATRIX_TARGETS
     SHAPES: ClassVar[dict[str, tuple[int, ...]]] = {
         "m8n8.b16": (1, 1, 2, 4),
         "m16n16.b8": (2, 1, 2),
@@ -138,7 +136,7 @@ class StMatrixOp(_MatrixOp):
     """
 
     name = "ptx.stmatrix"
-    TARGETS: ClassVar[Targets] = STMATRIX_TARGETS
+    TARGETS: ClassVar[Targets | None] = STMATRIX_TARGETS
     SHAPES: ClassVar[dict[str, tuple[int, ...]]] = {"m8n8.b16": (1, 1, 2, 4), "m16n8.b8": (1, 1, 2, 4)}
 
     value = operand_def(VectorType)
@@ -168,6 +166,7 @@ class MovMatrixOp(PtxOp):
     """
 
     name = "ptx.movmatrix"
+    TARGETS: ClassVar[Targets | None] = MOVMATRIX_TARGETS
 
     value = operand_def(I32)
     result = result_def(I32)
@@ -175,10 +174,6 @@ class MovMatrixOp(PtxOp):
 
     def __init__(self, value: SSAValue | Operation):
         super().__init__(operands=[value], result_types=[i32])
-
-    @property
-    def targets(self) -> Targets:
-        return MOVMATRIX_TARGETS
 
     def mnemonic(self) -> str:
         return MOVMATRIX

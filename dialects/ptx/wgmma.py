@@ -35,9 +35,7 @@ class _WarpgroupOp(PtxOp):
 
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
-    @property
-    def targets(self) -> Targets:
-        return WGMMA_TARGETS
+    TARGETS: ClassVar[Targets | None] = WGMMA_TARGETS
 
 
 @irdl_op_definition

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Matrix descriptors: the place and form of an operand of wgmma in shared memory."""
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import I64, IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def, traits_def
@@ -38,9 +40,7 @@ class WgmmaDescriptorOp(PtxOp):
         properties = {name: IntegerAttr(value, i64) for name, value in fields.items()}
         super().__init__(operands=[ptr], properties=properties, result_types=[i64])
 
-    @property
-    def targets(self) -> Targets:
-        return WGMMA_TARGETS
+    TARGETS: ClassVar[Targets | None] = WGMMA_TARGETS
 
     @property
     def fields(self) -> MatrixDescriptor:

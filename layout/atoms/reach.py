@@ -3,8 +3,8 @@
 
 from collections.abc import Iterator
 
-from ...base.spaces import RMEM, SMEM, Space
-from .contract import Contract, Major
+from ...base.spaces import Space
+from .contract import Contract, Role
 from .copy_atom import CopyAtom
 from .copy_names import copy_atom
 from .copy_table import COPY_ATOMS
@@ -12,10 +12,11 @@ from .custom import installed_instructions
 from .instructions import Absent
 from .mma_atom import MmaAtom
 from .mma_table import MMA_ATOMS, mma_atom
-from .numbers import MmaOperation
 from .ptx_text import copy_mnemonic, mma_mnemonic
 from .tensor_copy import TENSOR_COPIES, tensor_copy_atom
-from .wgmma import wgmma
+
+WARPGROUP_EXAMPLES = tuple([f"SM90_64x8x16_F32F16F16_{a}<Major::K,Major::K>" for a in ("SS", "RS")])
+"""Atoms of warpgroups with A in each of its places; the others differ in shapes and types."""
 
 
 def instructions_of(space: Space) -> tuple[str, ...]:
@@ -30,7 +31,8 @@ def instructions_of(space: Space) -> tuple[str, ...]:
 
 
 def _reaches(contract: Contract, space: Space) -> bool:
-    return any(space in operand.spaces for operand in contract.operands)
+    beside = (Role.COUNT, Role.ACCUMULATE)  # numbers, not elements
+    return any(space in operand.spaces for operand in contract.operands if operand.role not in beside)
 
 
 def _copies() -> Iterator[CopyAtom]:
@@ -39,6 +41,4 @@ def _copies() -> Iterator[CopyAtom]:
 
 
 def _multiplications() -> Iterator[MmaAtom]:
-    yield from (mma_atom(name) for name in MMA_ATOMS)
-    for place in (RMEM, SMEM):
-        yield wgmma(8, ("f32", "f16", "f16"), place, (Major.K, Major.K), MmaOperation.MULTIPLY_ADD)
+    yield from (mma_atom(name) for name in (*MMA_ATOMS, *WARPGROUP_EXAMPLES))
