@@ -15,7 +15,7 @@ from .mma_table import MMA_ATOMS, mma_atom
 from .numbers import MmaOperation
 from .ptx_text import copy_mnemonic, mma_mnemonic
 from .tensor_copy import TENSOR_COPIES, tensor_copy_atom
-from .wgmma import wgmma
+from .wgmma import INPUTS, wgmma
 
 
 def instructions_of(space: Space) -> tuple[str, ...]:
@@ -41,4 +41,5 @@ def _copies() -> Iterator[CopyAtom]:
 def _multiplications() -> Iterator[MmaAtom]:
     yield from (mma_atom(name) for name in MMA_ATOMS)
     for place in (RMEM, SMEM):
-        yield wgmma(8, ("f32", "f16", "f16"), place, (Major.K, Major.K), MmaOperation.MULTIPLY_ADD)
+        (d, a), (b, *_) = next(iter(INPUTS.items()))
+        yield wgmma(8, (d, a, b), place, (Major.K, Major.K), MmaOperation.MULTIPLY_ADD)
