@@ -15,7 +15,7 @@ from ....dialects.cute.values import unknowns
 from ....dialects.tile.bulk_rules import runs_of
 from ....dialects.tile.copy_rules import atom_values, split_atom_mode
 from ....layout.algebra.core import make_layout, size
-from ....layout.atoms.contract import AtOnce, Proxy
+from ....layout.atoms.contract import CP_ASYNC_GROUP, AtOnce, Proxy
 from ....layout.atoms.instructions import Custom
 from ...arrays.storage import distances
 from ..atoms.exchange import Exchange, exchange_of
@@ -207,7 +207,11 @@ def _by_atom(
             ErrorCode.SIM_UNSUPPORTED, f"the simulator does not execute atom {record.name}", site=site
         )
     bits, count = record.val_bits, exchange.values_in
-    is_async = not isinstance(record.destination.completion, AtOnce)
+    completion = record.destination.completion
+    is_async = completion == CP_ASYNC_GROUP
+    if not is_async and not isinstance(completion, AtOnce):
+        text = f"the simulator does not execute atom {record.name}, which completes otherwise than cp.async"
+        raise SimulationError(ErrorCode.SIM_UNSUPPORTED, text, site=site)
     reader = port(op, src, "async" if is_async else "load", t, bits)
     writer = port(op, dst, "async" if is_async else "store", t, bits)
     given_by = [Elements(reader, row) for row in first.reshape(-1, exchange.values_in)]
