@@ -17,7 +17,6 @@ from types import MappingProxyType
 from typing import TypeAlias, final
 
 from .errors import Code, TilefoldError
-from .packages import installed_records
 from .target import MAX_CLUSTER, MAX_LOCAL_BYTES, Target, TargetFamily
 
 GROUP = "tilefold.spaces"
@@ -89,6 +88,17 @@ class Allocation(Enum):
     """It is part of the program, and nothing writes it."""
 
 
+class Traffic(Enum):
+    """The unit in which accesses are moved and counted; the value is its name in tables."""
+
+    WAVEFRONTS = "wavefronts"
+    """Passes over banks (CUDA C++ Programming Guide, Shared Memory)."""
+    SECTORS = "sectors"
+    """32 bytes (CUDA C++ Best Practices Guide, Coalesced Access to Global Memory)."""
+    UNCOUNTED = ""
+    """Nothing is known of the costs."""
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Space:
@@ -156,6 +166,17 @@ class Space:
                 Allocation.PARAMETER | Allocation.STATIC | Allocation.RUN_TIME | Allocation.MAPPED | Allocation.CONSTANT
             ):
                 return f"ptr addrspace({self.llvm})"
+
+    @property
+    def traffic(self) -> Traffic:
+        """How its accesses are counted."""
+        match self.allocation:
+            case Allocation.STATIC | Allocation.MAPPED:
+                return Traffic.WAVEFRONTS
+            case Allocation.PARAMETER | Allocation.CONSTANT:
+                return Traffic.SECTORS
+            case Allocation.COMPILER | Allocation.RUN_TIME:
+                return Traffic.UNCOUNTED
 
     @property
     def unit_bits(self) -> int:
@@ -239,6 +260,8 @@ ADDRESSED = (GMEM, SMEM, RMEM, DSMEM)
 @cache
 def installed_spaces() -> Mapping[str, Space]:
     """The rows of installed packages by name. Raises `TilefoldError` (E0320), which names the package."""
+    from .packages import installed_records  # few programs name spaces of packages
+
     spaces: dict[str, Space] = {}
     for where, row in installed_records(GROUP, Space):
         taken = {space.keyword for space in (*SPACES.values(), *spaces.values())}
@@ -263,6 +286,12 @@ def space_of_pointer(keyword: str) -> Space | None:
     """The space of `!ptx.ptr<keyword>`; None if there is none. Raises `TilefoldError` (E0320)."""
     built_in = next((row for row in SPACES.values() if row.keyword == keyword and row.has_tensors), None)
     return built_in or next((row for row in installed_spaces().values() if row.keyword == keyword), None)
+
+
+def traffic_of(ptx: str) -> Traffic:
+    """How accesses to the state space of a name are counted. Raises `TilefoldError` (E0320)."""
+    built_in = next((row for row in SPACES.values() if row.ptx == ptx), None)
+    return (built_in or next(row for row in installed_spaces().values() if row.ptx == ptx)).traffic
 
 
 def known_space(name: str) -> Space:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from xdsl.ir import Operation, SSAValue
 
-from ...base.spaces import GMEM, SMEM, Space
+from ...base.spaces import GMEM, SMEM, Space, Traffic
 from ...base.target import SECTOR_BYTES, WARP
 from ...dialects.ptx import (
     GLOBAL,
@@ -142,6 +142,10 @@ def _find_active(op: Operation, where: _Addressed, warp: WarpValues) -> tuple[in
     return tuple(lane for lane in lanes if size.known[lane]) if size.is_exact else lanes
 
 
+def _places(address: LaneValue, lanes: tuple[int, ...]) -> list[int]:
+    return [address.known[lane] % (1 << address.bits) for lane in lanes]
+
+
 def _count_transactions(
     space: Space, address: LaneValue, lanes: tuple[int, ...], width: int
 ) -> tuple[int, int, int] | None:
@@ -149,16 +153,21 @@ def _count_transactions(
     not known.
     """
     step = 0
-    if space is GMEM and (step := address.step % SECTOR_BYTES):
+    match space.traffic:
+        case Traffic.WAVEFRONTS:
+            # a term that all lanes add or xor permutes the banks, and changes no conflict
+            now, best = wavefronts(_places(address, lanes), lanes, width)
+            return now, now, best
+        case Traffic.UNCOUNTED:
+            return None
+        case Traffic.SECTORS:
+            step = address.step % SECTOR_BYTES
+    if step:
         shifted = lv.as_shift(address)
         if shifted is None:
             return None
         address, step = shifted, shifted.step
-    places = [address.known[lane] % (1 << address.bits) for lane in lanes]
-    if space is SMEM:
-        # a term that all lanes add or xor permutes the banks, and changes no conflict
-        now, best = wavefronts(places, lanes, width)
-        return now, now, best
+    places = _places(address, lanes)
     # a term that all lanes xor permutes the sectors; so does a sum, in steps of a sector
     moves = range(0, SECTOR_BYTES, gcd(step, SECTOR_BYTES)) if step else range(1)
     counts = [sectors([place + move for place in places], width) for move in moves]

@@ -13,16 +13,12 @@ from xdsl.ir import Operation
 
 from ...base.errors import Code
 from ...base.limits import Limits
-from ...base.spaces import GMEM, SMEM
 from ..engine import LaunchConfig
 from ..errors import LaunchError
 from ..sim.called_functions import function
 from ..sim.faults import deep_stack, site_of
 from ..sim.launch import Launch
-from ..sim.memory.arena import Arena
-from ..sim.memory.local import LocalSpace
 from ..sim.memory.memories import Memories
-from ..sim.memory.spaces import Space
 from ..sim.rules import COMMON, rule_of
 from ..sim.translate import Pause, Rule, Translator
 from ..sim.warp import Block, Cluster, HostWarp
@@ -61,7 +57,7 @@ class HostEngine:
             on_host = next((own[base] for base in kind.__mro__ if base in own), None)
             return on_host or (rule_of(kind) if kind.dialect_name() in COMMON else None)
 
-        spaces = Memories(Space(GMEM, 0, False, Arena()), Space(SMEM, 0, False), LocalSpace())
+        spaces = Memories.make()
         with deep_stack(site_of(main)), np.errstate(all="ignore"):
             called = function(main, Translator(rule, launch, spaces))
             host = HostWarp(Block(Cluster(launch), (0, 0, 0)), 0, 1, [])

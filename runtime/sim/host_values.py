@@ -9,14 +9,10 @@ from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code
 from ...base.limits import Limits
-from ...base.spaces import GMEM, SMEM
 from ..engine import LaunchConfig
 from .faults import SimulationError
 from .launch import Launch
-from .memory.arena import Arena
-from .memory.local import LocalSpace
 from .memory.memories import Memories
-from .memory.spaces import Space
 from .rules import rule_of
 from .translate import Suspending, Translator
 from .values import TensorValue
@@ -30,7 +26,7 @@ class HostValues:
 
     def __init__(self, given: Mapping[SSAValue, Any], sink: Callable[[str], None]) -> None:
         launch = Launch(LaunchConfig((1, 1, 1), (1, 1, 1)), Limits(), sink)
-        spaces = Memories(Space(GMEM, 0, False, Arena()), Space(SMEM, 0, False), LocalSpace())
+        spaces = Memories.make()
         self._translator = Translator(rule_of, launch, spaces)
         self._done: set[Operation] = set()
         self._warp = HostWarp(Block(Cluster(launch), (0, 0, 0)), 0, 1, self._translator.initial)

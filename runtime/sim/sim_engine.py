@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...base.errors import Code as ErrorCode
 from ...base.limits import Limits
-from ...base.spaces import GMEM, SMEM
 from ...base.target import WARP, Target
 from ...dialects import ptx
 from ...dialects.kernel import KernelOp
@@ -29,11 +28,8 @@ from ..options import NUMERICS, Cooperative, RunOptions
 from ..settings import simulator_processes
 from .faults import SimulationError, Site, deep_stack, site_of
 from .launch import Completion, Forgiven, Launch, OutOfStepError, Seats, clusters_of, take_turns, unheard
-from .memory.arena import Arena
-from .memory.local import LocalSpace
 from .memory.memories import Memories
 from .memory.provenance import Fragments, Key, Tiles, fragments_of, pieces
-from .memory.spaces import Space
 from .memory.undefined import Trace, UndefinedReadError, run_agreed
 from .ordering.liveness import Watch
 from .ordering.schedule import Body, run_cluster
@@ -298,9 +294,7 @@ class SimEngine:
             timeline=None if self.journal is None else self.journal.timeline,
         )
         races = self.races or in_step > 0  # nothing but the lack of races makes any order as good
-        spaces = Memories(
-            Space(GMEM, GLOBAL_BASE, races, Arena(GLOBAL_GUARD)), Space(SMEM, SHARED_BASE, races), LocalSpace()
-        )
+        spaces = Memories.make(races=races, global_base=GLOBAL_BASE, shared_base=SHARED_BASE, guard=GLOBAL_GUARD)
         launch.shares = races and not (trace or chance or self._is_observed or self._is_together(config))
         rules = rules_for(launch, kernel, args, exact=self.exact)
         translator = Translator(rules, launch, spaces, self.texts, self.fragments)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.spaces import GMEM, SMEM
+from ...base.spaces import GMEM, SMEM, Traffic, traffic_of
 from .faults import Site
 from .memory import costs
 from .memory.arena import Arena
@@ -95,10 +95,16 @@ class Timeline(Journal):
             return
         lanes, at = warp.lane_numbers(), rows.astype(np.int64) * width % self._spans[space]
         if len(lanes) == len(at) and not warp.is_spread:
-            total, least = costs.wavefronts(at, lanes, width) if space == SMEM.ptx else costs.sectors(at, width)
-            lost = total - least if space == SMEM.ptx else (total - least) // 2
+            match traffic_of(space):
+                case Traffic.WAVEFRONTS:
+                    total, least = costs.wavefronts(at, lanes, width)
+                    lost, why = total - least, "bank conflict"
+                case Traffic.SECTORS:
+                    total, least = costs.sectors(at, width)
+                    lost, why = (total - least) // 2, "scattered sectors"
+                case Traffic.UNCOUNTED:
+                    lost, why = 0, ""
             if lost:
-                why = "bank conflict" if space == SMEM.ptx else "scattered sectors"
                 self._add("stalls", why, warp, self._now(warp), self._now(warp) + lost, site)
                 self._stalled += lost
         self._poll(warp, self._now(warp))

@@ -30,6 +30,15 @@ def test_explain_describes_them(file: str, capsys: pytest.CaptureFixture[str]) -
     assert "acme.mma: an elected thread of a warp; updates D in xmem until the mbarrier of acme.commit tells" in said
 
 
+def test_the_page_of_a_program_has_them(file: str, tmp_path: Path) -> None:
+    """All but machine code, since no assembler knows the instructions."""
+    page = tmp_path / "multiply.html"
+    assert main(["explain", file, "--target", "sm_90", "-o", str(page)]) == 0
+    text = page.read_text()
+    assert "acme.mma: an elected thread of a warp" in text
+    assert "the assembler lacks instructions that packages define: acme.alloc, acme.commit" in text
+
+
 def test_ptx_spells_them() -> None:
     ptx = program_of(PROGRAM).ptx(TARGET)
     lines = [line.strip() for line in ptx.splitlines() if line.strip().startswith("acme.")]

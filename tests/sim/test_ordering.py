@@ -12,12 +12,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tilefold.base.limits import Limits
-from tilefold.base.spaces import SMEM
+from tilefold.base.spaces import GMEM, SMEM
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.faults import SimulationError, Site
 from tilefold.runtime.sim.launch import Launch
+from tilefold.runtime.sim.memory.costs import Access
 from tilefold.runtime.sim.memory.local import LocalSpace
-from tilefold.runtime.sim.memory.spaces import Access, Space
+from tilefold.runtime.sim.memory.spaces import Space
 from tilefold.runtime.sim.ordering import asynchronous, clocks
 from tilefold.runtime.sim.ordering.mbarrier import Mbarrier
 from tilefold.runtime.sim.ordering.races import RaceShadow
@@ -75,7 +76,7 @@ def test_clocks_order_what_the_model_orders(events: list[tuple[str, int, int]], 
     """Warps of one lane that read and write two words of a memory, and synchronise at one address."""
     launch = launch_of(32 * WARPS, 30)
     launch.fences.add("gpu")
-    shadow, releases = RaceShadow(256, WARPS if forgets else 1, "shared" if forgets else "global"), Releases()
+    shadow, releases = RaceShadow(256, WARPS if forgets else 1, (SMEM if forgets else GMEM).ptx, forgets), Releases()
     cluster, model, number = cluster_of(launch, lanes=1), Model(), 0
     accesses: list[tuple[int, int, bool, bool, int]] = []  # owner, word, writes, atomic, cluster
     left: set[int] = set()
@@ -138,7 +139,7 @@ def test_no_race_of_lanes_is_missed(events: list[tuple[str, int, set[int], int]]
     several lanes count as one.
     """
     launch = launch_of(32 * WARPS)
-    cluster, shadow = cluster_of(launch, lanes=3), RaceShadow(256, WARPS, "shared")
+    cluster, shadow = cluster_of(launch, lanes=3), RaceShadow(256, WARPS, SMEM.ptx, True)
     known: dict[tuple[int, int], set[int]] = {(warp, lane): set() for warp in range(WARPS) for lane in range(3)}
     accesses: list[tuple[tuple[int, int], int, bool]] = []
     for kind, index, lanes, word in events:

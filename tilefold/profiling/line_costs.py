@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 
-from tilefold.base.spaces import GMEM, SMEM
+from tilefold.base.spaces import GMEM, SMEM, Traffic, traffic_of
 from tilefold.base.target import SECTOR_BYTES, WARP, Target
 from tilefold.runtime.sim.timeline import Event
 
@@ -39,12 +39,20 @@ class AccessRow:
     @property
     def bytes(self) -> int:
         """The bytes of the sectors of global memory."""
-        return self.transactions * SECTOR_BYTES if self.space == GMEM.ptx else 0
+        match traffic_of(self.space):
+            case Traffic.SECTORS:
+                return self.transactions * SECTOR_BYTES
+            case Traffic.WAVEFRONTS | Traffic.UNCOUNTED:
+                return 0
 
     @property
     def cycles(self) -> float:
         """The cycles that one multiprocessor takes for the transactions."""
-        return self.transactions / (SECTORS if self.space == GMEM.ptx else 1)
+        match traffic_of(self.space):
+            case Traffic.SECTORS:
+                return self.transactions / SECTORS
+            case Traffic.WAVEFRONTS | Traffic.UNCOUNTED:
+                return self.transactions
 
 
 @dataclass(slots=True)
@@ -93,7 +101,6 @@ class Costs:
         return _table(self)
 
 
-_UNITS = {SMEM.ptx: "wavefronts", GMEM.ptx: "sectors"}
 _HEAD = ("cycles", "line", "issued", "instruction", "by warps", "transactions", "least", "", "bytes", "distinct")
 _LEFT = {1, 3, 7}
 
@@ -131,8 +138,9 @@ def _rows(line: LineCost) -> list[tuple[tuple[str, ...], list[str]]]:
 
 
 def _access(access: AccessRow) -> tuple[str, ...]:
-    bytes = (str(access.bytes), str(access.distinct)) if access.space == GMEM.ptx else ("", "")
-    unit = _UNITS.get(access.space, "")
+    traffic = traffic_of(access.space)
+    bytes = (str(access.bytes), str(access.distinct)) if traffic is Traffic.SECTORS else ("", "")
+    unit = traffic.value
     return (access.mnemonic, str(access.requests), str(access.transactions), str(access.minimum), unit, *bytes)
 
 

@@ -3,10 +3,8 @@
 
 from collections.abc import Sequence
 
-from tilefold.base.spaces import GMEM, SMEM
+from tilefold.base.spaces import traffic_of
 from tilefold.runtime.counters import AccessCount, Counters
-
-_UNITS = {SMEM.ptx: "wavefronts", GMEM.ptx: "sectors"}
 
 
 def print_counters(counters: Counters, indent: str = "") -> str:
@@ -32,7 +30,7 @@ def _access(access: AccessCount) -> tuple[str, ...]:
         str(access.requests),
         str(access.transactions),
         str(access.minimum),
-        _UNITS.get(access.space, ""),
+        traffic_of(access.space).value,
     )
 
 

@@ -41,7 +41,10 @@ class Matrix:
         self.indices = np.array([[layout(i, v) for v in range(values)] for i in range(threads)])
         """By thread and value, the element of the matrix."""
         self.lanes = np.array([ids(i) for i in range(threads)])
-        self.count, self.by_warp = cosize(layout), record.contract.agent is Agent.WARP
+        self.count, self.of_warp = cosize(layout), record.contract.agent is Agent.WARP
+        self.by_lane = self.of_warp and not operand.is_shared_by_all
+        if not self.by_lane:  # one access for all lanes
+            self.indices = self.indices[:1]
         place = record.places.get(operand.role)
         self.places = None if place is None else np.array([place(i) for i in range(size(place))], np.int64)
         type = op.args[record.operands.index(operand)].type
@@ -70,7 +73,7 @@ class Matrix:
             text = f"the lanes of a warp give different addresses of {self.operand.role.value}"
             warp.fault(ErrorCode.SIM_CONVERGENCE, self.site, lane, text, "compute it from values that all lanes share")
         at = int(given[0]) + self.places[self.indices.ravel()]
-        lanes = np.repeat(executing if self.by_warp else executing[:1], self.indices.shape[1])
+        lanes = np.repeat(executing if self.by_lane else executing[:1], self.indices.shape[1])
         self._check_reach(warp, at, lanes)
         offsets, span = self.space.offsets(at), self.space.arena.span
         outside = (offsets < 0) | (offsets > span - self.width)
@@ -88,7 +91,7 @@ class Matrix:
                 return
             case Cells(warp_lanes=reached):
                 pass
-        if not self.by_warp:
+        if not self.of_warp:
             return
         first = warp.index % (WARPGROUP // WARP) * reached
         cells = at >> LANE_SHIFT

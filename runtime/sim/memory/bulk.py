@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
+from ....base.spaces import Traffic
 from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES
 from ....dialects.ptx import BULK_UNIT
 from ..ordering.asynchronous import Operation
@@ -55,7 +56,14 @@ def rows_at(
 
 def count(space: Space, access: Access, offsets: NDArray[np.int64], width: int) -> None:
     """Counts the access of a lane to `width` bytes at each of some offsets."""
-    granule, size = _PASS if space.in_block else SECTOR_BYTES, len(offsets) * width
+    size = len(offsets) * width
+    match space.row.traffic:
+        case Traffic.WAVEFRONTS:
+            granule = _PASS
+        case Traffic.SECTORS:
+            granule = SECTOR_BYTES
+        case Traffic.UNCOUNTED:
+            return
     access.requests += 1
     access.threads += -(-size // BULK_UNIT)
     access.transactions += len(np.unique(offsets // granule))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The costs of a warp's memory access (`layout.tiling.warp_accesses`): wavefronts of shared memory, sectors of global
-memory.
+"""The memory operations of a program, and the costs of a warp's accesses (`layout.tiling.warp_accesses`): wavefronts of
+shared memory, sectors of global memory.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 
 from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES, WARP
 from ....layout.tiling import warp_accesses
+from ...counters import AccessCount
+from ..faults import Site
+from .arena import Allocation
 
 
 def wavefronts(addresses: NDArray[Any], lanes: NDArray[Any], width: int) -> tuple[int, int]:
@@ -55,3 +59,41 @@ def _by_warp(addresses: bytes, lanes: NDArray[Any]) -> Iterator[tuple[NDArray[An
 def _sum(costs: Iterable[tuple[int, int]]) -> tuple[int, int]:
     parts = list(costs)
     return sum(count for count, _ in parts), sum(least for _, least in parts)
+
+
+@dataclass(slots=True)
+class Access:
+    """A memory operation of the program with the costs of its executions so far."""
+
+    site: Site
+    space: str
+    kind: str
+    width: int
+    requests: int = 0
+    threads: int = 0
+    transactions: int = 0
+    minimum: int = 0
+    home: Allocation | None = None
+    """The allocation from which the address was computed, where that is known."""
+    scope: str = "gpu"
+    """The threads among which it is atomic, if it is."""
+    constant: bool = False
+    """Whether it is a load that promises that nothing writes its data."""
+
+    def count(self) -> AccessCount:
+        """The counts so far, for the report."""
+        return AccessCount(
+            self.site.op, self.site.location, self.space, self.kind, self.width,
+            self.requests, self.threads, self.transactions, self.minimum,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """The effect of an atomic read and write, and its order."""
+
+    change: Callable[[int, NDArray[np.uint8]], NDArray[np.uint8]]
+    acquires: bool
+    releases: bool
+    is_seen: bool = True
+    """Whether the kernel uses the old value, so that its next operations may depend on earlier writes."""

@@ -2,16 +2,20 @@
 """The memory of a launch, by the rows of the table of spaces."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from ....base.errors import Code as ErrorCode
-from ....base.spaces import Allocation, Cells, Sharer
+from ....base.spaces import GMEM, SMEM, Allocation, Cells, Sharer
 from ....base.spaces import Space as MemorySpace
 from ..faults import SimulationError
 from ..warp import Cluster
-from .cells import CellSpace, cell_space
+from .arena import Arena
 from .local import LocalSpace
 from .spaces import Space
+
+if TYPE_CHECKING:
+    from .cells import CellSpace
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +25,18 @@ class Memories:
     global_: Space
     shared: Space
     local: LocalSpace
-    of_cells: dict[MemorySpace, CellSpace] = field(default_factory=dict[MemorySpace, CellSpace])
+    of_cells: "dict[MemorySpace, CellSpace]" = field(default_factory=dict[MemorySpace, "CellSpace"])
     """The memories whose columns a kernel allocates, those that it uses."""
+
+    @staticmethod
+    def make(
+        *, races: bool = False, global_base: int = 0, shared_base: int = 0, guard: int = Arena.ALIGN
+    ) -> "Memories":
+        """Memory without contents: global memory leaves `guard` bytes around each allocation; `races` says whether
+        races are looked for.
+        """
+        global_, shared = Space(GMEM, global_base, races, Arena(guard)), Space(SMEM, shared_base, races)
+        return Memories(global_, shared, LocalSpace())
 
     @property
     def of_blocks(self) -> tuple[Space, ...]:
@@ -60,11 +74,13 @@ class Memories:
             case Allocation.RUN_TIME:
                 return self.cells(space)
 
-    def cells(self, space: MemorySpace) -> CellSpace:
+    def cells(self, space: MemorySpace) -> "CellSpace":
         """The memory of a space whose columns a kernel allocates. SimulationError (E3201) for another such space."""
         if space not in self.of_cells:
             if not isinstance(space.form, Cells) or space.sharer is not Sharer.BLOCK:
                 text = f"the simulator has no {space}, which kernels allocate: it has such of cells of a block"
                 raise SimulationError(ErrorCode.SIM_UNSUPPORTED, text)
+            from .cells import cell_space
+
             self.of_cells[space] = cell_space(space, self.shared.races)
         return self.of_cells[space]

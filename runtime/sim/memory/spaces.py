@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
-from ....base.spaces import Sharer
+from ....base.spaces import Sharer, Traffic
 from ....base.spaces import Space as MemorySpace
 from ..ordering.asynchronous import readers
 from ..ordering.cluster import windows_of
@@ -17,8 +17,8 @@ from ..ordering.releases import Releases
 from ..values import Value
 from ..warp import Warp
 from . import costs
-from .accesses import Access, Atomic
 from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN, Arena
+from .costs import Access, Atomic
 from .refusals import Promises, is_repeated, leave, out_of_bounds, race, refuse
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Space:
         if self.in_block:
             self.swizzles = np.zeros(windows * self.arena.span // 16, np.uint8)
         if self.races:
-            self.shadow = RaceShadow(self.arena.data[1].size, readers, self.name)
+            self.shadow = RaceShadow(self.arena.data[1].size, readers, self.name, self.in_block)
 
     def private(self) -> tuple[Any, ...]:
         """All that the cluster which goes on has here, for `assume`."""
@@ -353,10 +353,13 @@ class Space:
         return rows + start
 
     def _cost(self, warp: Warp, access: Access, at: NDArray[Any]) -> None:
-        if self.in_block:
-            transactions, minimum = costs.wavefronts(at, warp.lane_numbers(), access.width)
-        else:
-            transactions, minimum = costs.sectors(at, access.width, warp.lane_numbers())
+        match self.row.traffic:
+            case Traffic.WAVEFRONTS:
+                transactions, minimum = costs.wavefronts(at, warp.lane_numbers(), access.width)
+            case Traffic.SECTORS:
+                transactions, minimum = costs.sectors(at, access.width, warp.lane_numbers())
+            case Traffic.UNCOUNTED:
+                transactions = minimum = 0
         access.requests += warp.warps
         access.threads += warp.active
         access.transactions += transactions

@@ -18,7 +18,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.spaces import GMEM
 from ..faults import Site
 from ..warp import Cluster, Warp
 from .clocks import Clock, learn
@@ -304,7 +303,7 @@ def _forget(warp: Warp) -> None:
 
 def is_global(memory: object) -> bool:
     """Whether all clusters have a memory together."""
-    return getattr(memory, "name", "") == GMEM.ptx
+    return not getattr(memory, "in_block", True)  # registers are in a thread
 
 
 def _issuers(cluster: Cluster, memory: object, late: bool = False) -> Iterator[Warp]:

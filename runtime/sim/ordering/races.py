@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.spaces import SMEM
 from ....base.target import WARP
 from ..memory.arena import WIDTHS
 from .clocks import known
@@ -53,10 +52,10 @@ class RaceShadow:
     `forgets`, by a `reset` before each cluster, and otherwise that of each block that runs.
     """
 
-    def __init__(self, size: int, tables: int, space: str) -> None:
+    def __init__(self, size: int, tables: int, space: str, forgets: bool) -> None:
         self._granule = WIDTHS[-1]
         self._space = space
-        self._forgets = space == SMEM.ptx
+        self._forgets = forgets
         self._writes: Entries = np.zeros(size // self._granule, np.int64)
         self._reads: Entries = np.zeros((tables, size // self._granule), np.int64)
         self._latest: Entries = self._reads[0].copy()

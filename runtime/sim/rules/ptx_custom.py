@@ -77,7 +77,7 @@ def _custom(op: ptx.CustomOp | tile.InstructionOp, t: Translator) -> Step:
             def allocate(warp: Warp) -> None:
                 lanes = executing(warp, record, site)
                 address = np.array([cells.allocate(warp, own, units)], target.dtype)
-                rows = target.in_memory(warp, lanes[:1])
+                rows = target.in_memory(warp, lanes)
                 _write_now(target, warp, rows, address)
 
             return allocate
