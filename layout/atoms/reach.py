@@ -15,7 +15,10 @@ from .mma_table import MMA_ATOMS, mma_atom
 from .ptx_text import copy_mnemonic, mma_mnemonic
 from .tensor_copy import TENSOR_COPIES, tensor_copy_atom
 
-WARPGROUP_EXAMPLES = tuple([f"SM90_64x8x16_F32F16F16_{a}<Major::K,Major::K>" for a in ("SS", "RS")])
+WARPGROUP_EXAMPLES = (
+    "SM90_64x8x16_F32F16F16_SS<Major::K,Major::K>",
+    "SM90_64x8x16_F32F16F16_RS<Major::K,Major::K>",
+)
 """Atoms of warpgroups with A in each of its places; the others differ in shapes and types."""
 
 
