@@ -62,6 +62,26 @@ MISTAKES = {
         Code.SIM_RACE,
         "race: writes xmem lane 1, column 0, which thread (1,0,0) read",
     ),
+    "an operand overwritten too early": Mistake(
+        "    ptx.mbarrier.wait %bar, %one ",
+        "    %early = tile.load %A(0, %t)\n    tile.store %early, %sA(0, %t)\n    ptx.mbarrier.wait %bar, %one ",
+        Code.SIM_IN_FLIGHT,
+        "while acme.mma at",
+    ),
+    "the second operand overwritten too early": Mistake(
+        "    ptx.mbarrier.wait %bar, %one ",
+        "    %early = tile.load %B(0, 0)\n    scf.if %first {\n      tile.store %early, %sB(0, 0)\n    }\n"
+        "    ptx.mbarrier.wait %bar, %one ",
+        Code.SIM_IN_FLIGHT,
+        "is still reading it",
+    ),
+    "cells overwritten while they are loaded": Mistake(
+        '    tile.instruction "acme.wait"()',
+        f"    scf.if %first {{\n ptx.mbarrier.arrive.expect_tx %bar, %bytes\n{COPY}    }}\n"
+        '    tile.instruction "acme.wait"()',
+        Code.SIM_IN_FLIGHT,
+        "writes lane 0, column 0 while acme.load at",
+    ),
     "all lanes issue": Mistake(
         '    scf.if %first {\n      tile.instruction "acme.mma"',
         '    %always = arith.constant true\n    scf.if %always {\n      tile.instruction "acme.mma"',

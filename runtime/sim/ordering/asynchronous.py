@@ -101,6 +101,8 @@ class Operation:
     source: Source | None = None
     pipe: str = ""
     """The instruction that waits for it, or commits it to an mbarrier; empty for copies of cp.async."""
+    further: tuple[Source, ...] = ()
+    """What it reads beside its source, if it reads several matrices."""
     on_mbarrier: bool = False
     """Whether an mbarrier tells of an instruction of a package."""
     flying: NDArray[np.bool_] = field(init=False)
@@ -159,18 +161,18 @@ class Operation:
         """The first of some rows of the memory of which the operation is reading bytes, and the lane for which it does;
         None if it reads other bytes.
         """
-        source = self.source
-        if source is None or source.memory is not memory:
-            return None
-        start, first = source.rows * source.width, rows[:, None] * width
-        if first.max() + width <= start.min() or start.max() + source.width <= first.min():
-            return None  # most accesses are elsewhere
-        at = (start < first + width) & (first < start + source.width)
-        at &= np.isin(source.lanes, self.lanes[self.flying])
-        if not at.any():
-            return None
-        row, place = divmod(int(at.argmax()), at.shape[1])
-        return row, int(source.lanes[place])
+        for source in (self.source, *self.further):
+            if source is None or source.memory is not memory:
+                continue
+            start, first = source.rows * source.width, rows[:, None] * width
+            if first.max() + width <= start.min() or start.max() + source.width <= first.min():
+                continue  # most accesses are elsewhere
+            at = (start < first + width) & (first < start + source.width)
+            at &= np.isin(source.lanes, self.lanes[self.flying])
+            if at.any():
+                row, place = divmod(int(at.argmax()), at.shape[1])
+                return row, int(source.lanes[place])
+        return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,10 +253,10 @@ def wait_for(warp: Warp, pipe: str) -> None:
     lanes = warp.lane_numbers()
     for operation in warp.operations:
         if operation.pipe == pipe:
-            reading = operation.source
             operation.complete(_of_lanes(operation, lanes))
-            if reading is not None:
-                _end_reads(warp, reading)
+            for source in (operation.source, *operation.further):
+                if source is not None:
+                    _end_reads(warp, source)
     _forget(warp)
 
 

@@ -15,7 +15,7 @@ from ....layout.atoms.custom import Allocates, Commits, CustomInstruction, Execu
 from ..atoms.custom import Elements, Matrix, Rows, pipe_of, proxy_of
 from ..faults import Site, site_of
 from ..launch import Completion
-from ..memory.spaces import Access, Space
+from ..memory.spaces import Access
 from ..ordering import asynchronous
 from ..ordering.asynchronous import Operation, Source
 from ..translate import Rules, Step, Translator
@@ -150,17 +150,14 @@ def _pending(warp: Warp, matrix: Matrix, lanes: NDArray[Any]) -> Operation | Non
     )  # fmt: skip
 
 
-def _sources(warp: Warp, matrices: Mapping[Role, Matrix], lanes: NDArray[Any]) -> list[Source]:
-    """The rows that an operation reads until it is complete: of one memory, as one source."""
-    by_space: dict[int, tuple[Space, int, list[Rows]]] = {}
+def _sources(warp: Warp, matrices: Mapping[Role, Matrix], lanes: NDArray[Any]) -> tuple[Source, ...]:
+    """The rows that an operation reads until it is complete."""
+    sources: list[Source] = []
     for matrix in matrices.values():
         if matrix.space is not None and not matrix.operand.writes and not isinstance(matrix.operand.completion, AtOnce):
-            _, _, rows = by_space.setdefault(id(matrix.space), (matrix.space, matrix.width, []))
-            rows.append(matrix.in_memory(warp, lanes))
-    return [
-        Source(space, np.concatenate([r.rows for r in rows]), width, np.concatenate([r.lanes for r in rows]))
-        for space, width, rows in by_space.values()
-    ]
+            rows = matrix.in_memory(warp, lanes)
+            sources.append(Source(matrix.space, rows.rows, matrix.width, rows.lanes))
+    return tuple(sources)
 
 
 def _write(
@@ -168,12 +165,11 @@ def _write(
     matrix: Matrix,
     lanes: NDArray[Any],
     content: Elements,
-    sources: list[Source],
+    sources: tuple[Source, ...],
     superseded: Operation | None,
     barriers: Barriers | None,
 ) -> None:
     """Writes the elements of a matrix, at once or when its completion says."""
-    source = sources[0] if sources else None
     if superseded is not None:
         superseded.flying[:] = False
         assert matrix.space is not None
@@ -190,10 +186,10 @@ def _write(
                     warp, matrix.site, base + value * matrix.width, part.reshape(-1, matrix.width)
                 )
         case AtWait() | OnArrivals():
-            warp.operations.extend(_start(warp, matrix, lanes, content, source))
+            warp.operations.extend(_start(warp, matrix, lanes, content, sources))
         case OnBytes():
             assert barriers is not None, "the contract has an mbarrier"
-            (operation,) = _start(warp, matrix, lanes, content, source)
+            (operation,) = _start(warp, matrix, lanes, content, sources)
             warp.loads.append(operation)
             for barrier, _ in barriers.by_row(warp):
                 barrier.add(operation, content.nbytes)
@@ -206,10 +202,11 @@ def _write(
 
 
 def _start(
-    warp: Warp, matrix: Matrix, lanes: NDArray[Any], content: Elements, source: Source | None
+    warp: Warp, matrix: Matrix, lanes: NDArray[Any], content: Elements, sources: tuple[Source, ...]
 ) -> list[Operation]:
     """The operations in flight that write a matrix: one, or one for each register of a fragment."""
     proxy, pipe = proxy_of(matrix.operand), pipe_of(matrix.operand)
+    source, further = (sources[0], sources[1:]) if sources else (None, ())
     warp.block.cluster.reads_late |= source is not None
     if matrix.space is not None:
         rows = matrix.in_memory(warp, lanes)
@@ -219,7 +216,7 @@ def _start(
         groups = np.zeros(len(rows.rows), np.int64)
         told = not isinstance(matrix.operand.completion, AtWait)
         of_all = matrix.site, proxy, warp, rows.lanes, groups, matrix.space, rows.rows, matrix.width, bytes, source
-        return [Operation(*of_all, pipe, told)]
+        return [Operation(*of_all, pipe, further, told)]
     local, started = matrix.t.spaces.local, list[Operation]()
     for value in range(matrix.indices.shape[1]):
         at = matrix.addresses(warp) + value * matrix.width
@@ -228,9 +225,9 @@ def _start(
         local.hold(warp, rows, matrix.width)
         groups = np.zeros(len(rows), np.int64)
         started.append(
-            Operation(matrix.site, proxy, warp, lanes, groups, local, rows, matrix.width, bytes, source, pipe)
+            Operation(matrix.site, proxy, warp, lanes, groups, local, rows, matrix.width, bytes, source, pipe, further)
         )
-        source = None
+        source, further = None, ()
     return started
 
 
