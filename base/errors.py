@@ -79,7 +79,7 @@ class Code(StrEnum):
 
     PACKED_ELEMENTS = ("E0319", "an access splits a byte that several elements share")
     BLOCK_THREADS = ("E0321", "the number of threads of a block differs from the number that share a tensor")
-    ATOM_PACKAGE = ("E0320", "an installed package defines unusable atoms")
+    ATOM_PACKAGE = ("E0320", "an installed package defines an unusable atom, instruction or memory space")
     TENSOR_MAP = ("E0322", "no tensor map can describe a tensor in global memory")
     TMA_BOX = ("E0323", "no tensor copy can move a tile between these layouts")
     TMA_OPERANDS = ("E0324", "a tensor copy lacks an operand, or has one that its instruction does not accept")

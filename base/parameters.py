@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from .element_types import ELEMENT_TYPES, ElementType
-from .target import GLOBAL
+from .spaces import GMEM
 
 MAX_PARAMETER_BYTES = 4096
 """The bytes that the parameters of a kernel can take (PTX ISA, Kernel Function Parameters)."""
@@ -86,7 +86,7 @@ class PointerParameter:
     c: str = "CUdeviceptr"
 
     def llvm(self, align: int) -> str:
-        return f"{GLOBAL.llvm_pointer} align {align}"
+        return f"{GMEM.llvm_pointer} align {align}"
 
     def pack(self, value: Placed) -> bytes:
         return value.address.to_bytes(8, "little")

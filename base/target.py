@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The GPUs that kernels are compiled for: their instructions, limits and memories.
+"""The GPUs that kernels are compiled for: their instructions and limits.
 
 An architecture is named as PTX's `.target` directive names it: `sm_90` runs on compute capability 9.0 and on
 every later GPU, `sm_90a` has the features of exactly 9.0, `sm_100f` those common to the 10.x family.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Literal, final
@@ -49,36 +49,6 @@ SECTOR_BYTES = 32
 
 DEFAULT_ARCH = "sm_80"
 """The default target: its PTX runs on every GPU since 2020."""
-
-
-@dataclass(frozen=True, slots=True)
-class AddressSpace:
-    """A memory that pointers point to: its name in PTX (PTX ISA, State Spaces), that of tensors in it, CuTe's name of a
-    pointer to it, LLVM's number (User Guide for NVPTX, Address Spaces), and the bits of a pointer.
-
-    Registers are local memory until LLVM promotes them, and LLVM addresses that as generic memory, number 0.
-    """
-
-    ptx: str
-    tensors: str
-    pointer: str
-    llvm: int
-    bits: int
-
-    @property
-    def llvm_pointer(self) -> str:
-        """The type of a pointer in LLVM IR."""
-        return f"ptr addrspace({self.llvm})" if self.llvm else "ptr"
-
-
-GLOBAL = AddressSpace("global", "gmem", "gmem_ptr", llvm=1, bits=64)
-SHARED = AddressSpace("shared", "smem", "smem_ptr", llvm=3, bits=32)
-LOCAL = AddressSpace("local", "rmem", "ptr", llvm=0, bits=64)
-SHARED_CLUSTER = AddressSpace("shared::cluster", "dsmem", "smem_ptr", llvm=7, bits=32)
-CONSTANT = AddressSpace("const", "", "", llvm=4, bits=32)
-
-ADDRESS_SPACES = (GLOBAL, SHARED, LOCAL, SHARED_CLUSTER)
-"""The memories that tensors can be in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +218,41 @@ class TargetFamily:
 
     def __str__(self) -> str:
         return f"sm_{self.min_sm}{self.suffix}, PTX {_version(self.min_ptx)}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """A set of families; each target of any of them has an instruction."""
+
+    families: frozenset[TargetFamily]
+
+    @property
+    def oldest(self) -> TargetFamily:
+        """The family that begins with the oldest target."""
+        return min(self.families, key=lambda family: (family.min_sm, family.min_ptx, family.suffix))
+
+    def includes(self, target: Target) -> bool:
+        """Whether `target` has the instruction."""
+        return any(family.includes(target) for family in self.families)
+
+    def refusal(self, instruction: str, target: Target) -> tuple[str, str] | None:
+        """Why `target` lacks `instruction`, and a hint; None if it has it."""
+        return None if self.includes(target) else self.oldest.refusal(instruction, target)
+
+    def since(self, sm: int, ptx: int) -> "Targets":
+        """The targets of the set that are at least sm_`sm` and have PTX `ptx`."""
+        return Targets(
+            frozenset([replace(x, min_sm=max(x.min_sm, sm), min_ptx=max(x.min_ptx, ptx)) for x in self.families])
+        )
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, sorted(self.families, key=lambda family: (family.min_sm, family.min_ptx))))
+
+
+def targets(min_sm: int, min_ptx: int, suffix: Literal["", "f", "a"] = "") -> Targets:
+    """The set of one family."""
+    return Targets(frozenset((TargetFamily(min_sm, min_ptx, suffix),)))
 
 
 def _version(ptx: int) -> str:

@@ -35,9 +35,9 @@ from ..dialects.tile import (
     TensorType,
     TiledMmaType,
     TileKernelOp,
-    TmaType,
 )
 from ..dialects.tile.threads import ThreadViewOp, accesses, by_every_thread, is_thread_x
+from ..layout.atoms.contract import Agent
 from ..passes.analysis.thread_values import ThreadValues
 from .capture import captured
 from .control.objects import is_ours
@@ -70,8 +70,8 @@ def drop_unused_coordinates(body: Block) -> None:
 
 
 def settle_threads(kernel: TileKernelOp) -> None:
-    """Settles what depends on the threads that execute an operation."""
-    copies = [op for op in kernel.walk() if _is_tensor_copy(op)]
+    """Finishes operations that depend on the threads that execute them."""
+    copies = [op for op in kernel.walk() if _is_elected(op)]
     parts = [op for op in kernel.walk() if _is_part_beyond(op, kernel.block)]
     if kernel.block == (1, 1, 1) or not (copies or parts):
         return
@@ -122,8 +122,8 @@ def _is_part_beyond(op: Operation, block: tuple[int, int, int]) -> bool:
 
 
 def _elect(copies: list[Operation], threads: ThreadValues) -> None:
-    """Puts tensor copies, and their prefetches, behind `ptx.elect.sync`, unless a condition around them selects threads
-    of a warp: then the program itself has chosen the thread.
+    """Puts copies that an elected thread issues, and prefetches of tensors, behind `ptx.elect.sync`, unless a condition
+    around them selects threads of a warp: then the program itself has chosen the thread.
     """
     elected: dict[Block, SSAValue] = {}
     for op in copies:
@@ -143,10 +143,15 @@ def _elect(copies: list[Operation], threads: ThreadValues) -> None:
         branch.location = end.location = op.location
 
 
-def _is_tensor_copy(op: Operation) -> bool:
+def _is_elected(op: Operation) -> bool:
+    """Whether an elected thread of a warp issues an operation, as the contract of its atom says."""
     if isinstance(op, PrefetchOp):
         return op.tiles is not None
-    return isinstance(op, CopyOp) and op.tiled_copy is not None and isinstance(op.tiled_copy.type, TmaType)
+    if not isinstance(op, CopyOp):
+        return False
+    if op.tma is not None:
+        return op.tma.type.tma_copy.atom.contract.agent is Agent.ELECTED
+    return op.copy_atom is not None and op.copy_atom.atom.contract.agent is Agent.ELECTED
 
 
 MODULE = "kernels"

@@ -134,7 +134,10 @@ def operation(op: type[Operation]) -> str:
         effects += [] if trait.agent is Agent.THREAD else [f"executed by a whole {trait.agent.value}"]
     if effects:
         lines += [f"Effects: {'; '.join(effects)}.", ""]
-    if issubclass(op, PtxOp) and "mnemonic" in dir(op) and op.SINCE[0] > 70:
+    if issubclass(op, PtxOp) and op.TARGETS is not None:
+        family = op.TARGETS.oldest
+        lines += [f"Needs `sm_{family.min_sm}{family.suffix}` and PTX {family.min_ptx / 10}.", ""]
+    elif issubclass(op, PtxOp) and "mnemonic" in dir(op) and op.SINCE[0] > 70:
         lines += [f"Needs `sm_{op.SINCE[0]}` and PTX {op.SINCE[1] / 10}.", ""]
     return "\n".join(lines)
 

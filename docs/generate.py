@@ -14,14 +14,17 @@ from types import MappingProxyType
 import numpy as np
 from tilefold.base.errors import Code
 from tilefold.base.explanations import Sample, explanation
+from tilefold.base.spaces import SPACES, Bytes, Cells
 from tilefold.base.target import DEFAULT_ARCH, Target, known_targets
 from tilefold.compiler.frontend.context import OUR_DIALECTS
 from tilefold.compiler.pipeline import OUR_PASSES, PASSES, STAGES
 from tilefold.dialects import gpu
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.copy_table import COPY_ATOMS
+from tilefold.layout.atoms.instructions import Absent
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
-from tilefold.layout.atoms.ptx_text import copy_text, mnemonic
+from tilefold.layout.atoms.ptx_text import copy_text, mma_mnemonic
+from tilefold.layout.atoms.reach import instructions_of
 from tilefold.layout.drawing.scene import Picture
 from tilefold.passes.check_stage import LEGAL_TILE_OPS
 from tilefold.runtime.check.fill import make_generators
@@ -60,9 +63,9 @@ def atoms() -> str:
     ]
     for name in COPY_ATOMS:
         atom = copy_atom(name)
-        ptx = "none" if atom.instruction is None else f"`{copy_text(atom.instruction)}`"
-        spaces = f"{', '.join(atom.src_spaces)} | {', '.join(atom.dst_spaces)}"
-        lines.append(f"| `{name}` | {atom.threads} | {ptx} | {spaces} | {atom.targets} | {atom.source} |")
+        ptx = "none" if isinstance(atom.instruction, Absent) else f"`{copy_text(atom)}`"
+        spaces = " | ".join([", ".join(map(str, side.spaces)) for side in (atom.source, atom.destination)])
+        lines.append(f"| `{name}` | {atom.threads} | {ptx} | {spaces} | {atom.targets} | {atom.contract.section} |")
     lines += [
         "",
         "## MMA atoms",
@@ -78,7 +81,7 @@ def atoms() -> str:
     ]
     for name in MMA_ATOMS:
         mma = mma_atom(name)
-        lines.append(f"| `{name}` | {mma.threads} | `{mnemonic(mma.instruction)}` | {mma.targets} |")
+        lines.append(f"| `{name}` | {mma.threads} | `{mma_mnemonic(mma)}` | {mma.targets} |")
     return "\n".join(lines) + "\n"
 
 
@@ -108,6 +111,25 @@ def stages() -> str:
         parts.append(f"## `{stage.name}`\n\n{stage.summary[:1].upper()}{stage.summary[1:]}.")
         parts.append(f"The passes that lead here:\n\n{steps}\n\nOperations of `tile` that are legal: {operations}.")
     return "\n\n".join(parts) + "\n"
+
+
+def memory_spaces() -> str:
+    """The page of the memory spaces."""
+    lines = ["# Memory spaces", "", docstring(import_module("tilefold.base.spaces")), ""]
+    heads = "tensors", "PTX", "address", "one for each", "allocation", "instructions", "units on sm_80, sm_90a, sm_100a"
+    lines += [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    for row in SPACES.values():
+        match row.form:
+            case Bytes(bits):
+                address = f"{bits} bits, in bytes"
+            case Cells(lanes, columns):
+                address = f"a lane of {lanes} and a column of {columns}, of {row.unit_bits} bits"
+        limits = [row.limit(Target(name)) for name in ("sm_80", "sm_90a", "sm_100a")]
+        units = ", ".join("any" if limit is None else str(limit) for limit in limits)
+        reached = ", ".join(instructions_of(row)) or "none that tilefold has"
+        cells = row.name, row.ptx, address, row.sharer.value, row.allocation.value, reached, units
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def errors() -> str:
@@ -172,6 +194,7 @@ def pages() -> dict[str, str]:
         "stages.md": stages(),
         "errors.md": errors(),
         "targets.md": targets(),
+        "spaces.md": memory_spaces(),
         "expressions.md": expressions(),
         "dialect-gpu.md": dialect(gpu.GPU, docstring(gpu), only=gpu.__name__),
     }

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ..base.errors import Code
-from ..base.target import DEFAULT_ARCH, Target, TargetFamily
+from ..base.target import DEFAULT_ARCH, Target, TargetFamily, Targets
 from ..dialects.kernel import KernelOp
 from ..dialects.ptx import EntryOp, PtxOp
 from ..dialects.ptx.base import split_vector
@@ -58,7 +58,7 @@ def check_target(root: Operation, target: Target) -> None:
                 pass
 
 
-def _check(op: Operation, target: Target, subject: str, targets: TargetFamily) -> None:
+def _check(op: Operation, target: Target, subject: str, targets: TargetFamily | Targets) -> None:
     refusal = targets.refusal(subject, target)
     if refusal is not None:
         text, hint = refusal

@@ -28,7 +28,18 @@ from ..dialects.ptx.base import LOCAL, float_bits, scalar_bits
 from ..dialects.tile import AtomCallOp
 from ..layout.atoms.cache_hints import split_policy
 from ..layout.atoms.copy_atom import CopyAtom
-from ..layout.atoms.instructions import AutoMove, BulkCopy, CpAsync, LdMatrix, Move, MovMatrix, StMatrix, TensorCopy
+from ..layout.atoms.instructions import (
+    Absent,
+    AutoMove,
+    BulkCopy,
+    CpAsync,
+    Custom,
+    LdMatrix,
+    Move,
+    MovMatrix,
+    StMatrix,
+    TensorCopy,
+)
 from .errors import LoweringError
 from .writing.emitter import Emitter, int_type
 
@@ -59,10 +70,10 @@ class ExpandAtomsPass(ModulePass):
 
 def _expand(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
     match atom.instruction:
-        case Move(bits):
-            _move(emitter, op, atom, bits)
-        case CpAsync() as copy:
-            _cp_async(emitter, op, atom, copy)
+        case Move():
+            _move(emitter, op, atom, atom.ref_bits[1].size)
+        case CpAsync(cache):
+            _cp_async(emitter, op, atom, cache)
         case LdMatrix() as load:
             _ldmatrix(emitter, op, load)
         case StMatrix(num, trans, shape, element):
@@ -71,14 +82,14 @@ def _expand(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
         case MovMatrix():
             value = emitter.value(LoadOp(op.src, i32, 4))
             emitter.insert(StoreOp(emitter.value(MovMatrixOp(value)), op.dst, 4))
-        case BulkCopy(to_shared=to_shared, bits=int(bits)):
-            bytes = emitter.constant(bits // 8, i32)
-            if to_shared:
+        case BulkCopy() if atom.bits is not None:
+            bytes = emitter.constant(atom.bits // 8, i32)
+            if atom.loads:
                 assert op.mbarrier is not None, "the verifier checks this"
                 emitter.insert(BulkLoadOp(op.dst, op.src, bytes, op.mbarrier, op.policy))
             else:
                 emitter.insert(BulkStoreOp(op.dst, op.src, bytes, op.policy))
-        case AutoMove() | TensorCopy() | BulkCopy() | None:
+        case Custom() | Absent() | AutoMove() | TensorCopy() | BulkCopy():
             raise LoweringError(Code.EMIT_UNSUPPORTED, f"{atom.name} has no lowering to PTX yet", op)
         case _:
             assert_never(atom.instruction)
@@ -125,7 +136,7 @@ def _raw(bits: int, register: int) -> Attribute:
     return int_type(bits) if bits <= register else VectorType(int_type(register), [bits // register])
 
 
-def _cp_async(emitter: Emitter, op: AtomCallOp, atom: CopyAtom, copy: CpAsync) -> None:
+def _cp_async(emitter: Emitter, op: AtomCallOp, atom: CopyAtom, cache: str) -> None:
     """The copy; the number of values that it is given with zero-fill becomes one of bytes."""
     count = op.count
     if count is not None and atom.val_bits > 8:
@@ -133,7 +144,7 @@ def _cp_async(emitter: Emitter, op: AtomCallOp, atom: CopyAtom, copy: CpAsync) -
     elif count is not None and atom.val_bits < 8:
         count = emitter.value(arith.DivUIOp(count, emitter.constant(8 // atom.val_bits, i32)))
     prefetch, policy = _write_cached(op, atom.load_hint)
-    emitter.insert(CpAsyncOp(copy.cache, copy.bytes, op.dst, op.src, count, prefetch, policy))
+    emitter.insert(CpAsyncOp(cache, atom.ref_bits[1].size // 8, op.dst, op.src, count, prefetch, policy))
 
 
 def _ldmatrix(emitter: Emitter, op: AtomCallOp, load: LdMatrix) -> None:

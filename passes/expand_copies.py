@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, StringAttr, i1, i8, i32
+from xdsl.dialects.builtin import ModuleOp, i1, i8, i32
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
@@ -17,6 +17,7 @@ from ..dialects.tile import (
     CoordTensorOp,
     CopyAtomAttr,
     CopyOp,
+    InstructionOp,
     LoadOp,
     PrefetchOp,
     PrefetchTensorOp,
@@ -26,8 +27,11 @@ from ..dialects.tile import (
 )
 from ..dialects.tile.bulk_rules import runs_of, size_atom
 from ..dialects.tile.copy_rules import atom_values, split_atom_mode
+from ..dialects.tile.package_calls import call_instruction
 from ..layout.algebra.compose import composition
 from ..layout.algebra.core import Layout, LayoutLike, plain_layout, size
+from ..layout.atoms.contract import Role
+from ..layout.atoms.instructions import Custom
 from ..layout.atoms.universal import universal_copy
 from ..layout.tiling.copy_loops import Repeat, is_constant, repeats, with_outer
 from .analysis.vector_width import MAX_BITS, choose_vector
@@ -87,7 +91,7 @@ def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
     emitter = Emitter(op)
     src_layout, dst_layout = [scalars.layout(emitter, tensor) for tensor in (op.src, op.dst)]
     atom, pred = op.copy_atom, op.pred_layout
-    widest = MAX_BITS if atom is None else atom.auto_bits
+    widest = MAX_BITS if atom is None else atom.atom.max_bits
     if atom is None or widest is not None:
         choice = choose_vector(op.src.type, op.dst.type, widest or MAX_BITS, pred, (src_layout, dst_layout))
         if choice.bits < 8:
@@ -97,20 +101,19 @@ def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
                 op,
                 f"copy at least {(count := op.src.type.per_byte)} adjacent elements, starting at a multiple of {count}",
             )
-        name = StringAttr(universal_copy(choice.bits).name)
-        hints = () if atom is None else (atom.load, atom.store)
-        atom = CopyAtomAttr(name, op.src.type.element_type, *hints)
+        hints = ("", "") if atom is None else (atom.load, atom.store)
+        atom = CopyAtomAttr.of(universal_copy(choice.bits), op.src.type.element_type, *hints)
         values, rest, why = choice.values, choice.rest, choice.remark
-    elif atom.is_bulk:
+    elif atom.atom.is_bulk:
         run, starts = runs_of(atom, op.src.type, op.dst.type)
         sides = (src_layout, dst_layout)
         values = tuple([with_outer(side, composition(plain_layout(side), run)) for side in sides])
         rest = repeats(*([composition(plain_layout(side), starts)] for side in sides))
         atom = size_atom(atom, run.size, op.dst.type)
-        why = f"{atom.atom_name.data}: {run.size} elements at a time are adjacent in source and destination"
+        why = f"{atom.atom_name}: {run.size} elements at a time are adjacent in source and destination"
     else:
         values, rest = _split_by_atom(atom, src_layout, dst_layout, pred)
-        why = f"{atom.atom_name.data}: chosen by the tiled copy"
+        why = f"{atom.atom_name}: chosen by the tiled copy"
     indices = [emitter.loop(repeat.extent) for repeat in reversed(rest)][::-1]
     tensors = [op.src, op.dst] if op.pred is None else [op.src, op.dst, op.pred]
     parts = [
@@ -121,13 +124,24 @@ def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
     src, dst = [adjacent(emitter, part) for part in parts[:2]]
     if src is not parts[0]:
         _expand(move_registers(emitter, parts[0], src), scalars, explained=False)
-    call = AtomCallOp(atom, src, dst, count, op.mbarrier, op.policy)
+    call = _call(op, atom, src, dst, count)
     if explained:
         remark(call, why)
     emitter.insert(call)
     if dst is not parts[1]:
         _expand(move_registers(emitter, dst, parts[1]), scalars, explained=False)
     emitter.replace()
+
+
+def _call(
+    op: CopyOp, atom: CopyAtomAttr, src: SSAValue, dst: SSAValue, count: SSAValue | None
+) -> AtomCallOp | InstructionOp:
+    """One execution of the atom of a copy."""
+    contract = atom.atom.contract
+    if not isinstance(contract.instruction, Custom):
+        return AtomCallOp(atom, src, dst, count, op.mbarrier, op.policy)
+    given = {Role.SOURCE: src, Role.DESTINATION: dst, Role.BARRIER: op.mbarrier, Role.COUNT: count}
+    return call_instruction(contract, given)
 
 
 def _prefetch(op: PrefetchTensorOp, scalars: Scalars) -> None:

@@ -6,19 +6,23 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.dialects.builtin import IntAttr, ModuleOp, i1
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from ..base.spaces import RMEM
 from ..dialects.cute import CoordAttr, LayoutAttr
-from ..dialects.tile import AllocOp, CopyOp, Crd2IdxOp, GemmOp, MmaCallOp, Space, SpaceAttr, TensorType, ViewOp
+from ..dialects.ptx import SpaceAttr
+from ..dialects.tile import AllocOp, CopyOp, Crd2IdxOp, GemmOp, InstructionOp, MmaCallOp, TensorType, ViewOp
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
 from ..dialects.tile.gemm_rules import infer_gemm_modes
+from ..dialects.tile.package_calls import call_instruction
 from ..dialects.tile.view_base import infer_shifted_type
-from ..dialects.tile.wgmma_rules import is_warpgroup
 from ..layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, size
 from ..layout.algebra.integers import Unknown
 from ..layout.algebra.product import make_fragment_like
+from ..layout.atoms.contract import Act, Named, Role
+from ..layout.atoms.instructions import Custom
 from ..layout.tiling.copy_loops import with_outer
 from .writing.emitter import Emitter, remark
 
@@ -107,8 +111,8 @@ class _Expansion:
     def expand(self) -> None:
         emitter = Emitter(self.op)
         k = size(self.a.layout[2])
-        if is_warpgroup(self.atom.atom):
-            self._warpgroup(emitter)
+        if self.atom.atom.contract.operand(Role.D).act is Act.UPDATE:
+            self._in_place(emitter)
         elif self.op.d is self.op.c or k == 1:
             self._products(emitter, _loop(emitter, k), self.c)
         else:  # the first product is added to C, the others to D
@@ -119,8 +123,8 @@ class _Expansion:
             self._products(emitter, emitter.value(arith.AddiOp(again, one)), self.d)
         emitter.replace()
 
-    def _warpgroup(self, emitter: Emitter) -> None:
-        """All products of a warpgroup."""
+    def _in_place(self, emitter: Emitter) -> None:
+        """All products of an instruction that updates D and reads its operands where they are."""
         times_m, times_n, times_k = self._executions
         k, m, n = [_loop(emitter, times) for times in (times_k, times_m, times_n)]
         accumulate = self.op.accumulate
@@ -143,9 +147,18 @@ class _Expansion:
         self, emitter: Emitter, d: _Operand, a: _Operand, b: _Operand, c: _Operand, accumulate: SSAValue | None = None
     ) -> None:
         """One execution of the atom."""
-        call = MmaCallOp(self.atom, d.tensor, a.tensor, b.tensor, c.tensor, accumulate)
+        call = self._execution(emitter, d.tensor, a.tensor, b.tensor, c.tensor, accumulate)
         remark(call, self._remark())
         emitter.insert(call)
+
+    def _execution(
+        self, emitter: Emitter, d: SSAValue, a: SSAValue, b: SSAValue, c: SSAValue, accumulate: SSAValue | None
+    ) -> MmaCallOp | InstructionOp:
+        contract = self.atom.atom.contract
+        if not isinstance(contract.instruction, Custom):
+            return MmaCallOp(self.atom, d, a, b, c, accumulate)
+        flag = emitter.constant(1, i1) if accumulate is None else accumulate
+        return call_instruction(contract, {Role.D: d, Role.A: a, Role.B: b, Role.C: c, Role.ACCUMULATE: flag})
 
     @property
     def _executions(self) -> tuple[int, int, int]:
@@ -155,18 +168,19 @@ class _Expansion:
     def _remark(self) -> str:
         """Counts and copies of the expanded multiplication."""
         m, n, k = self._executions
-        shared = [name for name, x in (("A", self.a), ("B", self.b)) if x.type.space.data is not Space.Rmem]
-        how = "read from shared memory" if is_warpgroup(self.atom.atom) else "copied from shared memory for each K"
+        shared = [name for name, x in (("A", self.a), ("B", self.b)) if x.type.space.data is not RMEM]
+        read = all(self.atom.atom.operand(name).named is not Named.VALUE for name in shared)
+        how = "read from shared memory" if read else "copied from shared memory for each K"
         copied = f"; {' and '.join(shared)} {how}" if shared else ""
-        return f"{self.atom.atom_name.data}: {m} x {n} x {k} executions along M, N and K{copied}"
+        return f"{self.atom.atom.name}: {m} x {n} x {k} executions along M, N and K{copied}"
 
     def _in_registers(self, emitter: Emitter, operand: _Operand) -> _Operand:
         """An operand of one K; where it is in shared memory, a copy of it in a fragment."""
         type = operand.type
-        if type.space.data is Space.Rmem:
+        if type.space.data is RMEM:
             return operand
         layout = make_fragment_like(operand.layout)
-        fragment = TensorType(type.element_type, SpaceAttr(Space.Rmem), IntAttr(FRAGMENT_ALIGN), LayoutAttr(layout))
+        fragment = TensorType(type.element_type, SpaceAttr(RMEM), IntAttr(FRAGMENT_ALIGN), LayoutAttr(layout))
         copy = emitter.value(AllocOp(fragment))
         emitter.insert(CopyOp(operand.tensor, copy))
         return _Operand(copy, fragment, layout)

@@ -13,10 +13,12 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ..base.errors import Code
+from ..base.spaces import Allocation
 from ..dialects.cute.values import unknowns
 from ..dialects.kernel import kernels_in
 from ..dialects.parameters import scalar_names
 from ..dialects.ptx import (
+    CustomOp,
     CvtaTensorMapOp,
     EntryOp,
     LocalAllocOp,
@@ -25,7 +27,6 @@ from ..dialects.ptx import (
     PtrType,
     RetOp,
     SmemAllocOp,
-    StateSpaceAttr,
     StoreOp,
 )
 from ..dialects.ptx.tensor_map import CopyTensorMapOp as PtxCopyTensorMapOp
@@ -37,6 +38,7 @@ from ..dialects.tile import (
     CopyTensorMapOp,
     Crd2IdxOp,
     GetScalarsOp,
+    InstructionOp,
     MmaCallOp,
     PeerOp,
     PrefetchOp,
@@ -44,7 +46,6 @@ from ..dialects.tile import (
     PrintTensorOp,
     PtrOp,
     ReturnOp,
-    Space,
     TensorAtOp,
     TensorMapOp,
     TensorMapPtrOp,
@@ -58,8 +59,8 @@ from ..dialects.tile import (
 from ..dialects.tile.memory import LoadOp as TileLoadOp
 from ..dialects.tile.memory import StoreOp as TileStoreOp
 from ..dialects.tile.tma import instruction_of
-from ..dialects.tile.wgmma_rules import is_warpgroup
 from ..layout.algebra.core import Layout, plain_layout
+from ..layout.atoms.instructions import WgMma
 from ..layout.tma.recipe import MapRecipe
 from .analysis.ranges import Ranges, set_range
 from .errors import LoweringError
@@ -166,7 +167,7 @@ class _Kernel:
             type = argument.type
             self.names[argument] = name.data
             if isinstance(type, TensorType):
-                pointer = block.insert_arg(PtrType(StateSpaceAttr(type.space.data.state_space)), argument.index)
+                pointer = block.insert_arg(PtrType(type.space), argument.index)
                 pointer.name_hint = argument.name_hint
                 scalars = self._scalar_arguments(emitter, argument, pointer.index + 1)
                 self.where[argument] = Address(pointer, start_offset(emitter, type), scalars)
@@ -279,7 +280,14 @@ class _Kernel:
                 from .writing.tensor_maps import update_tensor_map
 
                 update_tensor_map(emitter, op, self._address(op.tensor), self.addresses)
-            case MmaCallOp() if is_warpgroup(op.atom.atom):
+            case InstructionOp():
+                args = [self._first(emitter, x) if isinstance(x.type, TensorType) else x for x in op.args]
+                call = CustomOp(op.instruction.data, args)
+                call.attributes |= op.attributes
+                emitter.insert(call)
+                remark(call, op.record.describe())
+                emitter.replace()
+            case MmaCallOp() if isinstance(op.atom.atom.instruction, WgMma):
                 d, a, b = [self._address(tensor) for tensor in (op.d, op.a, op.b)]
                 self.warpgroup_calls.lower(emitter, op, (d, a, b))
             case MmaCallOp():
@@ -326,7 +334,12 @@ class _Kernel:
 
     def _allocate(self, op: AllocOp, emitter: Emitter) -> Address:
         type = op.result.type
-        make = SmemAllocOp if type.space.data is Space.Smem else LocalAllocOp
-        pointer = emitter.value(make(type.bytes, type.align.data))
+        match type.space.data.allocation:
+            case Allocation.STATIC:
+                pointer = emitter.value(SmemAllocOp(type.bytes, type.align.data))
+            case Allocation.COMPILER:
+                pointer = emitter.value(LocalAllocOp(type.bytes, type.align.data))
+            case Allocation.PARAMETER | Allocation.RUN_TIME | Allocation.MAPPED | Allocation.CONSTANT:
+                raise AssertionError("the verifier refuses it")
         pointer.name_hint = op.result.name_hint
         return Address(pointer, start_offset(emitter, type))

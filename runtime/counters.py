@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from ..base.spaces import GMEM, SMEM
+
 
 @dataclass(frozen=True, slots=True)
 class InstructionCount:
@@ -88,11 +90,11 @@ class Counters:
 
     def wavefronts(self) -> tuple[int, int]:
         """Shared-memory wavefronts of the whole launch, and the minimum."""
-        return self._total("shared")
+        return self._total(SMEM.ptx)
 
     def sectors(self) -> tuple[int, int]:
         """Global-memory sectors of the whole launch, and the minimum."""
-        return self._total("global")
+        return self._total(GMEM.ptx)
 
     def _total(self, space: str) -> tuple[int, int]:
         chosen = [access for access in self.accesses if access.space == space]

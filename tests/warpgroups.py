@@ -11,7 +11,7 @@ from tilefold.base.element_types import BY_PTX
 from tilefold.layout.algebra.core import Layout, plain_layout
 from tilefold.layout.algebra.divide import zipped_divide
 from tilefold.layout.algebra.product import tile_to_shape
-from tilefold.layout.atoms.instructions import WgMma
+from tilefold.layout.atoms.contract import Named
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_registers import registers
 from tilefold.layout.atoms.mma_table import mma_atom
@@ -69,25 +69,16 @@ class Problem:
         """The atom."""
         return mma_atom(self.name)
 
-    @cached_property
-    def instruction(self) -> WgMma:
-        """Its instruction."""
-        instruction = self.atom.instruction
-        assert isinstance(instruction, WgMma)
-        return instruction
-
     def operand(self, name: str) -> Operand:
         """A or B in shared memory."""
         m, n, k = self.atom.shape
         number = "AB".index(name)
-        return Operand(
-            n if number else m, k, self.blocks, self.atom.bits[1], self.instruction.majors[number], self.mode
-        )
+        return Operand(n if number else m, k, self.blocks, self.atom.bits[1], self.atom.majors[number].value, self.mode)
 
     @property
     def is_in_registers(self) -> bool:
         """Whether A is in registers."""
-        return self.instruction.a_space == "rmem"
+        return self.atom.operand("A").named is Named.VALUE
 
     def text(self) -> str:
         """A kernel `@k` of 128 threads that reads A and B, bytes as they lie in shared memory or, of A, in registers,

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
 from xdsl.ir import Block, Region, SSAValue
 
 from ...base.errors import Code, TilefoldError
-from ...dialects.tile import CoordTensorType, LoadOp, SliceOp, Space, StoreOp, TensorType
+from ...base.spaces import RMEM
+from ...dialects.tile import CoordTensorType, LoadOp, SliceOp, StoreOp, TensorType
 from ...passes.analysis.loop_hints import UNROLL
 from ..scalars.dtypes import Index
 from ..scalars.values import MOST, Bool, Int, Scalar, compare, convert, is_scalar
@@ -75,7 +76,7 @@ def _indexes_fragments(block: Block) -> bool:
         if isinstance(op, LoadOp | StoreOp | SliceOp):
             place = next(i for i, x in enumerate(op.operands) if isinstance(x.type, TensorType | CoordTensorType))
             type = op.operands[place].type
-            is_fragment = isinstance(type, TensorType) and type.space.data is Space.Rmem
+            is_fragment = isinstance(type, TensorType) and type.space.data is RMEM
             if is_fragment and not varying.isdisjoint(op.operands[place + 1 :]):
                 return True
         if isinstance(op, scf.ForOp):

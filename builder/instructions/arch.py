@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IndexType, i32
 from xdsl.ir import SSAValue
 
 from ...base.errors import Code, TilefoldError
+from ...base.spaces import GMEM, SMEM
 from ...base.target import MAX_BLOCK, WARP
 from ...dialects import gpu, ptx
 from ...dialects.ptx.approx import ApproximateOp
@@ -228,7 +229,7 @@ def fence_proxy(kind: str, space: str | None = None, use_intrinsic: bool | None 
     (sm_90). It is the same whatever `use_intrinsic`.
     """
     words: dict[tuple[str, str | None], str | None]
-    words = {("async", None): None, ("async.shared", "cta"): "shared", ("async.global", None): "global"}
+    words = {("async", None): None, ("async.shared", "cta"): SMEM.ptx, ("async.global", None): GMEM.ptx}
     if (kind, space) not in words:
         hint = 'write "async", "async.global", or "async.shared" with space="cta"'
         raise TilefoldError(Code.BUILD_VALUE, f"there is no fence of the proxy {kind!r} with the space {space!r}", hint)

@@ -5,7 +5,7 @@ from math import prod
 from typing import Any, cast
 
 from ...base.errors import Code, TilefoldError
-from ...dialects.tile import Space
+from ...base.spaces import RMEM, space_named, tensor_spaces
 from ...dialects.tile.fragments import FRAGMENT_ALIGN
 from ...layout.algebra.core import Layout, make_ordered_layout
 from ..control.control_functions import for_
@@ -35,12 +35,15 @@ class Array:
 
     __slots__ = ("pointer", "tensor")
 
-    def __init__(self, dtype: object, shape: object, space: object = "rmem", alignment: int = 1) -> None:
+    def __init__(self, dtype: object, shape: object, space: object = RMEM.name, alignment: int = 1) -> None:
         element = as_dtype(dtype)
         extents: tuple[Any, ...] = as_tuple(shape)
-        where = Space(getattr(space, "name", space))
+        where = space_named(str(getattr(space, "name", space)))
+        if where is None:
+            known = ", ".join(row.name for row in tensor_spaces())
+            raise TilefoldError(Code.BUILD_VALUE, f"no array can be in {space}", f"the memories are {known}")
         bytes = -(-prod(extents) * element.bits // 8)
-        least = FRAGMENT_ALIGN if where is Space.Rmem else LARGE if bytes >= LARGE else VECTOR
+        least = FRAGMENT_ALIGN if where is RMEM else LARGE if bytes >= LARGE else VECTOR
         order = tuple(range(len(extents), 0, -1))
         layout = make_ordered_layout(extents, order) if len(extents) != 1 else Layout(prod(extents), 1)
         self._set(Tensor(allocate(element, where, max(least, alignment), layout), element))

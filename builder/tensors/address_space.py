@@ -3,13 +3,15 @@
 
 from enum import Enum
 
+from ...base.spaces import DSMEM, GMEM, RMEM, SMEM, TMEM
+
 
 class AddressSpace(Enum):
     """The memory of a pointer, a tensor or an array, by its number in LLVM's NVPTX back end."""
 
     generic = 0
-    gmem = 1
-    smem = 3
-    rmem = 5
-    tmem = 6
-    dsmem = 7
+    gmem = GMEM.llvm
+    smem = SMEM.llvm
+    rmem = RMEM.llvm
+    tmem = TMEM.llvm
+    dsmem = DSMEM.llvm

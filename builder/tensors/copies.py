@@ -7,7 +7,6 @@ Atoms and tiled copies are static, so that they can be made inside and outside o
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code, TilefoldError
@@ -25,6 +24,8 @@ from ...dialects.tile import (
 from ...layout.algebra.core import Layout
 from ...layout.algebra.display import Displayed
 from ...layout.algebra.inttuple import wrap
+from ...layout.atoms.cp_async import cp_async
+from ...layout.atoms.instructions import CpAsync
 from ...layout.text.printing import plain_style, thr_copy_lines, tiled_copy_lines
 from ...layout.tiling import tiled_copy as algebra
 from ...layout.tiling.tiled_copy import make_cotiled_copy as _cotiled
@@ -182,9 +183,11 @@ class ThrCopy:
 
 def _zero_filling_atom(atom: CopyAtomAttr) -> CopyAtomAttr:
     """The atom of cp.async that writes zeros where predicates do not hold."""
-    name = StringAttr(atom.atom_name.data.replace("<", "_ZFILL<"))
+    record = atom.data.record
+    assert isinstance(record.instruction, CpAsync)
     with checked():
-        return CopyAtomAttr(name, atom.value_type, atom.load, atom.store)
+        filling = cp_async(record.instruction.cache, record.ref_bits[1].size // 8, zfill=True)
+        return CopyAtomAttr.of(filling, atom.value_type, atom.load, atom.store)
 
 
 def make_tiled_copy(atom: CopyAtom, layout_tv: object, tiler_mn: object) -> TiledCopy:
@@ -269,7 +272,7 @@ def copy(
         tensor_copy(tiled, src, dst, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr)
         return
     others: dict[str, SSAValue | None] = {}
-    if isinstance(tiled, CopyAtom) and tiled.attribute.is_bulk:
+    if isinstance(tiled, CopyAtom) and tiled.attribute.atom.is_bulk:
         others["mbarrier"] = None if mbar_ptr is None else address_of(mbar_ptr).ssa
         others["policy"] = policy_of(cache_policy)
         cache_policy = mbar_ptr = None
@@ -300,7 +303,7 @@ def copy(
 
 def prefetch(atom: "TmaAtom | CopyAtom", src: Any, *, cache_policy: Any = None) -> None:
     """Lets the L2 cache fetch what a copy of `src` by the atom of a tensor copy or of `CopyBulkG2SOp` would load."""
-    if isinstance(atom, CopyAtom) and atom.attribute.is_bulk:
+    if isinstance(atom, CopyAtom) and atom.attribute.atom.is_bulk:
         emit(PrefetchTensorOp(as_tensor(src).ssa, policy_of(cache_policy)))
     else:
         tensor_prefetch(atom, src, cache_policy)

@@ -4,13 +4,12 @@
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import StringAttr
-
 from ...base.errors import Code, TilefoldError
 from ...dialects.tile import CopyAtomAttr
 from ...layout.algebra.core import Layout
 from ...layout.algebra.display import Displayed
 from ...layout.atoms.copy_atom import CopyAtom as _CopyAtom
+from ...layout.atoms.copy_names import copy_atom
 from ..scalars.dtypes import DType, as_dtype, dtype_of
 from ..tracing.state import checked
 from . import nvgpu
@@ -29,7 +28,7 @@ class CopyAtom(Displayed):
     @property
     def name(self) -> str:
         """CuTe's name of it."""
-        return self.attribute.atom_name.data
+        return self.attribute.atom_name
 
     @property
     def dtype(self) -> DType:
@@ -81,10 +80,10 @@ def make_copy_atom(
         raise TilefoldError(
             Code.BUILD_VALUE, f"expected a copy instruction, got {op!r}", "such as cute.nvgpu.CopyUniversalOp()"
         )
-    name = op if isinstance(op, str) else op.atom_name(num_bits_per_copy)
     if attributes:
         load, store = cache_hints(op, attributes)
     with checked():
         value_type = as_dtype(copy_internal_type).in_memory
-        made = CopyAtomAttr(StringAttr(name), value_type, StringAttr(load), StringAttr(store))
+        record = copy_atom(op) if isinstance(op, str) else op.atom(num_bits_per_copy)
+        made = CopyAtomAttr.of(record, value_type, load, store)
     return CopyAtom(made, isinstance(op, nvgpu.CopyG2SOp) and op.zfill is None)

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any, ClassVar
 
 from ...base.errors import Code, TilefoldError
-from ...dialects.tile import CopyOp, Space
+from ...base.spaces import RMEM
+from ...dialects.tile import CopyOp
 from ...layout.algebra.core import cosize, make_layout
 from ...layout.algebra.inttuple import (
     flatten_to_tuple,
@@ -238,7 +239,7 @@ def load(tensor: Elements) -> Vec:
             Code.BUILD_RUN_TIME, f"a fragment must have a static shape, but this is {show(shape)}", "take a tile first"
         )
     modes: Shape = wrap(shape)
-    if type.space.data is Space.Rmem:
+    if type.space.data is RMEM:
         return Vec(Expression(modes, tensor.element_type, tensor=tensor, borrowed=True))
     own = registers(tensor.element_type, make_layout(shape), type.element_type)
     emit(CopyOp(tensor.ssa, own.ssa), is_settled=True)
@@ -258,7 +259,7 @@ def store(tensor: Elements, value: Any) -> None:
         return
     check_operand(value)
     held = tensor_type(tensor).element_type
-    if tensor_type(tensor).space.data is not Space.Rmem:  # a copy from registers is as wide as it can be
+    if tensor_type(tensor).space.data is not RMEM:  # a copy from registers is as wide as it can be
         value = value.to(tensor.element_type)
         if value.expression.tensor is None or tensor_type(value.expression.tensor).element_type != held:
             own = registers(value.dtype, make_layout(value.shape), held)
@@ -276,7 +277,7 @@ def _holds(tensor: Elements, expression: Expression) -> bool:
     type = tensor_type(tensor)
     layout = type.layout.data
     same = tensor.element_type == expression.dtype and sizes(wrap(layout.shape)) == sizes(expression.shape)
-    return same and type.space.data is Space.Rmem and cosize(layout) >= product(layout.shape)
+    return same and type.space.data is RMEM and cosize(layout) >= product(layout.shape)
 
 
 class Home:

@@ -3,7 +3,8 @@
 
 from typing import Any
 
-from ...dialects.tile import MakeFragmentLikeOp, Space
+from ...base.spaces import RMEM, SMEM
+from ...dialects.tile import MakeFragmentLikeOp
 from ...dialects.tile.fragments import FRAGMENT_ALIGN
 from ...layout.algebra.core import Layout, make_layout
 from ...layout.algebra.product import make_fragment_like as layout_like
@@ -18,7 +19,7 @@ from .tensors import CoordTensor, Tensor
 def make_rmem_tensor(layout_or_shape: Any, dtype: object) -> Tensor:
     """Registers of the thread, contents undefined: for a shape, compact, or in a layout. Both are static."""
     element = as_dtype(dtype)
-    return Tensor(allocate(element, Space.Rmem, FRAGMENT_ALIGN, as_layout(layout_or_shape)), element)
+    return Tensor(allocate(element, RMEM, FRAGMENT_ALIGN, as_layout(layout_or_shape)), element)
 
 
 def make_rmem_tensor_like(src: "Tensor | Vec | Layout", dtype: object = None) -> Tensor:
@@ -55,7 +56,7 @@ def make_smem_tensor(layout: object, dtype: object, alignment: int = 128) -> Ten
     `alignment` is that of its first byte.
     """
     element = as_dtype(dtype)
-    return Tensor(allocate(element, Space.Smem, alignment, as_layout(layout)), element)
+    return Tensor(allocate(element, SMEM, alignment, as_layout(layout)), element)
 
 
 def fill(tensor: Tensor, value: object) -> None:

@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code, TilefoldError
@@ -22,10 +21,11 @@ from ...dialects.tile import (
     TiledMmaOp,
     TiledMmaType,
 )
-from ...dialects.tile.wgmma_rules import is_warpgroup
 from ...layout.algebra.core import Layout
 from ...layout.algebra.display import Displayed
 from ...layout.algebra.integers import Unknown
+from ...layout.atoms.contract import Role
+from ...layout.atoms.mma_table import mma_atom
 from ...layout.text.printing import plain_style, thr_mma_lines, tiled_mma_lines
 from ...layout.tiling import tiled_mma as algebra
 from ..scalars.dtypes import Boolean
@@ -186,10 +186,10 @@ class TiledMma(_Parts, Displayed, Stateful):
         """Sets a field for the following multiplications: `set(Field.ACCUMULATE, k > 0)`, True at first. The value may
         be a run-time value. Raises TilefoldError (E5002) for an atom without this field.
         """
-        if field is not Field.ACCUMULATE or not is_warpgroup(self.type.atom.atom):
+        if field is not Field.ACCUMULATE or not self.type.atom.atom.contract.has(Role.ACCUMULATE):
             raise TilefoldError(
                 Code.BUILD_VALUE,
-                f"{self.type.atom.atom_name.data} has no field {field}",
+                f"{self.type.atom.atom.name} has no field {field}",
                 "instructions of warpgroups have Field.ACCUMULATE",
             )
         self.accumulate = value if isinstance(value, bool) else convert(value, Boolean)
@@ -204,7 +204,7 @@ class TiledMma(_Parts, Displayed, Stateful):
 
     def __repr__(self) -> str:
         atoms, permutation = self.type.atom_layout.data, plain_style(self.type.permutation.data)
-        return f"TiledMma({self.type.atom.atom_name.data}, {atoms}, {permutation})"
+        return f"TiledMma({self.type.atom.atom.name}, {atoms}, {permutation})"
 
     def __str__(self) -> str:
         return "\n".join(tiled_mma_lines(self.displayed, plain_style))
@@ -297,7 +297,7 @@ def make_mma_atom(op: "MatrixOp | MmaAtomAttr | str") -> MmaAtomAttr:
             "such as cute.nvgpu.warp.MmaF16BF16Op(...), or its name",
         )
     with checked():
-        return MmaAtomAttr(StringAttr(op if isinstance(op, str) else op.atom_name()))
+        return MmaAtomAttr(mma_atom(op) if isinstance(op, str) else op.atom())
 
 
 def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = None, permutation_mnk: Any = None) -> TiledMma:

@@ -8,9 +8,17 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Literal
 
-from ...base.element_types import BY_NAME
+from ...base.element_types import BY_NAME, ElementType
 from ...base.errors import Code, TilefoldError
-from ...layout.atoms.mma_table import MMA_ATOMS
+from ...layout.atoms.bulk_copy import bulk_copy
+from ...layout.atoms.copy_atom import CopyAtom
+from ...layout.atoms.cp_async import cp_async
+from ...layout.atoms.ldmatrix import ldmatrix, movmatrix, stmatrix
+from ...layout.atoms.mma_atom import MmaAtom
+from ...layout.atoms.mma_table import mma_atom, warp_atoms
+from ...layout.atoms.scalar_mma import fma_of
+from ...layout.atoms.tensor_copy import TensorFacts
+from ...layout.atoms.universal import auto_vectorizing_copy, universal_copy
 from ..scalars.dtypes import DTYPES, DType
 from .fragments import ReductionOp
 
@@ -21,8 +29,8 @@ class CopyOp:
     would take half a millisecond of `import tilefold.cute`.
     """
 
-    def atom_name(self, bits: int | None) -> str:
-        """CuTe's name of the atom that moves `bits` bits by one execution; None leaves it to the instruction."""
+    def atom(self, bits: int | None) -> CopyAtom:
+        """The record of the atom that moves `bits` bits by one execution; None leaves it to the instruction."""
         raise NotImplementedError
 
 
@@ -31,8 +39,8 @@ class CopyUniversalOp(CopyOp):
     and alignment allow.
     """
 
-    def atom_name(self, bits: int | None) -> str:
-        return "AutoVectorizingCopy" if bits is None else f"UniversalCopy<uint{bits}_t>"
+    def atom(self, bits: int | None) -> CopyAtom:
+        return auto_vectorizing_copy() if bits is None else universal_copy(bits)
 
 
 class CopyG2ROp(CopyUniversalOp):
@@ -54,8 +62,8 @@ class CopyR2SOp(CopyUniversalOp):
 class LoadCacheMode(Enum):
     """The caches that keep the data of a load: all, or only L2."""
 
-    ALWAYS = "CACHEALWAYS"
-    GLOBAL = "CACHEGLOBAL"
+    ALWAYS = "ca"
+    GLOBAL = "cg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +75,13 @@ class CopyG2SOp(CopyOp):
     cache_mode: LoadCacheMode = LoadCacheMode.ALWAYS
     zfill: bool | None = None
 
-    def atom_name(self, bits: int | None) -> str:
+    def atom(self, bits: int | None) -> CopyAtom:
         mode = self.cache_mode
         if not isinstance(mode, LoadCacheMode):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = "write cute.nvgpu.LoadCacheMode.ALWAYS or GLOBAL"
             raise TilefoldError(Code.BUILD_VALUE, f"cp.async has no cache mode {mode!r}", hint)
-        return f"SM80_CP_ASYNC_{mode.value}{'_ZFILL' if self.zfill else ''}<uint{bits or 128}_t>"
+        size, rest = divmod(bits or 128, 8)
+        return cp_async(mode.value, 0 if rest else size, bool(self.zfill))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +91,12 @@ class _MatricesOp(CopyOp):
     transpose: bool = False
     num_matrices: Literal[1, 2, 4] = 1
 
-    def _suffix(self) -> str:
-        return f"U16x{2 * self.num_matrices}" if self.transpose else f"U32x{self.num_matrices}"
-
 
 class LdMatrix8x8x16bOp(_MatricesOp):
     """Loads matrices of 8 x 8 elements of 16 bits from shared memory into the registers of a warp (ldmatrix)."""
 
-    def atom_name(self, bits: int | None) -> str:
-        return f"SM75_{self._suffix()}_LDSM_{'T' if self.transpose else 'N'}"
+    def atom(self, bits: int | None) -> CopyAtom:
+        return ldmatrix(self.num_matrices, self.transpose)
 
 
 class LdMatrix8x16x8bOp(LdMatrix8x8x16bOp):
@@ -98,52 +104,54 @@ class LdMatrix8x16x8bOp(LdMatrix8x8x16bOp):
     transposing.
     """
 
-    def atom_name(self, bits: int | None) -> str:
+    def atom(self, bits: int | None) -> CopyAtom:
         if self.transpose:
             message = "ldmatrix does not transpose matrices of 8 x 16 elements"
             raise TilefoldError(Code.ATOM_OPERAND, message, "leave out transpose, or copy by CopyUniversalOp")
-        return LdMatrix8x8x16bOp.atom_name(self, bits)
+        return ldmatrix(self.num_matrices)
 
 
 class StMatrix8x8x16bOp(_MatricesOp):
     """Stores matrices of 8 x 8 elements of 16 bits from the registers of a warp to shared memory (stmatrix, sm_90)."""
 
-    def atom_name(self, bits: int | None) -> str:
-        return f"SM90_{self._suffix()}_STSM_{'T' if self.transpose else 'N'}"
+    def atom(self, bits: int | None) -> CopyAtom:
+        return stmatrix(self.num_matrices, self.transpose)
 
 
 class MovMatrixOp(CopyOp):
     """Transposes a matrix of 8 x 8 elements of 16 bits in the registers of a warp (movmatrix)."""
 
-    def atom_name(self, bits: int | None) -> str:
-        return "SM75_U32x1_MOVM_T"
+    def atom(self, bits: int | None) -> CopyAtom:
+        return movmatrix()
 
 
 class TensorCopyOp(CopyOp):
     """The base of tensor copies (TMA, sm_90): one thread has a tile copied by a tensor map."""
 
-    KIND: ClassVar[str]
+    FACTS: ClassVar[TensorFacts]
 
-    def atom_name(self, bits: int | None) -> str:
-        return f"SM90_TMA_{self.KIND}"
+    @property
+    def facts(self) -> TensorFacts:
+        """What the copy does."""
+        return self.FACTS
 
 
 class CopyBulkTensorTileG2SOp(TensorCopyOp):
     """Loads tiles of global memory to shared memory (cp.async.bulk.tensor); an mbarrier counts the bytes."""
 
-    KIND: ClassVar[str] = "LOAD"
+    FACTS: ClassVar[TensorFacts] = TensorFacts(loads=True, multicast=False, reduction="")
 
 
 class CopyBulkTensorTileG2SMulticastOp(TensorCopyOp):
     """Like `CopyBulkTensorTileG2SOp`, to several blocks of a cluster at once."""
 
-    KIND: ClassVar[str] = "LOAD_MULTICAST"
+    FACTS: ClassVar[TensorFacts] = TensorFacts(loads=True, multicast=True, reduction="")
 
 
 class CopyBulkTensorTileS2GOp(TensorCopyOp):
     """Stores tiles of shared memory to global memory (cp.async.bulk.tensor), as part of the thread's bulk group."""
 
-    KIND: ClassVar[str] = "STORE"
+    FACTS: ClassVar[TensorFacts] = TensorFacts(loads=False, multicast=False, reduction="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,37 +160,38 @@ class CopyReduceBulkTensorTileS2GOp(TensorCopyOp):
 
     reduction_kind: ReductionOp = ReductionOp.ADD
 
-    def atom_name(self, bits: int | None) -> str:
-        return f"SM90_TMA_REDUCE_{self.reduction_kind.name.upper()}"
+    @property
+    def facts(self) -> TensorFacts:
+        return TensorFacts(loads=False, multicast=False, reduction=self.reduction_kind.name.lower())
 
 
 class BulkCopyOp(CopyOp):
     """The base of bulk copies without a tensor map (sm_90): each thread has runs of elements copied."""
 
-    DIRECTION: ClassVar[str]
+    LOADS: ClassVar[bool]
 
-    def atom_name(self, bits: int | None) -> str:
-        return f"SM90_BULK_COPY_{self.DIRECTION}{'' if bits is None else f'<{bits}>'}"
+    def atom(self, bits: int | None) -> CopyAtom:
+        return bulk_copy(self.LOADS, bits)
 
 
 class CopyBulkG2SOp(BulkCopyOp):
     """Loads contiguous elements from global to shared memory (cp.async.bulk); an mbarrier counts the bytes."""
 
-    DIRECTION: ClassVar[str] = "G2S"
+    LOADS: ClassVar[bool] = True
 
 
 class CopyBulkS2GOp(BulkCopyOp):
     """Stores contiguous elements from shared to global memory (cp.async.bulk), as part of the thread's bulk group."""
 
-    DIRECTION: ClassVar[str] = "S2G"
+    LOADS: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixOp:
     """The base of matrix instructions."""
 
-    def atom_name(self) -> str:
-        """CuTe's name. Raises TilefoldError (E0302, E0304) for an unknown instruction."""
+    def atom(self) -> MmaAtom:
+        """The instruction's record. Raises TilefoldError (E0302, E0304) for an unknown instruction."""
         raise NotImplementedError
 
 
@@ -199,22 +208,21 @@ class MmaOp(MatrixOp):
     b_dtype: DType | None = None
     BITS: ClassVar[int | None] = None
 
-    def atom_name(self) -> str:
+    def atom(self) -> MmaAtom:
         a_type, b_type, shape = self.ab_dtype, self.b_dtype or self.ab_dtype, self.shape_mnk
         if self.BITS is not None and (a_type.kind, a_type.bits) != ("float", self.BITS):
             message = f"{type(self).__name__} multiplies floats of {self.BITS} bits, not {a_type}"
             raise TilefoldError(Code.ATOM_UNKNOWN, message, "cute.nvgpu.MmaOp multiplies elements of every type")
-        a, b, c = (BY_NAME[t.name].atom_name if t.name in BY_NAME else "?" for t in (a_type, b_type, self.acc_dtype))
-        names = [name for name in MMA_ATOMS if name.endswith(f"_{c}{a}{b}{c}_TN")]
-        match = next((name for name in names if f"_{'x'.join(map(str, shape))}_" in name), None)
-        if match is None:
-            shapes = ", ".join(map(str, sorted({MMA_ATOMS[name]().shape for name in names})))
+        a, b, c = map(ptx_name, (a_type, b_type, self.acc_dtype))
+        atoms = warp_atoms((c, a, b, c))
+        if shape not in atoms:
+            shapes = ", ".join(map(str, sorted(atoms)))
             raise TilefoldError(
                 Code.ATOM_UNKNOWN,
                 f"no matrix instruction has shape {shape} for {a_type}, {b_type} and {self.acc_dtype}",
                 f"shapes of these types: {shapes}" if shapes else "look it up in the table of atoms, or name an atom",
             )
-        return match
+        return mma_atom(atoms[shape])
 
 
 class MmaF16BF16Op(MmaOp):
@@ -247,15 +255,19 @@ class MmaUniversalOp(MatrixOp):
     b: DType | None = None
     c: DType | None = None
 
-    def atom_name(self) -> str:
+    def atom(self) -> MmaAtom:
         d = self.abacc_dtype
         a = self.a or d
-        names = [_cxx_name(dtype) for dtype in (d, a, self.b or a, self.c or d)]
-        return f"UniversalFMA<{','.join(names if len(set(names)) > 1 else names[:1])}>"
+        return fma_of((_fma_type(d), _fma_type(a), _fma_type(self.b or a), _fma_type(self.c or d)))
 
 
-def _cxx_name(dtype: DType) -> str:
+def _fma_type(dtype: DType) -> ElementType:
     element = BY_NAME.get(dtype.name)
     if element is None or not element.has_fma:
         raise TilefoldError(Code.ATOM_UNKNOWN, f"UniversalFMA does not support {dtype}", "use floats or integers")
-    return element.cxx[0]
+    return element
+
+
+def ptx_name(dtype: DType) -> str:
+    """The name of a type in PTX; for one that PTX lacks, its own, which no instruction has."""
+    return BY_NAME[dtype.name].ptx if dtype.name in BY_NAME else str(dtype)

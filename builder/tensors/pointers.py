@@ -6,8 +6,9 @@ from typing import Any
 from xdsl.dialects.builtin import IntAttr
 
 from ...base.errors import Code, TilefoldError
+from ...base.spaces import GMEM, RMEM
 from ...dialects.cute import LayoutAttr
-from ...dialects.tile import AliasOp, MakeTensorOp, RecastOp, Space, TensorType
+from ...dialects.tile import AliasOp, MakeTensorOp, RecastOp, TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize
 from ...layout.algebra.inttuple import wrap
 from ...layout.algebra.modes import compose_parts
@@ -29,7 +30,7 @@ def make_ptr(dtype: object, value: Any, mem_space: object = None, assumed_align:
     `cute.runtime.make_ptr`. Raises TilefoldError (E5002) for a memory without such addresses, and for an alignment that
     is not a power of two.
     """
-    element, name = as_dtype(dtype), "gmem" if mem_space is None else getattr(mem_space, "name", str(mem_space))
+    element, name = as_dtype(dtype), GMEM.name if mem_space is None else getattr(mem_space, "name", str(mem_space))
     align = max(element.bits // 8, 1) if assumed_align is None else assumed_align
     if name not in NUMBERED:
         hint = f"write {' or '.join(f'cute.AddressSpace.{known}' for known in NUMBERED)}"
@@ -146,7 +147,7 @@ def recast_ptr(ptr: Pointer, swizzle_: Swizzle | None = None, dtype: object = No
     if element != ptr.dtype:
         if is_allocated(tensor):
             tensor = alias(tensor, tensor.ir_type.bytes * 8 // element.bits, element)
-        elif tensor.ir_type.space.data is Space.Rmem:
+        elif tensor.ir_type.space.data is RMEM:
             tensor = recast_tensor(tensor, element)
         else:
             base = RawPointer(tensor).recast(element).base

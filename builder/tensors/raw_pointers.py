@@ -10,9 +10,10 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from ...base.errors import Code, TilefoldError
+from ...base.spaces import DSMEM, SMEM
 from ...dialects.cute import CoordAttr
 from ...dialects.ptx import PtrToIntOp
-from ...dialects.tile import CopyOp, PtrOp, Space, TensorType, ViewOp
+from ...dialects.tile import CopyOp, PtrOp, TensorType, ViewOp
 from ...layout.algebra.core import Layout
 from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import product
@@ -94,7 +95,7 @@ class RawPointer:
         and any as a generic one. Raises TilefoldError (E5002) for other memories.
         """
         name, own = getattr(space, "name", str(space)), self.memspace.name
-        if name not in (own, "generic") and (own, name) != ("smem", "dsmem"):
+        if name not in (own, AddressSpace.generic.name) and (own, name) != (SMEM.name, DSMEM.name):
             message = f"an address in {own} is not one in {name}"
             raise TilefoldError(Code.BUILD_VALUE, message, "use the pointer itself")
         return self
@@ -169,7 +170,7 @@ class RawPointer:
         if swizzle.bits == 0:
             return self
         period = 1 << (swizzle.y_mask | swizzle.z_mask).bit_length()
-        if self.base.ir_type.align.data % period or self.base.ir_type.space.data is not Space.Smem:
+        if self.base.ir_type.align.data % period or self.base.ir_type.space.data is not SMEM:
             message = f"the swizzle {swizzle} needs shared memory that begins at a multiple of {period} bytes"
             hint = f"give the array alignment={period}"
             raise TilefoldError(Code.BUILD_VALUE, message, hint)

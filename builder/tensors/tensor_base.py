@@ -12,9 +12,11 @@ from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntAttr, UnitAttr, 
 from xdsl.ir import Attribute, SSAValue
 
 from ...base.errors import Code, LayoutError, TilefoldError
+from ...base.spaces import RMEM, SMEM, Space
 from ...base.target import MAX_SHARED_BYTES
 from ...dialects.arith.integer_range import limits
 from ...dialects.cute import CoordAttr, LayoutAttr, TilerAttr
+from ...dialects.ptx import SpaceAttr
 from ...dialects.tile import (
     AllocOp,
     CompositionOp,
@@ -26,8 +28,6 @@ from ...dialects.tile import (
     MakeFragmentLikeOp,
     MakeTensorOp,
     SliceOp,
-    Space,
-    SpaceAttr,
     StoreOp,
     StrideOp,
     TensorType,
@@ -240,7 +240,7 @@ class Elements(AnyTensor):
     @property
     def memspace(self) -> AddressSpace:
         """`AddressSpace.gmem`, `smem`, `rmem` or `dsmem`."""
-        return AddressSpace[self.ir_type.space.data.value]
+        return AddressSpace[self.ir_type.space.data.name]
 
     def __getitem__(self, coord: object) -> Any:
         if has_none(coord):
@@ -271,9 +271,9 @@ def allocate(dtype: DType, space: Space, align: int, layout: LayoutLike, held: A
     static.
     """
     check_static(layout, "a kernel allocates memory of static layouts only, not of")
-    element = held or (dtype.ir if space is Space.Rmem else dtype.in_memory)
+    element = held or (dtype.ir if space is RMEM else dtype.in_memory)
     type = TensorType(element, SpaceAttr(space), IntAttr(align), LayoutAttr(layout))
-    if space is Space.Smem and type.bytes > MAX_SHARED_BYTES:
+    if space is SMEM and type.bytes > MAX_SHARED_BYTES:
         message = f"the tensor takes {type.bytes} bytes of shared memory; a block has at most {MAX_SHARED_BYTES}"
         hint = "let a block work on a smaller tile, with fewer stages, and loop over the tiles"
         raise TilefoldError(Code.TARGET_SHARED_MEMORY, message, hint)
@@ -282,7 +282,7 @@ def allocate(dtype: DType, space: Space, align: int, layout: LayoutLike, held: A
 
 def registers(dtype: DType, layout: LayoutLike, held: Attribute | None = None) -> Elements:
     """New registers of the thread; see `allocate`."""
-    return Elements(allocate(dtype, Space.Rmem, FRAGMENT_ALIGN, layout, held), dtype)
+    return Elements(allocate(dtype, RMEM, FRAGMENT_ALIGN, layout, held), dtype)
 
 
 def inside(attribute: CoordAttr, operands: list[SSAValue], tensor: AnyTensor) -> tuple[CoordAttr, list[SSAValue]]:

@@ -10,9 +10,10 @@ from typing import Any
 from xdsl.dialects.builtin import IntAttr
 
 from ...base.errors import Code, TilefoldError
+from ...base.spaces import GMEM, SMEM, Space
 from ...dialects.cute import LayoutAttr
-from ...dialects.ptx import GLOBAL, SHARED, IntToPtrOp, PtrType
-from ...dialects.tile import AliasOp, AllocOp, CoordinateOp, PtrOp, Space, SpaceAttr, TensorAtOp, TensorType, ViewOp
+from ...dialects.ptx import GLOBAL, SHARED, IntToPtrOp, PtrType, SpaceAttr
+from ...dialects.tile import AliasOp, AllocOp, CoordinateOp, PtrOp, TensorAtOp, TensorType, ViewOp
 from ...layout.algebra.core import ComposedLayout, Layout
 from ...layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, Index, Int32, Int64
@@ -139,7 +140,7 @@ class Pointer:
 
 def is_allocated(tensor: "Tensor") -> bool:
     """Whether a tensor is shared memory that the kernel allocates, from its beginning on."""
-    return isinstance(tensor.ssa.owner, AllocOp | AliasOp) and tensor.ir_type.space.data is Space.Smem
+    return isinstance(tensor.ssa.owner, AllocOp | AliasOp) and tensor.ir_type.space.data is SMEM
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +209,7 @@ class Tensor(Elements):
 
 
 NUMBERED: Mapping[str, tuple[Space, PtrType, DType]] = MappingProxyType(
-    {"gmem": (Space.Gmem, GLOBAL, Int64), "smem": (Space.Smem, SHARED, Int32)}
+    {GMEM.name: (GMEM, GLOBAL, Int64), SMEM.name: (SMEM, SHARED, Int32)}
 )
 """The memories whose addresses are numbers: their pointers, and the types of the numbers."""
 

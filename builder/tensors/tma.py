@@ -107,7 +107,7 @@ def make_tiled_tma_atom(
     if isinstance(smem, ComposedLayout) and isinstance(smem.inner, Swizzle) and smem.offset == 0:
         smem = in_elements(smem.inner, smem.outer, source.element_type)
     properties = {
-        "kind": StringAttr(op.atom_name(None)),
+        "kind": StringAttr(op.facts.name),
         "smem": LayoutAttr(smem),
         "tiler": TilerAttr(tuples(cta_tiler)),
         "multicast": None if num_multicast == 1 else IntegerAttr(num_multicast, i64),

@@ -4,14 +4,18 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from ...base.element_types import BY_NAME
+from ...base import spaces
 from ...base.errors import Code, TilefoldError
 from ...dialects.ptx import WgmmaCommitGroupOp, WgmmaFenceOp, WgmmaWaitGroupOp
 from ...layout.algebra.core import LayoutLike
+from ...layout.atoms.contract import Major
+from ...layout.atoms.mma_atom import MmaAtom
+from ...layout.atoms.numbers import MmaOperation
+from ...layout.atoms.wgmma import wgmma
 from ...layout.atoms.wgmma_smem import wgmma_smem_atom
 from ..scalars.dtypes import DTYPES, DType, as_dtype
 from ..tracing.state import emit
-from .nvgpu import MatrixOp
+from .nvgpu import MatrixOp, ptx_name
 
 
 class OperandMajorMode(Enum):
@@ -24,8 +28,8 @@ class OperandMajorMode(Enum):
 class OperandSource(Enum):
     """The place of A: registers, or shared memory."""
 
-    RMEM = "rmem"
-    SMEM = "smem"
+    RMEM = spaces.RMEM.name
+    SMEM = spaces.SMEM.name
 
 
 class Field(Enum):
@@ -53,24 +57,26 @@ class SmemLayoutAtomKind(Enum):
 class WarpgroupOp(MatrixOp):
     """The base of matrix instructions of a warpgroup."""
 
-    def _name(self, types: tuple[DType, DType, DType], shape: tuple[int, int, int], source: OperandSource,
-              majors: tuple[OperandMajorMode, OperandMajorMode]) -> str:  # fmt: skip
-        """CuTe's name of the instruction with `types` of A, B and the accumulator."""
-        a, b, c = (BY_NAME[t.name].atom_name if t.name in BY_NAME else str(t) for t in types)
+    def _atom(self, types: tuple[DType, DType, DType], shape: tuple[int, int, int], source: OperandSource,
+              majors: tuple[OperandMajorMode, OperandMajorMode]) -> MmaAtom:  # fmt: skip
+        """The record of the instruction with `types` of A, B and the accumulator."""
         m, n, k = shape
         if m != 64:
             hint = "take more of them by the atom layout of the tiled MMA, such as (2, 1, 1)"
             raise TilefoldError(Code.ATOM_OPERAND, f"matrix instructions of a warpgroup have M = 64, not {m}", hint)
-        name = f"SM90_{m}x{n}x{k}_{c}{a}{b}_{'SS' if source is OperandSource.SMEM else 'RS'}"
-        if types[0].bits == 16:
-            return f"{name}<Major::{majors[0].value},Major::{majors[1].value}>"
-        if OperandMajorMode.MN in majors:
+        if types[0].bits != 16 and OperandMajorMode.MN in majors:
             raise TilefoldError(
                 Code.ATOM_OPERAND,
                 f"operands of type {types[0]} must be K-major",
                 "only 16-bit operands in shared memory may be MN-major",
             )
-        return f"{name}_TN"
+        a, b, c = map(ptx_name, types)
+        space = spaces.SMEM if source is OperandSource.SMEM else spaces.RMEM
+        made = wgmma(n, (c, a, b), space, (Major(majors[0].value), Major(majors[1].value)), MmaOperation.MULTIPLY_ADD)
+        if k != made.shape[2]:
+            text = f"matrix instructions of a warpgroup have K = {made.shape[2]} for {types[0]}, not {k}"
+            raise TilefoldError(Code.ATOM_OPERAND, text, f"write the shape as {made.shape}")
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +93,9 @@ class MmaF16BF16Op(WarpgroupOp):
     a_major_mode: OperandMajorMode = OperandMajorMode.K
     b_major_mode: OperandMajorMode = OperandMajorMode.K
 
-    def atom_name(self) -> str:
+    def atom(self) -> MmaAtom:
         types = (self.ab_dtype, self.ab_dtype, self.acc_dtype)
-        return self._name(types, self.instruction_shape, self.a_src, (self.a_major_mode, self.b_major_mode))
+        return self._atom(types, self.instruction_shape, self.a_src, (self.a_major_mode, self.b_major_mode))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +108,9 @@ class MmaTF32Op(WarpgroupOp):
     a_major_mode: OperandMajorMode = OperandMajorMode.K
     b_major_mode: OperandMajorMode = OperandMajorMode.K
 
-    def atom_name(self) -> str:
+    def atom(self) -> MmaAtom:
         types = (DTYPES["TFloat32"], DTYPES["TFloat32"], self.acc_dtype)
-        return self._name(types, self.instruction_shape, self.a_src, (self.a_major_mode, self.b_major_mode))
+        return self._atom(types, self.instruction_shape, self.a_src, (self.a_major_mode, self.b_major_mode))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +125,9 @@ class _BytesOp(WarpgroupOp):
     a_major_mode: OperandMajorMode = OperandMajorMode.K
     b_major_mode: OperandMajorMode = OperandMajorMode.K
 
-    def atom_name(self) -> str:
+    def atom(self) -> MmaAtom:
         types = (self.a_dtype, self.b_dtype, self.acc_dtype)
-        return self._name(types, self.instruction_shape, self.a_src, (self.a_major_mode, self.b_major_mode))
+        return self._atom(types, self.instruction_shape, self.a_src, (self.a_major_mode, self.b_major_mode))
 
 
 class MmaF8Op(_BytesOp):

@@ -7,6 +7,7 @@ Registers and labels of its own stand in braces, which make their names local, s
 
 from xdsl.ir import Operation, SSAValue
 
+from ...base.spaces import GMEM, SMEM
 from ...dialects import ptx
 from ...dialects.ptx.base import make_constraint
 from .inline_assembly import call_ordered, ordered
@@ -77,7 +78,7 @@ def _cvta(w: FunctionWriter, op: ptx.CvtaTensorMapOp) -> None:
 def _copy_map(w: FunctionWriter, op: ptx.CopyTensorMapOp) -> None:
     """Loads and stores of 16 bytes, all loads first; the map is a constant parameter, or in memory."""
     letter = make_constraint(op.ptr.type) or ""
-    space = "global" if letter == "l" else "shared"
+    space = GMEM.ptx if letter == "l" else SMEM.ptx
     offsets, names = range(0, ptx.MAP_BYTES, 16), [f"v{number}" for number in range(ptx.MAP_BYTES // 8)]
     pairs = [", ".join(names[offset // 8 :][:2]) for offset in offsets]
     loads = (f"ld.v2.b64 {{{pair}}}, [$0+{offset}];" for pair, offset in zip(pairs, offsets, strict=True))

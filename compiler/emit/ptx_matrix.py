@@ -4,8 +4,7 @@
 from xdsl.ir import Operation
 
 from ...dialects import ptx
-from ...layout.atoms.instructions import MovMatrix
-from ...layout.atoms.ptx_text import copy_text
+from ...layout.atoms.ptx_text import matrix_text, movmatrix_text
 from .inline_assembly import effect
 from .writer import FunctionWriter, Rule, rule
 
@@ -18,7 +17,7 @@ def _ldmatrix(w: FunctionWriter, op: ptx.LdMatrixOp) -> None:
         name = f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x{op.num.value.data}{trans}.b16.p3"
         fragments = w.temp(f"call {returned} @{name}({pointer})")
     else:
-        text = copy_text(op.instruction, "$")
+        text = matrix_text(op.instruction, "$")
         fragments = w.temp(f"{effect(text, [*['=r'] * count, 'r'], [pointer], returned)} convergent")
     type, whole = w.type(op.result), "poison"
     for index in range(count):
@@ -36,12 +35,12 @@ def _stmatrix(w: FunctionWriter, op: ptx.StMatrixOp) -> None:
         name = f"llvm.nvvm.stmatrix.sync.aligned.m8n8.x{op.num.value.data}{trans}.b16.p3"
         w.emit(f"call void @{name}({', '.join(operands)})")
     else:
-        text = copy_text(op.instruction, "$")
+        text = matrix_text(op.instruction, "$")
         w.emit(f"{effect(text, ['r'] * (count + 1), operands)} convergent")
 
 
 def _movmatrix(w: FunctionWriter, op: ptx.MovMatrixOp) -> None:
-    text = copy_text(MovMatrix(), "$")
+    text = movmatrix_text("$")
     w.define(op.result, f'call i32 asm sideeffect "{text}", "=r,r"({w.typed(op.value)}) convergent')
 
 

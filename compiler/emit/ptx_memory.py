@@ -12,9 +12,9 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, Operation
 
 from ...base.errors import Code
-from ...base.target import MAX_LOCAL_BYTES, SHARED
+from ...base.spaces import SMEM, Allocation, Bytes, Cells
+from ...base.target import MAX_LOCAL_BYTES
 from ...dialects import ptx
-from ...dialects.ptx import StateSpace
 from ...passes.errors import LoweringError
 from .hinted_accesses import load_by_assembly, store_by_assembly
 from .writer import FunctionWriter, Rule, rule
@@ -26,10 +26,18 @@ MAX_ALIGN = 4096
 
 
 def _ptr_add(w: FunctionWriter, op: ptx.PtrAddOp) -> None:
-    w.define(op.result, f"getelementptr i8, {w.typed(op.ptr)}, {w.typed(op.offset)}")
+    match op.ptr.type.space.data.form:
+        case Bytes():
+            w.define(op.result, f"getelementptr i8, {w.typed(op.ptr)}, {w.typed(op.offset)}")
+        case Cells():
+            distance = w.ref(op.offset) if w.type(op.offset) == "i32" else w.temp(f"trunc {w.typed(op.offset)} to i32")
+            w.define(op.result, f"add {w.typed(op.ptr)}, {distance}")
 
 
 def _number(w: FunctionWriter, op: ptx.IntToPtrOp | ptx.PtrToIntOp) -> None:
+    if w.type(op.operands[0]) == w.type(op.results[0]):  # the address of a cell is a number
+        w.bind(op.results[0], w.ref(op.operands[0]))
+        return
     word = "inttoptr" if isinstance(op, ptx.IntToPtrOp) else "ptrtoint"
     w.define(op.result, f"{word} {w.typed(op.operands[0])} to {w.type(op.result)}")
 
@@ -54,7 +62,7 @@ def _register_type(value: Attribute) -> str:
 def _load(w: FunctionWriter, op: ptx.LoadOp) -> None:
     type = w.type(op.result)
     where = f"{w.typed(op.ptr)}, align {min(op.align.value.data, MAX_ALIGN)}"
-    if op.ptr.type.space.data is StateSpace.Local:
+    if op.ptr.type.space.data.allocation is Allocation.COMPILER:
         loaded = f"load {type}, {where}"
         w.define(op.result, f"freeze {type} {w.temp(loaded)}" if op in w.joined_loads else loaded)
         return
@@ -66,7 +74,7 @@ def _load(w: FunctionWriter, op: ptx.LoadOp) -> None:
 def _store(w: FunctionWriter, op: ptx.StoreOp) -> None:
     value = w.typed(op.value)
     where = f"{w.typed(op.ptr)}, align {min(op.align.value.data, MAX_ALIGN)}"
-    if op.ptr.type.space.data is StateSpace.Local:
+    if op.ptr.type.space.data.allocation is Allocation.COMPILER:
         w.emit(f"store {value}, {where}")
         return
     moved = _register_type(op.value.type)
@@ -104,7 +112,7 @@ def _smem_addr(w: FunctionWriter, op: ptx.SmemAddrOp) -> None:
             f"offset {offset} is outside the {w.shared_bytes} bytes of shared memory of kernel '{w.kernel}'",
             op,
         )
-    w.bind(op.result, base if offset == 0 else f"getelementptr (i8, {SHARED.llvm_pointer} {base}, i32 {offset})")
+    w.bind(op.result, base if offset == 0 else f"getelementptr (i8, {SMEM.llvm_pointer} {base}, i32 {offset})")
 
 
 def shared_array(kernel: str) -> str:
@@ -118,8 +126,8 @@ def shared_declaration(kernel: str, size: int, static_limit: int) -> str:
     Aligned to 1024 bytes, the strictest that a swizzled tile can ask for.
     """
     if size <= static_limit:
-        return f"@{shared_array(kernel)} = internal addrspace({SHARED.llvm}) global [{size} x i8] undef, align 1024"
-    return f"@{shared_array(kernel)} = external addrspace({SHARED.llvm}) global [0 x i8], align 1024"
+        return f"@{shared_array(kernel)} = internal addrspace({SMEM.llvm}) global [{size} x i8] undef, align 1024"
+    return f"@{shared_array(kernel)} = external addrspace({SMEM.llvm}) global [0 x i8], align 1024"
 
 
 PTX_MEMORY: tuple[tuple[type[Operation], Rule], ...] = (

@@ -18,7 +18,7 @@ from .inline_assembly import call_ordered, effect, ordered
 from .writer import FunctionWriter, Rule, rule
 
 
-class _Words:
+class Words:
     """Words of fragments that an instruction reads and, where it is `returned` them, writes."""
 
     def __init__(self, w: FunctionWriter) -> None:
@@ -60,21 +60,21 @@ class _Words:
 
 def _mma_async(w: FunctionWriter, op: ptx.WgmmaMmaAsyncOp) -> None:
     held = registers(op.atom, "D")
-    d, a = _Words(w), _Words(w)
+    d, a = Words(w), Words(w)
     d.add(w.ref(op.d), held.count, BY_PTX[op.atom.types[0]], held.kind == "f32")
-    if op.instruction.a_space == "rmem":
+    if "A" not in op.described:
         a.add(w.ref(op.a), registers(op.atom, "A").count, BY_PTX[op.atom.types[1]], in_floats=False)
     else:
         a.letters, a.values = ["l"], [w.typed(op.a)]
     scale = f"i32 {w.temp(f'zext {w.typed(op.scale_d)} to i32')}"
     first = 2 * held.count
-    instruction = write_wgmma(op.instruction, held.count, first, len(a.types), "p", op.signs)
+    instruction = write_wgmma(op.atom, held.count, first, len(a.types), "p", op.signs)
     lines = ("{", ".reg .pred p;", f"setp.ne.b32 p, ${first + len(a.values) + 1}, 0;", instruction, "}")
     d.tie("\n\t".join(lines), [*a.letters, "l", "r"], [*a.values, w.typed(op.b), scale])
 
 
 def _call_tied(w: FunctionWriter, op: Operation, text: str) -> None:
-    words = _Words(w)
+    words = Words(w)
     for fragment in w.tied.get(op, ()):
         if w.has(fragment.alloc.result):  # a fragment that a loop allocates behind this is not in use here
             count, element = fragment.alloc.bytes.value.data // 4, fragment.element

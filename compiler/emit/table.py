@@ -14,6 +14,7 @@ from .ptx_async import PTX_ASYNC
 from .ptx_atomic import PTX_ATOMIC
 from .ptx_cluster import PTX_CLUSTER
 from .ptx_compute import PTX_COMPUTE
+from .ptx_custom import PTX_CUSTOM
 from .ptx_lanes import PTX_LANES
 from .ptx_matrix import PTX_MATRIX
 from .ptx_memory import PTX_MEMORY
@@ -24,7 +25,7 @@ from .writer import Rule
 
 RULES: Mapping[type[Operation], Rule] = MappingProxyType(dict((
     *ARITH, *CONVERT, *VECTOR, *CONTROL, *PRINTF, *PTX_COMPUTE, *PTX_MEMORY, *PTX_MATRIX, *PTX_WARP, *PTX_LANES,
-    *PTX_ATOMIC, *PTX_ASYNC, *PTX_CLUSTER, *PTX_WGMMA,
+    *PTX_ATOMIC, *PTX_ASYNC, *PTX_CLUSTER, *PTX_WGMMA, *PTX_CUSTOM,
 )))  # fmt: skip
 
 

@@ -25,7 +25,7 @@ def llvm_type(type: Attribute, op: Operation) -> str:
     if (bits := integer_bits(type)) in _INTEGERS:
         return f"i{bits}"
     if isinstance(type, PtrType):
-        return type.space.data.address_space.llvm_pointer
+        return type.space.data.llvm_pointer
     if (element := FLOATS.get(type.__class__)) is not None:
         return element.llvm
     if type == MAP:

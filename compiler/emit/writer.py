@@ -8,7 +8,8 @@ from typing import TypeVar, cast
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...base.errors import Code
-from ...base.target import CONSTANT, Target
+from ...base.spaces import CMEM
+from ...base.target import Target
 from ...dialects.arith.integer_range import Range
 from ...passes.analysis.wgmma_fragments import Fragment
 from ...passes.errors import LoweringError
@@ -79,9 +80,9 @@ class ModuleWriter:
         self._strings += 1
         array, size = c_string(text)
         self.globals.append(
-            f"@{symbol} = private unnamed_addr addrspace({CONSTANT.llvm}) constant [{size} x i8] {array}, align 1"
+            f"@{symbol} = private unnamed_addr addrspace({CMEM.llvm}) constant [{size} x i8] {array}, align 1"
         )
-        return f"ptr addrspacecast ({CONSTANT.llvm_pointer} @{symbol} to ptr)"
+        return f"ptr addrspacecast ({CMEM.llvm_pointer} @{symbol} to ptr)"
 
     def add_function(self, head: str, body: "FunctionWriter") -> None:
         """Adds a function; its body begins in the block `entry`."""

@@ -183,8 +183,8 @@ def _to_space(r: Registers, i: Instruction) -> None:
         r.write(target, value)
         return
     wanted = next((word for word in i.modifiers if word in ("global", "shared", "local", "param", "const")), "")
-    if isinstance(pointer.type, PtrType) and wanted not in (pointer.type.space.data.value, "param"):
-        raise r.refuse(f"the address is one of {pointer.type.space.data.value} memory")
+    if isinstance(pointer.type, PtrType) and wanted not in (pointer.type.space.data.keyword, "param"):
+        raise r.refuse(f"the address is one of {pointer.type.space.data.keyword} memory")
     r.write(target, pointer)
 
 

@@ -12,10 +12,13 @@ from xdsl.dialects.builtin import i1, i16, i32, i64
 from xdsl.ir import SSAValue
 
 from ...base.element_types import BY_PTX
+from ...base.spaces import RMEM, SMEM
 from ...dialects import ptx
 from ...dialects.ptx.base import GLOBAL, MAP, SHARED, SHARED_CLUSTER
+from ...layout.atoms.contract import Major
 from ...layout.atoms.mma_registers import registers
-from ...layout.atoms.mma_table import mma_atom
+from ...layout.atoms.numbers import MmaOperation
+from ...layout.atoms.wgmma import wgmma
 from .memory import MEMORY, address
 from .moves import Rule, address_of
 from .registers import Registers
@@ -173,22 +176,19 @@ def _multiply(r: Registers, i: Instruction) -> None:
     n, k = shape.removeprefix("m64n").split("k")
     in_registers = isinstance(a, Vector)
     signs, transposed = (numbers[:2], numbers[2:]) if types[0] != "s32" else ([1, 1], [])
-    ending = "_SATURATE" if "satfinite" in i.modifiers else ""
-    if BY_PTX[types[1]].bits == 16:
-        majors = ["MN" if transpose else "K" for transpose in ([0] if in_registers else []) + transposed]
-        form = f"<Major::{majors[0]},Major::{majors[1]}>"
-    else:
-        form = f"_TN{ending}"
-    joined = "".join(types).upper()
-    name = f"SM90_64x{n}x{k}_{joined}_{'RS' if in_registers else 'SS'}{form}"
-    atom = mma_atom(name)
+    operation = MmaOperation.SATURATE if "satfinite" in i.modifiers else MmaOperation.MULTIPLY_ADD
+    orders = [Major.MN if transpose else Major.K for transpose in ([0] if in_registers else []) + transposed]
+    majors = (orders[0], orders[1]) if BY_PTX[types[1]].bits == 16 else (Major.K, Major.K)
+    atom = wgmma(int(n), (types[0], types[1], types[2]), RMEM if in_registers else SMEM, majors, operation)
+    if atom.shape[2] != int(k):
+        raise r.refuse("there is no instruction of this shape")
     if len(d.items) != registers(atom, "D").count:
         raise r.refuse(f"the accumulators are {registers(atom, 'D').count} registers, not {len(d.items)}")
     left = r.fragment(a) if isinstance(a, Vector) else r.read(a, i64)
     accumulates = r.constant(scale.value, i1) if isinstance(scale, Integer) else r.read(scale, i1)
     r.add(
         ptx.WgmmaMmaAsyncOp(
-            name, r.fragment(d), left, r.read(b, i64), accumulates, *(sign < 0 for sign in (*signs, 1, 1)[:2])
+            atom.name, r.fragment(d), left, r.read(b, i64), accumulates, *(sign < 0 for sign in (*signs, 1, 1)[:2])
         )
     )
 

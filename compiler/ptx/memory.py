@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerType, VectorType, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import ptx
-from ...dialects.ptx.base import GLOBAL, SHARED, SHARED_CLUSTER, PtrType, split_vector
+from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED, SHARED_CLUSTER, PtrType, split_vector
 from .inference import SPACES
 from .moves import Rule, address_of, is_float
 from .registers import Registers, bits_of, type_of
@@ -30,14 +30,14 @@ def address(r: Registers, operand: Operand, align: int, space: PtrType | None = 
     base: Operand = operand.base
     pointer = None if isinstance(base, Integer) else address_of(r, base)
     if pointer is None:
-        if space not in (GLOBAL, SHARED):
+        if space is None or space in (LOCAL, SHARED_CLUSTER):
             raise r.refuse("the address is a number of which no memory is known", "compute it from a parameter")
-        number = r.read(base, IntegerType(64 if space == GLOBAL else 32))
+        number = r.read(base, IntegerType(space.space.data.address_bits))
         pointer = r.emit(ptx.IntToPtrOp(number, align, space))
     if space is not None and pointer.type != space:
         if (pointer.type, space) == (SHARED, SHARED_CLUSTER):
             return r.shifted(pointer, operand.offset)
-        name = pointer.type.space.data.value if isinstance(pointer.type, PtrType) else str(pointer.type)
+        name = pointer.type.space.data.keyword if isinstance(pointer.type, PtrType) else str(pointer.type)
         raise r.refuse(f"the address is one of {name} memory")
     return r.shifted(pointer, operand.offset)
 

@@ -30,6 +30,7 @@ from ...dialects.ptx import InlineOp, LocalAllocOp, RetOp, SmemAddrOp
 from ...dialects.ptx.base import MAP, PtrType, TensorMapType
 from .arithmetic import ARITHMETIC
 from .conversions import CONVERSIONS
+from .custom import custom_fragments, custom_of, normalised, read_custom
 from .flow import BasicBlock, blocks_of, reverse_postorder
 from .hopper import HOPPER, fragments_in
 from .inference import SPACES, PointerType, find_addresses, find_floats
@@ -95,7 +96,7 @@ def translate(
 
     PtxError (E1009) for an instruction, or another thing, that is not supported.
     """
-    return _Translation(module, function, types, file, locate, as_written).run(dynamic or 0)
+    return _Translation(module, normalised(function, RULES), types, file, locate, as_written).run(dynamic or 0)
 
 
 class _Translation:
@@ -123,13 +124,15 @@ class _Translation:
         """The registers that are in use while a multiplication runs, with their places among those of its operand."""
         found: dict[str, tuple[Vector, int]] = {}
         for statement in self.function.body or ():
-            for vector in fragments_in(statement) if isinstance(statement, Instruction) else ():
+            if not isinstance(statement, Instruction):
+                continue
+            find = fragments_in if statement.opcode in RULES else custom_fragments
+            for vector in find(statement):
                 for index, item in enumerate(vector.items):
                     if not isinstance(item, Register):
                         continue
                     if found.setdefault(item.name, (vector, index)) != (vector, index) and not self.as_written:
                         text = f"{item.name} is a register of two different operands of wgmma, which is not supported"
-                        assert isinstance(statement, Instruction)
                         raise PtxError(Code.PTX_UNSUPPORTED, text, statement.place, file=self.file)
         return found
 
@@ -245,6 +248,8 @@ class _Translation:
         """The operations of an instruction by the rule of its opcode."""
         r = self.registers
         rule = RULES.get(instruction.opcode)
+        if rule is None and custom_of(instruction) is not None:
+            rule = read_custom
         if rule is None:
             near = get_close_matches(instruction.opcode, RULES, 1)
             hint = f"a similar one: {near[0]}" if near else ""

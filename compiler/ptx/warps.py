@@ -17,7 +17,7 @@ from ...dialects.ptx.sync import conversions
 from ...layout.atoms.instructions import MmaSync
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_table import MMA_ATOMS, mma_atom
-from ...layout.atoms.ptx_text import mnemonic
+from ...layout.atoms.ptx_text import mma_mnemonic
 from .memory import address
 from .moves import Rule, address_of
 from .registers import Registers, type_of
@@ -182,7 +182,7 @@ def _movmatrix(r: Registers, i: Instruction) -> None:
 def _atoms() -> Mapping[str, MmaAtom]:
     """The MMA atoms of a warp by their instructions."""
     atoms = map(mma_atom, MMA_ATOMS)
-    return {mnemonic(atom.instruction): atom for atom in atoms if isinstance(atom.instruction, MmaSync)}
+    return {mma_mnemonic(atom): atom for atom in atoms if isinstance(atom.instruction, MmaSync)}
 
 
 def _mma(r: Registers, i: Instruction) -> None:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from xdsl.ir import Operation
 
-from ...dialects.ptx import EntryOp, PtxOp, StateSpace
+from ...base.spaces import GMEM, SMEM, Space
+from ...dialects.ptx import EntryOp, PtxOp
 from ...passes.analysis.access_costs import MemoryAccess, memory_accesses
 
 
@@ -21,9 +22,9 @@ class Words(NamedTuple):
     bad: str
 
 
-WORDS: Mapping[StateSpace, Words] = MappingProxyType({
-    StateSpace.Shared: Words("wavefront", "bank conflicts are", "no bank conflicts", "bank conflicts"),
-    StateSpace.Global: Words("sector", "its sectors are", "coalesced", "not coalesced"),
+WORDS: Mapping[Space, Words] = MappingProxyType({
+    SMEM: Words("wavefront", "bank conflicts are", "no bank conflicts", "bank conflicts"),
+    GMEM: Words("sector", "its sectors are", "coalesced", "not coalesced"),
 })  # fmt: skip
 
 
@@ -35,7 +36,7 @@ class AccessCost:
     """
 
     op: Operation
-    space: StateSpace
+    space: Space
     mnemonic: str
     operations: int
     executions: int
@@ -68,7 +69,7 @@ class AccessCost:
 
 def access_costs(entry: EntryOp) -> list[AccessCost]:
     """The costs of a kernel at stage `instr`, in its order."""
-    groups: dict[tuple[str, str, StateSpace], list[MemoryAccess]] = {}
+    groups: dict[tuple[str, str, Space], list[MemoryAccess]] = {}
     for access in memory_accesses(entry):
         assert isinstance(access.op, PtxOp)
         key = str(access.op.location), access.op.mnemonic() or access.op.name, access.space

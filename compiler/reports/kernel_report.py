@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ...base.occupancy import Occupancy, occupancy
+from ...base.spaces import Space
 from ...base.target import STATIC_SHARED_BYTES, Target
 from ...dialects.kernel import LaunchBounds
-from ...dialects.ptx import EntryOp, SetMaxNRegOp, StateSpace
+from ...dialects.ptx import EntryOp, SetMaxNRegOp
 from ...dialects.ptx.tensor_copy import TensorCopyOp
 from ...layout.tma.recipe import MapRecipe
 from ..frontend.diagnostics import place_of
@@ -157,10 +158,10 @@ def _map_table(kernel: KernelReport) -> "Table":
     return table
 
 
-def _make_access_table(kernel: KernelReport, space: StateSpace) -> "Table":
+def _make_access_table(kernel: KernelReport, space: Space) -> "Table":
     from rich.table import Table
 
-    table = Table("access", title=f"{space.value} memory of {kernel.name}, by one block", title_justify="left")
+    table = Table("access", title=f"{space.ptx} memory of {kernel.name}, by one block", title_justify="left")
     for name in ("operations", "by warps", f"{WORDS[space].unit}s", "least"):
         table.add_column(name, justify="right")
     for cost in kernel.accesses:

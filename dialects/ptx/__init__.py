@@ -21,8 +21,7 @@ if TYPE_CHECKING:
         PtrType,
         PtxOp,
         RecipeAttr,
-        StateSpace,
-        StateSpaceAttr,
+        SpaceAttr,
         TensorMapType,
         access_registers,
         scalar_bits,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
         StAsyncOp,
     )
     from .convert import CVT_FORMS, CvtOp, Dp4aOp, PrmtOp
+    from .custom import CustomOp
     from .dialect import PTX
     from .entry import EntryOp, RetOp, SregOp
     from .hints import CreatePolicyOp
@@ -118,18 +118,19 @@ __all__ = [
     "BarSyncOp", "BarWarpSyncOp", "BulkCommitGroupOp", "BulkLoadOp", "BulkPrefetchOp", "BulkReduceOp", "BulkSendOp",
     "BulkStoreOp", "BulkWaitGroupOp", "CVT_FORMS", "ClusterArriveOp", "ClusterWaitOp", "CopyTensorMapOp", "CosOp",
     "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp", "CpAsyncWaitAllOp", "CpAsyncWaitGroupOp",
-    "CreatePolicyOp", "CvtOp", "CvtaTensorMapOp", "Dp4aOp", "ElectSyncOp", "EntryOp", "Ex2Op", "FenceMbarrierInitOp",
-    "FenceOp", "FenceProxyAsyncOp", "FenceTensorMapAcquireOp", "FenceTensorMapReleaseOp", "GLOBAL", "GetCtaRankOp",
-    "GridDependencyWaitOp", "InlineOp", "IntToPtrOp", "LOCAL", "LaunchDependentsOp", "LdMatrixOp", "Lg2Op",
-    "LoadAcquireOp", "LoadOp", "LoadTensorMapOp", "LocalAllocOp", "MAP", "MAP_BYTES", "MAP_FIELDS", "MAX_ARRIVALS",
-    "MAX_TRANSACTION", "MAX_WGMMA_GROUPS", "MapaOp", "MatchAnySyncOp", "MbarrierArriveExpectTxOp", "MbarrierArriveOp",
-    "MbarrierArriveStateOp", "MbarrierCompleteTxOp", "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp",
-    "MbarrierTestWaitOp", "MbarrierTryWaitOp", "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MmaSyncOp", "MovMatrixOp",
-    "NanosleepOp", "PTX", "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrToIntOp", "PtrType", "PtxOp",
-    "RcpOp", "RecipeAttr", "RedAsyncOp", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "SHARED_CLUSTER",
-    "SetMaxNRegOp", "ShflSyncOp", "ShflSyncValidOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SqrtOp", "SregOp",
-    "StAsyncOp", "StMatrixOp", "StateSpace", "StateSpaceAttr", "StoreOp", "StoreReleaseOp", "TanhOp", "TensorCopyOp",
-    "TensorLoadOp", "TensorMapCpFenceOp", "TensorMapReplaceOp", "TensorMapType", "TensorPrefetchOp", "TensorReduceOp",
+    "CreatePolicyOp", "CustomOp", "CvtOp", "CvtaTensorMapOp", "Dp4aOp", "ElectSyncOp", "EntryOp", "Ex2Op",
+    "FenceMbarrierInitOp", "FenceOp", "FenceProxyAsyncOp", "FenceTensorMapAcquireOp", "FenceTensorMapReleaseOp",
+    "GLOBAL", "GetCtaRankOp", "GridDependencyWaitOp", "InlineOp", "IntToPtrOp", "LOCAL", "LaunchDependentsOp",
+    "LdMatrixOp", "Lg2Op", "LoadAcquireOp", "LoadOp", "LoadTensorMapOp", "LocalAllocOp", "MAP", "MAP_BYTES",
+    "MAP_FIELDS", "MAX_ARRIVALS", "MAX_TRANSACTION", "MAX_WGMMA_GROUPS", "MapaOp", "MatchAnySyncOp",
+    "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierArriveStateOp", "MbarrierCompleteTxOp",
+    "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp", "MbarrierTestWaitOp", "MbarrierTryWaitOp",
+    "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MmaSyncOp", "MovMatrixOp", "NanosleepOp", "PTX",
+    "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrToIntOp", "PtrType", "PtxOp", "RcpOp", "RecipeAttr",
+    "RedAsyncOp", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "SHARED_CLUSTER", "SetMaxNRegOp",
+    "ShflSyncOp", "ShflSyncValidOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SpaceAttr", "SqrtOp", "SregOp",
+    "StAsyncOp", "StMatrixOp", "StoreOp", "StoreReleaseOp", "TanhOp", "TensorCopyOp", "TensorLoadOp",
+    "TensorMapCpFenceOp", "TensorMapReplaceOp", "TensorMapType", "TensorPrefetchOp", "TensorReduceOp",
     "TensorStoreOp", "VoteSyncOp", "WgmmaCommitGroupOp", "WgmmaDescriptorOp", "WgmmaFenceOp", "WgmmaMmaAsyncOp",
     "WgmmaWaitGroupOp", "access_registers", "scalar_bits", "value_bytes",
 ]  # fmt: skip

@@ -14,11 +14,12 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.spaces import Allocation
 from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import leaves
 from ..cute import CoordAttr
 from ..definitions import irdl_op_definition, typed_operand
-from .base import GLOBAL, SHARED, SHARED_CLUSTER, PtrType, PtxOp, integer_bits
+from .base import PtrType, PtxOp, integer_bits
 
 Fixed: TypeAlias = Sequence[tuple[Any, Any]]
 """Integers of a coordinate, each with the extent of the mode that it fixes; SSA values or static."""
@@ -121,10 +122,13 @@ class _NumberOp(PtxOp):
 
     def _check(self, ptr: SSAValue, number: SSAValue) -> None:
         """VerifyException if a pointer and a number are not of one size."""
-        if ptr.type not in (GLOBAL, SHARED, SHARED_CLUSTER):
-            raise VerifyException(f"an address in global or shared memory is a number, not a {ptr.type}")
         assert isinstance(ptr.type, PtrType)
-        bits = ptr.type.space.data.address_space.bits
+        match ptr.type.space.data.allocation:
+            case Allocation.PARAMETER | Allocation.STATIC | Allocation.MAPPED | Allocation.RUN_TIME:
+                pass
+            case Allocation.COMPILER | Allocation.CONSTANT:
+                raise VerifyException(f"an address in global or shared memory is a number, not a {ptr.type}")
+        bits = ptr.type.space.data.address_bits
         if integer_bits(number.type) != bits:
             raise VerifyException(f"the number of a {ptr.type} is an i{bits}, not {number.type}")
 
@@ -166,7 +170,7 @@ class PtrToIntOp(_NumberOp):
     def __init__(self, ptr: SSAValue | Operation):
         ptr = SSAValue.get(ptr)
         assert isinstance(ptr.type, PtrType)
-        super().__init__(operands=[ptr], result_types=[IntegerType(ptr.type.space.data.address_space.bits)])
+        super().__init__(operands=[ptr], result_types=[IntegerType(ptr.type.space.data.address_bits)])
 
     def verify_(self) -> None:
         self._check(self.ptr, self.result)

@@ -8,9 +8,11 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import AttrSizedOperandSegments, traits_def
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.target import Targets
 from ...layout.atoms.cache_hints import PREFETCH_HINTS
-from ...layout.atoms.instructions import CpAsync
-from ...layout.atoms.ptx_text import mnemonic
+from ...layout.atoms.cp_async import CP_ASYNC_TARGETS
+from ...layout.atoms.instructions import CP_ASYNC_BYTES
+from ...layout.atoms.ptx_text import cp_async_mnemonic
 from ..definitions import (
     irdl_op_definition,
     number,
@@ -30,7 +32,7 @@ from .hints import check_hint, modifiers, with_hint
 class _AsyncOp(PtxOp):
     """An instruction of the cp.async family."""
 
-    SINCE: ClassVar = 80, 70
+    TARGETS: ClassVar[Targets | None] = CP_ASYNC_TARGETS
 
 
 @row
@@ -60,13 +62,14 @@ class CpAsyncOp(_AsyncOp):
     )
 
     def mnemonic(self) -> str:
-        return mnemonic(CpAsync(self.cache.data, self.bytes.value.data)) + modifiers(self.prefetch, self.policy)
+        return cp_async_mnemonic(self.cache.data) + modifiers(self.prefetch, self.policy)
 
-    def requires(self) -> tuple[int, int]:
-        return with_hint(self, self.prefetch, self.policy)
+    @property
+    def targets(self) -> Targets:
+        return CP_ASYNC_TARGETS.since(*with_hint(self, self.prefetch, self.policy))
 
     def verify_(self) -> None:
-        allowed = {"ca": (4, 8, 16), "cg": (16,)}.get(self.cache.data)
+        allowed = CP_ASYNC_BYTES.get(self.cache.data)
         if allowed is None:
             raise VerifyException(f'the cache operator is "{self.cache.data}"; cp.async has "ca" and "cg"')
         if self.bytes.value.data not in allowed:

@@ -41,7 +41,7 @@ _CHANGES = by_thread(updates("ptr", "value"), _ORDERS.given("order"))
 
 def _space(ptr: SSAValue[PtrType]) -> str:
     """The state space of a pointer in PTX's words."""
-    return ptr.type.space.data.address_space.ptx
+    return ptr.type.space.data.ptx
 
 
 @fields

@@ -4,52 +4,59 @@ operation, with a mnemonic and the oldest target that executes it.
 """
 
 from abc import ABC
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import prod
 from types import MappingProxyType
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import IntegerType, VectorType
-from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Attribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, Data, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
-from xdsl.utils.str_enum import StrEnum
 
 from ...base.parameters import POINTER, TENSOR_MAP, PointerParameter, TensorMapObject
-from ...base.target import ADDRESS_SPACES, AddressSpace, TargetFamily
+from ...base.spaces import DSMEM, GMEM, RMEM, SMEM, Allocation, Space, space_named, space_of_pointer, tensor_spaces
+from ...base.target import TargetFamily, Targets
 from ...layout.tma.recipe import MapRecipe
 from ...layout.tma.recipe_text import parse_recipe, print_recipe
 from ..cute import QuotedAttr
 from ..definitions import RowBase
 from ..element_types import FLOATS
+from ..errors import refusing
 from ..parameters import ParameterType
-
-_ADDRESS_SPACES = {space.ptx: space for space in ADDRESS_SPACES}
-
-
-class StateSpace(StrEnum):
-    """The PTX state spaces that a kernel's memory operations address (PTX ISA, section State Spaces). `shared` is the
-    shared memory of the own block, `shared_cluster` that of all blocks of the cluster.
-    """
-
-    Global = "global"
-    Shared = "shared"
-    Local = "local"
-    SharedCluster = "shared_cluster"
-
-    @property
-    def address_space(self) -> AddressSpace:
-        """The memory, as base.target has it."""
-        return _ADDRESS_SPACES[self.value.replace("_", "::")]
 
 
 @irdl_attr_definition
-class StateSpaceAttr(EnumAttribute[StateSpace], SpacedOpaqueSyntaxAttribute):
-    """A state space as an attribute: `global`, `shared`, `shared_cluster` or `local`."""
+class SpaceAttr(Data[Space]):
+    """A memory space as part of a type, by its row."""
 
-    name = "ptx.state_space"
+    name = "ptx.space"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Space:
+        with parser.in_angle_brackets():
+            return parse_space(parser, space_named, Space.__str__)
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(self.data.name)
+
+
+def parse_space(parser: AttrParser, find: Callable[[str], Space | None], text: Callable[[Space], str]) -> Space:
+    """The space that a word of a type names: `find` looks it up, `text` is its word, for the message."""
+    position = parser.pos
+    word = parser.parse_optional_identifier_or_str_literal()
+    with refusing():
+        space = None if word is None else find(word)
+    if space is None:
+        *known, last = [f"`{text(row)}`" for row in tensor_spaces()]
+        parser.raise_error(f"Expected {', '.join(known)}, or {last}.", position, parser.pos)
+    return space
+
+
+def _keyword(space: Space) -> str:
+    return space.keyword
 
 
 @irdl_attr_definition
@@ -57,23 +64,30 @@ class PtrType(ParametrizedAttribute, TypeAttribute, ParameterType):
     """`!ptx.ptr<global>`: an untyped byte address in a PTX state space."""
 
     name = "ptx.ptr"
-    space: StateSpaceAttr
+    space: SpaceAttr
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            printer.print_string(self.space.data.value)
+            printer.print_string(self.space.data.keyword)
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
         with parser.in_angle_brackets():
-            return [StateSpaceAttr(parser.parse_str_enum(StateSpace))]
+            return [SpaceAttr(parse_space(parser, space_of_pointer, _keyword))]
 
     def passed_as(self) -> PointerParameter | None:
-        return POINTER if self.space.data is StateSpace.Global else None
+        match self.space.data.allocation:
+            case Allocation.PARAMETER:
+                return POINTER
+            case (
+                Allocation.STATIC | Allocation.RUN_TIME | Allocation.COMPILER | Allocation.MAPPED | Allocation.CONSTANT
+            ):
+                return None
 
     def requires(self) -> tuple[int, int]:
         """The oldest target that has such pointers: sm and ten times the PTX version."""
-        return (90, 78) if self.space.data is StateSpace.SharedCluster else (0, 0)
+        targets = self.space.data.targets
+        return targets.min_sm, targets.min_ptx
 
 
 @irdl_attr_definition
@@ -95,13 +109,13 @@ class RecipeAttr(QuotedAttr[MapRecipe]):
     WRITE = staticmethod(print_recipe)
 
 
-GLOBAL = PtrType(StateSpaceAttr(StateSpace.Global))
-SHARED = PtrType(StateSpaceAttr(StateSpace.Shared))
+GLOBAL = PtrType(SpaceAttr(GMEM))
+SHARED = PtrType(SpaceAttr(SMEM))
 MAP = TensorMapType()
 MAP_BYTES = 128
 """The bytes of a tensor map in memory, and its alignment."""
-SHARED_CLUSTER = PtrType(StateSpaceAttr(StateSpace.SharedCluster))
-LOCAL = PtrType(StateSpaceAttr(StateSpace.Local))
+SHARED_CLUSTER = PtrType(SpaceAttr(DSMEM))
+LOCAL = PtrType(SpaceAttr(RMEM))
 
 
 def pointer(value: SSAValue) -> SSAValue[PtrType]:
@@ -132,7 +146,7 @@ def make_constraint(type: Attribute) -> str | None:
         return "l"
     if isinstance(type, PtrType):
         space = type.space.data
-        return None if space is StateSpace.Local else REGISTER_LETTERS[space.address_space.bits]
+        return None if space.allocation is Allocation.COMPILER else REGISTER_LETTERS[space.address_bits]
     if (bits := float_bits(type)) in (32, 64):
         return "f" if bits == 32 else "d"
     return REGISTER_LETTERS.get(8 * (value_bytes(type) or 0))
@@ -184,12 +198,16 @@ class PtxOp(RowBase, ABC):
     """
 
     SINCE: ClassVar[tuple[int, int]] = 70, 60
+    TARGETS: ClassVar[Targets | None] = None
+    """The targets of an instruction, in place of `SINCE`, where the contracts of atoms say them."""
     MNEMONIC: ClassVar[str | None] = None
     """The instruction, where it has no modifiers that depend on the operation's properties."""
 
     @property
-    def targets(self) -> TargetFamily:
+    def targets(self) -> TargetFamily | Targets:
         """The targets that have the instruction with these operands, and pointers to the memory of these."""
+        if self.TARGETS is not None:
+            return self.TARGETS
         spaces = (value.type.requires() for value in self.operands if isinstance(value.type, PtrType))
         return TargetFamily(*max((self.requires(), *spaces)))
 

@@ -15,6 +15,9 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import traits_def
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.spaces import GMEM, SMEM
+from ...layout.atoms.bulk_copy import BULK_TARGETS
+from ...layout.atoms.ptx_text import BULK_LOAD, BULK_STORE
 from ...layout.tma.recipe import MAP_ELEMENTS, MapElement
 from ..definitions import (
     flag,
@@ -47,7 +50,7 @@ from .effects import (
 )
 from .warp import check_word
 
-_FENCED = {"shared": ".shared::cta", "global": ".global"}
+_FENCED = {SMEM.ptx: ".shared::cta", GMEM.ptx: ".global"}
 """The memories that a fence of the async proxy can be of, in PTX."""
 
 
@@ -64,7 +67,7 @@ _BAR = Mbarrier("bar")
 class BulkOp(PtxOp):
     """An instruction of the async proxy."""
 
-    SINCE: ClassVar = 90, 80
+    SINCE: ClassVar = BULK_TARGETS.oldest.min_sm, BULK_TARGETS.oldest.min_ptx
 
 
 @row
@@ -86,8 +89,7 @@ class BulkLoadOp(BulkOp):
     assembly_format = "$dst `,` $src `,` $bytes `,` $bar (`policy` $policy^)? attr-dict"
 
     def mnemonic(self) -> str:
-        hint = "" if self.policy is None else ".L2::cache_hint"
-        return f"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes{hint}"
+        return f"{BULK_LOAD}{'' if self.policy is None else '.L2::cache_hint'}"
 
 
 @row
@@ -108,7 +110,7 @@ class BulkStoreOp(BulkOp):
     assembly_format = "$dst `,` $src `,` $bytes (`policy` $policy^)? attr-dict"
 
     def mnemonic(self) -> str:
-        return f"cp.async.bulk.global.shared::cta.bulk_group{'' if self.policy is None else '.L2::cache_hint'}"
+        return f"{BULK_STORE}{'' if self.policy is None else '.L2::cache_hint'}"
 
 
 @row
@@ -230,7 +232,7 @@ class FenceProxyAsyncOp(BulkOp):
     @property
     def spaces(self) -> tuple[str, ...]:
         """The memories whose accesses it orders."""
-        return ("shared", "global") if self.space is None else (self.space.data,)
+        return (SMEM.ptx, GMEM.ptx) if self.space is None else (self.space.data,)
 
     def mnemonic(self) -> str:
         return "fence.proxy.async" + ("" if self.space is None else _FENCED[self.space.data])

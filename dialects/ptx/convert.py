@@ -11,8 +11,7 @@ from xdsl.irdl import prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.atoms.instructions import Dp4a
-from ...layout.atoms.ptx_text import mnemonic
+from ...layout.atoms.ptx_text import dp4a_mnemonic
 from ..definitions import irdl_op_definition, operand, prop, row, text
 from ..element_types import FLOATS, ir_type
 from .base import PtxOp
@@ -118,7 +117,7 @@ class Dp4aOp(PtxOp):
     FORMS: ClassVar[tuple[str, ...]] = ("s32.s32", "s32.u32", "u32.s32", "u32.u32")
 
     def mnemonic(self) -> str:
-        return mnemonic(Dp4a(*self.form.data.split(".")))
+        return dp4a_mnemonic(self.form.data)
 
     def verify_(self) -> None:
         check_word("dp4a", self.form.data, self.FORMS)

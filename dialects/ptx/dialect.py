@@ -6,16 +6,17 @@ from importlib import import_module
 from xdsl.ir import Dialect
 
 from ..definitions import find_operations
-from .base import PtrType, RecipeAttr, StateSpaceAttr, TensorMapType
+from .base import PtrType, RecipeAttr, SpaceAttr, TensorMapType
 
 _MODULES = (
     "entry", "address", "memory", "hints", "async_copy", "matrix", "mma", "sync", "warp", "approx", "convert",
     "atomic", "inline", "mbarrier", "bulk", "tensor_copy", "tensor_map", "cluster", "wgmma", "wgmma_descriptor",
+    "custom",
 )  # fmt: skip
 """The modules that define operations, in the order of the reference."""
 
 PTX = Dialect(
     "ptx",
     find_operations(*(import_module(f".{name}", __package__) for name in _MODULES)),
-    [PtrType, StateSpaceAttr, TensorMapType, RecipeAttr],
+    [PtrType, SpaceAttr, TensorMapType, RecipeAttr],
 )

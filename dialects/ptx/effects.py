@@ -17,7 +17,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import DefaultResource, EffectInstance, MemoryEffect, MemoryEffectKind
 from xdsl.traits import Resource as XdslResource
 
-from .base import MAP, PtrType, StateSpace, value_bytes
+from ...base.spaces import GMEM, SMEM, Space
+from ...layout.atoms.contract import Agent, Proxy
+from .base import MAP, PtrType, value_bytes
 
 
 class Act(Enum):
@@ -34,22 +36,6 @@ class Act(Enum):
     ENDS = "ends"
     FENCES = "fences"
     ALLOCATES = "allocates"
-
-
-class Proxy(Enum):
-    """The way by which an access reaches memory (PTX ISA, Proxies)."""
-
-    GENERIC = "generic"
-    ASYNC = "async"
-    TENSOR_MAP = "tensormap"
-
-
-class Agent(Enum):
-    """Who executes an instruction as one: `.sync` and `.aligned` in PTX."""
-
-    THREAD = "thread"
-    WARP = "warp"
-    WARPGROUP = "warpgroup"
 
 
 class Group(Enum):
@@ -345,14 +331,14 @@ def touches(op: Operation, act: Act, value: SSAValue) -> bool:
     )
 
 
-def space_of(op: Operation, memory: Memory | Mbarrier) -> StateSpace | None:
+def space_of(op: Operation, memory: Memory | Mbarrier) -> Space | None:
     """The state space of the memory that an operand names; None of a tensor map's own bytes, which have no pointer."""
     type = _type_of(op, memory.operand)
     if isinstance(type, PtrType):
         return type.space.data
     if type == MAP:
-        return StateSpace.Global if isinstance(memory, Memory) and memory.via is Via.BOX else None
-    return StateSpace.Shared
+        return GMEM if isinstance(memory, Memory) and memory.via is Via.BOX else None
+    return SMEM
 
 
 def bytes_of(op: Operation, memory: Memory) -> int | None:

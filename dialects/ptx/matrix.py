@@ -9,9 +9,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.target import TargetFamily
-from ...layout.atoms.instructions import UNPACKED_BITS, LdMatrix, MovMatrix, StMatrix
-from ...layout.atoms.ptx_text import mnemonic
+from ...base.target import TargetFamily, Targets
+from ...layout.atoms.instructions import UNPACKED_BITS, LdMatrix, StMatrix
+from ...layout.atoms.ldmatrix import BYTE_TARGETS, LDMATRIX_TARGETS, MOVMATRIX_TARGETS, STMATRIX_TARGETS
+from ...layout.atoms.ptx_text import MOVMATRIX, matrix_mnemonic
 from ..definitions import irdl_op_definition, operand, row
 from .base import SHARED, PtxOp
 from .effects import EXCHANGES, by_warp, reads, writes
@@ -50,11 +51,11 @@ class _MatrixOp(PtxOp):
         """The instruction's record."""
 
     @property
-    def targets(self) -> TargetFamily:
-        return super().targets if self.shape is None else TargetFamily(100, 86, "f")
+    def targets(self) -> TargetFamily | Targets:
+        return super().targets if self.shape is None else BYTE_TARGETS
 
     def mnemonic(self) -> str:
-        return mnemonic(self.instruction)
+        return matrix_mnemonic(self.instruction)
 
     def check(self, fragment: Attribute) -> None:
         """Checks the form, and the type of the registers."""
@@ -99,7 +100,7 @@ class LdMatrixOp(_MatrixOp):
     """
 
     name = "ptx.ldmatrix"
-    SINCE: ClassVar = 75, 65
+    TARGETS: ClassVar[Targets | None] = LDMATRIX_TARGETS
     SHAPES: ClassVar[dict[str, tuple[int, ...]]] = {
         "m8n8.b16": (1, 1, 2, 4),
         "m16n16.b8": (2, 1, 2),
@@ -140,7 +141,7 @@ class StMatrixOp(_MatrixOp):
     """
 
     name = "ptx.stmatrix"
-    SINCE: ClassVar = 90, 78
+    TARGETS: ClassVar[Targets | None] = STMATRIX_TARGETS
     SHAPES: ClassVar[dict[str, tuple[int, ...]]] = {"m8n8.b16": (1, 1, 2, 4), "m16n8.b8": (1, 1, 2, 4)}
 
     value = operand_def(VectorType)
@@ -170,7 +171,7 @@ class MovMatrixOp(PtxOp):
     """
 
     name = "ptx.movmatrix"
-    SINCE: ClassVar = 75, 78
+    TARGETS: ClassVar[Targets | None] = MOVMATRIX_TARGETS
 
     value: SSAValue = operand(I32)
     result = result_def(I32)
@@ -178,4 +179,4 @@ class MovMatrixOp(PtxOp):
     assembly_format = "`trans` $value attr-dict"
 
     def mnemonic(self) -> str:
-        return mnemonic(MovMatrix())
+        return MOVMATRIX

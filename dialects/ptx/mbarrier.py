@@ -18,6 +18,7 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, TilefoldError
+from ...base.spaces import SMEM
 from ...base.target import Target
 from ..definitions import fields, flag, operand, optional_operand, optional_prop, row, some_text
 from ..errors import refuse
@@ -226,7 +227,7 @@ class _WaitingOp(_MbarrierOp):
 
     def test(self, instruction: str) -> str:
         """The instruction that tests the phase: `test_wait` or `try_wait`."""
-        place = "shared" if self.scope is None else f"acquire.{self.scope.data}.shared::cta"
+        place = SMEM.ptx if self.scope is None else f"acquire.{self.scope.data}.shared::cta"
         return f"mbarrier.{instruction}.parity.{place}.b64"
 
     def verify_(self) -> None:

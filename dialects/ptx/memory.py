@@ -7,9 +7,10 @@ from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, resu
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.spaces import ADDRESSED, RMEM
 from ...layout.atoms.cache_hints import LOAD_HINTS, STORE_HINTS
 from ..definitions import fields, irdl_op_definition, number, optional_prop, prop, row, some_number, typed_operand
-from .base import GLOBAL, LOCAL, SHARED, PtrType, PtxOp, StateSpace, access_registers, value_bytes
+from .base import GLOBAL, LOCAL, SHARED, PtrType, PtxOp, access_registers, value_bytes
 from .effects import allocates, by_thread, reads, writes
 from .hints import check_hint, modifiers, with_hint
 
@@ -43,10 +44,10 @@ class _Access(PtxOp):
 
     def spelled(self, name: str, ptr: PtrType, value: Attribute) -> str | None:
         """The instruction with space, cache hint, vector and type (`ld.global.cs.v4.b32`); None for a fragment."""
-        if ptr.space.data is StateSpace.Local:
+        if ptr.space.data is RMEM:
             return None
         count, bits = access_registers(value)
-        prefix = ptr.space.data.address_space.ptx + (modifiers(self.cache, self.policy) if self.hinted else "")
+        prefix = ptr.space.data.ptx + (modifiers(self.cache, self.policy) if self.hinted else "")
         return f"{name}.{prefix}.v{count}.b{bits}" if count > 1 else f"{name}.{prefix}.b{bits}"
 
     def check_cache(self, instruction: str, ptr: Attribute, allowed: frozenset[str]) -> None:
@@ -56,7 +57,9 @@ class _Access(PtxOp):
         if self.cache is not None:
             check_hint(instruction, self.cache.data, allowed)
 
-    def check(self, value: Attribute, align: int) -> None:
+    def check(self, ptr: PtrType, value: Attribute, align: int) -> None:
+        if ptr.space.data not in ADDRESSED:
+            raise VerifyException(f"loads and stores do not reach {ptr}")
         total = value_bytes(value)
         if total is None:
             raise VerifyException(
@@ -99,7 +102,7 @@ class LoadOp(_Access):
         return self.spelled("ld", self.ptr.type, self.result.type)
 
     def verify_(self) -> None:
-        self.check(self.result.type, self.align.value.data)
+        self.check(self.ptr.type, self.result.type, self.align.value.data)
         self.check_cache("load", self.ptr.type, LOAD_HINTS)
 
 
@@ -136,7 +139,7 @@ class StoreOp(_Access):
         return self.spelled("st", self.ptr.type, self.value.type)
 
     def verify_(self) -> None:
-        self.check(self.value.type, self.align.value.data)
+        self.check(self.ptr.type, self.value.type, self.align.value.data)
         self.check_cache("store", self.ptr.type, STORE_HINTS)
 
 

@@ -13,12 +13,12 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import TilefoldError
-from ...base.target import TargetFamily
+from ...base.target import Targets
 from ...layout.atoms.instructions import MmaInstruction, MmaSync
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.mma_table import mma_atom
-from ...layout.atoms.ptx_text import mnemonic
+from ...layout.atoms.ptx_text import mma_mnemonic
 from ..definitions import fields, irdl_op_definition, prop, text
 from ..errors import raise_at, refusing
 from .base import PtxOp
@@ -40,10 +40,10 @@ class MmaAtomOp(PtxOp):
         return mma_atom(self.atom_name.data)
 
     def mnemonic(self) -> str:
-        return mnemonic(self.atom.instruction)
+        return mma_mnemonic(self.atom)
 
     @property
-    def targets(self) -> TargetFamily:
+    def targets(self) -> Targets:
         return self.atom.targets
 
     def checked_atom(self, kind: type[MmaInstruction], executed_by: str) -> MmaAtom:

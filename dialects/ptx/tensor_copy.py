@@ -16,6 +16,7 @@ from xdsl.ir import Block, BlockArgument, SSAValue
 from xdsl.irdl import AttrSizedOperandSegments, operand_def, opt_operand_def, prop_def, traits_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
+from ...layout.atoms.ptx_text import tensor_mnemonic
 from ...layout.tma.recipe import REDUCTIONS, MapRecipe
 from ...layout.tma.tensor_map import MAX_RANK
 from ..definitions import irdl_op_definition, operand, row
@@ -28,7 +29,7 @@ from .warp import check_word
 _BAR = Mbarrier("bar")
 _TENSOR, _STORED = reads("map", "box_bytes", Via.BOX), writes("map", "box_bytes", Via.BOX)
 _SOURCE, _CHANGED = reads("src", "box_bytes"), updates("map", "box_bytes", Via.BOX)
-_MAP = replace(reads("map", MAP_BYTES), proxy=Proxy.TENSOR_MAP)
+_MAP = replace(reads("map", MAP_BYTES), proxy=Proxy.TENSORMAP)
 
 
 class TensorCopyOp(BulkOp):
@@ -39,9 +40,13 @@ class TensorCopyOp(BulkOp):
     policy = opt_operand_def(I64)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
-    def spelled(self, instruction: str, modifiers: str) -> str:
+    def spelled(self, *, loads: bool, multicast: bool = False, reduction: str = "") -> str:
         """The instruction with its rank and modifiers."""
-        return f"{instruction}.{len(self.coords)}d.{modifiers}{'' if self.policy is None else '.L2::cache_hint'}"
+        return self.hinted(tensor_mnemonic(len(self.coords), loads, multicast, reduction))
+
+    def hinted(self, mnemonic: str) -> str:
+        """The instruction with the word for its cache policy, if it has one."""
+        return f"{mnemonic}{'' if self.policy is None else '.L2::cache_hint'}"
 
     @property
     def recipe(self) -> MapRecipe | None:
@@ -98,9 +103,7 @@ class TensorLoadOp(TensorCopyOp):
         super().__init__(operands=[dst, bar, multicast, map, coords, policy])
 
     def mnemonic(self) -> str:
-        multicast = "" if self.multicast is None else ".multicast::cluster"
-        route = "shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-        return self.spelled("cp.async.bulk.tensor", route + multicast)
+        return self.spelled(loads=True, multicast=self.multicast is not None)
 
 
 @irdl_op_definition
@@ -121,7 +124,7 @@ class TensorStoreOp(TensorCopyOp):
         super().__init__(operands=[src, map, coords, policy])
 
     def mnemonic(self) -> str:
-        return self.spelled("cp.async.bulk.tensor", "global.shared::cta.tile.bulk_group")
+        return self.spelled(loads=False)
 
 
 @irdl_op_definition
@@ -144,7 +147,7 @@ class TensorReduceOp(TensorCopyOp):
         super().__init__(operands=[src, map, coords, policy], properties={"kind": StringAttr(kind)})
 
     def mnemonic(self) -> str:
-        return self.spelled("cp.reduce.async.bulk.tensor", f"global.shared::cta.{self.kind.data}.tile.bulk_group")
+        return self.spelled(loads=False, reduction=self.kind.data)
 
     def verify_(self) -> None:
         super().verify_()
@@ -169,7 +172,7 @@ class TensorPrefetchOp(TensorCopyOp):
         super().__init__(operands=[map, coords, policy])
 
     def mnemonic(self) -> str:
-        return self.spelled("cp.async.bulk.prefetch.tensor", "L2.global.tile")
+        return self.hinted(f"cp.async.bulk.prefetch.tensor.{len(self.coords)}d.L2.global.tile")
 
 
 @row

@@ -17,6 +17,7 @@ from xdsl.irdl import result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.spaces import GMEM, SMEM, Space
 from ...base.target import TargetFamily
 from ...layout.tma.recipe import MAP_ELEMENTS
 from ...layout.tma.tensor_map import MAX_RANK, SWIZZLE_NAMES
@@ -34,12 +35,12 @@ from ..definitions import (
 )
 from ..operands import Defined
 from .atomic import SCOPES
-from .base import GLOBAL, MAP, MAP_BYTES, SHARED, PtrType, StateSpace, pointer
+from .base import GLOBAL, MAP, MAP_BYTES, SHARED, PtrType, pointer
 from .bulk import BulkOp
 from .effects import Proxy, by_thread, by_warp, fences, reads, writes
 from .warp import check_word
 
-_FENCE = fences(Proxy.TENSOR_MAP, "tensor maps")
+_FENCE = fences(Proxy.TENSORMAP, "tensor maps")
 _ELEMENTS = tuple(word for name in MAP_ELEMENTS for word in ((name, f"{name}.ftz") if "f32" in name else (name,)))
 """The types of elements in the order of their numbers in tensormap.replace."""
 
@@ -55,6 +56,9 @@ class MapField:
     dimensions: int = 0
     words: tuple[str, ...] = ()
 
+
+MAP_PLACES: Mapping[Space, str] = MappingProxyType({GMEM: GMEM.ptx, SMEM: "shared::cta"})
+"""The memories that a map can be changed in, as the instruction names them."""
 
 MAP_FIELDS: Mapping[str, MapField] = MappingProxyType({
     "global_address": MapField(64), "rank": MapField(), "box_dim": MapField(32, MAX_RANK),
@@ -170,7 +174,7 @@ class TensorMapReplaceOp(_MapOp):
         return 0 if self.ordinal is None else self.ordinal.value.data
 
     def mnemonic(self) -> str:
-        space = "global" if self.ptr.type.space.data is StateSpace.Global else "shared::cta"
+        space = MAP_PLACES[self.ptr.type.space.data]
         return f"tensormap.replace.tile.{self.field.data}.{space}.b1024.b{MAP_FIELDS[self.field.data].bits}"
 
     def verify_(self) -> None:

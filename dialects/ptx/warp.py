@@ -16,7 +16,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.target import WARP, TargetFamily
+from ...base.target import WARP, TargetFamily, Targets
 from ..definitions import irdl_op_definition, operand, optional_operand, optional_prop, prop, row, some_number, text
 from .base import PtxOp, value_bytes
 from .effects import EXCHANGES, Unit, by_warp, senses
@@ -184,7 +184,7 @@ class ReduxSyncOp(_LaneOp):
         return self.value.type == f32
 
     @property
-    def targets(self) -> TargetFamily:
+    def targets(self) -> TargetFamily | Targets:
         return TargetFamily(100, 86, "f", generation=10) if self.is_float else super().targets
 
     def mnemonic(self) -> str:

@@ -7,6 +7,7 @@ together. The async proxy reads the matrices: it sees the threads' writes to sha
 `ptx.fence.proxy.async`.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from xdsl.dialects.builtin import I1, I64, IntegerAttr, UnitAttr, i64
@@ -16,9 +17,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.element_types import BY_PTX
 from ...base.errors import Code, TilefoldError
-from ...base.target import MAX_SET_REGISTERS, MIN_SET_REGISTERS, REGISTER_UNIT, TargetFamily
+from ...base.target import MAX_SET_REGISTERS, MIN_SET_REGISTERS, REGISTER_UNIT, Targets
+from ...layout.atoms.contract import Named
 from ...layout.atoms.instructions import WgMma
 from ...layout.atoms.mma_registers import OPERANDS, registers
+from ...layout.atoms.wgmma import WGMMA_TARGETS
 from ..definitions import flag, irdl_op_definition, number, operand, optional_prop, prop, row
 from ..errors import refuse
 from .base import LOCAL, PtxOp
@@ -39,9 +42,7 @@ _MATRICES = (
 class _WarpgroupOp(PtxOp):
     """An instruction of a warpgroup."""
 
-    @property
-    def targets(self) -> TargetFamily:
-        return TargetFamily(90, 80, "a")
+    TARGETS: ClassVar[Targets | None] = WGMMA_TARGETS
 
 
 @irdl_op_definition
@@ -116,11 +117,10 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
     )
 
     @property
-    def instruction(self) -> WgMma:
-        """The atom's instruction."""
-        instruction = self.atom.instruction
-        assert isinstance(instruction, WgMma), "checked by the verifier"
-        return instruction
+    def described(self) -> Mapping[str, SSAValue]:
+        """The descriptors of the operands in shared memory, by their names."""
+        given = {"A": self.a, "B": self.b}
+        return {name: value for name, value in given.items() if self.atom.operand(name).named is Named.DESCRIPTOR}
 
     @property
     def d_bytes(self) -> int:
@@ -152,7 +152,7 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
 
     def verify_(self) -> None:
         atom = self.checked_atom(WgMma, "a warpgroup")
-        in_registers = self.instruction.a_space == "rmem"
+        in_registers = "A" not in self.described
         if in_registers != (self.a.type == LOCAL):
             wanted = f"in registers, {LOCAL}" if in_registers else "in shared memory, a descriptor of type i64"
             raise VerifyException(f"A of {atom.name} is {wanted}, not {self.a.type}")

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Matrix descriptors: the place and form of an operand of wgmma in shared memory."""
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import I64, IntegerAttr
 from xdsl.ir import SSAValue
 from xdsl.irdl import result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.target import TargetFamily
+from ...base.target import Targets
+from ...layout.atoms.wgmma import WGMMA_TARGETS
 from ...layout.atoms.wgmma_smem import START_MASK, MatrixDescriptor
 from ..definitions import number, operand, prop, row
 from .base import SHARED, PtxOp
@@ -32,9 +35,7 @@ class WgmmaDescriptorOp(PtxOp):
     traits = traits_def(Pure())
     assembly_format = "$ptr `leading` $leading `stride` $stride `swizzle` $swizzle attr-dict"
 
-    @property
-    def targets(self) -> TargetFamily:
-        return TargetFamily(90, 80, "a")
+    TARGETS: ClassVar[Targets | None] = WGMMA_TARGETS
 
     @property
     def fields(self) -> MatrixDescriptor:

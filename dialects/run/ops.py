@@ -12,6 +12,7 @@ from xdsl.traits import HasParent, NoTerminator, SymbolTable, SymbolUserOpInterf
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError, TilefoldError
+from ...base.spaces import GMEM
 from ...base.target import MAX_GRID
 from ...layout.algebra.core import Layout
 from ...layout.algebra.scalars import scalars_of
@@ -22,7 +23,7 @@ from ..errors import refuse
 from ..kernel import KernelOp, format_dim3, parse_dim3
 from ..parameters import Parameter
 from ..ptx.base import scalar_bits
-from ..tile.types import Space, TensorType
+from ..tile.types import TensorType
 
 
 class _LaunchedKernel(SymbolUserOpInterface):
@@ -191,7 +192,7 @@ class ArgOp(IRDLOperation):
             layout = self.arg_type.layout.data
             if unknowns(layout):
                 raise VerifyException(f"an argument must have a static layout, not {to_text(layout)}")
-            if self.arg_type.space.data is not Space.Gmem:
+            if self.arg_type.space.data is not GMEM:
                 raise VerifyException("an argument's tensor must be in gmem: a kernel allocates the others itself")
         elif scalar_bits(self.arg_type) is None:
             raise VerifyException(f"an argument must be a tensor, an integer or a float, not {self.arg_type}")

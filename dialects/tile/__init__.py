@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .coordinates import BoundsOp, CoordinateOp, IdentityOp
     from .copies import AtomCallOp, CopyOp, PrefetchTensorOp
     from .copy_types import CopyAtomAttr, TiledCopyType
+    from .custom import InstructionOp
     from .dialect import TILE
     from .elementwise import FillOp, MapOp, YieldOp
     from .folded import Crd2IdxOp, ViewOp
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from .tma import CoordTensorOp, PrefetchOp, TensorMapOp, TmaCallOp, TmaPartitionOp, TmaTensorOp
     from .tma_memory import CopyTensorMapOp, TensorMapPtrOp, UpdateTensorMapOp
     from .tma_types import TmaType
-    from .types import Space, SpaceAttr, TensorType
+    from .types import TensorType
     from .views import (
         CoalesceOp,
         CompositionOp,
@@ -52,12 +53,12 @@ __all__ = [
     "AliasOp", "AllocOp", "AtomCallOp", "BoundsOp", "ChooseOp", "CoalesceOp", "CompositionOp", "CoordTensorOp",
     "CoordTensorType", "CoordinateOp", "CopyAtomAttr", "CopyOp", "CopyTensorMapOp", "Crd2IdxOp", "DimOp",
     "DomainOffsetOp", "FillOp", "FlatDivideOp", "FragmentOp", "GemmOp", "GetScalarsOp", "GroupModesOp", "IdentityOp",
-    "LoadOp", "LocalPartitionOp", "LocalTileOp", "LogicalDivideOp", "MakeFragmentAOp", "MakeFragmentBOp",
-    "MakeFragmentCOp", "MakeFragmentLikeOp", "MakeTensorOp", "MapOp", "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp",
-    "PartitionAOp", "PartitionBOp", "PartitionCOp", "PartitionDOp", "PartitionSOp", "PeerOp", "PrefetchOp",
-    "PrefetchTensorOp", "PrintOp", "PrintTensorOp", "PtrOp", "RasterizeOp", "RecastOp", "RetileDOp", "RetileSOp",
-    "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr", "StoreOp", "StrideOp", "TILE", "TensorAtOp",
-    "TensorMapOp", "TensorMapPtrOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp",
-    "TiledMmaOp", "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType", "UpdateTensorMapOp",
-    "ViewOp", "YieldOp", "ZippedDivideOp",
+    "InstructionOp", "LoadOp", "LocalPartitionOp", "LocalTileOp", "LogicalDivideOp", "MakeFragmentAOp",
+    "MakeFragmentBOp", "MakeFragmentCOp", "MakeFragmentLikeOp", "MakeTensorOp", "MapOp", "MmaAtomAttr", "MmaCallOp",
+    "OuterPartitionOp", "PartitionAOp", "PartitionBOp", "PartitionCOp", "PartitionDOp", "PartitionSOp", "PeerOp",
+    "PrefetchOp", "PrefetchTensorOp", "PrintOp", "PrintTensorOp", "PtrOp", "RasterizeOp", "RecastOp", "RetileDOp",
+    "RetileSOp", "ReturnOp", "SelectOp", "SliceOp", "StoreOp", "StrideOp", "TILE", "TensorAtOp", "TensorMapOp",
+    "TensorMapPtrOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp", "TiledMmaOp",
+    "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType", "UpdateTensorMapOp", "ViewOp", "YieldOp",
+    "ZippedDivideOp",
 ]  # fmt: skip

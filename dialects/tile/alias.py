@@ -45,7 +45,7 @@ class AliasOp(TileOp):
         if not isinstance(self.source.owner, AllocOp | AliasOp):
             raise VerifyException("the memory must come from tile.alloc or tile.alias, not from a view or an argument")
         if type.space != source.space:
-            raise VerifyException(f"the memory is in {source.space.data.value}, not in {type.space.data.value}")
+            raise VerifyException(f"the memory is in {source.space.data.name}, not in {type.space.data.name}")
         type.check_whole()
         if offset < 0 or offset + type.bytes > source.bytes:
             raise VerifyException(

@@ -3,21 +3,20 @@
 
 from math import gcd
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import SMEM
 from ...layout.algebra.coalesce import steps
 from ...layout.algebra.complement import complement
 from ...layout.algebra.compose import composition
 from ...layout.algebra.core import Layout, plain_layout, size
 from ...layout.algebra.inverse import max_common_layout
-from ...layout.atoms.bulk_copy import BULK_UNIT
-from ...layout.atoms.instructions import BulkCopy
+from ...layout.atoms.bulk_copy import BULK_UNIT, bulk_copy
 from .copy_rules import access_align, check_spaces
 from .copy_types import CopyAtomAttr
 from .tma_rules import check_mbarrier
-from .types import Space, TensorType
+from .types import TensorType
 
 
 def bulk_runs(name: str, bits: int | None, *tensors: TensorType) -> tuple[Layout, Layout]:
@@ -46,7 +45,7 @@ def bulk_runs(name: str, bits: int | None, *tensors: TensorType) -> tuple[Layout
         if step % BULK_UNIT:
             raise LayoutError(
                 Code.ATOM_MISALIGNED,
-                f"{name} needs addresses aligned to {BULK_UNIT} bytes, but those in {tensor.space.data.value} are only "
+                f"{name} needs addresses aligned to {BULK_UNIT} bytes, but those in {tensor.space.data.name} are only "
                 f"known to be aligned to {step}",
                 f"promise a greater alignment, or let each row begin at a multiple of {BULK_UNIT} bytes",
             )
@@ -55,27 +54,25 @@ def bulk_runs(name: str, bits: int | None, *tensors: TensorType) -> tuple[Layout
 
 def runs_of(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> tuple[Layout, Layout]:
     """The runs that an atom copies, as `bulk_runs` has them."""
-    instruction = atom.atom.instruction
-    assert isinstance(instruction, BulkCopy)
-    return bulk_runs(atom.atom_name.data, instruction.bits, src, dst)
+    return bulk_runs(atom.atom_name, atom.atom.bits, src, dst)
 
 
 def size_atom(atom: CopyAtomAttr, count: int, dst: TensorType) -> CopyAtomAttr:
     """The atom that copies a number of elements at a time to a destination."""
-    name = "SM90_BULK_COPY_G2S" if dst.space.data is Space.Smem else "SM90_BULK_COPY_S2G"
-    return CopyAtomAttr(StringAttr(f"{name}<{count * dst.element_bits}>"), atom.value_type)
+    record = bulk_copy(dst.space.data is SMEM, count * dst.element_bits)
+    return CopyAtomAttr.of(record, atom.value_type)
 
 
 def check_bulk_operands(
     atom: CopyAtomAttr, src: TensorType, dst: TensorType, mbarrier: SSAValue | None, others: list[SSAValue]
 ) -> None:
     """Checks the operands of a bulk copy; it takes no `others`. Raises `LayoutError` naming the misfit."""
-    name = atom.atom_name.data
+    name = atom.atom_name
     check_spaces(atom, src, dst)
-    loads = dst.space.data is Space.Smem
-    if loads == (src.space.data is Space.Smem):
+    loads = dst.space.data is SMEM
+    if loads == (src.space.data is SMEM):
         raise LayoutError(
-            Code.ATOM_SPACE, f"{name} copies between gmem and smem, not from {src.space.data.value} to the same"
+            Code.ATOM_SPACE, f"{name} copies between gmem and smem, not from {src.space.data.name} to the same"
         )
     if others:
         raise LayoutError(

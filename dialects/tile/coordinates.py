@@ -25,6 +25,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import RMEM
 from ...layout.algebra.coordinates import check_within
 from ...layout.algebra.core import Layout, make_identity_layout, make_layout
 from ...layout.algebra.integers import Unknown, add
@@ -33,10 +34,11 @@ from ...layout.text.parser import size_fits
 from ..cute import CoordAttr, LayoutAttr, ShapeAttr
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
+from ..ptx.base import SpaceAttr
 from .assembly import check_operands, fill_coordinate, unwrap
 from .coord_type import CoordTensorType
 from .results import InferringOp
-from .types import Space, SpaceAttr, TensorType
+from .types import TensorType
 
 
 @irdl_op_definition
@@ -166,7 +168,7 @@ class BoundsOp(_OfCoordinates):
                 f"predicates are in registers, so their number must be static, but the shape is {show(shape)}",
                 "take a tile first",
             )
-        return [TensorType(i1, SpaceAttr(Space.Rmem), IntAttr(1), LayoutAttr(make_layout(shape)))]
+        return [TensorType(i1, SpaceAttr(RMEM), IntAttr(1), LayoutAttr(make_layout(shape)))]
 
     def limits(self, values: Sequence[Any]) -> list[tuple[tuple[int, ...], Any]]:
         """The axes that are looked at, as paths in the start, with their bounds; `values` stand for the operands."""

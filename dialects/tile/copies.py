@@ -20,9 +20,10 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import GMEM
 from ...layout.algebra.core import Layout, size
 from ...layout.algebra.inttuple import rank
-from ...layout.atoms.instructions import BulkCopy
+from ...layout.atoms.contract import Role
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refuse, refusing
 from ..ptx.base import GLOBAL, SHARED, PtrType
@@ -34,7 +35,7 @@ from .directives import TileOp
 from .predicates import infer_predicate_layout
 from .tma_rules import check_mbarrier, check_operands_of, check_tensor_copy
 from .tma_types import TmaType
-from .types import Space, TensorType
+from .types import TensorType
 
 
 @irdl_op_definition
@@ -127,8 +128,12 @@ class CopyOp(IRDLOperation):
         src, dst = self.src.type, self.dst.type
         if not isinstance(src, TensorType) or not isinstance(dst, TensorType):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise VerifyException("only a tensor copy takes a tensor of coordinates: tile.copy %tma, %src, %dst")
-        is_bulk = self.copy_atom is not None and self.copy_atom.is_bulk
-        if not is_bulk and any(getattr(self, word) is not None for word in _OF_TENSOR_COPIES):
+        is_bulk = self.copy_atom is not None and self.copy_atom.atom.is_bulk
+        counted = self.copy_atom is not None and self.copy_atom.atom.contract.has(Role.BARRIER)
+        taken = (
+            _OF_TENSOR_COPIES if is_bulk else [word for word in _OF_TENSOR_COPIES if word != "mbarrier" or not counted]
+        )
+        if not is_bulk and any(getattr(self, word) is not None for word in taken):
             raise VerifyException(
                 "only a tensor copy has an mbarrier, a mask of blocks, a policy and a descriptor, a bulk copy an "
                 "mbarrier and a policy"
@@ -157,6 +162,8 @@ class CopyOp(IRDLOperation):
                 check_bulk_operands(self.copy_atom, src, dst, self.mbarrier, others)
             elif self.copy_atom is not None:
                 check_tiled_operands(self.copy_atom, src, dst)
+                if counted:
+                    check_mbarrier(self.copy_atom.atom_name, counted, self.mbarrier)
             _ = self.pred_layout
 
     def _check_tensor_copy(self, tma: TmaType) -> None:
@@ -255,20 +262,20 @@ class AtomCallOp(TileOp):
         elif not isinstance(src, PtrType) or not isinstance(dst, PtrType):
             raise VerifyException("source and destination must be two tensors or two pointers")
         if self.count is not None and not self.atom.atom.zfill:
-            raise VerifyException(f"{self.atom.atom_name.data} has no zero-fill, so it copies all values or none")
+            raise VerifyException(f"{self.atom.atom_name} has no zero-fill, so it copies all values or none")
 
     def _check_bulk(self) -> None:
-        name, instruction = self.atom.atom_name.data, self.atom.atom.instruction
-        if not isinstance(instruction, BulkCopy):
+        name, atom = self.atom.atom_name, self.atom.atom
+        if not atom.is_bulk:
             if self.mbarrier is not None or self.policy is not None:
                 raise VerifyException("only a bulk copy has an mbarrier and a policy")
             return
-        if instruction.bits is None or instruction.to_shared is None:
+        if atom.bits is None or atom.loads is None:
             raise VerifyException(
                 f"one execution of {name} has a direction and a known number of bits, such as SM90_BULK_COPY_G2S<4096>"
             )
         with refusing():
-            check_mbarrier(name, instruction.to_shared, self.mbarrier)
+            check_mbarrier(name, atom.contract.has(Role.BARRIER), self.mbarrier)
 
 
 @irdl_op_definition
@@ -294,8 +301,8 @@ class PrefetchTensorOp(TileOp):
 
     def verify_(self) -> None:
         type = self.tensor.type
-        if type.space.data is not Space.Gmem:
-            raise VerifyException(f"the L2 cache holds elements of gmem, and the tensor is in {type.space.data.value}")
+        if type.space.data is not GMEM:
+            raise VerifyException(f"the L2 cache holds elements of gmem, and the tensor is in {type.space.data.name}")
         for mode in range(rank(type.layout.data.shape)):
             _check_static(mode, "tensor", type)
         with refusing():

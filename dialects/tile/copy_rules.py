@@ -2,15 +2,18 @@
 """The rules of the tensors that a copy atom is used on: memory spaces, number of values, contiguity, alignment."""
 
 from math import gcd
+from types import MappingProxyType
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import GMEM, RMEM
 from ...layout.algebra.coalesce import contiguous_values, steps
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
 from ...layout.algebra.divide import logical_divide
 from ...layout.algebra.integers import divisor
 from ...layout.algebra.swizzle import Swizzle
-from ...layout.atoms.bulk_copy import BULK_UNIT
+from ...layout.atoms.contract import Role
 from .copy_types import CopyAtomAttr
+from .package_calls import check_values
 from .types import TensorType
 
 
@@ -33,7 +36,7 @@ def split_atom_mode(
         return first, layout_one(first)
     if isinstance(first.shape, tuple) and len(first) == 2 and size(first[0]) == values:
         return first[0], first[1]
-    if atom is not None and atom.atom.thr_id.size == 1 and size(first) % values == 0:
+    if atom is not None and atom.atom.threads == 1 and size(first) % values == 0:
         divided = logical_divide(first, Layout(values, 1))
         return divided[0], divided[1]
     return None
@@ -56,7 +59,10 @@ def access_align(tensor: TensorType) -> int:
 
 
 def _name(atom: CopyAtomAttr) -> str:
-    return f"atom {atom.atom_name.data}"
+    return f"atom {atom.atom_name}"
+
+
+_ROLES = MappingProxyType({"source": Role.SOURCE, "destination": Role.DESTINATION})
 
 
 def _check_side(atom: CopyAtomAttr, role: str, tensor: TensorType, values: LayoutLike, rest: LayoutLike) -> None:
@@ -71,7 +77,8 @@ def _check_side(atom: CopyAtomAttr, role: str, tensor: TensorType, values: Layou
             "choose a value layout along the mode that has stride 1, or a narrower atom",
         )
     step = gcd(steps(rest) * tensor.element_bits, 8 * access_align(tensor)) // 8
-    width = BULK_UNIT if atom.is_bulk else width
+    if tensor.space.data is not RMEM:
+        width = atom.atom.contract.operand(_ROLES[role]).align
     if step % width:
         raise LayoutError(
             Code.ATOM_MISALIGNED,
@@ -85,12 +92,13 @@ def _check_side(atom: CopyAtomAttr, role: str, tensor: TensorType, values: Layou
 def check_spaces(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
     """Raises `LayoutError` unless the atom moves elements of this type between these memory spaces."""
     record = atom.atom
-    for role, tensor, allowed in (("source", src, record.src_spaces), ("destination", dst, record.dst_spaces)):
-        if tensor.space.data.value not in allowed:
+    for role, tensor in (("source", src), ("destination", dst)):
+        allowed = record.contract.operand(_ROLES[role]).spaces
+        if tensor.space.data not in allowed:
             raise LayoutError(
                 Code.ATOM_SPACE,
-                f"the {role} of {_name(atom)} is in {tensor.space.data.value}; it can be in "
-                f"{', '.join(sorted(allowed))}",
+                f"the {role} of {_name(atom)} is in {tensor.space.data.name}; it can be in "
+                f"{', '.join(sorted(map(str, allowed)))}",
                 "copy by an atom between these memories; a copy without an atom works between any",
             )
         if tensor.element_type != atom.value_type:
@@ -99,11 +107,11 @@ def check_spaces(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
                 f"{_name(atom)} moves {atom.value_type}, the {role} holds {tensor.element_type}",
                 "use an atom with the type of the elements, or recast the tensor",
             )
-    for role, tensor, hint in (("load", src, atom.load.data), ("store", dst, atom.store.data)):
-        if hint and tensor.space.data.value != "gmem":
+    for role, tensor, hint in (("load", src, atom.load), ("store", dst, atom.store)):
+        if hint and tensor.space.data is not GMEM:
             raise LayoutError(
                 Code.CACHE_HINT,
-                f"the cache hint {hint!r} is for a {role} of gmem, not of {tensor.space.data.value}",
+                f"the cache hint {hint!r} is for a {role} of gmem, not of {tensor.space.data.name}",
                 f"leave it out where the {'source' if role == 'load' else 'destination'} is not in gmem",
             )
 
@@ -113,7 +121,7 @@ def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -
     check_spaces(atom, src, dst)
     counts = atom_values(atom)
     repeats: list[int] = []
-    own = "rmem" in (src.space.data.value, dst.space.data.value)  # else a part of the tensors may be meant for a thread
+    own = RMEM in (src.space.data, dst.space.data)  # else a part of the tensors may be meant for a thread
     for role, tensor, count in (("source", src, counts[0]), ("destination", dst, counts[1])):
         layout = tensor.layout.data
         split = split_atom_mode(layout, count, atom if own else None)
@@ -124,11 +132,13 @@ def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -
                 "pass the results of partition_S and partition_D, or fragments like them",
             )
         repeats.append(size(split[1]))
-        if atom.auto_bits is None and tensor.space.data.value != "rmem":
+        if atom.atom.max_bits is None and tensor.space.data is not RMEM:
             rest: LayoutLike = layout
             if len(layout) == 1 and size(split[1]) == 1:
                 rest = layout_one(layout)
-            _check_side(atom, role, tensor, split[0], _without_values(rest, split))
+            contract = atom.atom.contract
+            if not check_values(contract, contract.operand(_ROLES[role]), tensor, split[0]):
+                _check_side(atom, role, tensor, split[0], _without_values(rest, split))
     if repeats[0] != repeats[1]:
         raise LayoutError(
             Code.ATOM_VALUES,
@@ -156,5 +166,5 @@ def check_atom_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) ->
             raise LayoutError(
                 Code.ATOM_VALUES, f"{_name(atom)} moves {count} values per thread, the {role} has {size(layout)}"
             )
-        if tensor.space.data.value != "rmem" or count > 1:
+        if tensor.space.data is not RMEM or count > 1:
             _check_side(atom, role, tensor, layout, layout_one(layout))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Copy atoms and tiled copies as attributes and types of the IR."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -15,7 +15,7 @@ from ...layout.algebra.core import Layout
 from ...layout.atoms.cache_hints import with_hints
 from ...layout.atoms.copy_atom import CopyAtom
 from ...layout.atoms.copy_names import copy_atom
-from ...layout.atoms.instructions import AutoMove, BulkCopy, MovMatrix
+from ...layout.atoms.numbers import Transposed
 from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tiling.tiled_copy import TiledCopy
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
@@ -24,8 +24,18 @@ from ..errors import parse_kind, raise_at, refusing
 from ..ptx.base import scalar_bits
 
 
+@dataclass(frozen=True, slots=True)
+class TypedCopy:
+    """A copy atom in bits, the type of the elements that it moves, and the cache hints of its load and its store."""
+
+    record: CopyAtom
+    value_type: Attribute
+    load: str
+    store: str
+
+
 @irdl_attr_definition
-class CopyAtomAttr(ParametrizedAttribute):
+class CopyAtomAttr(Data[TypedCopy]):
     """`#tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16>`: a copy instruction by name, and the elements
     that it moves.
 
@@ -34,39 +44,36 @@ class CopyAtomAttr(ParametrizedAttribute):
     """
 
     name = "tile.copy_atom"
-    atom_name: StringAttr
-    value_type: Attribute
-    load: StringAttr
-    store: StringAttr
 
-    def __init__(
-        self,
-        atom_name: StringAttr,
-        value_type: Attribute,
-        load: StringAttr | None = None,
-        store: StringAttr | None = None,
-    ) -> None:
-        super().__init__(atom_name, value_type, load or StringAttr(""), store or StringAttr(""))
+    @staticmethod
+    def of(record: CopyAtom, value_type: Attribute, load: str = "", store: str = "") -> "CopyAtomAttr":
+        """The attribute of an atom for elements of a type, with cache hints."""
+        return CopyAtomAttr(TypedCopy(record, value_type, load, store))
 
     @property
     def atom(self) -> CopyAtom:
-        """The atom's record, in values of this type. `LayoutError` if there is none."""
-        bits = scalar_bits(self.value_type)
-        assert bits is not None
-        atom = copy_atom(self.atom_name.data, bits)
-        load, store = self.load.data, self.store.data
-        return with_hints(atom, load, store) if load or store else atom
+        """The atom's record, in values of this type. `LayoutError` if the atom cannot move such values."""
+        return _in_values(self.data)
 
     @property
-    def auto_bits(self) -> int | None:
-        """The widest access in bits of an atom that leaves the width to the compiler; None for an instruction."""
-        atom = self.atom
-        return atom.instruction.max_bits or atom.val_bits if isinstance(atom.instruction, AutoMove) else None
+    def atom_name(self) -> str:
+        """The name of the atom."""
+        return self.data.record.name
 
     @property
-    def is_bulk(self) -> bool:
-        """Whether the instruction is a bulk copy."""
-        return isinstance(self.atom.instruction, BulkCopy)
+    def value_type(self) -> Attribute:
+        """The type of the elements."""
+        return self.data.value_type
+
+    @property
+    def load(self) -> str:
+        """The cache hint of the load; empty without one."""
+        return self.data.load
+
+    @property
+    def store(self) -> str:
+        """The cache hint of the store; empty without one."""
+        return self.data.store
 
     def verify(self) -> None:
         bits = scalar_bits(self.value_type)
@@ -76,21 +83,21 @@ class CopyAtomAttr(ParametrizedAttribute):
             )
         with refusing():
             self.atom.check_executable()
-        if bits != 16 and isinstance(self.atom.instruction, MovMatrix):
+        if bits != 16 and isinstance(self.atom.contract.numbers, Transposed):
             raise VerifyException(f"movmatrix transposes matrices of 16-bit elements, not of {self.value_type}")
 
-    def print_parameters(self, printer: Printer) -> None:
+    def print_parameter(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            printer.print_string_literal(self.atom_name.data)
+            printer.print_string_literal(self.atom_name)
             printer.print_string(", ")
             printer.print_attribute(self.value_type)
-            for word, hint in (("load", self.load.data), ("store", self.store.data)):
+            for word, hint in (("load", self.load), ("store", self.store)):
                 if hint:
                     printer.print_string(f", {word} ")
                     printer.print_string_literal(hint)
 
     @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+    def parse_parameter(cls, parser: AttrParser) -> TypedCopy:
         with parser.in_angle_brackets():
             start = parser.pos
             name = parser.parse_str_literal()
@@ -111,7 +118,16 @@ class CopyAtomAttr(ParametrizedAttribute):
                     _ = with_hints(atom, **{word: hints[word]})
                 except LayoutError as error:
                     raise_at(parser, error, start, start + len(hints[word]) + 2)
-            return [StringAttr(name), value, *(StringAttr(hint) for hint in hints.values())]
+            return TypedCopy(atom, value, hints["load"], hints["store"])
+
+
+@lru_cache(maxsize=256)
+def _in_values(typed: TypedCopy) -> CopyAtom:
+    """The record in values of its type; kept, since each operation on the atom asks for it."""
+    bits = scalar_bits(typed.value_type)
+    assert bits is not None
+    atom = typed.record.with_value_bits(bits)
+    return with_hints(atom, typed.load, typed.store) if typed.load or typed.store else atom
 
 
 def parse_copy_atom(parser: AttrParser) -> CopyAtomAttr:

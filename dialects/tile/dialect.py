@@ -10,17 +10,17 @@ from .coord_type import CoordTensorType
 from .copy_types import CopyAtomAttr, TiledCopyType
 from .mma_types import MmaAtomAttr, TiledMmaType
 from .tma_types import TmaType
-from .types import SpaceAttr, TensorType
+from .types import TensorType
 
 _MODULES = (
     "kernel", "rasterize", "memory", "alias", "peer", "views", "local_partition", "recast", "run_time", "coordinates",
     "tiled_copy", "partition", "tma", "tma_memory", "tiled_mma", "fragments", "gemm", "copies", "elementwise",
-    "folded",
+    "folded", "custom",
 )  # fmt: skip
 """The modules that define operations, in the order of the reference."""
 
 TILE = Dialect(
     "tile",
     find_operations(*(import_module(f".{name}", __package__) for name in _MODULES)),
-    [TensorType, CoordTensorType, TiledCopyType, TiledMmaType, TmaType, CopyAtomAttr, MmaAtomAttr, SpaceAttr],
+    [TensorType, CoordTensorType, TiledCopyType, TiledMmaType, TmaType, CopyAtomAttr, MmaAtomAttr],
 )

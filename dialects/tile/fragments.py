@@ -10,16 +10,19 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_prop_def, result_def
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import RMEM, SMEM
 from ...layout.algebra.core import Layout, make_layout
 from ...layout.algebra.product import make_fragment_like
+from ...layout.atoms.contract import Named
 from ...layout.atoms.mma_atom import MmaAtom
 from ..cute import LayoutAttr
 from ..definitions import irdl_op_definition
+from ..ptx.base import SpaceAttr
 from .coord_type import CoordTensorType
 from .memory import check_allocation
 from .mma_types import TiledMmaType
 from .results import InferringOp
-from .types import Space, SpaceAttr, TensorType
+from .types import TensorType
 from .wgmma_rules import check_shared
 
 FRAGMENT_ALIGN = 16
@@ -34,18 +37,18 @@ class FragmentOp(InferringOp, ABC):
     @property
     def described(self) -> SSAValue | None:
         """The part in shared memory that is the result; None for a new fragment."""
-        return None if self.result.type.space.data is Space.Rmem else self.operands[-1]
+        return None if self.result.type.space.data is RMEM else self.operands[-1]
 
     result = result_def(TensorType)
 
     def verify_(self) -> None:
         super().verify_()
-        if self.result.type.space.data is Space.Rmem:
+        if self.result.type.space.data is RMEM:
             check_allocation(self.result.type)
 
 
 def _fragment(element: Attribute, layout: Layout) -> Sequence[Attribute]:
-    return [TensorType(element, SpaceAttr(Space.Rmem), IntAttr(FRAGMENT_ALIGN), LayoutAttr(layout))]
+    return [TensorType(element, SpaceAttr(RMEM), IntAttr(FRAGMENT_ALIGN), LayoutAttr(layout))]
 
 
 @irdl_op_definition
@@ -95,7 +98,7 @@ class _OperandFragmentOp(FragmentOp):
         mma, part = operand_types
         assert isinstance(mma, TiledMmaType)
         atom = mma.atom.atom
-        if cls.OPERAND in "AB" and atom.spaces["AB".index(cls.OPERAND)] == "smem":
+        if cls.OPERAND in "AB" and atom.operand(cls.OPERAND).named is Named.DESCRIPTOR:
             return [_infer_described(atom, cls.OPERAND, part)]
         allowed = mma.atom.element_types(cls.OPERAND)
         if isinstance(part, CoordTensorType):
@@ -108,8 +111,8 @@ class _OperandFragmentOp(FragmentOp):
 def _infer_described(atom: MmaAtom, operand: str, part: Attribute) -> TensorType:
     """The type of a thread's part of an operand in shared memory. Raises `LayoutError` if it cannot be one."""
     space = part.space.data if isinstance(part, TensorType) else None
-    if not isinstance(part, TensorType) or space is not Space.Smem:
-        where = "a coordinate tensor" if space is None else f"in {space.value}"
+    if not isinstance(part, TensorType) or space is not SMEM:
+        where = "a coordinate tensor" if space is None else f"in {space}"
         raise LayoutError(
             Code.ATOM_SPACE,
             f"{atom.name} reads operand {operand} from shared memory; the part is {where}",

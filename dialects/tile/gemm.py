@@ -3,7 +3,7 @@
 
 from typing import Self, cast
 
-from xdsl.dialects.builtin import I1, StringAttr, i1
+from xdsl.dialects.builtin import I1, i1
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -19,9 +19,12 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.element_types import ElementType
 from ...base.errors import Code, LayoutError
+from ...base.spaces import RMEM
 from ...layout.algebra.core import size
 from ...layout.atoms.mma_registers import thread_values
+from ...layout.atoms.scalar_mma import fma_of
 from ..definitions import irdl_op_definition
 from ..element_types import element_of
 from ..errors import refusing
@@ -29,8 +32,8 @@ from .assembly import parse_defined
 from .directives import TileOp
 from .gemm_rules import check_gemm, check_mma_call
 from .mma_types import MmaAtomAttr, TiledMmaType
-from .types import Space, TensorType
-from .wgmma_rules import check_accumulation, check_block, is_warpgroup
+from .types import TensorType
+from .wgmma_rules import check_accumulation, check_block, check_registers
 
 
 @irdl_op_definition
@@ -97,7 +100,7 @@ class GemmOp(IRDLOperation):
             return cast("TiledMmaType", self.tiled_mma.type).atom
         if self.atom is not None:
             return self.atom
-        names: list[str] = []
+        elements: list[ElementType] = []
         for type in self.types:
             element = element_of(type.element_type)  # of integers, which have no sign here, the signed one
             if element is None or not element.has_fma:
@@ -106,15 +109,16 @@ class GemmOp(IRDLOperation):
                     f"there is no multiplication of single elements of type {type.element_type}",
                     "name an atom, such as the one of tile.tiled_mma",
                 )
-            names.append(element.cxx[0])
-        return MmaAtomAttr(StringAttr(f"UniversalFMA<{','.join(names if len(set(names)) > 1 else names[:1])}>"))
+            elements.append(element)
+        d, a, b, c = elements
+        return MmaAtomAttr(fma_of((d, a, b, c)))
 
     def verify_(self) -> None:
         if self.tiled_mma is not None and self.atom is not None:
             raise VerifyException("the atom is given twice: by the tiled MMA and by the attribute")
         with refusing():
             check_gemm(self.mma_atom, *self.types)
-            _check_warpgroup(self, self.mma_atom)
+            _check_contract(self, self.mma_atom)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -186,15 +190,15 @@ class MmaCallOp(TileOp):
     def verify_(self) -> None:
         with refusing():
             check_mma_call(self.atom, *self.types)
-            _check_warpgroup(self, self.atom)
+            _check_contract(self, self.atom)
 
 
-def _check_warpgroup(op: GemmOp | MmaCallOp, attr: MmaAtomAttr) -> None:
-    """Checks the requirements of an atom of a warpgroup, and that no other atom has a flag to accumulate."""
+def _check_contract(op: GemmOp | MmaCallOp, attr: MmaAtomAttr) -> None:
+    """Checks what the contract of an atom asks of the operation and of the block around it."""
     atom = attr.atom
     check_accumulation(atom, op.d is not op.c, op.accumulate is not None)
-    if is_warpgroup(atom):
-        _, a, _, c = op.types
-        executions = size(c.layout.data) // thread_values(atom, "C")
-        in_registers = size(a.layout.data) * a.element_bits // 32 if a.space.data is Space.Rmem else 0
-        check_block(op, atom, executions, in_registers)
+    check_block(op, atom)
+    _, a, _, c = op.types
+    executions = size(c.layout.data) // thread_values(atom, "C")
+    in_registers = size(a.layout.data) * a.element_bits // 32 if a.space.data is RMEM else 0
+    check_registers(op, atom, executions, in_registers)

@@ -3,17 +3,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import RMEM, SMEM, Space
 from ...layout.algebra.coalesce import steps
 from ...layout.algebra.complement import complement
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, rank, size
 from ...layout.algebra.modes import append, prepend
-from ...layout.atoms.mma_atom import MmaAtom
+from ...layout.atoms.contract import AtOnce, Named, Operand, Role
 from ...layout.atoms.mma_registers import OPERANDS, registers, thread_values
 from .mma_types import MmaAtomAttr
+from .package_calls import check_values
 from .types import TensorType
-from .wgmma_rules import check_shared, is_warpgroup
+from .wgmma_rules import check_shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +82,24 @@ def check_gemm(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c
 def check_mma_call(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c: TensorType) -> None:
     """Checks the tensors of one execution of an atom: fragments of exactly a thread's values. Raises `LayoutError`."""
     for operand, tensor in zip(OPERANDS, (d, a, b, c), strict=True):
-        space = spaces_of(atom.atom)[operand]
-        if tensor.space.data.value != space:
-            where = "registers (rmem)" if space == "rmem" else "shared memory (smem)"
+        spaces = atom.atom.operand(operand).spaces
+        if tensor.space.data not in spaces:
+            where = " or ".join([_LONG_NAMES.get(space, space.name) for space in spaces])
             raise LayoutError(Code.ATOM_SPACE, f"operand {operand} of {atom.atom.name} is in {where}")
     wholes = [append(_one_mode(t.layout.data), 3) for t in (d, a, b, c)]
     _check_operands(atom, (d, a, b, c), wholes)
 
 
-def spaces_of(atom: MmaAtom) -> dict[str, str]:
-    """The spaces of the instruction's operands D, A, B and C: "rmem" or "smem"."""
-    a, b = atom.spaces
-    return {"D": "rmem", "A": a, "B": b, "C": "rmem"}
+_LONG_NAMES = MappingProxyType({RMEM: "registers (rmem)", SMEM: "shared memory (smem)"})
+
+
+def _spaces(given: Operand) -> tuple[Space, ...]:
+    """The memories that the operand of a multiplication can be in: those of the instruction's, and, of a matrix that it
+    only reads in registers, shared memory, from where it is copied.
+    """
+    names = given.spaces
+    staged = given.named is Named.VALUE and given.role in (Role.A, Role.B) and isinstance(given.completion, AtOnce)
+    return (*names, SMEM) if staged else names
 
 
 def _one_mode(layout: LayoutLike) -> LayoutLike:
@@ -110,12 +119,12 @@ def _check_operands(atom: MmaAtomAttr, tensors: Sequence[TensorType], layouts: S
                 f"operand {operand} of {atom.atom.name} holds {' or '.join(map(str, allowed))}, "
                 f"not {tensor.element_type}",
             )
-        space, own = tensor.space.data.value, spaces_of(atom.atom)[operand]
-        possible = (own,) if operand in "DC" or is_warpgroup(atom.atom) else ("rmem", "smem")
+        given, space = atom.atom.operand(operand), tensor.space.data
+        possible = _spaces(given)
         if space not in possible:
             raise LayoutError(
                 Code.ATOM_SPACE,
-                f"operand {operand} of {atom.atom.name} is in {space}; it can be in {' or '.join(possible)}",
+                f"operand {operand} of {atom.atom.name} is in {space}; it can be in {' or '.join(map(str, possible))}",
             )
         values = thread_values(atom.atom, operand)
         if size(layout[0]) != values:
@@ -124,9 +133,9 @@ def _check_operands(atom: MmaAtomAttr, tensors: Sequence[TensorType], layouts: S
                 f"{atom.atom.name} has {values} values of {operand} per thread, but mode 0 is {layout[0]}",
                 "pass a result of partition_A, partition_B or partition_C, or a fragment like it",
             )
-        if space == "rmem":
+        if space is RMEM:
             _check_registers(atom, operand, tensor, layout)
-        elif own == "smem":
+        elif not check_values(atom.atom.contract, given, tensor, layout[0]) and given.named is Named.DESCRIPTOR:
             check_shared(atom.atom, operand, tensor, layout)
     _check_distinct(layouts[0])
 
@@ -135,7 +144,8 @@ def _check_registers(atom: MmaAtomAttr, operand: str, tensor: TensorType, layout
     """Checks that the values of each register are neighbours, and that it begins where a register can."""
     held = registers(atom.atom, operand).values
     places = [layout[0](i) for i in range(size(layout[0]))]
-    run, subject = (held, "a register") if not is_warpgroup(atom.atom) else (len(places), "one execution's part")
+    in_place = not isinstance(atom.atom.operand(operand).completion, AtOnce)  # the fragment itself is in use
+    run, subject = (len(places), "one execution's part") if in_place else (held, "a register")
     for first in range(0, len(places), run):
         if places[first : first + run] != list(range(places[first], places[first] + run)):
             raise LayoutError(

@@ -12,13 +12,14 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.parameters import POINTER
+from ...base.spaces import GMEM
 from ...layout.algebra.core import plain_layout
 from ..cute.values import unknowns
 from ..definitions import irdl_op_definition
 from ..kernel import KernelOp, LaunchBounds, parse_kernel_args, parse_launch_bounds, print_kernel_args
 from ..parameters import Parameter, passed_as
 from ..ptx.base import scalar_bits
-from .types import Space, TensorType
+from .types import TensorType
 
 
 @irdl_op_definition
@@ -49,7 +50,7 @@ class TileKernelOp(KernelOp):
         for name, type in zip(self.arg_names, self.function_type.inputs, strict=True):
             if isinstance(type, TensorType):
                 type.check_whole()
-                if type.space.data is not Space.Gmem:
+                if type.space.data is not GMEM:
                     raise VerifyException(
                         f"argument '{name.data}' must be in gmem: a kernel allocates other tensors itself"
                     )

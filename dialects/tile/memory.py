@@ -9,6 +9,7 @@ from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_d
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.spaces import ADDRESSED, Allocation
 from ...layout.algebra.coordinates import check_within
 from ...layout.algebra.core import plain_layout
 from ...layout.algebra.integers import Unknown
@@ -17,11 +18,11 @@ from ..cute import CoordAttr
 from ..cute.values import unknowns
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
-from ..ptx.base import PtrType, StateSpaceAttr
+from ..ptx.base import PtrType
 from .assembly import check_operands, fill_coordinate, unwrap
 from .directives import TileOp
 from .results import InferringOp
-from .types import Space, TensorType
+from .types import TensorType
 
 
 @irdl_op_definition
@@ -44,16 +45,20 @@ class AllocOp(IRDLOperation):
 
 def check_allocation(type: TensorType) -> None:
     """VerifyException unless a kernel can allocate a tensor of this type."""
-    if type.space.data in (Space.Gmem, Space.Dsmem):
-        raise VerifyException(
-            "a kernel allocates only in smem and rmem; global memory comes as an argument, a peer's memory from "
-            "tile.peer"
-        )
+    match type.space.data.allocation:
+        case Allocation.STATIC:
+            limit = 1 << 20
+        case Allocation.COMPILER:
+            limit = 1 << 16
+        case Allocation.PARAMETER | Allocation.MAPPED | Allocation.RUN_TIME | Allocation.CONSTANT:
+            raise VerifyException(
+                "a kernel allocates only in smem and rmem; global memory comes as an argument, a peer's memory from "
+                "tile.peer"
+            )
     type.check_whole()
-    limit = (1 << 16) if type.space.data is Space.Rmem else (1 << 20)
     if type.bytes > limit:
         raise VerifyException(
-            f"the tensor has {type.bytes} bytes; in {type.space.data.value} at most {limit} are possible"
+            f"the tensor has {type.bytes} bytes; in {type.space.data.name} at most {limit} are possible"
         )
 
 
@@ -76,11 +81,14 @@ class TensorAtOp(TileOp):
 
     def verify_(self) -> None:
         type = self.result.type
-        if type.space.data not in (Space.Gmem, Space.Smem):
-            raise VerifyException(f"no address points into {type.space.data.value}; gmem and smem have addresses")
-        expected = PtrType(StateSpaceAttr(type.space.data.state_space))
+        match type.space.data.allocation:
+            case Allocation.PARAMETER | Allocation.STATIC | Allocation.RUN_TIME:
+                pass
+            case Allocation.COMPILER | Allocation.MAPPED | Allocation.CONSTANT:
+                raise VerifyException(f"no address points into {type.space.data}; gmem and smem have addresses")
+        expected = PtrType(type.space)
         if self.ptr.type != expected:
-            raise VerifyException(f"a tensor in {type.space.data.value} begins at a {expected}, not {self.ptr.type}")
+            raise VerifyException(f"a tensor in {type.space.data.name} begins at a {expected}, not {self.ptr.type}")
         type.check_whole()
         if unknowns(type.layout.data):
             raise VerifyException(f"the layout {type.layout.data} has a ?; use tile.make_tensor")
@@ -96,6 +104,8 @@ class _ElementOp(TileOp):
     def check_element(self, value: Attribute) -> None:
         """Checks the coordinate, and that the value is an element."""
         self.tensor.type.check_single_elements()
+        if not isinstance(self, PtrOp) and self.tensor.type.space.data not in ADDRESSED:
+            raise VerifyException(f"loads and stores do not reach {self.tensor.type.space.data}")
         check_operands(self.coord.data, self.coords)
         if value != self.tensor.type.element_type:
             raise VerifyException(f"the tensor's elements are {self.tensor.type.element_type}, the value is {value}")
@@ -163,11 +173,11 @@ class PtrOp(_ElementOp, InferringOp):
     @classmethod
     def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
         assert isinstance(operand_types[0], TensorType)
-        return [PtrType(StateSpaceAttr(operand_types[0].space.data.state_space))]
+        return [PtrType(operand_types[0].space)]
 
     def verify_(self) -> None:
         self.check_element(self.tensor.type.element_type)
-        if self.tensor.type.space.data is Space.Rmem:
+        if self.tensor.type.space.data.allocation is Allocation.COMPILER:
             raise VerifyException("a fragment is registers, which have no address")
         (expected,) = self.infer(self.operand_types, {})
         if self.result.type != expected:

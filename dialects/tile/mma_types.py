@@ -3,8 +3,7 @@
 
 from functools import lru_cache
 
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -15,7 +14,6 @@ from ...base.errors import Code, LayoutError, TilefoldError
 from ...layout.algebra.core import Layout, rank
 from ...layout.algebra.inttuple import leaves
 from ...layout.atoms.mma_atom import MmaAtom
-from ...layout.atoms.mma_registers import OPERANDS
 from ...layout.atoms.mma_table import mma_atom
 from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tiling.tiled_mma import TiledMma, make_tiled_mma
@@ -25,41 +23,33 @@ from ..errors import parse_kind, raise_at, refusing
 
 
 @irdl_attr_definition
-class MmaAtomAttr(ParametrizedAttribute):
-    """`#tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">`: a matrix instruction by name, of a thread, a warp or a
-    warpgroup.
-    """
+class MmaAtomAttr(Data[MmaAtom]):
+    """`#tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">`: a matrix instruction, which text has by name."""
 
     name = "tile.mma_atom"
-    atom_name: StringAttr
 
     @property
     def atom(self) -> MmaAtom:
-        """The atom's record. `LayoutError` if there is none."""
-        return mma_atom(self.atom_name.data)
+        """The atom's record."""
+        return self.data
 
     def element_types(self, operand: str) -> tuple[Attribute, ...]:
         """The element types that tensors of operand "D", "A", "B" or "C" can have, that of a new fragment first."""
-        return ir_types(BY_PTX[self.atom.types[OPERANDS.index(operand)]])
+        return ir_types(BY_PTX[self.atom.operand(operand).element])
 
-    def verify(self) -> None:
-        with refusing():
-            _ = self.atom
-
-    def print_parameters(self, printer: Printer) -> None:
+    def print_parameter(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            printer.print_string_literal(self.atom_name.data)
+            printer.print_string_literal(self.atom.name)
 
     @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+    def parse_parameter(cls, parser: AttrParser) -> MmaAtom:
         with parser.in_angle_brackets():
             start = parser.pos
             name = parser.parse_str_literal()
             try:
-                _ = mma_atom(name)
+                return mma_atom(name)
             except TilefoldError as error:
                 raise_at(parser, error, start, start + len(name) + 2)
-            return [StringAttr(name)]
 
 
 def parse_mma_atom(parser: AttrParser) -> MmaAtomAttr:

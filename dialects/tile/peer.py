@@ -9,9 +9,11 @@ from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import DSMEM, SMEM
 from ..definitions import irdl_op_definition, typed_operand
+from ..ptx.base import SpaceAttr
 from .results import InferringOp
-from .types import Space, SpaceAttr, TensorType
+from .types import TensorType
 
 
 @irdl_op_definition
@@ -37,7 +39,7 @@ class PeerOp(InferringOp):
     def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
         source = operand_types[0]
         assert isinstance(source, TensorType)
-        if source.space.data is not Space.Smem:
-            message = f"a peer has no tensor in {source.space.data.value} that other blocks can access"
+        if source.space.data is not SMEM:
+            message = f"a peer has no tensor in {source.space.data.name} that other blocks can access"
             raise LayoutError(Code.BAD_ARGUMENT, message, "take the peer's view of a tensor in smem")
-        return [TensorType(source.element_type, SpaceAttr(Space.Dsmem), source.align, source.layout)]
+        return [TensorType(source.element_type, SpaceAttr(DSMEM), source.align, source.layout)]

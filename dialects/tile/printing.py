@@ -7,7 +7,7 @@ from typing import Any
 from ...layout.algebra.core import LayoutLike
 from ...layout.algebra.inttuple import product, rank
 from ...layout.text.layouts import to_text
-from ...layout.text.printing import POINTERS, tensor_text
+from ...layout.text.printing import tensor_text
 from ..cute.values import with_scalars
 from .types import TensorType
 
@@ -22,7 +22,7 @@ def tensor_header(text: str, type: TensorType, pointer: str, scalars: Sequence[A
 
     `scalars` stand for the `?` of its type.
     """
-    kind = POINTERS[type.space.data]
+    kind = type.space.data.pointer
     layout = to_text(with_scalars(type.layout.data, scalars))
     return f"{text}: {tensor_text(kind, type.element_bits, pointer, layout)}"
 

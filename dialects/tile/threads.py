@@ -10,6 +10,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError
+from ...layout.atoms.contract import Counted
+from ...layout.tiling.tiled_copy import TiledCopy
+from ...layout.tiling.tiled_mma import TiledMma
 from .. import gpu
 from ..errors import refusing
 from ..kernel import KernelOp, kernel_of
@@ -26,6 +29,11 @@ def is_thread_x(value: SSAValue) -> bool:
     return isinstance(owner, gpu.ThreadIdOp) and owner.dimension.data is DimensionEnum.X
 
 
+def counts_blocks(tiling: object) -> bool:
+    """Whether a tiled copy or MMA has parts for the blocks of a pair, not for threads."""
+    return isinstance(tiling, TiledCopy | TiledMma) and tiling.atom.contract.counts is Counted.BLOCKS
+
+
 class ThreadViewOp(SlicedViewOp, TilingViewOp):
     """The base of views of a thread's part of a tensor: the last operand is the thread's index."""
 
@@ -33,7 +41,7 @@ class ThreadViewOp(SlicedViewOp, TilingViewOp):
     def sharing(self) -> int | None:
         """How many threads share the tensor; None if their number is not part of the operation."""
         tiling = self.given(self.operand_types, self.properties).tiling
-        return None if tiling is None else tiling.threads
+        return None if tiling is None or counts_blocks(tiling) else tiling.threads
 
     def verify_(self) -> None:
         if len(self.coords) != 1:
@@ -53,6 +61,12 @@ def _check_part(op: ThreadViewOp) -> None:
     they may be those of the others.
     """
     kernel = kernel_of(op)
+    if counts_blocks(op.given(op.operand_types, op.properties).tiling) and is_thread_x(op.coords[0]):
+        raise LayoutError(
+            Code.BLOCK_THREADS,
+            "the parts are those of blocks, and the index is a thread's",
+            "take the part of the block: its rank in the cluster, modulo the blocks that share the tensor",
+        )
     if kernel is None or op.sharing is None or not is_thread_x(op.coords[0]):
         return
     threads = kernel.launch_bounds.threads[0]

@@ -9,10 +9,11 @@ from xdsl.irdl import opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import SMEM
 from ...layout.algebra.core import Layout, LayoutLike, Tiler
 from ...layout.algebra.integers import Coord
 from ...layout.algebra.inttuple import rank
-from ...layout.atoms.instructions import WgMma
+from ...layout.atoms.contract import Named
 from ...layout.tiling.partition import check_tiler
 from ...layout.tiling.tiled_mma import make_tiled_mma
 from ..cute import LayoutAttr, TilerAttr
@@ -21,7 +22,7 @@ from .divisibility import Remedies, check_tiles
 from .mma_types import MmaAtomAttr, TiledMmaType
 from .results import InferringOp
 from .threads import ThreadViewOp
-from .types import Space, TensorType
+from .types import TensorType
 from .view_base import RESULT, VIEWED
 
 
@@ -76,7 +77,7 @@ class _PartitionOp(ThreadViewOp):
         """Raises `LayoutError` (E0314) also where instructions of warpgroups would read beyond shared memory."""
         mma, tensor = operand_types[:2]
         assert isinstance(mma, TiledMmaType)
-        if isinstance(tensor, TensorType) and tensor.space.data is Space.Smem and cls.OPERAND in _smem_operands(mma):
+        if isinstance(tensor, TensorType) and tensor.space.data is SMEM and _is_described(mma, cls.OPERAND):
             whole = Remedies(ragged="take a tile of whole instructions, which read all of their operands")
             check_tiles(tensor.layout.data, mma.tiled_mma.tiler(cls.OPERAND), whole)
         return super().infer(operand_types, properties)
@@ -92,12 +93,9 @@ class _PartitionOp(ThreadViewOp):
         return (thread, (None, (None,) * rank(layout[1][1].shape)))
 
 
-def _smem_operands(mma: TiledMmaType) -> str:
-    """The operands that instructions of warpgroups read in shared memory."""
-    instruction = mma.atom.atom.instruction
-    if not isinstance(instruction, WgMma):
-        return ""
-    return "AB" if instruction.a_space == "smem" else "B"
+def _is_described(mma: TiledMmaType, operand: str) -> bool:
+    """Whether the instruction reads all of an operand by a descriptor."""
+    return mma.atom.atom.operand(operand).named is Named.DESCRIPTOR
 
 
 @irdl_op_definition

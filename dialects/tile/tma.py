@@ -22,6 +22,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import GMEM
 from ...layout.algebra.compose import composition
 from ...layout.algebra.core import Layout, LayoutLike, cosize, join, plain_layout
 from ...layout.algebra.integers import Coord
@@ -40,7 +41,7 @@ from .directives import TileOp
 from .results import InferringOp
 from .tma_rules import check_alignment, check_box, check_operands_of, cluster_around, split_by_instructions
 from .tma_types import TmaType, make_tensor_copies
-from .types import Space, TensorType
+from .types import TensorType
 from .view_base import RESULT, VIEWED, SlicedViewOp
 
 
@@ -79,10 +80,10 @@ class TensorMapOp(InferringOp):
         assert isinstance(tensor, TensorType)
         assert isinstance(smem, LayoutAttr)
         assert isinstance(kind, StringAttr)
-        if tensor.space.data is not Space.Gmem:
+        if tensor.space.data is not GMEM:
             raise LayoutError(
                 Code.TENSOR_MAP,
-                f"a tensor map describes a tensor in gmem, not in {tensor.space.data.value}",
+                f"a tensor map describes a tensor in gmem, not in {tensor.space.data.name}",
                 "give the tensor in global memory; smem is the layout of a tile",
             )
         if tensor.align.data % UNIT:
@@ -279,14 +280,14 @@ def instruction_of(
     policy: SSAValue | None = None,
 ) -> TensorCopyOp:
     """The instruction of `ptx` on a box at a coordinate of a map; without shared memory a prefetch."""
-    instruction = type.tma_copy.instruction
+    copy = type.tma_copy
     if smem is None:
         return TensorPrefetchOp(map, coords, policy)
-    if instruction.to_shared:
+    if copy.loads:
         assert mbarrier is not None, "the verifiers check this"
         return TensorLoadOp(map, coords, smem, mbarrier, multicast, policy)
-    if instruction.reduction:
-        return TensorReduceOp(instruction.reduction, map, coords, smem, policy)
+    if copy.atom.reduction:
+        return TensorReduceOp(copy.atom.reduction, map, coords, smem, policy)
     return TensorStoreOp(map, coords, smem, policy)
 
 

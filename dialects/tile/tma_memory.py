@@ -9,6 +9,7 @@ from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.spaces import GMEM
 from ...layout.algebra.core import Layout, plain_layout
 from ...layout.algebra.integers import Unknown, mul
 from ...layout.algebra.inttuple import congruent, leaves, unflatten
@@ -17,7 +18,7 @@ from ..errors import refusing
 from ..ptx.base import GLOBAL, MAP, SHARED, PtrType
 from .directives import TileOp
 from .tma_types import TmaType
-from .types import Space, TensorType
+from .types import TensorType
 
 
 class _TensorMapInMemoryOp(TileOp):
@@ -97,7 +98,7 @@ class UpdateTensorMapOp(_TensorMapInMemoryOp):
     def verify_(self) -> None:
         super().verify_()
         type, tensor = self.tma.type, self.tensor.type
-        if tensor.space.data is not Space.Gmem or tensor.element_type != type.element_type:
+        if tensor.space.data is not GMEM or tensor.element_type != type.element_type:
             raise VerifyException(f"a map of {type.element_type} in gmem cannot become one of {tensor}")
         if not isinstance(tensor.layout.data, Layout) or not congruent(tensor.layout.data.shape, type.gmem.data.shape):
             text = f"the map is of a tensor {type.gmem.data}, but {plain_layout(tensor.layout.data)} has other modes"

@@ -8,17 +8,19 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import SMEM
 from ...layout.algebra.coalesce import coalesce, steps
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
 from ...layout.algebra.integers import ScaledBasis, divisor
 from ...layout.algebra.swizzle import Swizzle
+from ...layout.atoms.contract import Role
 from ...layout.tma.tensor_map import SHARED_ALIGNMENT
 from ..kernel import kernel_of
 from .assembly import AnyTensor
 from .coord_type import CoordTensorType
 from .copy_rules import split_atom_mode
 from .tma_types import TmaType
-from .types import Space, TensorType
+from .types import TensorType
 
 _PARTITION = "pass the results of tile.tma_partition by the same map"
 
@@ -54,10 +56,10 @@ def check_box(tma: TmaType, tensor: AnyTensor, values: LayoutLike) -> None:
                 f"take the tile of tile.tma_tensor that the map's tiler cuts, and {_PARTITION}",
             )
         return
-    if tensor.space.data is not Space.Smem:
+    if tensor.space.data is not SMEM:
         raise LayoutError(
             Code.ATOM_SPACE,
-            f"{tma.kind.data} moves tiles of smem, but the tensor is in {tensor.space.data.value}",
+            f"{tma.kind.data} moves tiles of smem, but the tensor is in {tensor.space.data.name}",
             "the other side must be a view of tile.tma_tensor",
         )
     if tensor.element_type != tma.element_type:
@@ -105,9 +107,9 @@ def check_alignment(tma: TmaType, tensor: TensorType, rest: list[Layout]) -> Non
 
 def check_tensor_copy(tma: TmaType, src: AnyTensor, dst: AnyTensor) -> None:
     """Checks source and destination of a tensor copy. Raises `LayoutError` naming the misfit."""
-    gmem, smem = (src, dst) if tma.tma_copy.instruction.to_shared else (dst, src)
+    gmem, smem = (src, dst) if tma.tma_copy.loads else (dst, src)
     if not isinstance(gmem, CoordTensorType) or not isinstance(smem, TensorType):
-        sides = "from tile.tma_tensor to smem" if tma.tma_copy.instruction.to_shared else "from smem to tile.tma_tensor"
+        sides = "from tile.tma_tensor to smem" if tma.tma_copy.loads else "from smem to tile.tma_tensor"
         raise LayoutError(Code.ATOM_SPACE, f"{tma.kind.data} copies {sides}", _PARTITION)
     (_, gmem_modes), (_, smem_modes) = split_by_instructions(tma, gmem), split_by_instructions(tma, smem)
     counts = [[size(mode) for mode in modes if size(mode) != 1] for modes in (gmem_modes, smem_modes)]
@@ -160,10 +162,10 @@ def check_operands_of(
                 f"the mask {mask:#06x} names {'blocks beyond' if mask else 'none of'} the {size} of a cluster",
                 "bit i stands for the block of rank i",
             )
-    instruction = None if tma is None else tma.tma_copy.instruction
-    loads, shared = instruction is not None and instruction.to_shared, instruction is not None and instruction.multicast
+    atom = None if tma is None else tma.tma_copy.atom
+    counted, shared = atom is not None and atom.contract.has(Role.BARRIER), atom is not None and atom.is_multicast
     kind = "a prefetch" if tma is None else tma.kind.data
-    check_mbarrier(kind, loads, mbarrier)
+    check_mbarrier(kind, counted, mbarrier)
     if shared != (multicast is not None):
         raise LayoutError(
             Code.TMA_OPERANDS,

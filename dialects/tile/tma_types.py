@@ -46,7 +46,7 @@ class TmaType(ParametrizedAttribute, TypeAttribute):
     @property
     def element(self) -> MapElement:
         """The elements of the map."""
-        element = map_element(self.element_type, self.tma_copy.instruction.reduction, self.held.data)
+        element = map_element(self.element_type, self.tma_copy.atom.reduction, self.held.data)
         assert element is not None, "the verifier checks this"
         return element
 
@@ -79,7 +79,7 @@ class TmaType(ParametrizedAttribute, TypeAttribute):
             parser.parse_punctuation(",")
             element = parser.parse_type()
             layouts: list[Attribute] = []
-            for _ in ("gmem", "smem"):
+            for _ in range(2):  # in global and in shared memory
                 parser.parse_punctuation(",")
                 layouts.append(LayoutAttr(parse_quoted(parser, parse_layout)))
             parser.parse_punctuation(",")
@@ -124,8 +124,8 @@ def make_tensor_copies(
     Raises `LayoutError` for an unknown atom (E0302), a tensor that no map describes (E0322) and a tile that no
     instruction moves (E0323).
     """
-    instruction, held = TENSOR_COPIES.get(kind), map_element(element, held=as_)
-    if instruction is None:
+    facts, held = TENSOR_COPIES.get(kind), map_element(element, held=as_)
+    if facts is None:
         text = f"there is no tensor copy {kind[:80]!r}"
         raise LayoutError(Code.ATOM_UNKNOWN, text, f"tensor copies: {', '.join(TENSOR_COPIES)}")
     if not isinstance(gmem, Layout):
@@ -142,13 +142,13 @@ def make_tensor_copies(
     if max(inner.size, cosize(inner)) * held.type.bits > 8 * _MOST_SHARED:
         text = f"a tile {smem} of elements of {held.type.bits} bits does not fit in shared memory"
         raise LayoutError(Code.TMA_BOX, text, "use a smaller tile")
-    if map_element(element, instruction.reduction, as_) is None:
+    if map_element(element, facts.reduction, as_) is None:
         text, hint = (
             f"{kind} does not combine elements of type {element}",
             "see cp.reduce.async.bulk.tensor in the PTX ISA",
         )
         raise LayoutError(Code.ATOM_OPERAND, text, hint)
-    if not 1 <= multicast <= MAX_CLUSTER or (multicast > 1) != instruction.multicast:
+    if not 1 <= multicast <= MAX_CLUSTER or (multicast > 1) != facts.multicast:
         raise LayoutError(
             Code.TMA_BOX,
             f"{kind} does not load tiles for {multicast} blocks",
@@ -157,7 +157,7 @@ def make_tensor_copies(
 
     def make(*, merge: bool) -> TmaCopy:
         bits = held.type.bits
-        return _checked(make_tma_copy(instruction, gmem, smem, tiler, val_bits=bits, multicast=multicast, merge=merge))
+        return _checked(make_tma_copy(facts, gmem, smem, tiler, val_bits=bits, multicast=multicast, merge=merge))
 
     try:
         apart = make(merge=False)
@@ -180,7 +180,7 @@ def _checked(copy: TmaCopy) -> TmaCopy:
     for mode, (_, stride) in enumerate(outer, 1):
         if is_static(stride):
             check_stride(mode, stride * copy.bits // 8)
-    if is_static(extent) and not copy.instruction.to_shared:
+    if is_static(extent) and not copy.loads:
         check_stored_rows(extent, copy.bits)
     if is_fully_static((copy.gmem.shape, copy.gmem.stride)):
         _ = copy.tensor_map()

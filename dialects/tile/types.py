@@ -2,15 +2,14 @@
 """Tensors in memory as types of the IR. A type carries all that is known before the program runs."""
 
 from xdsl.dialects.builtin import IntAttr, i1
-from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Attribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, TypeAttribute
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.str_enum import StrEnum
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import RMEM, Allocation, Space, space_named
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout
 from ...layout.algebra.integers import ScaledBasis, Unknown, divisor
 from ...layout.algebra.inttuple import leaves
@@ -19,31 +18,7 @@ from ...layout.text.layouts import parse_layout, to_text
 from ..cute import LayoutAttr, parse_quoted
 from ..element_types import PACKED_TYPES
 from ..errors import refuse
-from ..ptx.base import StateSpace, scalar_bits
-
-
-class Space(StrEnum):
-    """Where a tensor's elements are: global memory, the block's shared memory, the thread's registers, or the shared
-    memory of another block of the cluster (distributed shared memory).
-    """
-
-    Gmem = "gmem"
-    Smem = "smem"
-    Rmem = "rmem"
-    Dsmem = "dsmem"
-
-    @property
-    def state_space(self) -> StateSpace:
-        """The memory in PTX's words."""
-        return next(space for space in StateSpace if space.address_space.tensors == self.value)
-
-
-@irdl_attr_definition
-class SpaceAttr(EnumAttribute[Space], SpacedOpaqueSyntaxAttribute):
-    """A memory space as an attribute: `gmem`, `smem`, `rmem` or `dsmem`."""
-
-    name = "tile.space"
-
+from ..ptx.base import SpaceAttr, parse_space, scalar_bits
 
 MAX_ALIGN = 1 << 16
 """The largest alignment that a tensor's pointer can promise, in bytes."""
@@ -91,6 +66,11 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
         """The bytes from one element to the next, of elements that are not packed."""
         assert not self.is_packed, "packed elements are counted in bits"
         return self.element_bits // 8
+
+    @property
+    def step_bits(self) -> int:
+        """The distance from one element to the next in eighths of a unit of addresses: in bytes, in bits."""
+        return self.space.data.step_bits(self.element_bits)
 
     @property
     def is_swizzled(self) -> bool:
@@ -142,8 +122,8 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
 
     def verify(self) -> None:
         bits = scalar_bits(self.element_type)
-        if self.is_predicate and self.space.data is not Space.Rmem:
-            raise VerifyException(f"predicates, i1, are in rmem only, not in {self.space.data.value}")
+        if self.is_predicate and self.space.data is not RMEM:
+            raise VerifyException(f"predicates, i1, are in rmem only, not in {self.space.data.name}")
         if bits is None or (bits % 8 and not self.is_predicate and self.element_type not in PACKED_TYPES):
             raise VerifyException(
                 f"the elements of a tensor are integers or floats of whole bytes, i4, si4, ui4 or ui1, "
@@ -163,14 +143,14 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
         with printer.in_angle_brackets():
             printer.print_attribute(self.element_type)
             layout = to_text(self.layout.data)
-            printer.print_string(f', {self.space.data.value}, align<{self.align.data}>, "{layout}"')
+            printer.print_string(f', {self.space.data.name}, align<{self.align.data}>, "{layout}"')
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
         with parser.in_angle_brackets():
             element = parser.parse_type()
             parser.parse_punctuation(",")
-            space = SpaceAttr(parser.parse_str_enum(Space))
+            space = SpaceAttr(parse_space(parser, space_named, Space.__str__))
             parser.parse_punctuation(",")
             parser.parse_keyword("align")
             with parser.in_angle_brackets():
@@ -187,8 +167,13 @@ def _check_layout(layout: LayoutLike, space: Space) -> None:
     if isinstance(layout, ComposedLayout):
         if not isinstance(layout.inner, Swizzle):
             raise VerifyException("a tensor's layout may be swizzled, but not composed with another layout")
-        if space is Space.Rmem:
-            raise VerifyException("a fragment in rmem has a plain layout: registers have no banks to swizzle for")
+        match space.allocation:
+            case Allocation.COMPILER:
+                raise VerifyException("a fragment in rmem has a plain layout: registers have no banks to swizzle for")
+            case Allocation.RUN_TIME:
+                raise VerifyException(f"a tensor in {space} has a plain layout")
+            case Allocation.PARAMETER | Allocation.STATIC | Allocation.MAPPED | Allocation.CONSTANT:
+                pass
         if type(layout.offset) is int and layout.offset < 0:
             raise VerifyException(f"the layout {layout} begins at a negative offset")
         outer = layout.outer
@@ -199,8 +184,8 @@ def _check_layout(layout: LayoutLike, space: Space) -> None:
     if any(isinstance(leaf, int) and leaf < 0 for leaf in leaves(outer.stride)):
         raise VerifyException(f"the layout {outer} has negative strides")
     if not all(type(leaf) is int for leaf in integers):
-        if outer is not layout or space is not Space.Gmem:
-            kind = "swizzled" if outer is not layout else f"in {space.value}"
+        if outer is not layout or not space.has_run_time_extents:
+            kind = "swizzled" if outer is not layout else f"in {space}"
             raise VerifyException(f"a tensor {kind} needs static extents and strides; the layout is {outer}")
         if any(leaf.width not in (32, 64) for leaf in integers if isinstance(leaf, Unknown)):
             raise VerifyException(f"the integers of {outer} that are known only at run time must have 32 or 64 bits")

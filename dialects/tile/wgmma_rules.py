@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The rules of a warpgroup multiplication for its operands in shared memory, for registers, and of the block."""
+"""The rules of a multiplication for its operands in shared memory, for registers in use, and of the block."""
 
 from math import prod
 
 from xdsl.ir import Operation
 
+from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
 from ...base.occupancy import REGISTERS
-from ...base.target import MAX_REGISTERS, WARPGROUP
+from ...base.target import MAX_REGISTERS, WARP
 from ...layout.algebra.core import ComposedLayout, LayoutLike, flat_modes, join, plain_layout
 from ...layout.algebra.integers import divisor
-from ...layout.atoms.instructions import WgMma
+from ...layout.atoms.contract import Act, AtOnce, Named, Role
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.wgmma_smem import UNIT, MatrixDescriptor, find_operand_swizzle, operand_align, operand_descriptor
@@ -22,22 +23,15 @@ OTHER_REGISTERS = 24
 """The registers that a thread needs beside the operands of wgmma, at least: for descriptors, addresses and loops."""
 
 
-def is_warpgroup(atom: MmaAtom) -> bool:
-    """Whether a warpgroup executes an atom."""
-    return isinstance(atom.instruction, WgMma)
-
-
 def descriptor_of(atom: MmaAtom, operand: str, layout: LayoutLike) -> MatrixDescriptor:
     """The descriptor of operand "A" or "B" in shared memory at address 0, of one execution: `layout` is (MN,K).
 
     Raises `LayoutError` (E0315) if no descriptor describes the layout.
     """
-    instruction = atom.instruction
-    assert isinstance(instruction, WgMma)
     while len(layout) == 1 and isinstance(plain_layout(layout).shape, tuple):
         layout = layout[0]  # the only mode
-    number = "AB".index(operand)
-    return operand_descriptor(layout, atom.bits[1 + number], instruction.majors[number])
+    described = atom.operand(operand)
+    return operand_descriptor(layout, BY_PTX[described.element].bits, described.major.value)
 
 
 def check_shared(atom: MmaAtom, operand: str, tensor: TensorType, layout: LayoutLike) -> None:
@@ -78,13 +72,14 @@ def check_accumulation(atom: MmaAtom, separate: bool, accumulates: bool) -> None
     """Checks the result of a multiplication: whether D is `separate` from C, and a value says whether it `accumulates`.
     Raises `LayoutError` (E0318).
     """
-    if is_warpgroup(atom) and separate:
+    contract = atom.contract
+    if contract.operand(Role.D).act is Act.UPDATE and separate:
         raise LayoutError(
             Code.MMA_OPERAND,
             f"{atom.name} adds to its accumulators in place: D is C",
             "pass only A, B and C; `accumulate` says whether to add C",
         )
-    if accumulates and not is_warpgroup(atom):
+    if accumulates and not contract.has(Role.ACCUMULATE):
         raise LayoutError(
             Code.MMA_OPERAND,
             f"{atom.name} always adds C; `accumulate` is for instructions of warpgroups",
@@ -92,19 +87,32 @@ def check_accumulation(atom: MmaAtom, separate: bool, accumulates: bool) -> None
         )
 
 
-def check_block(op: Operation, atom: MmaAtom, executions: int, held: int) -> None:
-    """Checks that the block around `op` has whole warpgroups, or leaves threads out (E0321), and that the registers of
-    a thread hold the accumulators of all executions and `held` ones of A (E0325). Raises `LayoutError`.
+def check_block(op: Operation, atom: MmaAtom) -> None:
+    """Checks that the block around `op` has threads for whole agents, or leaves threads out. Raises `LayoutError`
+    (E0321).
     """
+    kernel, agent = kernel_of(op), atom.contract.agent
+    if kernel is None or agent.issuing <= WARP:  # of warps, the simulator and the tiled MMA see to that
+        return
+    threads = prod(kernel.block)
+    if threads < agent.issuing or (threads % agent.issuing and by_every_thread(op)):
+        raise LayoutError(
+            Code.BLOCK_THREADS,
+            f"{atom.name} is executed by {agent.name.lower()}s of {agent.issuing} threads, but the block has {threads}",
+            f"launch blocks of a multiple of {agent.issuing} threads",
+        )
+
+
+def check_registers(op: Operation, atom: MmaAtom, executions: int, held: int) -> None:
+    """Checks that the registers of a thread hold what is in use until the executions have completed: the accumulators
+    of all of them and `held` registers of A. Raises `LayoutError` (E0325).
+    """
+    d = atom.operand("D")
+    if d.named is not Named.VALUE or isinstance(d.completion, AtOnce):
+        return
     kernel, most = kernel_of(op), MAX_REGISTERS
     if kernel is not None:
         bounds, threads = kernel.launch_bounds, prod(kernel.block)
-        if threads < WARPGROUP or (threads % WARPGROUP and by_every_thread(op)):
-            raise LayoutError(
-                Code.BLOCK_THREADS,
-                f"{atom.name} is executed by warpgroups of {WARPGROUP} threads, but the block has {threads}",
-                f"launch blocks of a multiple of {WARPGROUP} threads",
-            )
         if not any(inner.name == "ptx.setmaxnreg" for inner in kernel.walk()):
             most = min(most, bounds.max_registers or most, REGISTERS // threads)
     accumulators = executions * registers(atom, "C").count

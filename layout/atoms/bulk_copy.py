@@ -9,13 +9,32 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from ...base.errors import Code, LayoutError
-from ...base.target import TargetFamily
+from ...base.spaces import GMEM, SMEM
+from ...base.target import targets
 from ..algebra.core import Layout
+from .contract import (
+    ANY_BITS,
+    BULK_GROUP,
+    BULK_GROUP_READ,
+    Act,
+    Agent,
+    AsChosen,
+    Named,
+    OnBytes,
+    Operand,
+    Proxy,
+    Role,
+    Whose,
+)
 from .copy_atom import CopyAtom
+from .copy_of_thread import Side, copy_of_thread, other_operand
 from .instructions import BulkCopy
+from .numbers import Copied
 
 BULK_UNIT = 16
 """Addresses and sizes of bulk copies are multiples of it, in bytes."""
+BULK_TARGETS = targets(90, 80)
+"""The targets that have bulk copies and tensor copies (Target ISA Notes of cp.async.bulk)."""
 _MOST_BITS = 1 << 21
 """More bits than the shared memory of any block has."""
 
@@ -26,9 +45,16 @@ BULK_COPIES: Mapping[str, bool | None] = MappingProxyType(
 _SIZED = re.compile(rf"({'|'.join(BULK_COPIES)})<([0-9]{{1,9}})>")
 
 
-def bulk_copy(name: str, bits: int | None = None) -> CopyAtom:
+def counting_mbarrier(whose: Whose) -> Operand:
+    """The mbarrier that counts the bytes of a load."""
+    named, act = Named.POINTER, Act.UPDATE
+    return other_operand(Role.BARRIER, ANY_BITS, SMEM, named, act, whose, OnBytes(), Proxy.ASYNC, 8)
+
+
+def bulk_copy(loads: bool | None, bits: int | None = None) -> CopyAtom:
     """The atom that copies `bits` bits at a time; without them as many as the layouts of the operands allow, and its
-    own layout stands for one value. Raises `LayoutError` (E0304) for bits that no bulk copy has.
+    own layout stands for one value. It `loads` to shared memory or stores; None leaves that to the operands. Raises
+    `LayoutError` (E0304) for bits that no bulk copy has.
     """
     if bits is not None and (bits % (8 * BULK_UNIT) or not 0 < bits < _MOST_BITS):
         raise LayoutError(
@@ -36,27 +62,32 @@ def bulk_copy(name: str, bits: int | None = None) -> CopyAtom:
             f"a bulk copy cannot move {bits} bits",
             f"sizes are multiples of {8 * BULK_UNIT} bits, {BULK_UNIT} bytes, and fit in shared memory",
         )
-    to_shared = BULK_COPIES[name]
     layout = Layout((1, 1), (0, 0)) if bits is None else Layout((1, bits), (0, 1))
-    gmem, smem = ("gmem",), ("smem",)
-    return CopyAtom(
-        name=name if bits is None else f"{name}<{bits}>",
-        thr_id=Layout(1, 0),
-        src_bits=layout,
-        dst_bits=layout,
-        ref_bits=layout,
-        src_spaces={True: gmem, False: smem, None: gmem + smem}[to_shared],
-        dst_spaces={True: smem, False: gmem, None: smem + gmem}[to_shared],
-        targets=TargetFamily(90, 80),
-        instruction=BulkCopy(to_shared, bits),
-        source="PTX ISA, Data Movement and Conversion Instructions: cp.async.bulk",
+    source, destination = {
+        True: (((GMEM,), OnBytes()), ((SMEM,), OnBytes())),
+        False: (((SMEM,), BULK_GROUP_READ), ((GMEM,), BULK_GROUP)),
+        None: (((GMEM, SMEM), AsChosen()), ((SMEM, GMEM), AsChosen())),
+    }[loads]
+    contract = copy_of_thread(
+        Agent.THREAD,
+        layout,
+        Side(source[0], Named.POINTER, Whose.OWN, source[1], BULK_UNIT),
+        Side(destination[0], Named.POINTER, Whose.OWN, destination[1], BULK_UNIT),
+        Proxy.ASYNC,
+        (counting_mbarrier(Whose.OWN),) if loads else (),
+        Copied(),
+        BULK_TARGETS,
+        BulkCopy(),
+        "PTX ISA, Data Movement and Conversion Instructions: cp.async.bulk",
     )
+    name = next(name for name, direction in BULK_COPIES.items() if direction is loads)
+    return CopyAtom(name if bits is None else f"{name}<{bits}>", contract)
 
 
 @lru_cache(maxsize=256)
 def bulk_copy_of_size(name: str) -> CopyAtom | None:
-    """The atom of a name with a size in bits, `SM90_BULK_COPY_G2S<4096>`; None for another name. Raises `LayoutError`
-    as `bulk_copy` does.
+    """The atom of a name with a size in bits, as text has it, `SM90_BULK_COPY_G2S<4096>`; None for another name. Raises
+    `LayoutError` as `bulk_copy` does.
     """
     match = _SIZED.fullmatch(name)
-    return None if match is None else bulk_copy(match[1], int(match[2]))
+    return None if match is None else bulk_copy(BULK_COPIES[match[1]], int(match[2]))

@@ -106,6 +106,6 @@ def with_hints(atom: CopyAtom, load: str = "", store: str = "") -> CopyAtom:
         if hint:
             check_hint(kind, hint, _ATOM_HINTS[kind])
     needs = [hint_requires(hint) for hint in (load, store) if hint]
-    sm = max([atom.targets.min_sm, *(need[0] for need in needs)])
-    ptx = max([atom.targets.min_ptx, *(need[1] for need in needs)])
-    return replace(atom, load_hint=load, store_hint=store, targets=replace(atom.targets, min_sm=sm, min_ptx=ptx))
+    sm, ptx = max([need[0] for need in needs], default=0), max([need[1] for need in needs], default=0)
+    contract = replace(atom.contract, targets=atom.targets.since(sm, ptx))
+    return replace(atom, load_hint=load, store_hint=store, contract=contract)

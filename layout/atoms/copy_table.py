@@ -3,42 +3,46 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import product
 from types import MappingProxyType
 
 from .bulk_copy import BULK_COPIES, bulk_copy
-from .copy_atom import CopyAtom
-from .cp_async import cp_async
-from .ldmatrix import ldmatrix, movmatrix, stmatrix
-from .ldmatrix_bytes import ldmatrix_bytes, ldmatrix_unpacked, stmatrix_bytes
-from .universal import auto_vectorizing_copy, universal_copy
+from .copy_atom import MOVE_BITS, CopyAtom
+from .cp_async import cp_async, cp_async_name
+from .instructions import CP_ASYNC_BYTES
+from .ldmatrix import MOVMATRIX_NAME, ldmatrix, ldmatrix_name, movmatrix, stmatrix, stmatrix_name
+from .ldmatrix_bytes import (
+    ldmatrix_bytes,
+    ldmatrix_bytes_name,
+    ldmatrix_unpacked,
+    ldmatrix_unpacked_name,
+    stmatrix_bytes,
+    stmatrix_bytes_name,
+)
+from .universal import auto_vectorizing_copy, auto_vectorizing_name, universal_copy, universal_name
 
 
 def _all() -> Iterator[tuple[str, Callable[[], CopyAtom]]]:
-    for bits in (8, 16, 32, 64, 128):
-        yield f"UniversalCopy<uint{bits}_t>", partial(universal_copy, bits)
-    yield "DefaultCopy", partial(auto_vectorizing_copy, None)
-    yield "AutoVectorizingCopy", auto_vectorizing_copy
-    for bits in (8, 16, 32, 64):
-        yield f"AutoVectorizingCopyWithAssumedAlignment<{bits}>", partial(auto_vectorizing_copy, bits)
-    for operator, word in (("ca", "CACHEALWAYS"), ("cg", "CACHEGLOBAL")):
-        for size in (4, 8, 16):
-            for zfill in (False, True):
-                name = f"SM80_CP_ASYNC_{word}{'_ZFILL' if zfill else ''}<uint{8 * size}_t>"
-                yield name, partial(cp_async, operator, size, zfill)
+    for bits in MOVE_BITS:
+        yield universal_name(bits), partial(universal_copy, bits)
+    for bits in (None, 128, 8, 16, 32, 64):
+        yield auto_vectorizing_name(bits), partial(auto_vectorizing_copy, bits)
+    for cache, size, zfill in product(CP_ASYNC_BYTES, (4, 8, 16), (False, True)):
+        yield cp_async_name(cache, size, zfill), partial(cp_async, cache, size, zfill)
     for n in (1, 2, 4):
-        yield f"SM75_U32x{n}_LDSM_N", partial(ldmatrix, n)
-        yield f"SM75_U16x{2 * n}_LDSM_T", partial(ldmatrix, n, True)
-        yield f"SM90_U32x{n}_STSM_N", partial(stmatrix, n)
-        yield f"SM90_U16x{2 * n}_STSM_T", partial(stmatrix, n, True)
-    yield "SM75_U32x1_MOVM_T", movmatrix
+        for transposed in (False, True):
+            yield ldmatrix_name(n, transposed), partial(ldmatrix, n, transposed)
+        for transposed in (False, True):
+            yield stmatrix_name(n, transposed), partial(stmatrix, n, transposed)
+    yield MOVMATRIX_NAME, movmatrix
     for n in (1, 2):
-        yield f"SM100_U8x{8 * n}_LDSM_T", partial(ldmatrix_bytes, n)
+        yield ldmatrix_bytes_name(n), partial(ldmatrix_bytes, n)
     for n in (1, 2, 4):
-        yield f"SM100_U8x{4 * n}_STSM_T", partial(stmatrix_bytes, n)
+        yield stmatrix_bytes_name(n), partial(stmatrix_bytes, n)
         for bits in (4, 6):
-            yield f"SM100_SU{bits}_DU8x16_x{n}_LDSM_N", partial(ldmatrix_unpacked, bits, n)
-    for name in BULK_COPIES:
-        yield name, partial(bulk_copy, name)
+            yield ldmatrix_unpacked_name(bits, n), partial(ldmatrix_unpacked, bits, n)
+    for name, loads in BULK_COPIES.items():
+        yield name, partial(bulk_copy, loads)
 
 
 COPY_ATOMS: Mapping[str, Callable[[], CopyAtom]] = MappingProxyType(dict(_all()))

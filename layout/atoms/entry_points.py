@@ -5,17 +5,34 @@ Each entry point is a function without arguments that returns `MmaAtom` and `Cop
 a name is in no table of tilefold, so they neither cost anything nor change the meaning of a known name.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, TypeVar, cast
+from typing import TypeVar, assert_never, cast
 
-from ...base.errors import Code, LayoutError
+from ...base.errors import Code, LayoutError, TilefoldError
+from ...base.packages import installed_records
 from .copy_atom import CopyAtom
 from .copy_table import COPY_ATOMS
-from .instructions import MmaSync
+from .custom import custom_instruction
+from .instructions import (
+    Absent,
+    AutoMove,
+    BulkCopy,
+    CpAsync,
+    Custom,
+    Dp4a,
+    Fma,
+    LdMatrix,
+    MmaSync,
+    Move,
+    MovMatrix,
+    StMatrix,
+    TensorCopy,
+    WgMma,
+)
 from .mma_atom import MmaAtom
-from .ptx_text import mnemonic
+from .ptx_text import mma_mnemonic
 
 GROUP = "tilefold.atoms"
 """The group of the entry points (Python Packaging User Guide, Entry points specification)."""
@@ -35,43 +52,57 @@ def installed_atom(name: str, kind: type[_AtomT]) -> _AtomT | None:
 @cache
 def installed_atoms() -> Mapping[str, MmaAtom | CopyAtom]:
     """All atoms of installed packages by their names. Raises `LayoutError` (E0320), which names the package."""
-    from importlib.metadata import entry_points  # it takes longer to import than most commands
-
     atoms: dict[str, MmaAtom | CopyAtom] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
-        where = f"the atoms {point.name!r} of {point.dist.name if point.dist else point.value}"
-        for atom in _load(point.load, where):
-            if not isinstance(atom, MmaAtom | CopyAtom):
-                raise LayoutError(Code.ATOM_PACKAGE, f"{where}: {type(atom).__name__} is not an MmaAtom or a CopyAtom")
-            _check(atom, where)
-            if atoms.setdefault(atom.name, atom) != atom:
-                raise LayoutError(Code.ATOM_PACKAGE, f"{where}: another package also has an atom {atom.name}")
+    for where, atom in _records():
+        _check(atom, where)
+        if atoms.setdefault(atom.name, atom) != atom:
+            raise LayoutError(Code.ATOM_PACKAGE, f"{where}: another package also has an atom {atom.name}")
     return MappingProxyType(atoms)
 
 
-def _load(load: Any, where: str) -> Iterable[object]:
+def _records() -> Iterator[tuple[str, MmaAtom | CopyAtom]]:
     try:
-        return list(cast("Iterable[object]", load()()))
-    except LayoutError as error:
-        raise LayoutError(Code.ATOM_PACKAGE, f"{where}: {error.message}", error.hint) from error
-    except Exception as error:  # whatever a package does when it is imported
-        text = f"{where} cannot be loaded: {type(error).__name__}: {error}"
-        raise LayoutError(Code.ATOM_PACKAGE, text, "update the package or uninstall it") from error
+        yield from installed_records(GROUP, MmaAtom, CopyAtom)
+    except LayoutError:
+        raise
+    except TilefoldError as error:
+        raise LayoutError(Code.ATOM_PACKAGE, error.message, error.hint) from error
 
 
 def _check(atom: MmaAtom | CopyAtom, where: str) -> None:
-    """Refuses atoms whose instruction tilefold cannot write, since it knows nothing of its operands."""
-    if isinstance(atom, MmaAtom):
-        if not isinstance(atom.instruction, MmaSync):
+    """Refuses atoms whose instruction nobody can write: neither tilefold nor a package defines it."""
+    match atom.instruction:
+        case Custom(name):
+            if custom_instruction(name).contract != atom.contract:
+                raise LayoutError(
+                    Code.ATOM_PACKAGE,
+                    f"{where}: the instruction {name} has another contract than its atom {atom.name}",
+                    "make both of one contract",
+                )
+        case MmaSync():
+            pass
+        case WgMma() | Dp4a() | Fma():
             raise LayoutError(
                 Code.ATOM_PACKAGE,
-                f"{where}: {atom.name} is {mnemonic(atom.instruction)}",
-                "a matrix instruction of a package is an MmaSync",
+                f"{where}: {atom.name} is {mma_mnemonic(cast('MmaAtom', atom))}, whose forms tilefold has",
+                "a matrix instruction of a package is an MmaSync, or one that the package defines",
             )
-        return
-    if not any(atom.instruction == make().instruction for make in COPY_ATOMS.values()):
-        raise LayoutError(
-            Code.ATOM_PACKAGE,
-            f"{where}: {atom.name} has an instruction that no copy atom of tilefold has, {atom.instruction!r:.80}",
-            "a copy atom of a package must use the instruction of one of tilefold's copy atoms",
-        )
+        case (
+            Absent()
+            | Move()
+            | AutoMove()
+            | CpAsync()
+            | LdMatrix()
+            | StMatrix()
+            | MovMatrix()
+            | TensorCopy()
+            | BulkCopy()
+        ):
+            if not any(atom.instruction == make().instruction for make in COPY_ATOMS.values()):
+                raise LayoutError(
+                    Code.ATOM_PACKAGE,
+                    f"{where}: {atom.name} has an instruction that no copy atom has, {atom.instruction!r:.80}",
+                    "take the instruction of one of tilefold's copy atoms, or define one",
+                )
+        case _:
+            assert_never(atom.instruction)

@@ -1,27 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The instructions that atoms execute: one record for each kind, with the modifiers that change its effect.
-
-Verifier, lowering and simulator match on the type of a record. Its text is in `ptx_text`.
+"""The instructions that atoms execute: one record for each kind, with the modifiers that operands do not tell. Lowering
+matches on the kind; `ptx_text` spells it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
-from typing import ClassVar, TypeAlias, final
+from types import MappingProxyType
+from typing import TypeAlias, final
 
-from ...base.errors import Code, LayoutError
 
-Shape: TypeAlias = tuple[int, int, int]
-"""M, N and K."""
-Types: TypeAlias = tuple[str, str, str, str]
-"""The element types of D, A, B and C by their PTX names."""
+@final
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """An instruction that a package defines (see `custom`), by its name."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """PTX has no such instruction."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A load and a store of `bits` bits, or a move between registers (PTX ISA, ld, st and mov)."""
-
-    bits: int
+    """A load and a store, or a move between registers (PTX ISA, ld, st and mov)."""
 
 
 @final
@@ -29,25 +34,19 @@ class Move:
 class AutoMove:
     """Loads and stores as wide as layouts and alignment allow, up to `max_bits` bits; None moves value by value."""
 
-    max_bits: int | None = None
+    max_bits: int | None
+
+
+CP_ASYNC_BYTES: Mapping[str, tuple[int, ...]] = MappingProxyType({"ca": (4, 8, 16), "cg": (16,)})
+"""The sizes of cp.async by its cache operator."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CpAsync:
-    """An asynchronous copy of 4, 8 or 16 bytes from global to shared memory (PTX ISA, cp.async).
-
-    `cache` is "ca" or "cg". With `zfill` a thread may copy only its first bytes and fill the others with zeros.
-    """
+    """An asynchronous copy from global to shared memory (PTX ISA, cp.async). `cache` is "ca" or "cg"."""
 
     cache: str
-    bytes: int
-    zfill: bool = False
-
-    @property
-    def bits(self) -> int:
-        """The width of the copy."""
-        return 8 * self.bytes
 
 
 UNPACKED_BITS = {"b8x16.b6x16_p32": 6, "b8x16.b4x16_p64": 4}
@@ -98,115 +97,39 @@ class MovMatrix:
 @final
 @dataclass(frozen=True, slots=True)
 class TensorCopy:
-    """A thread has a box of a tensor copied between global and shared memory (PTX ISA, cp.async.bulk.tensor).
-
-    `to_shared` tells loads from stores. A load may be a `multicast` to the blocks of a cluster, a store may combine
-    elements with those in memory by `reduction`: "add", "min", "max", "and", "or" or "xor", of the type that the tensor
-    map has (PTX ISA, cp.reduce.async.bulk.tensor). Raises `LayoutError` (E0301) for other combinations.
+    """A thread has a box of a tensor copied between global and shared memory (PTX ISA, cp.async.bulk.tensor and
+    cp.reduce.async.bulk.tensor).
     """
-
-    to_shared: bool = True
-    multicast: bool = False
-    reduction: str = ""
-
-    def __post_init__(self) -> None:
-        if (
-            self.reduction not in ("", *REDUCTIONS)
-            or (self.multicast and not self.to_shared)
-            or (self.reduction and self.to_shared)
-        ):
-            raise LayoutError(
-                Code.ATOM_INVALID,
-                f"PTX has no tensor copy {self}",
-                f"loads may multicast, stores may reduce: {', '.join(REDUCTIONS)}",
-            )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class BulkCopy:
-    """A thread has contiguous bytes copied between global and shared memory (PTX ISA, cp.async.bulk).
-
-    `to_shared` tells loads from stores; None leaves it to the operands. `bits` is the size of a copy; None copies all
-    bits that are contiguous on both sides.
-    """
-
-    to_shared: bool | None = None
-    bits: int | None = None
+    """A thread has contiguous bytes copied between global and shared memory (PTX ISA, cp.async.bulk)."""
 
 
-REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
-"""How a tensor copy to global memory may combine elements."""
-
-CopyInstruction: TypeAlias = Move | AutoMove | CpAsync | LdMatrix | StMatrix | MovMatrix | TensorCopy | BulkCopy
+CopyInstruction: TypeAlias = (
+    Custom | Absent | Move | AutoMove | CpAsync | LdMatrix | StMatrix | MovMatrix | TensorCopy | BulkCopy
+)
 """The instructions of copy atoms."""
-
-
-class MmaOperation(Enum):
-    """How mma.sync combines elements; the value is the modifier of PTX."""
-
-    MULTIPLY_ADD = ""
-    SATURATE = ".satfinite"
-    """The sum is clamped to 32 bits."""
-    XOR_POPC = ".xor.popc"
-    """Counts the bits in which A and B differ."""
-    AND_POPC = ".and.popc"
-    """Counts the bits that A and B share."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class MmaSync:
-    """A matrix multiplication by a warp, or a quarter of it, on registers (PTX ISA, mma).
-
-    `majors` says how A and B are laid out, "row" or "col". Raises `LayoutError` (E0301) for other words and for an
-    operation that is not an `MmaOperation`.
-    """
-
-    shape: Shape
-    types: Types
-    majors: tuple[str, str] = ("row", "col")
-    operation: MmaOperation = MmaOperation.MULTIPLY_ADD
-
-    def __post_init__(self) -> None:
-        if not {*self.majors} <= {"row", "col"} or self.operation not in tuple(MmaOperation):
-            text = f"mma.sync has no form {str(self.majors)[:80]}, {str(self.operation)[:80]}"
-            raise LayoutError(Code.ATOM_INVALID, text, "majors are row and col, the operation is an MmaOperation")
+    """A matrix multiplication by a warp, or an equal part of one, on registers (PTX ISA, mma)."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class WgMma:
-    """A matrix multiplication by a warpgroup (PTX ISA, wgmma.mma_async).
-
-    A is in registers ("rmem") or in shared memory ("smem"), where descriptors name it and B. `majors` says which mode
-    of A and B is contiguous in shared memory, "K" or "MN". An integer sum that `saturates` is clamped to 32 bits.
-    """
-
-    shape: Shape
-    types: Types
-    a_space: str = "smem"
-    majors: tuple[str, str] = ("K", "K")
-    saturates: bool = False
+    """A matrix multiplication by a warpgroup (PTX ISA, wgmma.mma_async)."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Dp4a:
-    """A thread adds the products of four bytes to an integer (PTX ISA, dp4a).
-
-    `a` and `b` are "s32" for signed bytes and "u32" for unsigned ones.
-    """
-
-    a: str = "s32"
-    b: str = "s32"
-    shape: ClassVar[Shape] = (1, 1, 4)
-
-    @property
-    def types(self) -> Types:
-        """The element types of D, A, B and C."""
-        d = "u32" if self.a == self.b == "u32" else "s32"
-        return d, f"{self.a[0]}8", f"{self.b[0]}8", d
+    """A thread adds the products of four bytes to an integer (PTX ISA, dp4a)."""
 
 
 @final
@@ -214,9 +137,10 @@ class Dp4a:
 class Fma:
     """A thread multiplies and adds single elements in the type of D (PTX ISA, fma and mad)."""
 
-    types: Types
-    shape: ClassVar[Shape] = (1, 1, 1)
 
-
-MmaInstruction: TypeAlias = MmaSync | WgMma | Dp4a | Fma
+MmaInstruction: TypeAlias = Custom | MmaSync | WgMma | Dp4a | Fma
 """The instructions of MMA atoms."""
+
+
+Instruction: TypeAlias = CopyInstruction | MmaInstruction
+"""The instructions that have contracts."""

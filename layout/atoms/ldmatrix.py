@@ -7,12 +7,49 @@ elements 2c and 2c + 1 of row r of each matrix (of column r, transposed), one 32
 """
 
 from ...base.errors import Code, LayoutError
-from ...base.target import WARP, TargetFamily
+from ...base.spaces import RMEM, SMEM, Space
+from ...base.target import WARP, Targets, targets
 from ..algebra.core import Layout
+from .contract import ANY_BITS, Act, Agent, AtOnce, Contract, Counted, Major, Named, Operand, Proxy, Role, Whose
 from .copy_atom import CopyAtom
 from .instructions import LdMatrix, MovMatrix, StMatrix
+from .numbers import Copied, Numbers, Transposed
 
-_LANES = Layout(WARP, 1)
+LDMATRIX_TARGETS, STMATRIX_TARGETS, MOVMATRIX_TARGETS = targets(75, 65), targets(90, 78), targets(75, 78)
+"""The targets that have each instruction for matrices of 8x8 elements (Target ISA Notes)."""
+BYTE_TARGETS = targets(100, 86, "f")
+"""The targets that have ldmatrix and stmatrix for matrices of other shapes."""
+
+
+def of_warp(name: str, instruction: LdMatrix | StMatrix | MovMatrix, src: Layout, dst: Layout, having: Targets,
+            numbers: Numbers) -> CopyAtom:  # fmt: skip
+    """The atom of a warp that copies matrices at once. Rows in shared memory have 16 bytes, addressed by pointers."""
+
+    def side(role: Role, space: Space, act: Act, layout: Layout) -> Operand:
+        named, align = (Named.POINTER, 16) if space is SMEM else (Named.VALUE, 4)
+        return Operand(
+            role, ANY_BITS, (space,), named, Major.FIXED, act, Whose.OWN, AtOnce(), Proxy.GENERIC, align, layout
+        )
+
+    spaces, title = {
+        LdMatrix: ((SMEM, RMEM), "Load Instruction: ldmatrix"),
+        StMatrix: ((RMEM, SMEM), "Store Instruction: stmatrix"),
+        MovMatrix: ((RMEM, RMEM), "Transpose Instruction: movmatrix"),
+    }[type(instruction)]
+    contract = Contract(
+        agent=Agent.WARP,
+        counts=Counted.THREADS,
+        ids=Layout(WARP, 1),
+        operands=(
+            side(Role.SOURCE, spaces[0], Act.READ, src),
+            side(Role.DESTINATION, spaces[1], Act.WRITE, dst),
+        ),
+        numbers=numbers,
+        targets=having,
+        instruction=instruction,
+        section=f"PTX ISA, Warp-level Matrix {title}",
+    )
+    return CopyAtom(name, contract)
 
 
 def _rows(matrices: int) -> Layout:
@@ -40,40 +77,34 @@ def _suffix(matrices: int, transposed: bool) -> str:
     return f"U16x{2 * matrices}" if transposed else f"U32x{matrices}"
 
 
+MOVMATRIX_NAME = "SM75_U32x1_MOVM_T"
+"""CuTe's name of `movmatrix`."""
+
+
+def ldmatrix_name(matrices: int, transposed: bool) -> str:
+    """CuTe's name of `ldmatrix`."""
+    return f"SM75_{_suffix(matrices, transposed)}_LDSM_{'T' if transposed else 'N'}"
+
+
+def stmatrix_name(matrices: int, transposed: bool) -> str:
+    """CuTe's name of `stmatrix`."""
+    return f"SM90_{_suffix(matrices, transposed)}_STSM_{'T' if transposed else 'N'}"
+
+
 def ldmatrix(matrices: int, transposed: bool = False) -> CopyAtom:
     """A warp loads 1, 2 or 4 matrices, each as it is or transposed; other numbers raise E0304."""
     _check("ldmatrix", matrices)
-    registers = _fragment(matrices, transposed)
-    return CopyAtom(
-        name=f"SM75_{_suffix(matrices, transposed)}_LDSM_{'T' if transposed else 'N'}",
-        thr_id=_LANES,
-        src_bits=_rows(matrices),
-        dst_bits=registers,
-        ref_bits=registers,
-        src_spaces=("smem",),
-        dst_spaces=("rmem",),
-        targets=TargetFamily(75, 65),
-        instruction=LdMatrix(matrices, transposed),
-        source="PTX ISA, Warp-level Matrix Load Instruction: ldmatrix",
-    )
+    registers, instruction = _fragment(matrices, transposed), LdMatrix(matrices, transposed)
+    name = ldmatrix_name(matrices, transposed)
+    return of_warp(name, instruction, _rows(matrices), registers, LDMATRIX_TARGETS, Copied())
 
 
 def stmatrix(matrices: int, transposed: bool = False) -> CopyAtom:
     """A warp stores 1, 2 or 4 matrices, each as it is or transposed; other numbers raise E0304."""
     _check("stmatrix", matrices)
-    registers = _fragment(matrices, transposed)
-    return CopyAtom(
-        name=f"SM90_{_suffix(matrices, transposed)}_STSM_{'T' if transposed else 'N'}",
-        thr_id=_LANES,
-        src_bits=registers,
-        dst_bits=_rows(matrices),
-        ref_bits=registers,
-        src_spaces=("rmem",),
-        dst_spaces=("smem",),
-        targets=TargetFamily(90, 78),
-        instruction=StMatrix(matrices, transposed),
-        source="PTX ISA, Warp-level Matrix Store Instruction: stmatrix",
-    )
+    registers, instruction = _fragment(matrices, transposed), StMatrix(matrices, transposed)
+    name = stmatrix_name(matrices, transposed)
+    return of_warp(name, instruction, registers, _rows(matrices), STMATRIX_TARGETS, Copied())
 
 
 def movmatrix() -> CopyAtom:
@@ -83,15 +114,4 @@ def movmatrix() -> CopyAtom:
     the matrix in them changes from normal to transposed.
     """
     registers = Layout((32, 32), (32, 1))
-    return CopyAtom(
-        name="SM75_U32x1_MOVM_T",
-        thr_id=_LANES,
-        src_bits=registers,
-        dst_bits=registers,
-        ref_bits=registers,
-        src_spaces=("rmem",),
-        dst_spaces=("rmem",),
-        targets=TargetFamily(75, 78),
-        instruction=MovMatrix(),
-        source="PTX ISA, Warp-level Matrix Transpose Instruction: movmatrix",
-    )
+    return of_warp(MOVMATRIX_NAME, MovMatrix(), registers, registers, MOVMATRIX_TARGETS, Transposed())

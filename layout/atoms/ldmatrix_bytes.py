@@ -8,17 +8,12 @@ which is the order of an accumulator. The instruction that loads puts rows 4c to
 orders the rows, in the addresses that threads give, and the bytes within two registers.
 """
 
-from dataclasses import replace
-
 from ...base.errors import Code, LayoutError
-from ...base.target import WARP, TargetFamily
 from ..algebra.core import Layout
 from .copy_atom import CopyAtom
-from .instructions import LdMatrix, StMatrix
-from .ldmatrix import ldmatrix
-
-_LANES = Layout(WARP, 1)
-_TARGETS = TargetFamily(100, 86, "f")
+from .instructions import UNPACKED_BITS, LdMatrix, StMatrix
+from .ldmatrix import BYTE_TARGETS, ldmatrix, of_warp
+from .numbers import Copied, Unpacked
 
 
 def _fragment(matrices: int) -> Layout:
@@ -27,23 +22,28 @@ def _fragment(matrices: int) -> Layout:
     return Layout(((4, 8), (8, 2, 2, *more[0])), ((256, 8), (1, 128, 64, *more[1])))
 
 
+def ldmatrix_bytes_name(matrices: int) -> str:
+    """CuTe's name of `ldmatrix_bytes`."""
+    return f"SM100_U8x{8 * matrices}_LDSM_T"
+
+
+def ldmatrix_unpacked_name(bits: int, matrices: int) -> str:
+    """CuTe's name of `ldmatrix_unpacked`."""
+    return f"SM100_SU{bits}_DU8x16_x{matrices}_LDSM_N"
+
+
+def stmatrix_bytes_name(matrices: int) -> str:
+    """CuTe's name of `stmatrix_bytes`."""
+    return f"SM100_U8x{4 * matrices}_STSM_T"
+
+
 def ldmatrix_bytes(matrices: int) -> CopyAtom:
     """A warp loads 1 or 2 matrices of 16x16 bytes, transposed; other numbers raise E0304."""
     if matrices not in (1, 2):
         raise LayoutError(Code.ATOM_OPERAND, f"ldmatrix moves 1 or 2 matrices of 16x16 bytes, not {matrices}")
-    registers = _fragment(2 * matrices)
-    return CopyAtom(
-        name=f"SM100_U8x{8 * matrices}_LDSM_T",
-        thr_id=_LANES,
-        src_bits=Layout(((2, 2, 4, 2), 128), ((128, 1024, 256, 2048 if matrices == 2 else 0), 1)),
-        dst_bits=registers,
-        ref_bits=registers,
-        src_spaces=("smem",),
-        dst_spaces=("rmem",),
-        targets=_TARGETS,
-        instruction=LdMatrix(matrices, True, "m16n16", "b8"),
-        source="PTX ISA, Warp-level Matrix Load Instruction: ldmatrix",
-    )
+    rows = Layout(((2, 2, 4, 2), 128), ((128, 1024, 256, 2048 if matrices == 2 else 0), 1))
+    name, instruction = ldmatrix_bytes_name(matrices), LdMatrix(matrices, True, "m16n16", "b8")
+    return of_warp(name, instruction, rows, _fragment(2 * matrices), BYTE_TARGETS, Copied())
 
 
 def ldmatrix_unpacked(bits: int, matrices: int) -> CopyAtom:
@@ -51,27 +51,19 @@ def ldmatrix_unpacked(bits: int, matrices: int) -> CopyAtom:
 
     A row has its elements in the first 8 or 12 of 16 bytes. Other numbers raise E0304.
     """
-    element = {4: "b8x16.b4x16_p64", 6: "b8x16.b6x16_p32"}.get(bits)
+    element = next((name for name, width in UNPACKED_BITS.items() if width == bits), None)
     if element is None:
         raise LayoutError(Code.ATOM_OPERAND, f"ldmatrix unpacks elements of 4 or 6 bits, not of {bits}")
-    name, instruction = f"SM100_SU{bits}_DU8x16_x{matrices}_LDSM_N", LdMatrix(matrices, False, "m8n16", element)
-    return replace(ldmatrix(matrices), name=name, targets=_TARGETS, instruction=instruction)
+    plain = ldmatrix(matrices)
+    name, instruction = ldmatrix_unpacked_name(bits, matrices), LdMatrix(matrices, False, "m8n16", element)
+    return of_warp(name, instruction, plain.src_bits, plain.dst_bits, BYTE_TARGETS, Unpacked(bits))
 
 
 def stmatrix_bytes(matrices: int) -> CopyAtom:
     """A warp stores 1, 2 or 4 matrices of 16x8 bytes, transposed; other numbers raise E0304."""
     if matrices not in (1, 2, 4):
         raise LayoutError(Code.ATOM_OPERAND, f"stmatrix moves 1, 2 or 4 matrices of 16x8 bytes, not {matrices}")
-    registers, rows = _fragment(matrices), 8 * matrices
-    return CopyAtom(
-        name=f"SM100_U8x{4 * matrices}_STSM_T",
-        thr_id=_LANES,
-        src_bits=registers,
-        dst_bits=Layout((32, 128), (128, 1)) if rows == 32 else Layout(((rows, 32 // rows), 128), ((128, 0), 1)),
-        ref_bits=registers,
-        src_spaces=("rmem",),
-        dst_spaces=("smem",),
-        targets=_TARGETS,
-        instruction=StMatrix(matrices, True, "m16n8", "b8"),
-        source="PTX ISA, Warp-level Matrix Store Instruction: stmatrix",
-    )
+    rows = 8 * matrices
+    to = Layout((32, 128), (128, 1)) if rows == 32 else Layout(((rows, 32 // rows), 128), ((128, 0), 1))
+    name, instruction = stmatrix_bytes_name(matrices), StMatrix(matrices, True, "m16n8", "b8")
+    return of_warp(name, instruction, _fragment(matrices), to, BYTE_TARGETS, Copied())

@@ -1,101 +1,137 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The record that describes one matrix multiply-accumulate instruction, D = A * B + C."""
+"""A matrix multiply-accumulate instruction, D = A * B + C, as CuTe partitions its operands."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import cast, final, get_args
 
 from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
-from ...base.target import WARP, TargetFamily
+from ...base.target import Targets
 from ..algebra.coalesce import filter_layout
 from ..algebra.complement import complement
 from ..algebra.core import Layout, cosize
 from ..algebra.display import Displayed
 from ..algebra.inttuple import product
+from .contract import Contract, Counted, Major, Named, Operand, Role
 from .copy_atom import check_name
-from .instructions import MmaInstruction, MmaSync, Shape, Types, WgMma
+from .instructions import MmaInstruction
+from .numbers import Products, Shape, Types, check_members
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class MmaAtom(Displayed):
-    """A matrix multiply-accumulate of one or more threads, as CuTe's MMA_Atom.
+    """A matrix multiply-accumulate by its contract, as CuTe's MMA_Atom.
 
-    `instruction` has the shape (M, N, K) and the types of D, A, B and C. `layout_a`, `layout_b` and `layout_c` map
-    (thread, value) to a place in A (M,K), B (N,K) and C (M,N), each counted first mode fastest. D has the layout of C,
-    since one `partition_C` serves both. Threads are numbered by `thr_id`, which maps them to lanes. `targets` are those
-    that have the instruction.
+    The layouts of A, B, C and D map (thread, value), or (block, value), to a place in A (M,K), B (N,K), C and D (M,N),
+    each counted first mode fastest. `name` is CuTe's, as `mma_name` derives it, or that of a package.
 
-    Raises `LayoutError` (E0301) if a layout does not hold its matrix, or an mma.sync is not of a warp or of an equal
-    part of it.
+    Raises `LayoutError` (E0301) if a layout does not hold its matrix.
     """
 
     name: str
-    thr_id: Layout
-    instruction: MmaInstruction
-    layout_a: Layout
-    layout_b: Layout
-    layout_c: Layout
-    targets: TargetFamily
-    source: str
+    contract: Contract
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        if isinstance(self.instruction, MmaSync) and (self.threads < 2 or WARP % self.threads):
-            raise LayoutError(
-                Code.ATOM_INVALID, f"{self.name}: {self.threads} threads are not a warp or an equal part of one"
-            )
+        check_members((self.contract.instruction,), (get_args(MmaInstruction),))
+        contract = self.contract
+        if not isinstance(contract.numbers, Products) or not all(map(contract.has, (Role.D, Role.A, Role.B))):
+            raise LayoutError(Code.ATOM_INVALID, f"{self.name} is no multiplication: it lacks D, A, B or products")
         m, n, k = self.shape
-        operands = (
-            ("A", self.layout_a, m * k),
-            ("B", self.layout_b, n * k),
-            ("C", self.layout_c, m * n),
-        )
-        for operand, layout, size in operands:
-            if len(layout) != 2 or layout[0].size != self.thr_id.size:
-                raise LayoutError(
-                    Code.ATOM_INVALID, f"{self.name}: {operand} {layout} does not have {self.thr_id.size} threads"
-                )
-            held = filter_layout(layout)
-            if product(held.shape) != size or cosize(layout) != size or complement(held, size).size != 1:
-                raise LayoutError(
-                    Code.ATOM_INVALID, f"{self.name}: {operand} {layout} does not hold the {size} elements once"
-                )
-        for name in self.types:
-            if name not in BY_PTX:
-                raise LayoutError(Code.ATOM_INVALID, f"{self.name}: there is no element type {name!r}")
-        layouts = (self.layout_c, self.layout_a, self.layout_b, self.layout_c)
-        for operand, layout, name in zip("DABC", layouts, self.types, strict=True):
-            if self.threads > 1 and layout[1].size * BY_PTX[name].bits % 32:
-                raise LayoutError(
-                    Code.ATOM_INVALID, f"{self.name}: {layout[1].size} values of {operand} do not fill whole registers"
-                )
+        sizes = {Role.A: m * k, Role.B: n * k, Role.C: m * n, Role.D: m * n}
+        for operand in contract.operands:
+            if operand.role in sizes:
+                self._check(operand, sizes[operand.role])
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # that of a contract takes longer, and names tell atoms apart
+
+    def _check(self, operand: Operand, size: int) -> None:
+        name, layout = operand.role.value, operand.layout
+        held = filter_layout(layout)
+        if product(held.shape) != size or cosize(layout) != size or complement(held, size).size != 1:
+            raise LayoutError(Code.ATOM_INVALID, f"{self.name}: {name} {layout} does not hold the {size} elements once")
+        if operand.element not in BY_PTX:
+            raise LayoutError(Code.ATOM_INVALID, f"{self.name}: {name} has no element type")
+        in_registers = operand.named is Named.VALUE and self.contract.counts is Counted.THREADS and self.threads > 1
+        if in_registers and layout[1].size * BY_PTX[operand.element].bits % 32:
+            raise LayoutError(
+                Code.ATOM_INVALID, f"{self.name}: {layout[1].size} values of {name} do not fill whole registers"
+            )
+
+    def operand(self, name: str) -> Operand:
+        """The operand "D", "A", "B" or "C"; of an instruction that updates D, that is C too."""
+        role = Role(name)
+        return self.contract.operand(Role.D if role is Role.C and not self.contract.has(role) else role)
+
+    @property
+    def thr_id(self) -> Layout:
+        """The lanes of the threads, or the ranks of the blocks, that layouts number."""
+        return self.contract.ids
 
     @property
     def threads(self) -> int:
-        """How many threads execute the instruction together."""
-        return product(self.thr_id.shape)
+        """How many threads, or blocks, layouts number."""
+        return product(self.contract.ids.shape)
+
+    @property
+    def layout_a(self) -> Layout:
+        """(thread, value) to a place in A (M,K)."""
+        return self.operand("A").layout
+
+    @property
+    def layout_b(self) -> Layout:
+        """(thread, value) to a place in B (N,K)."""
+        return self.operand("B").layout
+
+    @property
+    def layout_c(self) -> Layout:
+        """(thread, value) to a place in C (M,N)."""
+        return self.operand("C").layout
+
+    @property
+    def products(self) -> Products:
+        """How it multiplies and adds."""
+        assert isinstance(self.contract.numbers, Products)
+        return self.contract.numbers
 
     @property
     def shape(self) -> Shape:
         """M, N and K."""
-        return self.instruction.shape
+        return self.products.shape
 
     @property
     def types(self) -> Types:
         """The element types of D, A, B and C by their PTX names."""
-        return self.instruction.types
-
-    @property
-    def spaces(self) -> tuple[str, str]:
-        """Where A and B are: registers ("rmem"), or shared memory ("smem"), which a descriptor names."""
-        return (self.instruction.a_space, "smem") if isinstance(self.instruction, WgMma) else ("rmem", "rmem")
+        d, a, b, c = (self.operand(name).element for name in "DABC")
+        return d, a, b, c
 
     @property
     def bits(self) -> tuple[int, int, int, int]:
         """The widths of the elements of D, A, B and C."""
         d, a, b, c = (BY_PTX[name].bits for name in self.types)
         return d, a, b, c
+
+    @property
+    def majors(self) -> tuple[Major, Major]:
+        """The contiguous modes of A and B."""
+        return self.operand("A").major, self.operand("B").major
+
+    @property
+    def instruction(self) -> MmaInstruction:
+        """The instruction."""
+        return cast("MmaInstruction", self.contract.instruction)
+
+    @property
+    def targets(self) -> Targets:
+        """The targets that have the instruction."""
+        return self.contract.targets
+
+    @property
+    def source(self) -> str:
+        """The section of the PTX ISA."""
+        return self.contract.section
 
     def __str__(self) -> str:
         return self.name

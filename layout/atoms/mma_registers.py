@@ -35,7 +35,7 @@ def registers(atom: MmaAtom, operand: str) -> Registers:
     f32 and f64 accumulators have registers of their own types; whatever else is packed into b32, tf32 and s32 one in
     each.
     """
-    name = atom.types[OPERANDS.index(operand)]
+    name = atom.operand(operand).element
     values = thread_values(atom, operand)
     if name in ("f32", "f64"):
         return Registers(name, values, 1)
@@ -45,5 +45,4 @@ def registers(atom: MmaAtom, operand: str) -> Registers:
 
 def thread_values(atom: MmaAtom, operand: str) -> int:
     """How many values of an operand each thread has."""
-    layouts = {"D": atom.layout_c, "A": atom.layout_a, "B": atom.layout_b, "C": atom.layout_c}
-    return layouts[operand][1].size
+    return atom.operand(operand).layout[1].size

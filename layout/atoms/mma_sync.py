@@ -8,12 +8,14 @@ and 2c + 1 of row r (and r + 8).
 """
 
 from ...base.element_types import BY_PTX
-from ...base.target import WARP, TargetFamily
+from ...base.spaces import RMEM
+from ...base.target import WARP, Targets, targets
 from ..algebra.core import Layout
-from .instructions import MmaOperation, MmaSync, Shape, Types
+from .contract import Act, Agent, AtOnce, Contract, Counted, Major, Named, Operand, Proxy, Role, Whose
+from .instructions import MmaSync
 from .mma_atom import MmaAtom
-
-_SOURCE = "PTX ISA, Warp-level matrix instructions: mma"
+from .mma_names import named
+from .numbers import MmaOperation, Products, Shape, Summed, Types
 
 
 def _operand(rows: int, k: int, bits: int) -> Layout:
@@ -37,8 +39,36 @@ def _accumulator(m: int) -> Layout:
     return _with_values((4, 8), (2 * m, 1), [(2, m), (m // 8, 8)], flat=True)
 
 
+def _contract(shape: Shape, types: Types, majors: tuple[Major, Major], layouts: tuple[Layout, Layout, Layout],
+              ids: Layout, targets: Targets, operation: MmaOperation) -> Contract:  # fmt: skip
+    """All lanes execute it; operands are registers, and the result is there at once."""
+    _, n, k = shape
+    of_a, of_b, of_c = layouts
+
+    def held(role: Role, element: str, act: Act, major: Major, layout: Layout) -> Operand:
+        return Operand(role, element, (RMEM,), Named.VALUE, major, act, Whose.OWN, AtOnce(), Proxy.GENERIC, 4, layout)
+
+    d, a, b, c = types
+    quarter = (n, k) == (8, 4) and a == "f16"  # GPUs after sm_70 emulate it
+    return Contract(
+        agent=Agent.WARP,
+        counts=Counted.THREADS,
+        ids=ids,
+        operands=(
+            held(Role.D, d, Act.WRITE, Major.FIXED, of_c),
+            held(Role.A, a, Act.READ, majors[0], of_a),
+            held(Role.B, b, Act.READ, majors[1], of_b),
+            held(Role.C, c, Act.READ, Major.FIXED, of_c),
+        ),
+        numbers=Products(shape, operation, Summed.UNMEASURED if quarter else Summed.WARP_UNIT),
+        targets=targets,
+        instruction=MmaSync(),
+        section="PTX ISA, Warp-level matrix instructions: mma",
+    )
+
+
 def mma_sync(
-    name: str, shape: Shape, types: Types, targets: TargetFamily, operation: MmaOperation = MmaOperation.MULTIPLY_ADD
+    generation: int, shape: Shape, types: Types, targets: Targets, operation: MmaOperation = MmaOperation.MULTIPLY_ADD
 ) -> MmaAtom:
     """The atom of a warp-wide mma.sync: `types` are those of D, A, B and C.
 
@@ -46,36 +76,22 @@ def mma_sync(
     """
     m, n, k = shape
     _, a, b, _ = types
-    return MmaAtom(
-        name=name,
-        thr_id=Layout(WARP, 1),
-        instruction=MmaSync(shape, types, operation=operation),
-        layout_a=_operand(m, k, BY_PTX[a].bits),
-        layout_b=_operand(n, k, BY_PTX[b].bits),
-        layout_c=_accumulator(m),
-        targets=targets,
-        source=_SOURCE,
-    )
+    layouts = _operand(m, k, BY_PTX[a].bits), _operand(n, k, BY_PTX[b].bits), _accumulator(m)
+    return named(generation, _contract(shape, types, (Major.K, Major.K), layouts, Layout(WARP, 1), targets, operation))
 
 
 _QUAD_PAIR = {"f16": Layout((8, 8), (1, 8)), "f32": Layout(((2, 2, 2), (2, 2, 2)), ((1, 16, 4), (8, 2, 32)))}
 """(thread, value) to a place in the 8x8 accumulator of mma.m8n8k4, by its type."""
 
 
-def mma_quad_pair(name: str, c: str, major_a: str, major_b: str) -> MmaAtom:
+def mma_quad_pair(c: str, major_a: Major, major_b: Major) -> MmaAtom:
     """The atom of mma.sync.m8n8k4: lanes 0-3 and 16-19 (or 4-7 and 20-23, ...) multiply 8x8x4 f16 matrices.
 
-    `c`, the type of C and D, is "f16" or "f32". `major_a` is "row" or "col" as in PTX, `major_b` too.
+    `c`, the type of C and D, is "f16" or "f32".
     """
-    by_row = Layout((8, 4), (1, 8))
-    by_column = Layout(((4, 2), 4), ((8, 4), 1))
-    return MmaAtom(
-        name=name,
-        thr_id=Layout((4, 2), (1, 16)),
-        instruction=MmaSync((8, 8, 4), (c, "f16", "f16", c), (major_a, major_b)),
-        layout_a=by_row if major_a == "row" else by_column,
-        layout_b=by_row if major_b == "col" else by_column,
-        layout_c=_QUAD_PAIR[c],
-        targets=TargetFamily(70, 64),
-        source=_SOURCE,
-    )
+    along_k = Layout((8, 4), (1, 8))
+    along_mn = Layout(((4, 2), 4), ((8, 4), 1))
+    a, b = (along_k if major is Major.K else along_mn for major in (major_a, major_b))
+    types, ids = (c, "f16", "f16", c), Layout((4, 2), (1, 16))
+    layouts, operation = (a, b, _QUAD_PAIR[c]), MmaOperation.MULTIPLY_ADD
+    return named(70, _contract((8, 8, 4), types, (major_a, major_b), layouts, ids, targets(70, 64), operation))

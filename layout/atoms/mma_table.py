@@ -2,61 +2,67 @@
 """MMA atoms by their CuTe names.
 
 A name tells everything: `SM80_16x8x16_F32F16F16F32_TN` is the architecture, the shape, and the types of D, A,
-B and C. Which combinations exist is listed here, after CuTe and the PTX ISA.
+B and C. Which combinations exist is listed here, after CuTe and the PTX ISA; `mma_names` derives their names, and no
+name is taken apart, except that of UniversalFMA, whose types are the user's.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache, lru_cache, partial
+from itertools import product
 from types import MappingProxyType
+from typing import TypeAlias
 
 from ...base.element_types import BY_PTX, ELEMENT_TYPES
 from ...base.errors import Code, LayoutError
-from ...base.target import TargetFamily
+from ...base.spaces import RMEM, SMEM
+from ...base.target import targets
+from .contract import Major, Named
 from .entry_points import installed_atom
-from .instructions import MmaOperation
+from .instructions import Dp4a, Fma, MmaSync, WgMma
 from .mma_atom import MmaAtom
+from .mma_names import MmaFacts, mma_name
 from .mma_sync import mma_quad_pair, mma_sync
-from .scalar_mma import MAX_FMA_NAME, dp4a, universal_fma
-from .wgmma import wgmma
+from .numbers import MmaOperation, Shape, Types
+from .scalar_mma import MAX_FMA_NAME, dp4a, fma_of, universal_fma
+from .wgmma import INPUTS, sizes_n, wgmma
 
-_F16, _F32 = ("F16F16F16F16",), ("F32F16F16F32",)
-_S8 = tuple([f"S32{a}{b}S32" for a in ("S8", "U8") for b in ("S8", "U8")])
-_S4 = tuple([f"S32{a}{b}S32" for a in ("S4", "U4") for b in ("S4", "U4")])
-_FP8 = tuple([f"F32{a}{b}F32" for a in ("E4M3", "E5M2") for b in ("E4M3", "E5M2")])
-_FP8_F16 = tuple([types.replace("F32", "F16") for types in _FP8])
-_TF32, _F64, _B1 = ("F32TF32TF32F32",), ("F64F64F64F64",), ("S32U1U1S32",)
+_Types: TypeAlias = tuple[Types, ...]
 
-_WARP_WIDE: tuple[tuple[int, int, int, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
-    # architecture of the name, oldest architecture that has it, PTX version, shapes, types, endings
-    (75, 75, 65, ("16x8x8",), _F16 + _F32, ("",)),
-    (75, 75, 65, ("8x8x16",), _S8[:1], ("",)),
-    (80, 75, 65, ("16x8x8",), _F16 + _F32, ("",)),
-    (80, 80, 70, ("16x8x8",), ("F32BF16BF16F32",), ("",)),
-    (80, 80, 70, ("16x8x16",), (*_F16, *_F32, "F32BF16BF16F32"), ("",)),
-    (80, 80, 70, ("16x8x4", "16x8x8"), _TF32, ("",)),
-    (80, 80, 70, ("8x8x4",), _F64, ("",)),
-    (80, 75, 65, ("8x8x16",), _S8, ("", "_SATURATE")),
-    (80, 80, 70, ("16x8x16", "16x8x32"), _S8, ("", "_SATURATE")),
-    (80, 75, 65, ("8x8x32",), _S4, ("", "_SATURATE")),
-    (80, 80, 70, ("16x8x32", "16x8x64"), _S4, ("", "_SATURATE")),
-    (80, 75, 70, ("8x8x128",), _B1, ("_XORPOPC",)),
-    (80, 80, 70, ("16x8x128", "16x8x256"), _B1, ("_XORPOPC",)),
-    (80, 80, 71, ("8x8x128", "16x8x128", "16x8x256"), _B1, ("_ANDPOPC",)),
-    (89, 89, 84, ("16x8x32",), _FP8, ("",)),
-    (89, 89, 87, ("16x8x32",), _FP8_F16, ("",)),
-    (90, 90, 78, ("16x8x4", "16x8x8", "16x8x16"), _F64, ("",)),
+
+def _inputs(d: str, *inputs: str) -> _Types:
+    """The types D, A, B and C of sums of type `d`, with each of `inputs` for A and for B."""
+    return tuple([(d, a, b, d) for a in inputs for b in inputs])
+
+
+_F16, _F32, _BF16 = _inputs("f16", "f16"), _inputs("f32", "f16"), _inputs("f32", "bf16")
+_S8, _S4, _FP8 = _inputs("s32", "s8", "u8"), _inputs("s32", "s4", "u4"), _inputs("f32", "e4m3", "e5m2")
+_FP8_F16 = _inputs("f16", "e4m3", "e5m2")
+_TF32, _F64, _B1 = _inputs("f32", "tf32"), _inputs("f64", "f64"), _inputs("s32", "b1")
+_PLAIN, _SATURATING = (MmaOperation.MULTIPLY_ADD,), (MmaOperation.MULTIPLY_ADD, MmaOperation.SATURATE)
+_XOR, _AND = (MmaOperation.XOR_POPC,), (MmaOperation.AND_POPC,)
+
+_WARP_WIDE: tuple[tuple[int, int, int, tuple[Shape, ...], _Types, tuple[MmaOperation, ...]], ...] = (
+    # architecture of the name, oldest architecture that has it, PTX version, shapes, types, operations
+    (75, 75, 65, ((16, 8, 8),), _F16 + _F32, _PLAIN),
+    (75, 75, 65, ((8, 8, 16),), _S8[:1], _PLAIN),
+    (80, 75, 65, ((16, 8, 8),), _F16 + _F32, _PLAIN),
+    (80, 80, 70, ((16, 8, 8),), _BF16, _PLAIN),
+    (80, 80, 70, ((16, 8, 16),), _F16 + _F32 + _BF16, _PLAIN),
+    (80, 80, 70, ((16, 8, 4), (16, 8, 8)), _TF32, _PLAIN),
+    (80, 80, 70, ((8, 8, 4),), _F64, _PLAIN),
+    (80, 75, 65, ((8, 8, 16),), _S8, _SATURATING),
+    (80, 80, 70, ((16, 8, 16), (16, 8, 32)), _S8, _SATURATING),
+    (80, 75, 65, ((8, 8, 32),), _S4, _SATURATING),
+    (80, 80, 70, ((16, 8, 32), (16, 8, 64)), _S4, _SATURATING),
+    (80, 75, 70, ((8, 8, 128),), _B1, _XOR),
+    (80, 80, 70, ((16, 8, 128), (16, 8, 256)), _B1, _XOR),
+    (80, 80, 71, ((8, 8, 128), (16, 8, 128), (16, 8, 256)), _B1, _AND),
+    (89, 89, 84, ((16, 8, 32),), _FP8, _PLAIN),
+    (89, 89, 87, ((16, 8, 32),), _FP8_F16, _PLAIN),
+    (90, 90, 78, ((16, 8, 4), (16, 8, 8), (16, 8, 16)), _F64, _PLAIN),
 )
-_OPERATIONS = {
-    "": MmaOperation.MULTIPLY_ADD,
-    "_SATURATE": MmaOperation.SATURATE,
-    "_XORPOPC": MmaOperation.XOR_POPC,
-    "_ANDPOPC": MmaOperation.AND_POPC,
-}
-_ATOM_TYPES = {element.atom_name: element for element in BY_PTX.values()}
-_TYPE = re.compile("|".join(sorted(_ATOM_TYPES, key=len, reverse=True)))
-_WGMMA = re.compile(r"SM90_64x(\d{1,3})x(\d{1,2})_([A-Z0-9]+)_(SS|RS)(?:<Major::(K|MN),Major::(K|MN)>|_TN(_SATURATE)?)")
 _REFUSED = (
     (
         re.compile(r"(SM70_8x8x4_F32F16F16)F16(_[NT]{2})"),
@@ -77,35 +83,28 @@ _REFUSED = (
 """Names that users may expect, and their substitutes."""
 
 
-def _types(text: str) -> tuple[str, ...]:
-    """The PTX names of concatenated CuTe types; empty if `text` holds anything else."""
-    names = _TYPE.findall(text)
-    return tuple([_ATOM_TYPES[name].ptx for name in names]) if "".join(names) == text else ()
-
-
-def _all() -> Iterator[tuple[str, Callable[[], MmaAtom]]]:
+def _all() -> Iterator[tuple[MmaFacts, Callable[[], MmaAtom]]]:
+    k_k, operation, registers = (Major.K, Major.K), MmaOperation.MULTIPLY_ADD, Named.VALUE
     for element in ELEMENT_TYPES:
         if element.has_fma and (element.kind == "int" or element.bits > 8):
-            name = f"UniversalFMA<{element.cxx[0]}>"
-            yield name, partial(universal_fma, name)
-    yield "SM61_DP4A", dp4a
-    for c in ("F16", "F32"):
-        for a, b in ("TN", "NT", "NN", "TT"):
-            majors = ("row" if a == "T" else "col", "col" if b == "N" else "row")
-            name = f"SM70_8x8x4_{c}F16F16{c}_{a}{b}"
-            yield name, partial(mma_quad_pair, name, c.lower(), *majors)
-    for sm, min_sm, version, shapes, types, endings in _WARP_WIDE:
-        for shape in shapes:
-            m, n, k = map(int, shape.split("x"))
-            for text in types:
-                d, a, b, c = _types(text)
-                for ending in endings:
-                    name = f"SM{sm}_{shape}_{text}_TN{ending}"
-                    targets, operation = TargetFamily(min_sm, version), _OPERATIONS[ending]
-                    yield name, partial(mma_sync, name, (m, n, k), (d, a, b, c), targets, operation)
+            one, name = element, element.ptx
+            types, fixed = (name, name, name, name), (Major.FIXED, Major.FIXED)
+            facts = MmaFacts(0, Fma(), (1, 1, 1), types, fixed, registers, operation)
+            yield facts, partial(fma_of, (one, one, one, one))
+    facts = MmaFacts(61, Dp4a(), (1, 1, 4), ("s32", "s8", "s8", "s32"), k_k, registers, operation)
+    yield facts, dp4a
+    for c in ("f16", "f32"):
+        for majors in ((Major.K, Major.K), (Major.MN, Major.MN), (Major.MN, Major.K), (Major.K, Major.MN)):
+            facts = MmaFacts(70, MmaSync(), (8, 8, 4), (c, "f16", "f16", c), majors, registers, operation)
+            yield facts, partial(mma_quad_pair, c, *majors)
+    for sm, min_sm, version, shapes, several, operations in _WARP_WIDE:
+        for shape, types, operation in product(shapes, several, operations):
+            facts = MmaFacts(sm, MmaSync(), shape, types, k_k, registers, operation)
+            yield facts, partial(mma_sync, sm, shape, types, targets(min_sm, version), operation)
 
 
-MMA_ATOMS: Mapping[str, Callable[[], MmaAtom]] = MappingProxyType(dict(_all()))
+_KNOWN = tuple(_all())
+MMA_ATOMS: Mapping[str, Callable[[], MmaAtom]] = MappingProxyType({mma_name(facts): make for facts, make in _KNOWN})
 """How to make each MMA atom of a thread or a warp, by its CuTe name; `mma_atom` knows UniversalFMA of several types and
 the atoms of warpgroups too.
 """
@@ -118,7 +117,36 @@ def mma_atom(name: str) -> MmaAtom:
     """
     if name in MMA_ATOMS:
         return _make_cached(name)
-    return _mixed_fma(name[:MAX_FMA_NAME]) if name.startswith("UniversalFMA<") else _warpgroup_atom(name)
+    if name.startswith("UniversalFMA<"):
+        return _mixed_fma(name[:MAX_FMA_NAME])
+    make = _warpgroup_atoms().get(name.replace("GMMA::", "").replace(" ", ""))
+    return _find_installed(name) if make is None else make()
+
+
+def warp_atoms(types: Types) -> Mapping[Shape, str]:
+    """The names of the instructions of a warp that multiply and add K-major operands of these types, by shape; the
+    oldest of each.
+    """
+    found: dict[Shape, str] = {}
+    for facts, _ in _KNOWN:
+        plain = facts.operation is MmaOperation.MULTIPLY_ADD and facts.majors == (Major.K, Major.K)
+        if isinstance(facts.instruction, MmaSync) and plain and facts.types == types:
+            found.setdefault(facts.shape, mma_name(facts))
+    return found
+
+
+@cache
+def _warpgroup_atoms() -> Mapping[str, Callable[[], MmaAtom]]:
+    """How to make each atom of a warpgroup, by its CuTe name."""
+    atoms: dict[str, Callable[[], MmaAtom]] = {}
+    for (d, a), inputs in INPUTS.items():
+        k, either = 256 // BY_PTX[a].bits, (Major.K, Major.MN) if BY_PTX[a].bits == 16 else (Major.K,)
+        for n, b, space, operation in product(sizes_n(d), inputs, (SMEM, RMEM), _SATURATING if d == "s32" else _PLAIN):
+            a_named = Named.VALUE if space is RMEM else Named.DESCRIPTOR
+            for majors in product(either if space is SMEM else (Major.K,), either):
+                facts = MmaFacts(90, WgMma(), (64, n, k), (d, a, b, d), majors, a_named, operation)
+                atoms[mma_name(facts)] = partial(wgmma, n, (d, a, b), space, majors, operation)
+    return atoms
 
 
 @cache
@@ -144,30 +172,7 @@ def _find_installed(name: str) -> MmaAtom:
 def _unknown(name: str) -> LayoutError:
     hint = next((match.expand(text) for pattern, text in _REFUSED if (match := pattern.fullmatch(name))), "")
     if not hint:
-        near = get_close_matches(name[:80], MMA_ATOMS, n=3, cutoff=0.7)
+        known = (*MMA_ATOMS, *_warpgroup_atoms()) if name.startswith("SM90_") else (*MMA_ATOMS,)
+        near = get_close_matches(name[:80], known, n=3, cutoff=0.7)
         hint = f"similar names: {', '.join(near)}" if near else "names are CuTe's, such as SM80_16x8x16_F32F16F16F32_TN"
     return LayoutError(Code.ATOM_UNKNOWN, f"there is no MMA atom {name[:80]!r}", hint)
-
-
-def _warpgroup_atom(name: str) -> MmaAtom:
-    match = _WGMMA.fullmatch(name.replace("GMMA::", "").replace(" ", ""))
-    types = _types(match[3]) if match else ()
-    if match is None or len(types) != 3 or not _warpgroup_has(types, match):
-        return _find_installed(name)
-    d, a, b = types
-    space = "smem" if match[4] == "SS" else "rmem"
-    majors = match[5] or "K", match[6] or "K"
-    return wgmma(name, int(match[1]), (d, a, b, d), space, majors, match[7] is not None)
-
-
-def _warpgroup_has(types: tuple[str, ...], match: re.Match[str]) -> bool:
-    """Whether wgmma multiplies these types with the K, majors and saturation of the name."""
-    d, a, b = types
-    k, with_majors, saturates = int(match[2]), match[5] is not None, match[7] is not None
-    if a in ("f16", "bf16"):
-        return b == a and k == 16 and with_majors and (d == "f32" or (d == "f16" and a == "f16"))
-    if a == "tf32":
-        return b == a and k == 8 and not with_majors and not saturates and d == "f32"
-    if a in ("e4m3", "e5m2"):
-        return b in ("e4m3", "e5m2") and k == 32 and not with_majors and not saturates and d in ("f16", "f32")
-    return a in ("s8", "u8") and b in ("s8", "u8") and k == 32 and not with_majors and d == "s32"

@@ -8,11 +8,12 @@ Tensor Cores and Matrix Cores" (arXiv 2511.10909), except for the exponent of ze
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import TypeAlias, assert_never, final
 
 from ...base.element_types import BY_PTX
 from ...base.target import Target
-from .instructions import MmaInstruction, MmaSync, WgMma
+from .mma_atom import MmaAtom
+from .numbers import Summed
 
 
 @final
@@ -48,35 +49,31 @@ LEAST_EXPONENT = -133
 """The least M of a step (measured with bf16 and tf32, whose products may have smaller exponents)."""
 
 
-def summation(instruction: MmaInstruction, target: Target) -> Summation | None:
+def summation(atom: MmaAtom, target: Target) -> Summation | None:
     """How the GPUs of `target` sum the floats of a matrix instruction.
 
     None for integers and instructions of one thread, whose results PTX defines, and for those that nobody has measured
     on such a GPU.
     """
-    if not isinstance(instruction, MmaSync | WgMma) or BY_PTX[instruction.types[0]].kind != "float":
+    d, a, _, _ = atom.types
+    if BY_PTX[d].kind != "float":
         return None
-    if instruction.types[0] == "f64":
-        return FusedChain()
-    if isinstance(instruction, WgMma):
-        return _wgmma(instruction)
-    name, k = instruction.types[1], instruction.shape[2]
-    if BY_PTX[name].bits == 8:
-        return _of_bytes(k, target.sm)
-    if instruction.shape == (8, 8, 4):  # of a quarter of a warp, which GPUs after sm_70 emulate
-        return None
-    if target.sm >= 90:
-        return AlignedSum(_consecutive(k, k), 25)
-    terms = 4 if name == "tf32" else 8
-    return AlignedSum(_consecutive(k, terms), 24)
-
-
-def _wgmma(instruction: WgMma) -> AlignedSum:
-    """Each step takes all of K."""
-    steps = _consecutive(instruction.shape[2], instruction.shape[2])
-    if BY_PTX[instruction.types[1]].bits == 8:
-        return AlignedSum(steps, 13, 14)
-    return AlignedSum(steps, 25)
+    k, bits = atom.shape[2], BY_PTX[a].bits
+    match atom.products.summed:
+        case Summed.FUSED | Summed.UNMEASURED:
+            return None
+        case Summed.WARPGROUP_UNIT:  # each step takes all of K
+            return AlignedSum(_consecutive(k, k), 13, 14) if bits == 8 else AlignedSum(_consecutive(k, k), 25)
+        case Summed.WARP_UNIT:
+            if d == "f64":
+                return FusedChain()
+            if bits == 8:
+                return _of_bytes(k, target.sm)
+            if target.sm >= 90:
+                return AlignedSum(_consecutive(k, k), 25)
+            return AlignedSum(_consecutive(k, 4 if a == "tf32" else 8), 24)
+        case _:
+            assert_never(atom.products.summed)
 
 
 def _of_bytes(k: int, sm: int) -> AlignedSum | None:

@@ -2,39 +2,85 @@
 """Tensor copies by one thread between global and shared memory (CuTe's copy_sm90_tma.hpp)."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
+from typing import final
 
-from ...base.target import TargetFamily
+from ...base.errors import Code, LayoutError
+from ...base.spaces import GMEM, SMEM
 from ..algebra.core import Layout
+from .bulk_copy import BULK_TARGETS, counting_mbarrier
+from .contract import ANY_BITS, BULK_GROUP, BULK_GROUP_READ, Act, Agent, Named, OnBytes, Proxy, Role, Whose
 from .copy_atom import CopyAtom
-from .instructions import REDUCTIONS, TensorCopy
+from .copy_of_thread import Side, copy_of_thread, other_operand
+from .instructions import TensorCopy
+from .numbers import Copied, Reduced
 
-TENSOR_COPIES: Mapping[str, TensorCopy] = MappingProxyType(
-    {
-        "SM90_TMA_LOAD": TensorCopy(),
-        "SM90_TMA_LOAD_MULTICAST": TensorCopy(multicast=True),
-        "SM90_TMA_STORE": TensorCopy(to_shared=False),
-    }
-    | {f"SM90_TMA_REDUCE_{name.upper()}": TensorCopy(to_shared=False, reduction=name) for name in REDUCTIONS}
+REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
+"""How a tensor copy to global memory may combine elements, of the type that the tensor map has."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TensorFacts:
+    """The facts of a tensor copy that its name tells: whether it `loads` to shared memory, whether it does so in the
+    blocks of a mask, and how a store combines elements. Raises `LayoutError` (E0301) for other combinations.
+    """
+
+    loads: bool
+    multicast: bool
+    reduction: str
+
+    def __post_init__(self) -> None:
+        wrong = self.reduction not in ("", *REDUCTIONS) or (self.multicast and not self.loads)
+        if wrong or (self.reduction and self.loads):
+            raise LayoutError(
+                Code.ATOM_INVALID,
+                f"PTX has no tensor copy {self}",
+                f"loads may multicast, stores may reduce: {', '.join(REDUCTIONS)}",
+            )
+
+    @property
+    def name(self) -> str:
+        """CuTe's name; of the reductions, CuTe names only the addition."""
+        if self.loads:
+            return f"SM90_TMA_LOAD{'_MULTICAST' if self.multicast else ''}"
+        return f"SM90_TMA_REDUCE_{self.reduction.upper()}" if self.reduction else "SM90_TMA_STORE"
+
+
+_ALL = (
+    TensorFacts(True, False, ""),
+    TensorFacts(True, True, ""),
+    TensorFacts(False, False, ""),
+    *[TensorFacts(False, False, reduction) for reduction in REDUCTIONS],
 )
-"""The tensor copies by CuTe's names. CuTe has of the reductions the addition alone."""
+TENSOR_COPIES: Mapping[str, TensorFacts] = MappingProxyType({facts.name: facts for facts in _ALL})
+"""The tensor copies by CuTe's names."""
 
-_NAMES = {instruction: name for name, instruction in TENSOR_COPIES.items()}
 
-
-def tensor_copy_atom(instruction: TensorCopy, bits: int) -> CopyAtom:
+def tensor_copy_atom(facts: TensorFacts, bits: int) -> CopyAtom:
     """The atom of a tensor copy whose box has `bits` bits. Layouts decide the box (see `make_tma_copy`)."""
-    layout = Layout((1, bits), (0, 1))
-    spaces = (("gmem",), ("smem",))
-    return CopyAtom(
-        name=_NAMES[instruction],
-        thr_id=Layout(1, 0),
-        src_bits=layout,
-        dst_bits=layout,
-        ref_bits=layout,
-        src_spaces=spaces[not instruction.to_shared],
-        dst_spaces=spaces[instruction.to_shared],
-        targets=TargetFamily(90, 80),
-        instruction=instruction,
-        source="PTX ISA, Data Movement and Conversion Instructions: cp.async.bulk.tensor, cp.reduce.async.bulk.tensor",
+    whose = Whose.MASK if facts.multicast else Whose.OWN
+    if facts.loads:
+        source = Side((GMEM,), Named.COORDINATES, Whose.OWN, OnBytes(), 16)
+        destination = Side((SMEM,), Named.POINTER, whose, OnBytes(), 128)
+        others, until = (counting_mbarrier(whose),), OnBytes()
+    else:
+        source = Side((SMEM,), Named.POINTER, Whose.OWN, BULK_GROUP_READ, 128)
+        destination = Side((GMEM,), Named.COORDINATES, Whose.OWN, BULK_GROUP, 16)
+        others, until = (), BULK_GROUP_READ
+    read, own = Act.READ, Whose.OWN
+    map = other_operand(Role.MAP, ANY_BITS, GMEM, Named.POINTER, read, own, until, Proxy.TENSORMAP, 64)
+    contract = copy_of_thread(
+        Agent.ELECTED,
+        Layout((1, bits), (0, 1)),
+        source,
+        destination,
+        Proxy.ASYNC,
+        (map, *others),
+        Reduced(facts.reduction) if facts.reduction else Copied(),
+        BULK_TARGETS,
+        TensorCopy(),
+        "PTX ISA, Data Movement and Conversion Instructions: cp.async.bulk.tensor, cp.reduce.async.bulk.tensor",
     )
+    return CopyAtom(facts.name, contract)

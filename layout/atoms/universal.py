@@ -2,13 +2,35 @@
 """Copies of one thread by plain loads, stores and moves (PTX ISA, instructions ld, st and mov)."""
 
 from ...base.errors import Code, LayoutError
-from ...base.target import TargetFamily
+from ...base.spaces import ADDRESSED
+from ...base.target import targets
 from ..algebra.core import Layout
-from .copy_atom import SPACES, CopyAtom
+from .contract import Agent, AtOnce, Contract, Named, Proxy, Whose
+from .copy_atom import MOVE_BITS, CopyAtom
+from .copy_of_thread import Side, copy_of_thread
 from .instructions import AutoMove, Move
+from .numbers import Copied
 
-_WIDTHS = (8, 16, 32, 64, 128)
-_TARGETS = TargetFamily(20, 20)
+
+def _contract(layout: Layout, align: int, instruction: Move | AutoMove) -> Contract:
+    side = Side(ADDRESSED, Named.POINTER, Whose.OWN, AtOnce(), align)
+    return copy_of_thread(
+        Agent.THREAD,
+        layout,
+        side,
+        side,
+        Proxy.GENERIC,
+        (),
+        Copied(),
+        targets(20, 20),
+        instruction,
+        "PTX ISA, Data Movement and Conversion Instructions: ld, st, mov",
+    )
+
+
+def universal_name(bits: int) -> str:
+    """CuTe's name of `universal_copy`."""
+    return f"UniversalCopy<uint{bits}_t>"
 
 
 def universal_copy(bits: int) -> CopyAtom:
@@ -16,23 +38,17 @@ def universal_copy(bits: int) -> CopyAtom:
 
     Raises `LayoutError` (E0304) unless `bits` is 8, 16, 32, 64 or 128.
     """
-    if bits not in _WIDTHS:
+    if bits not in MOVE_BITS:
         raise LayoutError(
-            Code.ATOM_OPERAND, f"a load cannot move {bits} bits", f"widths are {', '.join(map(str, _WIDTHS))} bits"
+            Code.ATOM_OPERAND, f"a load cannot move {bits} bits", f"widths are {', '.join(map(str, MOVE_BITS))} bits"
         )
-    layout = Layout((1, bits), (0, 1))
-    return CopyAtom(
-        name=f"UniversalCopy<uint{bits}_t>",
-        thr_id=Layout(1, 0),
-        src_bits=layout,
-        dst_bits=layout,
-        ref_bits=layout,
-        src_spaces=SPACES,
-        dst_spaces=SPACES,
-        targets=_TARGETS,
-        instruction=Move(bits),
-        source="PTX ISA, Data Movement and Conversion Instructions: ld, st, mov",
-    )
+    return CopyAtom(universal_name(bits), _contract(Layout((1, bits), (0, 1)), bits // 8, Move()))
+
+
+def auto_vectorizing_name(max_bits: int | None) -> str:
+    """CuTe's name of `auto_vectorizing_copy`."""
+    names = {None: "DefaultCopy", 128: "AutoVectorizingCopy"}
+    return names.get(max_bits, f"AutoVectorizingCopyWithAssumedAlignment<{max_bits}>")
 
 
 def auto_vectorizing_copy(max_bits: int | None = 128) -> CopyAtom:
@@ -42,17 +58,4 @@ def auto_vectorizing_copy(max_bits: int | None = 128) -> CopyAtom:
     CuTe's AutoVectorizingCopy; its bit layout is a placeholder for "one value". `None` moves one value
     (DefaultCopy).
     """
-    layout = Layout((1, 1), (0, 0))
-    names = {None: "DefaultCopy", 128: "AutoVectorizingCopy"}
-    return CopyAtom(
-        name=names.get(max_bits, f"AutoVectorizingCopyWithAssumedAlignment<{max_bits}>"),
-        thr_id=Layout(1, 0),
-        src_bits=layout,
-        dst_bits=layout,
-        ref_bits=layout,
-        src_spaces=SPACES,
-        dst_spaces=SPACES,
-        targets=_TARGETS,
-        instruction=AutoMove(max_bits),
-        source="PTX ISA, Data Movement and Conversion Instructions: ld, st, mov",
-    )
+    return CopyAtom(auto_vectorizing_name(max_bits), _contract(Layout((1, 1), (0, 0)), 1, AutoMove(max_bits)))

@@ -8,7 +8,6 @@ integers are written: `cxx_style` (`(_8,_4):(_1,_8)`, as C++ does) or `plain_sty
 from collections.abc import Callable
 from typing import Any
 
-from ...base.target import ADDRESS_SPACES
 from ..algebra.core import Layout, cosize
 from ..atoms.copy_atom import CopyAtom
 from ..atoms.mma_atom import MmaAtom
@@ -17,10 +16,6 @@ from ..tiling.tiled_mma import TiledMma
 from .layouts import to_cxx, to_text
 
 Style = Callable[[Any], str]
-
-POINTERS = {space.tensors: space.pointer for space in ADDRESS_SPACES}
-"""CuTe's names of a pointer to each memory space. Registers, and memory without a tag, are plain `ptr`."""
-
 
 plain_style: Style = to_text
 

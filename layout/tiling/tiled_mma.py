@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
 from ..algebra.complement import complement
 from ..algebra.compose import composition
@@ -20,6 +21,7 @@ from ..algebra.modes import append, replace
 from ..algebra.product import make_fragment_like, tiled_product
 from ..algebra.recast import recast_layout
 from ..algebra.slicing import slice_and_offset
+from ..atoms.contract import Named
 from ..atoms.mma_atom import MmaAtom
 from .partition import Slicing, check_tiler
 
@@ -72,7 +74,7 @@ class TiledMma(Displayed):
 
     def _layout_tv(self, operand: str) -> Layout:
         atom = self.atom
-        return {"A": atom.layout_a, "B": atom.layout_b, "C": atom.layout_c}[operand]
+        return atom.operand(operand).layout
 
     def thrfrg(self, operand: str, layout: LayoutLike) -> Any:
         """An operand's tensor as ((ThrV,(ThrX,ThrY)),(FrgV,(RestX,RestY,...))); `operand` is "A", "B" or "C".
@@ -149,10 +151,11 @@ class TiledMma(Displayed):
         """
         if operand == "C":
             return make_layout(part.shape)
-        if self.atom.spaces["AB".index(operand)] == "rmem":
+        given = self.atom.operand(operand)
+        if given.named is not Named.DESCRIPTOR:
             return make_fragment_like(part)
         outer = plain_layout(part)
-        return replace(recast_layout(outer, self.atom.bits["DABC".index(operand)], 128), 0, Layout(1, 0))
+        return replace(recast_layout(outer, BY_PTX[given.element].bits, 128), 0, Layout(1, 0))
 
     def layout_tv(self, operand: str) -> Layout:
         """(thread, value) to a place in the tile of an operand (CuTe's get_layoutA_TV and so on)."""

@@ -15,8 +15,8 @@ from ..algebra.product import tile_to_shape
 from ..algebra.recast import recast_layout
 from ..algebra.run_time_int import value_of
 from ..algebra.swizzle import Swizzle
-from ..atoms.instructions import TensorCopy
-from ..atoms.tensor_copy import tensor_copy_atom
+from ..atoms.copy_atom import CopyAtom
+from ..atoms.tensor_copy import TensorFacts, tensor_copy_atom
 from ..tiling.tiled_copy import TiledCopy
 from .box import Path, at_path, compute_box, unit_bases
 from .tensor_map import MAX_BOX, SHARED_ALIGNMENT, UNIT, TensorMap
@@ -27,7 +27,7 @@ _SHARED = "the stride of a mode that shares a dimension of the map"
 @final
 @dataclass(frozen=True, slots=True)
 class TmaCopy:
-    """Tensor copies by `instruction` between tiles of `gmem`, whose values have `val_bits` bits, and shared memory.
+    """Tensor copies between tiles of `gmem`, whose values have `val_bits` bits, and shared memory.
 
     The tensor map has elements of `bits` bits; `basis` has a mode for each of its dimensions, innermost first: the
     extents of the box, and the modes of `gmem` for which the dimension stands. The box is that of all `multicast`
@@ -35,7 +35,6 @@ class TmaCopy:
     swizzled. `tiled_copy` partitions tiles.
     """
 
-    instruction: TensorCopy
     gmem: Layout
     val_bits: int
     bits: int
@@ -43,6 +42,16 @@ class TmaCopy:
     swizzle_bits: int
     multicast: int
     tiled_copy: TiledCopy
+
+    @property
+    def atom(self) -> CopyAtom:
+        """The instruction."""
+        return self.tiled_copy.atom
+
+    @property
+    def loads(self) -> bool:
+        """Whether it copies to shared memory."""
+        return bool(self.atom.loads)
 
     @property
     def values(self) -> int:
@@ -183,7 +192,7 @@ def start_of_part(parts: Layout, value: Any) -> Any:
 
 
 def make_tma_copy(
-    instruction: TensorCopy,
+    facts: TensorFacts,
     gmem: Layout,
     smem: LayoutLike,
     tiler: "Tiler | None" = None,
@@ -215,10 +224,10 @@ def make_tma_copy(
     row = min((8 * UNIT << swizzle_bits) // bits, MAX_BOX) if swizzle_bits else MAX_BOX
     basis = compute_box(gmem, composition(to_gmem, order), val_bits, bits, row, merge=merge)
     values = basis.size * bits // val_bits
-    atom = tensor_copy_atom(instruction, values * val_bits).with_value_bits(val_bits)
+    atom = tensor_copy_atom(facts, values * val_bits).with_value_bits(val_bits)
     places: Layout = tile_to_shape(join([composition(order, values)]), outer.size)
     tiled = TiledCopy(atom, join([Layout(1, 0), places]), product_each(to_gmem.shape))
-    copy = TmaCopy(instruction, gmem, val_bits, bits, basis, swizzle_bits, multicast, tiled)
+    copy = TmaCopy(gmem, val_bits, bits, basis, swizzle_bits, multicast, tiled)
     _ = copy.box  # raises where the blocks of a multicast cannot share it
     _check_addresses(copy, outer)
     return copy

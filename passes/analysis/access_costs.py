@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from xdsl.ir import Operation, SSAValue
 
+from ...base.spaces import GMEM, SMEM, Space, Traffic
 from ...base.target import SECTOR_BYTES, WARP
 from ...dialects.ptx import (
     GLOBAL,
@@ -21,7 +22,6 @@ from ...dialects.ptx import (
     LoadOp,
     PtrType,
     RedOp,
-    StateSpace,
     StMatrixOp,
     StoreOp,
     StoreReleaseOp,
@@ -35,7 +35,7 @@ from .ranges import Ranges
 
 MATRIX_ROWS, ROW_BYTES = 8, 16
 """The lanes that give the address of a row, for each register of matrices."""
-ADDRESS_BITS: Mapping[StateSpace, int] = MappingProxyType({StateSpace.Shared: 18, StateSpace.Global: 64})
+ADDRESS_BITS: Mapping[Space, int] = MappingProxyType({SMEM: 18, GMEM: 64})
 """The bits of an address that can be set: in shared memory, no block has more than 256 KiB."""
 _LANES_UNKNOWN = "which threads take part is known only when the kernel runs"
 _ADDRESS_UNKNOWN = "the address is known only when the kernel runs"
@@ -55,7 +55,7 @@ class MemoryAccess:
     """
 
     op: Operation
-    space: StateSpace
+    space: Space
     width: int
     warps: int = 0
     transactions: int = 0
@@ -76,7 +76,7 @@ class _Addressed:
     size: SSAValue | None = None
 
     @property
-    def space(self) -> StateSpace:
+    def space(self) -> Space:
         """The memory that is accessed."""
         assert isinstance(self.pointer.type, PtrType)
         return self.pointer.type.space.data
@@ -142,23 +142,32 @@ def _find_active(op: Operation, where: _Addressed, warp: WarpValues) -> tuple[in
     return tuple(lane for lane in lanes if size.known[lane]) if size.is_exact else lanes
 
 
+def _places(address: LaneValue, lanes: tuple[int, ...]) -> list[int]:
+    return [address.known[lane] % (1 << address.bits) for lane in lanes]
+
+
 def _count_transactions(
-    space: StateSpace, address: LaneValue, lanes: tuple[int, ...], width: int
+    space: Space, address: LaneValue, lanes: tuple[int, ...], width: int
 ) -> tuple[int, int, int] | None:
     """The fewest and the most transactions that an access can need, and the least for its bytes; None if that is
     not known.
     """
     step = 0
-    if space is StateSpace.Global and (step := address.step % SECTOR_BYTES):
+    match space.traffic:
+        case Traffic.WAVEFRONTS:
+            # a term that all lanes add or xor permutes the banks, and changes no conflict
+            now, best = wavefronts(_places(address, lanes), lanes, width)
+            return now, now, best
+        case Traffic.UNCOUNTED:
+            return None
+        case Traffic.SECTORS:
+            step = address.step % SECTOR_BYTES
+    if step:
         shifted = lv.as_shift(address)
         if shifted is None:
             return None
         address, step = shifted, shifted.step
-    places = [address.known[lane] % (1 << address.bits) for lane in lanes]
-    if space is StateSpace.Shared:
-        # a term that all lanes add or xor permutes the banks, and changes no conflict
-        now, best = wavefronts(places, lanes, width)
-        return now, now, best
+    places = _places(address, lanes)
     # a term that all lanes xor permutes the sectors; so does a sum, in steps of a sector
     moves = range(0, SECTOR_BYTES, gcd(step, SECTOR_BYTES)) if step else range(1)
     counts = [sectors([place + move for place in places], width) for move in moves]

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from math import gcd
 
 from ...base.errors import LayoutError
+from ...base.spaces import RMEM
 from ...dialects.cute.values import typed
 from ...dialects.tile.copy_rules import access_align
-from ...dialects.tile.types import Space, TensorType
+from ...dialects.tile.types import TensorType
 from ...layout.algebra.coalesce import coalesce, contiguous_values, steps
 from ...layout.algebra.compose import composition
 from ...layout.algebra.core import Layout, LayoutLike, plain_layout
@@ -93,7 +94,7 @@ def _adjacent_sides(src: TensorType, dst: TensorType) -> tuple[int, ...]:
     """The operands whose elements must be adjacent, 0 for the source, 1 for the destination: not a fragment, unless the
     other is one, too, or its elements are narrower than a byte and cannot be moved alone.
     """
-    in_registers = [tensor.space.data is Space.Rmem for tensor in (src, dst)]
+    in_registers = [tensor.space.data is RMEM for tensor in (src, dst)]
     if src.element_bits < 8 or in_registers[0] == in_registers[1]:
         return (0, 1)
     return (1,) if in_registers[0] else (0,)

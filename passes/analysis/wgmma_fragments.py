@@ -145,7 +145,7 @@ def fragments_of(op: WgmmaMmaAsyncOp) -> Fragments:
     """The fragments with the registers of a multiplication. LoweringError (E2201) where they are in none."""
     d, a, *_ = op.atom.types
     accumulators = Fragment(_find_alloc(op, op.d), BY_PTX[d])
-    if op.instruction.a_space == "smem":
+    if "A" in op.described:
         return frozenset((accumulators,))
     return frozenset((accumulators, Fragment(_find_alloc(op, op.a), BY_PTX[a])))
 

@@ -172,7 +172,7 @@ class Addresses:
         place = place_of(owner) if isinstance(owner, Crd2IdxOp) else None
         fixed = () if place is None else self._fixed(emitter, place)
         if tensor.offset is None:
-            step = self.distance(emitter, offset, type.element_bits)
+            step = self.distance(emitter, offset, type.step_bits)
             return Address(self._moved(emitter, tensor.pointer, step, place, fixed))
         if isinstance(owner, Crd2IdxOp):
             parts = self._parts(emitter, _swizzle(type), owner.plain_layout, owner.coord.data, list(owner.coords))
@@ -255,7 +255,7 @@ class Addresses:
         fixed = self._fixed(emitter, Place(outer, coord, values, tensor.scalars))
         if tensor.offset is None:
             place = Place(coalesce_under(coord, outer), coord, values, tensor.scalars)
-            bytes = self.evaluate(emitter, place, type.element_bits)
+            bytes = self.evaluate(emitter, place, type.step_bits)
             return self._moved(emitter, tensor.pointer, bytes, place, fixed)
         parts = self._parts(emitter, _swizzle(type), outer, coord, list(values))
         whole = Address(tensor.pointer, (*tensor.offset, *parts), fixed=(*tensor.fixed, *fixed))
@@ -279,7 +279,7 @@ class Addresses:
             first, *rest = [SsaInt(emitter, part.value) for part in inside]
             indices.insert(0, swizzle(sum(rest, start=first)))
         for index in indices:
-            pointer = self._step(emitter, pointer, bytes_of(index, type.element_bits).value, fixed)
+            pointer = self._step(emitter, pointer, bytes_of(index, type.step_bits).value, fixed)
             fixed = ()
         return pointer
 

@@ -5,14 +5,16 @@ An instruction names each of its registers. Its operation moves a run of them, s
 or from such a run, which takes no instruction.
 """
 
-from xdsl.dialects.builtin import IntAttr, StringAttr
+from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import SSAValue
 
+from ...base.spaces import RMEM
 from ...dialects.cute import LayoutAttr
-from ...dialects.tile import AllocOp, CopyAtomAttr, CopyOp, Space, TensorType, ViewOp
+from ...dialects.tile import AllocOp, CopyAtomAttr, CopyOp, TensorType, ViewOp
 from ...dialects.tile.fragments import FRAGMENT_ALIGN
 from ...layout.algebra.coalesce import contiguous_values
 from ...layout.algebra.core import Layout, make_layout, plain_layout, size
+from ...layout.atoms.universal import auto_vectorizing_copy
 from .emitter import Emitter
 
 
@@ -22,7 +24,7 @@ def adjacent(emitter: Emitter, part: SSAValue) -> SSAValue:
     assert isinstance(type, TensorType)
     layout = type.layout.data
     count = size(layout)
-    if type.space.data is not Space.Rmem or count == 1:
+    if type.space.data is not RMEM or count == 1:
         return part
     if contiguous_values(layout) % count == 0 and type.align.data * 8 % (count * type.element_bits) == 0:
         return part
@@ -34,7 +36,7 @@ def move_registers(emitter: Emitter, src: SSAValue, dst: SSAValue) -> CopyOp:
     """A copy between fragments, a register at a time, so that LLVM sees no wider values that it must take apart."""
     views = [emitter.value(ViewOp(side, None, _in_one_mode(side))) for side in (src, dst)]
     assert isinstance(src.type, TensorType)
-    by_register = CopyAtomAttr(StringAttr("AutoVectorizingCopyWithAssumedAlignment<32>"), src.type.element_type)
+    by_register = CopyAtomAttr.of(auto_vectorizing_copy(32), src.type.element_type)
     copy = CopyOp(views[0], views[1], atom=by_register)
     emitter.insert(copy)
     return copy

@@ -16,9 +16,10 @@ from ...dialects.ptx.base import float_bits
 from ...dialects.ptx.mma import REGISTER_TYPES
 from ...dialects.tile import MmaCallOp, TensorType
 from ...layout.algebra.core import size
-from ...layout.atoms.instructions import Dp4a, Fma, MmaSync, WgMma
+from ...layout.atoms.instructions import Custom, Dp4a, Fma, MmaSync, WgMma
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import OPERANDS, registers
+from ...layout.atoms.ptx_text import dp4a_form
 from .emitter import Emitter
 
 
@@ -55,12 +56,12 @@ def lower_mma_call(emitter: Emitter, op: MmaCallOp, pointers: list[SSAValue]) ->
     match atom.instruction:
         case Fma():
             results = [_multiply_add(emitter, atom, (a[0], b[0], c[0]))]
-        case Dp4a(signed_a, signed_b):
-            results = [emitter.value(Dp4aOp(f"{signed_a}.{signed_b}", a[0], b[0], c[0]))]
+        case Dp4a():
+            results = [emitter.value(Dp4aOp(dp4a_form(atom), a[0], b[0], c[0]))]
         case MmaSync():
             results = list(emitter.insert(MmaSyncOp(atom.name, a, b, c)).results)
-        case WgMma():
-            raise AssertionError("lower_wgmma_call writes instructions of warpgroups")
+        case WgMma() | Custom():
+            raise AssertionError("others write instructions whose operands are not all registers")
         case _:
             assert_never(atom.instruction)
     for value, place in zip(results, d.places, strict=True):

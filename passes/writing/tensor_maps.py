@@ -86,7 +86,7 @@ class TensorMaps:
         dimensions = copy.dimensions(layout)
         extents = tuple(extent for extent, _ in dimensions)
         strides = tuple(mul(stride, copy.bits // 8) for _, stride in dimensions[1:])
-        name, stored = self._names[tensor], not copy.instruction.to_shared
+        name, stored = self._names[tensor], not copy.loads
         try:
             return MapRecipe(name, tma.element, extents, strides, copy.box, copy.swizzle_bits, offset, stored=stored)
         except LayoutError as error:

@@ -13,6 +13,7 @@ from ...dialects.arith.semantics import constant_of
 from ...dialects.ptx import PtrAddOp, ShflSyncOp, SregOp, WgmmaDescriptorOp, WgmmaMmaAsyncOp
 from ...dialects.tile import MmaCallOp, TensorType
 from ...dialects.tile.wgmma_rules import descriptor_of
+from ...layout.atoms.contract import Named
 from ...layout.atoms.wgmma_smem import UNIT
 from .addresses import BYTE, Address, Addresses
 from .emitter import Emitter, SsaInt
@@ -29,7 +30,8 @@ class WarpgroupCalls:
         """Replaces an execution by its instruction. `operands` are the addresses of D, A and B."""
         atom = op.atom.atom
         d, a, b = operands
-        left = a.pointer if atom.spaces[0] == "rmem" else self._descriptor(emitter, op, "A", op.a, a)
+        described = atom.operand("A").named is Named.DESCRIPTOR
+        left = self._descriptor(emitter, op, "A", op.a, a) if described else a.pointer
         right = self._descriptor(emitter, op, "B", op.b, b)
         accumulate = emitter.constant(1, i1) if op.accumulate is None else op.accumulate
         emitter.insert(WgmmaMmaAsyncOp(atom.name, d.pointer, left, right, accumulate))

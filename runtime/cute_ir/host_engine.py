@@ -19,9 +19,7 @@ from ..sim.called_functions import function
 from ..sim.events import Pause
 from ..sim.faults import deep_stack, site_of
 from ..sim.launch import LaunchState
-from ..sim.memory.arena import Arena
-from ..sim.memory.local import LocalSpace
-from ..sim.memory.spaces import Space, Spaces
+from ..sim.memory.memories import Memories
 from ..sim.rules import COMMON, rule_of
 from ..sim.translate import Rule, Translator
 from ..sim.warp import Block, Cluster, HostWarp
@@ -60,7 +58,7 @@ class HostEngine:
             on_host = next((own[base] for base in kind.__mro__ if base in own), None)
             return on_host or (rule_of(kind) if kind.dialect_name() in COMMON else None)
 
-        spaces = Spaces(Space("global", 0, False, Arena()), Space("shared", 0, False), LocalSpace())
+        spaces = Memories.make()
         with deep_stack(site_of(main)), np.errstate(all="ignore"):
             called = function(main, Translator(rule, launch, spaces))
             host = HostWarp(Block(Cluster(launch), (0, 0, 0)), 0, 1, [])

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from xdsl.dialects import arith, gpu
 from xdsl.ir import SSAValue
 
+from ...base.spaces import GMEM
 from ...dialects.kernel import KernelOp
-from ...dialects.tile import LocalTileOp, Space, TensorType
+from ...dialects.tile import LocalTileOp, TensorType
 from ...layout.algebra.coordinates import fixed_modes
 from ...layout.algebra.core import plain_layout
 from ..engine import LaunchConfig
@@ -24,7 +25,7 @@ def find_uncovered(kernel: KernelOp, config: LaunchConfig) -> Iterator[tuple[Sit
     for op in kernel.walk():
         if not isinstance(op, LocalTileOp) or not isinstance(op.source.type, TensorType):
             continue
-        if op.source.type.space.data is not Space.Gmem:
+        if op.source.type.space.data is not GMEM:
             continue
         whole = op.relayout(op.source.type.layout.data)
         shape = plain_layout(whole).shape

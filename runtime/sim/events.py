@@ -80,6 +80,10 @@ class ScheduleObserver(Protocol):
         """A warp goes on."""
         ...
 
+    def polls(self, warp: Warp) -> None:
+        """A warp has begun or awaited asynchronous work."""
+        ...
+
     def pauses(self, warp: Warp, event: Event | None) -> None:
         """A warp has reached an operation where it yields to others, or its end."""
         ...

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import FileLineColLoc
+from xdsl.dialects.builtin import FileLineColLoc, StringAttr
 from xdsl.ir import Operation
 
 from ...base.errors import Code, TilefoldError
@@ -47,10 +47,13 @@ class Site:
 
 def site_of(op: Operation) -> Site:
     """The site of an operation."""
-    location = op.location
+    location, name = op.location, op.name
+    instruction = op.properties.get("instruction")
+    if isinstance(instruction, StringAttr):  # an instruction of a package, which has a name of its own
+        name = instruction.data
     if isinstance(location, FileLineColLoc):
-        return Site(op.name, location.filename.data, location.line.data, location.column.data)
-    return Site(op.name)
+        return Site(name, location.filename.data, location.line.data, location.column.data)
+    return Site(name)
 
 
 class SimulationError(TilefoldError):

@@ -13,9 +13,7 @@ from ..engine import LaunchConfig
 from .events import Suspending
 from .faults import SimulationError
 from .launch import LaunchState
-from .memory.arena import Arena
-from .memory.local import LocalSpace
-from .memory.spaces import Space, Spaces
+from .memory.memories import Memories
 from .rules import rule_of
 from .translate import Translator
 from .values import TensorValue
@@ -29,7 +27,7 @@ class HostValues:
 
     def __init__(self, given: Mapping[SSAValue, Any], sink: Callable[[str], None]) -> None:
         launch = LaunchState(LaunchConfig((1, 1, 1), (1, 1, 1)), Limits(), sink)
-        spaces = Spaces(Space("global", 0, False, Arena()), Space("shared", 0, False), LocalSpace())
+        spaces = Memories.make()
         self._translator = Translator(rule_of, launch, spaces)
         self._done: set[Operation] = set()
         self._warp = HostWarp(Block(Cluster(launch), (0, 0, 0)), 0, 1, self._translator.initial)

@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 
+from ...base.spaces import SMEM
 from .faults import SimulationError
 from .memory.journal import Journal, Sighting
 
@@ -10,7 +11,7 @@ from .memory.journal import Journal, Sighting
 def sightings_of(journal: Journal, fault: SimulationError) -> list[Sighting]:
     """The accesses to the byte of a fault, in their order; in shared memory those of its cluster."""
     sightings = journal.sightings
-    if fault.at is not None and fault.at[0] == "shared" and fault.block is not None:
+    if fault.at is not None and fault.at[0] == SMEM.ptx and fault.block is not None:
         mine = {sighting.cluster for sighting in sightings if sighting.block == fault.block}
         sightings = [sighting for sighting in sightings if sighting.cluster in mine]
     return sightings

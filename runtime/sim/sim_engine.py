@@ -28,10 +28,8 @@ from ..options import Cooperative, SimOptions
 from ..settings import simulator_processes
 from .faults import SimulationError, Site, deep_stack, site_of
 from .launch import Completion, Forgiven, LaunchState, OutOfStepError, refuse_output
-from .memory.arena import Arena
-from .memory.local import LocalSpace
+from .memory.memories import Memories
 from .memory.provenance import Fragments, Key, Tiles, fragments_of, pieces
-from .memory.spaces import Space, Spaces
 from .memory.undefined import Trace, UndefinedReadError, run_agreed
 from .ordering.liveness import Watch
 from .ordering.schedule import Body, Seats, clusters_of, run_cluster, take_turns
@@ -103,7 +101,7 @@ class _Run:
     """The remains of a run: the places of the arguments in its memory, and the counters."""
 
     bindings: list[Binding]
-    spaces: Spaces
+    spaces: Memories
     counters: Counters
     table: "Table | None"
 
@@ -289,9 +287,7 @@ class SimEngine:
             tensor_cores=self.tensor_cores if self.options.numerics == "hardware" else None,
         )
         races = self.options.races or in_step > 0  # nothing but the lack of races makes any order as good
-        spaces = Spaces(
-            Space("global", GLOBAL_BASE, races, Arena(GLOBAL_GUARD)), Space("shared", SHARED_BASE, races), LocalSpace()
-        )
+        spaces = Memories.make(races=races, global_base=GLOBAL_BASE, shared_base=SHARED_BASE, guard=GLOBAL_GUARD)
         launch.shares = races and not (trace or chance or self._is_observed or self._is_together(config))
         rules = rules_for(launch, kernel, args, exact=self.options.exact)
         translator = Translator(rules, launch, spaces, self.texts, self.fragments)
@@ -340,7 +336,7 @@ class SimEngine:
         warps = -(-threads // WARP)
         shadow = 8 if spaces.global_.races else 0  # bytes for each byte: of its last write, and of its last reads
         need = spaces.global_.arena.allocated * (2 + shadow * (1 + readers))
-        need += count * size * spaces.shared.arena.allocated * (2 + shadow * (2 + warps))
+        need += count * size * sum(s.arena.allocated for s in spaces.of_blocks) * (2 + shadow * (2 + warps))
         need += count * size * 2 * spaces.local.frame.size * threads
         if need > self.limits.bytes:
             text = f"the launch needs {need} bytes on the host, but its budget is {self.limits.bytes}"
@@ -369,7 +365,7 @@ class SimEngine:
             for number, size in part:
                 cluster = Cluster(launch, number, size, launch.tick(), seats.taken, resident)
                 watch.begun += size
-                seats.spaces.shared.reset()
+                seats.spaces.reset()
                 for rank in range(1 if launch.in_step else size):
                     block = Block(cluster, launch.coordinate(number * size + rank), rank)
                     if launch.in_step:
@@ -385,6 +381,7 @@ class SimEngine:
             for cluster in take_turns(begin(part), seats, order):
                 if next(runs[cluster], self) is self:
                     del runs[cluster]
+                    seats.spaces.end(cluster)
 
         if launch.shares and len(clusters) > 2 and self.processes != 1:
             from .processes import Ledger, run_by_processes

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.spaces import GMEM, SMEM, Traffic, traffic_of
 from .events import Barrier, Pause, Until
 from .faults import Site
 from .memory.arena import Arena
@@ -84,7 +85,7 @@ class Timeline(Journal):
         self._landed = self._latest = 0
         if self.other is not None:
             self.other.begin(arena, places, shared)
-        self._spans = {"global": arena.span, "shared": shared.span}
+        self._spans = {GMEM.ptx: arena.span, SMEM.ptx: shared.span}
 
     def see(self, space: str, warp: Warp, site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
         if self.other is not None:
@@ -93,12 +94,22 @@ class Timeline(Journal):
             return
         lanes, at = warp.lane_numbers(), rows.astype(np.int64) * width % self._spans[space]
         if len(lanes) == len(at) and not warp.is_spread:
-            total, least = wavefronts(at, lanes, width) if space == "shared" else sectors(at, width)
-            lost = total - least if space == "shared" else (total - least) // 2
+            match traffic_of(space):
+                case Traffic.WAVEFRONTS:
+                    total, least = wavefronts(at, lanes, width)
+                    lost, why = total - least, "bank conflict"
+                case Traffic.SECTORS:
+                    total, least = sectors(at, width)
+                    lost, why = (total - least) // 2, "scattered sectors"
+                case Traffic.UNCOUNTED:
+                    lost, why = 0, ""
             if lost:
-                why = "bank conflict" if space == "shared" else "scattered sectors"
                 self._add("stalls", why, warp, self._now(warp), self._now(warp) + lost, site)
                 self._stalled += lost
+        self._poll(warp, self._now(warp))
+
+    def polls(self, warp: Warp) -> None:
+        """A warp has begun or awaited asynchronous work."""
         self._poll(warp, self._now(warp))
 
     def runs(self, warp: Warp) -> None:
@@ -151,7 +162,7 @@ class Timeline(Journal):
         for operation, since in landed:
             self._add("copies", operation.site.op, warp, since, max(now, since + LATENCY), operation.site)
         last = max((since + LATENCY for _, since in landed), default=0)
-        if any(operation.site.op.startswith(_BULK) for operation, _ in landed):
+        if any(operation.site.op.startswith(_BULK) or operation.on_mbarrier for operation, _ in landed):
             self._landed = max(self._landed, last)  # the warps that wait for an mbarrier wait for it
         elif last > now:
             self._add("stalls", "copies in flight", warp, now, last, landed[0][0].site)

@@ -18,6 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...base.element_types import VALUES
 from ...base.errors import Code as ErrorCode
+from ...base.spaces import Space as MemorySpace
 from ...dialects.ptx import PtxOp
 from ...dialects.tile import YieldOp
 from ..counters import InstructionCount
@@ -25,9 +26,9 @@ from .events import BODIES_BETWEEN_PAUSES, Event, Pause, Step, Suspending, Suspe
 from .faults import SimulationError, Site, site_of
 from .launch import LaunchState
 from .memory.arena import Allocation, unnamed
+from .memory.memories import Memories
 from .memory.provenance import Fragments, root
 from .memory.space_state import Access
-from .memory.spaces import Spaces
 from .values import Value, ValueKind, kind_of
 from .warp import Warp
 
@@ -167,7 +168,7 @@ class Translator:
         self,
         rule_of: RuleOf,
         launch: LaunchState,
-        spaces: Spaces,
+        spaces: Memories,
         texts: InlineMeanings = MappingProxyType({}),
         fragments: Fragments = dict,
     ) -> None:
@@ -255,10 +256,11 @@ class Translator:
             )
         return kind
 
-    def access(self, op: Operation, space: str, kind: str, width: int) -> Access:
+    def access(self, op: Operation, space: MemorySpace, kind: str, width: int) -> Access:
         """A new entry of the memory report for an operation."""
         pointer = root(op, space)
-        access = Access(site_of(op), space, kind, width, home=self.homes.get(pointer) if pointer is not None else None)
+        home = None if pointer is None else self.homes.get(pointer)
+        access = Access(site_of(op), space.ptx, kind, width, home=home)
         self.accesses.append(access)
         return access
 

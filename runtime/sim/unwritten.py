@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ...base.spaces import GMEM
 from ...dialects import ptx, tile
 from ...dialects.kernel import KernelOp
 from ..arrays.storage import element_indices
@@ -67,7 +68,7 @@ class Stores(Journal):
 
     def see(self, space: str, warp: "Warp", site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
         """Sees the active lanes write one row of `width` bytes each."""
-        if not writes or space != "global":
+        if not writes or space != GMEM.ptx:
             return
         at = (rows[:, None] * width + np.arange(width)).ravel() - self.start
         at = at[(at >= 0) & (at < self.size)]
@@ -111,5 +112,5 @@ def _target(op: Operation) -> SSAValue | None:
         case _:
             return None
     kind: Attribute = target.type
-    is_global = kind.space.data is tile.Space.Gmem if isinstance(kind, tile.TensorType) else kind == ptx.GLOBAL
+    is_global = kind.space.data is GMEM if isinstance(kind, tile.TensorType) else kind == ptx.GLOBAL
     return target if is_global else None

@@ -10,7 +10,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.layout.atoms.mma_table import mma_atom
-from tilefold.layout.atoms.ptx_text import mnemonic
+from tilefold.layout.atoms.ptx_text import mma_mnemonic
 
 from benchmarks.ceiling import CEILINGS, Ceiling, check_product, measure_ceiling
 from tests.kernels.harness import simulate
@@ -27,7 +27,7 @@ def test_the_loop_holds_nothing_but_the_instruction(ceiling: Ceiling) -> None:
     (loop,) = re.findall(r"^\$L__BB0_\d+:(.*?)bra", ptx, re.MULTILINE | re.DOTALL)
     found = [line.split()[0] for line in loop.splitlines() if re.match(r"\s*[a-z]", line)]
     executions = ceiling.rows * ceiling.columns * ceiling.depth
-    multiplications = [mnemonic(mma_atom(ceiling.atom).instruction)] * executions
+    multiplications = [mma_mnemonic(mma_atom(ceiling.atom))] * executions
     assert sorted(found) == sorted([*multiplications, "add.s32", "setp.ne.b32"])
     resources = assemble(ptx, SM90).kernels["mma_ceiling"]
     assert (resources.spill_loads, resources.stack) == (0, 0)

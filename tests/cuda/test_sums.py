@@ -79,7 +79,7 @@ def how_of(atom: MmaAtom) -> Summation:
     target = engine().driver.target
     if not atom.targets.includes(target):
         pytest.skip(f"{target} has no {atom.name}")
-    how = summation(atom.instruction, target)
+    how = summation(atom, target)
     if how is None:
         pytest.skip(f"nobody has measured how {target} sums in {atom.name}")
     return how

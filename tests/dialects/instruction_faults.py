@@ -127,9 +127,9 @@ INSTRUCTIONS = [
         *(
             (f'%0 = arith.constant true\n«ptx.wgmma.mma_async» "{name}" {operands} : {type}', said)
             for name, operands, type, said in (
-                ("SM90_64x12x16_F32F16F16_SS<Major::K,Major::K>", "%l, %v, %v, %0", "i64", "E0304"),
-                ("SM90_64x40x32_S32S8S8_SS_TN", "%l, %v, %v, %0", "i64", "E0304"),
-                ("SM90_64x8x16_F32F16F16_RS<Major::MN,Major::K>", "%l, %l, %v, %0", "!ptx.ptr<local>", "E0304"),
+                ("SM90_64x12x16_F32F16F16_SS<Major::K,Major::K>", "%l, %v, %v, %0", "i64", "E0302"),
+                ("SM90_64x40x32_S32S8S8_SS_TN", "%l, %v, %v, %0", "i64", "E0302"),
+                ("SM90_64x8x16_F32F16F16_RS<Major::MN,Major::K>", "%l, %l, %v, %0", "!ptx.ptr<local>", "E0302"),
                 ("SM90_64x8x16_F32F16F16_XX", "%l, %v, %v, %0", "i64", "E0302"),
                 ("SM80_16x8x16_F32F16F16F32_TN", "%l, %v, %v, %0", "i64", "is not an instruction of a warpgroup"),
                 ("SM90_64x8x8_F32TF32TF32_SS_TN", "%l, %l, %v, %0", "!ptx.ptr<local>", "A of SM90_64x8x8_F32TF32TF32_SS_TN is in shared memory"),

@@ -32,8 +32,8 @@ MMA_FAULTS = [
     *tile_faults(
         "tile.mma_atom",
         ('%m = tile.tiled_mma #tile.mma_atom<«"SM80_16x8x8"»>', "E0302"),
-        ('%m = tile.tiled_mma #tile.mma_atom<«"SM90_64x264x16_F32F16F16_SS<Major::K,Major::K>"»>', "E0304"),
-        ('%m = tile.tiled_mma #tile.mma_atom<«"SM90_64x64x16_F32F16F16_RS<Major::MN,Major::K>"»>', "E0304"),
+        ('%m = tile.tiled_mma #tile.mma_atom<«"SM90_64x264x16_F32F16F16_SS<Major::K,Major::K>"»>', "E0302"),
+        ('%m = tile.tiled_mma #tile.mma_atom<«"SM90_64x64x16_F32F16F16_RS<Major::MN,Major::K>"»>', "E0302"),
     ),
     *tile_faults(
         "tile.tiled_mma",

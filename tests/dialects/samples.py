@@ -485,11 +485,10 @@ ATTRIBUTE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '!tile.tma<"SM90_TMA_LOAD_MULTICAST", bf16, "(?,(?,4)):(1,(?{div=8},64))", '
         '"S<3,3,3> o 0 o (64,(8,4)):(1,(64,512))", "[64:1;[8:1;4:1]]", multicast 4>',
     ),
-    "tile.space": ("#tile<space smem>", "#tile<space dsmem>"),
     "ptx.ptr": ("!ptx.ptr<global>", "!ptx.ptr<shared>", "!ptx.ptr<local>", "!ptx.ptr<shared_cluster>"),
     "ptx.tensor_map": ("!ptx.tensor_map",),
     "ptx.recipe": ('#ptx.recipe<"tf32 A dims (x, 7) strides (4 * (x + 1)) box (32, 1) swizzle 128B">',),
-    "ptx.state_space": ("#ptx<state_space shared>",),
+    "ptx.space": ("#ptx.space<smem>", "#ptx.space<dsmem>"),
 })  # fmt: skip
 """Types and attributes, each printed as written, by name."""
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from tilefold.dialects.ptx import BULK_REDUCTIONS, MAP_FIELDS
 from tilefold.dialects.ptx.entry import CLUSTER_REGISTERS
 from tilefold.layout.atoms.cache_hints import LOAD_HINTS, POLICIES, PREFETCH_HINTS, STORE_HINTS
+from tilefold.layout.atoms.contract import Named
 from tilefold.layout.atoms.mma_registers import registers
 from tilefold.layout.atoms.mma_table import mma_atom
 
@@ -567,7 +568,7 @@ MATRICES_OF_BYTES: tuple[tuple[str, str], ...] = (
 def multiplication(name: str, flags: str = "") -> str:
     """A multiplication of a warpgroup, with registers of A from an argument, which stores its accumulators."""
     atom = mma_atom(name)
-    d, in_registers = registers(atom, "D"), atom.spaces[0] == "rmem"
+    d, in_registers = registers(atom, "D"), atom.operand("A").named is Named.VALUE
     type = "f32" if d.kind == "f32" else "i32"
     filled = [
         f'%q{i} = ptx.inline "mov.b32 $0, $1;" constraints "=r,r"(%i32) : (i32) -> (i32)\n'

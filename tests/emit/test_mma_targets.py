@@ -8,7 +8,7 @@ from tilefold.compiler.machine.assemble import AssembleError, assemble
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
-from tilefold.layout.atoms.ptx_text import mnemonic
+from tilefold.layout.atoms.ptx_text import mma_mnemonic
 
 from tests.emit.harness import ASSEMBLED
 
@@ -32,7 +32,7 @@ def entry(name: str, atom: MmaAtom) -> str:
     layouts = (atom.layout_c, atom.layout_a, atom.layout_b, atom.layout_c)
     operands = [registers(letter, t, layout) for letter, t, layout in zip("dabc", atom.types, layouts, strict=True)]
     declared, used = "\n".join([d for d, _ in operands]), ", ".join([o for _, o in operands])
-    return f".entry {name}() {{\n{declared}\n{mnemonic(atom.instruction)} {used};\nret;\n}}\n"
+    return f".entry {name}() {{\n{declared}\n{mma_mnemonic(atom)} {used};\nret;\n}}\n"
 
 
 def assembles(atoms: list[MmaAtom], arch: str, version: int) -> bool:
@@ -56,14 +56,14 @@ def test_atoms_assemble_for_every_target_that_has_them(target: Target) -> None:
 def test_the_oldest_target_and_version_are_the_oldest(atom: MmaAtom) -> None:
     """An older architecture and an older version of PTX are refused; 13.0's assembler has nothing before sm_75."""
     names = list(TARGETS)
-    arch = f"sm_{max(atom.targets.min_sm, 75)}"
-    version = max(atom.targets.min_ptx, TARGETS[arch])
+    arch = f"sm_{max(atom.targets.oldest.min_sm, 75)}"
+    version = max(atom.targets.oldest.min_ptx, TARGETS[arch])
     assert assembles([atom], arch, version)
     if arch != names[0]:
         older = names[names.index(arch) - 1]
         assert not assembles([atom], older, max(version, TARGETS[older]))
     before = VERSIONS[VERSIONS.index(version) - 1]
-    if before >= TARGETS[arch] and atom.targets.min_sm >= 75:
+    if before >= TARGETS[arch] and atom.targets.oldest.min_sm >= 75:
         assert not assembles([atom], arch, before)
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tilefold.base.target import Target
 from tilefold.compiler.frontend.params import expand
-from tilefold.layout.atoms.instructions import MmaOperation, MmaSync
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
+from tilefold.layout.atoms.numbers import MmaOperation
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.atoms.mma import DTYPES, compute_allowed_error
@@ -98,7 +98,7 @@ def expected(atom: MmaAtom, values: dict[str, Any]) -> tuple[NDArray[Any], NDArr
         own = magnitude * (atom.shape[2] + 1) * 2.0**-53  # the error of NumPy's sum
         return product, compute_allowed_error(atom, magnitude) + last + own
     wide = a[:, None, :], b[None, :, :]
-    operation = atom.instruction.operation if isinstance(atom.instruction, MmaSync) else MmaOperation.MULTIPLY_ADD
+    operation = atom.products.operation
     products = (
         wide[0] ^ wide[1]
         if operation is MmaOperation.XOR_POPC

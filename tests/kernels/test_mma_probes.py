@@ -8,7 +8,7 @@ import pytest
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.compiler.reports.kernel_report import count_instructions
 from tilefold.layout.atoms.mma_table import mma_atom
-from tilefold.layout.atoms.ptx_text import mnemonic
+from tilefold.layout.atoms.ptx_text import mma_mnemonic
 
 from tests.kernels.harness import STAGES, simulate
 from tests.kernels.mma_probes import ATOMS, NEWEST, expected, is_supported, measure, probe
@@ -53,7 +53,7 @@ OF_EACH_KIND = [
 def test_the_instruction_in_ptx(name: str) -> None:
     """One instruction a probe, by the mnemonic in the atom's table, on registers that never leave them."""
     program, launch = probe(name)
-    ptx, instruction = program.ptx(NEWEST), mnemonic(mma_atom(name).instruction)
+    ptx, instruction = program.ptx(NEWEST), mma_mnemonic(mma_atom(name))
     assert count_instructions(ptx)["mma_probe"][instruction] == 1
     assert assemble(ptx, NEWEST).kernels["mma_probe"].stack == 0
     if not name.startswith("UniversalFMA"):  # which is arithmetic

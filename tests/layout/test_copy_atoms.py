@@ -6,16 +6,18 @@ from dataclasses import replace
 
 import pytest
 from tilefold.base.errors import Code, LayoutError
-from tilefold.base.target import TargetFamily
+from tilefold.base.spaces import GMEM, SMEM
+from tilefold.base.target import targets
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.cache_hints import LOAD_HINTS, split_policy, with_hints, with_policy
 from tilefold.layout.atoms.copy_atom import CopyAtom
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.copy_table import COPY_ATOMS
 from tilefold.layout.atoms.cp_async import cp_async
-from tilefold.layout.atoms.instructions import AutoMove, CpAsync
-from tilefold.layout.atoms.ldmatrix import ldmatrix, stmatrix
+from tilefold.layout.atoms.instructions import Absent, CpAsync, LdMatrix
+from tilefold.layout.atoms.ldmatrix import ldmatrix, of_warp, stmatrix
 from tilefold.layout.atoms.ldmatrix_bytes import ldmatrix_bytes, ldmatrix_unpacked, stmatrix_bytes
+from tilefold.layout.atoms.numbers import Copied
 from tilefold.layout.atoms.ptx_text import copy_text
 from tilefold.layout.atoms.universal import universal_copy
 
@@ -123,10 +125,10 @@ def test_cache_hints_raise_what_the_target_needs() -> None:
     assert with_hints(plain) == plain
     hinted = with_hints(plain, "nc.L1::no_allocate.L2::256B", "cs")
     assert (hinted.load_hint, hinted.store_hint) == ("nc.L1::no_allocate.L2::256B", "cs")
-    assert hinted.targets == TargetFamily(80, 74)
-    assert with_hints(copy_atom("SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", 16), "L2::64B").targets == TargetFamily(80, 74)
+    assert hinted.targets == targets(80, 74)
+    assert with_hints(copy_atom("SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", 16), "L2::64B").targets == targets(80, 74)
     kept = with_hints(copy_atom("UniversalCopy<uint128_t>", 16), "L1::no_allocate.L2::evict_first.L2::64B")
-    assert kept.targets == TargetFamily(80, 74)
+    assert kept.targets == targets(80, 74)
     assert split_policy(kept.load_hint) == ("L1::no_allocate.L2::64B", "L2::evict_first")
     assert all(split_policy(with_policy(hint, "L2::evict_last")) == (hint, "L2::evict_last") for hint in LOAD_HINTS)
 
@@ -155,11 +157,11 @@ def test_cache_hints_that_ptx_does_not_have(name: str, load: str, store: str, sa
 def test_cp_async_copies_only_the_sizes_that_ptx_has(cache: str, sizes: list[int]) -> None:
     for size in (4, 8, 16):
         atom = cp_async(cache, size)
-        assert (atom.src_spaces, atom.dst_spaces) == (("gmem",), ("smem",))
+        assert (atom.source.spaces, atom.destination.spaces) == ((GMEM,), (SMEM,))
         assert [atom.src_bits(0, b) for b in range(8 * size)] == list(range(8 * size))
-        assert atom.instruction == (CpAsync(cache, size) if size in sizes else None)
-        text = f"cp.async.{cache}.shared.global [%0], [%1], {size}, %2;"
-        assert copy_text(CpAsync(cache, size, zfill=True)) == text
+        assert atom.instruction == (CpAsync(cache) if size in sizes else Absent())
+        text = f"cp.async.{cache}.shared.global [%0], [%1], {size}, %2;" if size in sizes else "none"
+        assert copy_text(cp_async(cache, size, zfill=True)) == text
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64, 128])
@@ -173,9 +175,9 @@ def test_universal_copies_move_a_thread_s_own_bits(bits: int) -> None:
 def test_every_atom_is_complete(name: str) -> None:
     atom = copy_atom(name)
     assert atom.name == name
-    assert atom.source.startswith("PTX ISA")
-    assert atom.targets.min_sm >= 20
-    assert atom.targets.min_ptx >= 20
+    assert atom.contract.section.startswith("PTX ISA")
+    assert atom.targets.oldest.min_sm >= 20
+    assert atom.targets.oldest.min_ptx >= 20
     sets = [
         {layout(t, b) for t in range(layout[0].size) for b in range(layout[1].size)}
         for layout in (atom.src_bits, atom.dst_bits, atom.ref_bits)
@@ -206,9 +208,10 @@ def test_an_atom_of_a_width_is_named_by_any_type_of_it(named: str, width: str) -
 
 def test_bulk_copies_have_the_bits_of_their_names() -> None:
     atom = copy_atom("SM90_BULK_COPY_S2G<4096>", 16)
-    assert (atom.threads, atom.values, atom.src_spaces, atom.dst_spaces) == (1, 256, ("smem",), ("gmem",))
+    assert (atom.threads, atom.values, atom.loads) == (1, 256, False)
+    assert (atom.source.spaces, atom.destination.spaces) == ((SMEM,), (GMEM,))
     assert [atom.src(0, v) for v in range(256)] == list(range(256))
-    assert set(copy_atom("SM90_BULK_COPY_AUTO", 16).src_spaces) == {"gmem", "smem"}
+    assert set(copy_atom("SM90_BULK_COPY_AUTO", 16).source.spaces) == {GMEM, SMEM}
     for bits in (0, 64, 192, 1 << 21):
         with pytest.raises(LayoutError) as caught:
             copy_atom(f"SM90_BULK_COPY_G2S<{bits}>")
@@ -223,15 +226,14 @@ def test_unknown_atoms_are_refused_with_similar_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("src", "dst", "spaces"),
+    ("src", "dst"),
     [
-        (Layout((2, 8), (8, 1)), Layout((4, 4), (4, 1)), "gmem"),  # two threads read, four write
-        (Layout((2, 8), (8, 1)), Layout((2, 8), (4, 1)), "gmem"),  # half is written twice
-        (Layout((2, 8), (8, 1)), Layout((2, 4), (4, 1)), "gmem"),  # half is not written
-        (Layout((2, 8), (8, 1)), Layout((2, 8), (8, 1)), "disk"),
+        (Layout((32, 8), (8, 1)), Layout((64, 4), (4, 1))),  # a warp reads, two write
+        (Layout((32, 8), (8, 1)), Layout((32, 8), (4, 1))),  # half is written twice
+        (Layout((32, 8), (8, 1)), Layout((32, 4), (4, 1))),  # half is not written
     ],
 )
-def test_atoms_check_themselves(src: Layout, dst: Layout, spaces: str) -> None:
+def test_atoms_check_themselves(src: Layout, dst: Layout) -> None:
     with pytest.raises(LayoutError) as caught:
-        CopyAtom("mine", Layout(2, 1), src, dst, src, (spaces,), ("rmem",), TargetFamily(80, 70), AutoMove(), "test")
+        of_warp("mine", LdMatrix(1), src, dst, targets(80, 70), Copied())
     assert caught.value.code == Code.ATOM_INVALID.id

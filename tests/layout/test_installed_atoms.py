@@ -14,7 +14,6 @@ from tilefold.compiler.machine.assemble import assemble
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.entry_points import GROUP, installed_atoms
-from tilefold.layout.atoms.instructions import MmaSync
 from tilefold.layout.atoms.mma_table import mma_atom
 
 from tests.docs.pages import blocks
@@ -88,12 +87,13 @@ from tilefold.layout.atoms.instructions import LdMatrix, Move
 from tilefold.layout.atoms.copy_names import copy_atom
 
 def atoms():
-    return [replace(copy_atom("UniversalCopy<uint32_t>"), name="MyCopy", instruction={instruction})]
+    atom = copy_atom("UniversalCopy<uint32_t>")
+    return [replace(atom, name="MyCopy", contract=replace(atom.contract, instruction={instruction}))]
 """
 
 
 def test_a_copy_atom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(tmp_path, monkeypatch, "my_copies", COPY.format(instruction="Move(32)"), {"a": "my_copies:atoms"})
+    install(tmp_path, monkeypatch, "my_copies", COPY.format(instruction="Move()"), {"a": "my_copies:atoms"})
     assert copy_atom("MyCopy", 16).values == 2
     with pytest.raises(LayoutError) as caught:
         mma_atom("MyCopy")
@@ -102,10 +102,12 @@ def test_a_copy_atom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 HEAD = """
 from dataclasses import replace
-from tilefold.base.target import TargetFamily
+from tilefold.base.target import targets
 from tilefold.layout.algebra.core import Layout
-from tilefold.layout.atoms.instructions import MmaSync
 from tilefold.layout.atoms.mma_table import mma_atom
+
+def changed(atom, **changes):
+    return [replace(atom, name='X', contract=replace(atom.contract, **changes))]
 """
 F16 = 'mma_atom("SM80_16x8x8_F32F16F16F32_TN")'
 WRONG = {
@@ -113,15 +115,16 @@ WRONG = {
     "def atoms(): return 3": "TypeError",
     "def atoms(): return ['x']": "str is not an MmaAtom or a CopyAtom",
     f"def atoms(): return [replace({F16}, name='a b')]": "cannot be the name of an atom",
-    f"def atoms(): return [replace({F16}, instruction='mma.sync.aligned {{%r0}}; exit')]": "AttributeError",
-    f"I = {F16}.instruction\ndef atoms(): return [replace(I, majors=('row', 'col; exit'))]": "mma.sync has no form",
-    f"I = {F16}.instruction\ndef atoms(): return [replace(I, operation='.satfinite')]": "mma.sync has no form",
-    f"def atoms(): return [replace({F16}, thr_id=Layout(1, 0))]": "1 threads are not a warp",
-    f"def atoms(): return [replace({F16}, thr_id=Layout(64, 1))]": "64 threads are not a warp",
+    f"def atoms(): return changed({F16}, instruction='mma.sync.aligned {{%r0}}; exit')": "cannot have 'mma.sync",
+    f"def atoms(): return changed({F16}, operands=(replace({F16}.operand('A'), major='x; exit'),))": "'x; exit'",
+    f"def atoms(): return changed({F16}, numbers=replace({F16}.products, operation='.no'))": "have '.no'",
+    f"def atoms(): return changed({F16}, ids=Layout(1, 0))": "1 threads are not a warp",
+    f"def atoms(): return changed({F16}, ids=Layout(64, 1))": "64 threads are not a warp",
     "def atoms(): return [replace(mma_atom('UniversalFMA<half_t>'), name='X')]": "X is fma.rn.f16",
-    f"""TWO = [{{}}, {{'targets': TargetFamily(80, 70)}}]
-def atoms(): return [replace({F16}, name='X', **x) for x in TWO]""": ("another package also has"),
-    f"def atoms(): return [replace({F16}, layout_a={F16}.layout_b)]": "does not hold the 128 elements",
+    f"""TWO = [{{}}, {{'targets': targets(80, 70)}}]
+def atoms(): return [atom for x in TWO for atom in changed({F16}, **x)]""": ("another package also has"),
+    f"""A = replace({F16}.operand('A'), layout={F16}.layout_b)
+def atoms(): return changed({F16}, operands={F16}.contract.with_operand(A).operands)""": "not hold the 128 elements",
 }
 
 
@@ -133,10 +136,10 @@ def test_packages_that_are_wrong(body: str, tmp_path: Path, monkeypatch: pytest.
     assert caught.value.code == Code.ATOM_PACKAGE.id
     assert WRONG[body] in caught.value.message
     assert "wrong_atoms" in caught.value.message
-    assert mma_atom("SM80_16x8x8_F32F16F16F32_TN").targets.min_sm == 75
+    assert mma_atom("SM80_16x8x8_F32F16F16F32_TN").targets.oldest.min_sm == 75
 
 
-@pytest.mark.parametrize("instruction", ["Move(33)", "Move(64)", "LdMatrix(3)", "'ld.b32 / st.b32'"])
+@pytest.mark.parametrize("instruction", ["LdMatrix(3)", "'ld.b32 / st.b32'"])
 def test_a_copy_atom_with_an_instruction_that_nobody_knows(
     instruction: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,11 +162,9 @@ def test_fragments_fill_registers() -> None:
     from dataclasses import replace
 
     atom = mma_atom("SM80_16x8x8_F32F16F16F32_TN")
+    narrow = replace(atom.contract, numbers=replace(atom.products, shape=(16, 8, 4)))
+    for name, layout in (("A", Layout((32, 2), (1, 32))), ("B", Layout((32, 1), (1, 0)))):
+        narrow = narrow.with_operand(replace(atom.operand(name), layout=layout))
     with pytest.raises(LayoutError) as caught:
-        replace(
-            atom,
-            instruction=MmaSync((16, 8, 4), atom.types),
-            layout_a=Layout((32, 2), (1, 32)),
-            layout_b=Layout((32, 1), (1, 0)),
-        )
+        replace(atom, contract=narrow)
     assert "do not fill whole registers" in caught.value.message

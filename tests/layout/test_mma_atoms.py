@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 from tilefold.base.errors import Code, LayoutError
-from tilefold.base.target import TargetFamily
+from tilefold.base.target import targets
 from tilefold.layout.algebra.core import Layout
-from tilefold.layout.atoms.instructions import Dp4a, Fma, MmaSync
+from tilefold.layout.atoms.contract import Named
+from tilefold.layout.atoms.instructions import Dp4a, Fma
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
-from tilefold.layout.atoms.ptx_text import mnemonic
+from tilefold.layout.atoms.ptx_text import mma_mnemonic
 
 WARP_WIDE = [atom for atom in map(mma_atom, MMA_ATOMS) if atom.threads == 32]
 WARPGROUP = [
@@ -66,13 +67,13 @@ def test_warp_wide_fragments_follow_the_figures(atom: MmaAtom) -> None:
 def test_warpgroup_fragments_are_four_warps_of_sixteen_rows(name: str) -> None:
     atom = mma_atom(name)
     m, n, k = atom.shape
-    assert (atom.threads, atom.targets, atom.spaces[1]) == (128, TargetFamily(90, 80, "a"), "smem")
+    assert (atom.threads, atom.targets, atom.operand("B").named) == (128, targets(90, 80, "a"), Named.DESCRIPTOR)
     for thread in range(128):
         warp, lane = divmod(thread, 32)
         for value in range(m * n // 128):
             row, column = accumulator_row_and_column(lane, value)
             assert atom.layout_c(thread, value) == place(16 * warp + row, column, m)
-        if atom.spaces[0] == "rmem":
+        if atom.operand("A").named is Named.VALUE:
             for value in range(m * k // 128):
                 row, column = row_and_column(lane, value, atom.bits[1], 16)
                 assert atom.layout_a(thread, value) == place(16 * warp + row, column, m)
@@ -129,7 +130,7 @@ def test_every_atom_is_complete(name: str) -> None:
     atom = mma_atom(name)
     assert atom.name == name
     assert atom.source.startswith("PTX ISA")
-    text = mnemonic(atom.instruction)
+    text = mma_mnemonic(atom)
     assert isinstance(atom.instruction, Fma | Dp4a) or all(f".{t}" in text for t in atom.types)
 
 
@@ -200,7 +201,7 @@ def test_atoms_check_themselves() -> None:
     atom = mma_atom("SM80_16x8x8_F32F16F16F32_TN")
     for broken in (Layout((16, 8), (1, 16)), Layout((32, 4), (1, 16)), Layout((32, 2), (1, 32))):
         with pytest.raises(LayoutError) as caught:
-            replace(atom, layout_a=broken)
+            replace(atom, contract=atom.contract.with_operand(replace(atom.operand("A"), layout=broken)))
         assert caught.value.code == Code.ATOM_INVALID.id
     with pytest.raises(LayoutError):
-        replace(atom, instruction=MmaSync((16, 8, 8), ("f32", "f17", "f16", "f32")))
+        replace(atom, contract=atom.contract.with_operand(replace(atom.operand("A"), element="f17")))

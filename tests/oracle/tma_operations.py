@@ -112,7 +112,7 @@ def _map(inputs: Inputs, dynamic: bool) -> Inputs:
         gmem = copy.partition_gmem(tiles, RunTimeInt(block))
         tile = copy.partition_smem(plain, RunTimeInt(block))
         sides = [_gmem_part(gmem, rank, start), _smem_part(tile)]
-        if not copy.instruction.to_shared:
+        if not copy.loads:
             sides.reverse()
         slices.append({"slice": block, "partition_S": sides[0], "partition_D": sides[1]})
     return {

@@ -7,7 +7,6 @@ from typing import Any
 from tilefold.layout.algebra.core import ComposedLayout, Layout, cosize, size
 from tilefold.layout.algebra.inttuple import ceil_div
 from tilefold.layout.algebra.product import tile_to_shape
-from tilefold.layout.atoms.instructions import WgMma
 from tilefold.layout.atoms.wgmma_smem import (
     SWIZZLE_BITS,
     MatrixDescriptor,
@@ -92,9 +91,7 @@ def _descriptors(inputs: Inputs, dynamic: bool) -> Inputs:
 def _fragment_descriptors(inputs: Inputs, dynamic: bool) -> Inputs:
     layout, swizzle_bits = _smem_layout(inputs, "smem_atom", "smem_shape")
     mma, operand, bits = tiled_mma(inputs), inputs["operand"], inputs["val_bits"]
-    instruction = mma.atom.instruction
-    assert isinstance(instruction, WgMma)
-    major = instruction.majors["AB".index(operand)]
+    major = mma.atom.operand(operand).major.value
     found: list[Inputs] = []
     for tid in inputs["tids"]:
         part, start = mma.partition(operand, _plain(layout), tid)

@@ -24,7 +24,7 @@ def compare(said: Iterable[MemoryAccess], counters: Counters) -> list[MemoryAcce
     executed = {(count.location, count.op) for count in counted}
     said = [access for access in said if (site_of(access.op).location, access.op.name) in executed]
     for access, count in zip(said, counted, strict=True):
-        place = (site_of(access.op).location, access.op.name, access.space.value, access.width)
+        place = (site_of(access.op).location, access.op.name, access.space.ptx, access.width)
         assert place == (count.location, count.op, count.space, count.width)
         if not access.unknown:
             found = count.transactions * access.warps

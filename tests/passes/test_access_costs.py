@@ -5,8 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+from tilefold.base.spaces import GMEM, SMEM
 from tilefold.compiler.reports.access_costs import access_costs
-from tilefold.dialects.ptx import EntryOp, StateSpace
+from tilefold.dialects.ptx import EntryOp
 
 from tests.emit.harness import kernel, parse
 from tests.kernels.harness import ALL_LAUNCHES, LAUNCH_IDS, launches, program, simulated, target_of
@@ -42,7 +43,7 @@ def _cost(body: str, threads: str = "64") -> list[tuple[int, int, int] | str]:
     %c128 = arith.constant 128 : i32
     """
     text = kernel(head + body, "%A: !ptx.ptr<global> align 16, %n: i32, %c: i1", threads, 49152)
-    shared = [access for access in accesses(parse(text), "k") if access.space is StateSpace.Shared]
+    shared = [access for access in accesses(parse(text), "k") if access.space is SMEM]
     return [access.unknown or (access.warps, access.transactions, access.least) for access in shared]
 
 
@@ -140,7 +141,7 @@ def _global(body: str, args: str = "%A: !ptx.ptr<global> align 4, %n: i32") -> l
     """
     text = kernel(head + body, args, "64", 1024)
     entry = next(op for op in parse(text).walk() if isinstance(op, EntryOp))
-    return [str(cost) for cost in access_costs(entry) if cost.space is StateSpace.Global]
+    return [str(cost) for cost in access_costs(entry) if cost.space is GMEM]
 
 
 def _load(offset: str, operations: str = "", bytes: int = 4) -> str:

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilefold.base.spaces import GMEM, RMEM
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.dialects.cute import LayoutAttr
-from tilefold.dialects.tile import AtomCallOp, Space, SpaceAttr, TensorType
+from tilefold.dialects.ptx import SpaceAttr
+from tilefold.dialects.tile import AtomCallOp, TensorType
 from tilefold.layout.algebra.core import Layout, LayoutLike, plain_layout
 from tilefold.layout.text.layouts import parse_layout, to_text
 from tilefold.layout.tiling.copy_loops import repeats
@@ -67,7 +69,7 @@ def pairs(draw: Any) -> tuple[LayoutLike, LayoutLike]:
 
 def tensor(layout: LayoutLike, align: int) -> TensorType:
     """A tensor of f16 in global memory."""
-    return TensorType(f16, SpaceAttr(Space.Gmem), IntAttr(align), LayoutAttr(layout))
+    return TensorType(f16, SpaceAttr(GMEM), IntAttr(align), LayoutAttr(layout))
 
 
 @given(pairs(), st.sampled_from([2, 4, 8, 16]), st.sampled_from([2, 16]))
@@ -150,7 +152,7 @@ def test_atoms_that_leave_the_width_to_the_compiler(atom: str, loops: int, bits:
     body = f'%a = tile.view %A : {part}\n%b = tile.view %B : {part}\ntile.copy #tile.copy_atom<"{atom}", f16> %a, %b'
     module = lowered(kernel(body, f"%A: {type}, %B: {type}"), "atoms")
     (call,) = [op for op in module.walk() if isinstance(op, AtomCallOp)]
-    assert call.atom.atom_name.data == f"UniversalCopy<uint{bits}_t>"
+    assert call.atom.atom_name == f"UniversalCopy<uint{bits}_t>"
     extents = [op.operands[1] for op in module.walk() if op.name == "scf.for"]
     assert len(extents) == (loops > 1)
 
@@ -163,7 +165,7 @@ def test_a_swizzled_view_is_copied_in_pieces_that_the_swizzle_keeps() -> None:
     )
     module = lowered(kernel(body, threads="8"), "atoms")
     (call,) = [op for op in module.walk() if isinstance(op, AtomCallOp)]
-    assert call.atom.atom_name.data == "UniversalCopy<uint128_t>"
+    assert call.atom.atom_name == "UniversalCopy<uint128_t>"
     assert "S<2,3,3> o ?{div=8} o" in str(call.dst.type)
 
 
@@ -239,7 +241,7 @@ def test_a_predicate_for_several_elements_keeps_an_access_wide() -> None:
 def test_a_fragment_asks_nothing_of_the_other_side() -> None:
     """Its registers are in another order, and those of one access lie apart."""
     memory = tensor(parse_layout("(4,4):(16,1)"), 8)
-    fragment = TensorType(f16, SpaceAttr(Space.Rmem), IntAttr(16), LayoutAttr(Layout((4, 4), (1, 4))))
+    fragment = TensorType(f16, SpaceAttr(RMEM), IntAttr(16), LayoutAttr(Layout((4, 4), (1, 4))))
     for sides, role in (((memory, fragment), "source"), ((fragment, memory), "destination")):
         choice = choose_vector(*sides, 128)
         assert choice.remark == f"64 bits: 4 elements at a time; 128 bits refused: 4 elements are adjacent in {role}"

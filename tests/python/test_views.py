@@ -6,11 +6,13 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from tilefold.base.spaces import GMEM
 from tilefold.builder.scalars.values import convert
 from tilefold.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.dialects.cute import LayoutAttr
-from tilefold.dialects.tile import Space, SpaceAttr, TensorType
+from tilefold.dialects.ptx import SpaceAttr
+from tilefold.dialects.tile import TensorType
 from tilefold.layout.text.layouts import parse_layout, to_text
 from xdsl.dialects.builtin import Float16Type, IntAttr
 from xdsl.ir import Block
@@ -20,7 +22,7 @@ from tilefold import cute
 
 def tensor(layout: str, align: int = 16) -> TensorType:
     """The type of a tensor of f16 in global memory."""
-    return TensorType(Float16Type(), SpaceAttr(Space.Gmem), IntAttr(align), LayoutAttr(parse_layout(layout)))
+    return TensorType(Float16Type(), SpaceAttr(GMEM), IntAttr(align), LayoutAttr(parse_layout(layout)))
 
 
 def viewed(layout: str, view: Callable[[cute.Tensor], Any]) -> str:
@@ -265,9 +267,9 @@ MISTAKES: Sequence[tuple[Callable[[Any, Any], object], str, str]] = (
     (lambda t, x: cute.make_tiled_copy(cast("Any", "atom"), (4, 8), (4, 8)), "E5002", "expected a copy atom"),
     (lambda t, x: cute.make_copy_atom("SM80_NOTHING", cute.Float16), "E0302", "no copy atom"),
     (lambda t, x: cute.make_tiled_mma("SM80_NOTHING"), "E0302", "no MMA atom"),
-    (lambda t, x: cute.nvgpu.MmaOp(cute.Int8, cute.Float32).atom_name(), "E0302", "no matrix instruction"),
+    (lambda t, x: cute.nvgpu.MmaOp(cute.Int8, cute.Float32).atom(), "E0302", "no matrix instruction"),
     (
-        lambda t, x: cute.nvgpu.MmaOp(cute.TFloat32, cute.Float32).atom_name(),
+        lambda t, x: cute.nvgpu.MmaOp(cute.TFloat32, cute.Float32).atom(),
         "E0302",
         r"types: \(16, 8, 4\), \(16, 8, 8\)",
     ),

@@ -21,6 +21,7 @@ from tilefold.base.parameters import (
     kind_named,
     offsets_of,
 )
+from tilefold.base.spaces import GMEM, SMEM
 from tilefold.base.target import Target
 from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program
@@ -40,7 +41,8 @@ from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.sim.launch import LaunchState
 from tilefold.runtime.sim.memory.arena import Arena
 from tilefold.runtime.sim.memory.local import LocalSpace
-from tilefold.runtime.sim.memory.spaces import Space, Spaces
+from tilefold.runtime.sim.memory.memories import Memories
+from tilefold.runtime.sim.memory.spaces import Space
 from tilefold.runtime.sim.preparation import bind
 from tilefold.runtime.sim.rules import rule_of
 from tilefold.runtime.sim.translate import Translator
@@ -225,7 +227,7 @@ def test_it_is_kept_on_disk(tmp_path: Path) -> None:
 def test_the_simulator_reads_it() -> None:
     (entry,) = (op for op in _program().reached("instr", SM90).walk() if isinstance(op, EntryOp))
     launch = LaunchState(LaunchConfig((1, 1, 1), (32, 1, 1)), Limits(), lambda _: None)
-    spaces = Spaces(Space("global", 4096, False, Arena()), Space("shared", 0, False), LocalSpace())
+    spaces = Memories(Space(GMEM, 4096, False, Arena()), Space(SMEM, 0, False), LocalSpace())
     t = Translator(rule_of, launch, spaces)
     tensor = TensorArgument(_storage(), LAYOUT)
     bindings = bind(entry, {"n": 200, "map": tensor, "A": tensor}, t)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.swizzle import Swizzle
-from tilefold.layout.atoms.instructions import WgMma
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.atoms.wgmma_smem import MatrixDescriptor
 from tilefold.runtime.sim.memory.matrices import matrix_of
@@ -115,10 +114,9 @@ def test_sectors_by_definition(units: list[int], width: int) -> None:
 def test_slices_of_an_operand_of_wgmma_have_no_bank_conflicts(major: str, step: int) -> None:
     """Each K of 16, of a tile of 64 x 64 with rows of 128 bytes: a quarter of each line, or whole ones."""
     atom = mma_atom(f"SM90_64x64x16_F32F16F16_SS<Major::{major},Major::{major}>")
-    assert isinstance(atom.instruction, WgMma)
     for k in range(4):
         descriptor = MatrixDescriptor.of(64 + k * step, 1, 64, 3).value
-        matrix = matrix_of(atom.instruction, "A", descriptor)
+        matrix = matrix_of(atom, "A", descriptor)
         assert not matrix.problem
         rows = matrix.core_matrices.ravel()
         assert sorted(rows) == sorted(matrix.addresses.ravel())

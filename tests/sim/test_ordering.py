@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tilefold.base.limits import Limits
+from tilefold.base.spaces import GMEM, SMEM
 from tilefold.dialects.ptx.effects import Proxy
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.faults import SimulationError, Site
@@ -76,7 +77,7 @@ def test_clocks_order_what_the_model_orders(events: list[tuple[str, int, int]], 
     """Warps of one lane that read and write two words of a memory, and synchronise at one address."""
     launch = launch_of(32 * WARPS, 30)
     launch.fences.add("gpu")
-    shadow, releases = RaceShadow(256, WARPS if forgets else 1, "shared" if forgets else "global"), Releases()
+    shadow, releases = RaceShadow(256, WARPS if forgets else 1, (SMEM if forgets else GMEM).ptx, forgets), Releases()
     cluster, model, number = cluster_of(launch, lanes=1), Model(), 0
     accesses: list[tuple[int, int, bool, bool, int]] = []  # owner, word, writes, atomic, cluster
     left: set[int] = set()
@@ -139,7 +140,7 @@ def test_no_race_of_lanes_is_missed(events: list[tuple[str, int, set[int], int]]
     several lanes count as one.
     """
     launch = launch_of(32 * WARPS)
-    cluster, shadow = cluster_of(launch, lanes=3), RaceShadow(256, WARPS, "shared")
+    cluster, shadow = cluster_of(launch, lanes=3), RaceShadow(256, WARPS, SMEM.ptx, True)
     known: dict[tuple[int, int], set[int]] = {(warp, lane): set() for warp in range(WARPS) for lane in range(3)}
     accesses: list[tuple[tuple[int, int], int, bool]] = []
     for kind, index, lanes, word in events:
@@ -247,7 +248,7 @@ def test_registers_in_flight_of_some_lanes(registers: tuple[Warp, LocalSpace]) -
 
 def shared_space() -> tuple[list[Warp], Space]:
     cluster = cluster_of(launch_of(32 * WARPS))
-    space = Space("shared", 0, races=True)
+    space = Space(SMEM, 0, races=True)
     space.arena.allocate("shared memory", 4096)
     space.build(1, WARPS)
     return cluster.warps, space

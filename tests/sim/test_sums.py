@@ -12,10 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tilefold.base.element_types import BY_PTX
-from tilefold.base.target import Target
-from tilefold.layout.atoms.instructions import MmaSync, Types, WgMma
+from tilefold.base.spaces import SMEM
+from tilefold.base.target import Target, targets
+from tilefold.layout.atoms.contract import Major
+from tilefold.layout.atoms.mma_sync import mma_sync
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
+from tilefold.layout.atoms.numbers import MmaOperation, Types
 from tilefold.layout.atoms.summation import AlignedSum, FusedChain, summation
+from tilefold.layout.atoms.wgmma import wgmma
 from tilefold.runtime.sim.atoms.mma import DTYPES, executor, widen
 from tilefold.runtime.sim.atoms.sums import multiply_add
 from tilefold.runtime.sim.atoms.wgmma import WgmmaArithmetic
@@ -49,7 +53,14 @@ def test_results_are_those_of_an_h200(form: str) -> None:
     a, b, c, d = [H200[f"{form}.{name}"] for name in "abcd"]
     (count, m, k), n = a.shape, b.shape[1]
     is_wgmma = form.startswith("wgmma")
-    how = summation(WgMma((64, 8, k), types) if is_wgmma else MmaSync((16, 8, k), types), SM90A)
+    plain = MmaOperation.MULTIPLY_ADD
+    atom = (
+        wgmma(8, types[:3], SMEM, (Major.K, Major.K), plain)
+        if is_wgmma
+        else mma_sync(80, (16, 8, k), types, targets(80, 70), plain)
+    )
+    assert atom.shape[2] == k
+    how = summation(atom, SM90A)
     assert how is not None
     before = np.zeros_like(c) if "scale0" in form else c
     run = multiply_add(how, types, places(m, k), places(n, k).T, places(m, n))
@@ -111,7 +122,7 @@ CASES = [
     ]
     for target in TARGETS
     if mma_atom(name).targets.includes(Target(target))
-    and isinstance(summation(mma_atom(name).instruction, Target(target)), AlignedSum)
+    and isinstance(summation(mma_atom(name), Target(target)), AlignedSum)
 ]
 
 
@@ -127,7 +138,7 @@ def bit_patterns(name: str) -> st.SearchStrategy[int]:
 @given(data=st.data())
 def test_results_follow_the_rule(name: str, target: str, data: st.DataObject) -> None:
     atom = mma_atom(name)
-    how = summation(atom.instruction, Target(target))
+    how = summation(atom, Target(target))
     assert isinstance(how, AlignedSum)
     k = atom.shape[2]
     drawn = [
@@ -160,7 +171,7 @@ def test_elements_are_where_the_atom_has_them(name: str, target: str) -> None:
     def warps(layout: Any, matrices: NDArray[Any]) -> NDArray[Any]:
         return np.concatenate([fragments(atom, layout, x) for x in matrices]).reshape(2, 64, -1)
 
-    run = executor(atom, how=summation(atom.instruction, Target(target)))
+    run = executor(atom, how=summation(atom, Target(target)))
     result = run(warps(atom.layout_a, a), warps(atom.layout_b, b), warps(atom.layout_c, c))
     assert np.array_equal(result, warps(atom.layout_c, expected))
 
@@ -168,12 +179,11 @@ def test_elements_are_where_the_atom_has_them(name: str, target: str) -> None:
 @pytest.mark.parametrize("signs", [(1, 1), (-1, 1), (1, -1), (-1, -1)])
 def test_warpgroups_sum_alike(signs: tuple[int, int]) -> None:
     atom = mma_atom("SM90_64x16x16_F32F16F16_SS<Major::K,Major::K>")
-    assert isinstance(atom.instruction, WgMma)
-    how, rng = summation(atom.instruction, SM90A), np.random.default_rng(0)
+    how, rng = summation(atom, SM90A), np.random.default_rng(0)
     a, b, d = [rng.standard_normal(shape).astype(kind) for shape, kind in (
         ((64, 16), np.float16), ((16, 16), np.float16), ((64, 16), np.float32)
     )]  # fmt: skip
-    product = WgmmaArithmetic(atom, atom.instruction, signs, how=how)
+    product = WgmmaArithmetic(atom, signs, how=how)
     result = product.result(*[x.astype(np.float64) for x in (a, b, d)])
     assert how is not None
     run = multiply_add(how, atom.types, places(64, 16), places(16, 16).T, places(64, 16))
@@ -187,10 +197,10 @@ def test_warpgroups_sum_alike(signs: tuple[int, int]) -> None:
 
 def test_doubles_are_fused_one_by_one() -> None:
     """k rises from the accumulator on: the first product is lost beside it, the last one is not."""
-    instruction = MmaSync((8, 8, 4), ("f64", "f64", "f64", "f64"))
-    how = summation(instruction, SM90A)
+    atom = mma_atom("SM80_8x8x4_F64F64F64F64_TN")
+    how = summation(atom, SM90A)
     assert isinstance(how, FusedChain)
-    run = multiply_add(how, instruction.types, places(1, 4), places(1, 4).T, places(1, 1))
+    run = multiply_add(how, atom.types, places(1, 4), places(1, 4).T, places(1, 1))
     big = 2.0**60
     result = run(np.array([[1.0, -big, 1.0, 1.0]]), np.array([[1.0, 1.0, 1.0, 1.0]]), np.array([[big]]))
     assert result.tolist() == [[2.0]]
@@ -201,7 +211,7 @@ def test_doubles_are_fused_one_by_one() -> None:
 
 def test_numbers_that_ptx_defines_need_no_rule() -> None:
     for name in ("SM80_16x8x32_S32S8S8S32_TN", "UniversalFMA<float>", "SM61_DP4A"):
-        assert summation(mma_atom(name).instruction, SM90A) is None
+        assert summation(mma_atom(name), SM90A) is None
 
 
 @pytest.mark.parametrize("product", [1e200, -1e200])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.spaces import GMEM, RMEM, SMEM
 from tilefold.base.target import DEFAULT_ARCH
 from tilefold.commands.launching import add_launch, add_simulation, choose_launches, simulation
 from tilefold.commands.options import add_file, add_pictures, add_target, read_source, write_pictures
@@ -136,9 +137,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tensors.add_argument("--src", metavar="LAYOUT", help="the layout of the source tensor")
     tensors.add_argument("--dst", metavar="LAYOUT", help="the layout of the destination tensor")
     tensors.add_argument("--type", metavar="TYPE", required=True, help="the type of their elements")
-    spaces = ("gmem", "smem", "rmem", "ptr")
-    tensors.add_argument("--src-space", choices=spaces, default="gmem", help="where the source is (default: gmem)")
-    tensors.add_argument("--dst-space", choices=spaces, default="ptr", help="where the destination is (default: ptr)")
+    spaces = (GMEM.name, SMEM.name, RMEM.name, RMEM.pointer)
+    tensors.add_argument("--src-space", choices=spaces, default=GMEM.name, help="where the source is (default: gmem)")
+    tensors.add_argument(
+        "--dst-space", choices=spaces, default=RMEM.pointer, help="where the destination is (default: ptr)"
+    )
     tensors.add_argument("--name", default="A", help="the letter in the names of the tensors (default: A)")
     tile = copy.add_argument_group("the tile of a block (CuTe's local_tile of the source)")
     tile.add_argument("--cta-tiler", metavar="TILER", help="the tile")
@@ -317,7 +320,7 @@ def _accesses(args: argparse.Namespace, program: "Program") -> "Iterator[Picture
         observed = replace(engine, journal=sampler)
         observed.launch(SimProgram(module, launch.kernel), config, arguments.launchable())
         for (site, space), sampled in sampler.sampled.items():
-            if space == "shared" and sampled.patterns:
+            if space == SMEM.ptx and sampled.patterns:
                 worst = sampled.worst()
                 title = f"{site}: the lanes that each bank serves, {sampled.width} bytes each"
                 table = lane_table(title, worst.offsets.tolist(), worst.lanes.tolist(), sampled.width)

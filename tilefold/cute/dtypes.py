@@ -11,10 +11,10 @@ from tilefold.builder.scalars.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from tilefold.builder.scalars.dtypes import DType
-    from tilefold.builder.scalars.values import Bool, Float, Int, Value
+    from tilefold.builder.scalars.values import Bool, Float, Int
 
     class _ScalarType(type, DType):
-        def __call__(cls, x: Value | float) -> Any: ...
+        def __call__(cls, x: object) -> Any: ...
 
     class BFloat16(Float, metaclass=_ScalarType): ...
 

@@ -17,13 +17,15 @@ from xdsl.ir import Attribute
 from tilefold.base.element_types import BY_NAME
 from tilefold.base.errors import Code
 from tilefold.base.printable import shown
+from tilefold.base.spaces import GMEM
 from tilefold.builder.control.objects import is_ours
 from tilefold.builder.primitives import arrays
 from tilefold.builder.scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64
 from tilefold.builder.tensors.tensors import Tensor
 from tilefold.builder.trace import Parameter, Unmade
 from tilefold.dialects.cute import LayoutAttr
-from tilefold.dialects.tile import Space, SpaceAttr, TensorType
+from tilefold.dialects.ptx import SpaceAttr
+from tilefold.dialects.tile import TensorType
 from tilefold.runtime.arrays.array import Array, array_of, is_array, is_numpy_scalar
 from tilefold.runtime.arrays.constants import constant_key
 from tilefold.runtime.arrays.library_types import ELEMENTS, ELEMENTS_HINT
@@ -229,7 +231,7 @@ def array_type(name: str, array: Array, rule: Dynamic | None = None) -> TensorTy
 def _tensor_type(spec: ArraySpec) -> TensorType:
     """The type of a tensor in global memory; kept, since verifying it takes longer than a launch."""
     element = element_of_name(spec.dtype).in_memory
-    return TensorType.new([element, SpaceAttr(Space.Gmem), IntAttr(spec.align), LayoutAttr(spec.layout)])
+    return TensorType.new([element, SpaceAttr(GMEM), IntAttr(spec.align), LayoutAttr(spec.layout)])
 
 
 def name_of_elements(dtype: DType) -> str:

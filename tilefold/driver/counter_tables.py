@@ -3,9 +3,8 @@
 
 from collections.abc import Sequence
 
+from tilefold.base.spaces import traffic_of
 from tilefold.runtime.counters import AccessCount, Counters
-
-_UNITS = {"shared": "wavefronts", "global": "sectors"}
 
 
 def print_counters(counters: Counters, indent: str = "") -> str:
@@ -31,7 +30,7 @@ def _access(access: AccessCount) -> tuple[str, ...]:
         str(access.requests),
         str(access.transactions),
         str(access.minimum),
-        _UNITS.get(access.space, ""),
+        traffic_of(access.space).value,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 
+from tilefold.base.spaces import GMEM, SMEM, Traffic, traffic_of
 from tilefold.base.target import SECTOR_BYTES, WARP, Target
 from tilefold.runtime.sim.timeline import Event
 
@@ -38,12 +39,20 @@ class AccessRow:
     @property
     def bytes(self) -> int:
         """The bytes of the sectors of global memory."""
-        return self.transactions * SECTOR_BYTES if self.space == "global" else 0
+        match traffic_of(self.space):
+            case Traffic.SECTORS:
+                return self.transactions * SECTOR_BYTES
+            case Traffic.WAVEFRONTS | Traffic.UNCOUNTED:
+                return 0
 
     @property
     def cycles(self) -> float:
         """The cycles that one multiprocessor takes for the transactions."""
-        return self.transactions / (SECTORS if self.space == "global" else 1)
+        match traffic_of(self.space):
+            case Traffic.SECTORS:
+                return self.transactions / SECTORS
+            case Traffic.WAVEFRONTS | Traffic.UNCOUNTED:
+                return self.transactions
 
 
 @dataclass(slots=True)
@@ -63,7 +72,7 @@ class LineCost:
     def cycles(self) -> float:
         """The cycles that one multiprocessor would take for all blocks: of the unit that is busy the longest."""
         units = [self.issued / SCHEDULERS]
-        units += [sum(a.cycles for a in self.accesses if a.space == space) for space in ("shared", "global")]
+        units += [sum(a.cycles for a in self.accesses if a.space == space) for space in (SMEM.ptx, GMEM.ptx)]
         return max(units)
 
     @property
@@ -92,7 +101,6 @@ class Costs:
         return _table(self)
 
 
-_UNITS = {"shared": "wavefronts", "global": "sectors"}
 _HEAD = ("cycles", "line", "issued", "instruction", "by warps", "transactions", "least", "", "bytes", "distinct")
 _LEFT = {1, 3, 7}
 
@@ -130,8 +138,9 @@ def _rows(line: LineCost) -> list[tuple[tuple[str, ...], list[str]]]:
 
 
 def _access(access: AccessRow) -> tuple[str, ...]:
-    bytes = (str(access.bytes), str(access.distinct)) if access.space == "global" else ("", "")
-    unit = _UNITS.get(access.space, "")
+    traffic = traffic_of(access.space)
+    bytes = (str(access.bytes), str(access.distinct)) if traffic is Traffic.SECTORS else ("", "")
+    unit = traffic.value
     return (access.mnemonic, str(access.requests), str(access.transactions), str(access.minimum), unit, *bytes)
 
 

@@ -199,12 +199,16 @@ def _explaining_refusals(
     """The PTX assembled; a text of the program that the assembler refuses is named by its line."""
     from tilefold.compiler.machine.assemble import AssembleError
     from tilefold.compiler.machine.inline_ptx_errors import refusal
-    from tilefold.dialects.ptx import InlineOp
+    from tilefold.dialects.ptx import CustomOp, InlineOp
 
     try:
         return assemble(ptx, target, program.assembler)
     except AssembleError as error:
-        texts = [op for op in program.reached("instr", target).walk() if isinstance(op, InlineOp)]
+        ops = list(program.reached("instr", target).walk())
+        if "known instruction" in error.log and (names := {op.mnemonic() for op in ops if isinstance(op, CustomOp)}):
+            text = f"the assembler lacks instructions that packages define: {', '.join(sorted(names))}"
+            raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, text, "--emit=ptx prints the PTX") from error
+        texts = [op for op in ops if isinstance(op, InlineOp)]
         with program.explaining():
             raise refusal(error, ptx, target, texts) from error
 

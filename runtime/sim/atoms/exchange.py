@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ....base.target import WARP
 from ....layout.algebra.core import Layout
 from ....layout.atoms.copy_atom import CopyAtom
-from ....layout.atoms.instructions import MovMatrix
+from ....layout.atoms.instructions import Absent
+from ....layout.atoms.numbers import Transposed
 from ...arrays.storage import pack, unpack
 from ..memory.arena import WORDS
 
@@ -55,9 +56,9 @@ def exchange_of(atom: CopyAtom, lanes: int) -> Exchange | None:
     does not have.
     """
     consecutive = all(atom.thr_id(i) == i for i in range(atom.threads))
-    if atom.instruction is None or not consecutive or lanes % atom.threads:
+    if isinstance(atom.instruction, Absent) or not consecutive or lanes % atom.threads:
         return None
-    if isinstance(atom.instruction, MovMatrix):
+    if isinstance(atom.contract.numbers, Transposed):
         return _transposition() if atom.val_bits == 16 else None
     source, target = _table(atom.src), _table(atom.dst)
     home: dict[int, tuple[int, int]] = {}

@@ -24,8 +24,9 @@ from ....base.errors import Code
 from ....base.target import WARP
 from ....layout.algebra.complement import complement
 from ....layout.algebra.core import Layout
-from ....layout.atoms.instructions import Dp4a, Fma, MmaOperation, MmaSync
+from ....layout.atoms.contract import Agent, Named
 from ....layout.atoms.mma_atom import MmaAtom
+from ....layout.atoms.numbers import MmaOperation
 from ....layout.atoms.summation import Summation
 from ...arrays.storage import distances, pack, unpack
 from ...engine import numpy_type
@@ -69,7 +70,7 @@ def executor(atom: MmaAtom, exact: "Table | None" = None, how: Summation | None 
     An instruction of fewer threads than a warp is executed once by each group of them. SimulationError (E3201) for an
     atom of more than one warp, and one whose operands are not all in registers.
     """
-    if isinstance(atom.instruction, Fma | Dp4a):
+    if atom.contract.agent is Agent.THREAD:
         return _fma(atom, exact)
     table = _Table(atom)
     if how is not None and exact is None:
@@ -110,7 +111,7 @@ def _summed(atom: MmaAtom, table: "_Table", how: Summation) -> Executor:
 
 def bound(atom: MmaAtom, a: Values, b: Values, c: Values) -> NDArray[np.float64]:
     """How far D may be from the model's on a GPU, for each element of D; see `compute_allowed_error`."""
-    if atom.threads == 1:
+    if atom.contract.agent is Agent.THREAD:
         return compute_allowed_error(atom, np.zeros(c.shape, np.float64))
     table = _Table(atom)
     magnitude = [
@@ -130,7 +131,7 @@ def compute_allowed_error(atom: MmaAtom, magnitude: NDArray[np.float64]) -> NDAr
     keep 24 bits, of f16 results 11, and of e4m3 and e5m2 14 bits (sm_89). Of f64 each product and each sum is rounded.
     """
     d, a = BY_PTX[atom.types[0]], BY_PTX[atom.types[1]]
-    if d.kind == "int" or atom.threads == 1:
+    if d.kind == "int" or atom.contract.agent is Agent.THREAD:
         return np.zeros(magnitude.shape, np.float64)
     k = atom.shape[2]
     if d.bits == 64:
@@ -148,9 +149,10 @@ class _Table:
     """
 
     def __init__(self, atom: MmaAtom) -> None:
-        if not isinstance(atom.instruction, MmaSync):
+        in_registers = all(atom.operand(name).named is Named.VALUE for name in "DABC")
+        if atom.contract.agent is not Agent.WARP or not in_registers:
             raise SimulationError(Code.SIM_UNSUPPORTED, f"the simulator does not execute atom {atom.name}")
-        self.operation = atom.instruction.operation
+        self.operation = atom.products.operation
         m, n, k = atom.shape
         groups = complement(atom.thr_id, WARP)
         lanes = distances(groups)[:, None] + distances(atom.thr_id)  # (groups, threads)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.element_types import BY_PTX
-from ....layout.atoms.instructions import Types
+from ....layout.atoms.numbers import Types
 from ....layout.atoms.summation import LEAST_EXPONENT, AlignedSum, FusedChain, Summation
 from ..values import fused_multiply_add
 from .native_sums import compiled, scratch

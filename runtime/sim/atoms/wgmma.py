@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from ....base.target import WARP
 from ....layout.algebra.core import Layout
-from ....layout.atoms.instructions import MmaOperation, WgMma
+from ....layout.atoms.contract import Major
 from ....layout.atoms.mma_atom import MmaAtom
+from ....layout.atoms.numbers import MmaOperation
 from ....layout.atoms.summation import Summation
 from ...arrays.storage import distances
 from .mma import from_bytes, narrow, to_bytes, widen
@@ -32,15 +33,13 @@ class WgmmaArithmetic:
     def __init__(
         self,
         atom: MmaAtom,
-        instruction: WgMma,
         signs: tuple[int, int],
         exact: "Table | None" = None,
         how: Summation | None = None,
     ) -> None:
-        self.atom, self.instruction, self._signs = atom, instruction, signs
-        operation = MmaOperation.SATURATE if instruction.saturates else MmaOperation.MULTIPLY_ADD
+        self.atom, self._signs = atom, signs
         self._widen = [widen(name, exact) for name in atom.types]
-        self._narrow = narrow(atom.types[0], operation is MmaOperation.SATURATE, exact)
+        self._narrow = narrow(atom.types[0], atom.products.operation is MmaOperation.SATURATE, exact)
         self._places_a, self._places_d = _places(atom.layout_a), _places(atom.layout_c)
         self._sum = None if how is None or exact is not None else _sum(how, atom)
 
@@ -55,7 +54,7 @@ class WgmmaArithmetic:
         number = "AB".index(operand)
         name = self.atom.types[1 + number]
         matrix = self._widen[1 + number](from_bytes(name, rows.reshape(rows.shape[0], -1)))
-        return matrix if self.instruction.majors[number] == "K" else matrix.T
+        return matrix.T if self.atom.operand(operand).major is Major.MN else matrix
 
     def registers(self, operand: str, words: Sequence[Bytes]) -> Numbers:
         """Operand "A" or the accumulators "D", (64, K) or (64, N), from the registers (lanes, bytes) of the warps."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
+from ....base.spaces import Traffic
 from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES
 from ....dialects.ptx import BULK_UNIT
 from ..ordering.asynchronous import Operation
@@ -51,12 +52,19 @@ def rows_at(
         out_of_bounds(space, warp, access, 0, int(addresses[beyond.argmax()]), loading=reads)
     count(space, access, offsets, width)
     rows = offsets // width
-    return rows + warp.block.rank * (space.arena.span // width) if space.name == "shared" else rows
+    return rows + warp.block.rank * (space.arena.span // width) if space.in_block else rows
 
 
 def count(space: Space, access: Access, offsets: NDArray[np.int64], width: int) -> None:
     """Counts the access of a lane to `width` bytes at each of some offsets."""
-    granule, size = _PASS if space.name == "shared" else SECTOR_BYTES, len(offsets) * width
+    size = len(offsets) * width
+    match space.row.traffic:
+        case Traffic.WAVEFRONTS:
+            granule = _PASS
+        case Traffic.SECTORS:
+            granule = SECTOR_BYTES
+        case Traffic.UNCOUNTED:
+            return
     access.requests += 1
     access.threads += -(-size // BULK_UNIT)
     access.transactions += len(np.unique(offsets // granule))
@@ -103,10 +111,10 @@ def claim(
     warp.spread(lane, len(rows))
     space.check_writable(warp, access, rows)
     _check_order(space, warp, access, rows, writes=True)
-    if space.name == "global":
+    if not space.in_block:
         warp.note(access.site, "stores", content)
     else:
-        space.swizzles[rows] = 0 if swizzle is None else 1 + swizzle
+        space.swizzles[rows * access.width // BULK_UNIT] = 0 if swizzle is None else 1 + swizzle
     warp.restore(before)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
+from ....base.spaces import GMEM
 from ...errors import Dim3
 from ..events import ScheduleObserver
 from ..faults import SimulationError, Site
@@ -85,7 +86,7 @@ class Journal:
             if isinstance(place, str):
                 self._space, self._offset = place, byte
             else:
-                self._space, self._offset = "global", self.place(place) + byte
+                self._space, self._offset = GMEM.ptx, self.place(place) + byte
 
     def see(self, space: str, warp: Warp, site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
         """Sees that the active lanes access one row of `width` bytes each, now or by an operation that they start."""

@@ -13,7 +13,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ....layout.atoms.instructions import WgMma
+from ....layout.atoms.contract import Major
+from ....layout.atoms.mma_atom import MmaAtom
 
 ROW = 16
 """The bytes of a row."""
@@ -38,19 +39,18 @@ class Matrix:
         return groups.transpose(0, 2, 1).reshape(-1, 8)
 
 
-def matrix_of(instruction: WgMma, operand: str, descriptor: int) -> Matrix:
+def matrix_of(atom: MmaAtom, operand: str, descriptor: int) -> Matrix:
     """Operand "A" or "B" of an instruction by its descriptor."""
-    m, n, _ = instruction.shape
-    is_b = operand == "B"
-    return _matrix(descriptor & (1 << 64) - 1, n if is_b else m, instruction.majors[is_b])
+    m, n, _ = atom.shape
+    return _matrix(descriptor & (1 << 64) - 1, n if operand == "B" else m, atom.operand(operand).major)
 
 
 @lru_cache(maxsize=1024)
-def _matrix(descriptor: int, extent: int, major: str) -> Matrix:
+def _matrix(descriptor: int, extent: int, major: Major) -> Matrix:
     start, leading, stride = ((descriptor >> shift & 0x3FFF) for shift in (0, 16, 32))
     offset, bits = descriptor >> 49 & 7, _SWIZZLE_BITS[descriptor >> 62]
     width = 1 << bits
-    if major == "K":
+    if major is Major.K:
         rows, halves = np.arange(extent)[:, None], np.arange(2)
         places = rows % 8 * width + rows // 8 * stride + halves * (1 if bits else leading)
     else:

@@ -21,9 +21,10 @@ import numpy as np
 from xdsl.dialects import arith, cf, scf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
+from ....base.spaces import RMEM, Space
 from ....dialects.kernel import KernelOp
 from ....dialects.ptx import EntryOp, PtrAddOp, PtrType, SmemAddrOp
-from ....dialects.tile import AllocOp, FragmentOp, Space, TensorType, ViewOp
+from ....dialects.tile import AllocOp, FragmentOp, TensorType, ViewOp
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.coordinates import idx2crd
 from ....layout.algebra.core import ComposedLayout, size
@@ -63,11 +64,11 @@ def pieces(entry: EntryOp, start: int) -> dict[SSAValue, Allocation]:
     return homes
 
 
-def root(op: Operation, space: str) -> SSAValue | None:
+def root(op: Operation, space: Space) -> SSAValue | None:
     """The pointer from which additions of integers lead to the one by which an operation accesses a state space. None
     where it has several of them.
     """
-    pointers = [value for value in op.operands if isinstance(value.type, PtrType) and value.type.space.data == space]
+    pointers = [value for value in op.operands if isinstance(value.type, PtrType) and value.type.space.data is space]
     return _root(pointers[0], set()) if len(pointers) == 1 else None
 
 
@@ -130,7 +131,7 @@ def fragments_of(kernel: KernelOp) -> Mapping[Key, TensorType]:
     """The fragments of a kernel as it was written."""
     types: dict[Key, TensorType | None] = {}
     for op in kernel.walk():
-        if isinstance(op, AllocOp | FragmentOp) and op.result.type.space.data is Space.Rmem:
+        if isinstance(op, AllocOp | FragmentOp) and op.result.type.space.data is RMEM:
             type = op.result.type
             key = key_of(op, op.result, type.bytes)
             types[key] = type if types.get(key, type) == type else None

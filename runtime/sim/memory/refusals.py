@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....base.target import WARP
-from ....dialects.ptx.effects import Proxy
-from ..ordering.asynchronous import Operation, writers
+from ..ordering.asynchronous import InFlight, Operation, writers
 from ..ordering.clocks import ASYNC, Conflict
 from ..ordering.knowledge import known, times_of
 from ..ordering.releases import block_of, has_seen, missing_edge
@@ -43,13 +42,15 @@ def refuse(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], *,
         where = space.show_row(row, access.width)
         verb = "reads" if loading else "writes"
         if (states == ABSENT).any():
-            out_of_bounds(space, warp, access, index, space.base + row * access.width % space.arena.span, loading)
+            out_of_bounds(space, warp, access, index, space.address(row * access.width % space.arena.span), loading)
         if (states == IN_FLIGHT).any():
             byte = row * access.width + int((states == IN_FLIGHT).argmax())
             operation, other = next(writers(warp.block.cluster, space, byte))
             text = f"{verb} {where} while {operation.describe(other)} is still writing it"
             hint = "wait for its group in the thread that issued the copy, and then at a barrier, or at an mbarrier"
-            if isinstance(operation, Operation) and operation.proxy is Proxy.ASYNC and space.name == "shared":
+            if isinstance(operation, Operation) and operation.pipe:
+                hint = operation.cure
+            elif isinstance(operation, Operation) and operation in operation.issuer.state(InFlight).loads:
                 hint = "wait at its mbarrier for the phase that counts its bytes; the first phase has parity 0"
             warp.fault(Code.SIM_IN_FLIGHT, access.site, lane, text, hint, other=operation.origin)
         if (states == MBARRIER).any():

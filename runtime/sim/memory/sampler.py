@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.spaces import GMEM, SMEM
 from ..faults import Site
 from .arena import Arena
 from .journal import Journal
@@ -68,21 +69,21 @@ class Sampler(Journal):
     def begin(self, arena: Arena, places: list[tuple[NDArray[Any], int]], shared: Arena) -> None:
         Journal.begin(self, arena, places, shared)
         self.sampled.clear()
-        self._sizes = {"global": arena.span, "shared": shared.span}
+        self._sizes = {GMEM.ptx: arena.span, SMEM.ptx: shared.span}
         self.shared_start = shared.allocations[0].start if shared.allocations else 0
 
     def see(self, space: str, warp: "Warp", site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
         sampled = self.sampled.get((site, space))
         if sampled is None:
             sampled = self.sampled[site, space] = Sampled(width, writes)
-        if space == "global":
+        if space == GMEM.ptx:
             if sampled.touched is None:
                 sampled.touched = np.zeros(self._sizes[space], bool)
             sampled.touched.reshape(-1, width)[rows] = True
             if sampled.patterns:
                 return
         offsets = rows.astype(np.int64) * width % self._sizes[space]
-        offsets -= self.shared_start if space == "shared" else 0
+        offsets -= self.shared_start if space == SMEM.ptx else 0
         lanes = warp.lane_numbers().astype(np.int64)
         if warp.is_spread or len(lanes) != len(offsets):  # rows of a bulk copy, or those that a multiplication reads
             return
@@ -96,5 +97,5 @@ class Sampler(Journal):
 
     def distinct(self, site: Site) -> int:
         """The bytes of global memory that an operation accesses, each counted once."""
-        sampled = self.sampled.get((site, "global"))
+        sampled = self.sampled.get((site, GMEM.ptx))
         return 0 if sampled is None or sampled.touched is None else int(sampled.touched.sum())

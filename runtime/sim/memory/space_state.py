@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.spaces import Sharer
+from ....base.spaces import Space as MemorySpace
 from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES, WARP
 from ....layout.tiling import warp_accesses
 from ...counters import AccessCount
@@ -101,7 +103,7 @@ class Access:
 class SpaceState:
     """The bytes of a state space, from virtual address `base` on."""
 
-    name: str
+    row: MemorySpace
     base: int
     races: bool
     arena: Arena = field(default_factory=Arena)
@@ -111,16 +113,30 @@ class SpaceState:
     """Of each 16 bytes of shared memory the swizzle of the last tensor copy there, 1 more than its bits; 0 of none."""
     journal: "Journal | None" = None
     """The observer of writes, if there is one."""
+    name: str = field(init=False)
+    """The name of the state space."""
+    in_block: bool = field(init=False)
+    """Whether each block has its own, in banks, and a cluster those of its blocks as windows."""
+
+    def __post_init__(self) -> None:
+        self.name = self.row.ptx
+        match self.row.sharer:
+            case Sharer.BLOCK | Sharer.CLUSTER:
+                self.in_block = True
+            case Sharer.GRID:
+                self.in_block = False
+            case Sharer.THREAD:
+                raise ValueError("the memory of threads is a LocalSpace")
 
     def build(self, windows: int = 1, readers: int = 1) -> None:
         """Creates the bytes of the allocations in `arena`, in each of some windows. The race check keeps the reads of
         `readers` readers apart: of the warps of a block in shared memory, else of the blocks of a cluster.
         """
         self.arena.build(windows)
-        if self.name == "shared":
+        if self.in_block:
             self.swizzles = np.zeros(windows * self.arena.span // 16, np.uint8)
         if self.races:
-            self.shadow = RaceShadow(self.arena.data[1].size, readers, self.name)
+            self.shadow = RaceShadow(self.arena.data[1].size, readers, self.name, self.in_block)
 
     def private(self) -> tuple[Any, ...]:
         """All that the cluster which goes on has here, for `assume`."""
@@ -138,11 +154,19 @@ class SpaceState:
         if self.shadow is not None:
             self.shadow.reset()
 
+    def offsets(self, at: NDArray[Any]) -> NDArray[Any]:
+        """The bytes before some addresses."""
+        return at - self.base
+
+    def address(self, offset: int) -> int:
+        """The address of the byte at an offset."""
+        return self.base + offset
+
     def show_row(self, row: int, width: int, byte: int = 0) -> str:
         """The address of a byte in a row of `width` bytes, in words."""
         rank, offset = divmod(row * width + byte, self.arena.span)
         where = f" in the block of rank {rank}" if self.arena.data[1].size > self.arena.span else ""
-        return f"{self.show(self.base + offset)}{where}"
+        return f"{self.show(self.address(offset))}{where}"
 
     def show(self, address: int) -> str:
         """An address in words."""

@@ -4,19 +4,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
-from ....dialects.ptx import StateSpace
+from ....base.spaces import Sharer, Traffic
 from ..ordering.asynchronous import readers
 from ..ordering.cluster import windows_of
 from ..values import Value
 from ..warp import Warp
 from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN
-from .local import LocalSpace
 from .refusals import Promises, is_repeated, leave, out_of_bounds, race, refuse
 from .space_state import Access, Bytes, SpaceState, sectors, wavefronts
 
@@ -43,6 +41,20 @@ class Space(SpaceState):
     """
 
     promises: Promises = field(default_factory=Promises)
+    name: str = field(init=False)
+    """That of the state space."""
+    in_block: bool = field(init=False)
+    """Whether each block has its own, in banks, and a cluster those of its blocks as windows."""
+
+    def __post_init__(self) -> None:
+        self.name = self.row.ptx
+        match self.row.sharer:
+            case Sharer.BLOCK | Sharer.CLUSTER:
+                self.in_block = True
+            case Sharer.GRID:
+                self.in_block = False
+            case Sharer.THREAD:
+                raise ValueError("the memory of threads is a LocalSpace")
 
     def load(self, warp: Warp, access: Access, address: Value) -> Bytes:
         """The `width` bytes at `address` in each active lane, as an array (active, width)."""
@@ -121,7 +133,7 @@ class Space(SpaceState):
 
     def _tell(self, warp: Warp, access: Access, rows: NDArray[Any], content: Bytes) -> None:
         """Tells those who compare launches what is written to global memory."""
-        if self.name == "global":
+        if not self.in_block:
             warp.note(access.site, "stores", content)
             if self.journal is not None:
                 self.journal.write(rows, access.width, content)
@@ -278,7 +290,7 @@ class Space(SpaceState):
         at = warp.select(address)
         warp.note(access.site, "accesses an address by", at[:, None])
         width = access.width
-        offsets = at - self.base
+        offsets = self.offsets(at)
         if int(np.bitwise_or.reduce(offsets)) & (width - 1):
             index = int(np.argmax(offsets & (width - 1) != 0))
             warp.fault(
@@ -289,11 +301,11 @@ class Space(SpaceState):
             )  # fmt: skip
         rows, span = offsets // width, self.arena.span // width
         start = 0
-        if self.name == "shared":
+        if self.in_block:
             start = warp.blocks * span if warp.spans_blocks else warp.block.rank * span
         if int(rows.view(np.uint64).max()) >= span:
             warp.leave_lockstep()
-            ranks, inner = windows_of(warp, access, at, self.races) if self.name == "shared" else (0, at)
+            ranks, inner = windows_of(warp, access, at, self.races) if self.in_block else (0, at)
             rows = (inner - self.base) // width
             if int(rows.view(np.uint64).max()) >= span:
                 index = int(np.argmax(rows.view(np.uint64) >= span))
@@ -308,35 +320,14 @@ class Space(SpaceState):
         return rows + start
 
     def _cost(self, warp: Warp, access: Access, at: NDArray[Any]) -> None:
-        if self.name == "shared":
-            transactions, minimum = wavefronts(at, warp.lane_numbers(), access.width)
-        else:
-            transactions, minimum = sectors(at, access.width, warp.lane_numbers())
+        match self.row.traffic:
+            case Traffic.WAVEFRONTS:
+                transactions, minimum = wavefronts(at, warp.lane_numbers(), access.width)
+            case Traffic.SECTORS:
+                transactions, minimum = sectors(at, access.width, warp.lane_numbers())
+            case Traffic.UNCOUNTED:
+                transactions = minimum = 0
         access.requests += warp.warps
         access.threads += warp.active
         access.transactions += transactions
         access.minimum += minimum
-
-
-@dataclass(frozen=True, slots=True)
-class Spaces:
-    """The memory of a launch."""
-
-    global_: Space
-    shared: Space
-    local: LocalSpace
-
-    def digest(self) -> int:
-        """A checksum of all bytes and their states."""
-        arenas = self.global_.arena, self.shared.arena
-        arrays = [part for arena in arenas for part in (arena.data[1], arena.state[1])]
-        total = 0
-        for part in (*arrays, *self.local.contents()):
-            total = crc32(part.data, total)
-        return total
-
-    def of(self, space: StateSpace) -> Space | None:
-        """The memory of a state space; None for local."""
-        if space is StateSpace.Local:
-            return None
-        return self.global_ if space is StateSpace.Global else self.shared

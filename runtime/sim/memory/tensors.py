@@ -91,16 +91,16 @@ def port(op: Operation, type: TensorType | PtrType, kind: str, t: Translator, el
     """
     swizzle = None
     if isinstance(type, TensorType):
-        element_bits = type.element_bits
+        element_bits = type.step_bits
         layout = type.layout.data
         if isinstance(layout, ComposedLayout):
             assert isinstance(layout.inner, Swizzle)
             swizzle = layout.inner
-        state = type.space.data.state_space
+        state = type.space.data
     else:
         state = type.space.data
     space = t.spaces.of(state)
-    accesses = {} if space is None else {w: t.access(op, space.name, kind, w) for w in WIDTHS}
+    accesses = {} if space is None else {w: t.access(op, space.row, kind, w) for w in WIDTHS}
     return Port(site_of(op), space, t, accesses, element_bits, swizzle)
 
 
@@ -126,7 +126,7 @@ def move(tensor: TensorValue, distance: Value, type: TensorType) -> TensorValue:
     """
     if type.is_swizzled:
         return TensorValue(tensor.address, checked_index(tensor.offset + distance))
-    return TensorValue(add_address(tensor.address, _bytes_of(distance, type.element_bits)), 0, tensor.scalars)
+    return TensorValue(add_address(tensor.address, _bytes_of(distance, type.step_bits)), 0, tensor.scalars)
 
 
 def _bytes_of(index: Value, bits: int) -> Value:

@@ -93,6 +93,12 @@ class Operation:
     width: int
     content: NDArray[np.uint8]
     source: Source | None = None
+    pipe: str = ""
+    """The instruction that waits for it, or commits it to an mbarrier; empty for copies of cp.async."""
+    further: tuple[Source, ...] = ()
+    """What it reads beside its source, if it reads several matrices."""
+    on_mbarrier: bool = False
+    """Whether an mbarrier tells of an instruction of a package."""
     flying: NDArray[np.bool_] = field(init=False)
     """The rows that are in flight."""
     tied: NDArray[np.bool_] = field(init=False)
@@ -133,7 +139,7 @@ class Operation:
     @property
     def cure(self) -> str:
         """The hint for a thread that uses the registers that the operation writes."""
-        return "wait for the operation first"
+        return f"wait for the operation by {self.pipe}" if self.pipe else "wait for the operation first"
 
     def describe(self, lane: int) -> str:
         """The operation and the thread that issued it for a lane, in words."""
@@ -149,18 +155,18 @@ class Operation:
         """The first of some rows of the memory of which the operation is reading bytes, and the lane for which it does;
         None if it reads other bytes.
         """
-        source = self.source
-        if source is None or source.memory is not memory:
-            return None
-        start, first = source.rows * source.width, rows[:, None] * width
-        if first.max() + width <= start.min() or start.max() + source.width <= first.min():
-            return None  # most accesses are elsewhere
-        at = (start < first + width) & (first < start + source.width)
-        at &= np.isin(source.lanes, self.lanes[self.flying])
-        if not at.any():
-            return None
-        row, place = divmod(int(at.argmax()), at.shape[1])
-        return row, int(source.lanes[place])
+        for source in (self.source, *self.further):
+            if source is None or source.memory is not memory:
+                continue
+            start, first = source.rows * source.width, rows[:, None] * width
+            if first.max() + width <= start.min() or start.max() + source.width <= first.min():
+                continue  # most accesses are elsewhere
+            at = (start < first + width) & (first < start + source.width)
+            at &= np.isin(source.lanes, self.lanes[self.flying])
+            if at.any():
+                row, place = divmod(int(at.argmax()), at.shape[1])
+                return row, int(source.lanes[place])
+        return None
 
 
 class AsyncMma(AsyncWork, Protocol):
@@ -289,7 +295,8 @@ def wait(warp: Warp, in_flight: int) -> None:
     if warp.mask is not None:
         limit = np.where(warp.mask, limit, 0)
     for operation in warp.state(InFlight).operations:
-        operation.complete(operation.groups < limit[operation.lanes])
+        if not operation.pipe:
+            operation.complete(operation.groups < limit[operation.lanes])
     if warp.first_copy is not None:
         lanes = warp.lane_numbers()
         learn(warp, _known(warp, lanes, np.full(warp.lanes, warp.launch.clock)))
@@ -302,16 +309,38 @@ def wait_all(warp: Warp) -> None:
     wait(warp, 0)
 
 
-def tie(warp: Warp, site: Site, lanes: NDArray[Any]) -> Arrival:
-    """Lets an mbarrier tell of all that the lanes have issued so far, by the operation of the program at `site`."""
+def wait_for(warp: Warp, pipe: str) -> None:
+    """Completes all operations of the active lanes in a pipe."""
+    lanes = warp.lane_numbers()
+    for operation in warp.state(InFlight).operations:
+        if operation.pipe == pipe:
+            operation.complete(_of_lanes(operation, lanes))
+            for source in (operation.source, *operation.further):
+                if source is not None:
+                    _end_reads(warp, source)
+    _forget(warp)
+
+
+def _end_reads(warp: Warp, source: Source) -> None:
+    """Ends reads as those of their lanes, made now."""
+    for lane in np.unique(source.lanes).tolist():
+        rows = source.rows[source.lanes == lane]
+        source.memory.read_by(warp, lane, rows, source.width, int(warp.agents[lane]))
+
+
+def tie(warp: Warp, site: Site, lanes: NDArray[Any], pipe: str = "") -> Arrival:
+    """Lets an mbarrier tell of all that the lanes have issued so far in a pipe, by the operation of the program at
+    `site`.
+    """
     cluster = warp.block.cluster
     if warp.first_copy is None:
         warp.first_copy = cluster.open_agents(warp)
     _forget(warp)
-    for operation in warp.state(InFlight).operations:
+    operations = tuple([operation for operation in warp.state(InFlight).operations if operation.pipe == pipe])
+    for operation in operations:
         operation.tied |= _of_lanes(operation, lanes)
     since = cluster.finished[warp.first_copy :][: warp.lanes] + 1
-    return Arrival(site, warp, lanes, tuple(warp.state(InFlight).operations), since)
+    return Arrival(site, warp, lanes, operations, since)
 
 
 def _known(warp: Warp, lanes: NDArray[Any], until: NDArray[np.int64]) -> Clock:
@@ -338,7 +367,7 @@ def _forget(warp: Warp) -> None:
 
 def is_global(memory: object) -> bool:
     """Whether all clusters have a memory together."""
-    return getattr(memory, "name", "") == "global"
+    return not getattr(memory, "in_block", True)  # registers are in a thread
 
 
 def _issuers(cluster: Cluster, memory: object, late: bool = False) -> Iterator[Warp]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
+from ....base.spaces import SMEM
 from ....dialects.ptx import MAX_ARRIVALS, MAX_TRANSACTION
 from ..faults import Site
 from ..warp import Cluster, Warp
@@ -140,7 +141,7 @@ class Mbarrier:
         """Whether asynchronous operations of a warp see that it is initialised: by the fence for other blocks, or by
         one between the proxies on the way from its initialisation.
         """
-        fenced = known(warp).proxies.get("shared")
+        fenced = known(warp).proxies.get(SMEM.ptx)
         return self.is_published or (fenced is not None and int(fenced.times[self.maker]) > self.made)
 
     def track(self, arrival: Arrival | Transfer, warp: Warp, lanes: NDArray[np.int64]) -> None:

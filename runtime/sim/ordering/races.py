@@ -46,10 +46,10 @@ class RaceShadow:
     `forgets`, by a `reset` before each cluster, and otherwise that of each block that runs.
     """
 
-    def __init__(self, size: int, tables: int, space: str) -> None:
+    def __init__(self, size: int, tables: int, space: str, forgets: bool) -> None:
         self._granule = WIDTHS[-1]
         self._space = space
-        self._forgets = space == "shared"
+        self._forgets = forgets
         self._writes: Entries = np.zeros(size // self._granule, np.int64)
         self._reads: Entries = np.zeros((tables, size // self._granule), np.int64)
         self._latest: Entries = self._reads[0].copy()

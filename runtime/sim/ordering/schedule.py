@@ -15,7 +15,7 @@ from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
 from ..events import Barrier, Event, Pause, ScheduleObserver, Suspension, Until
 from ..faults import SimulationError, Site
-from ..memory.spaces import Spaces
+from ..memory.memories import Memories
 from ..warp import Block, Cluster, Warp
 from .asynchronous import InFlight, Trackers
 from .clocks import Clock
@@ -268,7 +268,7 @@ class Seats:
     the others is kept here.
     """
 
-    spaces: Spaces
+    spaces: Memories
     kept: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     taken: int = 0
     """The seat of the cluster that goes on."""
@@ -276,7 +276,8 @@ class Seats:
     def build(self, count: int, cluster: int, threads: int, warps: int) -> None:
         """Creates the memory of a number of clusters, each with its numbers of blocks, threads and warps of a block."""
         for _ in range(count):
-            self.spaces.shared.build(cluster, warps)
+            for space in self.spaces.of_blocks:
+                space.build(cluster, warps)
             self.spaces.local.build(threads)
             self.kept.append(self._memory())
         self.taken = count - 1
@@ -285,13 +286,14 @@ class Seats:
         """Lets the cluster of a seat go on."""
         if seat != self.taken:
             self.kept[self.taken] = self._memory()
-            shared, local = self.kept[seat]
-            self.spaces.shared.assume(shared)
+            *blocks, local = self.kept[seat]
+            for space, memory in zip(self.spaces.of_blocks, blocks, strict=True):
+                space.assume(memory)
             self.spaces.local.assume(local)
             self.taken = seat
 
-    def _memory(self) -> tuple[Any, Any]:
-        return self.spaces.shared.private(), self.spaces.local.private()
+    def _memory(self) -> tuple[Any, ...]:
+        return *(space.private() for space in self.spaces.of_blocks), self.spaces.local.private()
 
     def digest(self) -> int:
         """A checksum of all bytes of all seats, and their states."""

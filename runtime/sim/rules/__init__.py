@@ -25,6 +25,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.matrix": ("ptx_matrix",), "ptx.mbarrier": ("ptx_mbarrier",), "ptx.bulk": ("ptx_bulk",),
     "ptx.tensor_copy": ("ptx_tensor_copy",), "ptx.tensor_map": ("ptx_tensor_map",),
     "ptx.cluster": ("ptx_cluster",), "ptx.inline": ("ptx_inline",),
+    **dict.fromkeys(("ptx.custom", "tile.custom"), ("ptx_custom",)),
     **dict.fromkeys(("ptx.wgmma", "ptx.wgmma_descriptor"), ("ptx_wgmma",)),
     **dict.fromkeys(("ptx.mma", "tile.gemm"), ("mma",)),
     **dict.fromkeys(

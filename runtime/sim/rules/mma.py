@@ -13,8 +13,9 @@ from ....base.target import WARP
 from ....dialects import ptx, tile
 from ....dialects.ptx.mma import REGISTER_TYPES
 from ....dialects.tile.gemm_rules import infer_gemm_modes
-from ....dialects.tile.wgmma_rules import is_warpgroup
 from ....layout.algebra.core import plain_layout, size
+from ....layout.atoms.contract import Agent, AtOnce
+from ....layout.atoms.instructions import Custom
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
 from ....layout.atoms.summation import summation
@@ -27,6 +28,7 @@ from ..number_faults import check_product
 from ..translate import Rules, Translator
 from ..values import Value, ValueKind, kind_of
 from ..warp import Warp
+from .tile_packages import package_gemm
 from .tile_wgmma import warpgroup_call, warpgroup_gemm
 
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -36,12 +38,12 @@ MmaFunction: TypeAlias = Callable[[Warp, Bytes, Bytes, Bytes], Bytes]
 
 def _multiplication(op: Operation, atom: MmaAtom, t: Translator) -> MmaFunction:
     """One execution of an atom; a fault where only part of a warp executes an instruction of the whole."""
-    how = None if t.launch.tensor_cores is None else summation(atom.instruction, t.launch.tensor_cores)
+    how = None if t.launch.tensor_cores is None else summation(atom, t.launch.tensor_cores)
     execute, site = executor(atom, t.launch.exact, how), site_of(op)
     of_d, of_a, of_b, of_c = atom.types
 
     def multiply(warp: Warp, a: Bytes, b: Bytes, c: Bytes) -> Bytes:
-        if atom.threads > 1 and not warp.is_whole:
+        if atom.contract.agent is not Agent.THREAD and not warp.is_whole:
             text = f"{warp.active} lanes execute {atom.name}; all {WARP} of the warp must"
             warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
         operands = from_bytes(of_a, a), from_bytes(of_b, b), from_bytes(of_c, c)
@@ -53,9 +55,16 @@ def _multiplication(op: Operation, atom: MmaAtom, t: Translator) -> MmaFunction:
     return multiply
 
 
+def _outlives(atom: MmaAtom) -> bool:
+    """Whether an execution goes on after the instruction, so that blocks must not run in step."""
+    return not isinstance(atom.operand("D").completion, AtOnce)
+
+
 def _gemm(op: tile.GemmOp, t: Translator) -> Step:
     atom = op.mma_atom
-    if is_warpgroup(atom.atom):
+    if isinstance(atom.atom.instruction, Custom):
+        return package_gemm(op, t)
+    if _outlives(atom.atom):
         t.launch.leave_lockstep()
         return warpgroup_gemm(op, t)
     d, a, b, c = op.types
@@ -83,7 +92,7 @@ def _gemm(op: tile.GemmOp, t: Translator) -> Step:
 
 
 def _mma_call(op: tile.MmaCallOp, t: Translator) -> Step:
-    if is_warpgroup(op.atom.atom):
+    if _outlives(op.atom.atom):
         t.launch.leave_lockstep()
         return warpgroup_call(op, t)
     slots = t.slots((op.d, op.a, op.b, op.c))

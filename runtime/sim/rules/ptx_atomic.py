@@ -106,7 +106,7 @@ def _in_loop(
 def _atom(op: ptx.AtomOp | ptx.RedOp, t: Translator) -> Step | Suspending:
     pointer, value, kind = t.slot(op.ptr), t.slot(op.value), t.kind(op.value)
     space, change = _shared_space(t, op.ptr), changes(op.kind.data, kind, t.launch.exact)
-    access = t.access(op, space.name, "atomic", kind.bytes)
+    access = t.access(op, space.row, "atomic", kind.bytes)
     access.scope = op.scope_name
     result = t.slot(op.result) if isinstance(op, ptx.AtomOp) else None
     is_seen = isinstance(op, ptx.AtomOp) and op.result.first_use is not None
@@ -126,7 +126,7 @@ def _atom(op: ptx.AtomOp | ptx.RedOp, t: Translator) -> Step | Suspending:
 def _cas(op: ptx.AtomCasOp, t: Translator) -> Step | Suspending:
     pointer, compare, value, result = t.slot(op.ptr), t.slot(op.compare), t.slot(op.value), t.slot(op.result)
     kind, space = t.kind(op.value), _shared_space(t, op.ptr)
-    access = t.access(op, space.name, "atomic", kind.bytes)
+    access = t.access(op, space.row, "atomic", kind.bytes)
     access.scope = op.scope_name
     acquires, releases = _orders(op.order_name)
 
@@ -146,7 +146,7 @@ def _cas(op: ptx.AtomCasOp, t: Translator) -> Step | Suspending:
 def _load_acquire(op: ptx.LoadAcquireOp, t: Translator) -> Suspending:
     pointer, result, kind = t.slot(op.ptr), t.slot(op.result), t.kind(op.result)
     space = _shared_space(t, op.ptr)
-    access = t.access(op, space.name, "load", kind.bytes)
+    access = t.access(op, space.row, "load", kind.bytes)
     access.scope = op.scope_name
     pause = Pause(site_of(op), _look(space, pointer), space.name, idle_slots(op, t))
 
@@ -161,7 +161,7 @@ def _load_acquire(op: ptx.LoadAcquireOp, t: Translator) -> Suspending:
 def _store_release(op: ptx.StoreReleaseOp, t: Translator) -> Step:
     pointer, value, kind = t.slot(op.ptr), t.slot(op.value), t.kind(op.value)
     space = _shared_space(t, op.ptr)
-    access = t.access(op, space.name, "store", kind.bytes)
+    access = t.access(op, space.row, "store", kind.bytes)
     access.scope = op.scope_name
 
     def step(warp: Warp) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.spaces import GMEM
 from ....dialects import ptx
 from ....dialects.ptx.effects import proxy_of
 from ....layout.tma.recipe import MapElement
@@ -43,8 +44,8 @@ class _Copies:
         target: Space,
     ) -> None:
         self.site, self.proxy, self.source, self.target = site_of(op), proxy_of(op), source, target
-        self._reads = t.access(op, source.name, "bulk", ptx.BULK_UNIT)
-        self._writes = t.access(op, target.name, "bulk", ptx.BULK_UNIT)
+        self._reads = t.access(op, source.row, "bulk", ptx.BULK_UNIT)
+        self._writes = t.access(op, target.row, "bulk", ptx.BULK_UNIT)
         self._operands = tuple(t.slot(operand) for operand in (op.src, op.dst, op.bytes))
 
     def requests(self, warp: Warp) -> Iterator[tuple[int, int, int, int]]:
@@ -80,7 +81,7 @@ class _Copies:
         reading = Source(self.source, read, ptx.BULK_UNIT, lanes)
         warp.block.cluster.reads_late = True
         of_all = self.site, self.proxy, warp, lanes, groups, self.target, written, ptx.BULK_UNIT, content, reading
-        return Operation(*of_all) if change is None else Reduction(*of_all, change)
+        return Operation(*of_all) if change is None else Reduction(*of_all, change=change)
 
     def window(self, warp: Warp, lane: int, address: int) -> tuple[int, int]:
         """The rank of the block in whose shared memory a lane's copy writes, and the address there. The faults of
@@ -149,7 +150,7 @@ def change_of(kind: str, element: MapElement, data: NDArray[np.uint8], exact: "T
 
 
 def _prefetch(op: ptx.BulkPrefetchOp, t: Translator) -> Step:
-    access, slots = t.access(op, "global", "bulk", ptx.BULK_UNIT), (t.slot(op.src), t.slot(op.bytes))
+    access, slots = t.access(op, GMEM, "bulk", ptx.BULK_UNIT), (t.slot(op.src), t.slot(op.bytes))
 
     def step(warp: Warp) -> None:
         lanes = warp.lane_numbers().tolist()

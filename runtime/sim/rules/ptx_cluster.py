@@ -65,7 +65,7 @@ def _land_early(warp: Warp) -> None:
 
 def _st_async(op: ptx.StAsyncOp, t: Translator) -> Step:
     value, pointer, kind, space = t.slot(op.value), t.slot(op.ptr), t.kind(op.value), t.spaces.shared
-    access, barriers = t.access(op, space.name, "async", kind.bytes), Barriers(op, op.bar, t, "async")
+    access, barriers = t.access(op, space.row, "async", kind.bytes), Barriers(op, op.bar, t, "async")
     proxy = proxy_of(op)
 
     def step(warp: Warp) -> None:
@@ -80,7 +80,7 @@ def _st_async(op: ptx.StAsyncOp, t: Translator) -> Step:
 def _red_async(op: ptx.RedAsyncOp, t: Translator) -> Step:
     """The change is made at once, as an atomic access of the agent of the mbarrier: others see it when that tells."""
     value, pointer, kind, space = t.slot(op.value), t.slot(op.ptr), t.kind(op.value), t.spaces.shared
-    access, barriers = t.access(op, space.name, "async", kind.bytes), Barriers(op, op.bar, t, "async")
+    access, barriers = t.access(op, space.row, "async", kind.bytes), Barriers(op, op.bar, t, "async")
     proxy = proxy_of(op)
     change = changes(op.kind.data, kind, t.launch.exact)
 

@@ -26,7 +26,7 @@ def _ldmatrix(op: ptx.LdMatrixOp, t: Translator) -> Step:
     instruction = op.instruction
     transposed, high, bits = instruction.trans, instruction.shape == "m16n16", instruction.unpacked_bits
     shared = t.spaces.shared
-    access = t.access(op, shared.name, "matrix", 16)
+    access = t.access(op, shared.row, "matrix", 16)
     rows = (16 if high else 8) * op.num.value.data
 
     def step(warp: Warp) -> None:
@@ -84,7 +84,7 @@ def _stmatrix(op: ptx.StMatrixOp, t: Translator) -> Step:
     value, pointer, site = t.slot(op.value), t.slot(op.ptr), site_of(op)
     count, transposed, of_bytes = op.num.value.data, op.trans is not None, op.shape is not None
     kind, shared = t.kind(op.value), t.spaces.shared
-    access = t.access(op, shared.name, "matrix store", 16)
+    access = t.access(op, shared.row, "matrix store", 16)
 
     def step(warp: Warp) -> None:
         _check_whole(warp, site, "stmatrix")

@@ -82,7 +82,7 @@ def _load(op: ptx.LoadOp, t: Translator) -> Step:
             registers[result] = from_bytes(warp, local.load(warp, site, registers[pointer], width), kind)
 
         return from_local
-    access = t.access(op, space.name, "load", kind.bytes)
+    access = t.access(op, space.row, "load", kind.bytes)
     access.constant = op.cache is not None and op.cache.data.split(".")[0] == "nc"
 
     def step(warp: Warp) -> None:
@@ -103,7 +103,7 @@ def _store(op: ptx.StoreOp, t: Translator) -> Step:
             local.store(warp, site, registers[pointer], to_bytes(warp, registers[value], kind))
 
         return to_local
-    access = t.access(op, space.name, "store", kind.bytes)
+    access = t.access(op, space.row, "store", kind.bytes)
 
     def step(warp: Warp) -> None:
         registers = warp.registers

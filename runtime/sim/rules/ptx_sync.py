@@ -21,8 +21,8 @@ from ..warp import Warp
 def _cp_async(op: ptx.CpAsyncOp, t: Translator) -> Step:
     target, source, width = t.slot(op.dst), t.slot(op.src), op.bytes.value.data
     shared, global_ = t.spaces.shared, t.spaces.global_
-    reads = t.access(op, global_.name, "async", width)
-    writes = t.access(op, shared.name, "async", width)
+    reads = t.access(op, global_.row, "async", width)
+    writes = t.access(op, shared.row, "async", width)
     size, site = None if op.src_size is None else t.slot(op.src_size), site_of(op)
 
     proxy = proxy_of(op)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ....base.errors import Code
+from ....base.spaces import GMEM, SMEM
 from ....base.target import MAX_CLUSTER
 from ....dialects import ptx
 from ....dialects.ptx.effects import Act, Group, does, proxy_of
@@ -43,8 +44,8 @@ class _Copies:
         self.shared = None if shared is None else t.slot(shared)
         self.stores = does(op, Act.ISSUES, Group.BULK)
         self.proxy = proxy_of(op)
-        self.outer = t.access(op, "global", "bulk", ptx.BULK_UNIT)
-        self.inner = t.access(op, "shared", "bulk", ptx.BULK_UNIT)
+        self.outer = t.access(op, GMEM, "bulk", ptx.BULK_UNIT)
+        self.inner = t.access(op, SMEM, "bulk", ptx.BULK_UNIT)
 
     def requests(self, warp: Warp) -> Iterator[tuple[int, PlacedMap, Box, int]]:
         """Each active lane with its map, its box and its address in shared memory, 0 where there is none."""
@@ -146,7 +147,7 @@ class _Copies:
         of_all = self.site, self.proxy, warp, lanes, groups, space, rows, width, content, source
         space.hold(warp, rows, width)
         warp.block.cluster.reads_late = True
-        warp.state(InFlight).stores.append(Operation(*of_all) if change is None else Reduction(*of_all, change))
+        warp.state(InFlight).stores.append(Operation(*of_all) if change is None else Reduction(*of_all, change=change))
 
 
 def _add(total: Access, part: Access) -> None:
@@ -158,7 +159,7 @@ def _add(total: Access, part: Access) -> None:
 def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
     copies, barriers, bar = _Copies(op, t, op.dst), Barriers(op, op.bar, t, "async"), t.slot(op.bar)
     mask = None if op.multicast is None else t.slot(op.multicast)
-    further = copies.inner if mask is None else t.access(op, "shared", "multicast", ptx.BULK_UNIT)
+    further = copies.inner if mask is None else t.access(op, SMEM, "multicast", ptx.BULK_UNIT)
     space, outer, units = t.spaces.shared, t.spaces.global_, ptx.BULK_UNIT
 
     def step(warp: Warp) -> None:

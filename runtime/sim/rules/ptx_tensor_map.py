@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
+from ....base.spaces import GMEM
 from ....dialects import ptx
 from ..events import Step
 from ..faults import site_of
@@ -29,7 +30,7 @@ class _Memory:
     def __init__(self, op: ptx.PtxOp, space: Space | None, t: Translator) -> None:
         assert space is not None, "the verifier checks this"
         self.space = space
-        self.reads, self.writes = (t.access(op, space.name, kind, _UNIT) for kind in ("load", "store"))
+        self.reads, self.writes = (t.access(op, space.row, kind, _UNIT) for kind in ("load", "store"))
 
     def first_of_equal(self, warp: Warp, address: Value, given: Value) -> None:
         """Leaves of the active lanes that do the same to a map the first one, as if they took turns."""
@@ -67,7 +68,7 @@ def _copy(op: ptx.CopyTensorMapOp, t: Translator) -> Step:
 
 def _load(op: ptx.LoadTensorMapOp, t: Translator) -> Step:
     source, result, offset = t.slot(op.map), t.slot(op.result), op.offset.value.data
-    space, access, kind = t.spaces.global_, t.access(op, "global", "load", 8), t.kind(op.result)
+    space, access, kind = t.spaces.global_, t.access(op, GMEM, "load", 8), t.kind(op.result)
 
     def step(warp: Warp) -> None:
         address = warp.registers[source]

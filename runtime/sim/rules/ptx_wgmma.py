@@ -13,7 +13,7 @@ from ....base.errors import Code as ErrorCode
 from ....dialects import ptx
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.kernel import kernel_of
-from ....layout.atoms.instructions import WgMma
+from ....layout.atoms.contract import Named
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
 from ....layout.atoms.summation import summation
@@ -57,13 +57,11 @@ class WgmmaRule:
     def __init__(self, op: Operation, atom: MmaAtom, signs: tuple[int, int], t: Translator) -> None:
         self.site, self.shared, self.local = site_of(op), t.spaces.shared, t.spaces.local
         self.local.has_warpgroups = True
-        instruction = atom.instruction
-        assert isinstance(instruction, WgMma), "the verifier checks this"
-        how = None if t.launch.tensor_cores is None else summation(instruction, t.launch.tensor_cores)
-        self.product = WgmmaArithmetic(atom, instruction, signs, t.launch.exact, how)
-        self.access = t.access(op, self.shared.name, "matrix", ROW)
+        how = None if t.launch.tensor_cores is None else summation(atom, t.launch.tensor_cores)
+        self.product = WgmmaArithmetic(atom, signs, t.launch.exact, how)
+        self.access = t.access(op, self.shared.row, "matrix", ROW)
         self.bytes_d = 4 * registers(atom, "D").count
-        self.bytes_a = 0 if instruction.a_space == "smem" else 4 * registers(atom, "A").count
+        self.bytes_a = 0 if atom.operand("A").named is Named.DESCRIPTOR else 4 * registers(atom, "A").count
 
     def start(self, warp: Warp, given: Operands) -> None:
         """Executes one multiplication for a warp."""
@@ -87,7 +85,7 @@ class WgmmaRule:
         assert isinstance(whole, InFlightWgmma)
         if whole is made:
             for name, value in values.items():
-                matrix = matrix_of(self.product.instruction, name, value)
+                matrix = matrix_of(self.product.atom, name, value)
                 made.matrices[name] = matrix, self._rows(warp, name, value, matrix)
         elif whole.kind != kind:
             other = whole.parts[0].warp.index
@@ -178,7 +176,7 @@ class WgmmaRule:
             if not _overlap(part.d, d):
                 continue
             product = part.whole.kind.product
-            if part.d != d or product.instruction.shape != self.product.instruction.shape:
+            if part.d != d or product.atom.shape != self.product.atom.shape:
                 text = f"accumulates in registers that {part.describe(0)}, of another shape, is still writing"
                 warp.fault(ErrorCode.SIM_IN_FLIGHT, self.site, 0, text, part.cure)
             before = part.whole
@@ -225,7 +223,7 @@ def _overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
 
 def _mma_async(op: ptx.WgmmaMmaAsyncOp, t: Translator) -> Step:
     multiply = WgmmaRule(op, op.atom, op.signs, t)
-    in_shared = {"A": op.a, "B": op.b} if op.instruction.a_space == "smem" else {"B": op.b}
+    in_shared = op.described
     slots = {name: t.slot(value) for name, value in in_shared.items()}
     d, a, scale_d = t.slot(op.d), None if "A" in in_shared else t.slot(op.a), t.slot(op.scale_d)
 

@@ -13,8 +13,10 @@ from ....dialects import ptx, tile
 from ....dialects.cute.values import unknowns
 from ....dialects.ptx.effects import Proxy
 from ....dialects.tile.bulk_rules import runs_of
+from ....dialects.tile.copy_rules import atom_values, split_atom_mode
 from ....layout.algebra.core import make_layout, size
-from ....layout.atoms.instructions import CpAsync
+from ....layout.atoms.contract import CP_ASYNC_GROUP, AtOnce
+from ....layout.atoms.instructions import Custom
 from ...arrays.storage import distances
 from ..atoms.exchange import Exchange, exchange_of
 from ..events import Step
@@ -29,6 +31,7 @@ from ..values.scalars import actual, for_each_layout
 from ..warp import Warp
 from .predicates import leading_values, one_for_all, read_predicates, under
 from .tile_bulk_copies import BulkMove
+from .tile_packages import package_copy
 from .tile_tensor_copies import tensor_copy
 
 Flags = NDArray[np.bool_]
@@ -45,7 +48,7 @@ def _copy(op: tile.CopyOp, t: Translator) -> Step | None:
     check_count(op, op.src.type.plain_layout)
     count, first = int(size(op.src.type.plain_layout)), len(unknowns(op.src.type.layout.data))
     atom = op.copy_atom
-    by_scalars = partial(_move, op, t, first) if atom is None or not atom.is_bulk else _bulk(op, atom, t)
+    by_scalars = partial(_move, op, t, first) if atom is None or not atom.atom.is_bulk else _bulk(op, atom, t)
     move_of = cache(by_scalars)  # one for each set of run-time strides
     if not first and not unknowns(op.dst.type.layout.data):
         move_of(())  # refuses unsupported copies before anything runs
@@ -80,10 +83,17 @@ def _move(op: tile.CopyOp, t: Translator, first: int, scalars: tuple[int, ...]) 
     """How a copy moves, for the `?` of its source, `first` of them, and of its destination."""
     src, dst = _places(op, scalars, first)
     atom = op.copy_atom
-    widest = 128 if atom is None else atom.auto_bits
+    widest = 128 if atom is None else atom.atom.max_bits
     if widest is not None:
         return _elementwise(op, op.src.type, op.dst.type, src, dst, widest // 8, t)
     assert atom is not None
+    if isinstance(atom.atom.instruction, Custom):
+        sent, received = atom_values(atom)
+        splits = [split_atom_mode(x.layout.data, n, atom) for x, n in ((op.src.type, sent), (op.dst.type, received))]
+        assert splits[0] is not None, "the verifier checks this"
+        assert splits[1] is not None, "the verifier checks this"
+        begins = list(zip(src[::sent].tolist(), dst[::received].tolist(), strict=True))
+        return package_copy(op, atom.atom.contract, (splits[0][0], splits[1][0]), begins, t)
     return _by_atom(op, atom, op.src.type, op.dst.type, src, dst, t)
 
 
@@ -95,7 +105,7 @@ def _atom_call(op: tile.AtomCallOp, t: Translator) -> Step:
     assert isinstance(dst, tile.TensorType | ptx.PtrType)
     first = distances(src.plain_layout if isinstance(src, tile.TensorType) else make_layout(record.src[1].size))
     second = distances(dst.plain_layout if isinstance(dst, tile.TensorType) else make_layout(record.dst[1].size))
-    if op.atom.is_bulk:
+    if record.is_bulk:
         move = BulkMove(op, record.src_bits[1].size // 8, t).at([(0, 0)])
     else:
         move = _by_atom(op, op.atom, src, dst, first, second, t)
@@ -198,12 +208,16 @@ def _by_atom(
             ErrorCode.SIM_UNSUPPORTED, f"the simulator does not execute atom {record.name}", site=site
         )
     bits, count = record.val_bits, exchange.values_in
-    is_async = isinstance(record.instruction, CpAsync)
+    completion = record.destination.completion
+    is_async = completion == CP_ASYNC_GROUP
+    if not is_async and not isinstance(completion, AtOnce):
+        text = f"the simulator does not execute atom {record.name}, which completes otherwise than cp.async"
+        raise SimulationError(ErrorCode.SIM_UNSUPPORTED, text, site=site)
     reader = port(op, src, "async" if is_async else "load", t, bits)
     writer = port(op, dst, "async" if is_async else "store", t, bits)
     given_by = [Elements(reader, row) for row in first.reshape(-1, exchange.values_in)]
     taken_by = [Elements(writer, row) for row in second.reshape(-1, exchange.values_out)]
-    put = _start if is_async else _scatter
+    put = partial(_start, record.destination.proxy) if is_async else _scatter
     crosses, writers, zfill = exchange.crosses_lanes, exchange.writers, record.zfill
     get = partial(_exchange, exchange) if crosses else _gather
 
@@ -267,13 +281,13 @@ def _scatter(warp: Warp, target: TensorValue, values: Elements, content: NDArray
         values.port.store(warp, target, values.first, content)
 
 
-def _start(warp: Warp, target: TensorValue, values: Elements, content: NDArray[np.uint8]) -> None:
+def _start(proxy: Proxy, warp: Warp, target: TensorValue, values: Elements, content: NDArray[np.uint8]) -> None:
     """Starts writing the bytes of a lane's values of one execution of cp.async."""
     writer = values.port
     assert writer.space is not None
     access = writer.accesses[content.shape[1]]
     rows = writer.space.claim(warp, access, writer.address(target, values.first))
-    asynchronous.start(warp, writer.site, Proxy.GENERIC, writer.space, rows, access.width, content)
+    asynchronous.start(warp, writer.site, proxy, writer.space, rows, access.width, content)
 
 
 TILE_COPIES: Rules = {tile.CopyOp: _copy, tile.AtomCallOp: _atom_call}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....base.errors import Code as ErrorCode
+from ....base.spaces import Allocation
 from ....dialects import tile
 from ....dialects.tile.assembly import fill_coordinate, unwrap
 from ....dialects.tile.printing import elements_in_print_order, tensor_header
@@ -33,7 +34,7 @@ def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
     if isinstance(op, tile.FragmentOp) and op.described is not None:
         return t.compute(op.result, lambda part: part, op.described)  # the instruction reads it where it is
     start = static_offset(type)
-    if type.space.data is tile.Space.Smem:
+    if type.space.data.allocation is Allocation.STATIC:
         name = op.result.name_hint
         called = "a tensor in shared memory" if name is None else f"shared tensor %{name}"
         t.constant(

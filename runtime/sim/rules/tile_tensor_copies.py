@@ -47,7 +47,7 @@ def _tensor_map(op: tile.TensorMapOp, t: Translator) -> Step:
         try:
             made = copy.tensor_map(tensor_layout(tensor, given))
             made.check_address(given.address)
-            if not copy.instruction.to_shared:
+            if not copy.loads:
                 check_stored_rows(made.dims[0], made.bits)
         except LayoutError as error:
             raise SimulationError(Code.TENSOR_MAP, error.message, error.hint, site=site) from None

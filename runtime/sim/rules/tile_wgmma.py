@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
+from ....base.spaces import SMEM
 from ....dialects import tile
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.tile.gemm_rules import infer_gemm_modes
@@ -70,7 +71,7 @@ def _step(
         type = value.type
         assert isinstance(type, tile.TensorType)
         fields = None
-        if type.space.data is tile.Space.Smem:
+        if type.space.data is SMEM:
             mode: LayoutLike = type.layout.data if isinstance(op, tile.MmaCallOp) else type.layout.data[0]
             fields = wrap_signed(descriptor_of(atom, name, mode).value, 64)
         operands.append(_Operand(t.slot(value), plain_layout(layout), type.element_bits, site, fields))

@@ -8,9 +8,11 @@ from typing import Any
 
 from xdsl.dialects.builtin import IntAttr
 
+from tilefold.base.spaces import GMEM
 from tilefold.builder.scalars.dtypes import DType
 from tilefold.dialects.cute import LayoutAttr
-from tilefold.dialects.tile import Space, SpaceAttr, TensorType
+from tilefold.dialects.ptx import SpaceAttr
+from tilefold.dialects.tile import TensorType
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.integers import Unknown
 from tilefold.runtime.arrays.array import NOWHERE, Array
@@ -56,7 +58,7 @@ class FakeTensor:
     def tensor_type(self) -> TensorType:
         """The type of the argument."""
         element = self.element_type.in_memory
-        return TensorType(element, SpaceAttr(Space.Gmem), IntAttr(self.align), LayoutAttr(self.layout))
+        return TensorType(element, SpaceAttr(GMEM), IntAttr(self.align), LayoutAttr(self.layout))
 
     @property
     def is_static(self) -> bool:

@@ -9,13 +9,15 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntAttr, IntegerType, ModuleOp, StringAttr, i1, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from tilefold.base.spaces import GMEM
 from tilefold.builder.scalars.casts import integer_attribute
 from tilefold.builder.trace import MODULE
 from tilefold.compiler.frontend.program import print_program
 from tilefold.dialects.cute import CoordAttr, LayoutAttr
 from tilefold.dialects.gpu import ModuleOp as GpuModuleOp
 from tilefold.dialects.kernel import LaunchBounds
-from tilefold.dialects.tile import ReturnOp, Space, SpaceAttr, StoreOp, TensorType, TileKernelOp
+from tilefold.dialects.ptx import SpaceAttr
+from tilefold.dialects.tile import ReturnOp, StoreOp, TensorType, TileKernelOp
 from tilefold.layout.algebra.core import Layout
 
 
@@ -38,7 +40,7 @@ class HostProgram:
 
     def text(self) -> str:
         """The program. Its kernel, NAME_values, stores 64 bits for each number into its last argument."""
-        stored = TensorType(i64, SpaceAttr(Space.Gmem), IntAttr(16), LayoutAttr(Layout(len(self.values), 1)))
+        stored = TensorType(i64, SpaceAttr(GMEM), IntAttr(16), LayoutAttr(Layout(len(self.values), 1)))
         block = Block(arg_types=[*(ssa.type for ssa in self.slots.values()), stored])
         known: dict[SSAValue, SSAValue] = dict(zip(self.slots.values(), block.args, strict=False))
         known |= {ssa: _constant(block, number, ssa.type) for ssa, number in self.constants.items()}

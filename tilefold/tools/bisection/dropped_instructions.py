@@ -9,31 +9,29 @@ from types import MappingProxyType
 
 from tilefold.base.assembler_warnings import assembler_warnings
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.spaces import DSMEM, GMEM, SMEM, Space
 from tilefold.base.target import Target
 from tilefold.compiler.machine.nvdisasm import disassemble
-from tilefold.dialects.ptx import EntryOp, PtxOp, StateSpace
+from tilefold.dialects.ptx import EntryOp, PtxOp
 from tilefold.dialects.ptx.effects import (
     Accesses,
     Act,
-    Agent,
     Effect,
     Group,
     Mbarrier,
     Memory,
     Moment,
     NamedBarrier,
-    Proxy,
     Unit,
     agent_of,
     effects_of,
     space_of,
 )
 from tilefold.driver.lowering import Program
+from tilefold.layout.atoms.contract import Agent, Proxy
 from tilefold.runtime.settings import ptxas_settings
 
-_STORES: Mapping[StateSpace | None, str] = MappingProxyType(
-    {StateSpace.Global: r"ST|STG", StateSpace.Shared: r"ST|STS", StateSpace.SharedCluster: r"ST|STS"}
-)
+_STORES: Mapping[Space | None, str] = MappingProxyType({GMEM: r"ST|STG", SMEM: r"ST|STS", DSMEM: r"ST|STS"})
 _FUNCTION = re.compile(r"^\.text\.(\w+):", re.MULTILINE)
 _OPERATION = re.compile(r"^\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([A-Z]\w*)", re.MULTILINE)
 

@@ -8,14 +8,14 @@ from typing import cast
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from tilefold.base.spaces import RMEM
 from tilefold.base.target import Target
 from tilefold.compiler.ptx.syntax import Instruction as Written
 from tilefold.compiler.ptx.translate import WITH_EFFECTS, Body
 from tilefold.dialects.arith.semantics import constant_of
-from tilefold.dialects.ptx import LOCAL, MAP, InlineOp, MbarrierWaitOp, PtrType, PtxOp, RetOp, StateSpace
+from tilefold.dialects.ptx import LOCAL, MAP, InlineOp, MbarrierWaitOp, PtrType, PtxOp, RetOp
 from tilefold.dialects.ptx.effects import (
     Act,
-    Agent,
     Effect,
     Memory,
     Moment,
@@ -27,6 +27,7 @@ from tilefold.dialects.ptx.effects import (
     effects_of,
     space_of,
 )
+from tilefold.layout.atoms.contract import Agent
 
 _OF_LANES = (Unit.LANES, Unit.TENSOR_CORE)
 _OWN = frozenset(("local", "param", "const"))
@@ -104,7 +105,7 @@ def _is_own(op: Operation, effect: Effect) -> bool:
     """Whether no other thread, and no other operation of the thread, can notice an effect."""
     if effect.resource is Unit.THREAD or effect.act is Act.ALLOCATES:
         return True
-    return isinstance(effect.resource, Memory) and space_of(op, effect.resource) is StateSpace.Local
+    return isinstance(effect.resource, Memory) and space_of(op, effect.resource) is RMEM
 
 
 def _access(op: PtxOp, effect: Effect) -> tuple[object, ...] | None:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilefold.base.spaces import GMEM
 from tilefold.dialects import ptx
 from tilefold.dialects.arith.semantics import is_side_effect_free
-from tilefold.dialects.ptx import EntryOp, StateSpace
+from tilefold.dialects.ptx import EntryOp
 from tilefold.dialects.ptx.effects import Accesses, Act, Memory, Unit, does, effects_of, space_of
 from tilefold.runtime.sim.memory.provenance import root
 
@@ -46,7 +47,7 @@ def _accessed(op: Operation, maps: Mapping[SSAValue, SSAValue]) -> Iterator[SSAV
     ones.
     """
     if any(value.type == ptx.GLOBAL for value in op.operands):
-        yield root(op, "global")
+        yield root(op, GMEM)
     yield from (maps.get(value) for value in op.operands if value.type == ptx.MAP)
 
 
@@ -55,7 +56,7 @@ def _only_writes(op: Operation) -> bool:
     acts = {
         effect.act
         for effect in effects_of(op)
-        if isinstance(effect.resource, Memory) and space_of(op, effect.resource) is StateSpace.Global
+        if isinstance(effect.resource, Memory) and space_of(op, effect.resource) is GMEM
     }
     return acts == {Act.WRITES} and not does(op, Act.FENCES, Accesses)
 

@@ -14,9 +14,10 @@ from tilefold.dialects.tile import TensorType
 from tilefold.layout import ComposedLayout, Layout, cosize, size
 from tilefold.layout.atoms.copy_atom import CopyAtom
 from tilefold.layout.atoms.copy_names import copy_atom
+from tilefold.layout.atoms.instructions import Absent
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import mma_atom
-from tilefold.layout.atoms.ptx_text import copy_text, mnemonic
+from tilefold.layout.atoms.ptx_text import copy_text, mma_mnemonic
 from tilefold.layout.drawing.drawings import Drawn
 from tilefold.layout.drawing.pictures import notebook_svg
 from tilefold.layout.text.layouts import parse_layout
@@ -113,11 +114,11 @@ def atom_help(name: str) -> str | None:
     if atom is None:
         return None
     if isinstance(atom, MmaAtom):
-        instruction = f"`{mnemonic(atom.instruction)}`"
+        instruction = f"`{mma_mnemonic(atom)}`"
     else:
-        instruction = "no instruction" if atom.instruction is None else f"`{copy_text(atom.instruction)}`"
-    description = f"{instruction} by {atom.thr_id.size} threads"
-    return f"**{name}**: {description}; needs {atom.targets}\n\n{atom.source}{_image(atom)}"
+        instruction = "no instruction" if isinstance(atom.instruction, Absent) else f"`{copy_text(atom)}`"
+    description = f"{instruction} by {atom.threads} {atom.contract.counts.value}"
+    return f"**{name}**: {description}; needs {atom.targets}\n\n{atom.contract.section}{_image(atom)}"
 
 
 def _atom_of(name: str) -> CopyAtom | MmaAtom | None:

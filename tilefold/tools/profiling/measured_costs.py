@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from tilefold.base.spaces import GMEM, SMEM
 from tilefold.driver.line_costs import Costs, LineCost, join_cells
 from tilefold.tools.profiling.measured import Measured, MeasuredLaunch
 
@@ -15,7 +16,7 @@ FAR = 20
 _HEAD = ("samples", "cycles", "line", "transactions", "measured", "warps wait for")
 _LEFT = (2, 5)
 _UNITS: Mapping[str, str] = MappingProxyType(
-    {"shared": "wavefronts of shared memory", "global": "sectors of global memory"}
+    {SMEM.ptx: "wavefronts of shared memory", GMEM.ptx: "sectors of global memory"}
 )
 
 
@@ -38,7 +39,7 @@ class Compared:
             ours = sum(access.transactions for access in accesses if access.space == space)
             theirs = 0
             if self.measured is not None:
-                theirs = self.measured.wavefronts if space == "shared" else self.measured.sectors
+                theirs = self.measured.wavefronts if space == SMEM.ptx else self.measured.sectors
             if ours or theirs:
                 yield unit, ours, theirs
 

@@ -12,6 +12,7 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import VerifyException
 
 from tilefold.base.errors import TilefoldError
+from tilefold.base.spaces import SMEM
 from tilefold.base.target import Target
 from tilefold.compiler.pass_runner import InternalError
 from tilefold.dialects.ptx import BarSyncOp, EntryOp, SmemAddrOp
@@ -103,7 +104,7 @@ def _within(sampler: Sampler, begin: int, end: int) -> list[tuple[Site, Sampled]
     return [
         (site, sampled)
         for (site, space), sampled in sampler.sampled.items()
-        if space == "shared"
+        if space == SMEM.ptx
         and sampled.patterns
         and all(begin <= p.offsets.min() and p.offsets.max() < end for p in sampled.patterns.values())
     ]
@@ -121,7 +122,7 @@ def _excess(counters: Counters, site: Site) -> int:
 
 def _at(counters: Counters, site: Site) -> list[AccessCount]:
     """The accesses of an operation to shared memory."""
-    return [a for a in counters.accesses if (a.space, a.op, a.location) == ("shared", site.op, site.location)]
+    return [a for a in counters.accesses if (a.space, a.op, a.location) == (SMEM.ptx, site.op, site.location)]
 
 
 def _try(

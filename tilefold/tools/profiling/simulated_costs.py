@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from tilefold.base.spaces import SMEM
 from tilefold.base.target import SECTOR_BYTES, Target
 from tilefold.compiler.frontend.diagnostics import place_of
 from tilefold.dialects.kernel import KernelOp
@@ -103,7 +104,7 @@ def _waste(row: AccessRow, sampler: Sampler, site: Site) -> str:
     if row.transactions <= row.minimum or sampled is None:
         return ""
     worst = sampled.worst() if sampled.patterns else None
-    if row.space == "shared":
+    if row.space == SMEM.ptx:
         if worst is None:
             return ""
         ways, bank, lanes = find_worst_bank(worst.offsets.tolist(), worst.lanes.tolist(), sampled.width)

@@ -9,6 +9,10 @@ from tilefold.base.element_types import ELEMENT_TYPES
 from tilefold.base.errors import Code, LayoutError, TilefoldError
 from tilefold.layout.atoms.copy_atom import CopyAtom
 from tilefold.layout.atoms.copy_names import copy_atom
+from tilefold.layout.atoms.cp_async import cp_async_name
+from tilefold.layout.atoms.instructions import Absent
+from tilefold.layout.atoms.ldmatrix import ldmatrix_name, stmatrix_name
+from tilefold.layout.atoms.universal import universal_name
 
 _WIDTHS: Mapping[str, int] = {
     **{name: element.bits for element in ELEMENT_TYPES for name in (element.ptx, element.mlir, *element.cxx) if name},
@@ -44,7 +48,7 @@ def atom_of(text: str, bits: int) -> CopyAtom:
     LayoutError for an unknown atom (E0302), one that PTX does not have (E0304) or that splits values (E0303).
     """
     atom = copy_atom(_cute_name("".join(text.split()).replace("cute::", "")), bits)
-    if atom.instruction is None:
+    if isinstance(atom.instruction, Absent):
         raise LayoutError(Code.ATOM_OPERAND, f"PTX has no instruction for {atom.name}, so it cannot copy")
     return atom
 
@@ -55,12 +59,11 @@ def _cute_name(text: str) -> str:
         case ["auto"]:
             return "AutoVectorizingCopy"
         case ["copy", bits] if bits.isdecimal():
-            return f"UniversalCopy<uint{bits}_t>"
+            return universal_name(int(bits))
         case ["cp", "async", ("ca" | "cg") as cache, ("4" | "8" | "16") as size]:
-            return f"SM80_CP_ASYNC_CACHE{'ALWAYS' if cache == 'ca' else 'GLOBAL'}<uint{8 * int(size)}_t>"
+            return cp_async_name(cache, int(size), zfill=False)
         case [("ldmatrix" | "stmatrix") as kind, ("x1" | "x2" | "x4") as matrices, *trans] if trans in ([], ["trans"]):
-            architecture, name = ("SM75", "LDSM") if kind == "ldmatrix" else ("SM90", "STSM")
-            values = f"U16x{2 * int(matrices[1:])}" if trans else f"U32{matrices}"
-            return f"{architecture}_{values}_{name}_{'T' if trans else 'N'}"
+            name = ldmatrix_name if kind == "ldmatrix" else stmatrix_name
+            return name(int(matrices[1:]), bool(trans))
         case _:
             return text

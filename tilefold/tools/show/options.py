@@ -4,6 +4,7 @@
 import argparse
 
 from tilefold.base.errors import Code, LayoutError, TilefoldError
+from tilefold.base.spaces import GMEM, RMEM, SMEM
 from tilefold.layout.algebra.core import LayoutLike, plain_layout
 from tilefold.layout.algebra.inttuple import wrap
 from tilefold.layout.text.printing import cxx_style, plain_style
@@ -16,7 +17,7 @@ from tilefold.tools.show.ragged import check_covered
 from tilefold.tools.show.tiled_copy_options import read_tiled_copy
 from tilefold.tools.show.view import Request, Tensor
 
-_POINTERS = {"gmem": "gmem_ptr", "smem": "smem_ptr", "rmem": "ptr", "ptr": "ptr"}
+_POINTERS = {space.name: space.pointer for space in (GMEM, SMEM, RMEM)} | {RMEM.pointer: RMEM.pointer}
 _SRC_ADDRESS, _DST_ADDRESS = 0x7F00_0000_0000, 0x7E00_0000_0000
 
 
@@ -24,8 +25,12 @@ def read_request(args: argparse.Namespace) -> Request:
     """The request that the options make. TilefoldError for a wrong option, with the value at fault marked."""
     bits = OptionText("--type", args.type).read(element_bits)
     copy, layouts = read_tiled_copy(args, OptionText("--atom", args.atom), bits)
-    src = _tensor(args.src, "--src", args.src_space, f"{_name_space(args.src_space, 'gmem')}_tensor_{args.name}", bits)
-    dst = _tensor(args.dst, "--dst", args.dst_space, f"{_name_space(args.dst_space, 'smem')}_tensor_{args.name}", bits)
+    src = _tensor(
+        args.src, "--src", args.src_space, f"{_name_space(args.src_space, GMEM.name)}_tensor_{args.name}", bits
+    )
+    dst = _tensor(
+        args.dst, "--dst", args.dst_space, f"{_name_space(args.dst_space, SMEM.name)}_tensor_{args.name}", bits
+    )
     tile = read_cta_tile(args, src)
     request = Request(
         name=args.name,
@@ -50,7 +55,7 @@ def read_request(args: argparse.Namespace) -> Request:
 
 def _name_space(space: str, otherwise: str) -> str:
     """The space in a tensor's name: untagged memory has the name of the space it stands for."""
-    return otherwise if space == "ptr" else space
+    return otherwise if space == RMEM.pointer else space
 
 
 def _tensor(text: str | None, option: str, space: str, name: str, bits: int) -> Tensor | None:

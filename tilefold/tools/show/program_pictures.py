@@ -7,15 +7,17 @@ from html import escape
 from xdsl.dialects.builtin import ModuleOp
 
 from tilefold.base.errors import Code, LayoutError
+from tilefold.base.spaces import SMEM
 from tilefold.base.target import BANK_BYTES, BANKS
-from tilefold.dialects.tile import AllocOp, TensorType
+from tilefold.dialects.tile import AllocOp, InstructionOp, TensorType
 from tilefold.dialects.tile.copy_types import TiledCopyType
 from tilefold.dialects.tile.mma_types import TiledMmaType
-from tilefold.dialects.tile.types import Space
 from tilefold.driver.output import Markup
 from tilefold.layout.algebra.coordinates import idx2crd
 from tilefold.layout.algebra.core import make_layout, size
 from tilefold.layout.algebra.inttuple import flatten_to_tuple, is_fully_static, product_each, wrap
+from tilefold.layout.atoms.custom import CustomInstruction
+from tilefold.layout.drawing.custom import instruction_tables
 from tilefold.layout.drawing.drawings import EMPTY, Cell, Table, make_index_table
 from tilefold.layout.drawing.pictures import draw_tables, picture
 from tilefold.layout.drawing.scene import Group, Picture, Primitive
@@ -31,6 +33,9 @@ def pictures_of(module: ModuleOp, left_out: list[str]) -> Iterator[Picture]:
     """
     seen: set[object] = set()
     for op in module.walk():
+        if isinstance(op, InstructionOp) and op.record not in seen and op.record.places:
+            seen.add(op.record)
+            yield from _drawn(op.record, left_out)
         for result in op.results:
             type, line = result.type, getattr(getattr(op.location, "line", None), "data", 0)
             if type in seen:
@@ -42,10 +47,18 @@ def pictures_of(module: ModuleOp, left_out: list[str]) -> Iterator[Picture]:
                     yield picture(type.tiled_copy)
                 elif isinstance(type, TiledMmaType):
                     yield picture(type.tiled_mma)
-                elif isinstance(op, AllocOp) and isinstance(type, TensorType) and type.space.data is Space.Smem:
+                elif isinstance(op, AllocOp) and isinstance(type, TensorType) and type.space.data is SMEM:
                     yield draw_tables([bank_table(name, type)])
             except LayoutError as error:
                 left_out.append(f"{name}: {error.message}")
+
+
+def _drawn(record: CustomInstruction, left_out: list[str]) -> Iterator[Picture]:
+    """The picture of an instruction of a package: where its matrices have their elements."""
+    try:
+        yield draw_tables(instruction_tables(record), record.describe())
+    except LayoutError as error:
+        left_out.append(f"{record.name}: {error.message}")
 
 
 def bank_table(name: str, type: TensorType) -> Table:

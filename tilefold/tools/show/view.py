@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
+from tilefold.base.spaces import GMEM, RMEM
 from tilefold.layout.algebra.core import Layout, LayoutLike, Tiler
 from tilefold.layout.algebra.run_time_int import RunTimeInt, value_of
 from tilefold.layout.algebra.swizzled_slice import slice_as_cute
@@ -131,7 +132,7 @@ class Request:
         lines = [line for tensor in tensors for line in tensor.lines(self.style)]
         for kind, layout in self.layouts.items():
             lines += [f"{kind}_layout_{self.name}:", self.style(layout)]
-        space = self.src.name.split("_")[0] if self.src is not None else "gmem"
+        space = self.src.name.split("_")[0] if self.src is not None else GMEM.name
         lines += [f"{space}_tiled_copy_{self.name}:", *tiled_copy_lines(self.copy, self.style), ""]
         if self.tv_layouts:
             lines += [f"LayoutS_TV: {self.style(self.copy.get_layoutS_TV())}"]
@@ -151,12 +152,13 @@ class Request:
         """Warnings about a request that could be computed."""
         problems: list[str] = []
         for role, space, able in (
-            ("source", self.spaces[0], self.copy.atom.src_spaces),
-            ("destination", self.spaces[1], self.copy.atom.dst_spaces),
+            ("source", self.spaces[0], self.copy.atom.source.spaces),
+            ("destination", self.spaces[1], self.copy.atom.destination.spaces),
         ):
             given = self.src if role == "source" else self.dst
-            if given is not None and space != "ptr" and space not in able:
-                problems.append(f"{self.copy.atom.name} has its {role} in {' or '.join(able)}, not in {space}")
+            names = [row.name for row in able]
+            if given is not None and space not in (RMEM.pointer, *names):
+                problems.append(f"{self.copy.atom.name} has its {role} in {' or '.join(names)}, not in {space}")
         return problems
 
 

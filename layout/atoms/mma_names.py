@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""CuTe's names of matrix instructions, derived from what the instructions do (CuTe's mma_sm*.hpp)."""
+
+from dataclasses import dataclass
+from typing import assert_never, final
+
+from ...base.element_types import BY_PTX
+from .contract import Contract, Major, Named, Role
+from .instructions import Dp4a, Fma, MmaSync, WgMma
+from .mma_atom import MmaAtom
+from .numbers import MmaOperation, Products, Shape, Types
+
+_ENDINGS = {
+    MmaOperation.MULTIPLY_ADD: "",
+    MmaOperation.SATURATE: "_SATURATE",
+    MmaOperation.XOR_POPC: "_XORPOPC",
+    MmaOperation.AND_POPC: "_ANDPOPC",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MmaFacts:
+    """The facts of a matrix instruction that its name tells. `generation` is the architecture under which CuTe has it,
+    which may be newer than the oldest that does; `a_named` says whether A is in registers or in shared memory.
+    """
+
+    generation: int
+    instruction: MmaSync | WgMma | Dp4a | Fma
+    shape: Shape
+    types: Types
+    majors: tuple[Major, Major]
+    a_named: Named
+    operation: MmaOperation
+
+
+def named(generation: int, contract: Contract) -> MmaAtom:
+    """The atom of a contract under CuTe's name."""
+    operands = {operand.role: operand for operand in contract.operands}
+    d, a, b = (operands[role] for role in (Role.D, Role.A, Role.B))
+    c, products, instruction = operands.get(Role.C, d), contract.numbers, contract.instruction
+    assert isinstance(products, Products)
+    assert isinstance(instruction, MmaSync | WgMma | Dp4a | Fma)
+    types, majors = (d.element, a.element, b.element, c.element), (a.major, b.major)
+    facts = MmaFacts(generation, instruction, products.shape, types, majors, a.named, products.operation)
+    return MmaAtom(mma_name(facts), contract)
+
+
+def mma_name(facts: MmaFacts) -> str:
+    """CuTe's name: `SM80_16x8x16_F32F16F16F32_TN`, `SM90_64x128x16_F32F16F16_SS<Major::K,Major::K>`."""
+    m, n, k = facts.shape
+    start, ending = f"SM{facts.generation}_{m}x{n}x{k}_", _ENDINGS[facts.operation]
+    match facts.instruction:
+        case MmaSync():
+            a, b = facts.majors
+            return (
+                f"{start}{_types(facts.types)}_{'N' if a is Major.MN else 'T'}{'T' if b is Major.MN else 'N'}{ending}"
+            )
+        case WgMma():
+            a, b = facts.majors
+            start = f"{start}{_types(facts.types[:3])}_{'SS' if facts.a_named is Named.DESCRIPTOR else 'RS'}"
+            if BY_PTX[facts.types[1]].bits == 16:
+                return f"{start}<Major::{_major(a)},Major::{_major(b)}>"
+            return f"{start}_TN{ending}"
+        case Dp4a():
+            return "SM61_DP4A"
+        case Fma():
+            d, a, b, c = [BY_PTX[name].cxx[0] for name in facts.types]
+            given = [d, a, b, c]
+            for last, default in ((c, d), (b, a), (a, d)):  # the template arguments that CuTe fills in
+                if last != default:
+                    break
+                given.pop()
+            return f"UniversalFMA<{','.join(given)}>"
+        case _:
+            assert_never(facts.instruction)
+
+
+def _types(names: tuple[str, ...]) -> str:
+    return "".join([BY_PTX[name].atom_name for name in names])
+
+
+def _major(major: Major) -> str:
+    """The contiguous mode; registers of A, which leave no choice, count as K."""
+    return major.value or Major.K.value
