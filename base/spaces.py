@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import TypeAlias, final
 
 from .errors import Code, TilefoldError
+from .packages import installed_records
 from .target import MAX_CLUSTER, MAX_LOCAL_BYTES, Target, TargetFamily
 
 GROUP = "tilefold.spaces"
@@ -260,8 +261,6 @@ ADDRESSED = (GMEM, SMEM, RMEM, DSMEM)
 @cache
 def installed_spaces() -> Mapping[str, Space]:
     """The rows of installed packages by name. Raises `TilefoldError` (E0320), which names the package."""
-    from .packages import installed_records  # few programs name spaces of packages
-
     spaces: dict[str, Space] = {}
     for where, row in installed_records(GROUP, Space):
         taken = {space.keyword for space in (*SPACES.values(), *spaces.values())}

@@ -1,21 +1,119 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The memory of a launch, by the rows of the table of spaces."""
+"""The memories of a launch, by the rows of the table of spaces; and those of a block whose cells have a lane and a
+column, and whose columns the kernel allocates while it runs.
+"""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any, final
 from zlib import crc32
 
-from ....base.errors import Code as ErrorCode
-from ....base.spaces import GMEM, SMEM, Allocation, Cells, Sharer
-from ....base.spaces import Space as MemorySpace
-from ..faults import SimulationError
-from ..warp import Cluster
-from .arena import Arena
-from .local import LocalSpace
-from .spaces import Space
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from .cells import CellSpace
+from ....base.errors import Code
+from ....base.spaces import GMEM, LANE_SHIFT, SMEM, Allocation, Cells, Sharer
+from ....base.spaces import Space as MemorySpace
+from ..faults import SimulationError, Site
+from ..warp import Cluster, Warp
+from .arena import ABSENT, UNWRITTEN, Arena
+from .local import LocalSpace
+from .spaces import Access, Space
+
+
+@final
+@dataclass(slots=True)
+class CellSpace(Space):
+    """A state space of cells. Its bytes lie lane by lane, so that a row is one of neighbouring columns. Columns that
+    nothing has allocated are absent.
+    """
+
+    columns: dict[int, dict[int, int]] = field(default_factory=dict[int, dict[int, int]])
+    """By the rank of a block, the first columns of its allocations and their numbers."""
+
+    sites: dict[int, Site] = field(default_factory=dict[int, Site])
+    """By the first column of an allocation, the operation that made it."""
+
+    @property
+    def form(self) -> Cells:
+        """The form of its addresses."""
+        assert isinstance(self.row.form, Cells), "the row says so"
+        return self.row.form
+
+    def private(self) -> tuple[Any, ...]:
+        return *Space.private(self), self.columns
+
+    def assume(self, memory: tuple[Any, ...]) -> None:
+        *rest, self.columns = memory
+        Space.assume(self, tuple(rest))
+
+    def reset(self) -> None:
+        Space.reset(self)
+        self.arena.state[1][:] = ABSENT
+        self.columns = {}
+
+    def offsets(self, at: NDArray[Any]) -> NDArray[Any]:
+        """The bytes before the cells at some addresses, -1 for no cell."""
+        form, number = self.form, at.astype(np.int64)
+        lanes, columns = number >> LANE_SHIFT, number & ((1 << LANE_SHIFT) - 1)
+        inside = (lanes >= 0) & (lanes < form.lanes) & (columns < form.columns)
+        return np.where(inside, (lanes * form.columns + columns) * (form.unit_bits // 8), -1)
+
+    def address(self, offset: int) -> int:
+        """The address of the cell that has the byte at an offset."""
+        lane, column = divmod(offset // (self.form.unit_bits // 8), self.form.columns)
+        return lane << LANE_SHIFT | column
+
+    def show(self, address: int) -> str:
+        """An address in words."""
+        return f"lane {address >> LANE_SHIFT}, column {address & ((1 << LANE_SHIFT) - 1)}"
+
+    def allocate(self, warp: Warp, access: Access, count: int) -> int:
+        """The address of `count` new columns of the warp's block, whose cells are undefined. SimulationError (E3202) if
+        the block has no so many adjacent ones left.
+        """
+        held = self.columns.setdefault(warp.block.rank, {})
+        first = 0
+        for start, number in sorted(held.items()):
+            if start - first >= count:
+                break
+            first = start + number
+        if first + count > self.form.columns:
+            text = f"allocates {count} columns of {self.row.name}, of which {sum(held.values())} of "
+            text += f"{self.form.columns} are allocated"
+            warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, None, text, "free columns first, or allocate fewer")
+        held[first], self.sites[first] = count, access.site
+        self._mark(warp, first, count, UNWRITTEN)
+        return first
+
+    def free(self, warp: Warp, access: Access, address: int, count: int) -> None:
+        """Ends the life of columns. SimulationError (E3202) unless one allocation made exactly them."""
+        held = self.columns.setdefault(warp.block.rank, {})
+        if held.get(address) != count:
+            text = f"frees {count} columns of {self.row.name} from {self.show(address)} on, which no allocation made"
+            warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, None, text, "free what was allocated, all of it, once")
+        del held[address]
+        self._mark(warp, address, count, ABSENT)
+
+    def _mark(self, warp: Warp, first: int, count: int, state: int) -> None:
+        unit, form = self.form.unit_bits // 8, self.form
+        cells = self.arena.state[1].reshape(-1, self.arena.span)[warp.block.rank][: form.lanes * form.columns * unit]
+        cells.reshape(form.lanes, -1)[:, first * unit : (first + count) * unit] = state
+
+    def end(self, cluster: Cluster) -> None:
+        """The end of a cluster. SimulationError (E3217) for columns that nothing has freed."""
+        for rank, held in self.columns.items():
+            for first, count in held.items():
+                warp = next(warp for warp in cluster.warps if warp.block.rank == rank)
+                text = f"the block ends with {count} columns of {self.row.name}, from column {first} on, allocated"
+                warp.fault(Code.SIM_EXIT, self.sites[first], None, text, "free them before the end of the kernel")
+
+
+def cell_space(row: MemorySpace, races: bool) -> CellSpace:
+    """The memory of a row whose addresses are lanes and columns, before anything is allocated there."""
+    assert isinstance(row.form, Cells)
+    space = CellSpace(row, 0, races, Arena(0))
+    space.arena.allocate(row.name, row.form.lanes * row.form.columns * row.form.unit_bits // 8)
+    return space
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +123,7 @@ class Memories:
     global_: Space
     shared: Space
     local: LocalSpace
-    of_cells: "dict[MemorySpace, CellSpace]" = field(default_factory=dict[MemorySpace, "CellSpace"])
+    of_cells: dict[MemorySpace, CellSpace] = field(default_factory=dict[MemorySpace, CellSpace])
     """The memories whose columns a kernel allocates, those that it uses."""
 
     @staticmethod
@@ -74,13 +172,11 @@ class Memories:
             case Allocation.RUN_TIME:
                 return self.cells(space)
 
-    def cells(self, space: MemorySpace) -> "CellSpace":
+    def cells(self, space: MemorySpace) -> CellSpace:
         """The memory of a space whose columns a kernel allocates. SimulationError (E3201) for another such space."""
         if space not in self.of_cells:
             if not isinstance(space.form, Cells) or space.sharer is not Sharer.BLOCK:
                 text = f"the simulator has no {space}, which kernels allocate: it has such of cells of a block"
-                raise SimulationError(ErrorCode.SIM_UNSUPPORTED, text)
-            from .cells import cell_space
-
+                raise SimulationError(Code.SIM_UNSUPPORTED, text)
             self.of_cells[space] = cell_space(space, self.shared.races)
         return self.of_cells[space]
