@@ -85,7 +85,7 @@ def _measure(bench: Bench, problem: Skinny, blocks: int) -> list[Figure]:
     a, d = torch.randn(problem.m, problem.k, **like), torch.empty(problem.m, problem.n, **like)
     copies = 1 + int(_CACHE // (2 * problem.n * problem.k))
     weights = [torch.randn(problem.n, problem.k, **like) for _ in range(copies)]
-    multiply = {
+    multiply: dict[str, Multiply] = {
         "tilefold": partial(example("gemm_sm90").gemm, device="cuda", blocks=blocks),
         "cuBLAS (torch.mm)": lambda a, b, d: torch.mm(a, b.T, out=d),
     }

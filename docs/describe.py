@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from tilefold.dialects.ptx import PtxOp
-from tilefold.dialects.ptx.effects import Agent, declared_by
+from tilefold.dialects.ptx.effects import declared_by
+from tilefold.layout.atoms.contract import Agent
 from xdsl.dialects.builtin import (
     AnyFloat,
     DenseArrayBase,

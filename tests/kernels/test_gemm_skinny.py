@@ -94,8 +94,15 @@ def test_the_entry_takes_it_for_few_rows_or_few_tiles(
     """Operands whose columns are contiguous go to the other kernel."""
     taken: list[str] = []
     entry = importlib.import_module("gemm_sm90")
-    monkeypatch.setattr(entry, "skinny_gemm", lambda *_: taken.append("skinny"))
-    monkeypatch.setattr(entry, "gemm_kernel", lambda *_: Launched(taken))
+
+    def skinny(*_: object) -> None:
+        taken.append("skinny")
+
+    def usual(*_: object) -> Launched:
+        return Launched(taken)
+
+    monkeypatch.setattr(entry, "skinny_gemm", skinny)
+    monkeypatch.setattr(entry, "gemm_kernel", usual)
     A, B, D = operands(m, n, 64, TYPES[types])
     entry.gemm(A, B, D, device="sim")
     assert taken == ["skinny" if is_taken else "usual"]

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tilefold.base.limits import Limits
 from tilefold.base.spaces import GMEM, SMEM
-from tilefold.dialects.ptx.effects import Proxy
+from tilefold.layout.atoms.contract import Proxy
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.faults import SimulationError, Site
 from tilefold.runtime.sim.launch import LaunchState

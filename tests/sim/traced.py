@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tilefold.base.spaces import DSMEM, SMEM
 from tilefold.dialects import ptx
 from tilefold.dialects.arith.semantics import constant_of
 from tilefold.dialects.ptx.effects import (
     Act,
-    Agent,
     Mbarrier,
     Memory,
     agent_of,
@@ -20,6 +20,7 @@ from tilefold.dialects.ptx.effects import (
     effects_of,
     space_of,
 )
+from tilefold.layout.atoms.contract import Agent
 from tilefold.runtime.sim.faults import Site, site_of
 from tilefold.runtime.sim.memory.journal import Journal
 from tilefold.runtime.sim.memory.local import LocalSpace, Words
@@ -115,7 +116,7 @@ def declared(op: ptx.PtxOp) -> dict[Place, int | None]:
         space, owner = space_of(op, resource), getattr(op, resource.operand).owner
         if space is None and not isinstance(owner, ptx.CvtaTensorMapOp):
             continue  # a tensor map that is a parameter
-        name = {None: "global", ptx.StateSpace.SharedCluster: "shared"}.get(space) or str(space)
+        name = "global" if space is None else SMEM.ptx if space is DSMEM else space.ptx
         place = name, isinstance(resource, Mbarrier) or effect.act is not Act.READS
         part = f"{resource.operand} {space}"
         found.setdefault(place, {})[part] = 8 if isinstance(resource, Mbarrier) else _bytes(op, resource)
