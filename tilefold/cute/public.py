@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Modules of the public vocabulary: they list their public names alone, and name the nearest one where one is missing.
 
-A missing name is an error of ours by each way to it: the attribute of a module, `from ... import`, `import`.
+A missing name is an error of ours by each way to it: the attribute of a module, `from ... import`, `import`. Where a
+program imports it by the name `cutlass`, the error comes with its use.
 """
 
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.tracing.cuda_names import CUDA_NAMES
 
-
-class UnknownNameError(TilefoldError, AttributeError):
-    """A module has no such attribute, so that `hasattr` is False."""
+from .missing import MissingLoader, MissingName, UnknownNameError, is_deferred
 
 
 class UnknownImportError(TilefoldError, ModuleNotFoundError):
@@ -31,16 +31,28 @@ class _PublicModule(ModuleType):
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'", name=name, obj=self)
         raise UnknownNameError(*_unknown(self, name))
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not isinstance(value, MissingName):  # Python would put imported modules into their packages
+            super().__setattr__(name, value)
+
 
 class _Missing(MetaPathFinder):
     """Is asked last for a module, when there is none. Python would swallow the message of an attribute's error."""
 
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
-        """Raises UnknownImportError for a name behind that of a public module."""
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """A name behind that of a public module that stands for a missing one, where a program imports it. Raises
+        UnknownImportError elsewhere.
+        """
         module, _, last = name.rpartition(".")
         holder = sys.modules.get(module)
-        if isinstance(holder, _PublicModule) and not last.startswith("_"):
-            raise UnknownImportError(*_unknown(holder, last))
+        if not isinstance(holder, _PublicModule | MissingName) or last.startswith("__"):
+            return None
+        problem = holder._problem if isinstance(holder, MissingName) else _unknown(holder, last)
+        if is_deferred():
+            return ModuleSpec(name, MissingLoader(f"{holder.__name__}.{last}", problem), is_package=True)
+        if last.startswith("_"):
+            return None
+        raise UnknownImportError(*problem)
 
 
 def _unknown(module: ModuleType, name: str) -> tuple[Code, str, str]:
