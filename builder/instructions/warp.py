@@ -19,7 +19,7 @@ from ...dialects import ptx
 from ...dialects.arith.integer_range import contains
 from ..scalars.casts import integer_attribute
 from ..scalars.dtypes import Boolean, Int32, Int64, Uint32, of_sign
-from ..scalars.values import Bool, Int, Value, as_value, convert, wrap
+from ..scalars.values import Bool, Int, Value, as_value, constant, convert, wrap
 from ..tensors.fragments import ReductionOp, Vec, elementwise, reduction, unary_of
 from ..tracing.state import current, emit, insert_value
 from .extremes import fmax, fmin
@@ -173,7 +173,11 @@ class Elected(Bool):
 
 
 def elect_one(mask: Any = FULL_MASK) -> Elected:
-    """Whether this is the elected lane of the mask (sm_90): `if elect_one():`, or `with elect_one():`."""
+    """Whether this is the elected lane of the mask (sm_90): `if elect_one():`, or `with elect_one():`. A thread that is
+    elected already is elected again.
+    """
+    if current().is_elected:
+        return Elected(constant(True, Boolean).ssa)
     return Elected(emit(ptx.ElectSyncOp(lane_mask(mask))).results[0])
 
 

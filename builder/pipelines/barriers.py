@@ -18,6 +18,7 @@ from ..tensors.layouts import size
 from ..tensors.memory import make_smem_tensor
 from ..tensors.pointers import make_tensor
 from ..tensors.tensors import Address, Pointer, Tensor
+from ..tracing.state import current
 from ..tracing.stateful import Stateful
 from .groups import Agent, CooperativeGroup, pipeline_error
 from .states import PipelineState
@@ -69,10 +70,12 @@ def arrive(barrier_id: Any, num_threads: int) -> None:
     NamedBarrier(barrier_id, num_threads).arrive()
 
 
-def agent_sync(agent: Agent) -> None:
-    """Waits for all threads of the block, or of the cluster. Raises TilefoldError (E5011) for a single thread."""
+def agent_sync(agent: Agent, is_relaxed: bool = False) -> None:
+    """Waits for all threads of the block, or of the cluster; with `is_relaxed` no writes are handed on. Raises
+    TilefoldError (E5011) for a single thread.
+    """
     if agent is Agent.ThreadBlockCluster:
-        cluster.cluster_arrive()
+        (cluster.cluster_arrive_relaxed if is_relaxed else cluster.cluster_arrive)()
         cluster.cluster_wait()
     elif agent is Agent.ThreadBlock:
         arch.sync_threads()
@@ -183,6 +186,9 @@ def init(counts: list[tuple[Address, int]], is_synchronised: bool, blocks: int =
 
 def once_a_warp(action: Callable[[], object]) -> None:
     """One thread of each warp acts for the warp, after all earlier accesses of its threads."""
+    if current().is_elected:
+        action()
+        return
     arch.sync_warp()  # orders the other threads' accesses before an arrival of the one
     if_(elect_one(), action)
 

@@ -168,12 +168,14 @@ class TiledMma(_Parts, Displayed, Stateful):
     """A tiled MMA: an atom repeated over threads, and over values by the permutation.
 
     Of an atom of a warpgroup `set` says whether multiplications add C. Control flow carries this as it does variables.
+    `op` is the instruction or atom that it was made of.
     """
 
-    __slots__ = ("accumulate", "type")
+    __slots__ = ("accumulate", "op", "type")
 
-    def __init__(self, type: TiledMmaType) -> None:
+    def __init__(self, type: TiledMmaType, op: Any) -> None:
         self.type = type
+        self.op = op
         self.accumulate: Any = True
 
     def __eq__(self, other: object) -> bool:
@@ -249,6 +251,11 @@ class ThrMma(_Parts):
     def _mma(self) -> TiledMma:
         return self.tiled_mma
 
+    @property
+    def op(self) -> Any:
+        """The instruction or atom that the tiled MMA was made of."""
+        return self.tiled_mma.op
+
     def __str__(self) -> str:
         return "\n".join(thr_mma_lines(self.tiled_mma.type.tiled_mma, static_or_unknown(self.thr_idx), plain_style))
 
@@ -315,7 +322,7 @@ def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = None, permutation_mnk
     with checked():
         (type,) = TiledMmaOp.infer((), properties)
     assert isinstance(type, TiledMmaType)
-    return TiledMma(type)
+    return TiledMma(type, op_or_atom)
 
 
 def gemm(atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor | None = None) -> None:

@@ -47,7 +47,7 @@ def extractvalue(res: Any, container: Any, position: Sequence[int]) -> Any:
     return value
 
 
-def intr_ctlz(res: Any, in_: Any, is_zero_poison: bool = False) -> Any:
+def intr_ctlz(in_: Any, is_zero_poison: bool = False) -> Any:
     """The zeros above the highest bit of an integer; of 0 all its bits."""
     return clz(in_)
 
