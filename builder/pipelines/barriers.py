@@ -167,6 +167,11 @@ def mbarriers(storage: Pointer | Tensor | None, count: int) -> Tensor:
     return make_tensor(tensor.iterator, count)
 
 
+def alloc_reserved_mbarrier(num_stages: int) -> Pointer:
+    """Where the two mbarriers of each stage of a pipeline are, in shared memory of their own."""
+    return make_smem_tensor(2 * num_stages, Int64).iterator
+
+
 def init(counts: list[tuple[Address, int]], is_synchronised: bool, blocks: int = 1, counts_bytes: bool = False) -> None:
     """Makes mbarriers, each for a number of arrivals, which may count the bytes of copies; one thread does. Then all
     threads of the block wait, or of a cluster of several blocks, if asked to.

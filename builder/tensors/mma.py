@@ -293,8 +293,29 @@ def partition(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any) -> Any:
     return as_tensor(tensor).view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], {})
 
 
-def make_mma_atom(op: "MatrixOp | MmaAtomAttr | str") -> MmaAtomAttr:
+class WarpgroupAtom(Stateful):
+    """An MMA atom of a warpgroup, whose field says whether multiplications add C, as that of a tiled MMA does."""
+
+    __slots__ = ("accumulate", "atom", "op")
+
+    def __init__(self, atom: MmaAtomAttr, op: Any) -> None:
+        self.atom, self.op = atom, op
+        self.accumulate: Any = True
+
+    def set(self, field: Field, value: Any) -> None:
+        """Sets a field for the following multiplications; see `TiledMma.set`."""
+        self.accumulate = value if isinstance(value, bool) else convert(value, Boolean)
+
+
+def make_mma_atom(op: Any) -> "MmaAtomAttr | WarpgroupAtom":
     """An MMA atom: of an instruction (of `nvgpu.warp` and `nvgpu.warpgroup`, `nvgpu.MmaOp`), or by CuTe's name."""
+    made = _atom_of(op)
+    return WarpgroupAtom(made, op) if is_warpgroup(made.atom) else made
+
+
+def _atom_of(op: "MatrixOp | MmaAtomAttr | WarpgroupAtom | str") -> MmaAtomAttr:
+    if isinstance(op, WarpgroupAtom):
+        return op.atom
     if isinstance(op, MmaAtomAttr):
         return op
     if not isinstance(op, MatrixOp | str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -314,7 +335,7 @@ def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = None, permutation_mnk
     its compact layout. `permutation_mnk` says for each of M, N and K which tile all threads multiply at once: a size, a
     layout, or None for the extent that the atoms cover. Raises `LayoutError` if they do not fit together.
     """
-    properties: dict[str, Any] = {"atom": make_mma_atom(op_or_atom)}
+    properties: dict[str, Any] = {"atom": _atom_of(op_or_atom)}
     if atom_layout_mnk is not None:
         properties["atoms"] = LayoutAttr(as_layout(atom_layout_mnk))
     if permutation_mnk is not None:
@@ -341,11 +362,11 @@ def gemm(atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor | None = None) ->
         tensor_type(tensor)
     tiled = atom.tiled_mma if isinstance(atom, ThrMma) else atom
     into = None if d.ssa is c.ssa else d.ssa
-    plain = tiled if isinstance(tiled, MmaAtomAttr) else None
+    plain = tiled if isinstance(tiled, MmaAtomAttr) else tiled.atom if isinstance(tiled, WarpgroupAtom) else None
     types = [tensor.element_type for tensor in (d, a, b, c)]
     if tiled is None and any(type.unsigned for type in types):
-        plain = make_mma_atom(MmaUniversalOp(*types))
+        plain = _atom_of(MmaUniversalOp(*types))
     value = tiled.value() if isinstance(tiled, TiledMma) else None
-    flag = tiled.accumulate if isinstance(tiled, TiledMma) else True
+    flag = tiled.accumulate if isinstance(tiled, TiledMma | WarpgroupAtom) else True
     accumulate = None if flag is True else convert(flag, Boolean).ssa
     emit(GemmOp(a.ssa, b.ssa, c.ssa, into, value, plain, accumulate))

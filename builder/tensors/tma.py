@@ -51,6 +51,19 @@ class TmaAtom:
         return self.type.kind.data
 
     @property
+    def op(self) -> nvgpu.TensorCopyOp:
+        """The instruction."""
+        kind = self.name.removeprefix("SM90_TMA_")
+        if kind.startswith("REDUCE_"):
+            return nvgpu.CopyReduceBulkTensorTileS2GOp(ReductionOp(kind.removeprefix("REDUCE_").lower()))
+        ops = (
+            nvgpu.CopyBulkTensorTileG2SOp,
+            nvgpu.CopyBulkTensorTileG2SMulticastOp,
+            nvgpu.CopyBulkTensorTileS2GOp,
+        )
+        return next(op for op in ops if kind == op.KIND)()
+
+    @property
     def dtype(self) -> DType:
         """The type of the elements."""
         return dtype_of(self.type.element_type)

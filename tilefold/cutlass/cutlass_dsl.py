@@ -2,6 +2,8 @@
 """Names that programs import from `cutlass.cutlass_dsl`."""
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import and_ as and_of
 from typing import Any
 
 from xdsl.dialects.builtin import VectorType
@@ -41,9 +43,9 @@ from .value_trees import debug_print_mlir_values, extract_mlir_values, new_from_
 __all__ = [
     "Arch", "BFloat16", "BaseDSL", "Boolean", "Constexpr", "DSLCudaRuntimeError", "DSLRuntimeError", "Float",
     "Float16", "Float32", "Float64", "Int16", "Int32", "Int64", "Int8", "Integer", "Numeric", "NumericMeta", "T",
-    "Uint16", "Uint32", "Uint64", "Uint8", "const_expr", "debug_print_mlir_values", "dsl_user_op",
-    "extract_mlir_values", "if_generate", "max", "min", "new_from_mlir_values", "not_", "set_dynamic_debug",
-    "target_version", "while_generate", "yield_out",
+    "Uint16", "Uint32", "Uint64", "Uint8", "and_", "const_expr", "debug_print_mlir_values", "dsl_user_op",
+    "extract_mlir_values", "if_generate", "is_dynamic_expression", "max", "min", "new_from_mlir_values", "not_",
+    "set_dynamic_debug", "target_version", "while_generate", "yield_out",
 ]  # fmt: skip
 
 
@@ -99,6 +101,18 @@ class T:
 def not_(x: Any) -> Any:
     """Whether a condition does not hold."""
     return ~as_value(x).to(Boolean) if isinstance(x, Value) else not x
+
+
+def and_(*conditions: Any) -> Any:
+    """Whether all conditions hold; those of the kernel are all computed."""
+    of_kernel = [as_value(x).to(Boolean) for x in conditions if isinstance(x, Value)]
+    known = all(x for x in conditions if not isinstance(x, Value))
+    return reduce(and_of, of_kernel) if known and of_kernel else known
+
+
+def is_dynamic_expression(x: Any) -> bool:
+    """Whether an object has values that only the kernel knows."""
+    return bool(extract_mlir_values(x))
 
 
 def if_generate(
