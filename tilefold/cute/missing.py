@@ -43,7 +43,7 @@ class MissingName(ModuleType):
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __lt__ = __le__ = __gt__ = __ge__ = _use
 
     def __eq__(self, other: object) -> bool:
-        if self is other or isinstance(other, type) or type(other).__module__ == "typing":  # an annotation is made
+        if self is other or other is None or isinstance(other, type) or type(other).__module__ == "typing":
             return self is other
         self._use()
 

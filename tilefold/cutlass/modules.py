@@ -18,6 +18,8 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "cute.atom": "tilefold.cute",
     "cute.core": "tilefold.cute",
     "cute.experimental": "tilefold.cute.experimental",
+    "cute.experimental.iket": "tilefold.cutlass.iket",
+    "cute.iket": "tilefold.cutlass.iket",
     "cute.math": "tilefold.cute.math",
     "cute.nvgpu": "tilefold.cute.nvgpu",
     "cute.nvgpu.common": "tilefold.cute.nvgpu",

@@ -28,10 +28,9 @@ from tilefold.builder.scalars.values import Bool
 
 __all__ = [
     "AtomicOpKind", "CpAsyncBulkTensorGlobalToSharedClusterOp", "CpAsyncBulkTensorLoadMode", "FPRoundingMode",
-    "MemOrderKind",
-    "MemScopeKind", "ReductionOp", "ReductionType", "RoundingModeKind", "SharedSpace", "add_packed_f32x2", "atomicrmw",
-    "elect_sync", "fma_packed_f32x2", "fmax", "fmin", "inline_ptx", "mbarrier_try_wait_parity_timelimit",
-    "mul_packed_f32x2", "red", "sub_packed_f32x2",
+    "MemOrderKind", "MemScopeKind", "ReductionOp", "ReductionType", "RoundingModeKind", "SharedSpace",
+    "add_packed_f32x2", "atomicrmw", "elect_sync", "fma_packed_f32x2", "fmax", "fmin", "inline_ptx",
+    "mbarrier_try_wait_parity_timelimit", "mul_packed_f32x2", "red", "sub_packed_f32x2",
 ]  # fmt: skip
 
 
