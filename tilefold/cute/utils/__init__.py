@@ -18,6 +18,7 @@ from tilefold.builder.pipelines.tile_scheduler import (
     StaticPersistentTileScheduler,
     WorkTileInfo,
 )
+from tilefold.builder.tensors.block_copies import block_copy
 from tilefold.builder.tensors.hopper import LayoutEnum
 from tilefold.builder.tensors.hopper import make_smem_layout_a as sm90_make_smem_layout_a
 from tilefold.builder.tensors.hopper import make_smem_layout_b as sm90_make_smem_layout_b
@@ -32,7 +33,7 @@ from .tensor_helpers import create_cute_tensor_for_fp8, is_fp8_dtype
 __all__ = [
     "GroupSearchResult", "GroupSearchState", "GroupedGemmTileSchedulerHelper", "HardwareInfo", "LayoutEnum",
     "PersistentTileSchedulerParams", "SmemAllocator", "SmemPartition", "StaticPersistentGroupTileScheduler",
-    "StaticPersistentTileScheduler", "TensorMapManager", "TensorMapUpdateMode", "WorkTileInfo",
+    "StaticPersistentTileScheduler", "TensorMapManager", "TensorMapUpdateMode", "WorkTileInfo", "block_copy",
     "create_cute_tensor_for_fp8", "create_initial_search_state", "get_smem_capacity_in_bytes", "hopper_helpers",
     "is_fp8_dtype", "print_latex", "print_latex_tv", "sm90_make_smem_layout_a", "sm90_make_smem_layout_b",
     "sm90_make_smem_layout_epi",
