@@ -27,6 +27,8 @@ SIM_RACES = "TILEFOLD_SIM_RACES"
 """Whether the simulator looks for data races where a launch in Python does not say: 1 or 0."""
 SIM_PROGRESS = "TILEFOLD_SIM_PROGRESS"
 """Whether the simulator shows how far a long launch is: 1 or 0."""
+PROGRAM_ARCH = "CUTE_DSL_ARCH"
+"""The target that CuTe programs are to choose their kernels for, where it is not that of the GPU."""
 TRACEBACK = "TILEFOLD_TRACEBACK"
 """Whether programs show the lines of tilefold that led to an error: 1 or 0."""
 
@@ -84,6 +86,11 @@ def looks_for_races() -> bool:
 def shows_progress() -> bool:
     """Whether the simulator shows how far a long launch is. TilefoldError (E4003) for a value other than 0 or 1."""
     return _switch(SIM_PROGRESS, "1", "0 shows nothing")
+
+
+def program_arch() -> str:
+    """The target that CuTe programs are to choose their kernels for, such as `sm_80`; empty for that of the GPU."""
+    return os.environ.get(PROGRAM_ARCH, "")
 
 
 def shows_tracebacks() -> bool:

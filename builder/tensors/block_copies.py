@@ -11,11 +11,11 @@ from .copies import copy
 from .layouts import rank
 from .modes import group_modes
 from .tensors import CoordTensor
-from .tma import TmaAtom, create_tma_multicast_mask, tma_partition
+from .tma import create_tma_multicast_mask, tma_partition
 
 
 def block_copy(
-    atom: TmaAtom, src: Any, dst: Any, *, tma_multicast: Mapping[str, Any] | None = None, **options: Any
+    atom: Any, src: Any, dst: Any, *, tma_multicast: Mapping[str, Any] | None = None, **options: Any
 ) -> None:
     """Copies a tile between global and shared memory by a tensor map; all modes of both belong to the tile. `options`
     are those of `copy`.
@@ -25,8 +25,10 @@ def block_copy(
     whole tile. TilefoldError (E5002) for another one, and for pairs
     of blocks (`use_2cta_mma_inst`).
     """
-    shares = tma_multicast is not None and atom.type.multicast.data > 1
-    coord, blocks, mask = _multicast(**tma_multicast) if shares else (0, 1, None)
+    coord: Any = 0
+    blocks, mask = 1, None
+    if tma_multicast is not None and atom.type.multicast.data > 1:
+        coord, blocks, mask = _multicast(**tma_multicast)
     loads = isinstance(src, CoordTensor)
     tiles = (group_modes(tensor, 0, rank(tensor)) for tensor in ((dst, src) if loads else (src, dst)))
     shared, coords = tma_partition(atom, coord, make_layout(blocks), *tiles)

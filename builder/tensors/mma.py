@@ -307,7 +307,7 @@ class WarpgroupAtom(Stateful):
         self.accumulate = value if isinstance(value, bool) else convert(value, Boolean)
 
 
-def make_mma_atom(op: Any) -> "MmaAtomAttr | WarpgroupAtom":
+def make_mma_atom(op: Any) -> Any:
     """An MMA atom: of an instruction (of `nvgpu.warp` and `nvgpu.warpgroup`, `nvgpu.MmaOp`), or by CuTe's name."""
     made = _atom_of(op)
     return WarpgroupAtom(made, op) if is_warpgroup(made.atom) else made

@@ -19,6 +19,7 @@ from tilefold.cute import pipeline
 from tilefold.cute.nvgpu import cpasync, warpgroup
 from tilefold.cute.utils import SmemAllocator, SmemPartition, block_copy
 from tilefold.cutlass import iket
+from tilefold.cutlass.architectures import Arch, BaseDSL
 from tilefold.cutlass.base_typing import get_c_pointers, get_mlir_types
 from tilefold.cutlass.cutlass_dsl import and_, is_dynamic_expression
 from tilefold.cutlass.mlir.dialects import arith, llvm, nvvm
@@ -178,7 +179,7 @@ class OwnPipeline(pipeline.PipelineTmaAsync):
     extra: int = 0
 
     @staticmethod
-    def create(**given: Any) -> "OwnPipeline":
+    def create(**given: Any) -> "OwnPipeline":  # pyright: ignore[reportIncompatibleMethodOverride]
         made = pipeline.PipelineTmaAsync.create(**given)
         object.__setattr__(made, "__class__", OwnPipeline)
         return made  # pyright: ignore[reportReturnType]
@@ -249,6 +250,15 @@ def test_code_without_a_target_is_for_the_least_one_that_fits() -> None:
     src, out = np.zeros((128, 8), np.float32), np.zeros((4, 32), np.float32)
     compiled = cute.compile(load, src, out, False)
     assert ".target sm_90a" in compiled.ptx()
+
+
+def test_the_target_that_programs_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    dsl = BaseDSL._get_dsl()  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_80")
+    assert dsl.get_arch_enum() is Arch.sm_80
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_8")
+    with pytest.raises(TilefoldError, match="CUTE_DSL_ARCH=sm_8 is not a target"):
+        dsl.get_arch_enum()
 
 
 def test_a_state_of_no_stages_does_not_advance() -> None:

@@ -27,17 +27,19 @@ class MissingName(ModuleType):
     UnknownNameError (E5009).
     """
 
+    problem: tuple[Code, str, str]
+
     def __init__(self, name: str, problem: tuple[Code, str, str]) -> None:
         super().__init__(name)
-        vars(self).update(__path__=[], _problem=problem)
+        vars(self).update(__path__=[], problem=problem)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"'{self.__name__}' has no attribute '{name}'", name=name, obj=self)
-        return MissingName(f"{self.__name__}.{name}", self._problem)
+        return MissingName(f"{self.__name__}.{name}", self.problem)
 
     def _use(self, *_: Any, **__: Any) -> NoReturn:
-        raise UnknownNameError(*self._problem)
+        raise UnknownNameError(*self.problem)
 
     __call__ = __iter__ = __len__ = __bool__ = __index__ = __int__ = __float__ = _use
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __lt__ = __le__ = __gt__ = __ge__ = _use

@@ -47,7 +47,7 @@ class _Missing(MetaPathFinder):
         holder = sys.modules.get(module)
         if not isinstance(holder, _PublicModule | MissingName) or last.startswith("__"):
             return None
-        problem = holder._problem if isinstance(holder, MissingName) else _unknown(holder, last)
+        problem = holder.problem if isinstance(holder, MissingName) else _unknown(holder, last)
         if is_deferred():
             return ModuleSpec(name, MissingLoader(f"{holder.__name__}.{last}", problem), is_package=True)
         if last.startswith("_"):

@@ -2,8 +2,6 @@
 """Names that programs import from `cutlass.cutlass_dsl`."""
 
 from collections.abc import Callable, Sequence
-from functools import reduce
-from operator import and_ as and_of
 from typing import Any
 
 from xdsl.dialects.builtin import VectorType
@@ -105,9 +103,11 @@ def not_(x: Any) -> Any:
 
 def and_(*conditions: Any) -> Any:
     """Whether all conditions hold; those of the kernel are all computed."""
-    of_kernel = [as_value(x).to(Boolean) for x in conditions if isinstance(x, Value)]
-    known = all(x for x in conditions if not isinstance(x, Value))
-    return reduce(and_of, of_kernel) if known and of_kernel else known
+    result: Any = all(x for x in conditions if not isinstance(x, Value))
+    for x in conditions:
+        if result is not False and isinstance(x, Value):
+            result = as_value(x).to(Boolean) & result
+    return result
 
 
 def is_dynamic_expression(x: Any) -> bool:

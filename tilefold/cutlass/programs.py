@@ -75,7 +75,7 @@ class _Changes(ast.NodeTransformer):
         if node is None or not any(isinstance(p.value, ast.Name) and p.value.id in self.imported for p in parts):
             return node
         empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-        given = [ast.Constant(ast.unparse(node)), ast.Lambda(empty, node)]
+        given: list[ast.expr] = [ast.Constant(ast.unparse(node)), ast.Lambda(empty, node)]
         return ast.copy_location(ast.Call(ast.Name(_NAMED, ast.Load()), given, []), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

@@ -3,7 +3,6 @@
 
 from typing import Any
 
-from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute
 
 from tilefold.builder.instructions.bits import bitcast as bits_of
@@ -11,6 +10,9 @@ from tilefold.builder.instructions.extremes import fmax, fmin
 from tilefold.builder.instructions.math import where
 from tilefold.builder.scalars.dtypes import DTYPES, DType, dtype_of
 from tilefold.builder.scalars.values import as_value, convert
+from tilefold.builder.tensors.fragments import Vec
+
+from . import vector
 
 __all__ = [
     "addf", "addi", "andi", "bitcast", "constant", "extf", "extsi", "extui", "maximumf", "maxnumf", "minimumf",
@@ -25,10 +27,8 @@ def constant(result: Attribute, value: float) -> Any:
 
 def bitcast(out: Any, in_: Any) -> Any:
     """The bits of a number, or of the elements of a vector, as another type."""
-    if isinstance(out, VectorType):
-        from .vector import bitcast as of_vector
-
-        return of_vector(out, in_)
+    if isinstance(in_, Vec):
+        return vector.bitcast(out, in_)
     return bits_of(in_, _type(out))
 
 
