@@ -46,7 +46,7 @@ def branch(
     before = [taken(variable) for variable in variables]
     blocks = Block(), Block()
     if isinstance(condition.ssa.owner, ElectSyncOp):
-        current().elect(blocks[0])
+        current().elected.append(blocks[0])
     ends: list[list[Tree | None]] = []
     for block, function in zip(blocks, (then, otherwise), strict=True):
         with annotate_errors("each branch of an 'if' on a value of the kernel"):

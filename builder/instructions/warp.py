@@ -169,7 +169,7 @@ class Elected(Bool):
 
     def __enter__(self) -> None:
         block = Block()
-        current().elect(block)
+        current().elected.append(block)
         inside = current().inside(block)
         self._branch: Any = block, inside
         inside.__enter__()
@@ -183,11 +183,16 @@ class Elected(Bool):
             current().insert(scf.IfOp(self.ssa, [], Region(block), Region()))
 
 
+def is_elected() -> bool:
+    """Whether one elected thread of each warp executes the operations added now."""
+    return not current().open_blocks.isdisjoint(current().elected)
+
+
 def elect_one(mask: Any = FULL_MASK) -> Elected:
     """Whether this is the elected lane of the mask (sm_90): `if elect_one():`, or `with elect_one():`. A thread that is
     elected already is elected again.
     """
-    if current().is_elected:
+    if is_elected():
         return Elected(constant(True, Boolean).ssa)
     return Elected(emit(ptx.ElectSyncOp(lane_mask(mask))).results[0])
 

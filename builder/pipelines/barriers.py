@@ -11,14 +11,13 @@ from ..control.control_functions import if_
 from ..instructions import arch, cluster
 from ..instructions.math import where
 from ..instructions.mbarriers import mbarrier_arrive, mbarrier_init, mbarrier_wait
-from ..instructions.warp import elect_one
+from ..instructions.warp import elect_one, is_elected
 from ..scalars.dtypes import Int64
 from ..tensors.address_space import AddressSpace
 from ..tensors.layouts import size
 from ..tensors.memory import make_smem_tensor
 from ..tensors.pointers import make_tensor
 from ..tensors.tensors import Address, Pointer, Tensor
-from ..tracing.state import current
 from ..tracing.stateful import Stateful
 from .groups import Agent, CooperativeGroup, pipeline_error
 from .states import PipelineState
@@ -191,7 +190,7 @@ def init(counts: list[tuple[Address, int]], is_synchronised: bool, blocks: int =
 
 def once_a_warp(action: Callable[[], object]) -> None:
     """One thread of each warp acts for the warp, after all earlier accesses of its threads."""
-    if current().is_elected:
+    if is_elected():
         action()
         return
     arch.sync_warp()  # orders the other threads' accesses before an arrival of the one

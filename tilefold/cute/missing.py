@@ -10,16 +10,14 @@ import linecache
 import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from importlib.abc import Loader
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
-from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.errors import Code
 
-
-class UnknownNameError(TilefoldError, AttributeError):
-    """A module has no such attribute, so that `hasattr` is False."""
+from .public import PublicModule, UnknownNameError, unknown
 
 
 class MissingName(ModuleType):
@@ -69,7 +67,7 @@ class MissingName(ModuleType):
     __or__ = __ror__ = __getitem__
 
 
-class MissingLoader(Loader):
+class _Loader(Loader):
     """Makes the module of a name that is missing."""
 
     def __init__(self, name: str, problem: tuple[Code, str, str]) -> None:
@@ -84,18 +82,40 @@ class MissingLoader(Loader):
         sys.modules[self.name] = module
 
 
-def is_deferred() -> bool:
+class _Lacking(PublicModule):
+    """A public module that lacks an imported name: Python would put that into it, as it does modules of packages."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not isinstance(value, MissingName):
+            super().__setattr__(name, value)
+
+
+class MissingFinder(MetaPathFinder):
+    """Finds names behind those of public modules, which lack them, where a program imports them."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """That of a name that stands for nothing; None for other imports."""
+        module, _, last = name.rpartition(".")
+        holder = sys.modules.get(module)
+        if not isinstance(holder, PublicModule | MissingName) or last.startswith("__") or not _is_deferred():
+            return None
+        if isinstance(holder, MissingName):
+            problem = holder.problem
+        else:
+            problem, holder.__class__ = unknown(holder, last), _Lacking
+        return ModuleSpec(name, _Loader(f"{holder.__name__}.{last}", problem), is_package=True)
+
+
+def _is_deferred() -> bool:
     """Whether the statement that is importing now is one of a program, with the name `cutlass`, and in no `try` that
     handles ImportError.
     """
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and (frame.f_code.co_filename.startswith("<frozen ") or _is_ours(frame)):
+    while frame is not None and (
+        frame.f_code.co_filename.startswith("<frozen ") or frame.f_globals.get("__name__") == __name__
+    ):
         frame = frame.f_back
     return frame is not None and frame.f_lineno in _deferred_lines(frame.f_code.co_filename)
-
-
-def _is_ours(frame: FrameType) -> bool:
-    return frame.f_globals.get("__name__") in (__name__, "tilefold.cute.public")
 
 
 @lru_cache(maxsize=64)

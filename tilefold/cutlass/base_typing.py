@@ -9,44 +9,23 @@ from xdsl.ir import Attribute
 
 from tilefold.builder.primitives.arrays import Array
 from tilefold.builder.scalars.dtypes import DTYPES, DType
-from tilefold.builder.scalars.families import Float, Integer, Numeric
 from tilefold.builder.scalars.values import Value
 from tilefold.builder.tensors.vectors import Vector
-from tilefold.cute import (
-    BFloat16,
-    Boolean,
-    Constexpr,
-    Float8E4M3FN,
-    Float8E5M2,
-    Float16,
-    Float32,
-    Float64,
-    Int4,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    TFloat32,
-    Uint8,
-    Uint16,
-    Uint32,
-    Uint64,
-)
+from tilefold.cute import Constexpr, typing
 from tilefold.cute.jit_arguments import DynamicExpression, JitArgument
+from tilefold.cute.typing import *  # noqa: F403
 
 from .cutlass_dsl import T
 from .value_trees import extract_mlir_values
 
-NumericMeta = IntegerMeta = FloatMeta = DType
+IntegerMeta = FloatMeta = DType
 
 __STR_TO_DTYPE__: Mapping[str, DType] = MappingProxyType({**DTYPES})
 """The types of elements by name."""
 
 __all__ = [
-    "Array", "BFloat16", "Boolean", "Constexpr", "DynamicExpression", "Float", "Float16", "Float32", "Float64",
-    "Float8E4M3FN", "Float8E5M2", "FloatMeta", "Int16", "Int32", "Int4", "Int64", "Int8", "Integer", "IntegerMeta",
-    "JitArgument", "Numeric", "NumericMeta", "T", "TFloat32", "Uint16", "Uint32", "Uint64", "Uint8", "Value", "Vector",
-    "get_c_pointers", "get_mlir_types",
+    *typing.__all__, "Array", "Constexpr", "DynamicExpression", "FloatMeta", "IntegerMeta", "JitArgument", "T", "Value",
+    "Vector", "get_c_pointers", "get_mlir_types",
 ]  # fmt: skip
 
 

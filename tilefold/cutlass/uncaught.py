@@ -9,6 +9,7 @@ from traceback import FrameSummary, extract_tb, format_list
 from types import TracebackType
 
 from tilefold.base.errors import TilefoldError
+from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.runtime.settings import shows_tracebacks
 
 _OURS = str(Path(__file__).resolve().parents[2])
@@ -22,9 +23,8 @@ def report_uncaught(kind: type[BaseException], error: BaseException, trace: Trac
     if not isinstance(error, TilefoldError) or shows_tracebacks():
         sys.__excepthook__(kind, error, trace)
         return
-    text = str(error)
-    lines = [] if "error[" in text else format_list(list(_of_user(trace)))
-    print("".join(lines) + text, file=sys.stderr)
+    lines = [] if isinstance(error, ProgramError) else format_list(list(_of_user(trace)))  # which names its lines
+    print("".join(lines) + str(error), file=sys.stderr)
 
 
 def _of_user(trace: TracebackType | None) -> Iterator[FrameSummary]:

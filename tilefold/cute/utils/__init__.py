@@ -5,6 +5,7 @@ their grids depend on; shared memory under the names of CuTe programs. Helpers f
 """
 
 from tilefold.builder.pipelines.allocator import SmemAllocator, SmemPartition, get_smem_capacity_in_bytes
+from tilefold.builder.pipelines.block_copies import block_copy
 from tilefold.builder.pipelines.group_scheduler import (
     GroupedGemmTileSchedulerHelper,
     GroupSearchResult,
@@ -18,7 +19,6 @@ from tilefold.builder.pipelines.tile_scheduler import (
     StaticPersistentTileScheduler,
     WorkTileInfo,
 )
-from tilefold.builder.tensors.block_copies import block_copy
 from tilefold.builder.tensors.hopper import LayoutEnum
 from tilefold.builder.tensors.hopper import make_smem_layout_a as sm90_make_smem_layout_a
 from tilefold.builder.tensors.hopper import make_smem_layout_b as sm90_make_smem_layout_b

@@ -7,11 +7,11 @@ from typing import Any
 from ...base.errors import Code, TilefoldError
 from ...layout.algebra.core import make_layout
 from ..instructions.cluster import block_idx_in_cluster
-from .copies import copy
-from .layouts import rank
-from .modes import group_modes
-from .tensors import CoordTensor
-from .tma import create_tma_multicast_mask, tma_partition
+from ..tensors.copies import copy
+from ..tensors.layouts import rank
+from ..tensors.modes import group_modes
+from ..tensors.tensors import CoordTensor
+from ..tensors.tma import create_tma_multicast_mask, tma_partition
 
 
 def block_copy(
