@@ -111,9 +111,7 @@ def _is_deferred() -> bool:
     handles ImportError.
     """
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and (
-        frame.f_code.co_filename.startswith("<frozen ") or frame.f_globals.get("__name__") == __name__
-    ):
+    while frame is not None and (frame.f_code.co_filename.startswith("<frozen ") or frame.f_globals is globals()):
         frame = frame.f_back
     return frame is not None and frame.f_lineno in _deferred_lines(frame.f_code.co_filename)
 

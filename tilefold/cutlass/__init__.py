@@ -48,6 +48,7 @@ from tilefold.cute import (
 from tilefold.cute.jit import dsl_user_op
 from tilefold.cute.jit_arguments import DynamicExpression, JitArgument
 from tilefold.cute.missing import MissingFinder
+from tilefold.cute.public import UnknownNames
 from tilefold.cute.specialise import register_jit_arg_adapter
 from tilefold.cute.typing import Shape
 from tilefold.layout.algebra.swizzle import Swizzle
@@ -113,7 +114,9 @@ def install() -> None:
         message = f"a package named cutlass has been imported from {getattr(known, '__file__', None)}"
         raise TilefoldError(Code.BAD_ARGUMENT, message, "install tilefold's modules before it is imported")
     if known is None:
-        sys.meta_path[:] = [ProgramFinder(), *sys.meta_path[:-1], MissingFinder(), sys.meta_path[-1]]
+        last = next(place for place, finder in enumerate(sys.meta_path) if isinstance(finder, UnknownNames))
+        sys.meta_path.insert(last, MissingFinder())
+        sys.meta_path.insert(0, ProgramFinder())
     add_modules("cutlass")
 
 

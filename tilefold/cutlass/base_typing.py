@@ -24,9 +24,10 @@ __STR_TO_DTYPE__: Mapping[str, DType] = MappingProxyType({**DTYPES})
 """The types of elements by name."""
 
 __all__ = [
-    *typing.__all__, "Array", "Constexpr", "DynamicExpression", "FloatMeta", "IntegerMeta", "JitArgument", "T", "Value",
+    "Array", "Constexpr", "DynamicExpression", "FloatMeta", "IntegerMeta", "JitArgument", "T", "Value",
     "Vector", "get_c_pointers", "get_mlir_types",
 ]  # fmt: skip
+__all__ += typing.__all__
 
 
 def get_mlir_types(obj: Any) -> list[Attribute]:
