@@ -246,6 +246,30 @@ def test_pipelines_that_programs_derive_and_make(of_parts: bool) -> None:
     assert (out == src[:, 3].reshape(4, 32)).all()
 
 
+@cute.kernel
+def releasing(out: cute.Tensor) -> None:
+    """Both blocks of a cluster release a stage of the first one, which waits for that."""
+    t, rank = cute.arch.thread_idx()[0], cute.arch.block_idx_in_cluster()
+    sides = (pipeline.CooperativeGroup(pipeline.Agent.Thread, size) for size in (32, 64))
+    producers, consumers = sides
+    pipe = pipeline.PipelineAsync.create(
+        num_stages=1, producer_group=producers, consumer_group=consumers, consumer_mask=0, defer_sync=True
+    )
+    pipeline.agent_sync(pipeline.Agent.ThreadBlockCluster)
+    state = pipeline.PipelineState(1)
+    pipe.consumer_release(state)
+    if rank == 0:
+        pipe.producer_acquire(state)
+        out[t] = 1
+    pipeline.agent_sync(pipeline.Agent.ThreadBlockCluster, is_relaxed=True)
+
+
+def test_threads_arrive_at_the_block_of_a_mask() -> None:
+    out = np.zeros(32, np.int32)
+    releasing(out).launch(grid=2, block=32, cluster=2, device="sim")
+    assert out.all()
+
+
 def test_code_without_a_target_is_for_the_least_one_that_fits() -> None:
     src, out = np.zeros((128, 8), np.float32), np.zeros((4, 32), np.float32)
     compiled = cute.compile(load, src, out, False)
