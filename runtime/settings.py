@@ -27,6 +27,10 @@ SIM_RACES = "TILEFOLD_SIM_RACES"
 """Whether the simulator looks for data races where a launch in Python does not say: 1 or 0."""
 SIM_PROGRESS = "TILEFOLD_SIM_PROGRESS"
 """Whether the simulator shows how far a long launch is: 1 or 0."""
+PROGRAM_ARCH = "CUTE_DSL_ARCH"
+"""The target that CuTe programs are to choose their kernels for, where it is not that of the GPU."""
+TRACEBACK = "TILEFOLD_TRACEBACK"
+"""Whether programs show the lines of tilefold that led to an error: 1 or 0."""
 
 _DEFAULT_LIMIT_MIB = 1024
 
@@ -82,6 +86,18 @@ def looks_for_races() -> bool:
 def shows_progress() -> bool:
     """Whether the simulator shows how far a long launch is. TilefoldError (E4003) for a value other than 0 or 1."""
     return _switch(SIM_PROGRESS, "1", "0 shows nothing")
+
+
+def program_arch() -> str:
+    """The target that CuTe programs are to choose their kernels for, such as `sm_80`; empty for that of the GPU."""
+    return os.environ.get(PROGRAM_ARCH, "")
+
+
+def shows_tracebacks() -> bool:
+    """Whether programs show the lines of tilefold that led to an error. TilefoldError (E4003) for a value other than 0
+    or 1.
+    """
+    return _switch(TRACEBACK, "0", "1 shows all lines")
 
 
 def simulator_processes() -> int | None:

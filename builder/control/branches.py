@@ -9,6 +9,7 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import Pure
 
+from ...dialects.ptx.warp import ElectSyncOp
 from ..scalars.values import Bool, is_scalar
 from ..tensors.fragments import Home, Vec
 from ..tracing.state import current
@@ -44,6 +45,8 @@ def branch(
     """
     before = [taken(variable) for variable in variables]
     blocks = Block(), Block()
+    if isinstance(condition.ssa.owner, ElectSyncOp):
+        current().elected.append(blocks[0])
     ends: list[list[Tree | None]] = []
     for block, function in zip(blocks, (then, otherwise), strict=True):
         with annotate_errors("each branch of an 'if' on a value of the kernel"):

@@ -3,6 +3,7 @@
 the member of an enumeration with this value: TilefoldError (E5002) for another.
 """
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ...base.errors import Code, TilefoldError
@@ -11,31 +12,48 @@ from .math import fma
 Pair: TypeAlias = tuple[Any, Any]
 
 
-def _check_rounding(rnd: object) -> None:
+def _check_rounding(rnd: object, ftz: bool) -> None:
+    if ftz:
+        hint = "leave ftz out, or write cute.arch.inline_ptx"
+        raise TilefoldError(Code.BUILD_VALUE, "pairs keep their subnormal numbers", hint)
     if getattr(rnd, "value", rnd) not in (None, "rn"):
         hint = "leave rnd out, or write cute.arch.inline_ptx"
         raise TilefoldError(Code.BUILD_VALUE, f"pairs are rounded to the nearest, not by {rnd!r}", hint)
 
 
-def fma_packed_f32x2(src_a: Pair, src_b: Pair, src_c: Pair, *, rnd: object = None) -> Pair:
+def calc_packed_f32x2_op(
+    src_a: Pair,
+    src_b: Pair,
+    src_c: Pair | None,
+    calc_func: Callable[..., Pair],
+    *,
+    rnd: object = None,
+    ftz: bool = False,
+) -> Pair:
+    """The result of a function of two pairs, or of three."""
+    given = (src_a, src_b) if src_c is None else (src_a, src_b, src_c)
+    return calc_func(*given, rnd=rnd, ftz=ftz)
+
+
+def fma_packed_f32x2(src_a: Pair, src_b: Pair, src_c: Pair, *, rnd: object = None, ftz: bool = False) -> Pair:
     """`a * b + c` of pairs, rounded once."""
-    _check_rounding(rnd)
+    _check_rounding(rnd, ftz)
     return fma(src_a[0], src_b[0], src_c[0]), fma(src_a[1], src_b[1], src_c[1])
 
 
-def mul_packed_f32x2(src_a: Pair, src_b: Pair, *, rnd: object = None) -> Pair:
+def mul_packed_f32x2(src_a: Pair, src_b: Pair, *, rnd: object = None, ftz: bool = False) -> Pair:
     """The products of pairs."""
-    _check_rounding(rnd)
+    _check_rounding(rnd, ftz)
     return src_a[0] * src_b[0], src_a[1] * src_b[1]
 
 
-def add_packed_f32x2(src_a: Pair, src_b: Pair, *, rnd: object = None) -> Pair:
+def add_packed_f32x2(src_a: Pair, src_b: Pair, *, rnd: object = None, ftz: bool = False) -> Pair:
     """The sums of pairs."""
-    _check_rounding(rnd)
+    _check_rounding(rnd, ftz)
     return src_a[0] + src_b[0], src_a[1] + src_b[1]
 
 
-def sub_packed_f32x2(src_a: Pair, src_b: Pair, *, rnd: object = None) -> Pair:
+def sub_packed_f32x2(src_a: Pair, src_b: Pair, *, rnd: object = None, ftz: bool = False) -> Pair:
     """The differences of pairs."""
-    _check_rounding(rnd)
+    _check_rounding(rnd, ftz)
     return src_a[0] - src_b[0], src_a[1] - src_b[1]

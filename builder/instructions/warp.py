@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import i8, i16, i32, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, Region, SSAValue
 
 from ...base.errors import Code, TilefoldError
 from ...base.target import WARP
@@ -19,7 +19,7 @@ from ...dialects import ptx
 from ...dialects.arith.integer_range import contains
 from ..scalars.casts import integer_attribute
 from ..scalars.dtypes import Boolean, Int32, Int64, Uint32, of_sign
-from ..scalars.values import Bool, Int, Value, as_value, convert, wrap
+from ..scalars.values import Bool, Int, Value, as_value, constant, convert, wrap
 from ..tensors.fragments import ReductionOp, Vec, elementwise, reduction, unary_of
 from ..tracing.state import current, emit, insert_value
 from .extremes import fmax, fmin
@@ -163,19 +163,39 @@ def warp_redux_sync(
 
 
 class Elected(Bool):
-    """The result of `elect_one`. In rewritten functions, `with` on it is a branch of the kernel."""
+    """The result of `elect_one`; `with` on it is a branch of the kernel. In functions that are not rewritten the branch
+    hands on no variables: a value that is made in it is not used after it.
+    """
 
-    __slots__ = ()
+    __slots__ = ("_branch",)
 
     def __enter__(self) -> None:
-        hint = "write cute.if_(cute.arch.elect_one(), ...), or leave out preprocessor=False"
-        raise TilefoldError(Code.BUILD_FORM, "'with elect_one()' is in a function that is not rewritten", hint)
+        block = Block()
+        current().elected.append(block)
+        inside = current().inside(block)
+        self._branch: Any = block, inside
+        inside.__enter__()
 
-    def __exit__(self, *error: object) -> None: ...
+    def __exit__(self, *error: Any) -> None:
+        block, inside = self._branch
+        if error[0] is None:
+            current().insert(scf.YieldOp())
+        inside.__exit__(*error)
+        if error[0] is None:
+            current().insert(scf.IfOp(self.ssa, [], Region(block), Region()))
+
+
+def is_elected() -> bool:
+    """Whether one elected thread of each warp executes the operations added now."""
+    return not current().open_blocks.isdisjoint(current().elected)
 
 
 def elect_one(mask: object = FULL_MASK) -> Elected:
-    """Whether this is the elected lane of the mask (sm_90): `if elect_one():`, or `with elect_one():`."""
+    """Whether this is the elected lane of the mask (sm_90): `if elect_one():`, or `with elect_one():`. A thread that is
+    elected already is elected again.
+    """
+    if is_elected():
+        return Elected(constant(True, Boolean).ssa)
     return Elected(emit(ptx.ElectSyncOp(lane_mask(mask))).results[0])
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Shared memory by the names of the public programs: an allocator, and how much there is."""
 
+from enum import Enum
 from typing import Any
 
 from ...base.target import Target
@@ -13,10 +14,24 @@ from ..tensors.tensors import Pointer, Tensor
 Int8 = DTYPES["Int8"]
 
 
-class SmemAllocator:
-    """Allocates shared memory of the block; the compiler places it."""
+class SmemPartition(Enum):
+    """The part of shared memory that a program asks for. The compiler places all of it, so that they are one."""
 
-    def allocate(self, size_or_type: object, byte_alignment: int = 16) -> Any:
+    USER = "user"
+    RESERVED = "reserved"
+
+
+class SmemAllocator:
+    """Allocates shared memory of the block; the compiler places it, whatever partition a program names."""
+
+    @staticmethod
+    def capacity_in_bytes(compute_capability: str = "sm_90") -> int:
+        """The bytes that a block can have on a target; see `get_smem_capacity_in_bytes`."""
+        return get_smem_capacity_in_bytes(compute_capability)
+
+    def allocate(
+        self, size_or_type: object, byte_alignment: int = 16, *, partition: SmemPartition = SmemPartition.USER
+    ) -> Any:
         """Allocates a number of bytes, an element of a type, or a structure (`cute.struct`), at a multiple of at least
         `byte_alignment` bytes, and returns the start, or the structure.
         """
@@ -28,14 +43,29 @@ class SmemAllocator:
         shape, dtype = (size_or_type, Int8) if is_size else (1, as_dtype(size_or_type))
         return make_smem_tensor(shape, dtype, _aligned(dtype, byte_alignment)).iterator
 
-    def allocate_tensor(self, element_type: Any, layout: Any, byte_alignment: int = 128, swizzle: Any = None) -> Tensor:
+    def allocate_tensor(
+        self,
+        element_type: object,
+        layout: Any,
+        byte_alignment: int = 128,
+        swizzle: Any = None,
+        *,
+        partition: SmemPartition = SmemPartition.USER,
+    ) -> Tensor:
         """A tensor in a layout at a multiple of at least `byte_alignment` bytes. `swizzle` swizzles its addresses; it
         counts bytes, or elements like the swizzle of a composed layout.
         """
         element = as_dtype(element_type)
         return make_smem_tensor(in_elements(swizzle, layout, element), element, _aligned(element, byte_alignment))
 
-    def allocate_array(self, element_type: object, num_elems: int = 1, byte_alignment: int = 128) -> Pointer:
+    def allocate_array(
+        self,
+        element_type: object,
+        num_elems: int = 1,
+        byte_alignment: int = 128,
+        *,
+        partition: SmemPartition = SmemPartition.USER,
+    ) -> Pointer:
         """Allocates an array of `num_elems` elements, and returns its start."""
         element = as_dtype(element_type)
         return make_smem_tensor(num_elems, element, _aligned(element, byte_alignment)).iterator

@@ -11,7 +11,7 @@ from ..control.control_functions import if_
 from ..instructions import arch, cluster
 from ..instructions.math import where
 from ..instructions.mbarriers import mbarrier_arrive, mbarrier_init, mbarrier_wait
-from ..instructions.warp import elect_one
+from ..instructions.warp import elect_one, is_elected
 from ..scalars.dtypes import Int64
 from ..tensors.address_space import AddressSpace
 from ..tensors.layouts import size
@@ -69,10 +69,12 @@ def arrive(barrier_id: object, num_threads: int) -> None:
     NamedBarrier(barrier_id, num_threads).arrive()
 
 
-def agent_sync(agent: Agent) -> None:
-    """Waits for all threads of the block, or of the cluster. Raises TilefoldError (E5011) for a single thread."""
+def agent_sync(agent: Agent, is_relaxed: bool = False) -> None:
+    """Waits for all threads of the block, or of the cluster; with `is_relaxed` no writes are handed on. Raises
+    TilefoldError (E5011) for a single thread.
+    """
     if agent is Agent.ThreadBlockCluster:
-        cluster.cluster_arrive()
+        (cluster.cluster_arrive_relaxed if is_relaxed else cluster.cluster_arrive)()
         cluster.cluster_wait()
     elif agent is Agent.ThreadBlock:
         arch.sync_threads()
@@ -164,6 +166,11 @@ def mbarriers(storage: Pointer | Tensor | None, count: int) -> Tensor:
     return make_tensor(tensor.iterator, count)
 
 
+def alloc_reserved_mbarrier(num_stages: int) -> Pointer:
+    """Where the two mbarriers of each stage of a pipeline are, in shared memory of their own."""
+    return make_smem_tensor(2 * num_stages, Int64).iterator
+
+
 def init(counts: list[tuple[Address, int]], is_synchronised: bool, blocks: int = 1, counts_bytes: bool = False) -> None:
     """Makes mbarriers, each for a number of arrivals, which may count the bytes of copies; one thread does. Then all
     threads of the block wait, or of a cluster of several blocks, if asked to.
@@ -183,6 +190,9 @@ def init(counts: list[tuple[Address, int]], is_synchronised: bool, blocks: int =
 
 def once_a_warp(action: Callable[[], object]) -> None:
     """One thread of each warp acts for the warp, after all earlier accesses of its threads."""
+    if is_elected():
+        action()
+        return
     arch.sync_warp()  # orders the other threads' accesses before an arrival of the one
     if_(elect_one(), action)
 

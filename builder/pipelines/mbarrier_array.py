@@ -4,9 +4,11 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..control.control_functions import if_
 from ..instructions import arch, mbarriers
+from ..instructions.warp import elect_one
 from ..scalars.values import Bool
-from ..tensors.tensors import Pointer, Tensor
+from ..tensors.tensors import Address, Pointer, Tensor
 from . import barriers
 from .groups import CooperativeGroup, PipelineOp, pipeline_error
 
@@ -18,7 +20,9 @@ class MbarrierArray:
     (`AsyncThread`), with their `cp.async` (`AsyncLoad`), or expecting `tx_count` bytes of copies (`TmaLoad`).
 
     One thread makes them where this is written, unless `is_made`; the block waits elsewhere, by
-    `pipeline.pipeline_init_wait`. Raises TilefoldError (E5011) for another kind of work, and for too little memory.
+    `pipeline.pipeline_init_wait`. `first` is the number of the first one in a tensor of mbarriers. In the mbarriers of
+    a pipeline whole warps expect bytes (`of_warps`). Raises TilefoldError (E5011) for another kind of work, and for too
+    little memory.
     """
 
     barrier_storage: Pointer | Tensor
@@ -26,6 +30,8 @@ class MbarrierArray:
     agent: tuple[PipelineOp, CooperativeGroup]
     tx_count: int = 0
     is_made: bool = False
+    first: int = 0
+    of_warps: bool = False
 
     def __post_init__(self) -> None:
         if self.agent[0] is PipelineOp.TmaStore:
@@ -35,16 +41,20 @@ class MbarrierArray:
 
     def mbarrier_init(self) -> None:
         """One thread makes the mbarriers anew."""
-        counts = [(self._bars().ptr(i), self.agent[1].size) for i in range(self.num_stages)]
+        counts = [(self.place(i), self.agent[1].size) for i in range(self.num_stages)]
         barriers.init(counts, False, counts_bytes=self.agent[0] is PipelineOp.TmaLoad)
 
     def recast_to_new_op_type(self, new_op_type: PipelineOp) -> "MbarrierArray":
         """The same mbarriers for another kind of work."""
         return replace(self, agent=(new_op_type, self.agent[1]), is_made=True)
 
-    def get_barrier(self, index: object) -> Pointer:
+    def get_barrier(self, index: Any) -> Pointer:
         """The pointer to an mbarrier."""
-        return self._bars().iterator + index
+        return self._bars().iterator + (index + self.first)
+
+    def place(self, index: Any) -> Address:
+        """The address of an mbarrier."""
+        return self._bars().ptr(index + self.first if self.first else index)
 
     def arrive(self, index: object, dst: object = None, cta_group: None = None) -> None:
         """Arrives as the kind of work says, in the own block or, of threads by themselves, in that of rank `dst`."""
@@ -68,8 +78,12 @@ class MbarrierArray:
         self.arrive_and_expect_tx_with_dst(index, tx_count)
 
     def arrive_and_expect_tx_with_dst(self, index: Any, tx_count: Any, dst: Any = None) -> None:
-        """The thread arrives, and bytes of copies are expected, in the own block or in that of a rank."""
-        mbarriers.mbarrier_arrive_and_expect_tx(self.get_barrier(index), tx_count, dst)
+        """The thread arrives, and bytes of copies are expected, in the own block or in that of a rank. In
+        a pipeline one thread of the warp does.
+        """
+        at = self.get_barrier(index)
+        is_one = elect_one() if self.of_warps else True
+        if_(is_one, lambda: mbarriers.mbarrier_arrive_and_expect_tx(at, tx_count, dst))
 
     def try_wait(self, index: Any, phase: Any) -> Bool:
         """Whether the phase of a parity has ended, after a short wait at most."""
@@ -93,6 +107,8 @@ class MbarrierArray:
         return (1 << 20) - 1
 
     def _bars(self) -> Tensor:
+        if self.is_made and isinstance(self.barrier_storage, Tensor):
+            return self.barrier_storage
         return barriers.mbarriers(self.barrier_storage, self.num_stages)
 
 

@@ -5,6 +5,7 @@ A stage has two mbarriers. The producer arrives at `full` when the stage is, and
 `producer_acquire` waits for `empty`, and `consumer_wait` for `full`, at the parity of the state.
 """
 
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from ...layout.algebra.core import Layout
@@ -21,20 +22,26 @@ from ..scalars.values import Bool
 from ..tensors.tensors import Address, Pointer, Tensor
 from . import barriers
 from .groups import CooperativeGroup, PipelineOp, PipelineUserType, pipeline_error
+from .mbarrier_array import MbarrierArray
 from .multicast import Peers, peers_of
 from .participants import PipelineConsumer, PipelineProducer
 from .states import PipelineState, make_pipeline_state
 from .transactions import Transactions
 
 
+@dataclass(frozen=True)
 class _Stages:
-    """The stages of a pipeline: each thread that fills or reads one arrives at its mbarriers."""
+    """The stages of a pipeline: each thread that fills or reads one arrives at its mbarriers. The masks are those of
+    programs that make a pipeline of its parts: the ranks of the blocks at whose mbarriers a side arrives.
+    """
 
     producer_op: ClassVar[PipelineOp]
 
-    def __init__(self, bars: Tensor, stages: int) -> None:
-        self.bars = bars
-        self.num_stages = stages
+    sync_object_full: MbarrierArray
+    sync_object_empty: MbarrierArray
+    num_stages: int
+    producer_mask: Any = None
+    consumer_mask: Any = None
 
     @classmethod
     def _made(
@@ -45,22 +52,32 @@ class _Stages:
         storage: Pointer | Tensor | None,
         defer_sync: bool,
         blocks: int = 1,
+        tx_count: int = 0,
     ) -> Self:
         make_pipeline_state(PipelineUserType.Producer, stages)  # which checks their number
-        made = cls(barriers.mbarriers(storage, 2 * stages), stages)
+        bars = barriers.mbarriers(storage, 2 * stages)
         sizes = [producers.size] * stages + [consumers.size] * stages
-        counts = [(made.bars.ptr(i), size) for i, size in enumerate(sizes)]
+        counts = [(bars.ptr(i), size) for i, size in enumerate(sizes)]
         barriers.init(counts, not defer_sync, blocks, cls.producer_op is PipelineOp.TmaLoad)
-        return made
+        full = MbarrierArray(bars, stages, (cls.producer_op, producers), tx_count, is_made=True, of_warps=True)
+        threads = (PipelineOp.AsyncThread, consumers)
+        return cls(full, MbarrierArray(bars, stages, threads, is_made=True, first=stages), stages)
+
+    @staticmethod
+    def _make_sync_object(
+        barrier_storage: Pointer, num_stages: int, agent: tuple[PipelineOp, CooperativeGroup], tx_count: int = 0
+    ) -> MbarrierArray:
+        """The mbarriers of a side, for pipelines that programs make of their parts."""
+        return MbarrierArray(barrier_storage, num_stages, agent, tx_count, of_warps=True)
 
     def _full(self, state: PipelineState) -> Address:
-        return self.bars.ptr(self._stage(state))
+        return self.sync_object_full.place(self._stage(state))
 
     def _empty(self, state: PipelineState) -> Address:
-        return self.bars.ptr(self._stage(state) + self.num_stages)
+        return self.sync_object_empty.place(self._stage(state))
 
     def _stage(self, state: PipelineState) -> Any:
-        if state.stages != self.num_stages:
+        if state.stages not in (0, self.num_stages):
             problem = f"the state has {state.stages} stages, but the pipeline {self.num_stages}"
             raise pipeline_error(problem, f"write pipeline.make_pipeline_state(..., {self.num_stages})")
         return state.index
@@ -75,7 +92,7 @@ class _Stages:
 
     def producer_commit(self, state: PipelineState) -> None:
         """Announces that the thread has filled its part of the stage."""
-        mbarrier_arrive(self._full(state))
+        mbarrier_arrive(self._full(state), self.producer_mask)
 
     def producer_get_barrier(self, state: PipelineState) -> Address:
         """The mbarrier that tells the consumer that the stage is full: copies count their bytes there."""
@@ -98,7 +115,7 @@ class _Stages:
 
     def consumer_release(self, state: PipelineState) -> None:
         """Releases the stage for the thread."""
-        mbarrier_arrive(self._empty(state))
+        mbarrier_arrive(self._empty(state), self.consumer_mask)
 
     def consumer_get_barrier(self, state: PipelineState) -> Address:
         """The mbarrier that tells the producer that the stage is empty."""
@@ -117,6 +134,7 @@ class _Stages:
         return PipelineConsumer(self, make_pipeline_state(PipelineUserType.Consumer, self.num_stages))
 
 
+@dataclass(frozen=True)
 class PipelineAsync(_Stages):
     """A pipeline between threads: each thread of the producer group arrives when it has filled a stage, each of the
     consumer group when it has read it.
@@ -140,16 +158,20 @@ class PipelineAsync(_Stages):
         """A pipeline with two mbarriers for each stage, which one thread initialises; all threads of the block call it.
 
         The mbarriers lie in `barrier_storage`, elements of 8 bytes of shared memory, or in memory of their own. With
-        `defer_sync`, the block waits for them elsewhere, by `pipeline_init_wait`. Raises TilefoldError (E5011) for
-        groups of more threads than the block has, and for masks: threads arrive in their own block.
+        `defer_sync`, the block waits for them elsewhere, by `pipeline_init_wait`. A mask is the rank of the block at
+        whose mbarriers a side arrives; the cluster waits elsewhere. Raises TilefoldError (E5011) for groups of more
+        threads than the block has that arrive in it.
         """
-        if producer_mask is not None or consumer_mask is not None:
-            raise pipeline_error("a pipeline between threads has a mask of blocks", "leave it out")
-        producer_group.check_threads("producer")
-        consumer_group.check_threads("consumer")
-        return cls._made(num_stages, producer_group, consumer_group, barrier_storage, defer_sync)
+        if producer_mask is None:
+            producer_group.check_threads("producer")
+        if consumer_mask is None:
+            consumer_group.check_threads("consumer")
+        blocks = 1 if producer_mask is None and consumer_mask is None else 2
+        made = cls._made(num_stages, producer_group, consumer_group, barrier_storage, defer_sync, blocks)
+        return replace(made, producer_mask=producer_mask, consumer_mask=consumer_mask)
 
 
+@dataclass(frozen=True)
 class PipelineCpAsync(PipelineAsync):
     """A pipeline whose producers fill stages by `cp.async`: a stage is full when the copies of all producers are
     complete.
@@ -164,6 +186,7 @@ class PipelineCpAsync(PipelineAsync):
         cp_async_mbarrier_arrive_noinc(self._full(state))
 
 
+@dataclass(frozen=True)
 class PipelineTmaAsync(_Stages):
     """A pipeline whose producer warps fill stages by tensor and bulk copies, which count `tx_count` bytes (sm_90).
 
@@ -173,8 +196,9 @@ class PipelineTmaAsync(_Stages):
 
     producer_op = PipelineOp.TmaLoad
 
-    transactions: Transactions
-    peers: Peers | None = None
+    is_signalling_thread: Any = None
+    transactions: Transactions | None = field(default=None, kw_only=True)
+    peers: Peers | None = field(default=None, kw_only=True)
 
     @classmethod
     def create(
@@ -204,50 +228,65 @@ class PipelineTmaAsync(_Stages):
         producer_group.check_warps("producer")
         consumer_group.check_warps("consumer", 1 if peers is None else peers.told_blocks)
         blocks = 1 if peers is None else peers.blocks
-        made = cls._made(num_stages, producer_group, consumer_group, barrier_storage, defer_sync, blocks)
-        made.transactions, made.peers = Transactions(tx_count), peers
-        return made
+        transactions = Transactions(tx_count)
+        made = cls._made(num_stages, producer_group, consumer_group, barrier_storage, defer_sync, blocks, tx_count)
+        return replace(made, transactions=transactions, peers=peers)
+
+    @staticmethod
+    def init_empty_barrier_arrive_signal(cta_layout_vmnk: Layout, tidx: Any) -> tuple[Any, Any]:
+        """The rank of the block that a thread signals when its warp is done with a stage, and whether it does: lane i
+        of a warp signals block i, whatever `tidx`. For pipelines that programs make of their parts.
+        """
+        peers = peers_of(cta_layout_vmnk, (1, 1))
+        return (0, arch.lane_idx() == 0) if peers is None else (peers.lane, peers.tells)
 
     def producer_acquire(self, state: PipelineState, try_acquire_token: object = None) -> None:
         """Waits until the consumer has emptied the stage; then one thread arrives there and expects the bytes."""
         super().producer_acquire(state, try_acquire_token)
-        full = self._full(state)
-        if_(elect_one(), lambda: mbarrier_arrive_and_expect_tx(full, self.transactions.bytes))
-        self.transactions.begin()
+        full, bytes = self._full(state), self.sync_object_full.tx_count
+        if_(elect_one(), lambda: mbarrier_arrive_and_expect_tx(full, bytes))
+        if self.transactions is not None:
+            self.transactions.begin()
 
     def producer_get_barrier(self, state: PipelineState) -> Address:
         """The mbarrier at which the copies into the stage count their bytes."""
         full = self._full(state)
-        self.transactions.note(full)
+        if self.transactions is not None:
+            self.transactions.note(full)
         return full
 
     def producer_commit(self, state: PipelineState) -> None:
         """Has no effect: the copies themselves count. Raises TilefoldError (E5011) if the copies since
         `producer_acquire` move a number of bytes that differs from the pipeline's.
         """
-        self.transactions.end()
+        if self.transactions is not None:
+            self.transactions.end()
 
     def producer_tail(self, state: PipelineState) -> None:
         """Waits until the consumer has emptied all stages. Raises TilefoldError (E5011) as `producer_commit` does."""
-        self.transactions.end()
+        if self.transactions is not None:
+            self.transactions.end()
         super().producer_tail(state)
 
     def consumer_release(self, state: PipelineState) -> None:
         """Releases the stage for the warp; one thread arrives."""
         empty = self._empty(state)
-        if self.peers is None:
+        if self.is_signalling_thread is not None:
+            arch.sync_warp()
+            if_(self.is_signalling_thread, lambda: mbarrier_arrive(empty, self.consumer_mask))
+        elif self.peers is None:
             barriers.once_a_warp(lambda: mbarrier_arrive(empty))
         else:
             self.peers.arrive(empty)
 
 
+@dataclass(frozen=True)
 class PipelineTmaStore:
     """A pipeline of stages that one thread copies from shared to global memory by tensor or bulk copies (sm_90)."""
 
     producer_op: ClassVar[PipelineOp] = PipelineOp.TmaStore
 
-    def __init__(self, stages: int) -> None:
-        self.num_stages = stages
+    num_stages: int
 
     @classmethod
     def create(cls, *, num_stages: int, producer_group: CooperativeGroup) -> Self:

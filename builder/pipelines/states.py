@@ -3,6 +3,7 @@
 
 from typing import Any
 
+from ...base.errors import TilefoldError
 from ..instructions.math import where
 from ..scalars.dtypes import Int32
 from ..scalars.values import Value, convert
@@ -14,24 +15,28 @@ class PipelineState(Stateful):
     """A position in a ring of stages (cutlass/pipeline/sm90_pipeline.hpp, PipelineState).
 
     `index` is the stage, `phase` the parity to wait for, `count` the number of stages since `reset_count`. They are
-    numbers while Python knows them, and Int32 where a loop of the kernel carries them.
+    numbers while Python knows them, and Int32 where a loop of the kernel carries them. A state of 0 stages is a
+    position in any ring, and does not advance.
     """
 
     index: Any
     phase: Any
     count: Any
 
-    def __init__(self, stages: int, count: object = 0, index: object = 0, phase: object = 0) -> None:
-        if type(stages) is not int or stages < 1:
-            problem = f"a pipeline cannot have {stages!r} stages"
-            raise pipeline_error(problem, "give it a static number of stages, at least 1")
+    def __init__(self, stages: int, count: Any = 0, index: Any = 0, phase: Any = 0) -> None:
+        if type(stages) is not int or stages < 0:
+            raise _no_stages(stages)
         self.stages = stages
         self.index = index
         self.phase = phase
         self.count = count
 
-    def advance(self, count: object = 1) -> None:
-        """Advances by one or several stages; after the last one comes the first, and the phase changes."""
+    def advance(self, count: Any = 1) -> None:
+        """Advances by one or several stages; after the last one comes the first, and the phase changes. TilefoldError
+        (E5011) for a state of 0 stages.
+        """
+        if not self.stages:
+            raise _no_stages(self.stages)
         following: Any = self.index + count
         self.count = self.count + count
         if type(count) is int and count == 1 and isinstance(self.index, Value):
@@ -40,6 +45,11 @@ class PipelineState(Stateful):
         else:
             self.index, rounds = following % self.stages, following // self.stages & 1
         self.phase = self.phase ^ (convert(rounds, Int32) if isinstance(rounds, Value) else rounds)
+
+    _index = property(lambda self: self.index, lambda self, index: setattr(self, "index", index))
+    _phase = property(lambda self: self.phase, lambda self, phase: setattr(self, "phase", phase))
+    _count = property(lambda self: self.count, lambda self, count: setattr(self, "count", count))
+    # by these names derived classes of programs change them
 
     def reset_count(self) -> None:
         """Restarts the count at 0; stage and phase stay."""
@@ -57,4 +67,11 @@ def make_pipeline_state(type: PipelineUserType, stages: int) -> PipelineState:
     """The first state of a side, at stage 0. The consumer waits for its first phase, and the producer for the phase
     before, which counts as complete. Raises TilefoldError (E5011) for a number of stages below 1.
     """
+    if stages == 0:
+        raise _no_stages(stages)
     return PipelineState(stages, phase=int(type is PipelineUserType.Producer))
+
+
+def _no_stages(stages: object) -> TilefoldError:
+    problem = f"a pipeline cannot have {stages!r} stages"
+    return pipeline_error(problem, "give it a static number of stages, at least 1")

@@ -12,7 +12,7 @@ from ..tensors.raw_pointers import Address, RawPointer
 from ..tensors.tensors import Pointer, Tensor, address_of
 from ..tracing.state import emit
 from .arrays import Array
-from .words import MemScope, Proxy, SetMaxRegisterAction, SharedSpace
+from .words import GridDepAction, MemScope, Proxy, SetMaxRegisterAction, SharedSpace
 
 cluster_ctarank = cluster.block_idx_in_cluster
 fence_mbarrier_init = cluster.mbarrier_init_fence
@@ -40,7 +40,13 @@ def raw_pointer(x: object) -> RawPointer:
     return x.raw_ptr()
 
 
-def elect_sync(membermask: object = warp.FULL_MASK) -> Any:
+def griddepcontrol(action: GridDepAction) -> None:
+    """Waits until the launch before this one has ended, or lets the next one begin (PTX ISA, griddepcontrol)."""
+    wait = action is GridDepAction.WAIT
+    (arch.griddepcontrol_wait if wait else arch.griddepcontrol_launch_dependents)()
+
+
+def elect_sync(membermask: Any = warp.FULL_MASK) -> Any:
     """Whether this is the one lane of the mask that is chosen (sm_90)."""
     return warp.elect_one(membermask)
 

@@ -41,6 +41,13 @@ class Shfl(Enum):
     BFLY = "bfly"
 
 
+class GridDepAction(Enum):
+    """What a block does about a launch that depends on another: waits for that, or lets those that follow begin."""
+
+    WAIT = "wait"
+    LAUNCH_DEPENDENTS = "launch_dependents"
+
+
 class ReductionKind(Enum):
     """How the lanes of a warp combine a value; FMIN and FMAX are of floats, UMIN and UMAX of unsigned integers."""
 

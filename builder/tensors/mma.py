@@ -168,12 +168,14 @@ class TiledMma(_Parts, Displayed, Stateful):
     """A tiled MMA: an atom repeated over threads, and over values by the permutation.
 
     For an atom of a warpgroup, `set` decides whether multiplications add C. Control flow carries this like a variable.
+    `op` is the instruction or atom that it was made of.
     """
 
-    __slots__ = ("accumulate", "type")
+    __slots__ = ("accumulate", "op", "type")
 
-    def __init__(self, type: TiledMmaType) -> None:
+    def __init__(self, type: TiledMmaType, op: Any) -> None:
         self.type = type
+        self.op = op
         self.accumulate: Any = True
 
     def __eq__(self, other: object) -> bool:
@@ -249,6 +251,11 @@ class ThrMma(_Parts):
     def _mma(self) -> TiledMma:
         return self.tiled_mma
 
+    @property
+    def op(self) -> Any:
+        """The instruction or atom that the tiled MMA was made of."""
+        return self.tiled_mma.op
+
     def __str__(self) -> str:
         return "\n".join(thr_mma_lines(self.tiled_mma.type.tiled_mma, static_or_unknown(self.thr_idx), plain_style))
 
@@ -286,8 +293,29 @@ def partition(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any) -> Any:
     return as_tensor(tensor).view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], {})
 
 
-def make_mma_atom(op: "MatrixOp | MmaAtomAttr | str") -> MmaAtomAttr:
+class WarpgroupAtom(Stateful):
+    """An MMA atom of a warpgroup, whose field says whether multiplications add C, as that of a tiled MMA does."""
+
+    __slots__ = ("accumulate", "atom", "op")
+
+    def __init__(self, atom: MmaAtomAttr, op: Any) -> None:
+        self.atom, self.op = atom, op
+        self.accumulate: Any = True
+
+    def set(self, field: Field, value: Any) -> None:
+        """Sets a field for the following multiplications; see `TiledMma.set`."""
+        self.accumulate = value if isinstance(value, bool) else convert(value, Boolean)
+
+
+def make_mma_atom(op: Any) -> Any:
     """An MMA atom: of an instruction (of `nvgpu.warp` and `nvgpu.warpgroup`, `nvgpu.MmaOp`), or by CuTe's name."""
+    made = _atom_of(op)
+    return WarpgroupAtom(made, op) if made.atom.contract.has(Role.ACCUMULATE) else made
+
+
+def _atom_of(op: "MatrixOp | MmaAtomAttr | WarpgroupAtom | str") -> MmaAtomAttr:
+    if isinstance(op, WarpgroupAtom):
+        return op.atom
     if isinstance(op, MmaAtomAttr):
         return op
     if not isinstance(op, MatrixOp | str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -308,7 +336,7 @@ def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = None, permutation_mnk
     once: a size, a layout, or None for the extent that the atoms cover. Raises `LayoutError` if they do not fit
     together.
     """
-    properties: dict[str, Any] = {"atom": make_mma_atom(op_or_atom)}
+    properties: dict[str, Any] = {"atom": _atom_of(op_or_atom)}
     if atom_layout_mnk is not None:
         properties["atoms"] = LayoutAttr(as_layout(atom_layout_mnk))
     if permutation_mnk is not None:
@@ -316,7 +344,7 @@ def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = None, permutation_mnk
     with checked():
         (type,) = TiledMmaOp.infer((), properties)
     assert isinstance(type, TiledMmaType)
-    return TiledMma(type)
+    return TiledMma(type, op_or_atom)
 
 
 def gemm(atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor | None = None) -> None:
@@ -335,11 +363,11 @@ def gemm(atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor | None = None) ->
         tensor_type(tensor)
     tiled = atom.tiled_mma if isinstance(atom, ThrMma) else atom
     into = None if d.ssa is c.ssa else d.ssa
-    plain = tiled if isinstance(tiled, MmaAtomAttr) else None
+    plain = tiled if isinstance(tiled, MmaAtomAttr) else tiled.atom if isinstance(tiled, WarpgroupAtom) else None
     types = [tensor.element_type for tensor in (d, a, b, c)]
     if tiled is None and any(type.unsigned for type in types):
-        plain = make_mma_atom(MmaUniversalOp(*types))
+        plain = _atom_of(MmaUniversalOp(*types))
     value = tiled.value() if isinstance(tiled, TiledMma) else None
-    flag = tiled.accumulate if isinstance(tiled, TiledMma) else True
+    flag = tiled.accumulate if isinstance(tiled, TiledMma | WarpgroupAtom) else True
     accumulate = None if flag is True else convert(flag, Boolean).ssa
     emit(GemmOp(a.ssa, b.ssa, c.ssa, into, value, plain, accumulate))

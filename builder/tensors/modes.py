@@ -138,15 +138,15 @@ def domain_offset(coord: object, tensor: object) -> Any:
     """The tensor from a coordinate on: its layout, starting there. The kernel must not access elements beyond its end.
 
     A coordinate may be negative, as it is for a tensor whose first tile is the incomplete one: elements before its
-    beginning must not be accessed either. The arguments may also stand in the other order. Raises TilefoldError
-    (E5002) without a tensor, and (E0215) for a coordinate beyond its end.
+    beginning must not be accessed either. None is the beginning of a mode. The arguments may also stand in the other
+    order. Raises TilefoldError (E5002) without a tensor, and (E0215) for a coordinate beyond its end.
     """
     if isinstance(coord, AnyTensor):
         coord, tensor = tensor, coord
     if not isinstance(tensor, AnyTensor):
         message = f"expected a coordinate and a tensor, got {type(coord).__name__} and {type(tensor).__name__}"
         raise TilefoldError(Code.BUILD_VALUE, message, "write cute.domain_offset((i, j), t)")
-    begin, layout = as_tuple(tuples(coord)), tensor.layout
+    begin, layout = transform_leaves(lambda x: 0 if x is None else x, as_tuple(tuples(coord))), tensor.layout
     if isinstance(tensor, Tensor) and any(_may_be_negative(x) for x in begin) and _is_flat(begin, layout):
         return make_tensor(tensor.iterator + index_in(begin, layout.stride), layout)
     begin = transform_leaves(lambda x: index_of(x) if type(x) is int and x < 0 else x, begin)

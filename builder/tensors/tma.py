@@ -19,6 +19,7 @@ from ...layout.algebra.core import ComposedLayout, Layout, plain_layout
 from ...layout.algebra.inttuple import wrap
 from ...layout.algebra.slicing import slice_
 from ...layout.algebra.swizzle import Swizzle
+from ...layout.atoms.tensor_copy import TENSOR_COPIES
 from ...layout.tma.partition import compute_multicast_mask
 from ...layout.tma.recipe import MAP_ELEMENTS
 from ..scalars.dtypes import DType, Int64, Uint16, dtype_of
@@ -49,6 +50,19 @@ class TmaAtom:
     def name(self) -> str:
         """CuTe's name of the atom."""
         return self.type.kind.data
+
+    @property
+    def op(self) -> nvgpu.TensorCopyOp:
+        """The instruction."""
+        facts = TENSOR_COPIES[self.name]
+        if facts.reduction:
+            return nvgpu.CopyReduceBulkTensorTileS2GOp(ReductionOp(facts.reduction))
+        ops = (
+            nvgpu.CopyBulkTensorTileG2SOp,
+            nvgpu.CopyBulkTensorTileG2SMulticastOp,
+            nvgpu.CopyBulkTensorTileS2GOp,
+        )
+        return next(op for op in ops if facts == op.FACTS)()
 
     @property
     def dtype(self) -> DType:

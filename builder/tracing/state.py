@@ -39,7 +39,7 @@ class Builder:
     `unbound` has the reason and a hint for each variable that control flow left without a value; `texts` has the
     functions that the simulator executes in place of PTX texts. `threads` is the number of threads of a block, None
     where it is unknown. `contract` says whether sums of products are rounded once. `host` is the host function
-    that launches the kernel, or that is executed itself.
+    that launches the kernel, or that is executed itself. One thread of each warp executes the blocks `elected`.
     """
 
     block: Block
@@ -54,6 +54,7 @@ class Builder:
     _entering: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
     _root: Block | None = None
     _open: list[Block] = field(default_factory=lambda: [], repr=False)
+    elected: list[Block] = field(default_factory=lambda: [], repr=False)
     _shared: dict[Attribute, SSAValue] = field(default_factory=lambda: {}, repr=False)
     _constants: dict[tuple[Block, Attribute], SSAValue] = field(default_factory=lambda: {}, repr=False)
     _count: int = 0

@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from .cuda_names import CUDA_NAMES
 
@@ -44,8 +45,17 @@ _NEWER = re.compile(
 """Names of public programs for instructions that GPUs before sm_100 lack, and for helpers of these."""
 
 
+_OTHER_TOOLS: Mapping[str, str] = MappingProxyType({
+    "jax": "kernels are called with JAX's arrays, not within functions that JAX compiles",
+    "task_scheduling": "programs of tasks are not supported: write a kernel whose warps share the work",
+})  # fmt: skip
+"""Modules of public programs for other tools, with what to do here."""
+
+
 def newer(name: str) -> str:
-    """A hint for a name that has a meaning on sm_100 and later GPUs alone; empty for another one."""
+    """A hint for a name that has a meaning on sm_100 and later GPUs alone, or to another tool; empty for others."""
+    if name in _OTHER_TOOLS:
+        return _OTHER_TOOLS[name]
     return "it needs instructions of sm_100 or later GPUs, which are not supported" if _NEWER.search(name) else ""
 
 

@@ -139,6 +139,8 @@ class ScaledBasis:
     def __rmul__(self, factor: "Int") -> "ScaledBasis":
         return ScaledBasis(mul(factor, self.value), self.path)
 
+    __mul__ = __rmul__
+
     @property
     def mode(self) -> list[int]:
         """The positions of the mode, outermost first."""

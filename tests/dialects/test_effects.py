@@ -34,7 +34,9 @@ def test_every_operation_says_its_effects(kind: type[Operation]) -> None:
         assert not traits
         return
     if kind is CustomOp:  # an instruction of a package, whose contract has its effects
-        assert {effect.kind for trait in traits for effect in trait.get_effects(kind.create(regions=[]))} == READS_AND_WRITES
+        assert {
+            effect.kind for trait in traits for effect in trait.get_effects(kind.create(regions=[]))
+        } == READS_AND_WRITES
         return
     (trait,) = traits
     assert isinstance(trait, Effects | Pure)

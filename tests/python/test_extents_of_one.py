@@ -72,8 +72,9 @@ def test_a_program_is_shown_for_the_target_of_its_last_launch() -> None:
 
     X, Y = BASE[:16].reshape(16, 1), np.zeros(16, np.float32)  # of a type that no other test launches
     built = loaded(X, Y, (16, 1), (0, 1)).build(32)
+    assert ".target sm_90a" in built.ptx()
     with pytest.raises(TilefoldError) as caught:
-        built.ptx()
+        built.ptx("sm_80")
     assert "sm_80" in str(caught.value)
     for stage in ("cute", "index", "instr"):
         loaded(X, Y, (16, 1), (0, 1)).launch(grid=1, block=32, device="sim", stage=stage)

@@ -102,16 +102,12 @@ def stores() -> Any:
     return pipeline.MbarrierArray(cute.make_smem_tensor(1, cute.Int64), 1, (OP.TmaStore, GROUP))
 
 
-def masked() -> Any:
-    return pipeline.PipelineAsync.create(num_stages=1, producer_group=GROUP, consumer_group=GROUP, consumer_mask=3)
-
-
 @cute.kernel
 def mistaken(call: cute.Constexpr):
     call()
 
 
-@pytest.mark.parametrize(("call", "words"), [(nothing, "0 stages"), (stores, "no mbarriers"), (masked, "mask of bl")])
+@pytest.mark.parametrize(("call", "words"), [(nothing, "0 stages"), (stores, "no mbarriers")])
 def test_mistakes(call: Any, words: str) -> None:
     with pytest.raises(TilefoldError, match=words) as caught:
         mistaken(call).launch(grid=1, block=32, device="sim")

@@ -108,7 +108,6 @@ MISTAKES = MappingProxyType({
     "cute.TensorSSA(A)": ("E5002", "the class Vec does not make fragments", "t.load()"),
     "cute.make_swizzle(1, 2, (3, 4))": ("E0210", "must be static integers", ""),
     "cute.arch.fence(A)": ("E5002", "fence(Tensor", "it takes"),
-    "cute.arch.elect_one().__enter__()": ("E5005", "a function that is not rewritten", "cute.if_"),
     "cute.bounds(A, (1, 2))": ("E5002", "expected a tensor of coordinates, got Tensor", "make_identity_tensor"),
     # atoms
     "cute.make_tiled_mma(cute.Float16)": ("E5002", "expected a matrix instruction, got Float16", "MmaF16BF16Op"),

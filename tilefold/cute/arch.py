@@ -126,6 +126,7 @@ from tilefold.builder.instructions.mbarriers import (
 )
 from tilefold.builder.instructions.pairs import (
     add_packed_f32x2,
+    calc_packed_f32x2_op,
     fma_packed_f32x2,
     mul_packed_f32x2,
     sub_packed_f32x2,
@@ -171,8 +172,8 @@ __all__ = [
     "alloc_smem", "approx", "atomic", "atomic_add", "atomic_and", "atomic_cas", "atomic_exch", "atomic_fmax",
     "atomic_fmin", "atomic_max", "atomic_max_float32", "atomic_min", "atomic_or", "atomic_xor", "barrier",
     "barrier_arrive", "bfe", "bfi", "bfind", "bitcast", "block_dim", "block_idx", "block_idx_in_cluster",
-    "block_in_cluster_dim", "block_in_cluster_idx", "brev", "clock", "clock64", "cluster_arrive",
-    "cluster_arrive_relaxed", "cluster_dim", "cluster_idx", "cluster_size", "cluster_wait", "clz",
+    "block_in_cluster_dim", "block_in_cluster_idx", "brev", "calc_packed_f32x2_op", "clock", "clock64",
+    "cluster_arrive", "cluster_arrive_relaxed", "cluster_dim", "cluster_idx", "cluster_size", "cluster_wait", "clz",
     "cp_async_bulk_commit_group", "cp_async_bulk_load", "cp_async_bulk_prefetch", "cp_async_bulk_store",
     "cp_async_bulk_wait_group", "cp_async_commit_group", "cp_async_mbarrier_arrive_noinc", "cp_async_wait_all",
     "cp_async_wait_group", "dp4a", "dynamic_smem_size", "elect_one", "exp", "exp2", "fence",

@@ -53,7 +53,7 @@ USUAL = Compilation()
 @dataclass(repr=False, eq=False)
 class CompiledKernel(Inspection):
     """A built kernel. Its methods take the target to compile for, by default the target of its `compilation`, or that
-    of its last launch, on a GPU or the simulator, or `sm_80`.
+    of its last launch, on a GPU or the simulator, or the least one that has the kernel's instructions.
     """
 
     traced: Traced
@@ -147,7 +147,7 @@ class CompiledKernel(Inspection):
         self._launched = partial(self.program.simulated_target, stage)
         return simulated(self.program, self.symbol, stage, engine)
 
-    def _target(self, target: str | None) -> Target:
+    def _target(self, target: str | None, stage: str = "instr") -> Target:
         if target is None and self._launched is not None and self.program.target is None:
             return self._launched()
-        return super()._target(target)
+        return super()._target(target, stage)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The methods by which a program shows itself in Python: its stages, its code, remarks and a report.
 
-Each takes the target to compile for, `sm_80` by default, and raises ProgramError if a pass refuses the program.
+Each takes the target to compile for, by default the least one that has the program's instructions, and raises
+ProgramError if a pass refuses the program.
 """
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from tilefold.base.target import DEFAULT_ARCH, Target
+from tilefold.base.target import Target
 
 if TYPE_CHECKING:
     from tilefold.driver.lowering import Program
@@ -26,7 +27,7 @@ class Inspection(ABC):
         from tilefold.compiler.frontend.program import print_program
 
         with self._lowered().explaining():
-            return print_program(self._lowered().reached(stage, self._target(target)))
+            return print_program(self._lowered().reached(stage, self._target(target, stage)))
 
     def llvm(self, target: str | None = None) -> str:
         """The program as LLVM IR."""
@@ -64,5 +65,5 @@ class Inspection(ABC):
         with self._lowered().explaining():
             return self._lowered().report(self._target(target))
 
-    def _target(self, target: str | None) -> Target:
-        return Target(target) if target is not None else self._lowered().target or Target(DEFAULT_ARCH)
+    def _target(self, target: str | None, stage: str = "instr") -> Target:
+        return Target(target) if target is not None else self._lowered().simulated_target(stage)

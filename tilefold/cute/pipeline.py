@@ -5,6 +5,7 @@ from tilefold.builder.pipelines.barriers import (
     NamedBarrier,
     PipelineOrder,
     agent_sync,
+    alloc_reserved_mbarrier,
     arrive,
     arrive_and_wait,
     pipeline_init_arrive,
@@ -27,8 +28,8 @@ from .public import publish
 __all__ = [
     "Agent", "CooperativeGroup", "MbarrierArray", "NamedBarrier", "PipelineAsync", "PipelineConsumer",
     "PipelineCpAsync", "PipelineOp", "PipelineOrder", "PipelineProducer", "PipelineState", "PipelineTmaAsync",
-    "PipelineTmaStore", "PipelineUserType", "TmaStoreFence", "agent_sync", "arrive", "arrive_and_wait",
-    "make_pipeline_state", "pipeline_init_arrive", "pipeline_init_wait", "sync",
+    "PipelineTmaStore", "PipelineUserType", "TmaStoreFence", "agent_sync", "alloc_reserved_mbarrier",
+    "arrive", "arrive_and_wait", "make_pipeline_state", "pipeline_init_arrive", "pipeline_init_wait", "sync",
 ]  # fmt: skip
 
 publish(__name__)

@@ -2,7 +2,8 @@
 """Modules of the public vocabulary: they list their public names alone, and name the nearest one where one is missing.
 
 A missing name is an error of ours as the attribute of a module and in `from ... import`. To answer `import` of a module
-that does not exist takes a finder, which only `tilefold.cutlass.install` adds to the process.
+that does not exist takes a finder, which only `tilefold.cutlass.install` adds to the process. Where a program imports a
+missing name by the name `cutlass`, the error comes with its use.
 """
 
 import sys
@@ -42,9 +43,10 @@ class _Names:
             raise AttributeError(
                 f"module '{self.module.__name__}' has no attribute '{name}'", name=name, obj=self.module
             )
-        # Python would swallow the message of an attribute's error in `from ... import`
+        # Python would swallow the message of an attribute's error in `from ... import`; a finder is asked after it
         is_import = sys._getframe(1).f_code.co_name == "_handle_fromlist"  # pyright: ignore[reportPrivateUsage]
-        raise (UnknownImportError if is_import else UnknownNameError)(*_unknown(self.module, name))
+        is_final = is_import and not any(isinstance(finder, MissingModules) for finder in sys.meta_path)
+        raise (UnknownImportError if is_final else UnknownNameError)(*unknown(self.module, name))
 
     def listed(self) -> list[str]:
         """The names that `dir` lists."""
@@ -60,15 +62,20 @@ class MissingModules(MetaPathFinder):
         """Raises UnknownImportError for a name behind that of a public module."""
         module, _, last = name.rpartition(".")
         holder = sys.modules.get(module)
-        if holder is not None and isinstance(vars(holder).get("__getattr__"), _Names) and not last.startswith("_"):
-            raise UnknownImportError(*_unknown(holder, last))
+        if holder is not None and is_public(holder) and not last.startswith("_"):
+            raise UnknownImportError(*unknown(holder, last))
 
 
-def _unknown(module: ModuleType, name: str) -> tuple[Code, str, str]:
+def unknown(module: ModuleType, name: str) -> tuple[Code, str, str]:
     """The code, the message and the hint for a name that a public module lacks."""
     from tilefold.builder.tracing.python_errors import unknown_name
 
     return unknown_name(module, name)
+
+
+def is_public(module: ModuleType) -> bool:
+    """Whether a module is one of the public vocabulary."""
+    return isinstance(vars(module).get("__getattr__"), _Names)
 
 
 def publish(name: str) -> None:

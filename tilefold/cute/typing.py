@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Names for annotations, `cute.typing`."""
 
-from typing import Any
+from typing import Any, Optional, Type, Union  # noqa: UP035 - programs import them from here
 
+from tilefold.builder.scalars.dtypes import DType
 from tilefold.builder.scalars.families import Float, Integer, Numeric
 from tilefold.builder.tensors.address_space import AddressSpace
 from tilefold.builder.tensors.tensors import Pointer, Tensor
@@ -27,12 +28,15 @@ from .dtypes import (
     Uint64,
 )
 
+NumericMeta = DType
+"""The class of types."""
+
 IntTuple = Shape = Stride = Coord = Tile = Tiler = XTuple = Int = Any
 """Integers, or tuples of these: as annotations they say something to readers only."""
 
 __all__ = [
     "AddressSpace", "BFloat16", "Boolean", "ComposedLayout", "Coord", "Float", "Float16", "Float32", "Float64",
-    "Float8E4M3FN", "Float8E5M2", "Int", "Int16", "Int32", "Int64", "Int8", "IntTuple", "Integer", "Layout",
-    "Numeric", "Pointer", "Shape", "Stride", "TFloat32", "Tensor", "Tile", "Tiler", "Uint16", "Uint32", "Uint64",
-    "Uint8", "XTuple",
+    "Float8E4M3FN", "Float8E5M2", "Int", "Int16", "Int32", "Int64", "Int8", "IntTuple", "Integer", "Layout", "Numeric",
+    "NumericMeta", "Optional", "Pointer", "Shape", "Stride", "TFloat32", "Tensor", "Tile", "Tiler", "Type", "Uint16",
+    "Uint32", "Uint64", "Uint8", "Union", "XTuple",
 ]  # fmt: skip

@@ -13,12 +13,14 @@ from tilefold.builder.control.loop_range import make_range as range
 from tilefold.builder.control.with_loops import yield_out
 from tilefold.builder.instructions.math import maximum as max
 from tilefold.builder.instructions.math import minimum as min
+from tilefold.builder.instructions.math import where as select_
 from tilefold.builder.primitives.arrays import Array, make_array_view
 from tilefold.builder.primitives.tensor_maps import GridConstant
 from tilefold.builder.scalars.dtypes import DTYPES, DType
 from tilefold.builder.scalars.families import Float, Integer, Numeric
 from tilefold.builder.scalars.values import Value
 from tilefold.builder.tensors.address_space import AddressSpace
+from tilefold.builder.tensors.fragments import full_like
 from tilefold.builder.tensors.vectors import Vector
 from tilefold.cute import (
     BFloat16,
@@ -45,11 +47,14 @@ from tilefold.cute import (
 )
 from tilefold.cute.jit import dsl_user_op
 from tilefold.cute.jit_arguments import DynamicExpression, JitArgument
+from tilefold.cute.missing import MissingFinder
 from tilefold.cute.public import MissingModules
 from tilefold.cute.specialise import register_jit_arg_adapter
+from tilefold.cute.typing import Shape
 from tilefold.layout.algebra.swizzle import Swizzle
 
 from .architectures import CUDA_VERSION, target_version
+from .cutlass_dsl import T
 from .modules import add_modules
 from .narrow_floats import (
     Float4E2M1FN,
@@ -74,13 +79,13 @@ range_dynamic = for_generate = range
 
 __all__ = [
     "AddressSpace", "Array", "BFloat16", "Boolean", "CUDA_VERSION", "Constexpr", "DynamicExpression", "Float",
-    "Float16", "Float32", "Float4E2M1FN", "Float4E2M1FNx2", "Float64", "Float6E2M3FN", "Float6E2M3FNx4",
-    "Float6E3M2FN", "Float6E3M2FNx4", "Float8E4M3", "Float8E4M3B11FNUZ", "Float8E4M3FN", "Float8E5M2",
-    "Float8E8M0FNU", "GridConstant", "Int16", "Int32", "Int4", "Int64", "Int8", "Integer", "JitArgument", "Layout",
-    "Numeric", "Pointer", "Swizzle", "TFloat32", "Uint16", "Uint32", "Uint64", "Uint8", "Value", "Vector", "const_expr",
-    "dsl_user_op", "dtype", "dynamic_expr", "extract_mlir_values", "for_generate", "full", "install", "inttoptr",
+    "Float16", "Float32", "Float4E2M1FN", "Float4E2M1FNx2", "Float64", "Float6E2M3FN", "Float6E2M3FNx4", "Float6E3M2FN",
+    "Float6E3M2FNx4", "Float8E4M3", "Float8E4M3B11FNUZ", "Float8E4M3FN", "Float8E5M2", "Float8E8M0FNU", "GridConstant",
+    "Int16", "Int32", "Int4", "Int64", "Int8", "Integer", "JitArgument", "Layout", "Numeric", "Pointer", "Shape",
+    "Swizzle", "T", "TFloat32", "Uint16", "Uint32", "Uint64", "Uint8", "Value", "Vector", "const_expr", "dsl_user_op",
+    "dtype", "dynamic_expr", "extract_mlir_values", "for_generate", "full", "full_like", "install", "inttoptr",
     "make_array_view", "max", "min", "new_from_mlir_values", "range", "range_constexpr", "range_dynamic",
-    "register_jit_arg_adapter", "target_version", "yield_out",
+    "register_jit_arg_adapter", "select_", "target_version", "yield_out",
 ]  # fmt: skip
 
 
@@ -110,7 +115,7 @@ def install() -> None:
         raise TilefoldError(Code.BAD_ARGUMENT, message, "install tilefold's modules before it is imported")
     if known is None:
         sys.meta_path.insert(0, ProgramFinder())
-        sys.meta_path.append(MissingModules())
+        sys.meta_path += [MissingFinder(), MissingModules()]
     add_modules("cutlass")
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tilefold.cutlass import install
 from tilefold.cutlass.programs import register_addresses, run_as_main
+from tilefold.cutlass.uncaught import report_uncaught
 
 
 def main() -> None:
@@ -35,6 +36,7 @@ def main() -> None:
         stay_on_host()
     sys.argv = [file, *arguments]
     sys.path[0] = str(Path(file).resolve().parent)
+    sys.excepthook = report_uncaught
     run_as_main(file)
 
 

@@ -8,8 +8,10 @@ from functools import total_ordering
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.driver.devices import gpu_engine
 from tilefold.runtime.cuda import is_available
+from tilefold.runtime.settings import program_arch
 
 __all__ = ["Arch", "BaseDSL", "CUDA_VERSION", "CudaVersion", "target_version"]
 
@@ -72,7 +74,16 @@ class BaseDSL:
         return cls()
 
     def get_arch_enum(self) -> Arch:
-        """The target of the GPU, or that of Hopper's where there is none, which the simulator has."""
+        """The target of the GPU, or that of Hopper's where there is none, which the simulator has; `CUTE_DSL_ARCH`
+        names another. TilefoldError (E4003) for an unknown one.
+        """
+        if wished := program_arch():
+            if wished not in Arch.__members__:
+                known = ", ".join(Arch.__members__)
+                raise TilefoldError(
+                    Code.CLI_VALUE, f"CUTE_DSL_ARCH={wished[:40]} is not a target", f"known are {known}"
+                )
+            return Arch[wished]
         if not is_available():
             return Arch.sm_90a
         name = gpu_engine(0).driver.target.arch

@@ -4,7 +4,15 @@
 from importlib import import_module
 from typing import Any
 
+from tilefold.base.errors import Code
+from tilefold.cute.missing import MissingName
 from tilefold.runtime.cuda.driver import CudaError as DSLCudaRuntimeError
+
+load_cubin_module_data = MissingName(
+    "load_cubin_module_data",
+    (Code.BUILD_NAME, "machine code is not loaded by load_cubin_module_data", "TILEFOLD_PTXAS names the assembler"),
+)
+"""Programs keep the function that they replace by one of their own, which loads machine code of another assembler."""
 
 
 def checkCudaErrors(result: tuple[Any, ...]) -> Any:
@@ -28,4 +36,4 @@ def _description(status: Any) -> str:
     return words.decode()
 
 
-__all__ = ["DSLCudaRuntimeError", "checkCudaErrors"]
+__all__ = ["DSLCudaRuntimeError", "checkCudaErrors", "load_cubin_module_data"]

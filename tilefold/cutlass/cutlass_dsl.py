@@ -41,9 +41,9 @@ from .value_trees import debug_print_mlir_values, extract_mlir_values, new_from_
 __all__ = [
     "Arch", "BFloat16", "BaseDSL", "Boolean", "Constexpr", "DSLCudaRuntimeError", "DSLRuntimeError", "Float",
     "Float16", "Float32", "Float64", "Int16", "Int32", "Int64", "Int8", "Integer", "Numeric", "NumericMeta", "T",
-    "Uint16", "Uint32", "Uint64", "Uint8", "const_expr", "debug_print_mlir_values", "dsl_user_op",
-    "extract_mlir_values", "if_generate", "max", "min", "new_from_mlir_values", "not_", "set_dynamic_debug",
-    "target_version", "while_generate", "yield_out",
+    "Uint16", "Uint32", "Uint64", "Uint8", "and_", "const_expr", "debug_print_mlir_values", "dsl_user_op",
+    "extract_mlir_values", "if_generate", "is_dynamic_expression", "max", "min", "new_from_mlir_values", "not_",
+    "set_dynamic_debug", "target_version", "while_generate", "yield_out",
 ]  # fmt: skip
 
 
@@ -99,6 +99,20 @@ class T:
 def not_(x: Any) -> Any:
     """Whether a condition does not hold."""
     return ~as_value(x).to(Boolean) if isinstance(x, Value) else not x
+
+
+def and_(*conditions: Any) -> Any:
+    """Whether all conditions hold; those of the kernel are all computed."""
+    result: Any = all(x for x in conditions if not isinstance(x, Value))
+    for x in conditions:
+        if result is not False and isinstance(x, Value):
+            result = as_value(x).to(Boolean) & result
+    return result
+
+
+def is_dynamic_expression(x: Any) -> bool:
+    """Whether an object has values that only the kernel knows."""
+    return bool(extract_mlir_values(x))
 
 
 def if_generate(

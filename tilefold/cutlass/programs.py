@@ -2,27 +2,82 @@
 """The code of programs, which are files of Python or notebooks.
 
 `loc=loc, ip=ip` are left out of calls in functions that are not rewritten, too: they tell another compiler where in its
-IR it is.
+IR it is. A name that is missing and stands only in an annotation or as a default is an error where it is used.
 """
 
 import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
+from tilefold.cute.missing import MissingName
+from tilefold.cute.public import UnknownNameError
 from tilefold.runtime.arrays.reachable import reachable
 
 from .notebooks import cells_of, python_of
 
 _PLACE = {"loc", "ip"}
+_NAMED = "__tilefold_named__"
 
 
-class _WithoutPlaces(ast.NodeTransformer):
-    """Calls without `loc=loc, ip=ip`."""
+def named(name: str, find: Callable[[], Any]) -> Any:
+    """What a function returns; where it meets a missing name, one that stands for it."""
+    try:
+        return find()
+    except UnknownNameError as error:
+        return MissingName(name, (error.code, error.message, error.hint))
+
+
+class _Changes(ast.NodeTransformer):
+    """Calls without `loc=loc, ip=ip`, and annotations, defaults and base classes whose names may be missing."""
+
+    def __init__(self) -> None:
+        self.imported = set[str]()
+
+    def visit_Import(self, node: ast.Import) -> ast.AST:
+        for name in node.names:
+            if name.name.partition(".")[0] == "cutlass":
+                self.imported.add(name.asname or "cutlass")
+        return node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
+        if (node.module or "").partition(".")[0] == "cutlass":
+            self.imported |= {name.asname or name.name for name in node.names}
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        self.generic_visit(node)
+        node.returns = self._named(node.returns)
+        node.args.defaults = [self._named(default) or default for default in node.args.defaults]
+        node.args.kw_defaults = [self._named(default) for default in node.args.kw_defaults]
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        self.generic_visit(node)
+        node.bases = [self._named(base) or base for base in node.bases]
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = self._named(node.annotation)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        self.generic_visit(node)
+        node.annotation = self._named(node.annotation) or node.annotation
+        return node
+
+    def _named(self, node: ast.expr | None) -> ast.expr | None:
+        """An expression that is found by a function, if it has attributes of imported names."""
+        parts = [] if node is None else [part for part in ast.walk(node) if isinstance(part, ast.Attribute)]
+        if node is None or not any(isinstance(p.value, ast.Name) and p.value.id in self.imported for p in parts):
+            return node
+        empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        given: list[ast.expr] = [ast.Constant(ast.unparse(node)), ast.Lambda(empty, node)]
+        return ast.copy_location(ast.Call(ast.Name(_NAMED, ast.Load()), given, []), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -35,13 +90,13 @@ class _WithoutPlaces(ast.NodeTransformer):
 def compile_file(source: bytes, file: str) -> CodeType:
     """The code of a file of a program. Raises SyntaxError."""
     tree: Any = source
-    if b"cutlass" in source and b"ip=ip" in source:
+    if b"cutlass" in source:
         tree = _parse(source, file)
     return compile(tree, file, "exec", dont_inherit=True)
 
 
 def _parse(source: bytes | str, file: str) -> ast.Module:
-    return ast.fix_missing_locations(_WithoutPlaces().visit(ast.parse(source, file)))
+    return ast.fix_missing_locations(_Changes().visit(ast.parse(source, file)))
 
 
 class _Loader(SourceFileLoader):
@@ -50,6 +105,10 @@ class _Loader(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
         return compile_file(self.get_data(path), path)
+
+    def exec_module(self, module: ModuleType) -> None:
+        vars(module)[_NAMED] = named
+        super().exec_module(module)
 
 
 class ProgramFinder(MetaPathFinder):
@@ -63,7 +122,7 @@ class ProgramFinder(MetaPathFinder):
         if spec is None or type(spec.loader) is not SourceFileLoader or spec.origin is None:
             return None
         source = spec.loader.get_data(spec.origin)
-        if b"cutlass" not in source or b"ip=ip" not in source:
+        if b"cutlass" not in source:
             return None
         spec.loader = _Loader(name, spec.origin)
         return spec
@@ -86,6 +145,7 @@ def run_as_main(file: str) -> None:
     """Runs a file, or the code cells of a notebook (`.ipynb`), as `__main__`."""
     module = ModuleType("__main__")
     module.__file__ = file
+    vars(module)[_NAMED] = named
     sys.modules["__main__"] = module
     if file.endswith(".ipynb"):
         for name, text in cells_of(file):

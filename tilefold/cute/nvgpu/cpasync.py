@@ -8,6 +8,7 @@ from tilefold.builder.pipelines.tensor_maps import (
     fence_tma_desc_release,
     update_tma_descriptor,
 )
+from tilefold.builder.tensors.fragments import ReductionOp
 from tilefold.builder.tensors.nvgpu import (
     CopyBulkG2SOp,
     CopyBulkS2GOp,
@@ -30,7 +31,7 @@ from ..public import publish
 
 __all__ = [
     "CopyBulkG2SOp", "CopyBulkS2GOp", "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp",
-    "CopyBulkTensorTileS2GOp", "CopyG2SOp", "CopyReduceBulkTensorTileS2GOp", "LoadCacheMode", "TmaInfo",
+    "CopyBulkTensorTileS2GOp", "CopyG2SOp", "CopyReduceBulkTensorTileS2GOp", "LoadCacheMode", "ReductionOp", "TmaInfo",
     "copy_tensormap", "cp_fence_tma_desc_release", "create_tma_multicast_mask", "fence_tma_desc_acquire",
     "fence_tma_desc_release", "make_tiled_tma_atom", "prefetch_descriptor", "tma_partition", "update_tma_descriptor",
 ]  # fmt: skip

@@ -4,7 +4,8 @@ their grids depend on; shared memory under the names of CuTe programs. Helpers f
 `cute.utils.hopper_helpers`.
 """
 
-from tilefold.builder.pipelines.allocator import SmemAllocator, get_smem_capacity_in_bytes
+from tilefold.builder.pipelines.allocator import SmemAllocator, SmemPartition, get_smem_capacity_in_bytes
+from tilefold.builder.pipelines.block_copies import block_copy
 from tilefold.builder.pipelines.group_scheduler import (
     GroupedGemmTileSchedulerHelper,
     GroupSearchResult,
@@ -31,8 +32,8 @@ from .tensor_helpers import create_cute_tensor_for_fp8, is_fp8_dtype
 
 __all__ = [
     "GroupSearchResult", "GroupSearchState", "GroupedGemmTileSchedulerHelper", "HardwareInfo", "LayoutEnum",
-    "PersistentTileSchedulerParams", "SmemAllocator", "StaticPersistentGroupTileScheduler",
-    "StaticPersistentTileScheduler", "TensorMapManager", "TensorMapUpdateMode", "WorkTileInfo",
+    "PersistentTileSchedulerParams", "SmemAllocator", "SmemPartition", "StaticPersistentGroupTileScheduler",
+    "StaticPersistentTileScheduler", "TensorMapManager", "TensorMapUpdateMode", "WorkTileInfo", "block_copy",
     "create_cute_tensor_for_fp8", "create_initial_search_state", "get_smem_capacity_in_bytes", "hopper_helpers",
     "is_fp8_dtype", "print_latex", "print_latex_tv", "sm90_make_smem_layout_a", "sm90_make_smem_layout_b",
     "sm90_make_smem_layout_epi",

@@ -20,6 +20,7 @@ from tilefold.builder.primitives.barriers import (
     elect_sync,
     fence_mbarrier_init,
     fence_proxy,
+    griddepcontrol,
     mapa,
     mbarrier_arrive,
     mbarrier_arrive_expect_tx,
@@ -54,6 +55,7 @@ from tilefold.builder.primitives.transfers import (
 )
 from tilefold.builder.primitives.words import (
     CTAGroup,
+    GridDepAction,
     LoadShape,
     LoadSrcFormat,
     MemOrder,
@@ -72,16 +74,16 @@ from tilefold.builder.primitives.words import (
 )
 
 __all__ = [
-    "CTAGroup", "LoadShape", "LoadSrcFormat", "MMALayout", "MemOrder", "MemScope", "Proxy", "ReductionKind",
-    "ReductionOp", "ReductionType", "SetMaxRegisterAction", "SharedSpace", "Shfl", "StoreShape", "TensormapField",
-    "VoteSync", "bar_warp_sync", "barrier_cluster_arrive", "barrier_cluster_arrive_relaxed", "barrier_cluster_wait",
-    "barrier_cta_arrive", "barrier_cta_red", "barrier_cta_sync", "barrier_cta_sync_aligned", "cluster_ctarank",
-    "cp_async_bulk_commit_group", "cp_async_bulk_global_shared_cta", "cp_async_bulk_prefetch",
+    "CTAGroup", "GridDepAction", "LoadShape", "LoadSrcFormat", "MMALayout", "MemOrder", "MemScope", "Proxy",
+    "ReductionKind", "ReductionOp", "ReductionType", "SetMaxRegisterAction", "SharedSpace", "Shfl", "StoreShape",
+    "TensormapField", "VoteSync", "bar_warp_sync", "barrier_cluster_arrive", "barrier_cluster_arrive_relaxed",
+    "barrier_cluster_wait", "barrier_cta_arrive", "barrier_cta_red", "barrier_cta_sync", "barrier_cta_sync_aligned",
+    "cluster_ctarank", "cp_async_bulk_commit_group", "cp_async_bulk_global_shared_cta", "cp_async_bulk_prefetch",
     "cp_async_bulk_shared_cluster_global", "cp_async_bulk_tensor_global_shared_cta",
     "cp_async_bulk_tensor_shared_cluster_global", "cp_async_bulk_tensor_shared_cta_global", "cp_async_bulk_wait_group",
     "cp_async_commit_group", "cp_async_mbarrier_arrive", "cp_async_shared_global", "cp_async_wait_group", "elect_sync",
-    "fence_mbarrier_init", "fence_proxy", "fence_proxy_acquire", "fence_proxy_release", "inline_ptx", "ldmatrix",
-    "mapa", "mbarrier_arrive", "mbarrier_arrive_expect_tx", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_inval",
-    "mbarrier_try_wait_parity", "mbarrier_try_wait_timelimit", "prefetch_tensormap", "print_runtime", "red",
-    "redux_sync", "setmaxregister", "shfl_sync", "stmatrix", "tensormap_replace", "vote_sync",
+    "fence_mbarrier_init", "fence_proxy", "fence_proxy_acquire", "fence_proxy_release", "griddepcontrol", "inline_ptx",
+    "ldmatrix", "mapa", "mbarrier_arrive", "mbarrier_arrive_expect_tx", "mbarrier_expect_tx", "mbarrier_init",
+    "mbarrier_inval", "mbarrier_try_wait_parity", "mbarrier_try_wait_timelimit", "prefetch_tensormap", "print_runtime",
+    "red", "redux_sync", "setmaxregister", "shfl_sync", "stmatrix", "tensormap_replace", "vote_sync",
 ]  # fmt: skip

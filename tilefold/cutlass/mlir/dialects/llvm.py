@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.builder.instructions.bits import clz
 from tilefold.builder.instructions.inline import inline_ptx
 from tilefold.builder.primitives.barriers import raw_pointer
 from tilefold.builder.scalars.dtypes import Boolean, Int32
@@ -14,8 +15,11 @@ from tilefold.builder.tensors.raw_pointers import RawPointer
 from tilefold.cute.jit_arguments import PointerType, StructType, StructValue
 
 from ..ir import Value
+from .arith import bitcast
 
-__all__ = ["AsmDialect", "PointerType", "StructType", "addrspacecast", "extractvalue", "inline_asm"]
+__all__ = [
+    "AsmDialect", "PointerType", "StructType", "addrspacecast", "bitcast", "extractvalue", "inline_asm", "intr_ctlz",
+]  # fmt: skip
 
 
 class AsmDialect(Enum):
@@ -41,6 +45,11 @@ def extractvalue(res: Any, container: Any, position: Sequence[int]) -> Any:
             raise TilefoldError(Code.BUILD_VALUE, problem, "count the members of the structure from 0")
         value = value.members[number]
     return value
+
+
+def intr_ctlz(in_: Any, is_zero_poison: bool = False) -> Any:
+    """The zeros above the highest bit of an integer; of 0 all its bits."""
+    return clz(in_)
 
 
 def inline_asm(res: Any, operands_: Sequence[Any], asm_string: str, constraints: str, **flags: Any) -> Any:

@@ -12,6 +12,12 @@ from tilefold.builder.instructions.extremes import fmax as larger
 from tilefold.builder.instructions.extremes import fmin as smaller
 from tilefold.builder.instructions.inline import inline_ptx
 from tilefold.builder.instructions.mbarriers import mbarrier_try_wait
+from tilefold.builder.instructions.pairs import (
+    add_packed_f32x2,
+    fma_packed_f32x2,
+    mul_packed_f32x2,
+    sub_packed_f32x2,
+)
 from tilefold.builder.instructions.warp import elect_one
 from tilefold.builder.primitives import lanes
 from tilefold.builder.primitives.tensor_maps import cp_async_bulk_tensor_shared_cluster_global, tensor_map_at
@@ -21,9 +27,10 @@ from tilefold.builder.primitives.words import ReductionOp, ReductionType, Shared
 from tilefold.builder.scalars.values import Bool
 
 __all__ = [
-    "AtomicOpKind", "CpAsyncBulkTensorGlobalToSharedClusterOp", "CpAsyncBulkTensorLoadMode", "MemOrderKind",
-    "MemScopeKind", "ReductionOp", "ReductionType", "RoundingModeKind", "SharedSpace", "atomicrmw", "elect_sync",
-    "fmax", "fmin", "inline_ptx", "mbarrier_try_wait_parity_timelimit", "red",
+    "AtomicOpKind", "CpAsyncBulkTensorGlobalToSharedClusterOp", "CpAsyncBulkTensorLoadMode", "FPRoundingMode",
+    "MemOrderKind", "MemScopeKind", "ReductionOp", "ReductionType", "RoundingModeKind", "SharedSpace",
+    "add_packed_f32x2", "atomicrmw", "elect_sync", "fma_packed_f32x2", "fmax", "fmin", "inline_ptx",
+    "mbarrier_try_wait_parity_timelimit", "mul_packed_f32x2", "red", "sub_packed_f32x2",
 ]  # fmt: skip
 
 
@@ -41,6 +48,9 @@ class RoundingModeKind(Enum):
     RZ = "rz"
     RM = "rm"
     RP = "rp"
+
+
+FPRoundingMode = RoundingModeKind
 
 
 class AtomicOpKind(Enum):

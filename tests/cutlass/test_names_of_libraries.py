@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What public libraries import and derive from, and names that they import and do not use."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tilefold.base.errors import TilefoldError
+
+import tilefold.cutlass as cutlass
+from tests.programs.private_names import NEEDED_BY
+from tilefold import cute
+from tilefold.cute import pipeline
+from tilefold.cute.nvgpu import cpasync, warpgroup
+from tilefold.cute.utils import SmemAllocator, SmemPartition, block_copy
+from tilefold.cutlass import iket
+from tilefold.cutlass.architectures import Arch, BaseDSL
+from tilefold.cutlass.base_typing import get_c_pointers, get_mlir_types
+from tilefold.cutlass.cutlass_dsl import and_, is_dynamic_expression
+from tilefold.cutlass.mlir.dialects import arith, llvm, nvvm
+
+IMPORTS = """
+import numpy as np
+import cutlass
+import cutlass.cute as cute
+import cutlass.cute.nvgpu.tcgen05.mma as mma
+from cutlass._private.module import something
+from cutlass.cute import unheard_of
+from cutlass.cute.nvgpu import tcgen05, warp
+from typing import Union
+
+
+def of_sm_100(a: tcgen05.Mode = tcgen05.Mode.K, b: Union[unheard_of, int] = 0, c: warp.NoOp = warp.NoOp.X): ...
+
+
+class Derived(warp.NoSuchOp): ...
+
+
+try:
+    from cutlass.cute import not_there
+except ImportError:
+    print("tried")
+
+print(hasattr(cute, "unheard_of"), hasattr(cute.nvgpu, "tcgen05"), isinstance(3, unheard_of), tcgen05.X == None)
+for use in (lambda: mma.Op(1), lambda: unheard_of(), lambda: something + 1, lambda: Derived(), lambda: tcgen05.X == 3):
+    try:
+        use()
+    except AttributeError as error:
+        print(str(error).splitlines()[0])
+
+
+@cute.jit
+def host(a: cute.Tensor):
+    cute.print_tensor(unheard_of(a))
+
+
+host(np.zeros(3, np.float32))
+"""
+
+
+def run(file: Path, text: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    import os
+
+    file.write_text(text)
+    command = [sys.executable, "-m", "tilefold.cutlass", str(file)]
+    env = {**os.environ, **environment}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+
+
+def test_names_that_are_missing_are_errors_where_they_are_used(tmp_path: Path) -> None:
+    done = run(tmp_path / "program.py", IMPORTS)
+    assert done.stdout.splitlines() == [
+        "tried",
+        "False False False False",
+        "E5009: cute.nvgpu has no 'tcgen05'",
+        "E5009: cute has no 'unheard_of'",
+        "E5009: cutlass has no '_private'",
+        "E5009: cute.nvgpu.warp has no 'NoSuchOp'",
+        "E5009: cute.nvgpu has no 'tcgen05'",
+    ], done.stderr
+    assert done.returncode == 1
+    assert "unheard_of(a)" in done.stderr
+    assert "E5009" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_uncaught_error_shows_the_lines_of_the_program(tmp_path: Path) -> None:
+    text = "import cutlass.cute as cute\ndef f():\n    return cute.make_layout((2, -1))\nf()\n"
+    done = run(tmp_path / "program.py", text)
+    assert done.returncode == 1
+    assert "cute.make_layout((2, -1))" in done.stderr
+    assert "tilefold/cutlass" not in done.stderr
+    whole = run(tmp_path / "program.py", text, TILEFOLD_TRACEBACK="1").stderr
+    assert "Traceback" in whole
+    assert "run_as_main" in whole
+    assert "TypeError" in run(tmp_path / "program.py", "import cutlass\n1 + ''\n").stderr
+
+
+def test_other_modules_of_programs() -> None:
+    with pytest.raises(TilefoldError, match="cutlass has no 'jax'") as caught:
+        exec("import tilefold.cutlass.jax")
+    assert "JAX's arrays" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", NEEDED_BY)
+def test_private_names_that_public_programs_need(name: str) -> None:
+    assert NEEDED_BY[name]
+    assert reduce(getattr, name.split("."), cutlass) is not None
+
+
+def helper(out: cute.Tensor, t: Any) -> None:
+    with cute.arch.elect_one():  # in a function that is not rewritten
+        out[64] = 7
+        with cute.arch.elect_one():
+            out[65] = 8
+
+
+@cute.kernel
+def instructions(out: cute.Tensor, f: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    iket.range_push("range")
+    shifted = arith.shrui(cute.Int32(-1), 28) + arith.shli(arith.constant(cute.Int32.mlir_type, 1), 4)
+    known = is_dynamic_expression([1, t]) and not is_dynamic_expression((1, 2.0))
+    chosen = cutlass.select_(and_(t < 8, True, t > 3), llvm.intr_ctlz(t, False), 0)
+    out[t] = shifted + chosen if known else -1
+    floats = arith.bitcast(cute.Float32.mlir_type, arith.bitcast(cute.Int32.mlir_type, cute.Float32(t)))
+    f[t], f[t + 32] = cute.arch.calc_packed_f32x2_op((floats, 1.0), (2.0, t), None, nvvm.sub_packed_f32x2)
+    f[t + 64] = arith.maximumf(floats, 5.0) + arith.minnumf(floats, 5.0) + arith.select(t < 3, 0.5, 0.0)
+    out[t + 32] = arith.extui(cute.Int32, arith.trunci(cute.Int8, t - 1)) ^ arith.andi(t, 0)
+    iket.mark("point")
+    iket.range_pop()
+    helper(out, t)
+
+
+def test_instructions_by_private_names() -> None:
+    out, f = np.zeros(66, np.int32), np.zeros(96, np.float32)
+    instructions(out, f).launch(grid=1, block=32, device="sim")
+    t = np.arange(32)
+    assert (out[:32] == 31 + np.where((t > 3) & (t < 8), 29, 0)).all()
+    assert (out[32:64] == np.concatenate([[255], t[:-1]])).all()
+    assert out[64:].tolist() == [7, 8]
+    assert (f[:32] == t - 2).all()
+    assert (f[32:64] == 1 - t).all()
+    assert (f[64:] == t + 5 + np.where(t < 3, 0.5, 0)).all()
+
+
+def test_types_in_objects() -> None:
+    class Argument:
+        def __get_mlir_types__(self) -> list[Any]:
+            return [cute.Int32.mlir_type]
+
+        def __c_pointers__(self) -> list[int]:
+            return [4096]
+
+    assert get_mlir_types(Argument()) == [cute.Int32.mlir_type]
+    assert get_c_pointers((Argument(), 3, [Argument()])) == [4096, 4096]
+
+
+def test_offsets_and_bases() -> None:
+    @cute.kernel
+    def shifted(a: cute.Tensor, out: cute.Tensor) -> None:
+        out[0] = cute.domain_offset((None, 2), a)[1, 0]
+
+    a, out = np.arange(12, dtype=np.float32).reshape(3, 4), np.zeros(1, np.float32)
+    shifted(a, out).launch(grid=1, block=1, device="sim")
+    assert out[0] == a[1, 2]
+    assert str(cute.E(0) * 3) == str(3 * cute.E(0))
+
+
+@dataclass(frozen=True)
+class OwnPipeline(pipeline.PipelineTmaAsync):
+    """As a library derives it: it acquires by the mbarrier arrays."""
+
+    extra: int = 0
+
+    @staticmethod
+    def create(**given: Any) -> "OwnPipeline":  # pyright: ignore[reportIncompatibleMethodOverride]
+        made = pipeline.PipelineTmaAsync.create(**given)
+        object.__setattr__(made, "__class__", OwnPipeline)
+        return made  # pyright: ignore[reportReturnType]
+
+    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
+        self.sync_object_empty.wait(state.index, state.phase)
+        self.sync_object_full.arrive(state.index, self.producer_mask)
+
+
+def parts_of_a_pipeline(storage: Any, stages: int, tx_count: int) -> Any:
+    """A pipeline that a program makes of its parts."""
+    group = pipeline.CooperativeGroup(pipeline.Agent.Thread)
+    make = pipeline.PipelineAsync._make_sync_object  # pyright: ignore[reportPrivateUsage]
+    full = make(storage, stages, (pipeline.PipelineOp.TmaLoad, group), tx_count)
+    empty = make(storage + stages, stages, (pipeline.PipelineOp.AsyncThread, group))
+    layout = cute.make_layout((1, 1, 1, 1))
+    rank, signals = pipeline.PipelineTmaAsync.init_empty_barrier_arrive_signal(layout, 0)
+    cute.arch.mbarrier_init_fence()
+    pipeline.pipeline_init_wait()
+    assert rank == 0
+    return OwnPipeline(full, empty, stages, None, None, signals)
+
+
+@cute.kernel
+def loading(atom: cute.CopyAtom, src: cute.Tensor, out: cute.Tensor, of_parts: cute.Constexpr) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    smem = SmemAllocator()
+    layout = cute.make_layout((32, 8, 2), stride=(8, 1, 256))
+    staged = smem.allocate_tensor(cute.Float32, layout, partition=SmemPartition.USER)
+    group, bytes = pipeline.CooperativeGroup(pipeline.Agent.Thread), 32 * 8 * 4
+    bars = pipeline.alloc_reserved_mbarrier(2)
+    if of_parts:
+        pipe = parts_of_a_pipeline(bars, 2, bytes)
+    else:
+        pipe = OwnPipeline.create(
+            num_stages=2, producer_group=group, consumer_group=group, tx_count=bytes, barrier_storage=bars
+        )
+    tiles = cute.local_tile(src, (32, 8), (None, 0))
+    for i in cute.range_constexpr(4):
+        filled = pipeline.PipelineState(stages=0, count=0, index=i % 2, phase=(i // 2 + 1) % 2)
+        pipe.producer_acquire(filled)
+        at = pipe.producer_get_barrier(filled)
+        block_copy(atom, tiles[None, None, i], staged[None, None, i % 2], tma_bar_ptr=at)
+        pipe.producer_commit(filled)
+        read = pipeline.PipelineState(stages=0, count=0, index=i % 2, phase=i // 2)
+        pipe.consumer_wait(read)
+        out[i, t] = staged[t, 3, i % 2]
+        pipe.consumer_release(read)
+
+
+@cute.jit
+def load(src: cute.Tensor, out: cute.Tensor, of_parts: cute.Constexpr) -> None:
+    tile = cute.make_layout((32, 8), stride=(8, 1))
+    atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), src, tile, (32, 8))
+    assert isinstance(atom.op, cpasync.CopyBulkTensorTileG2SOp)
+    loading(atom, coords, out, of_parts).launch(grid=1, block=32)
+
+
+@pytest.mark.parametrize("of_parts", [False, True])
+def test_pipelines_that_programs_derive_and_make(of_parts: bool) -> None:
+    src = np.random.default_rng(0).random((128, 8), np.float32)
+    out = np.zeros((4, 32), np.float32)
+    load(src, out, of_parts)
+    assert (out == src[:, 3].reshape(4, 32)).all()
+
+
+@cute.kernel
+def releasing(out: cute.Tensor) -> None:
+    """Both blocks of a cluster release a stage of the first one, which waits for that."""
+    t, rank = cute.arch.thread_idx()[0], cute.arch.block_idx_in_cluster()
+    sides = (pipeline.CooperativeGroup(pipeline.Agent.Thread, size) for size in (32, 64))
+    producers, consumers = sides
+    pipe = pipeline.PipelineAsync.create(
+        num_stages=1, producer_group=producers, consumer_group=consumers, consumer_mask=0, defer_sync=True
+    )
+    pipeline.agent_sync(pipeline.Agent.ThreadBlockCluster)
+    state = pipeline.PipelineState(1)
+    pipe.consumer_release(state)
+    if rank == 0:
+        pipe.producer_acquire(state)
+        out[t] = 1
+    pipeline.agent_sync(pipeline.Agent.ThreadBlockCluster, is_relaxed=True)
+
+
+def test_threads_arrive_at_the_block_of_a_mask() -> None:
+    out = np.zeros(32, np.int32)
+    releasing(out).launch(grid=2, block=32, cluster=2, device="sim")
+    assert out.all()
+
+
+def test_code_without_a_target_is_for_the_least_one_that_fits() -> None:
+    src, out = np.zeros((128, 8), np.float32), np.zeros((4, 32), np.float32)
+    compiled = cute.compile(load, src, out, False)
+    assert ".target sm_90a" in compiled.ptx()
+
+
+def test_the_target_that_programs_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    dsl = BaseDSL._get_dsl()  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_80")
+    assert dsl.get_arch_enum() is Arch.sm_80
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_8")
+    with pytest.raises(TilefoldError, match="CUTE_DSL_ARCH=sm_8 is not a target"):
+        dsl.get_arch_enum()
+
+
+def test_a_state_of_no_stages_does_not_advance() -> None:
+    with pytest.raises(TilefoldError, match="0 stages"):
+        pipeline.PipelineState(0).advance()
+
+
+def test_an_atom_of_a_warpgroup_has_a_field() -> None:
+    op = warpgroup.MmaF16BF16Op(cute.Float16, cute.Float32, (64, 64, 16))
+    tiled = cute.make_tiled_mma(op)
+    atom = cute.make_mma_atom(tiled.op)
+    atom.set(warpgroup.Field.ACCUMULATE, False)
+    assert (tiled.op, tiled.get_slice(0).op, atom.accumulate) == (op, op, False)
+    assert cute.make_tiled_mma(atom) == tiled

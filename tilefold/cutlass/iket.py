@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Marks for a tool that traces events within kernels (`cutlass.cute.experimental.iket`). A kernel that runs without the
+tool, as all kernels do here, has no instructions for them.
+"""
+
+__all__ = ["mark", "range_pop", "range_push"]
+
+
+def range_push(name: str) -> None:
+    """A range of the thread's timeline begins."""
+
+
+def range_pop() -> None:
+    """The range that began last ends."""
+
+
+def mark(name: str) -> None:
+    """A point of the thread's timeline."""

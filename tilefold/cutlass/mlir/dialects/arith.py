@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arithmetic on numbers, in the form of MLIR's dialect arith."""
+
+from typing import Any
+
+from xdsl.ir import Attribute
+
+from tilefold.builder.instructions.bits import bitcast as bits_of
+from tilefold.builder.instructions.extremes import fmax, fmin
+from tilefold.builder.instructions.math import where
+from tilefold.builder.scalars.dtypes import DTYPES, DType, dtype_of
+from tilefold.builder.scalars.values import as_value, convert
+from tilefold.builder.tensors.fragments import Vec
+
+from . import vector
+
+__all__ = [
+    "addf", "addi", "andi", "bitcast", "constant", "extf", "extsi", "extui", "maximumf", "maxnumf", "minimumf",
+    "minnumf", "mulf", "muli", "ori", "select", "shli", "shrui", "subf", "subi", "truncf", "trunci", "xori",
+]  # fmt: skip
+
+
+def constant(result: Attribute, value: float) -> Any:
+    """A number of a type."""
+    return dtype_of(result)(value)
+
+
+def bitcast(out: Any, in_: Any) -> Any:
+    """The bits of a number, or of the elements of a vector, as another type."""
+    if isinstance(in_, Vec):
+        return vector.bitcast(out, in_)
+    return bits_of(in_, _type(out))
+
+
+def select(condition: Any, true_value: Any, false_value: Any) -> Any:
+    """One of two numbers, as a predicate says."""
+    return where(condition, true_value, false_value)
+
+
+def addi(lhs: Any, rhs: Any) -> Any:
+    """The sum of integers."""
+    return as_value(lhs) + rhs
+
+
+addf = addi
+
+
+def subi(lhs: Any, rhs: Any) -> Any:
+    """The difference of integers."""
+    return as_value(lhs) - rhs
+
+
+subf = subi
+
+
+def muli(lhs: Any, rhs: Any) -> Any:
+    """The product of integers."""
+    return as_value(lhs) * rhs
+
+
+mulf = muli
+
+
+def andi(lhs: Any, rhs: Any) -> Any:
+    """The bits that both integers have."""
+    return as_value(lhs) & rhs
+
+
+def ori(lhs: Any, rhs: Any) -> Any:
+    """The bits that one of two integers has."""
+    return as_value(lhs) | rhs
+
+
+def xori(lhs: Any, rhs: Any) -> Any:
+    """The bits that exactly one of two integers has."""
+    return as_value(lhs) ^ rhs
+
+
+def shli(lhs: Any, rhs: Any) -> Any:
+    """An integer whose bits are moved up."""
+    return as_value(lhs) << rhs
+
+
+def shrui(lhs: Any, rhs: Any) -> Any:
+    """An integer whose bits are moved down, with zeros in their place."""
+    given = as_value(lhs)
+    return convert(convert(given, _unsigned(given.dtype)) >> rhs, given.dtype)
+
+
+def extui(out: Any, in_: Any) -> Any:
+    """An integer of more bits, with zeros in the place of the sign."""
+    given = as_value(in_)
+    return convert(convert(given, _unsigned(given.dtype)), _type(out))
+
+
+def extsi(out: Any, in_: Any) -> Any:
+    """A number as one of another width."""
+    return convert(as_value(in_), _type(out))
+
+
+trunci = extf = truncf = extsi
+
+
+def maxnumf(lhs: Any, rhs: Any) -> Any:
+    """The larger of two floats; of a number and NaN the number."""
+    return fmax(lhs, rhs)
+
+
+def minnumf(lhs: Any, rhs: Any) -> Any:
+    """The smaller of two floats; of a number and NaN the number."""
+    return fmin(lhs, rhs)
+
+
+def maximumf(lhs: Any, rhs: Any) -> Any:
+    """The larger of two floats; NaN if one of them is."""
+    return fmax(lhs, rhs, nan=True)
+
+
+def minimumf(lhs: Any, rhs: Any) -> Any:
+    """The smaller of two floats; NaN if one of them is."""
+    return fmin(lhs, rhs, nan=True)
+
+
+def _type(type: Any) -> DType:
+    return type if isinstance(type, DType) else dtype_of(type)
+
+
+def _unsigned(dtype: DType) -> DType:
+    return DTYPES[dtype.name.replace("Int", "Uint")] if dtype.signed else dtype
