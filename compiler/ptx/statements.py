@@ -54,6 +54,7 @@ class StatementParser(Tokens):
         self._variables: list[Variable] = []
         self._statements: list[Instruction | Label] = []
         self._location: Location | None = None
+        self._calls: dict[tuple[int, int, int], Location] = {}
         self._labels: dict[int, set[str]] = {}
         self._jumps: list[tuple[int, tuple[int, ...]]] = []
         self._block()
@@ -108,13 +109,15 @@ class StatementParser(Tokens):
             self.expect(";")
         elif word == ".loc":
             self.advance()
-            self._location = Location(self.integer(), self.integer(), self.integer())
-            while self.accept(","):  # where a function was inlined
+            key, call = (self.integer(), self.integer(), self.integer()), None
+            while self.accept(","):  # of a function that is inlined
                 if self.word("function_name or inlined_at") == "function_name":
                     self.word("a label")
                     self._offset()
                 else:
-                    _ = self.integer(), self.integer(), self.integer()
+                    at = self.integer(), self.integer(), self.integer()
+                    call = self._calls.get(at) or Location(*at)
+            self._location = self._calls[key] = Location(*key, call)
         elif word in (".pragma", ".callprototype", ".branchtargets", ".calltargets"):
             self.skip_statement()
         else:

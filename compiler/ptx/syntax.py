@@ -22,7 +22,7 @@ class PtxError(TilefoldError):
 
     def __init__(self, code: Code, message: str, place: Place, hint: str = "", file: str = "<ptx>") -> None:
         super().__init__(code, f"{file}:{place.line}:{place.column}: {message}", hint)
-        self.place = place
+        self.place, self.problem = place, message
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +98,14 @@ Operand: TypeAlias = Register | Integer | Float | Symbol | Not | Pair | Vector |
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The place in a source file that `.loc` says: the number of the file, line and column."""
+    """The place in a source file that `.loc` says: the number of the file, line and column; and, of a function that is
+    inlined, the place of its call.
+    """
 
     file: int
     line: int
     column: int
+    call: "Location | None" = None
 
 
 @dataclass(frozen=True, slots=True)

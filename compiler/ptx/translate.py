@@ -48,12 +48,14 @@ class Body:
 
 
 def locations(files: Mapping[int, str], file: str) -> Locate:
-    """Where instructions come from: the place that `.loc` says, in one of `files` by its number, or else the place in
-    the text, which is `file`.
+    """Where instructions come from: the place that `.loc` says in one of `files` by its number, of a function that is
+    inlined from another file that of the call; or else the place in the text, which is `file`.
     """
 
     def locate(instruction: Instruction) -> LocationAttr:
         at = instruction.location
+        while at is not None and at.file not in files and at.call is not None:
+            at = at.call
         if at is not None and at.line and at.file in files:
             return FileLineColLoc(StringAttr(files[at.file]), IntAttr(at.line), IntAttr(at.column))
         place = instruction.place

@@ -72,10 +72,9 @@ def test_scopes_have_their_own_registers_and_labels() -> None:
 
 
 def test_loc_says_where_an_instruction_comes_from() -> None:
-    before, after = body_of("ret; .loc 1 7 3, function_name $L0+4, inlined_at 1 2 3\nret;")
-    assert isinstance(before, Instruction)
-    assert isinstance(after, Instruction)
-    assert (before.location, after.location) == (None, Location(1, 7, 3))
+    text = "ret; .loc 1 2 3\nret; .loc 2 7 3, function_name $L0+4, inlined_at 1 2 3\nret;"
+    locations = [statement.location for statement in body_of(text) if isinstance(statement, Instruction)]
+    assert locations == [None, Location(1, 2, 3), Location(2, 7, 3, Location(1, 2, 3))]
 
 
 def test_a_module_has_variables_with_initial_bytes_files_and_kernels() -> None:

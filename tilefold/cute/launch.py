@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code
-from tilefold.driver.devices import DEFAULT_STAGE, chosen_device
+from tilefold.driver.devices import chosen_device
 from tilefold.runtime.arrays.array import NOWHERE, Array
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import LaunchConfig, RunResult
@@ -61,7 +61,7 @@ def simulate(
     config = LaunchConfig(dim3("grid", grid), block, attributes=request.attributes)
     values, tensors = on_host(bound)
     options = options if looks_for_races() else replace(options, races=False)
-    result = built.simulate(config, values, request.stage or DEFAULT_STAGE, options)
+    result = built.simulate(config, values, request.stage or "instr", options)
     tensors.finish()
     if not options.exact:
         return result

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from tilefold.runtime.cuda import CudaEngine
     from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
-DEFAULT_STAGE = "instr"
-"""The default stage of the simulator."""
-
 CodeT = TypeVar("CodeT")
 
 
@@ -49,7 +46,7 @@ def executable(program: Program, kernel: str, device: str, stage: str | None, op
         return on_gpu(program, kernel)
     from tilefold.runtime.sim.sim_engine import SimEngine
 
-    return simulated(program, kernel, stage or DEFAULT_STAGE, SimEngine.of(options))
+    return simulated(program, kernel, stage or program.simulated_stage, SimEngine.of(options))
 
 
 def simulated(program: Program, kernel: str, stage: str, engine: "SimEngine") -> "Executable[SimProgram]":

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tilefold.compiler.machine.assemble import Cubin
     from tilefold.compiler.reports.remarks import Remark
     from tilefold.dialects.tile import TensorType
+    from tilefold.driver.launches import Changes, Launch
     from tilefold.runtime.compiled.artifact import Artifact
     from tilefold.runtime.compiled.build import Build
     from tilefold.runtime.compiled.store import Store
@@ -109,6 +110,17 @@ class Program:
         if stage is None:
             CheckStagePass(STAGE_NAMES[0]).apply(self.context, self.module)  # raises, and says why
         return stage or STAGE_NAMES[0]
+
+    @property
+    def simulated_stage(self) -> str:
+        """The stage that the simulator runs by default."""
+        return "instr"
+
+    def launches(self, changes: "Changes") -> "list[Launch]":
+        """The launches of the program, as the command line changes them. TilefoldError as `read_launches`."""
+        from tilefold.driver.launches import read_launches
+
+        return read_launches(self.module, self.source, changes)
 
     def has(self, stage: str) -> bool:
         """Whether `at` finds the program at a stage: it was not written at a later one."""
