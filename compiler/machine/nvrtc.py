@@ -15,14 +15,14 @@ _ERROR = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error: 
 
 
 @cache
-def _load_nvrtc() -> Any:
+def load_nvrtc() -> Any:
     """cuda-python's binding, with the library loaded. TilefoldError (E2305) if either is missing."""
     try:
         binding = import_module("cuda.bindings.nvrtc")
         binding.nvrtcVersion()
     except (ImportError, RuntimeError) as error:  # cuda-python reports a missing library as a RuntimeError
         raise TilefoldError(
-            Code.NVRTC_UNAVAILABLE,
+            Code.FOREIGN_UNAVAILABLE,
             f"NVRTC, which compiles CUDA C++, cannot be loaded: {str(error).splitlines()[0]}",
             "`pip install 'tilefold[cuda-c]'` installs it on Linux and Windows; it needs no GPU",
         ) from error
@@ -35,7 +35,7 @@ def compile_cuda(text: str, file: str, arch: str, macros: Mapping[str, str], cud
 
     TilefoldError (E2304) with NVRTC's first message where it refuses the text, (E2305) where it is not installed.
     """
-    nvrtc = _load_nvrtc()
+    nvrtc = load_nvrtc()
     folders = [Path(file).absolute().parent, *_headers(cuda_home)]
     options = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", "-lineinfo", "-std=c++17", "-default-device"]
     options += [f"-I{folder}" for folder in folders]
@@ -53,7 +53,7 @@ def compile_cuda(text: str, file: str, arch: str, macros: Mapping[str, str], cud
 
 def _check(status: Any, problem: str) -> None:
     if status.value:
-        raise TilefoldError(Code.NVRTC_REFUSED, f"NVRTC: {problem}: {status.name}")
+        raise TilefoldError(Code.FOREIGN_REFUSED, f"NVRTC: {problem}: {status.name}")
 
 
 def _read(size_of: Any, read: Any, program: Any) -> str:
@@ -69,10 +69,10 @@ def _refusal(log: str, file: str) -> TilefoldError:
     found = _ERROR.search(log)
     if found is None:
         lines = log.splitlines() or ["it gives no reason"]
-        return TilefoldError(Code.NVRTC_REFUSED, f"NVRTC refused {file}: {lines[0]}")
+        return TilefoldError(Code.FOREIGN_REFUSED, f"NVRTC refused {file}: {lines[0]}")
     text = f"{found['file']}:{found['line']}: NVRTC: {found['text']}"
     hint = "NVRTC compiles code of the device alone: move main and launches to another file" if "<<<" in log else ""
-    return TilefoldError(Code.NVRTC_REFUSED, text, hint)
+    return TilefoldError(Code.FOREIGN_REFUSED, text, hint)
 
 
 def _headers(cuda_home: str) -> list[Path]:

@@ -4,8 +4,10 @@ Synchronization and Communication Instructions: atom, red, fence).
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, VectorType, i32
 from xdsl.ir import Attribute, SSAValue
 
@@ -96,18 +98,31 @@ def _load(r: Registers, i: Instruction) -> None:
 
 
 def _load_parameter(r: Registers, i: Instruction) -> None:
+    """ld.param: a parameter, or a part of a structure or of a call's result."""
     target, source = i.operands
-    if not isinstance(source, Address) or not isinstance(source.base, Symbol) or source.offset or source.base.offset:
-        raise r.refuse("a part of a parameter is not supported")
-    name = source.base.name
+    if not isinstance(source, Address) or not isinstance(source.base, Symbol):
+        raise r.refuse("the address is not that of a parameter")
+    name, offset = source.base.name, source.offset + source.base.offset
     if name in r.results:
         return  # the result of a call of printf
+    if name in r.structures:
+        _load(r, replace(i, modifiers=("global", *i.modifiers[1:])))
+        return
     if name not in r.parameters:
         raise r.refuse(f"there is no parameter {name} of a supported type")
-    value = r.parameters[name]
-    if isinstance(target, Vector):
-        raise r.refuse("a part of a parameter is not supported")
-    r.write(target, value, signed=i.modifiers[-1][0] == "s")
+    value, signed = r.parameters[name], i.modifiers[-1][0] == "s"
+    targets = target.items if isinstance(target, Vector) else (target,)
+    bits = TYPE_BITS[i.modifiers[-1]]
+    if not offset and len(targets) == 1 and bits <= bits_of(value.type):
+        r.write(target, r.resized(value, bits) if bits < bits_of(value.type) else value, signed=signed)
+        return
+    whole = r.convert(value, IntegerType(bits_of(value.type)))
+    for index, part in enumerate(targets):
+        at = 8 * offset + bits * index
+        if at + bits > bits_of(whole.type):
+            raise r.refuse(f"the parameter {name} has {bits_of(whole.type) // 8} bytes")
+        shifted = r.emit(arith.ShRUIOp(whole, r.constant(at, whole.type))) if at else whole
+        r.write(part, r.resized(shifted, bits), signed=signed)
 
 
 def _store(r: Registers, i: Instruction) -> None:

@@ -142,10 +142,10 @@ class _ModuleParser(StatementParser):
                 self.fail("the parameter has no type")
             name = self.word("the name of a parameter")
             size = self.type_bytes(type)
-            if self.accept("["):
+            if is_structure := self.accept("["):
                 size *= 0 if self.token.text == "]" else self.integer()
                 self.expect("]")
-            parameters.append(Parameter(name, type, size, align, place))
+            parameters.append(Parameter(name, type, size, align, place, is_structure))
             if self.token.text != ")":
                 self.expect(",")
         return tuple(parameters)

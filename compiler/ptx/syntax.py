@@ -158,6 +158,8 @@ class Parameter:
     size: int
     align: int
     place: Place
+    is_structure: bool = False
+    """Whether it is an array, as structures are, also of one element."""
 
 
 @dataclass(frozen=True, slots=True)

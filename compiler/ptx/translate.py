@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, TilefoldError
 from ...dialects.ptx import LocalAllocOp, RetOp, SmemAddrOp
-from ...dialects.ptx.base import MAP, PtrType, TensorMapType
+from ...dialects.ptx.base import GLOBAL, MAP, PtrType, TensorMapType
 from .arithmetic import ARITHMETIC
 from .conversions import CONVERSIONS
 from .flow import BasicBlock, blocks_of, reverse_postorder
@@ -109,13 +109,16 @@ class _Translation:
     def _address_of(self, name: str) -> Pointer | None:
         """The type of the address of a variable or a parameter."""
         if name in self.types:
-            return MAP if self.types[name] == MAP else None
+            if self.types[name] == MAP:
+                return MAP
+            structures = (p.name for p in self.function.parameters if p.is_structure)
+            return GLOBAL if self.types[name] == GLOBAL and name in structures else None
         variable = self.variables.get(name)
         return None if variable is None else SPACES.get(variable.space)
 
     def _parameter(self, name: str) -> Pointer | None:
         type = self.types.get(name)
-        return type if isinstance(type, PtrType) else None
+        return type if isinstance(type, PtrType) and self._address_of(name) is None else None
 
     def run(self, dynamic: int) -> Body:
         """The whole function."""
@@ -159,9 +162,12 @@ class _Translation:
 
     def _declare(self, r: Registers, entry: Block, dynamic: int) -> int:
         """Gives parameters their values, and variables their memory; the bytes of shared memory."""
+        structures = {parameter.name for parameter in self.function.parameters if parameter.is_structure}
         for (name, type), argument in zip(self.types.items(), entry.args, strict=True):
             if isinstance(type, TensorMapType):
                 r.symbols[name] = argument
+            elif name in structures:
+                r.symbols[name] = r.structures[name] = argument
             else:
                 r.parameters[name] = argument
         for vector in dict.fromkeys(vector for vector, _ in self.fragments.values()):

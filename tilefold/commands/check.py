@@ -89,9 +89,20 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _check_launches(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Report":
+    from tilefold.compiler.frontend.diagnostics import Diagnostic, Severity
     from tilefold.driver.faults import Report, merge
+    from tilefold.driver.lowering import PTX_STAGE
+    from tilefold.driver.messages import print_diagnostics
 
     launches = choose_launches(args, program, "`tilefold run --device sim` checks it as it runs")
+    if "all" in args.stage:
+        from tilefold.driver.session import not_as_ptx
+
+        with program.explaining():
+            reason = not_as_ptx(program, exact=args.exact)
+        if reason:
+            print_diagnostics(Diagnostic(Severity.NOTE, f"stage ptx is left out, since {reason}").render())
+            stages = tuple(stage for stage in stages if stage != PTX_STAGE)
     with program.explaining():
         faults = [fault for launch in launches for fault in checked_launch(args, program, launch).faults(stages)]
     seen = tuple(stage for stage in stages if program.has(stage))

@@ -1,24 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`tilefold.load_ptx`: the kernels of a PTX text, of any compiler, launched on the simulator."""
+"""`tilefold.load_ptx`: the kernels of a PTX text, of any compiler, launched and checked on the simulator."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from xdsl.ir import Attribute
 
+from tilefold.base.errors import Code
 from tilefold.compiler.frontend.source import read_text
 from tilefold.compiler.ptx.registers import type_of
 from tilefold.compiler.ptx.syntax import Function
 from tilefold.dialects.ptx.base import GLOBAL
-from tilefold.driver.ptx_module import PtxModule, block_of, parameter_names, plain_symbol
+from tilefold.driver.faults import Report, merge
+from tilefold.driver.lowering import PTX_STAGE
+from tilefold.driver.ptx_module import PtxModule, block_of, parameter_names, plain_name, plain_symbol
 from tilefold.runtime.arrays.array import array_of, is_array
 from tilefold.runtime.arrays.host_tensors import HostTensors
-from tilefold.runtime.engine import LaunchConfig, RunResult
-from tilefold.runtime.errors import argument_error, dim3
+from tilefold.runtime.engine import Argument, LaunchConfig, RunResult, TensorArgument
+from tilefold.runtime.errors import LaunchError, argument_error, dim3
 from tilefold.runtime.options import RunOptions, launch_attributes
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.diagnosis import Launch, diagnose
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
+from tilefold.tools.checking.check import make_report_finding
 
 if TYPE_CHECKING:
     from tilefold.cute.kernel import Size
@@ -37,15 +45,17 @@ class PtxProgram:
 
     def __getitem__(self, name: str) -> "PtxKernel":
         """A kernel. TilefoldError (E3107) unless exactly one has the name."""
-        return PtxKernel(self.module, self.module.find(name))
+        function = self.module.find(name)
+        return PtxKernel(self.module, function, tuple(parameter_names(function)))
 
 
 @dataclass(frozen=True)
 class PtxKernel:
-    """A kernel of a PTX module; a call gives it its arguments, in order."""
+    """A kernel of a PTX module, with the names of its parameters; a call gives it its arguments, in order."""
 
     module: PtxModule
     function: Function
+    names: tuple[str, ...]
 
     def __call__(self, *args: Any) -> "PtxKernelCall":
         wanted = len(self.function.parameters)
@@ -55,8 +65,23 @@ class PtxKernel:
 
 
 @dataclass(frozen=True)
+class _Ready:
+    """A launch that can begin: the program, its sizes, the arguments by name, and the arrays among them."""
+
+    program: SimProgram
+    config: LaunchConfig
+    values: Mapping[str, Argument]
+    tensors: HostTensors
+
+
+@dataclass(frozen=True)
 class PtxKernelCall:
-    """A kernel with its arguments."""
+    """A kernel with its arguments.
+
+    An array, of NumPy or another library, is a pointer; numbers are passed as the parameter's type says. The bytes of a
+    structure are `bytes`, an instance of `ctypes.Structure`, or an element of a structured NumPy array; an address in
+    it is that of an array on the host which `memory` lists.
+    """
 
     kernel: PtxKernel
     arguments: tuple[Any, ...]
@@ -67,6 +92,7 @@ class PtxKernelCall:
         block: "Size | None" = None,
         *,
         shared: int = 0,
+        memory: Sequence[NDArray[Any]] = (),
         cluster: "Size | None" = None,
         cooperative: bool = False,
         seed: int = 0,
@@ -79,49 +105,120 @@ class PtxKernelCall:
     ) -> RunResult:
         """Runs the kernel on the simulator over a grid of blocks, with all its checks, and waits for it.
 
-        An array, of NumPy or another library, is a pointer; numbers are passed as the parameter's type says. `block`
-        is the size of a block, unless the kernel requires one (`.reqntid`); `shared` the bytes of shared memory for an
-        array without a size (`.extern .shared`). The other options are those of a kernel of a file. Raises PtxError
-        (E1009) for an instruction that is not supported, before anything runs, LaunchError for arguments and sizes that
-        do not fit, and SimulationError for faults.
+        `block` is the size of a block, unless the kernel requires one (`.reqntid`); `shared` the bytes of shared memory
+        for an array without a size (`.extern .shared`); `memory` are arrays whose addresses the kernel finds elsewhere
+        than in its arguments. The other options are those of a kernel of a file. Raises PtxError (E1009) for an
+        instruction that is not supported, before anything runs, LaunchError for arguments and sizes that do not fit,
+        and SimulationError for faults.
         """
+        ready = self._ready(grid, block, shared, cluster, cooperative=cooperative)
+        options = RunOptions(races, max_steps, max_memory, seed, resident, False, numbers, processes)
+        engine = replace(SimEngine.of(options), memory=_pieces(memory))
+        with self.kernel.module.explaining():
+            result = engine.launch(ready.program, ready.config, ready.values)
+        ready.tensors.finish()
+        return result
+
+    def check(
+        self,
+        grid: "Size",
+        block: "Size | None" = None,
+        *,
+        outputs: Collection[str] = (),
+        shared: int = 0,
+        memory: Sequence[NDArray[Any]] = (),
+        cluster: "Size | None" = None,
+        cooperative: bool = False,
+        seed: int = 0,
+        resident: int = 1,
+        numbers: bool = False,
+        processes: int | None = None,
+        max_steps: int | None = None,
+        max_memory: int | None = None,
+    ) -> Report:
+        """Finds all faults of a launch on the simulator, on copies of the arguments. Those named in `outputs` count as
+        unwritten before the launch, which must write each of their elements. The other options are those of `launch`.
+
+        Raises PtxError (E1009) for an instruction that is not supported, and LaunchError for arguments and sizes that
+        do not fit.
+        """
+        ready = self._ready(grid, block, shared, cluster, cooperative=cooperative)
+        for name in outputs:
+            if not isinstance(ready.values.get(name), TensorArgument):
+                known = ", ".join(name for name, value in ready.values.items() if isinstance(value, TensorArgument))
+                raise LaunchError(Code.RUN_ARGUMENT, f"outputs: '{name}' is not an array", f"arrays: {known or 'none'}")
+        options = RunOptions(True, max_steps, max_memory, seed, resident, False, numbers, processes)
+        engine = replace(SimEngine.of(options, discard), memory=_pieces(memory))
+        launch = Launch(ready.program, ready.config, lambda: _copies(ready.values, outputs), engine)
+        module, label = self.kernel.module, plain_name(self.kernel.function.name)
+        with module.explaining():
+            diagnosis = diagnose(launch)
+        found = [make_report_finding(label, PTX_STAGE, finding, module.source) for finding in diagnosis.findings]
+        return Report((label,), (PTX_STAGE,), merge(found))
+
+    def _ready(
+        self, grid: "Size", block: "Size | None", shared: int, cluster: "Size | None", *, cooperative: bool
+    ) -> _Ready:
         module, function = self.kernel.module, self.kernel.function
         size = block_of(function, None if block is None else dim3("block", block))
-        attributes = launch_attributes(cluster, cooperative=cooperative)
-        config = LaunchConfig(dim3("grid", grid), size, attributes=attributes)
+        config = LaunchConfig(dim3("grid", grid), size, attributes=launch_attributes(cluster, cooperative=cooperative))
         types, values, tensors = self._bound()
-        engine = SimEngine.of(RunOptions(races, max_steps, max_memory, seed, resident, False, numbers, processes))
         with module.explaining():
-            lowered, variables = module.lowered(function, types, size, shared)
-            program = SimProgram(lowered, plain_symbol(function.name))
-            result = engine.launch(program, config, {**values, **variables})
-        tensors.finish()
-        return result
+            lowered, variables = module.lowered(function, types, size, shared, self.kernel.names)
+        return _Ready(SimProgram(lowered, plain_symbol(function.name)), config, {**values, **variables}, tensors)
 
     def _bound(self) -> tuple[tuple[Attribute, ...], Mapping[str, Any], HostTensors]:
         """The types of the parameters, the arguments by their names, and those that are arrays."""
         types: list[Attribute] = []
         values: dict[str, Any] = {}
         arrays: dict[str, Any] = {}
-        parameters = zip(
-            parameter_names(self.kernel.function), self.kernel.function.parameters, self.arguments, strict=True
-        )
-        for name, parameter, value in parameters:
-            if is_array(value) and getattr(value, "shape", ()) != ():
+        parameters = self.kernel.function.parameters
+        for name, parameter, value in zip(self.kernel.names, parameters, self.arguments, strict=True):
+            if parameter.is_structure:
+                types.append(GLOBAL)
+                values[name] = TensorArgument(_structure(name, value, parameter.size))
+            elif is_array(value) and getattr(value, "shape", ()) != ():
                 if parameter.size != 8 or parameter.type[0] == "f":
                     raise argument_error(name, f"is of type .{parameter.type}, which no array is passed as")
                 array = arrays[name] = array_of(name, value)
                 if array.device is not None:
                     raise argument_error(name, "is in the memory of a GPU", "pass an array in the host's memory")
                 types.append(GLOBAL)
-            elif parameter.type[0] == "b" and parameter.type == "b8":
-                problem = f"is a structure of {parameter.size} bytes, which is not supported"
-                raise argument_error(name, problem, "pass its members as parameters of their own")
             else:
                 types.append(type_of(parameter.type))
                 values[name] = value
         tensors = HostTensors(arrays)
         return tuple(types), {**values, **tensors.arguments}, tensors
+
+
+def _structure(name: str, value: Any, size: int) -> NDArray[np.uint8]:
+    """The bytes of a structure. LaunchError (E3106) unless there are `size` of them."""
+    given: bytes | None = None
+    with suppress(TypeError, ValueError):
+        given = None if isinstance(value, str | int) else bytes(memoryview(value).cast("B"))
+    if given is None or len(given) != size:
+        problem = f"is a structure of {size} bytes, which {type(value).__name__} is not"
+        raise argument_error(name, problem, "pass bytes, or an instance of ctypes.Structure")
+    return np.frombuffer(given, np.uint8).copy()
+
+
+def _pieces(memory: Sequence[NDArray[Any]]) -> Callable[[], Sequence[NDArray[np.uint8]]]:
+    """The bytes of arrays of the host."""
+    pieces = [np.asarray(array).reshape(-1).view(np.uint8) for array in memory]
+    return lambda: pieces
+
+
+def _copies(values: Mapping[str, Argument], outputs: Collection[str]) -> dict[str, Argument]:
+    """Arguments of their own for a launch, those of `outputs` without values."""
+    copies: dict[int, NDArray[Any]] = {}
+    made = dict(values)
+    for name, value in values.items():
+        if isinstance(value, TensorArgument):
+            storage = copies.setdefault(id(value.storage), value.storage.copy())
+            if name in outputs:
+                storage.view(np.uint8)[:] = 0xFF
+            made[name] = replace(value, storage=storage, initialised=name not in outputs)
+    return made
 
 
 def load_ptx(program: "str | PathLike[str]") -> PtxProgram:

@@ -27,6 +27,9 @@ from tilefold.runtime.sim.faults import SimulationError
 
 _MANGLED = re.compile(r"_Z(\d+)(.*)")
 _NAME = re.compile(r"[A-Za-z_]\w{0,254}")
+_ASSEMBLY = re.compile(r"// begin inline asm\n.*?// end inline asm", re.DOTALL)
+_LOC = re.compile(r"^\s*\.loc.*$", re.MULTILINE)
+"""LLVM counts the lines of assembly from that of the call on, which lead beyond it."""
 _PARAMETER = re.compile(r".*_(param_\d+)")
 
 
@@ -62,6 +65,7 @@ class PtxModule:
         """The module that a compiler made of a source; of the files that its instructions come from, those of the
         source and beside it count, so that calls of libraries are where the source has them.
         """
+        text = _ASSEMBLY.sub(lambda found: _LOC.sub("", found[0]), text)
         module = parse_ptx(text, f"the PTX of {source.name}")
         folder, name = PurePath(source.name).parent, PurePath(source.name).name
         files = {
@@ -89,8 +93,8 @@ class PtxModule:
         self, function: Function, types: Sequence[Attribute], block: Dim3, shared: int, names: Sequence[str] = ()
     ) -> tuple[ModuleOp, Mapping[str, TensorArgument]]:
         """A kernel as operations of stage `instr`, and the variables that a launch passes behind the arguments.
-        `shared` are the bytes of its array of shared memory without a size, `names` its parameters in messages. PtxError
-        (E1009) for an instruction that is not supported.
+        `shared` are the bytes of its array of shared memory without a size, `names` those of its parameters in
+        messages. PtxError (E1009) for an instruction that is not supported.
         """
         locate = locations(self.files, self.file)
         body = translate(self.module, function, types, self.file, locate, shared)

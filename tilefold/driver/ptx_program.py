@@ -19,7 +19,7 @@ from tilefold.base.element_types import ELEMENT_TYPES, ElementType
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH, Target
 from tilefold.compiler.frontend.context import make_context
-from tilefold.compiler.frontend.source import plain_source, read_text
+from tilefold.compiler.frontend.source import read_text
 from tilefold.compiler.machine.nvrtc import compile_cuda
 from tilefold.compiler.ptx.registers import type_of
 from tilefold.compiler.ptx.syntax import Function, Parameter
@@ -46,10 +46,16 @@ from tilefold.runtime.settings import ptxas_settings
 SUFFIXES = (".ptx", ".cu")
 """The endings of the names of such files."""
 _SHAPE = re.compile(r"(\w+)\[(\d{1,10}(?:,\d{1,10})*)\]")
-_NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,16}|(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,4})?|inf|nan)")
+_NUMBER = re.compile(
+    r"[+-]?(?:0[xX][0-9a-fA-F]{1,16}|(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,4})?|inf|nan)"
+)
 _ALIGN = 256  # of allocations on a GPU
 _ELEMENTS: Mapping[str, ElementType] = {
-    name: element for element in ELEMENT_TYPES if element.bits >= 8 for name in (element.signed_name, element.ptx) if name
+    name: element
+    for element in ELEMENT_TYPES
+    if element.bits >= 8
+    for name in (element.signed_name, element.ptx)
+    if name
 }
 
 
@@ -105,9 +111,9 @@ def load_ptx_program(
     target: Target | None = None,
     macros: Mapping[str, str] | None = None,
 ) -> PtxProgram:
-    """Reads a .ptx file, or compiles a .cu file with `macros` by NVRTC, and makes a program of the kernel that `changes`
-    name, or of the only one. `arguments` say what its parameters are, by their names: a .npy file, a number, or
-    `f32[128,64]`. `shared` are the bytes of its array of shared memory without a size.
+    """Reads a .ptx file, or compiles a .cu file with `macros` by NVRTC, and makes a program of the kernel that
+    `changes` name, or of the only one. `arguments` say what its parameters are, by their names: a .npy file, a number,
+    or `f32[128,64]`. `shared` are the bytes of its array of shared memory without a size.
 
     Raises ProgramError for malformed text and an unsupported instruction, TilefoldError for a file that cannot be read
     or compiled, and for arguments that are missing or do not fit.
@@ -145,7 +151,9 @@ def _chosen(
     for name in (*arguments, *fills):
         if name not in names:
             known = ", ".join(names) or "none"
-            raise TilefoldError(Code.RUN_ARGUMENT, f"the kernel has no argument '{name[:80]}'", f"its arguments: {known}")
+            raise TilefoldError(
+                Code.RUN_ARGUMENT, f"the kernel has no argument '{name[:80]}'", f"its arguments: {known}"
+            )
     return [
         _argument(name, parameter, arguments.get(name), name in fills)
         for name, parameter in zip(names, function.parameters, strict=True)
