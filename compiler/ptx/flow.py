@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 
 from ...base.errors import Code
 from .operands import written_and_read
-from .syntax import Function, Instruction, Label, Not, Place, PtxError, Register, Symbol
+from .syntax import Function, Instruction, Label, Not, Place, PtxError, Register, Symbol, Table
 
-ENDS = ("ret", "exit", "trap")
-"""Instructions that end a thread, or all of them."""
+ENDS = ("ret", "exit")
+"""Instructions that end a thread."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +38,7 @@ def blocks_of(function: Function, file: str, in_memory: Container[str] = ()) -> 
     """The blocks of a function that can be reached, in the order of the text, the first without predecessors. Registers
     `in_memory` have no values.
 
-    PtxError (E1008) for a branch to no label, (E1009) for one to a place that a register names.
+    PtxError (E1008) for a branch to no label.
     """
     blocks, starts = _cut(function)
     for index, block in enumerate(blocks):
@@ -68,10 +68,12 @@ def _cut(function: Function) -> tuple[list[BasicBlock], dict[str, BasicBlock]]:
                 blocks.append(last)
             starts[statement.name] = last
             continue
+        if isinstance(statement, Table):
+            continue
         if last.branch is not None:
             last = BasicBlock(len(blocks), statement.place)
             blocks.append(last)
-        if statement.opcode in (*ENDS, "bra", "brx"):
+        if statement.opcode in (*ENDS, "bra"):
             last.branch, last.guard = statement, statement.guard
         else:
             last.instructions.append(statement)
@@ -86,10 +88,6 @@ def _connect(block: BasicBlock, after: BasicBlock | None, starts: dict[str, Basi
             text = target.name if isinstance(target, Symbol) else "an operand that is no label"
             raise PtxError(Code.PTX_SYNTAX, f"the branch leads to no label: {text}", branch.place, "", file)
         block.successors.append(starts[target.name])
-    elif branch is not None and branch.opcode == "brx":
-        raise PtxError(Code.PTX_UNSUPPORTED, "brx.idx is not supported", branch.place, "", file)
-    elif branch is not None and branch.opcode == "trap":
-        raise PtxError(Code.PTX_UNSUPPORTED, "trap is not supported", branch.place, "", file)
     if after is not None and (branch is None or branch.guard is not None):
         block.successors.append(after)
 

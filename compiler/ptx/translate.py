@@ -20,6 +20,7 @@ from ...dialects.ptx import LocalAllocOp, RetOp, SmemAddrOp
 from ...dialects.ptx.base import GLOBAL, MAP, PtrType, TensorMapType
 from .arithmetic import ARITHMETIC
 from .conversions import CONVERSIONS
+from .expansion import expanded
 from .flow import BasicBlock, blocks_of, reverse_postorder
 from .hopper import HOPPER, fragments_in
 from .inference import SPACES, Pointer, find_addresses, find_floats
@@ -77,7 +78,7 @@ def translate(
 
     PtxError (E1009) for an instruction, or another thing, that is not supported.
     """
-    return _Translation(module, function, types, file, locate).run(dynamic or 0)
+    return _Translation(module, expanded(module, function, file), types, file, locate).run(dynamic or 0)
 
 
 class _Translation:

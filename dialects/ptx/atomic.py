@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from xdsl.dialects.builtin import StringAttr, VectorType, bf16, f16, f32, f64, i32, i64
+from xdsl.dialects.builtin import StringAttr, UnitAttr, VectorType, bf16, f16, f32, f64, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
@@ -243,20 +243,23 @@ def _check_scalar(type: Attribute) -> None:
 @irdl_op_definition
 class LoadAcquireOp(ScopedOp):
     """`%v = ptx.ld.acquire %p scope "gpu" : !ptx.ptr<global> -> i32`: an atomic load; everything that its writer
-    released with the value happened before all later accesses (PTX ISA, ld.acquire).
+    released with the value happened before all later accesses, unless it is `relaxed` (PTX ISA, ld.acquire).
     """
 
     name = "ptx.ld.acquire"
     ptr = typed_operand(PtrType)
+    relaxed = opt_prop_def(UnitAttr)
     result = result_def()
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())  # later accesses must not be read before
-    assembly_format = "$ptr (`scope` $scope^)? attr-dict `:` type($ptr) `->` type($result)"
+    assembly_format = "(`relaxed` $relaxed^)? $ptr (`scope` $scope^)? attr-dict `:` type($ptr) `->` type($result)"
 
-    def __init__(self, ptr: SSAValue | Operation, type: Attribute, scope: str | None = None):
-        super().__init__(operands=[ptr], properties=_properties(None, None, scope), result_types=[type])
+    def __init__(self, ptr: SSAValue | Operation, type: Attribute, scope: str | None = None, relaxed: bool = False):
+        properties = {**_properties(None, None, scope), "relaxed": UnitAttr() if relaxed else None}
+        super().__init__(operands=[ptr], properties=properties, result_types=[type])
 
     def mnemonic(self) -> str:
-        return f"ld.acquire.{self.scope_name}.{_space(self.ptr)}.b{scalar_bits(self.result.type)}"
+        order = "acquire" if self.relaxed is None else "relaxed"
+        return f"ld.{order}.{self.scope_name}.{_space(self.ptr)}.b{scalar_bits(self.result.type)}"
 
     def verify_(self) -> None:
         self.check_place(self.ptr)
@@ -266,20 +269,31 @@ class LoadAcquireOp(ScopedOp):
 @irdl_op_definition
 class StoreReleaseOp(ScopedOp):
     """`ptx.st.release %v, %p scope "gpu" : i32, !ptx.ptr<global>`: an atomic store; everything before it happened
-    before the accesses of a thread that acquires the value (PTX ISA, st.release).
+    before the accesses of a thread that acquires the value, unless it is `relaxed` (PTX ISA, st.release).
     """
 
     name = "ptx.st.release"
     value = operand_def()
     ptr = typed_operand(PtrType)
+    relaxed = opt_prop_def(UnitAttr)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$value `,` $ptr (`scope` $scope^)? attr-dict `:` type($value) `,` type($ptr)"
+    assembly_format = (
+        "(`relaxed` $relaxed^)? $value `,` $ptr (`scope` $scope^)? attr-dict `:` type($value) `,` type($ptr)"
+    )
 
-    def __init__(self, value: SSAValue | Operation, ptr: SSAValue | Operation, scope: str | None = None):
-        super().__init__(operands=[value, ptr], properties=_properties(None, None, scope))
+    def __init__(
+        self,
+        value: SSAValue | Operation,
+        ptr: SSAValue | Operation,
+        scope: str | None = None,
+        relaxed: bool = False,
+    ):
+        properties = {**_properties(None, None, scope), "relaxed": UnitAttr() if relaxed else None}
+        super().__init__(operands=[value, ptr], properties=properties)
 
     def mnemonic(self) -> str:
-        return f"st.release.{self.scope_name}.{_space(self.ptr)}.b{scalar_bits(self.value.type)}"
+        order = "release" if self.relaxed is None else "relaxed"
+        return f"st.{order}.{self.scope_name}.{_space(self.ptr)}.b{scalar_bits(self.value.type)}"
 
     def verify_(self) -> None:
         self.check_place(self.ptr)

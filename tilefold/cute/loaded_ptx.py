@@ -113,7 +113,7 @@ class PtxKernelCall:
         """
         ready = self._ready(grid, block, shared, cluster, cooperative=cooperative)
         options = RunOptions(races, max_steps, max_memory, seed, resident, False, numbers, processes)
-        engine = replace(SimEngine.of(options), memory=_pieces(memory))
+        engine = replace(SimEngine.of(options), memory=_pieces([*memory, *self.kernel.module.reached()]))
         with self.kernel.module.explaining():
             result = engine.launch(ready.program, ready.config, ready.values)
         ready.tensors.finish()
@@ -148,7 +148,8 @@ class PtxKernelCall:
                 known = ", ".join(name for name, value in ready.values.items() if isinstance(value, TensorArgument))
                 raise LaunchError(Code.RUN_ARGUMENT, f"outputs: '{name}' is not an array", f"arrays: {known or 'none'}")
         options = RunOptions(True, max_steps, max_memory, seed, resident, False, numbers, processes)
-        engine = replace(SimEngine.of(options, discard), memory=_pieces(memory))
+        pieces = _pieces([*memory, *self.kernel.module.reached()])
+        engine = replace(SimEngine.of(options, discard), memory=pieces)
         launch = Launch(ready.program, ready.config, lambda: _copies(ready.values, outputs), engine)
         module, label = self.kernel.module, plain_name(self.kernel.function.name)
         with module.explaining():

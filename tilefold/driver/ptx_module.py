@@ -112,7 +112,20 @@ class PtxModule:
         if variable.name not in self.memory:
             given = np.frombuffer((variable.initial or b"").ljust(variable.size, b"\0"), np.uint8)
             self.memory[variable.name] = given.copy()
+            for at, symbol in variable.addresses.items():
+                target = self.module.variables.get(symbol.name)
+                if target is None or target.space not in ("global", "const"):
+                    text = f"the initialiser names {symbol.name}, which is no variable in global memory"
+                    raise PtxError(Code.PTX_UNSUPPORTED, text, variable.place, file=self.file)
+                address = self._bytes_of(target).storage.ctypes.data + symbol.offset
+                self.memory[variable.name][at : at + 8].view(np.uint64)[0] = address
         return TensorArgument(self.memory[variable.name])
+
+    def reached(self) -> "list[NDArray[np.uint8]]":
+        """The bytes of the variables so far whose addresses are initial values of others."""
+        variables = self.module.variables
+        named = {s.name for name in self.memory for s in variables[name].addresses.values() if name in variables}
+        return [self.memory[name] for name in sorted(named)]
 
     @contextmanager
     def explaining(self) -> Generator[None]:

@@ -134,6 +134,9 @@ def load_ptx_program(
     types = tuple(GLOBAL if isinstance(a.type, TensorType) else a.type for a in given)
     with module.explaining():
         lowered, variables = module.lowered(function, types, block, shared, names)
+    if module.reached():
+        message = "a variable's initial value is an address, which only tilefold.load_ptx supports"
+        raise TilefoldError(Code.PTX_UNSUPPORTED, message)
     memory = [
         Argument(name, _tensor(i8, variable.storage.shape), None, variable.storage.view(np.int8))
         for name, variable in variables.items()
