@@ -29,6 +29,7 @@ from .moves import MOVES, Rule
 from .operands import written_and_read
 from .registers import Registers, type_of
 from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
+from .unread import replace_unread
 from .warps import WARPS
 
 RULES: Mapping[str, Rule] = {**ARITHMETIC, **MOVES, **CONVERSIONS, **MEMORY, **WARPS, **HOPPER}
@@ -153,6 +154,7 @@ class _Translation:
         if self.leaves:
             region.add_block(leave)
         self._verify(region)
+        replace_unread(region)
         return Body(region, shared_bytes, tuple(self.variables[name] for name in r.passed))
 
     leaves = False
