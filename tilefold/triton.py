@@ -51,9 +51,10 @@ def check(
     instruction that is not supported, and LaunchError for arguments that do not fit.
     """
     call = _Compiled.of(kernel, args, more, target)
-    simulated = {"seed": seed, "resident": resident, "numbers": numbers, "processes": processes}
-    limits = {"max_steps": max_steps, "max_memory": max_memory}
-    return call.call.check(call.grid, call.block, outputs=outputs, shared=call.shared, **simulated, **limits)
+    return call.call.check(
+        call.grid, call.block, outputs=outputs, shared=call.shared, seed=seed, resident=resident, numbers=numbers,
+        processes=processes, max_steps=max_steps, max_memory=max_memory,
+    )  # fmt: skip
 
 
 def launch(kernel: Any, *args: Any, target: str = DEFAULT_ARCH, **more: Any) -> RunResult:
@@ -67,7 +68,7 @@ class _Compiled:
     """A launch of a kernel that Triton has compiled: its call, its sizes, and its bytes of shared memory."""
 
     call: PtxKernelCall
-    grid: tuple[int, ...]
+    grid: Any
     block: int
     shared: int
 
@@ -82,7 +83,7 @@ class _Compiled:
         values: dict[str, Any] = dict(bound.arguments)
         fixed = {p.name for p in kernel.params if p.is_constexpr} | {n for n, v in values.items() if v is None}
         compiled = _compile(kernel, values, fixed, options, target)
-        sizes = grid({**values, **options}) if callable(grid) else grid
+        sizes: Any = grid({**values, **options}) if callable(grid) else grid
         source = inspect.getsourcefile(kernel.fn) or "<triton>"
         text = read_text(source)
         module = PtxModule.compiled(compiled.asm["ptx"], PtxSource(source, text, text))
@@ -91,13 +92,12 @@ class _Compiled:
         scratch = range(len(function.parameters) - len(passed))  # addresses that kernels without scratch do not use
         passed |= {f"scratch_{number}": 0 for number in scratch}
         call = PtxKernelCall(PtxKernel(module, function, tuple(passed)), tuple(passed.values()))
-        sizes = sizes if isinstance(sizes, tuple | list) else (sizes,)
-        return cls(call, tuple(map(int, sizes)), WARP * compiled.metadata.num_warps, compiled.metadata.shared)
+        return cls(call, sizes, WARP * compiled.metadata.num_warps, compiled.metadata.shared)
 
 
 def _parts(launcher: Any) -> tuple[Any, Any]:
     """The kernel and the grid of `kernel[grid]`, which is a function of Triton's."""
-    nonlocals = inspect.getclosurevars(launcher).nonlocals if inspect.isfunction(launcher) else {}
+    nonlocals: Mapping[str, Any] = inspect.getclosurevars(launcher).nonlocals if inspect.isfunction(launcher) else {}
     if not {"self", "grid"} <= set(nonlocals):
         raise TilefoldError(Code.RUN_LAUNCH, "this is no launch of a Triton kernel", "write check(kernel[grid], ...)")
     return nonlocals["self"], nonlocals["grid"]

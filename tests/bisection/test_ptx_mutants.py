@@ -29,7 +29,11 @@ class _Example:
 
     def search(self, text: str) -> PtxCulprit | None:
         seen: list[str] = []
-        found = run_ptx(self.last, text, self.trial, self.reference, lambda step, *_: seen.append(step.name))
+
+        def observe(step: Step, *_: object) -> None:
+            seen.append(step.name)
+
+        found = run_ptx(self.last, text, self.trial, self.reference, observe)
         assert seen == ["PTX"]
         return found
 
@@ -100,7 +104,7 @@ MUTANTS = (
     ("gemm_sm90", "scale_d inverted", r"setp\.ne\.b32 p,", "setp.eq.b32 p,"),
     ("gemm_sm90", "registers of stmatrix swapped", r"(stmatrix.*)\{(%r\d+), (%r\d+)", r"\1{\3, \2"),
     ("gemm_sm90", "matrices transposed", r"(stmatrix\.sync\.aligned\.m8n8\.x4)", r"\1.trans"),
-    ("gemm_sm90", "group of wgmma not waited for", r"wgmma\.wait_group\.sync\.aligned \t?0", "wgmma.wait_group.sync.aligned 1"),
+    ("gemm_sm90", "group of wgmma not waited for", r"(wgmma\.wait_group\.sync\.aligned \t?)0", r"\g<1>1"),
     ("gemm_sm90", "fence of wgmma lost", r"wgmma\.fence\.sync\.aligned;", ""),
     ("gemm_sm90", "stage never released", r"mbarrier\.arrive\.shared\.b64 state, \[%r\d+\];", ""),
     ("gemm_sm90", "barrier of the block lost", r"bar\.sync \t0;", ""),

@@ -44,7 +44,11 @@ def _module(tmp_path: Path) -> Any:
 def test_a_kernel_runs_and_its_fault_is_at_the_line_in_python(tmp_path: Path) -> None:
     adding = _module(tmp_path)
     x, y, out = (np.arange(size, dtype=np.float32) for size in (1000, 1024, 1000))
-    tilefold.triton.launch(adding.add[lambda values: (1024 // values["BLOCK"],)], x, y, out, 1000, BLOCK=256)
+
+    def grid(values: dict[str, int]) -> tuple[int]:
+        return (1024 // values["BLOCK"],)
+
+    tilefold.triton.launch(adding.add[grid], x, y, out, 1000, BLOCK=256)
     assert (out == 2 * x).all()
     report = tilefold.triton.check(adding.add[(4,)], x, y[:1000], out, 1000, BLOCK=256, outputs=["out_ptr"])
     assert [fault.code for fault in report.faults] == [Code.SIM_OUT_OF_BOUNDS]
