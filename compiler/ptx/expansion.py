@@ -24,6 +24,7 @@ from .syntax import (
     Operand,
     Pair,
     Parameter,
+    Pragma,
     PtxError,
     Register,
     Statement,
@@ -47,7 +48,7 @@ def expanded(module: Module, function: Function, file: str) -> Function:
     statements = [s for s in function.body or () if isinstance(s, Instruction)]
     function = replace(function, registers={**function.registers, CARRY: "pred"})
     if not any(s.opcode in ("call", "brx") for s in statements):
-        return replace(function, body=tuple(s for s in function.body or () if not isinstance(s, Table)))
+        return replace(function, body=tuple(s for s in function.body or () if not isinstance(s, Table | Pragma)))
     return _Expansion(module, file).run(function)
 
 
@@ -92,7 +93,7 @@ class _Expansion:
             match statement:
                 case Label():
                     self.statements.append(replace(statement, name=labels[statement.name]))
-                case Table():
+                case Table() | Pragma():
                     pass
                 case _:
                     is_branch = statement.opcode == "bra"

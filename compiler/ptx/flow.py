@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from ...base.errors import Code
 from .operands import written_and_read
-from .syntax import Function, Instruction, Label, Not, Place, PtxError, Register, Symbol, Table
+from .syntax import Function, Instruction, Label, Not, Place, Pragma, PtxError, Register, Symbol, Table
 
 ENDS = ("ret", "exit")
 """Instructions that end a thread."""
@@ -68,7 +68,7 @@ def _cut(function: Function) -> tuple[list[BasicBlock], dict[str, BasicBlock]]:
                 blocks.append(last)
             starts[statement.name] = last
             continue
-        if isinstance(statement, Table):
+        if isinstance(statement, Table | Pragma):
             continue
         if last.branch is not None:
             last = BasicBlock(len(blocks), statement.place)

@@ -15,6 +15,7 @@ from .syntax import (
     Operand,
     Pair,
     Parameter,
+    Pragma,
     Register,
     Statement,
     Symbol,
@@ -131,8 +132,8 @@ class StatementParser(Tokens):
                     at = self.integer(), self.integer(), self.integer()
                     call = self._calls.get(at) or Location(*at)
             self._location = self._calls[key] = Location(*key, call)
-        elif word in (".pragma", ".callprototype", ".branchtargets", ".calltargets"):
-            self.skip_statement()
+        elif word == ".pragma":
+            self._keep("")
         else:
             scope = self._scopes[-1]
             for variable in self.variables():
@@ -189,7 +190,7 @@ class StatementParser(Tokens):
                 self._statements.append(Table(scope.own(name), tuple(labels), place))
                 return
             if self.token.text in (".callprototype", ".calltargets"):
-                self.skip_statement()  # a table or a prototype
+                self._keep(f"{name}: ")
                 return
             self._statements.append(Label(scope.own(name), place))
             return
@@ -204,6 +205,12 @@ class StatementParser(Tokens):
         if opcode in ("bra", "brx"):
             self._remember()
         self._statements.append(Instruction(place, opcode, tuple(modifiers), tuple(operands), guard, self._location))
+
+    def _keep(self, before: str) -> None:
+        """Keeps a directive as it is."""
+        place, at = self.place(), self.token.at
+        self.skip_statement()
+        self._statements.append(Pragma(before + " ".join(self.text_from(at).split()), place))
 
     def _remember(self) -> None:
         """Has the labels of the next statement named when all are known."""
@@ -292,6 +299,7 @@ class StatementParser(Tokens):
             name = self.word("the name of a variable")
             element = self.type_bytes(type)
             size, is_open = element * lanes, False
+            scalar = type if self.token.text != "[" and lanes == 1 else ""
             while self.accept("["):
                 if self.token.text == "]":
                     is_open = True
@@ -303,7 +311,9 @@ class StatementParser(Tokens):
             size = len(initial or b"") if is_open else size
             if not 0 <= size <= MAX_BYTES:
                 self.fail(f"a variable of {size} bytes; at most {MAX_BYTES} are possible", place=place)
-            made.append(Variable(name, space, size, align or element * lanes, initial, place, self._addresses))
+            made.append(
+                Variable(name, space, size, align or element * lanes, initial, place, self._addresses, scalar=scalar)
+            )
             if not self.accept(","):
                 break
         self.expect(";")

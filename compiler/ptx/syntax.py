@@ -142,7 +142,15 @@ class Table:
     place: Place
 
 
-Statement: TypeAlias = Instruction | Label | Table
+@dataclass(frozen=True, slots=True)
+class Pragma:
+    """A directive for the assembler or a prototype of calls, as the text has it, which says nothing of the results."""
+
+    text: str
+    place: Place
+
+
+Statement: TypeAlias = Instruction | Label | Table | Pragma
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +168,8 @@ class Variable:
     addresses: "Mapping[int, Symbol]" = field(default_factory=dict[int, Symbol])
     """The addresses of 8 bytes in the initial bytes, by their places there."""
     linkage: str = ""
+    scalar: str = ""
+    """The type of a variable that is no array."""
 
 
 @dataclass(frozen=True, slots=True)

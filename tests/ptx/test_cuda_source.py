@@ -114,5 +114,5 @@ def test_without_nvrtc_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 def test_other_commands_say_which_take_such_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "scale.ptx"
     file.write_text(SCALE)
-    assert main(["compile", str(file)]) == 1
+    assert main(["explain", str(file)]) == 1
     assert "`tilefold check` and `tilefold run`" in capsys.readouterr().err
