@@ -2,7 +2,7 @@
 """CUDA C++ to PTX by NVRTC, in process and without a GPU."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -29,9 +29,12 @@ def load_nvrtc() -> Any:
     return binding
 
 
-def compile_cuda(text: str, file: str, arch: str, macros: Mapping[str, str], cuda_home: str = "") -> str:
+def compile_cuda(
+    text: str, file: str, arch: str, macros: Mapping[str, str], cuda_home: str = "", more: Sequence[str] = ()
+) -> str:
     """The PTX of CUDA C++ for an architecture, such as `sm_90a`, with the lines of its source. `file` is where the text
     comes from: headers beside it are found, as are those of the packages of CUDA and of the toolkit in `cuda_home`.
+    `more` are options of NVRTC, such as `-G`, which keeps dead stores.
 
     TilefoldError (E2304) with NVRTC's first message where it refuses the text, (E2305) where it is not installed.
     """
@@ -39,7 +42,9 @@ def compile_cuda(text: str, file: str, arch: str, macros: Mapping[str, str], cud
     folders = [Path(file).absolute().parent, *_headers(cuda_home)]
     options = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", "-lineinfo", "-std=c++17", "-default-device"]
     options += [f"-I{folder}" for folder in folders]
-    options += [f"-D{name}={value}" for name, value in macros.items()]
+    options += [f"-D{name}={value}" for name, value in macros.items()] + list(more)
+    if "-G" in more:
+        options.remove("-lineinfo")
     status, program = nvrtc.nvrtcCreateProgram(text.encode(), file.encode(), 0, [], [])
     _check(status, "the program cannot be made")
     try:

@@ -20,6 +20,7 @@ SCOPES = ("cta", "cluster", "gpu", "sys")
 
 _INTEGER_OPS: Mapping[str, str] = MappingProxyType({
     "add": "u", "min": "s", "max": "s", "umin": "u", "umax": "u", "and": "b", "or": "b", "xor": "b", "exch": "b",
+    "inc": "u", "dec": "u",
 })  # fmt: skip
 """How PTX spells the type of an operation on integers."""
 
@@ -83,14 +84,16 @@ class _AtomicOp(ScopedOp):
 
 def _suffix(kind: str, type: Attribute) -> str | None:
     """The operation with its type as PTX spells it; None if it has none for the type."""
-    if type in (i32, i64) and kind in _INTEGER_OPS:
+    if type in (i32, i64) and kind in _INTEGER_OPS and not (type == i64 and kind in ("inc", "dec")):
         return f"{kind.removeprefix('u')}.{_INTEGER_OPS[kind]}{scalar_bits(type)}"
     if kind == "add" and type in _FLOAT_ADDS:
         return f"add.{_FLOAT_ADDS[type][0]}"
     return None
 
 
-_KINDS = f"{', '.join(_INTEGER_OPS)} of i32 and i64, and add of f16, bf16, pairs of them, f32 and f64"
+_KINDS = (
+    f"{', '.join(_INTEGER_OPS)} of i32 and, without inc and dec, i64, and add of f16, bf16, pairs of them, f32 and f64"
+)
 
 
 def _properties(kind: str | None, order: str | None, scope: str | None) -> dict[str, Attribute | None]:
@@ -103,8 +106,9 @@ class AtomOp(_AtomicOp):
     """`%old = ptx.atom "add" %p, %v order "acq_rel" scope "sys" : !ptx.ptr<global>, f32`: changes memory atomically and
     returns the old value (PTX ISA, atom).
 
-    add, min, max, umin, umax, and, or, xor, exch of i32 and i64; add of f16, bf16, vectors of two of them, f32 and f64.
-    The order is `relaxed` unless acquire, release or acq_rel is given.
+    add, min, max, umin, umax, and, or, xor, exch of i32 and i64; inc and dec of i32, which count up to the value and
+    then from 0 on, or down from it; add of f16, bf16, vectors of two of them, f32 and f64. The order is `relaxed`
+    unless acquire, release or acq_rel is given.
     """
 
     name = "ptx.atom"

@@ -111,8 +111,22 @@ def test_without_nvrtc_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     nvrtc.load_nvrtc.cache_clear()
 
 
+def test_timelines_and_costs_of_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, timeline = tmp_path / "scale.ptx", tmp_path / "warps.json"
+    file.write_text(SCALE)
+    given = ["--arg", "A=f32[64]", "--fill", "A=arange", "--arg", "k=3", "--arg", "n=40", "--block", "64"]
+    assert main(["run", str(file), *given, "--timeline", str(timeline)]) == 0
+    assert '"traceEvents"' in timeline.read_text()
+    capsys.readouterr()
+    assert main(["explain", str(file), *given, "--costs"]) == 0
+    assert "ld.global.b32" in capsys.readouterr().out
+
+
 def test_other_commands_say_which_take_such_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "scale.ptx"
     file.write_text(SCALE)
-    assert main(["explain", str(file)]) == 1
+    assert main(["bisect", str(file)]) == 1
     assert "`tilefold check` and `tilefold run`" in capsys.readouterr().err
+    given = ["--arg", "A=f32[64]", "--arg", "k=3", "--arg", "n=40", "--block", "64"]
+    assert main(["explain", str(file), *given]) == 1
+    assert "--costs shows" in capsys.readouterr().err

@@ -34,6 +34,9 @@ def add_launch(parser: Options) -> None:
         "--shared", metavar="BYTES", type=int, default=0, help="shared memory for an array of PTX that has no size"
     )
     parser.add_argument(
+        "--nvrtc", metavar="OPTION", action="append", default=[], help="an option of NVRTC, such as --nvrtc=-G"
+    )
+    parser.add_argument(
         "--fill", metavar="NAME=EXPR", action="append", default=[], help="fill an argument by this expression instead"
     )
 
@@ -167,7 +170,9 @@ def load_program(args: argparse.Namespace) -> "Program":
     arguments, args.arg = parse_pairs(args.arg, "--arg"), []
     target = None if args.target is None else Target(args.target)
     macros = parse_pairs(args.define, "-D")
-    return load_ptx_program(args.file, changes(args), arguments, shared=args.shared, target=target, macros=macros)
+    return load_ptx_program(
+        args.file, changes(args), arguments, shared=args.shared, target=target, macros=macros, nvrtc=args.nvrtc
+    )
 
 
 def choose_launches(args: argparse.Namespace, program: "Program", instead: str) -> "list[Launch]":

@@ -176,13 +176,15 @@ def _timeline(args: argparse.Namespace, program: "Program", launches: "Sequence[
     """When the warps of launches run and wait, by launching them once more under observation."""
     from dataclasses import replace
 
+    from tilefold.driver.session import ALL
     from tilefold.runtime.sim.sim_engine import SimProgram
     from tilefold.runtime.sim.timeline import Event, Timeline
     from tilefold.tools.profiling.perfetto import trace
 
-    target, seen = program.simulated_target(program.simulated_stage), dict[str, Sequence[Event]]()
+    stage = program.simulated_stage if args.stage in (None, ALL) else args.stage
+    target, seen = program.simulated_target(stage), dict[str, Sequence[Event]]()
     with program.explaining():
-        module = program.reached(program.simulated_stage, target)
+        module = program.reached(stage, target)
         for launch in launches:
             arguments, config, engine = simulation(args, launch)
             timeline = Timeline()

@@ -6,7 +6,7 @@ the command say them.
 """
 
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
@@ -110,10 +110,11 @@ def load_ptx_program(
     shared: int = 0,
     target: Target | None = None,
     macros: Mapping[str, str] | None = None,
+    nvrtc: Sequence[str] = (),
 ) -> PtxProgram:
-    """Reads a .ptx file, or compiles a .cu file with `macros` by NVRTC, and makes a program of the kernel that
-    `changes` name, or of the only one. `arguments` say what its parameters are, by their names: a .npy file, a number,
-    or `f32[128,64]`. `shared` are the bytes of its array of shared memory without a size.
+    """Reads a .ptx file, or compiles a .cu file by NVRTC with `macros` and options, and makes a program of the kernel
+    that `changes` name, or of the only one. `arguments` say what its parameters are, by their names: a .npy file, a
+    number, or `f32[128,64]`. `shared` are the bytes of its array of shared memory without a size.
 
     Raises ProgramError for malformed text and an unsupported instruction, TilefoldError for a file that cannot be read
     or compiled, and for arguments that are missing or do not fit.
@@ -121,7 +122,7 @@ def load_ptx_program(
     text = read_text(path)
     if PurePath(path).suffix == ".cu":
         arch = (target or Target(DEFAULT_ARCH)).arch
-        compiled = compile_cuda(text, path, arch, macros or {}, ptxas_settings().cuda_home)
+        compiled = compile_cuda(text, path, arch, macros or {}, ptxas_settings().cuda_home, nvrtc)
         module = PtxModule.compiled(compiled, PtxSource(path, text, text))
     else:
         module = PtxModule.read(text, path)
