@@ -135,7 +135,7 @@ def _compile(kernel: Any, values: Mapping[str, Any], fixed: set[str], options: d
     try:
         return compiler.compile(source, target=backends.GPUTarget("cuda", number, WARP), options=options)
     except Exception as error:  # of whatever class Triton's passes raise
-        text = next(iter(str(error).splitlines()), "") or type(error).__name__
+        text = " ".join(str(error).splitlines()[:1])
         raise TilefoldError(Code.FOREIGN_REFUSED, f"Triton does not compile {kernel.fn.__name__}: {text}") from error
 
 

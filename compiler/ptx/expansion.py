@@ -36,6 +36,7 @@ from .syntax import (
 
 MAX_STATEMENTS = 500_000
 """The longest function after inlining."""
+_FUNCTIONS = 0x00F0_0000_0000_0000
 MAX_DEPTH = 100
 """How deep calls nest."""
 
@@ -50,6 +51,21 @@ def expanded(module: Module, function: Function, file: str) -> Function:
     if not any(s.opcode in ("call", "brx") for s in statements):
         return replace(function, body=tuple(s for s in function.body or () if not isinstance(s, Table | Pragma)))
     return _Expansion(module, file).run(function)
+
+
+def address_of_function(module: Module, name: str) -> int:
+    """A number that stands for the address of a function, which nothing else has."""
+    return _FUNCTIONS + 16 * list(module.functions).index(name)
+
+
+def _addresses_in(module: Module) -> set[str]:
+    """The functions whose addresses are taken."""
+    taken = {s.name for variable in module.variables.values() for s in variable.addresses.values()}
+    for function in module.functions.values():
+        for statement in function.body or ():
+            if isinstance(statement, Instruction) and statement.opcode == "mov":
+                taken |= {s.name for s in _symbols(statement.operands)}
+    return taken
 
 
 class _Expansion:
@@ -105,8 +121,21 @@ class _Expansion:
                     elif statement.opcode == "call":
                         self._call(renamed, (*callers, function.name))
                     else:
-                        self.statements.append(renamed)
+                        self.statements.append(self._with_addresses(renamed, names))
         return end
+
+    def _with_addresses(self, instruction: Instruction, names: Mapping[str, str]) -> Instruction:
+        """An instruction with numbers for the addresses of functions."""
+        if instruction.opcode != "mov":
+            return instruction
+        functions = self.module.functions
+        operands = tuple(
+            Integer(address_of_function(self.module, operand.name))
+            if isinstance(operand, Symbol) and operand.name in functions and operand.name not in names
+            else operand
+            for operand in instruction.operands
+        )
+        return replace(instruction, operands=operands)
 
     def _refusal(self, problem: str, statement: Statement) -> PtxError:
         return PtxError(Code.PTX_UNSUPPORTED, problem, statement.place, file=self.file)
@@ -152,8 +181,11 @@ class _Expansion:
         """A call: the body of the function, if the module has it."""
         lists = [operand.items for operand in call.operands if isinstance(operand, Arguments)]
         target = next((operand for operand in call.operands if not isinstance(operand, Arguments)), None)
+        if isinstance(target, Register):
+            self._choose(call, target, lists, callers)
+            return
         if not isinstance(target, Symbol):
-            raise self._refusal("a call of a function that a register names is not supported", call)
+            raise self._refusal("the form of the call is not supported", call)
         function = self.module.functions.get(target.name)
         if function is None or function.body is None:
             self.statements.append(call)  # the device's own functions
@@ -175,6 +207,35 @@ class _Expansion:
             names[parameter.name] = self._passed(parameter, operand, prefix, replace(call, guard=None))
         end = self._add(function, names, prefix, callers)
         self.statements.append(Label(end, call.place))
+        if behind is not None:
+            self.statements.append(behind)
+
+    def _choose(
+        self, call: Instruction, target: Register, lists: list[tuple[Operand, ...]], callers: tuple[str, ...]
+    ) -> None:
+        """A call of the function whose address a register holds: of each that it may be, behind a comparison."""
+        behind, plain = self._around(call), replace(call, guard=None)
+        self.count += 1
+        end = Label(f"after choice {self.count}", call.place)
+        taken = _addresses_in(self.module)
+        for name, function in self.module.functions.items():
+            given = sum(map(len, lists))
+            if name not in taken or given != len(function.parameters) + len(function.results):
+                continue
+            self.count += 1
+            chosen, other = Register(f"chosen {self.count}"), Label(f"not {name} {self.count}", call.place)
+            self.registers[chosen.name] = "pred"
+            compared = (chosen, target, Integer(address_of_function(self.module, name)))
+            self.statements.append(replace(plain, opcode="setp", modifiers=("eq", "s64"), operands=compared))
+            to_other = (Symbol(other.name),)
+            self.statements.append(replace(plain, opcode="bra", modifiers=(), operands=to_other, guard=Not(chosen)))
+            symbol = Symbol(name)
+            operands = tuple(symbol if operand == target else operand for operand in call.operands)
+            self._call(replace(plain, operands=operands), callers)
+            self.statements.append(replace(plain, opcode="bra", modifiers=(), operands=(Symbol(end.name),)))
+            self.statements.append(other)
+        self.statements.append(replace(plain, opcode="trap", modifiers=(), operands=()))
+        self.statements.append(end)
         if behind is not None:
             self.statements.append(behind)
 

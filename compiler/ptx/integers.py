@@ -10,6 +10,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import IntegerType, i1, i32, i64
 from xdsl.ir import SSAValue
 
+from ...base.element_types import BY_PTX
 from ...dialects import ptx
 from .moves import Binary, Rule, is_float
 from .operands import CARRY
@@ -268,15 +269,10 @@ def _product_of_24_bits(r: Registers, i: Instruction) -> None:
     r.write(target, r.emit(arith.AddiOp(low, r.read(rest[0], i32))) if rest else low)
 
 
-_FRACTION = MappingProxyType({"f32": 23, "f64": 52})
-
-
 def _test_property(r: Registers, i: Instruction) -> None:
     """testp: of the bits of a float."""
     kind, type = i.modifiers
-    if type not in _FRACTION:
-        raise r.refuse("the type is not supported")
-    bits, fraction = TYPE_BITS[type], _FRACTION[type]
+    bits, fraction = TYPE_BITS[type], BY_PTX[type].fraction
     whole = r.convert(r.read(i.operands[1], type_of(type)), IntegerType(bits))
     size = r.emit(arith.AndIOp(whole, _const(r, (1 << (bits - 1)) - 1, whole)))
     infinite = _const(r, ((1 << (bits - 1 - fraction)) - 1) << fraction, whole)

@@ -190,6 +190,27 @@ def test_functions_are_called() -> None:
     assert a.tolist() == [3 * lane for lane in range(32)]
 
 
+def test_a_register_names_the_function() -> None:
+    thrice = FUNCTIONS.split(".func")[1].replace("twice", "thrice")
+    thrice = thrice.replace("add.u32 %r1, %r1, %r1", "mul.lo.u32 %r1, %r1, 3")
+    table = ".global .align 8 .u64 table[2] = {twice, thrice};\n"
+    body = f"""{STORE_LANE}
+        and.b32 %r2, %r1, 1;
+        mul.wide.u32 %d5, %r2, 8;
+        mov.u64 %d6, table;
+        add.s64 %d7, %d6, %d5;
+        ld.global.u64 %d8, [%d7];
+        {{ .param .b32 given; .param .b32 back; st.param.b32 [given], %r1;
+          kind: .callprototype (.param .b32 _) _ (.param .b32 _);
+          call (back), %d8, (given), kind; ld.param.b32 %r3, [back]; }}
+        st.global.u32 [%d4], %r3;
+        ret;"""
+    a = np.zeros(32, np.uint32)
+    text = kernel(body).replace(HEAD, f"{HEAD}{FUNCTIONS}.func{thrice}{table}")
+    tilefold.load_ptx(text)["k"](a).launch(grid=1, block=32)
+    assert a.tolist() == [(2 + lane % 2) * lane for lane in range(32)]
+
+
 def test_a_function_that_calls_itself_is_refused() -> None:
     text = kernel("call g; ret;").replace(HEAD, HEAD + ".func g() { call g; ret; }\n")
     with pytest.raises(TilefoldError, match=r"E1009.*g calls itself"):

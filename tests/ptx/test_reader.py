@@ -127,7 +127,7 @@ def test_a_text_that_ends_early_or_is_too_long_is_refused() -> None:
         ("add.u32 %r1;", "not those of a supported form"),
         ("ld.local.u32 %r1, [%d1];", "number of which no memory is known"),
         ("brx.idx %r1, ts;", "the form of brx is not supported"),
-        ("call %d1, (%r1);", "a function that a register names"),
+        ("call 7, (%r1);", "the form of the call"),
         ("mov.u32 %r1, %clock;", "special register"),
         ("call foo, (%r1);", "calls of functions"),
     ],

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Place, ProgramError, Severity
 from tilefold.compiler.frontend.source import Source
+from tilefold.compiler.ptx.expansion import address_of_function
 from tilefold.compiler.ptx.parser import parse_ptx
 from tilefold.compiler.ptx.syntax import Function, Module, PtxError, Variable
 from tilefold.compiler.ptx.translate import locations, translate
@@ -113,6 +114,10 @@ class PtxModule:
             given = np.frombuffer((variable.initial or b"").ljust(variable.size, b"\0"), np.uint8)
             self.memory[variable.name] = given.copy()
             for at, symbol in variable.addresses.items():
+                if symbol.name in self.module.functions:
+                    number = address_of_function(self.module, symbol.name)
+                    self.memory[variable.name][at : at + 8].view(np.uint64)[0] = number
+                    continue
                 target = self.module.variables.get(symbol.name)
                 if target is None or target.space not in ("global", "const"):
                     text = f"the initialiser names {symbol.name}, which is no variable in global memory"
@@ -125,7 +130,7 @@ class PtxModule:
         """The bytes of the variables so far whose addresses are initial values of others."""
         variables = self.module.variables
         named = {s.name for name in self.memory for s in variables[name].addresses.values() if name in variables}
-        return [self.memory[name] for name in sorted(named)]
+        return [self.memory[name] for name in sorted(named & self.memory.keys())]
 
     @contextmanager
     def explaining(self) -> Generator[None]:

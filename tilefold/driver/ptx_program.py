@@ -10,6 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
+from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import IntAttr, ModuleOp, i8
@@ -65,14 +66,11 @@ class PtxProgram(Program):
 
     read: PtxModule = field(kw_only=True)
     launch: Launch = field(kw_only=True)
+    simulated_stage: ClassVar[str] = PTX_STAGE
 
     @property
     def stage(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The only stage."""
-        return PTX_STAGE
-
-    @property
-    def simulated_stage(self) -> str:
         return PTX_STAGE
 
     def has(self, stage: str) -> bool:
