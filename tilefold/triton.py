@@ -17,14 +17,10 @@ from tilefold.cute.loaded_ptx import PtxKernel, PtxKernelCall
 from tilefold.driver.faults import Report
 from tilefold.driver.ptx_module import PtxModule, PtxSource
 from tilefold.runtime.arrays.array import array_of, is_array
+from tilefold.runtime.arrays.library_types import ELEMENTS
 from tilefold.runtime.engine import RunResult
 from tilefold.runtime.errors import argument_error
 
-_TYPES: Mapping[str, str] = {
-    "f64": "fp64", "f32": "fp32", "f16": "fp16", "bf16": "bf16", "f8E4M3FN": "fp8e4nv", "f8E5M2": "fp8e5",
-    **{f"{sign}i{bits}": f"{sign}i{bits}" for sign in ("", "u") for bits in (1, 8, 16, 32, 64)},
-}  # fmt: skip
-"""The types of elements as Triton names them."""
 _UNIT = 16
 """A divisor of addresses and integers for which Triton specialises kernels."""
 
@@ -149,10 +145,11 @@ def _place_of(name: str, value: Any) -> int:
 def _type_of(name: str, value: Any) -> str:
     """The type of an argument as Triton names it. LaunchError (E3106) for one that is none."""
     if is_array(value):
-        dtype = array_of(name, value).dtype
-        if dtype not in _TYPES:
-            raise argument_error(name, f"has elements of {dtype}, which Triton has no type for")
-        return f"*{_TYPES[dtype]}"
+        element = ELEMENTS[array_of(name, value).dtype]
+        if element.kind == "float":  # of 8 bits by the bits of the exponent; those of NVIDIA are finite
+            eight = f"fp8e{element.exponent}{'nv' if element.finite else ''}"
+            return "*" + (eight if element.bits == 8 else f"fp{element.bits}" if element.in_numpy else element.mlir)
+        return f"*{'u' if element.kind == 'int' and element.unsigned else 'i'}{element.bits}"
     match value:
         case bool():
             return "i1"
