@@ -129,6 +129,8 @@ class Code(StrEnum):
 
     ASSEMBLE_REFUSED = ("E2301", "the assembler refused the PTX")
     ASSEMBLE_UNAVAILABLE = ("E2302", "the assembler is not installed")
+    FOREIGN_REFUSED = ("E2304", "a kernel in CUDA C++ or Triton does not compile")
+    FOREIGN_UNAVAILABLE = ("E2305", "the compiler of CUDA C++ or Triton is not installed")
     ASSEMBLE_SLOWER = ("E2303", "the assembler makes a kernel slower than written")
 
     CHECK_NAME = ("E3101", "an expression uses an unknown name")

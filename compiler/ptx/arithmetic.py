@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import ptx
 from .inference import FLOAT_TYPES
+from .integers import INTEGERS, plain
 from .moves import Binary, Rule, is_float, pointer_of
 from .registers import Registers, type_of
 from .syntax import TYPE_BITS, Instruction, Integer, Operand
@@ -297,8 +298,10 @@ def _copysign(r: Registers, i: Instruction) -> None:
 
 
 _RULES: Mapping[str, Rule] = MappingProxyType({
-    "add": _sum, "sub": _sum, "mul": _product, "mad": _product, "fma": _fma, "div": _division, "rem": _division,
+    "add": plain(_sum), "sub": plain(_sum), "mul": _product, "mad": plain(_product), "fma": _fma,
+    "div": _division, "rem": _division,
     "neg": _negated, "abs": _absolute, "not": _not, "min": _extreme, "max": _extreme, "shl": _shift, "shr": _shift,
+    **INTEGERS,
     "shf": _funnel_shift, "copysign": _copysign,
     "and": _binary({"s": arith.AndIOp}), "or": _binary({"s": arith.OrIOp}), "xor": _binary({"s": arith.XOrIOp}),
     "ex2": _approximation(ptx.Ex2Op, None), "lg2": _approximation(ptx.Lg2Op, None),

@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Conversions, and instructions on bits and bytes (PTX ISA, cvt, popc, clz, bfind, brev, bfe, bfi, prmt, lop3)."""
+"""Conversions, of addresses too, and counts of bits (PTX ISA, cvt, cvta, isspacep, popc, clz)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i32, i64
+from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i1, i32, i64
 from xdsl.ir import SSAValue
 
 from ...dialects import ptx
-from ...dialects.ptx.base import LOCAL, SHARED, SHARED_CLUSTER, PtrType
+from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED, SHARED_CLUSTER, PtrType
 from ...dialects.ptx.convert import CVT_FORMS
 from .arithmetic import as_text
+from .inference import GENERIC_SHARED, SPACES
 from .moves import Rule, address_of, is_float
 from .registers import Registers, type_of
-from .syntax import TYPE_BITS, Instruction, Integer, Register
+from .syntax import TYPE_BITS, Instruction, Register
 
 _ROUND_TO_INTEGER = MappingProxyType(
     {"rni": math.RoundEvenOp, "rzi": math.TruncOp, "rmi": math.FloorOp, "rpi": math.CeilOp}
@@ -112,63 +113,6 @@ def _count(r: Registers, i: Instruction) -> None:
     r.write(i.operands[0], r.resized(r.emit(kind(value)), 32))
 
 
-def _field(r: Registers, i: Instruction) -> None:
-    """bfe with a position and a length that are constants inside of the register."""
-    type = i.modifiers[-1]
-    target, source, at, length = i.operands
-    bits = TYPE_BITS[type]
-    if not (isinstance(at, Integer) and isinstance(length, Integer)):
-        raise r.refuse("a field whose place is known only at run time is not supported")
-    if not (length.value > 0 and at.value >= 0 and at.value + length.value <= bits):
-        raise r.refuse("a field that is empty or leaves the register is not supported")
-    value = r.read(source, IntegerType(bits))
-    left, right = bits - at.value - length.value, bits - length.value
-    if left:
-        value = r.emit(arith.ShLIOp(value, r.constant(left, value.type)))
-    kind = arith.ShRSIOp if type[0] == "s" else arith.ShRUIOp
-    r.write(target, r.emit(kind(value, r.constant(right, value.type))) if right else value)
-
-
-def _insert_field(r: Registers, i: Instruction) -> None:
-    """bfi with a position and a length that are constants inside of the register."""
-    target, source, into, at, length = i.operands
-    bits = TYPE_BITS[i.modifiers[-1]]
-    if not (isinstance(at, Integer) and isinstance(length, Integer)):
-        raise r.refuse("a field whose place is known only at run time is not supported")
-    if not (length.value > 0 and at.value >= 0 and at.value + length.value <= bits):
-        raise r.refuse("a field that is empty or leaves the register is not supported")
-    mask = ((1 << length.value) - 1) << at.value
-    type = IntegerType(bits)
-    moved = r.emit(arith.ShLIOp(r.read(source, type), r.constant(at.value, type)))
-    inside = r.emit(arith.AndIOp(moved, r.constant(mask, type)))
-    outside = r.emit(arith.AndIOp(r.read(into, type), r.constant(~mask, type)))
-    r.write(target, r.emit(arith.OrIOp(inside, outside)))
-
-
-def _permute(r: Registers, i: Instruction) -> None:
-    if i.modifiers != ("b32",):
-        raise r.refuse("the mode is not supported")
-    target, *sources = i.operands
-    a, b, selector = (r.read(source, i32) for source in sources)
-    r.write(target, r.emit(ptx.PrmtOp(a, b, selector)))
-
-
-def _lop3(r: Registers, i: Instruction) -> None:
-    """Any function of three bits, as a sum of the products that the table names."""
-    target, *sources, table = i.operands
-    if i.modifiers != ("b32",) or not isinstance(table, Integer):
-        raise r.refuse("the form is not supported")
-    values = [r.read(source, i32) for source in sources]
-    negated = [r.emit(arith.XOrIOp(value, r.constant(-1, i32))) for value in values]
-    total = r.constant(0, i32)
-    for row in range(8):
-        if table.value >> row & 1:
-            chosen = [values[k] if row >> (2 - k) & 1 else negated[k] for k in range(3)]
-            product = r.emit(arith.AndIOp(r.emit(arith.AndIOp(chosen[0], chosen[1])), chosen[2]))
-            total = r.emit(arith.OrIOp(total, product))
-    r.write(target, total)
-
-
 def _to_space(r: Registers, i: Instruction) -> None:
     """cvta: the address does not change, since an address here knows its memory."""
     target, source = i.operands
@@ -177,10 +121,9 @@ def _to_space(r: Registers, i: Instruction) -> None:
         return
     pointer = address_of(r, source)
     if pointer is None:
-        value = r.read(source, IntegerType(64))
-        if not any(word in ("global",) for word in i.modifiers):
+        if "local" in i.modifiers:
             raise r.refuse("the address is a number of which no memory is known")
-        r.write(target, value)
+        r.write(target, r.read(source, IntegerType(64 if i.modifiers[-1] == "u64" else 32)))
         return
     wanted = next((word for word in i.modifiers if word in ("global", "shared", "local", "param", "const")), "")
     if isinstance(pointer.type, PtrType) and wanted not in (pointer.type.space.data.keyword, "param"):
@@ -188,8 +131,24 @@ def _to_space(r: Registers, i: Instruction) -> None:
     r.write(target, pointer)
 
 
+def _in_space(r: Registers, i: Instruction) -> None:
+    """isspacep: of an address that knows its memory, or of a number."""
+    space = SPACES.get(i.modifiers[0])
+    pointer = address_of(r, i.operands[1])
+    if space is None or i.modifiers[0] == "const":
+        raise r.refuse("the state space is not supported")
+    if pointer is not None:
+        holds = r.constant(int(pointer.type == space), i1)
+    elif space == LOCAL:
+        holds = r.constant(0, i1)
+    else:
+        limit = r.constant(GENERIC_SHARED, i64)
+        number = r.read(i.operands[1], i64)
+        holds = r.emit(arith.CmpiOp(number, limit, "uge" if space == GLOBAL else "ult"))
+    r.write(i.operands[0], holds)
+
+
 CONVERSIONS: Mapping[str, Rule] = MappingProxyType({
-    "cvt": _convert, "cvta": _to_space, "popc": _count, "clz": _count, "bfe": _field, "bfi": _insert_field,
-    "prmt": _permute, "lop3": _lop3,
+    "cvt": _convert, "cvta": _to_space, "popc": _count, "clz": _count, "isspacep": _in_space,
 })  # fmt: skip
 """The rules by opcode."""

@@ -5,15 +5,15 @@ Registers of PTX are variables. In SSA form, a block where several values of a r
 (Cytron et al., Efficiently Computing Static Single Assignment Form, 1991), if an instruction may still read it.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...base.errors import Code
 from .operands import written_and_read
-from .syntax import Function, Instruction, Label, Not, Place, PtxError, Register, Symbol
+from .syntax import Function, Instruction, Label, Not, Place, Pragma, PtxError, Register, Symbol, Table
 
-ENDS = ("ret", "exit", "trap")
-"""Instructions that end a thread, or all of them."""
+ENDS = ("ret", "exit")
+"""Instructions that end a thread."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,12 +40,13 @@ def blocks_of(
     """The blocks of a function that can be reached, in the order of the text, the first without predecessors. Registers
     `in_memory` have no values. A loop that waits for a phase becomes one wait, unless they are to be `as_written`.
 
-    PtxError (E1008) for a branch to no label, (E1009) for one to a place that a register names.
+    PtxError (E1008) for a branch to no label.
     """
     blocks, starts = _cut(function)
+    tables = {s.name: s.labels for s in function.body or () if isinstance(s, Table)}
     for index, block in enumerate(blocks):
         after = blocks[index + 1] if index + 1 < len(blocks) else None
-        _connect(block, after, starts, file, as_written)
+        _connect(block, after, starts, tables, file)
     for block in () if as_written else blocks:
         _join_wait(block)
     reached = _reachable(blocks[0])
@@ -70,6 +71,8 @@ def _cut(function: Function) -> tuple[list[BasicBlock], dict[str, BasicBlock]]:
                 blocks.append(last)
             starts[statement.name] = last
             continue
+        if isinstance(statement, Table | Pragma):
+            continue
         if last.branch is not None:
             last = BasicBlock(len(blocks), statement.place)
             blocks.append(last)
@@ -81,18 +84,20 @@ def _cut(function: Function) -> tuple[list[BasicBlock], dict[str, BasicBlock]]:
 
 
 def _connect(
-    block: BasicBlock, after: BasicBlock | None, starts: dict[str, BasicBlock], file: str, as_written: bool
+    block: BasicBlock,
+    after: BasicBlock | None,
+    starts: Mapping[str, BasicBlock],
+    tables: Mapping[str, tuple[str, ...]],
+    file: str,
 ) -> None:
     branch = block.branch
-    if branch is not None and branch.opcode in ("brx", "trap") and not as_written:
-        name = "brx.idx" if branch.opcode == "brx" else "trap"
-        raise PtxError(Code.PTX_UNSUPPORTED, f"{name} is not supported", branch.place, "", file)
     if branch is not None and branch.opcode in ("bra", "brx"):
-        for target in branch.operands[branch.opcode == "brx" :] or (None,):
-            if not isinstance(target, Symbol) or target.name not in starts:
-                text = target.name if isinstance(target, Symbol) else "an operand that is no label"
-                raise PtxError(Code.PTX_SYNTAX, f"the branch leads to no label: {text}", branch.place, "", file)
-            block.successors.append(starts[target.name])
+        named = branch.operands[-1] if branch.operands else None
+        table = tables.get(named.name, (named.name,)) if isinstance(named, Symbol) else ("an operand that is no label",)
+        for target in table:
+            if target not in starts:
+                raise PtxError(Code.PTX_SYNTAX, f"the branch leads to no label: {target}", branch.place, "", file)
+            block.successors.append(starts[target])
     if after is not None and (branch is None or branch.guard is not None):
         block.successors.append(after)
 

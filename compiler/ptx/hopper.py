@@ -6,6 +6,7 @@ use while the multiplication runs.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from xdsl.dialects.builtin import i1, i16, i32, i64
@@ -14,12 +15,13 @@ from xdsl.ir import SSAValue
 from ...base.element_types import BY_PTX
 from ...base.spaces import RMEM, SMEM
 from ...dialects import ptx
-from ...dialects.ptx.base import GLOBAL, MAP, SHARED, SHARED_CLUSTER
+from ...dialects.ptx.base import GLOBAL, SHARED, SHARED_CLUSTER
 from ...layout.atoms.contract import Major
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.numbers import MmaOperation
 from ...layout.atoms.wgmma import wgmma
-from .memory import MEMORY, address
+from .clusters import CLUSTERS, fence_of_maps, reduce_async, reduce_bulk, store_async
+from .memory import MEMORY, address, tensor_map
 from .moves import Rule, address_of
 from .registers import Registers
 from .syntax import Address, Instruction, Integer, Operand, Register, Vector
@@ -88,18 +90,6 @@ def _unused(r: Registers, state: Operand) -> None:
         raise r.refuse("the state of such an arrival is not supported")
 
 
-def _map(r: Registers, operand: Operand) -> tuple[SSAValue, list[SSAValue]]:
-    """A tensor map and coordinates."""
-    if not isinstance(operand, Address) or isinstance(operand.base, Integer) or operand.offset:
-        raise r.refuse("the tensor map is not supported")
-    map = address_of(r, operand.base)
-    if map is not None and map.type == GLOBAL:
-        map = r.emit(ptx.CvtaTensorMapOp(map))
-    if map is None or map.type != MAP:
-        raise r.refuse("the address is not that of a tensor map")
-    return map, [r.read(item, i32) for item in operand.coordinates]
-
-
 def _bulk_copy(r: Registers, i: Instruction) -> None:
     """cp.async.bulk and its groups."""
     words, operands = i.modifiers[2:], i.operands
@@ -111,18 +101,28 @@ def _bulk_copy(r: Registers, i: Instruction) -> None:
         case ("tensor", _, "shared::cluster", "global", *rest):
             left = [word for word in rest if word not in ("tile", "mbarrier::complete_tx::bytes")]
             mask, policy = _optional(r, left, operands[3:])
-            map, coords = _map(r, operands[1])
+            map, coords = tensor_map(r, operands[1])
             to, bar = address(r, operands[0], 16, SHARED), address(r, operands[2], 8, SHARED)
             r.add(ptx.TensorLoadOp(map, coords, to, bar, mask, policy))
         case ("tensor", _, "global", "shared::cta", *rest):
             _, policy = _optional(r, [word for word in rest if word not in ("tile", "bulk_group")], operands[2:])
-            map, coords = _map(r, operands[0])
+            map, coords = tensor_map(r, operands[0])
             r.add(ptx.TensorStoreOp(map, coords, address(r, operands[1], 16, SHARED), policy))
         case ("shared::cluster", "global", "mbarrier::complete_tx::bytes", *rest):
             _, policy = _optional(r, rest, operands[4:])
             to, source = address(r, operands[0], 16, SHARED), address(r, operands[1], 16, GLOBAL)
             bar = address(r, operands[3], 8, SHARED)
             r.add(ptx.BulkLoadOp(to, source, r.read(operands[2], i32), bar, policy))
+        case ("shared::cluster", "shared::cta", "mbarrier::complete_tx::bytes"):
+            to, source = address(r, operands[0], 16, SHARED_CLUSTER), address(r, operands[1], 16, SHARED)
+            r.add(ptx.BulkSendOp(to, source, r.read(operands[2], i32), _barrier_at(r, operands[3])))
+        case ("prefetch", "L2", "global", *rest):
+            _, policy = _optional(r, rest, operands[2:])
+            r.add(ptx.BulkPrefetchOp(address(r, operands[0], 16, GLOBAL), r.read(operands[1], i32), policy))
+        case ("prefetch", "tensor", _, "L2", "global", *rest):
+            _, policy = _optional(r, [word for word in rest if word != "tile"], operands[1:])
+            map, coords = tensor_map(r, operands[0])
+            r.add(ptx.TensorPrefetchOp(map, coords, policy))
         case ("global", "shared::cta", "bulk_group", *rest):
             _, policy = _optional(r, rest, operands[3:])
             to, source = address(r, operands[0], 16, GLOBAL), address(r, operands[1], 16, SHARED)
@@ -214,25 +214,38 @@ def _proxy_fence(r: Registers, i: Instruction) -> bool:
 
 
 def _copy(r: Registers, i: Instruction) -> None:
-    if i.modifiers[:2] == ("async", "bulk"):
+    if i.modifiers[:3] == ("reduce", "async", "bulk"):
+        reduce_bulk(r, replace(i, modifiers=i.modifiers[1:]))
+    elif i.modifiers[:2] == ("async", "bulk"):
         _bulk_copy(r, i)
+    elif i.modifiers[:3] == ("async", "mbarrier", "arrive"):
+        r.add(ptx.CpAsyncMbarrierArriveOp(_barrier_at(r, i.operands[0]), "noinc" in i.modifiers))
     else:
         MEMORY["cp"](r, i)
 
 
 def _fence(r: Registers, i: Instruction) -> None:
-    if not _proxy_fence(r, i):
+    if not (_proxy_fence(r, i) or fence_of_maps(r, i)):
         MEMORY["fence"](r, i)
 
 
 def _prefetch(r: Registers, i: Instruction) -> None:
     if i.modifiers == ("tensormap",):
-        r.add(ptx.PrefetchTensorMapOp(_map(r, i.operands[0])[0]))
+        r.add(ptx.PrefetchTensorMapOp(tensor_map(r, i.operands[0])[0]))
     else:
         MEMORY["prefetch"](r, i)
 
 
+def _store(r: Registers, i: Instruction) -> None:
+    (store_async if i.modifiers[:1] == ("async",) else MEMORY["st"])(r, i)
+
+
+def _reduce(r: Registers, i: Instruction) -> None:
+    (reduce_async if i.modifiers[:1] == ("async",) else MEMORY["red"])(r, i)
+
+
 HOPPER: Mapping[str, Rule] = MappingProxyType({
+    **CLUSTERS, "st": _store, "red": _reduce,
     "mbarrier": _mbarrier, "wgmma": _wgmma, "setmaxnreg": _setmaxnreg, "cp": _copy, "fence": _fence,
     "prefetch": _prefetch,
 })  # fmt: skip

@@ -27,7 +27,8 @@ SPACES: Mapping[str, PtrType] = {
 }  # fmt: skip
 """The types of addresses by the state spaces of variables and instructions."""
 
-
+GENERIC_SHARED = 1 << 32
+"""The generic addresses below it are those of shared memory, where `cvta` leaves them; those above of global memory."""
 _SUMS = (("s32",), ("u32",), ("s64",), ("u64",))
 """The types of sums that addresses may be."""
 

@@ -3,18 +3,20 @@
 Synchronization and Communication Instructions: atom, red, fence).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerType, VectorType, i32, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from ...dialects import ptx
-from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED, SHARED_CLUSTER, PtrType, split_vector
-from .inference import SPACES
+from ...dialects.ptx.base import GLOBAL, LOCAL, MAP, SHARED, SHARED_CLUSTER, PtrType, split_vector
+from .inference import GENERIC_SHARED, SPACES
 from .moves import Rule, address_of, is_float
 from .registers import Registers, bits_of, type_of
-from .syntax import TYPE_BITS, Address, Float, Instruction, Integer, Operand, Register, Symbol, Vector
+from .syntax import TYPE_BITS, Address, Instruction, Integer, Operand, Register, Symbol, Vector
 
 _WEAK = ("weak", "volatile")
 _HINT = "L2::cache_hint"
@@ -30,7 +32,7 @@ def address(r: Registers, operand: Operand, align: int, space: PtrType | None = 
     base: Operand = operand.base
     pointer = None if isinstance(base, Integer) else address_of(r, base)
     if pointer is None:
-        if space is None or space in (LOCAL, SHARED_CLUSTER):
+        if space not in (GLOBAL, SHARED, SHARED_CLUSTER):
             raise r.refuse("the address is a number of which no memory is known", "compute it from a parameter")
         number = r.read(base, IntegerType(space.space.data.address_bits))
         pointer = r.emit(ptx.IntToPtrOp(number, align, space))
@@ -40,6 +42,52 @@ def address(r: Registers, operand: Operand, align: int, space: PtrType | None = 
         name = pointer.type.space.data.keyword if isinstance(pointer.type, PtrType) else str(pointer.type)
         raise r.refuse(f"the address is one of {name} memory")
     return r.shifted(pointer, operand.offset)
+
+
+def accessed(
+    r: Registers,
+    i: Instruction,
+    operand: Operand,
+    align: int,
+    access: Callable[[SSAValue], SSAValue | None],
+) -> SSAValue | None:
+    """Appends an access to an address; its result, if it has one. A generic address of which no memory is known is
+    shared or global, as the number says.
+    """
+    space = _space(i)
+    is_number = isinstance(operand, Address) and (
+        isinstance(operand.base, Integer) or address_of(r, operand.base) is None
+    )
+    if space is not None or not is_number:
+        return access(address(r, operand, align, space))
+    assert isinstance(operand, Address)
+    number = r.read(operand.base, IntegerType(64))
+    is_global = r.emit(arith.CmpiOp(number, r.constant(GENERIC_SHARED, i64), "uge"))
+    outer, results, blocks = r.block, list[SSAValue | None](), list[Block]()
+    for kind in (GLOBAL, SHARED):
+        block = Block()
+        r.enter(block)
+        pointer = r.emit(ptx.IntToPtrOp(number if kind == GLOBAL else r.resized(number, 32), align, kind))
+        result = access(r.shifted(pointer, operand.offset))
+        r.add(scf.YieldOp(*([] if result is None else [result])))
+        results.append(result)
+        blocks.append(block)
+    r.enter(outer)
+    types = [result.type for result in results[:1] if result is not None]
+    op = r.add(scf.IfOp(is_global, types, [blocks[0]], [blocks[1]]))
+    return op.results[0] if types else None
+
+
+def tensor_map(r: Registers, operand: Operand) -> tuple[SSAValue, list[SSAValue]]:
+    """A tensor map and coordinates."""
+    if not isinstance(operand, Address) or isinstance(operand.base, Integer) or operand.offset:
+        raise r.refuse("the tensor map is not supported")
+    map = address_of(r, operand.base)
+    if map is not None and map.type == GLOBAL:
+        map = r.emit(ptx.CvtaTensorMapOp(map))
+    if map is None or map.type != MAP:
+        raise r.refuse("the address is not that of a tensor map")
+    return map, [r.read(item, i32) for item in operand.coordinates]
 
 
 def _space(i: Instruction) -> PtrType | None:
@@ -79,49 +127,102 @@ def _element(r: Registers, i: Instruction, targets: tuple[Operand, ...]) -> Attr
     return hint if hint is not None and type[0] == "b" and bits_of(hint) == bits else IntegerType(bits)
 
 
+def _order(r: Registers, i: Instruction, order: str) -> tuple[str, str]:
+    """The memory order of a load or a store, empty of a weak one, and its scope. A volatile one is relaxed."""
+    if "volatile" in i.modifiers:
+        return "relaxed", "sys"
+    found = next((word for word in i.modifiers if word in (order, "relaxed", "mmio")), "")
+    scope = next((word for word in i.modifiers if word in _SCOPES), "gpu")
+    return ("relaxed", "sys") if found == "mmio" else (found, scope)
+
+
 def _load(r: Registers, i: Instruction) -> None:
-    if i.modifiers[0] == "param":
-        _load_parameter(r, i)
-        return
     target, source, *rest = i.operands
     policy = _policy(r, i, rest)
+    is_generic = isinstance(source, Address) and not isinstance(source.base, Symbol)
+    if i.modifiers[0].startswith("param"):
+        if not is_generic:
+            _load_parameter(r, i)
+            return
+        i = replace(i, modifiers=i.modifiers[1:])  # a structure's address knows its memory
     targets = target.items if isinstance(target, Vector) else (target,)
     element = _element(r, i, targets)
-    bytes = bits_of(element) // 8 * len(targets)
-    pointer = address(r, source, bytes, _space(i))
-    if any(word in ("acquire", "relaxed") for word in i.modifiers):
-        scope = next((word for word in i.modifiers if word in _SCOPES), "gpu")
-        if "acquire" not in i.modifiers or len(targets) > 1:
-            raise r.refuse("relaxed loads are not supported", "use ld.acquire")
-        r.write(target, r.emit(ptx.LoadAcquireOp(pointer, element, scope)))
+    bytes, signed = bits_of(element) // 8 * len(targets), i.modifiers[-1][0] == "s"
+    order, scope = _order(r, i, "acquire")
+    if order and not _is_private(r, source):
+        _load_ordered(r, i, targets, order, scope)
         return
     type = VectorType(element, [len(targets)]) if len(targets) > 1 else element
-    hints = _hints(r, i, _WEAK)
-    value = r.emit(ptx.LoadOp(pointer, type, bytes, hints if pointer.type == GLOBAL else "", policy))
-    signed = i.modifiers[-1][0] == "s"
+    hints = _hints(r, i, (*_WEAK, *_SCOPES, "relaxed"))
+
+    def access(pointer: SSAValue) -> SSAValue:
+        is_global = pointer.type == GLOBAL
+        return r.emit(ptx.LoadOp(pointer, type, bytes, hints if is_global else "", policy if is_global else None))
+
+    value = accessed(r, i, source, bytes, access)
+    assert value is not None
     for index, part in enumerate(targets):
         r.write(part, r.extract(value, index) if len(targets) > 1 else value, signed=signed)
 
 
+def _is_private(r: Registers, operand: Operand) -> bool:
+    """Whether an address is one of local memory, which no other thread sees."""
+    if not isinstance(operand, Address) or isinstance(operand.base, Integer):
+        return False
+    pointer = address_of(r, operand.base)
+    return pointer is not None and pointer.type == LOCAL
+
+
+def _load_ordered(r: Registers, i: Instruction, targets: Sequence[Operand], order: str, scope: str) -> None:
+    """A load with a memory order: of each element of a vector one of its own (PTX ISA, Vector Data-types)."""
+    bits, source = TYPE_BITS[i.modifiers[-1]], i.operands[1]
+    assert isinstance(source, Address)
+    if bits < 32:
+        raise r.refuse("ordered loads of less than 32 bits are not supported")
+    for index, part in enumerate(targets):
+        element = _element(r, i, (part,))
+        at = replace(source, offset=source.offset + bits // 8 * index)
+
+        def access(pointer: SSAValue, element: Attribute = element) -> SSAValue:
+            return r.emit(ptx.LoadAcquireOp(pointer, element, scope, relaxed=order == "relaxed"))
+
+        value = accessed(r, i, at, bits // 8, access)
+        assert value is not None
+        r.write(part, value, signed=i.modifiers[-1][0] == "s")
+
+
 def _load_parameter(r: Registers, i: Instruction) -> None:
+    """ld.param: a parameter, or a part of a structure or of a call's result."""
     target, source = i.operands
-    if not isinstance(source, Address) or not isinstance(source.base, Symbol) or source.offset or source.base.offset:
-        raise r.refuse("a part of a parameter is not supported")
-    name = source.base.name
+    if not isinstance(source, Address) or not isinstance(source.base, Symbol):
+        raise r.refuse("the address is not that of a parameter")
+    name, offset = source.base.name, source.offset + source.base.offset
     if name in r.results:
         return  # the result of a call of printf
+    if name in r.structures:
+        _load(r, replace(i, modifiers=("global", *i.modifiers[1:])))
+        return
     if name not in r.parameters:
         raise r.refuse(f"there is no parameter {name} of a supported type")
-    value = r.parameters[name]
-    if isinstance(target, Vector):
-        raise r.refuse("a part of a parameter is not supported")
-    r.write(target, value, signed=i.modifiers[-1][0] == "s")
+    value, signed = r.parameters[name], i.modifiers[-1][0] == "s"
+    targets = target.items if isinstance(target, Vector) else (target,)
+    bits = TYPE_BITS[i.modifiers[-1]]
+    if not offset and len(targets) == 1 and bits <= bits_of(value.type):
+        r.write(target, r.resized(value, bits) if bits < bits_of(value.type) else value, signed=signed)
+        return
+    whole = r.convert(value, IntegerType(bits_of(value.type)))
+    for index, part in enumerate(targets):
+        at = 8 * offset + bits * index
+        if at + bits > bits_of(whole.type):
+            raise r.refuse(f"the parameter {name} has {bits_of(whole.type) // 8} bytes")
+        shifted = r.emit(arith.ShRUIOp(whole, r.constant(at, whole.type))) if at else whole
+        r.write(part, r.resized(shifted, bits), signed=signed)
 
 
 def _store(r: Registers, i: Instruction) -> None:
     target, source, *rest = i.operands
     policy = _policy(r, i, rest)
-    if i.modifiers[0] == "param":
+    if i.modifiers[0].startswith("param"):
         assert isinstance(target, Address)
         if isinstance(target.base, Symbol) and not target.offset and isinstance(source, Register):
             r.arguments[target.base.name] = source
@@ -131,19 +232,36 @@ def _store(r: Registers, i: Instruction) -> None:
     bits = TYPE_BITS[i.modifiers[-1]]
     type = type_of(i.modifiers[-1]) if is_float(i.modifiers[-1]) else None
     values = [r.read(item, type) if type is not None else r.raw(item, bits) for item in items]
-    if len({value.type for value in values}) > 1:
+    if len({value.type for value in values}) > 1 or split_vector(values[0].type)[1]:
         values = [r.convert(value, IntegerType(bits)) for value in values]
-    if split_vector(values[0].type)[1]:
-        values = [r.convert(value, IntegerType(bits)) for value in values]
-    bytes = bits // 8 * len(items)
-    pointer = address(r, target, bytes, _space(i))
-    value = values[0] if len(values) == 1 else r.vector(values)
-    if "release" in i.modifiers and len(items) == 1:
-        scope = next((word for word in i.modifiers if word in _SCOPES), "gpu")
-        r.add(ptx.StoreReleaseOp(value, pointer, scope=scope))
+    order, scope = _order(r, i, "release")
+    if order and not _is_private(r, target):
+        _store_ordered(r, i, values, order, scope)
         return
-    hints = _hints(r, i, _WEAK)
-    r.add(ptx.StoreOp(value, pointer, bytes, hints if pointer.type == GLOBAL else "", policy))
+    bytes = bits // 8 * len(items)
+    value = values[0] if len(values) == 1 else r.vector(values)
+    hints = _hints(r, i, (*_WEAK, *_SCOPES, "relaxed"))
+
+    def access(pointer: SSAValue) -> None:
+        is_global = pointer.type == GLOBAL
+        r.add(ptx.StoreOp(value, pointer, bytes, hints if is_global else "", policy if is_global else None))
+
+    accessed(r, i, target, bytes, access)
+
+
+def _store_ordered(r: Registers, i: Instruction, values: Sequence[SSAValue], order: str, scope: str) -> None:
+    """A store with a memory order, of each element of a vector one of its own."""
+    bits, target = TYPE_BITS[i.modifiers[-1]], i.operands[0]
+    assert isinstance(target, Address)
+    if bits < 32:
+        raise r.refuse("ordered stores of less than 32 bits are not supported")
+    for index, value in enumerate(values):
+        at = replace(target, offset=target.offset + bits // 8 * index)
+
+        def access(pointer: SSAValue, value: SSAValue = value) -> None:
+            r.add(ptx.StoreReleaseOp(value, pointer, scope=scope, relaxed=order == "relaxed"))
+
+        accessed(r, i, at, bits // 8, access)
 
 
 _CP_ASYNC = ("ca", "cg", "shared", "shared::cta", "global", "L2::64B", "L2::128B", "L2::256B", _HINT)
@@ -179,27 +297,31 @@ def _atomic(r: Registers, i: Instruction) -> None:
     words = list(i.modifiers)
     order = next((word for word in words if word in ("relaxed", "acquire", "release", "acq_rel")), None)
     scope = next((word for word in words if word in _SCOPES), None)
-    space = _space(i)
     type, kind = words[-1], words[-2] if words[-2] != "noftz" else words[-3]
-    left = {*words} - {order, scope, type, kind, "noftz", *SPACES}
+    left = {*words} - {order, scope, type, kind, "noftz", "L2::cache_hint", *SPACES}
     if left:
         raise r.refuse(f"the modifier .{sorted(map(str, left))[0]} is not supported")
     returns = i.opcode == "atom"
     where, *values = i.operands[1:] if returns else i.operands
     held = type_of(type)
-    pointer = address(r, where, bits_of(held) // 8, space)
-    if kind == "cas":
-        compare, value = (r.read(value, held) for value in values)
-        old = r.emit(ptx.AtomCasOp(pointer, compare, value, order=order, scope=scope))
-        r.write(i.operands[0], old)
-        return
     if kind in ("min", "max") and type[0] == "u":
         kind = f"u{kind}"
-    value = r.read(values[0], held)
-    if returns:
-        r.write(i.operands[0], r.emit(ptx.AtomOp(kind, pointer, value, order=order, scope=scope)))
+    if kind == "cas":
+        compare, value = (r.read(value, held) for value in values[:2])
     else:
+        compare, value = None, r.read(values[0], held)
+
+    def access(pointer: SSAValue) -> SSAValue | None:
+        if compare is not None:
+            return r.emit(ptx.AtomCasOp(pointer, compare, value, order=order, scope=scope))
+        if returns or kind == "exch":
+            return r.emit(ptx.AtomOp(kind, pointer, value, order=order, scope=scope))
         r.add(ptx.RedOp(kind, pointer, value, order=order, scope=scope))
+        return None
+
+    result = accessed(r, i, where, bits_of(held) // 8, access)
+    if returns and result is not None:
+        r.write(i.operands[0], result)
 
 
 def _fence(r: Registers, i: Instruction) -> None:
@@ -216,15 +338,6 @@ def _fence(r: Registers, i: Instruction) -> None:
     r.add(ptx.FenceOp(order, scope=scope))
 
 
-def _create_policy(r: Registers, i: Instruction) -> None:
-    kind, *priorities = i.modifiers[:-1]
-    target, *fraction = i.operands
-    if kind != "fractional" or not all(isinstance(x, Float) for x in fraction):
-        raise r.refuse("the policy is not supported")
-    share = [x.value for x in fraction if isinstance(x, Float)]
-    r.write(target, r.emit(ptx.CreatePolicyOp(".".join(priorities), *share)))
-
-
 def _prefetch(r: Registers, i: Instruction) -> None:
     """A prefetch changes nothing that is modelled."""
     if i.modifiers[-1] not in ("L1", "L2"):
@@ -233,6 +346,6 @@ def _prefetch(r: Registers, i: Instruction) -> None:
 
 MEMORY: Mapping[str, Rule] = MappingProxyType({
     "ld": _load, "st": _store, "cp": _copy, "atom": _atomic, "red": _atomic, "fence": _fence, "membar": _fence,
-    "prefetch": _prefetch, "createpolicy": _create_policy,
+    "prefetch": _prefetch,
 })  # fmt: skip
 """The rules by opcode."""

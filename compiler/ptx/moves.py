@@ -4,6 +4,7 @@ Selection Instructions, mov).
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -58,6 +59,22 @@ def _compared(r: Registers, i: Instruction, a: Operand, b: Operand) -> SSAValue:
     else:
         raise r.refuse("the comparison is not supported")
     return r.emit(arith.CmpiOp(left, right, word))
+
+
+def _set(r: Registers, i: Instruction) -> None:
+    """set: a comparison whose result is all ones or zero, or 1.0 or 0.0."""
+    target, a, b, *rest = i.operands
+    *words, result, type = i.modifiers
+    holds = _compared(r, replace(i, modifiers=(*words, type)), a, b)
+    for word in words[1:]:
+        if word in _COMBINE and rest:
+            holds = r.emit(_COMBINE[word](holds, r.read(rest[0], i1)))
+        elif word != "ftz":
+            raise r.refuse(f"the modifier .{word} is not supported")
+    kind = type_of(result)
+    one = r.constant(1.0 if is_float(result) else -1, kind)
+    zero = r.constant(0.0 if is_float(result) else 0, kind)
+    r.write(target, r.emit(arith.SelectOp(holds, one, zero)))
 
 
 _COMBINE: Mapping[str, Binary] = MappingProxyType({"and": arith.AndIOp, "or": arith.OrIOp, "xor": arith.XOrIOp})
@@ -169,5 +186,5 @@ def pointer_of(r: Registers, operand: Operand) -> SSAValue | None:
     return value if value is not None and isinstance(value.type, PtrType) else None
 
 
-MOVES: Mapping[str, Rule] = MappingProxyType({"setp": _setp, "selp": _select, "mov": _move})
+MOVES: Mapping[str, Rule] = MappingProxyType({"setp": _setp, "selp": _select, "mov": _move, "set": _set})
 """The rules by opcode."""

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from .syntax import Address, Arguments, Instruction, Not, Operand, Pair, Register, Vector
 
+CARRY = "%CC.CF"
+"""The flag that `add.cc` and others write, and `addc` and others read, as the name of a predicate."""
 _WITHOUT_RESULT = frozenset((
     "st", "red", "bar", "barrier", "cp", "fence", "membar", "stmatrix", "prefetch", "prefetchu", "discard",
     "applypriority", "griddepcontrol", "nanosleep", "setmaxnreg", "tensormap", "bra", "brx", "ret", "exit", "trap",
@@ -60,6 +62,10 @@ def written_and_read(instruction: Instruction) -> tuple[list[str], list[str]]:
         written = [register.name for register in registers_in(sources[0])]
         sources = sources[1:]
     read = [register.name for operand in sources for register in registers_in(operand)]
+    if "cc" in instruction.modifiers:
+        written.append(CARRY)
+    if instruction.opcode in ("addc", "subc", "madc"):
+        read.append(CARRY)
     if instruction.guard is not None:
         guard = instruction.guard
         read.append(guard.register.name if isinstance(guard, Not) else guard.name)

@@ -5,6 +5,8 @@ The text may come from anywhere. All loops advance in it, nesting is bounded, an
 an error with its place.
 """
 
+from dataclasses import replace
+
 from ...base.errors import Code
 from .lexer import Text
 from .statements import StatementParser
@@ -61,15 +63,16 @@ class _ModuleParser(StatementParser):
             elif word in (".pragma", ".alias"):
                 self.skip_statement()
             else:
+                linkage: list[str] = []
                 while self.token.text in _LINKAGE:
-                    self.advance()
+                    linkage.append(self.advance().text)
                 if self.token.text in (".entry", ".func"):
-                    function = self._function()
+                    function = self._function(" ".join(linkage))
                     if function.body is not None or function.name not in functions:
                         functions[function.name] = function
                 else:
                     for variable in self.variables():
-                        variables[variable.name] = variable
+                        variables[variable.name] = replace(variable, linkage=" ".join(linkage))
         return Module(version, target, files, variables, functions)
 
     def _skip_section(self) -> None:
@@ -84,14 +87,14 @@ class _ModuleParser(StatementParser):
                 return
         self.fail("the section does not end")
 
-    def _function(self) -> Function:
+    def _function(self, linkage: str) -> Function:
         is_entry = self.advance().text == ".entry"
-        if not is_entry and self.token.text == "(":
-            self._parameters()
+        results = self._parameters() if not is_entry and self.token.text == "(" else ()
         place = self.place()
         name = self.word("the name of a function")
         parameters = self._parameters() if self.token.text == "(" else ()
         sizes: dict[str, tuple[int, int, int]] = {}
+        begin = self.token.at
         while self.token.kind == "directive":
             word = self.advance().text
             if word in (".reqntid", ".maxntid", ".reqnctapercluster", ".maxclusterrank"):
@@ -100,12 +103,13 @@ class _ModuleParser(StatementParser):
                 self._skip_numbers()
             else:
                 self.fail(f"unknown directive '{word}' of a function")
+        directives = linkage, " ".join(self.text_from(begin).split())
         if self.accept(";"):
-            return Function(name, is_entry, parameters, place)
-        body, registers, variables = self.body()
+            return Function(name, is_entry, parameters, place, results=results, directives=directives)
+        body, registers, variables = self.body((*results, *parameters))
         return Function(
             name, is_entry, parameters, place, body, registers, variables,
-            sizes.get(".reqntid"), sizes.get(".reqnctapercluster"),
+            sizes.get(".reqntid"), sizes.get(".reqnctapercluster"), results, directives,
         )  # fmt: skip
 
     def _skip_numbers(self) -> None:
@@ -127,9 +131,10 @@ class _ModuleParser(StatementParser):
         parameters: list[Parameter] = []
         while not self.accept(")"):
             place = self.place()
+            is_register = self.token.text == ".reg"
             if self.token.text in (".param", ".reg"):
                 self.advance()
-            type, align = "", 0
+            type, align, begin = "", 0, self.token.at
             while self.token.kind == "directive":
                 word = self.advance().text[1:]
                 if word == "align":
@@ -140,12 +145,13 @@ class _ModuleParser(StatementParser):
                     self.fail(f"unknown directive '.{word}' of a parameter", Code.PTX_SYNTAX)
             if not type:
                 self.fail("the parameter has no type")
+            attributes = " ".join(self.text_from(begin).split())
             name = self.word("the name of a parameter")
             size = self.type_bytes(type)
-            if self.accept("["):
+            if is_structure := self.accept("["):
                 size *= 0 if self.token.text == "]" else self.integer()
                 self.expect("]")
-            parameters.append(Parameter(name, type, size, align, place))
+            parameters.append(Parameter(name, type, size, align, place, is_structure, is_register, attributes))
             if self.token.text != ")":
                 self.expect(",")
         return tuple(parameters)

@@ -79,6 +79,8 @@ class Registers:
         """The addresses of variables, and of parameters that are tensor maps."""
         self.parameters: dict[str, SSAValue] = {}
         """The values of parameters."""
+        self.structures: dict[str, SSAValue] = {}
+        """The addresses of parameters that are structures."""
         self.contents: dict[str, bytes] = {}
         """The bytes of variables in constant and global memory."""
         self.passed: dict[str, SSAValue] = {}

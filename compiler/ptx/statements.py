@@ -14,8 +14,12 @@ from .syntax import (
     Not,
     Operand,
     Pair,
+    Parameter,
+    Pragma,
     Register,
+    Statement,
     Symbol,
+    Table,
     Variable,
     Vector,
 )
@@ -46,39 +50,48 @@ class _Scope:
 class StatementParser(Tokens):
     """A parser of function bodies and of variables."""
 
-    def body(self) -> tuple[tuple[Instruction | Label, ...], dict[str, str], tuple[Variable, ...]]:
+    def body(
+        self, parameters: tuple[Parameter, ...] = ()
+    ) -> tuple[tuple[Statement, ...], dict[str, str], tuple[Variable, ...]]:
         """The body of a function: instructions and labels in order, the types of registers, and the variables."""
         self._scopes: list[_Scope] = []
         self._count = 0
-        self._registers: dict[str, str] = {}
+        self._registers: dict[str, str] = {p.name: p.type for p in parameters if p.is_register}
+        self._given = dict(self._registers)
         self._variables: list[Variable] = []
-        self._statements: list[Instruction | Label] = []
+        self._statements: list[Statement] = []
         self._location: Location | None = None
+        self._calls: dict[tuple[int, int, int], Location] = {}
         self._labels: dict[int, set[str]] = {}
         self._jumps: list[tuple[int, tuple[int, ...]]] = []
-        self._tables: dict[str, tuple[Operand, ...]] = {}
         self._block()
         for index, chain in self._jumps:
             self._statements[index] = self._resolved(self._statements[index], chain)
         return tuple(self._statements), self._registers, tuple(self._variables)
 
-    def _resolved(self, statement: Instruction | Label, chain: tuple[int, ...]) -> Instruction:
-        """A branch whose labels, also those of its table, have the names that the function knows them by."""
+    def _resolved(self, statement: Statement, chain: tuple[int, ...]) -> Statement:
+        """A branch, or a table of labels, whose labels have the names that the function knows them by."""
+        if isinstance(statement, Table):
+            return replace(statement, labels=tuple(self._label(name, chain) for name in statement.labels))
         assert isinstance(statement, Instruction)
         operands: list[Operand] = []
-        tables = [self._tables.get(x.name, (x,)) if isinstance(x, Symbol) else (x,) for x in statement.operands]
-        for operand in (operand for table in tables for operand in table):
+        for operand in statement.operands:
             if isinstance(operand, Symbol):
-                scope = next((number for number in chain if operand.name in self._labels.get(number, ())), 0)
-                operand = Symbol(_Scope(scope).own(operand.name), operand.offset)
+                operand = Symbol(self._label(operand.name, chain), operand.offset)
             operands.append(operand)
         return replace(statement, operands=tuple(operands))
+
+    def _label(self, name: str, chain: tuple[int, ...]) -> str:
+        scope = next((number for number in chain if name in self._labels.get(number, ())), 0)
+        return _Scope(scope).own(name)
 
     def _block(self) -> None:
         self.expect("{")
         if len(self._scopes) >= MAX_DEPTH:
             self.fail(f"scopes nest more than {MAX_DEPTH} deep")
         self._scopes.append(_Scope(self._count))
+        if self._count == 0:
+            self._scopes[0].names.update({name: name for name in self._given})
         self._count += 1
         while not self.accept("}"):
             self._statement()
@@ -110,15 +123,17 @@ class StatementParser(Tokens):
             self.expect(";")
         elif word == ".loc":
             self.advance()
-            self._location = Location(self.integer(), self.integer(), self.integer())
-            while self.accept(","):  # where a function was inlined
+            key, call = (self.integer(), self.integer(), self.integer()), None
+            while self.accept(","):  # of a function that is inlined
                 if self.word("function_name or inlined_at") == "function_name":
                     self.word("a label")
                     self._offset()
                 else:
-                    _ = self.integer(), self.integer(), self.integer()
-        elif word in (".pragma", ".callprototype", ".branchtargets", ".calltargets"):
-            self.skip_statement()
+                    at = self.integer(), self.integer(), self.integer()
+                    call = self._calls.get(at) or Location(*at)
+            self._location = self._calls[key] = Location(*key, call)
+        elif word == ".pragma":
+            self._keep("")
         else:
             scope = self._scopes[-1]
             for variable in self.variables():
@@ -167,10 +182,15 @@ class StatementParser(Tokens):
             scope = self._scopes[-1]
             self._labels.setdefault(scope.number, set()).add(name)
             if self.accept(".branchtargets"):
-                self._tables[name] = self._until_end()
+                labels = [self.word("a label")]
+                while self.accept(","):
+                    labels.append(self.word("a label"))
+                self.expect(";")
+                self._remember()
+                self._statements.append(Table(scope.own(name), tuple(labels), place))
                 return
             if self.token.text in (".callprototype", ".calltargets"):
-                self.skip_statement()  # a table or a prototype
+                self._keep(f"{name}: ")
                 return
             self._statements.append(Label(scope.own(name), place))
             return
@@ -179,7 +199,7 @@ class StatementParser(Tokens):
             modifiers.append(self.advance().text[1:])
         operands = self._until_end()
         if opcode in ("bra", "brx"):
-            self._jumps.append((len(self._statements), tuple(s.number for s in reversed(self._scopes))))
+            self._remember()
         self._statements.append(Instruction(place, opcode, tuple(modifiers), operands, guard, self._location))
 
     def _until_end(self) -> tuple[Operand, ...]:
@@ -190,6 +210,16 @@ class StatementParser(Tokens):
                 self.expect(",")
             operands.append(self._operand(0))
         return tuple(operands)
+
+    def _keep(self, before: str) -> None:
+        """Keeps a directive as it is."""
+        place, at = self.place(), self.token.at
+        self.skip_statement()
+        self._statements.append(Pragma(before + " ".join(self.text_from(at).split()), place))
+
+    def _remember(self) -> None:
+        """Has the labels of the next statement named when all are known."""
+        self._jumps.append((len(self._statements), tuple(s.number for s in reversed(self._scopes))))
 
     def _operand(self, depth: int) -> Operand:
         if depth > MAX_DEPTH:
@@ -274,37 +304,51 @@ class StatementParser(Tokens):
             name = self.word("the name of a variable")
             element = self.type_bytes(type)
             size, is_open = element * lanes, False
+            scalar = type if self.token.text != "[" and lanes == 1 else ""
             while self.accept("["):
                 if self.token.text == "]":
                     is_open = True
                 else:
                     size *= self.integer()
                 self.expect("]")
+            self._addresses: dict[int, Symbol] = {}
             initial = self._initial(element) if self.accept("=") else None
             size = len(initial or b"") if is_open else size
             if not 0 <= size <= MAX_BYTES:
                 self.fail(f"a variable of {size} bytes; at most {MAX_BYTES} are possible", place=place)
-            made.append(Variable(name, space, size, align or element * lanes, initial, place))
+            made.append(
+                Variable(name, space, size, align or element * lanes, initial, place, self._addresses, scalar=scalar)
+            )
             if not self.accept(","):
                 break
         self.expect(";")
         return made
 
-    def _initial(self, element: int) -> bytes:
-        """The bytes of an initialiser: a number, or a list of numbers."""
+    def _initial(self, element: int, at: int = 0, depth: int = 0) -> bytes:
+        """The bytes of an initialiser `at` bytes behind the first: a number, an address, or a list of them."""
         if self.token.text != "{":
-            return self._bytes_of(element)
+            return self._bytes_of(element, at)
+        if depth > MAX_DEPTH:
+            self.fail(f"lists nest more than {MAX_DEPTH} deep")
         self.expect("{")
-        parts: list[bytes] = []
+        whole = bytearray()
         while not self.accept("}"):
-            if parts:
+            if whole:
                 self.expect(",")
-            parts.append(self._initial(element) if self.token.text == "{" else self._bytes_of(element))
-        return b"".join(parts)
+            whole += self._initial(element, at + len(whole), depth + 1)
+        return bytes(whole)
 
-    def _bytes_of(self, element: int) -> bytes:
+    def _bytes_of(self, element: int, at: int) -> bytes:
         if self.token.kind == "word":
-            self.fail("an initialiser that is an address is not supported", Code.PTX_UNSUPPORTED)
+            name = self.advance().text
+            if is_generic := name == "generic" and self.accept("("):
+                name = self.word("the name of a variable")
+            if is_generic:
+                self.expect(")")
+            if element != 8:
+                self.fail("an address has 8 bytes", Code.PTX_UNSUPPORTED)
+            self._addresses[at] = Symbol(name, self._offset())
+            return bytes(8)
         number = self.number()
         if isinstance(number, Integer):
             return (number.value & ((1 << 8 * element) - 1)).to_bytes(element, "little")

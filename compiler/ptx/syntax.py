@@ -22,7 +22,7 @@ class PtxError(TilefoldError):
 
     def __init__(self, code: Code, message: str, place: Place, hint: str = "", file: str = "<ptx>") -> None:
         super().__init__(code, f"{file}:{place.line}:{place.column}: {message}", hint)
-        self.place = place
+        self.place, self.problem = place, message
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +98,14 @@ Operand: TypeAlias = Register | Integer | Float | Symbol | Not | Pair | Vector |
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The place in a source file that `.loc` says: the number of the file, line and column."""
+    """The place in a source file that `.loc` says: the number of the file, line and column; and, of a function that is
+    inlined, the place of its call.
+    """
 
     file: int
     line: int
     column: int
+    call: "Location | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,26 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """The labels that a `brx.idx` chooses from: `name: .branchtargets A, B;`."""
+
+    name: str
+    labels: tuple[str, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Pragma:
+    """A directive for the assembler or a prototype of calls, as the text has it, which says nothing of the results."""
+
+    text: str
+    place: Place
+
+
+Statement: TypeAlias = Instruction | Label | Table | Pragma
+
+
+@dataclass(frozen=True, slots=True)
 class Variable:
     """A variable: its state space, its size and alignment in bytes, and its initial bytes, if the text gives any. The
     size is 0 for an array that the launch sizes.
@@ -142,6 +165,11 @@ class Variable:
     align: int
     initial: bytes | None
     place: Place
+    addresses: "Mapping[int, Symbol]" = field(default_factory=dict[int, Symbol])
+    """The addresses of 8 bytes in the initial bytes, by their places there."""
+    linkage: str = ""
+    scalar: str = ""
+    """The type of a variable that is no array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,23 +183,32 @@ class Parameter:
     size: int
     align: int
     place: Place
+    is_structure: bool = False
+    """Whether it is an array, as structures are, also of one element."""
+    is_register: bool = False
+    """Whether it is a register, as it may be of a function."""
+    attributes: str = ""
+    """What else the text says of it, such as `.ptr .global .align 16`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
     """A kernel (`.entry`) or a function. `registers` are its types by name; `block` is the size of a block that
-    `.reqntid` requires, `most` that of `.maxntid`. The body is None of a declaration.
+    `.reqntid` requires. The body is None of a declaration. `results` are the parameters that a function returns, and
+    `directives` are linkage and bounds as the text has them, before and behind the name.
     """
 
     name: str
     is_entry: bool
     parameters: tuple[Parameter, ...]
     place: Place
-    body: tuple[Instruction | Label, ...] | None = None
+    body: tuple[Statement, ...] | None = None
     registers: Mapping[str, str] = field(default_factory=dict[str, str])
     variables: tuple[Variable, ...] = ()
     block: tuple[int, int, int] | None = None
     cluster: tuple[int, int, int] | None = None
+    results: tuple[Parameter, ...] = ()
+    directives: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The position of a parser in PTX text: the next token, what must follow, and errors there."""
 
+import re
 import struct
 from typing import NoReturn
 
@@ -10,6 +11,9 @@ from .syntax import TYPE_BITS, Float, Integer, Place, PtxError
 
 MAX_DIGITS = 80
 """The longest integer: 64 bits in binary, with prefix and suffix."""
+
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class Tokens:
@@ -22,6 +26,10 @@ class Tokens:
     def place(self) -> Place:
         """The offset of the next token."""
         return self._text.place(self.token.at)
+
+    def text_from(self, at: int) -> str:
+        """The text from an offset up to the next token, without what remains of comments."""
+        return _COMMENT.sub(" ", self._text.text[at : self.token.at])
 
     def fail(self, message: str, code: Code = Code.PTX_SYNTAX, hint: str = "", place: Place | None = None) -> NoReturn:
         """Raises a PtxError at the next token, or at a place."""

@@ -27,7 +27,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, TilefoldError
 from ...dialects.ptx import InlineOp, LocalAllocOp, RetOp, SmemAddrOp
-from ...dialects.ptx.base import MAP, PtrType, TensorMapType
+from ...dialects.ptx.base import GLOBAL, MAP, PtrType, TensorMapType
 from .arithmetic import ARITHMETIC
 from .conversions import CONVERSIONS
 from .custom import custom_fragments, custom_of, normalised, read_custom
@@ -39,6 +39,7 @@ from .moves import MOVES, Rule
 from .operands import written_and_read
 from .registers import Registers, type_of
 from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
+from .unread import replace_unread
 from .warps import WARPS
 
 WITH_EFFECTS: Mapping[str, Rule] = {**MEMORY, **WARPS, **HOPPER}
@@ -64,12 +65,14 @@ class Body:
 
 
 def locations(files: Mapping[int, str], file: str) -> Locate:
-    """Where instructions come from: the place that `.loc` says, in one of `files` by its number, or else the place in
-    the text, which is `file`.
+    """Where instructions come from: the place that `.loc` says in one of `files` by its number, of a function that is
+    inlined from another file that of the call; or else the place in the text, which is `file`.
     """
 
     def locate(instruction: Instruction) -> LocationAttr:
         at = instruction.location
+        while at is not None and at.file not in files and at.call is not None:
+            at = at.call
         if at is not None and at.line and at.file in files:
             return FileLineColLoc(StringAttr(files[at.file]), IntAttr(at.line), IntAttr(at.column))
         place = instruction.place
@@ -139,13 +142,16 @@ class _Translation:
     def _address_of(self, name: str) -> PointerType | None:
         """The type of the address of a variable or a parameter."""
         if name in self.types:
-            return MAP if self.types[name] == MAP else None
+            if self.types[name] == MAP:
+                return MAP
+            structures = (p.name for p in self.function.parameters if p.is_structure)
+            return GLOBAL if self.types[name] == GLOBAL and name in structures else None
         variable = self.variables.get(name)
         return None if variable is None else SPACES.get(variable.space)
 
     def _parameter(self, name: str) -> PointerType | None:
         type = self.types.get(name)
-        return type if isinstance(type, PtrType) else None
+        return type if isinstance(type, PtrType) and self._address_of(name) is None else None
 
     def run(self, dynamic: int) -> Body:
         """The whole function."""
@@ -180,6 +186,7 @@ class _Translation:
             region.add_block(leave)
         if not self.as_written:
             self._verify(region)
+            replace_unread(region)
         return Body(region, shared_bytes, tuple(self.variables[name] for name in r.passed), r.sources)
 
     leaves = False
@@ -190,9 +197,12 @@ class _Translation:
 
     def _declare(self, r: Registers, entry: Block, dynamic: int) -> int:
         """Gives parameters their values, and variables their memory; the bytes of shared memory."""
+        structures = {parameter.name for parameter in self.function.parameters if parameter.is_structure}
         for (name, type), argument in zip(self.types.items(), entry.args, strict=True):
             if isinstance(type, TensorMapType):
                 r.symbols[name] = argument
+            elif name in structures:
+                r.symbols[name] = r.structures[name] = argument
             else:
                 r.parameters[name] = argument
         for vector in dict.fromkeys(vector for vector, _ in self.fragments.values()):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
+from xdsl.dialects import cf
 from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import SSAValue
 
@@ -18,6 +19,7 @@ from ...layout.atoms.instructions import MmaSync
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from ...layout.atoms.ptx_text import mma_mnemonic
+from .clusters import cluster_barrier
 from .memory import address
 from .moves import Rule, address_of
 from .registers import Registers, type_of
@@ -31,34 +33,11 @@ def _mask(r: Registers, operand: Operand) -> SSAValue | None:
     return r.read(operand, i32)
 
 
-def _cluster_barrier(r: Registers, i: Instruction) -> None:
-    aligned, words = "aligned" in i.modifiers, [word for word in i.modifiers[1:] if word != "aligned"]
-    match words:
-        case ["arrive"] | ["arrive", "release" | "relaxed"]:
-            r.add(ptx.ClusterArriveOp("relaxed" in words, aligned=aligned))
-        case ["wait"] | ["wait", "acquire"]:
-            r.add(ptx.ClusterWaitOp(aligned=aligned))
-        case _:
-            raise r.refuse("the barrier is not supported")
-
-
-def _grids(r: Registers, i: Instruction) -> None:
-    match i.modifiers:
-        case ("wait",):
-            r.add(ptx.GridDependencyWaitOp())
-        case ("launch_dependents",):
-            r.add(ptx.LaunchDependentsOp())
-        case _:
-            raise r.refuse("the form is not supported")
-
-
 def _barrier(r: Registers, i: Instruction) -> None:
     if i.modifiers[:1] == ("cluster",):
-        _cluster_barrier(r, i)
+        cluster_barrier(r, i)
         return
     words = [word for word in i.modifiers if word not in ("cta", "aligned")]
-    if i.opcode == "barrier" and "aligned" not in i.modifiers:
-        raise r.refuse("a barrier without .aligned is not supported")
     match words:
         case ["warp", "sync"] if isinstance(i.operands[0], Integer):
             r.add(
@@ -206,6 +185,9 @@ def _mma(r: Registers, i: Instruction) -> None:
 def _call(r: Registers, i: Instruction) -> None:
     """The device's printf; other functions are refused."""
     names = [operand.name for operand in i.operands if isinstance(operand, Symbol)]
+    if names == ["__assertfail"]:
+        r.add(cf.AssertOp(r.constant(0, i1), _assertion(r, i)))
+        return
     if names != ["vprintf"]:
         raise r.refuse(f"calls of functions other than vprintf are not supported: {', '.join(names)}")
     lists = [operand for operand in i.operands if isinstance(operand, Arguments)]
@@ -237,6 +219,22 @@ def _call(r: Registers, i: Instruction) -> None:
     r.add(ptx.PrintfOp(format_text, values))
 
 
+def _assertion(r: Registers, i: Instruction) -> str:
+    """The text of a failing assertion, whose address is the first argument."""
+    (*_, arguments) = [operand for operand in i.operands if isinstance(operand, Arguments)]
+    given = r.arguments.get(arguments.items[0].name) if isinstance(arguments.items[0], Symbol) else None
+    name = r.texts.get(given.name, "") if isinstance(given, Register) else ""
+    return r.contents.get(name, b"assert").split(b"\0")[0].decode("utf-8", "replace")
+
+
+def _trap(r: Registers, i: Instruction) -> None:
+    r.add(cf.AssertOp(r.constant(0, i1), "trap"))
+
+
+def _dependent(r: Registers, i: Instruction) -> None:
+    r.add(ptx.GridDependencyWaitOp() if i.modifiers == ("wait",) else ptx.LaunchDependentsOp())
+
+
 def _nanosleep(r: Registers, i: Instruction) -> None:
     r.add(ptx.NanosleepOp(r.read(i.operands[0], i32)))
 
@@ -244,6 +242,7 @@ def _nanosleep(r: Registers, i: Instruction) -> None:
 WARPS: Mapping[str, Rule] = MappingProxyType({
     "bar": _barrier, "barrier": _barrier, "shfl": _shuffle, "vote": _vote, "match": _match, "redux": _redux,
     "elect": _elect, "activemask": _activemask, "ldmatrix": _ldmatrix, "stmatrix": _stmatrix,
-    "movmatrix": _movmatrix, "mma": _mma, "call": _call, "nanosleep": _nanosleep, "griddepcontrol": _grids,
+    "movmatrix": _movmatrix, "mma": _mma, "call": _call, "nanosleep": _nanosleep,
+    "trap": _trap, "griddepcontrol": _dependent,
 })  # fmt: skip
 """The rules by opcode."""

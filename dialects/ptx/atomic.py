@@ -5,12 +5,23 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from xdsl.dialects.builtin import StringAttr, VectorType, bf16, f16, f32, f64, i32, i64
+from xdsl.dialects.builtin import StringAttr, UnitAttr, VectorType, bf16, f16, f32, f64, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import AnyAttr, IRDLOperation, VarConstraint, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
-from ..definitions import fields, irdl_op_definition, operand, optional_prop, prop, row, some_text, text, typed_operand
+from ..definitions import (
+    fields,
+    flag,
+    irdl_op_definition,
+    operand,
+    optional_prop,
+    prop,
+    row,
+    some_text,
+    text,
+    typed_operand,
+)
 from .base import GLOBAL, LOCAL, PtrType, PtxOp, pointer, scalar_bits
 from .effects import Proxy, by_thread, fences, reads, updates, writes
 from .warp import check_word
@@ -20,6 +31,7 @@ SCOPES = ("cta", "cluster", "gpu", "sys")
 
 _INTEGER_OPS: Mapping[str, str] = MappingProxyType({
     "add": "u", "min": "s", "max": "s", "umin": "u", "umax": "u", "and": "b", "or": "b", "xor": "b", "exch": "b",
+    "inc": "u", "dec": "u",
 })  # fmt: skip
 """How PTX spells the type of an operation on integers."""
 
@@ -88,14 +100,16 @@ class _AtomicOp(ScopedOp):
 
 def _suffix(kind: str, type: Attribute) -> str | None:
     """The operation with its type as PTX spells it; None if it has none for the type."""
-    if type in (i32, i64) and kind in _INTEGER_OPS:
+    if type in (i32, i64) and kind in _INTEGER_OPS and not (type == i64 and kind in ("inc", "dec")):
         return f"{kind.removeprefix('u')}.{_INTEGER_OPS[kind]}{scalar_bits(type)}"
     if kind == "add" and type in _FLOAT_ADDS:
         return f"add.{_FLOAT_ADDS[type][0]}"
     return None
 
 
-_KINDS = f"{', '.join(_INTEGER_OPS)} of i32 and i64, and add of f16, bf16, pairs of them, f32 and f64"
+_KINDS = (
+    f"{', '.join(_INTEGER_OPS)} of i32 and, without inc and dec, i64, and add of f16, bf16, pairs of them, f32 and f64"
+)
 
 
 @row
@@ -103,8 +117,9 @@ class AtomOp(_AtomicOp):
     """`%old = ptx.atom "add" %p, %v order "acq_rel" scope "sys" : !ptx.ptr<global>, f32`: changes memory atomically and
     returns the old value (PTX ISA, atom).
 
-    add, min, max, umin, umax, and, or, xor, exch of i32 and i64; add of f16, bf16, vectors of two of them, f32 and f64.
-    The order is `relaxed` unless acquire, release or acq_rel is given.
+    add, min, max, umin, umax, and, or, xor, exch of i32 and i64; inc and dec of i32, which count up to the value and
+    then from 0 on, or down from it; add of f16, bf16, vectors of two of them, f32 and f64. The order is `relaxed`
+    unless acquire, release or acq_rel is given.
     """
 
     name = "ptx.atom"
@@ -209,20 +224,23 @@ def _check_scalar(type: Attribute) -> None:
 @irdl_op_definition
 class LoadAcquireOp(ScopedOp):
     """`%v = ptx.ld.acquire %p scope "gpu" : !ptx.ptr<global> -> i32`: an atomic load; everything that its writer
-    released with the value happened before all later accesses (PTX ISA, ld.acquire).
+    released with the value happened before all later accesses, unless it is `relaxed` (PTX ISA, ld.acquire).
     """
 
     name = "ptx.ld.acquire"
     ptr = typed_operand(PtrType)
+    relaxed: UnitAttr | None = optional_prop(converter=flag, default=False, kw_only=True)
     result = result_def()
     traits = traits_def(by_thread(reads("ptr", "result"), _ORDERS))  # later accesses must not be read before
-    assembly_format = "$ptr (`scope` $scope^)? attr-dict `:` type($ptr) `->` type($result)"
+    assembly_format = "(`relaxed` $relaxed^)? $ptr (`scope` $scope^)? attr-dict `:` type($ptr) `->` type($result)"
 
-    def __init__(self, ptr: SSAValue | Operation, type: Attribute, scope: str | None = None):
-        IRDLOperation.__init__(self, operands=[ptr], properties={"scope": some_text(scope)}, result_types=[type])
+    def __init__(self, ptr: SSAValue | Operation, type: Attribute, scope: str | None = None, relaxed: bool = False):
+        properties = {"scope": some_text(scope), "relaxed": flag(relaxed)}
+        IRDLOperation.__init__(self, operands=[ptr], properties=properties, result_types=[type])
 
     def mnemonic(self) -> str:
-        return f"ld.acquire.{self.scope_name}.{_space(self.ptr)}.b{scalar_bits(self.result.type)}"
+        order = "acquire" if self.relaxed is None else "relaxed"
+        return f"ld.{order}.{self.scope_name}.{_space(self.ptr)}.b{scalar_bits(self.result.type)}"
 
     def verify_(self) -> None:
         self.check_place(self.ptr)
@@ -232,17 +250,21 @@ class LoadAcquireOp(ScopedOp):
 @row
 class StoreReleaseOp(ScopedOp):
     """`ptx.st.release %v, %p scope "gpu" : i32, !ptx.ptr<global>`: an atomic store; everything before it happened
-    before the accesses of a thread that acquires the value (PTX ISA, st.release).
+    before the accesses of a thread that acquires the value, unless it is `relaxed` (PTX ISA, st.release).
     """
 
     name = "ptx.st.release"
     value: SSAValue = operand()
     ptr: SSAValue[PtrType] = operand(PtrType, converter=pointer)
+    relaxed: UnitAttr | None = optional_prop(converter=flag, default=False, kw_only=True)
     traits = traits_def(by_thread(writes("ptr", "value"), _ORDERS))
-    assembly_format = "$value `,` $ptr (`scope` $scope^)? attr-dict `:` type($value) `,` type($ptr)"
+    assembly_format = (
+        "(`relaxed` $relaxed^)? $value `,` $ptr (`scope` $scope^)? attr-dict `:` type($value) `,` type($ptr)"
+    )
 
     def mnemonic(self) -> str:
-        return f"st.release.{self.scope_name}.{_space(self.ptr)}.b{scalar_bits(self.value.type)}"
+        order = "release" if self.relaxed is None else "relaxed"
+        return f"st.{order}.{self.scope_name}.{_space(self.ptr)}.b{scalar_bits(self.value.type)}"
 
     def verify_(self) -> None:
         self.check_place(self.ptr)

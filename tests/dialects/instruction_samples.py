@@ -177,7 +177,10 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%0 = ptx.ld %A align 16 : !ptx.ptr<global> -> vector<4xf32>\n'
         'ptx.red "add" %A, %0 order "release" : !ptx.ptr<global>, vector<4xf32>',
     ),
-    "ptx.ld.acquire": ('%0 = ptx.ld.acquire %A scope "cluster" : !ptx.ptr<global> -> f32',),
+    "ptx.ld.acquire": (
+        '%0 = ptx.ld.acquire %A scope "cluster" : !ptx.ptr<global> -> f32',
+        "%0 = ptx.ld.acquire relaxed %A : !ptx.ptr<global> -> i32",
+    ),
     "ptx.st.release": ("ptx.st.release %v, %s : i64, !ptx.ptr<shared>",),
     "ptx.fence": ('ptx.fence "acq_rel"\nptx.fence "sc" scope "sys"',),
 })  # fmt: skip

@@ -58,7 +58,7 @@ def test_names_sizes_and_arguments_are_checked() -> None:
         program["scale"](a, a, 1).launch(grid=1, block=32)
     structure = kernel("ret;", ".param .align 4 .b8 S[8]")
     with pytest.raises(TilefoldError, match="is a structure of 8 bytes"):
-        tilefold.load_ptx(structure)["k"](b"12345678").launch(grid=1, block=32)
+        tilefold.load_ptx(structure)["k"](b"1234567").launch(grid=1, block=32)
     required = tilefold.load_ptx(kernel("ret;").replace("(.param .u64 A)", "(.param .u64 A) .reqntid 64"))
     with pytest.raises(TilefoldError, match="requires blocks of"):
         required["k"](a).launch(grid=1, block=32)
@@ -150,3 +150,38 @@ def test_arithmetic_is_that_of_a_second_reading_of_the_isa(cases: tuple[str, ...
             halves = (pairs[0] == pairs[1]) | (np.isnan(pairs[0]) & np.isnan(pairs[1]))
             same |= single | (halves.all(axis=1) if "x2" in case else False)
         assert same.all(), (case, a[~same][:3], one[~same][:3], other[~same][:3])
+
+
+def test_structures_are_passed_as_bytes_and_reach_memory_by_addresses() -> None:
+    body = """
+        ld.param.v2.u32 {%r1, %r2}, [S+8];
+        ld.param.u64 %d1, [S];
+        cvta.to.global.u64 %d2, %d1;
+        mov.b64 %d3, S;
+        cvta.param.u64 %d4, %d3;
+        ld.u32 %r3, [%d4+12];
+        mov.u32 %r4, %tid.x;
+        mul.wide.u32 %d5, %r4, 4;
+        add.s64 %d6, %d2, %d5;
+        add.u32 %r5, %r1, %r2;
+        add.u32 %r6, %r5, %r3;
+        st.global.u32 [%d6], %r6;
+        ret;"""
+    a = np.zeros(32, np.int32)
+    given = np.array([(a.ctypes.data, 5, 7)], [("a", "u8"), ("x", "i4"), ("y", "i4")])
+    call = tilefold.load_ptx(kernel(body, ".param .align 8 .b8 S[16]"))["k"](given)
+    call.launch(grid=1, block=32, memory=[a])
+    assert (a == 19).all()
+    report = call.check(grid=1, block=64, memory=[a])
+    assert [fault.code for fault in report.faults] == [Code.SIM_OUT_OF_BOUNDS]
+    assert "st.global.u32" in str(report)
+
+
+def test_check_gathers_the_faults_on_copies() -> None:
+    a = np.zeros(16, np.float32)
+    call = tilefold.load_ptx(SCALE)["scale"](a, 3.0, 16)
+    assert call.check(grid=1, block=32).passed
+    report = call.check(grid=1, block=32, outputs=["A"])
+    assert [fault.code for fault in report.faults][:1] == [Code.SIM_UNINITIALISED]
+    with pytest.raises(TilefoldError, match="outputs: 'k' is not an array"):
+        call.check(grid=1, block=32, outputs=["k"])

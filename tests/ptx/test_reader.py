@@ -74,10 +74,9 @@ def test_scopes_have_their_own_registers_and_labels() -> None:
 
 
 def test_loc_says_where_an_instruction_comes_from() -> None:
-    before, after = body_of("ret; .loc 1 7 3, function_name $L0+4, inlined_at 1 2 3\nret;")
-    assert isinstance(before, Instruction)
-    assert isinstance(after, Instruction)
-    assert (before.location, after.location) == (None, Location(1, 7, 3))
+    text = "ret; .loc 1 2 3\nret; .loc 2 7 3, function_name $L0+4, inlined_at 1 2 3\nret;"
+    locations = [statement.location for statement in body_of(text) if isinstance(statement, Instruction)]
+    assert locations == [None, Location(1, 2, 3), Location(2, 7, 3, Location(1, 2, 3))]
 
 
 def test_a_module_has_variables_with_initial_bytes_files_and_kernels() -> None:
@@ -128,8 +127,9 @@ def test_a_text_that_ends_early_or_is_too_long_is_refused() -> None:
         ("frobnicate.u32 %r1, %r2;", "the instruction frobnicate.u32 is not supported"),
         ("add.frob.u32 %r1, %r2, %r2;", "the modifier .frob is not supported"),
         ("add.u32 %r1;", "not those of a supported form"),
-        ("ld.u32 %r1, [%d1];", "number of which no memory is known"),
-        ("brx.idx %r1, ts;", "brx.idx is not supported"),
+        ("ld.local.u32 %r1, [%d1];", "number of which no memory is known"),
+        ("brx.idx %r1, ts;", "the form of brx is not supported"),
+        ("call 7, (%r1);", "the form of the call"),
         ("mov.u32 %r1, %clock;", "special register"),
         ("call foo, (%r1);", "calls of functions"),
     ],

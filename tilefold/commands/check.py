@@ -15,10 +15,11 @@ from tilefold.commands.launching import (
     check_limits,
     choose_launches,
     environment,
+    load_program,
     run_options,
     simulation,
 )
-from tilefold.commands.options import add_file, add_target, read_source
+from tilefold.commands.options import add_file, add_target
 from tilefold.driver.output import write_output
 
 if TYPE_CHECKING:
@@ -67,16 +68,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Checks launch by launch; 1 if a fault is found."""
     from tilefold.driver.faults import Report
-    from tilefold.driver.lowering import EXECUTABLE_STAGES, SIMULATED_STAGES, load
+    from tilefold.driver.lowering import PTX_STAGE, SIMULATED_STAGES
     from tilefold.runtime.cute_ir.host_engine import entry_point
     from tilefold.tools.checking.check import STAGES
 
-    stages = tuple(EXECUTABLE_STAGES if "all" in args.stage else args.stage or STAGES)
-    for stage in stages:
-        if stage not in SIMULATED_STAGES:
-            hint = f"stages: {', '.join(SIMULATED_STAGES)}, or all of them but ptx"
+    for stage in args.stage:
+        if stage not in (*SIMULATED_STAGES, "all"):
+            hint = f"stages: {', '.join(SIMULATED_STAGES)}, or all"
             raise TilefoldError(Code.CLI_VALUE, f"--stage {stage[:40]}: unknown stage", hint)
-    program = load(read_source(args), args.target)
+    program = load_program(args)
+    default = STAGES if program.simulated_stage != PTX_STAGE else (PTX_STAGE,)
+    stages = tuple(SIMULATED_STAGES if "all" in args.stage else args.stage or default)
     if args.entry is not None or entry_point(program.module) is not None:
         report = _check_host(args, program, stages)
     else:
@@ -87,9 +89,20 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _check_launches(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Report":
+    from tilefold.compiler.frontend.diagnostics import Diagnostic, Severity
     from tilefold.driver.faults import Report, merge
+    from tilefold.driver.lowering import PTX_STAGE
+    from tilefold.driver.messages import print_diagnostics
 
     launches = choose_launches(args, program, "`tilefold run --device sim` checks it as it runs")
+    if "all" in args.stage:
+        from tilefold.driver.session import not_as_ptx
+
+        with program.explaining():
+            reason = not_as_ptx(program, exact=args.exact)
+        if reason:
+            print_diagnostics(Diagnostic(Severity.NOTE, f"stage ptx is left out, since {reason}").render())
+            stages = tuple(stage for stage in stages if stage != PTX_STAGE)
     with program.explaining():
         faults = [fault for launch in launches for fault in checked_launch(args, program, launch).faults(stages)]
     seen = tuple(stage for stage in stages if program.has(stage))

@@ -5,6 +5,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH
 from tilefold.commands.options import add_cache, add_file, add_remarks, add_target, add_time, read_source
 from tilefold.driver.messages import print_remarks
@@ -66,6 +67,8 @@ def execute(args: argparse.Namespace) -> int:
     from tilefold.base.target import Target
     from tilefold.driver.lowering import TO_INDEX, load
 
+    if args.file.endswith(".ptx"):
+        return _print_ptx(args)
     program = load(read_source(args), args.target, cached=args.cache)
     target = Target(args.target)
     form = args.emit or "ptx"
@@ -84,6 +87,19 @@ def execute(args: argparse.Namespace) -> int:
         print_remarks(remarks, args.remarks)
     if report:
         print(report, end="", file=sys.stderr if args.output in (None, "-") and args.emit else sys.stdout)
+    return 0
+
+
+def _print_ptx(args: argparse.Namespace) -> int:
+    """Prints PTX as tilefold reads it. TilefoldError (E4003) for another form."""
+    from tilefold.compiler.frontend.source import read_text
+    from tilefold.compiler.ptx.parser import parse_ptx
+    from tilefold.compiler.ptx.printing import print_ptx
+
+    if args.emit not in (None, "ptx"):
+        message = f"--emit {args.emit}: PTX is the only form of {args.file[:80]}"
+        raise TilefoldError(Code.CLI_VALUE, message, "`tilefold check` and `tilefold run` execute it")
+    write_output(print_ptx(parse_ptx(read_text(args.file), args.file)), args.output)
     return 0
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.explanations import Sample, explanation
 from tilefold.base.target import DEFAULT_ARCH
-from tilefold.commands.launching import add_launch, add_simulation, choose_launches, simulated_costs
-from tilefold.commands.options import add_cache, add_parameters, add_target, read_source
+from tilefold.commands.launching import add_launch, add_simulation, choose_launches, load_program, simulated_costs
+from tilefold.commands.options import add_cache, add_parameters, add_target
 from tilefold.driver.output import write_output
 
 if TYPE_CHECKING:
@@ -86,9 +86,12 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _explain_file(args: argparse.Namespace) -> int:
-    from tilefold.driver.lowering import load
+    from tilefold.driver.lowering import PTX_STAGE
 
-    program = load(read_source(args), args.target, cached=args.cache)
+    program = load_program(args)
+    if program.simulated_stage == PTX_STAGE and not args.costs:
+        message = f"{args.file[:80]} has no stages before ptx, and no decisions of tilefold's compiler"
+        raise TilefoldError(Code.CLI_VALUE, message, "--costs shows what its lines cost")
     with program.explaining():
         if _is_page(args):
             text = _report(args, program)

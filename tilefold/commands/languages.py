@@ -26,7 +26,10 @@ def check_language(file: str, command: str) -> None:
         raise TilefoldError(
             Code.CLI_VALUE, f"{file[:80]} is a program in Python, not a .cute file", _hint(file, command)
         )
-    if suffix in (".cu", ".cuh", ".cpp", ".hpp"):
+    if suffix in (".ptx", ".cu"):
+        text = f"{file[:80]} is not a .cute file: {command} has no stage of it to show"
+        raise TilefoldError(Code.CLI_VALUE, text, "`tilefold check` and `tilefold run` take such files")
+    if suffix in (".cuh", ".cpp", ".hpp"):
         hint = "write the kernel in Python (docs/python.md), or as a .cute file"
         raise TilefoldError(Code.CLI_VALUE, f"{file[:80]} is a program in C++, not a .cute file", hint)
 

@@ -6,10 +6,11 @@ simulator runs them.
 import argparse
 import os
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.commands.options import Options, add_time, parse_pairs
+from tilefold.commands.options import Options, add_time, parse_pairs, read_source
 
 if TYPE_CHECKING:
     from tilefold.driver.filled_arguments import Arguments
@@ -28,6 +29,12 @@ def add_launch(parser: Options) -> None:
     parser.add_argument("--block", metavar="X[,Y[,Z]]", help="the threads of a block; must match the kernel")
     parser.add_argument(
         "--arg", metavar="NAME=FILE", action="append", default=[], help="take an argument's values from a .npy file"
+    )
+    parser.add_argument(
+        "--shared", metavar="BYTES", type=int, default=0, help="shared memory for an array of PTX that has no size"
+    )
+    parser.add_argument(
+        "--nvrtc", metavar="OPTION", action="append", default=[], help="an option of NVRTC, such as --nvrtc=-G"
     )
     parser.add_argument(
         "--fill", metavar="NAME=EXPR", action="append", default=[], help="fill an argument by this expression instead"
@@ -147,18 +154,36 @@ def changes(args: argparse.Namespace, checks: tuple[str, ...] = ()) -> "Changes"
     )
 
 
+def load_program(args: argparse.Namespace) -> "Program":
+    """The program of the file that the command names: .cute, or PTX or CUDA C++ with the launch that the options
+    describe.
+    """
+    from tilefold.driver.lowering import load
+
+    if PurePath(args.file).suffix not in (".ptx", ".cu"):
+        return load(read_source(args), args.target, cached=getattr(args, "cache", False))
+    from tilefold.base.target import Target
+    from tilefold.driver.ptx_program import load_ptx_program
+
+    arguments, args.arg = parse_pairs(args.arg, "--arg"), []
+    target = None if args.target is None else Target(args.target)
+    macros = parse_pairs(args.define, "-D")
+    return load_ptx_program(
+        args.file, changes(args), arguments, shared=args.shared, target=target, macros=macros, nvrtc=args.nvrtc
+    )
+
+
 def choose_launches(args: argparse.Namespace, program: "Program", instead: str) -> "list[Launch]":
     """The launches of a program that the command line chooses. TilefoldError (E4003), whose hint is `instead`, for a
     program that begins on the host.
     """
-    from tilefold.driver.launches import read_launches
     from tilefold.runtime.cute_ir.host_engine import entry_point
 
     check_limits(args)
     if entry_point(program.module) is not None:
         message = f"{args.command} runs launches of the file, run.launch; this program begins on the host"
         raise TilefoldError(Code.CLI_VALUE, message, instead)
-    return read_launches(program.module, program.source, changes(args))
+    return program.launches(changes(args))
 
 
 def simulation(args: argparse.Namespace, launch: "Launch") -> "tuple[Arguments, LaunchConfig, SimEngine]":

@@ -16,7 +16,6 @@ from tilefold.commands.options import parse_pairs, read_source
 from tilefold.compiler.frontend.source import read_text
 from tilefold.compiler.pass_runner import InternalError
 from tilefold.driver.filled_arguments import prepare
-from tilefold.driver.launches import read_launches
 from tilefold.driver.lowering import load
 from tilefold.driver.messages import print_diagnostics
 from tilefold.runtime.cute_ir.host_engine import entry_point
@@ -86,7 +85,7 @@ def _launches(args: argparse.Namespace) -> list[Values]:
                     if filled.initialised
                 },
             )
-            for launch in read_launches(program.module, program.source, changes(args))
+            for launch in program.launches(changes(args))
         ]
     except TilefoldError:
         return [Values()]

@@ -16,10 +16,11 @@ from tilefold.commands.launching import (
     changes,
     check_limits,
     environment,
+    load_program,
     run_options,
     simulation,
 )
-from tilefold.commands.options import add_cache, add_file, add_remarks, add_target, parse_pairs, read_source
+from tilefold.commands.options import add_cache, add_file, add_remarks, add_target, parse_pairs
 from tilefold.driver.messages import print_remarks
 from tilefold.driver.output import write_output
 
@@ -104,10 +105,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Runs the host function, or the launches in order; 1 if a check fails."""
-    from tilefold.driver.lowering import load
     from tilefold.runtime.cute_ir.host_engine import entry_point
 
-    program = load(read_source(args), args.target, cached=args.cache)
+    program = load_program(args)
     check_limits(args)
     if args.remarks:
         _print_remarks(args, program)
@@ -147,11 +147,11 @@ def _run_host(args: argparse.Namespace, program: "Program") -> int:
 
 
 def _run_launches(args: argparse.Namespace, program: "Program") -> int:
-    from tilefold.driver.launches import read_launches
+    from tilefold.driver.lowering import PTX_STAGE
     from tilefold.driver.session import Session
 
     files, saves = parse_pairs(args.arg, "--arg"), parse_pairs(args.save, "--save")
-    launches = read_launches(program.module, program.source, changes(args, tuple(args.check)))
+    launches = program.launches(changes(args, tuple(args.check)))
     known = {argument.name for launch in launches for argument in launch.arguments}
     for option, names in (("--arg", files), ("--save", saves)):
         for name in names:
@@ -161,7 +161,8 @@ def _run_launches(args: argparse.Namespace, program: "Program") -> int:
                     f"{option} {name[:80]}: no launch of this run has an argument of this name",
                     f"their arguments: {', '.join(sorted(known)) or 'none'}",
                 )
-    session = Session(program, device=args.device, stage=args.stage, options=run_options(args), counters=args.counters)
+    device = args.device if program.simulated_stage != PTX_STAGE else "sim"
+    session = Session(program, device=device, stage=args.stage, options=run_options(args), counters=args.counters)
     passed = True
     for launch in launches:
         passed &= session.run(launch, files=files, saves=saves)
@@ -175,13 +176,15 @@ def _timeline(args: argparse.Namespace, program: "Program", launches: "Sequence[
     """When the warps of launches run and wait, by launching them once more under observation."""
     from dataclasses import replace
 
+    from tilefold.driver.session import ALL
     from tilefold.runtime.sim.sim_engine import SimProgram
     from tilefold.runtime.sim.timeline import Event, Timeline
     from tilefold.tools.profiling.perfetto import trace
 
-    target, seen = program.simulated_target("instr"), dict[str, Sequence[Event]]()
+    stage = program.simulated_stage if args.stage in (None, ALL) else args.stage
+    target, seen = program.simulated_target(stage), dict[str, Sequence[Event]]()
     with program.explaining():
-        module = program.reached("instr", target)
+        module = program.reached(stage, target)
         for launch in launches:
             arguments, config, engine = simulation(args, launch)
             timeline = Timeline()

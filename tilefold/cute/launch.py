@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code
-from tilefold.driver.devices import DEFAULT_STAGE, chosen_device, devices_of_process
+from tilefold.driver.devices import chosen_device, devices_of_process
 from tilefold.runtime.arrays.array import NOWHERE, Array
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import LaunchConfig, RunResult
@@ -61,7 +61,7 @@ def _simulate(
         check_stream(request.stream)
     values, tensors = on_host(bound)
     options = options if looks_for_races() else replace(options, races=False)
-    result = built.simulate(config, values, request.stage or DEFAULT_STAGE, options)
+    result = built.simulate(config, values, request.stage or "instr", options)
     tensors.finish()
     if not options.exact:
         return result

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from tilefold.runtime.cuda import CudaEngine
     from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
-DEFAULT_STAGE = "instr"
-"""The default stage of the simulator."""
-
 CodeT = TypeVar("CodeT")
 
 
@@ -53,7 +50,7 @@ def executable(program: Program, kernel: str, device: str, stage: str | None, op
         return on_gpu(program, kernel)
     from tilefold.runtime.sim.sim_engine import SimEngine
 
-    return simulated(program, kernel, stage or DEFAULT_STAGE, SimEngine(options))
+    return simulated(program, kernel, stage or program.simulated_stage, SimEngine(options))
 
 
 def simulated(program: Program, kernel: str, stage: str, engine: "SimEngine") -> "Executable[SimProgram]":

@@ -173,6 +173,8 @@ def _value(
 ) -> Filled:
     if argument.name in files:
         return Filled(load_array(files[argument.name], argument.name, shape, dtype), initialised=True)
+    if argument.values is not None:
+        return Filled(argument.values, initialised=True)
     if argument.fill is None:
         raise TilefoldError(
             Code.RUN_ARGUMENT,
@@ -191,15 +193,7 @@ def load_array(path: str, name: str, shape: tuple[int, ...], dtype: np.dtype[Any
     NumPy writes a bfloat16 array as two bytes without a meaning (`|V2`), which are accepted for one. Raises
     TilefoldError.
     """
-    try:
-        with Path(path).open("rb") as file:
-            array: Array = np.lib.format.read_array(file, allow_pickle=False)
-    except OSError as error:
-        raise TilefoldError(Code.CLI_READ, f"{path}: {error.strerror}") from None
-    except ValueError as error:
-        raise TilefoldError(
-            Code.CLI_READ, f"{path}: is not an array file: {error}", "write it with numpy.save"
-        ) from None
+    array = read_array(path)
     if array.dtype == np.dtype(f"V{dtype.itemsize}"):
         array = array.view(dtype)
     if array.shape != shape or array.dtype != dtype:
@@ -208,3 +202,16 @@ def load_array(path: str, name: str, shape: tuple[int, ...], dtype: np.dtype[Any
             f"{path} holds {array.dtype} of shape {array.shape}; argument '{name}' is {dtype} of shape {shape}",
         )
     return array
+
+
+def read_array(path: str) -> Array:
+    """The array in a `.npy` file. TilefoldError (E4001) for another file, and for one that cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
+    except OSError as error:
+        raise TilefoldError(Code.CLI_READ, f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise TilefoldError(
+            Code.CLI_READ, f"{path}: is not an array file: {error}", "write it with numpy.save"
+        ) from None

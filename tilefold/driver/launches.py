@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
@@ -15,6 +16,9 @@ from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.run import LaunchOp
 from tilefold.dialects.run.grammar import ExpressionError, parse_expression
 from tilefold.runtime.errors import Dim3
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -41,11 +45,12 @@ class Expression:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a launch: its name and type, and the expression that fills it, if one is given."""
+    """An argument of a launch: its name and type, and the expression that fills it or its values, if they are given."""
 
     name: str
     type: Attribute
     fill: Expression | None
+    values: "NDArray[Any] | None" = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ def read_launches(module: ModuleOp, source: Source, changes: Changes) -> list[La
                 "add a run.launch to the file, or name a kernel with --launch",
             )
         launches = [_bare_launch(kernels, next(iter(kernels)), launches)]
-    return [_apply_changes(launch, changes) for launch in launches]
+    return [apply_changes(launch, changes) for launch in launches]
 
 
 def _names(launch: Launch) -> set[str]:
@@ -149,7 +154,8 @@ def _bare_launch(kernels: Mapping[str, KernelOp], name: str, launches: Sequence[
     return Launch(matching[0], matching[0], (1, 1, 1), kernel.block, arguments, ())
 
 
-def _apply_changes(launch: Launch, changes: Changes) -> Launch:
+def apply_changes(launch: Launch, changes: Changes) -> Launch:
+    """A launch as the command line changes it. TilefoldError for a fill of no argument, and for another block."""
     names = {argument.name for argument in launch.arguments}
     for name in changes.fills:
         if name not in names:

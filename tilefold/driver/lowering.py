@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -31,21 +31,19 @@ if TYPE_CHECKING:
     from tilefold.compiler.machine.assemble import Cubin
     from tilefold.compiler.reports.remarks import Remark
     from tilefold.dialects.tile import TensorType
+    from tilefold.driver.launches import Changes, Launch
     from tilefold.runtime.compiled.artifact import Artifact
     from tilefold.runtime.compiled.build import Build
     from tilefold.runtime.compiled.store import Store
 
 EXECUTABLE_STAGES = STAGE_NAMES
 """The stages whose programs are IR, which the simulator runs."""
-
 PTX_STAGE = "ptx"
 """The stage behind `instr`: the kernels are executed from their PTX."""
 SIMULATED_STAGES = (*EXECUTABLE_STAGES, PTX_STAGE)
 """All stages that the simulator runs."""
-
 SIMULATED = (DEFAULT_ARCH, *(name for name in known_targets() if Target(name).suffix == "a"))
 """The targets that a program is simulated for, one after the other, where it needs more than the one before has."""
-
 TO_SIMULATOR = ("gpu-to-ptx",)
 """The passes that make of kernels of the `gpu` dialect such as the simulator runs, with their `cute` operations."""
 TO_INDEX = (
@@ -94,6 +92,8 @@ class Program:
     _devices: "dict[tuple[str, str], Program]" = field(default_factory=lambda: {})
     _builds: "dict[_Code, Build]" = field(default_factory=lambda: {})
     _ptx: "dict[_Code, str]" = field(default_factory=lambda: {})
+    simulated_stage: ClassVar[str] = "instr"
+    """The stage that the simulator runs by default."""
 
     @cached_property
     def cache(self) -> "Store | None":
@@ -109,6 +109,12 @@ class Program:
         if stage is None:
             CheckStagePass(STAGE_NAMES[0]).apply(self.context, self.module)  # raises, and says why
         return stage or STAGE_NAMES[0]
+
+    def launches(self, changes: "Changes") -> "list[Launch]":
+        """The launches, as the command line changes them. TilefoldError as `read_launches`."""
+        from tilefold.driver.launches import read_launches
+
+        return read_launches(self.module, self.source, changes)
 
     def has(self, stage: str) -> bool:
         """Whether `at` finds the program at a stage: it was not written at a later one."""

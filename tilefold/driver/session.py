@@ -104,22 +104,10 @@ class Session:
     def _all_stages(self) -> Iterator[str]:
         """Every stage that the program can be simulated at. Where its PTX cannot be, a line says why."""
         for stage in SIMULATED_STAGES:
-            if stage == PTX_STAGE and (reason := self._not_as_ptx()):
+            if stage == PTX_STAGE and (reason := not_as_ptx(self.program, exact=self.options.exact)):
                 print(f"  stage {stage}: left out, since {reason}", flush=True)
             else:
                 yield stage
-
-    def _not_as_ptx(self) -> str:
-        """Why the simulator cannot run the program's PTX; empty if it can."""
-        if self.options.exact:
-            return "exact numbers have no bits, which instructions on registers use"
-        try:
-            self.program.reached(PTX_STAGE, self.program.simulated_target(PTX_STAGE))
-        except TilefoldError as error:
-            if error.code not in (Code.PTX_UNSUPPORTED, Code.EMIT_UNSUPPORTED, Code.LLVM_EFFORT):
-                raise
-            return f"{error.code}: {error.message}"
-        return ""
 
     def _place(self) -> str:
         return "the simulator" if self.device == "sim" else "the GPU"
@@ -138,6 +126,19 @@ class Session:
         if not launch.checks:
             print("    nothing to check: the launch has no run.check", flush=True)
         return passed
+
+
+def not_as_ptx(program: Program, *, exact: bool) -> str:
+    """Why the simulator cannot run the PTX of a program; empty if it can."""
+    if exact:
+        return "exact numbers have no bits, which instructions on registers use"
+    try:
+        program.reached(PTX_STAGE, program.simulated_target(PTX_STAGE))
+    except TilefoldError as error:
+        if error.code not in (Code.PTX_UNSUPPORTED, Code.EMIT_UNSUPPORTED, Code.LLVM_EFFORT):
+            raise
+        return f"{error.code}: {error.message}"
+    return ""
 
 
 def check_values(launch: Launch, values: Mapping[str, Any]) -> tuple[CheckResult, ...]:

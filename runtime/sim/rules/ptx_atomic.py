@@ -148,11 +148,11 @@ def _load_acquire(op: ptx.LoadAcquireOp, t: Translator) -> Suspending:
     space = _shared_space(t, op.ptr)
     access = t.access(op, space.row, "load", kind.bytes)
     access.scope = op.scope_name
-    pause = Pause(site_of(op), _look(space, pointer), space.name, idle_slots(op, t))
+    pause, acquires = Pause(site_of(op), _look(space, pointer), space.name, idle_slots(op, t)), op.relaxed is None
 
     def run(warp: Warp) -> Suspension:
         yield pause  # a loop that waits for another warp's store lets that warp go on
-        content = space.observe(warp, access, warp.registers[pointer], acquires=True)
+        content = space.observe(warp, access, warp.registers[pointer], acquires=acquires)
         warp.registers[result] = from_bytes(warp, content, kind)
 
     return Suspending(run)
@@ -163,10 +163,11 @@ def _store_release(op: ptx.StoreReleaseOp, t: Translator) -> Step:
     space = _shared_space(t, op.ptr)
     access = t.access(op, space.row, "store", kind.bytes)
     access.scope = op.scope_name
+    releases = op.relaxed is None
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        space.publish(warp, access, registers[pointer], to_bytes(warp, registers[value], kind), releases=True)
+        space.publish(warp, access, registers[pointer], to_bytes(warp, registers[value], kind), releases=releases)
 
     return step
 

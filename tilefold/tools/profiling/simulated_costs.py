@@ -27,14 +27,15 @@ from tilefold.tools.profiling.remedies import Reference, Remedy, barriers, layou
 
 
 def costs_of(program: Program, label: str, trial: Trial, *, tries: bool = True, events: int = 0) -> Costs:
-    """Launches a program at stage `instr` and counts by lines. With `tries` the launch runs again with other layouts of
-    shared memory, and without each of its barriers. It keeps `events` events of its timeline.
+    """Launches a program at its default stage and counts by lines. With `tries` the launch runs again with other
+    layouts of shared memory, and without each of its barriers. So many events of its timeline are kept.
 
     Raises SimulationError for a kernel that does something wrong, ProgramError if a pass refuses the program.
     """
-    target = program.simulated_target("instr")
+    stage = program.simulated_stage
+    target = program.simulated_target(stage)
     trial = replace(trial, engine=replace(trial.engine, tensor_cores=program.tensor_cores))
-    module = program.reached("instr", target)
+    module = program.reached(stage, target)
     kernel = SimProgram(module, trial.kernel).find()
     sampler = Sampler()
     timeline = Timeline(most=events, other=sampler)
@@ -44,7 +45,7 @@ def costs_of(program: Program, label: str, trial: Trial, *, tries: bool = True, 
     lines = _lines(program, kernel, result.counters, sampler)
     _remark(program, target, lines)
     remedies: list[Remedy] = []
-    if tries and isinstance(kernel, EntryOp):
+    if tries and isinstance(kernel, EntryOp) and len(kernel.body.blocks) == 1:
         reference = Reference(trial, Outcome(arguments, result.output), result.counters, result.seconds)
         remedies = [*layouts(program, target, kernel, sampler, reference), *barriers(module, kernel, reference)]
     for remedy in remedies:

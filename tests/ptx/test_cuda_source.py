@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Commands on files of PTX and CUDA C++: launches that options describe, their checks, and messages."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.compiler.machine import nvrtc
+
+from tests.ptx.test_load_ptx import SCALE
+from tilefold.commands.cli import main
+
+
+def _has_nvrtc() -> bool:
+    try:
+        nvrtc.compile_cuda("", "empty.cu", "sm_80", {})
+    except TilefoldError as error:
+        return error.code != Code.FOREIGN_UNAVAILABLE
+    return True
+
+
+needs_nvrtc = pytest.mark.skipif(not _has_nvrtc(), reason="needs NVRTC: pip install nvidia-cuda-nvrtc")
+
+REVERSE = """
+__device__ float twice(float x) { return FACTOR * x; }
+
+__global__ void reverse(float *A, const float *B, int n) {
+  __shared__ float s[128];
+  int t = threadIdx.x;
+  s[t] = twice(B[t]);
+  __syncthreads();
+  if (t <= n)
+    A[t] = s[127 - t];
+}
+"""
+GIVEN = ["--block", "128", "--arg", "B=f32[128]", "--fill", "B=arange", "-D", "FACTOR=2.0f"]
+
+
+def test_check_and_run_take_ptx(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, array = tmp_path / "scale.ptx", tmp_path / "a.npy"
+    file.write_text(SCALE)
+    np.save(array, np.arange(64, dtype=np.float32))
+    given = ["--arg", f"A={array}", "--arg", "k=2.5", "--block", "64"]
+    assert main(["check", str(file), *given, "--arg", "n=64"]) == 0
+    assert "scale: no faults at ptx" in capsys.readouterr().out
+    assert main(["check", str(file), "--block", "96", *given[:4], "--arg", "n=80", "--stage", "all"]) == 1
+    assert "E3202" in (said := capsys.readouterr().out)
+    assert "ld.global.f32 %f2, [%d4];" in said
+    filled = ["--arg", "A=f32[64]", "--fill", "A=arange", "--arg", "k=3", "--arg", "n=40", "--block", "64"]
+    assert main(["run", str(file), *filled, "--counters", "--check", "A[1] == 3 and A[39] == 117 and A[40] == 40"]) == 0
+    assert "ok" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--arg", "A=f32[4]"], "argument 'k' has no value"),
+        (["--arg", "A=f33[4]"], "there is no type f33"),
+        (["--arg", "Q=1"], "the kernel has no argument 'Q'"),
+        (["--arg", "A=f32[4]", "--arg", "k=f32[4]"], "which no array is"),
+        (["--arg", "A=f32[4]", "--arg", "k=1", "--arg", "n=1"], "the launch has no block"),
+        (["--launch", "other"], "no kernel 'other'"),
+    ],
+)
+def test_options_that_do_not_describe_a_launch(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "scale.ptx"
+    file.write_text(SCALE)
+    assert main(["check", str(file), *options]) == 1
+    assert message in capsys.readouterr().err
+
+
+@needs_nvrtc
+def test_cuda_is_checked_at_its_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "reverse.cu"
+    file.write_text(REVERSE)
+    right = ["--arg", "A=f32[128]", "--arg", "n=127"]
+    assert main(["run", str(file), *GIVEN, *right, "--check", "A[0] == 254"]) == 0
+    assert main(["check", str(file), *GIVEN, *right]) == 0
+    capsys.readouterr()
+    assert main(["check", str(file), *GIVEN, "--arg", "A=f32[100]", "--arg", "n=100"]) == 1
+    assert f"{file}:10:5: error[E3202]" in (said := capsys.readouterr().out)
+    assert "A[t] = s[127 - t];" in said
+    assert "argument A (400 bytes)" in said
+    file.write_text(REVERSE.replace("__syncthreads();", ""))
+    assert main(["check", str(file), *GIVEN, *right]) == 1
+    assert "twice(B[t]);" in capsys.readouterr().out
+
+
+@needs_nvrtc
+def test_cuda_that_does_not_compile_is_refused_at_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bad.cu"
+    file.write_text("__global__ void k(int *A) {\n  A[0] = undefined;\n}\n")
+    assert main(["check", str(file), "--block", "32", "--arg", "A=i32[1]"]) == 1
+    said = capsys.readouterr().err
+    assert "E2304" in said
+    assert f'{file}:2: NVRTC: identifier "undefined" is undefined' in said
+
+
+def test_without_nvrtc_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(f"No module named {name}")
+
+    nvrtc.load_nvrtc.cache_clear()
+    monkeypatch.setattr(nvrtc, "import_module", missing)
+    with pytest.raises(TilefoldError, match="cannot be loaded") as error:
+        nvrtc.compile_cuda("", "k.cu", "sm_80", {})
+    assert "cuda-c" in error.value.hint
+    nvrtc.load_nvrtc.cache_clear()
+
+
+def test_timelines_and_costs_of_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, timeline = tmp_path / "scale.ptx", tmp_path / "warps.json"
+    file.write_text(SCALE)
+    given = ["--arg", "A=f32[64]", "--fill", "A=arange", "--arg", "k=3", "--arg", "n=40", "--block", "64"]
+    assert main(["run", str(file), *given, "--timeline", str(timeline)]) == 0
+    assert '"traceEvents"' in timeline.read_text()
+    capsys.readouterr()
+    assert main(["explain", str(file), *given, "--costs"]) == 0
+    assert "ld.global.b32" in capsys.readouterr().out
+
+
+def test_other_commands_say_which_take_such_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "scale.ptx"
+    file.write_text(SCALE)
+    assert main(["bisect", str(file)]) == 1
+    assert "`tilefold check` and `tilefold run`" in capsys.readouterr().err
+    given = ["--arg", "A=f32[64]", "--arg", "k=3", "--arg", "n=40", "--block", "64"]
+    assert main(["explain", str(file), *given]) == 1
+    assert "--costs shows" in capsys.readouterr().err

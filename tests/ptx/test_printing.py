@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PTX that is read and printed assembles to the same machine code."""
+
+from pathlib import Path
+
+import pytest
+from tilefold.base.target import Target
+from tilefold.compiler.machine.assemble import assemble
+from tilefold.compiler.ptx.parser import parse_ptx
+from tilefold.compiler.ptx.printing import print_ptx
+
+from tests.kernels.harness import EXAMPLES, program, target_of
+from tests.ptx.test_cuda_source import REVERSE, needs_nvrtc
+from tests.ptx.test_instructions import FUNCTIONS
+from tests.ptx.texts import HEAD, STORE_LANE, kernel
+from tilefold.commands.cli import main
+
+
+def _check(text: str, target: Target) -> None:
+    printed = print_ptx(parse_ptx(text))
+    assert assemble(printed, target).code == assemble(text, target).code
+    assert print_ptx(parse_ptx(printed)) == printed
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example(path: Path) -> None:
+    target = target_of(path)
+    _check(program(path).ptx(target, lines=False), target)
+
+
+def test_functions_tables_variables_and_directives() -> None:
+    data = """.global .align 4 .u32 x[2] = {5, 7};
+        .global .align 8 .u64 place[3] = {1, generic(x)+4, 18446744073709551615U};
+        .const .align 4 .b8 table[4] = {1, 2, 3, 4};
+        .extern .shared .align 16 .b8 dynamic[];
+        """
+    body = f"""{STORE_LANE}
+        .pragma "nounroll";
+        .shared .align 4 .b8 s[128];
+        ld.global.u64 %d5, [place+8];
+        ld.u32 %r2, [%d5];
+        ld.const.u8 %h1, [table+2];
+        cvt.u32.u16 %r3, %h1;
+        {{ .reg .b32 %r2; mov.u32 %r2, 7; st.shared.u32 [s], %r2; }}
+        {{ .param .b32 given; .param .b32 back; st.param.b32 [given], %r2;
+          call.uni (back), twice, (given); ld.param.b32 %r4, [back]; }}
+        mov.f32 %f1, 0f3FC00000; mov.f64 %g1, 0d4000000000000000;
+        cvt.rn.f32.f64 %f2, %g1; add.f32 %f3, %f1, %f2; cvt.rzi.s32.f32 %r5, %f3;
+        and.b32 %r6, %r1, 1;
+    places: .branchtargets ZERO, ONE;
+        brx.idx %r6, places;
+    ZERO: add.u32 %r4, %r4, %r3;
+    ONE: add.u32 %r4, %r4, %r5; st.global.u32 [%d4+-4], %r4; ret;"""
+    text = kernel(body).replace(HEAD, HEAD + data + FUNCTIONS).replace("(.param .u64 A)", "(.param .u64 A) .maxntid 64")
+    _check(text, Target("sm_80"))
+
+
+@needs_nvrtc
+def test_what_nvrtc_writes() -> None:
+    from tilefold.compiler.machine.nvrtc import compile_cuda
+
+    text = compile_cuda(REVERSE, "reverse.cu", "sm_80", {"FACTOR": "2.0f"})
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith((".loc", ".file"))]
+    _check("\n".join(lines).split(".section")[0], Target("sm_80"))
+
+
+def test_the_command_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "k.ptx"
+    file.write_text(kernel("ret;"))
+    assert main(["compile", str(file), "--emit", "ptx"]) == 0
+    assert ".entry k(.param .u64 A)" in capsys.readouterr().out
+    assert main(["compile", str(file), "--emit", "instr"]) == 1
+    assert "PTX is the only form" in capsys.readouterr().err

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels of PTX or CUDA C++ files as programs, so that commands launch and check them as those of .cute files.
+
+Such a program is at stage `ptx` alone. PTX says neither the sizes nor the elements of arrays, so that the options of
+the command say them.
+"""
+
+import re
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+from typing import ClassVar
+
+import numpy as np
+from xdsl.dialects.builtin import IntAttr, ModuleOp, i8
+from xdsl.ir import Attribute
+
+from tilefold.base.element_types import ELEMENT_TYPES, ElementType
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.spaces import GMEM
+from tilefold.base.target import DEFAULT_ARCH, Target
+from tilefold.compiler.frontend.context import make_context
+from tilefold.compiler.frontend.source import read_text
+from tilefold.compiler.machine.nvrtc import compile_cuda
+from tilefold.compiler.ptx.registers import type_of
+from tilefold.compiler.ptx.syntax import Function, Parameter
+from tilefold.dialects.cute import LayoutAttr
+from tilefold.dialects.element_types import ir_type
+from tilefold.dialects.ptx.base import GLOBAL
+from tilefold.dialects.tile import TensorType
+from tilefold.dialects.tile.types import SpaceAttr
+from tilefold.driver.filled_arguments import read_array
+from tilefold.driver.launches import Argument, Changes, Expression, Launch, apply_changes
+from tilefold.driver.lowering import PTX_STAGE, Program
+from tilefold.driver.ptx_module import (
+    PtxModule,
+    PtxSource,
+    block_of,
+    parameter_names,
+    plain_name,
+    plain_symbol,
+)
+from tilefold.layout.algebra.core import make_row_major_layout
+from tilefold.runtime.engine import numpy_type
+from tilefold.runtime.settings import ptxas_settings
+
+SUFFIXES = (".ptx", ".cu")
+"""The endings of the names of such files."""
+_SHAPE = re.compile(r"(\w+)\[(\d{1,10}(?:,\d{1,10})*)\]")
+_NUMBER = re.compile(
+    r"[+-]?(?:0[xX][0-9a-fA-F]{1,16}|(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,4})?|inf|nan)"
+)
+_ALIGN = 256  # of allocations on a GPU
+_ELEMENTS: Mapping[str, ElementType] = {
+    name: element
+    for element in ELEMENT_TYPES
+    if element.bits >= 8
+    for name in (element.signed_name, element.ptx)
+    if name
+}
+
+
+@dataclass
+class PtxProgram(Program):
+    """A program of one kernel that was read from PTX, with the launch that the command line describes."""
+
+    read: PtxModule = field(kw_only=True)
+    launch: Launch = field(kw_only=True)
+    simulated_stage: ClassVar[str] = PTX_STAGE
+
+    @property
+    def stage(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The only stage."""
+        return PTX_STAGE
+
+    def has(self, stage: str) -> bool:
+        return stage == PTX_STAGE
+
+    def at(self, stage: str, target: Target | None = None) -> ModuleOp | None:
+        return self.module if stage == PTX_STAGE else None
+
+    def reached(self, stage: str, target: Target | None = None) -> ModuleOp:
+        if stage != PTX_STAGE:
+            message = f"{self.source.name} has no stage '{stage}'"
+            raise TilefoldError(Code.CLI_VALUE, message, f"a program that is read from PTX has the stage {PTX_STAGE}")
+        return self.module
+
+    def simulated_target(self, stage: str, *, by_stages: bool = False) -> Target:
+        return self.target or Target(DEFAULT_ARCH)
+
+    def launches(self, changes: Changes) -> list[Launch]:
+        kernel = self.read.find(None if changes.name is None else changes.name)
+        if plain_symbol(kernel.name) != self.launch.kernel:
+            raise TilefoldError(Code.RUN_KERNEL, f"there is no launch of {kernel.name[:80]}", "name it by --launch")
+        return [apply_changes(replace(self.launch, block=changes.block or self.launch.block), changes)]
+
+    @contextmanager
+    def explaining(self) -> Generator[None, None, None]:
+        with self.read.explaining():
+            yield
+
+
+def load_ptx_program(
+    path: str,
+    changes: Changes,
+    arguments: Mapping[str, str],
+    *,
+    shared: int = 0,
+    target: Target | None = None,
+    macros: Mapping[str, str] | None = None,
+    nvrtc: Sequence[str] = (),
+) -> PtxProgram:
+    """Reads a .ptx file, or compiles a .cu file by NVRTC with `macros` and options, and makes a program of the kernel
+    that `changes` name, or of the only one. `arguments` say what its parameters are, by their names: a .npy file, a
+    number, or `f32[128,64]`. `shared` are the bytes of its array of shared memory without a size.
+
+    Raises ProgramError for malformed text and an unsupported instruction, TilefoldError for a file that cannot be read
+    or compiled, and for arguments that are missing or do not fit.
+    """
+    text = read_text(path)
+    if PurePath(path).suffix == ".cu":
+        arch = (target or Target(DEFAULT_ARCH)).arch
+        compiled = compile_cuda(text, path, arch, macros or {}, ptxas_settings().cuda_home, nvrtc)
+        module = PtxModule.compiled(compiled, PtxSource(path, text, text))
+    else:
+        module = PtxModule.read(text, path)
+    function = module.find(changes.name)
+    names = parameter_names(function)
+    if PurePath(path).suffix == ".cu":
+        names = _names_in_cuda(text, function) or names
+    given = _chosen(names, function, arguments, changes.fills)
+    block = block_of(function, changes.block)
+    types = tuple(GLOBAL if isinstance(a.type, TensorType) else a.type for a in given)
+    with module.explaining():
+        lowered, variables = module.lowered(function, types, block, shared, names)
+    if module.reached():
+        message = "a variable's initial value is an address, which only tilefold.load_ptx supports"
+        raise TilefoldError(Code.PTX_UNSUPPORTED, message)
+    memory = [
+        Argument(name, _tensor(i8, variable.storage.shape), None, variable.storage.view(np.int8))
+        for name, variable in variables.items()
+    ]
+    symbol = plain_symbol(function.name)
+    launch = Launch(plain_name(function.name), symbol, changes.grid or (1, 1, 1), block, (*given, *memory), ())
+    source = module.source
+    return PtxProgram(source, lowered, make_context(), target, read=module, launch=launch)
+
+
+def _chosen(
+    names: list[str], function: Function, arguments: Mapping[str, str], fills: Mapping[str, str]
+) -> list[Argument]:
+    """The arguments of a launch. TilefoldError (E3106) for a parameter without one, and for one that does not fit."""
+    for name in (*arguments, *fills):
+        if name not in names:
+            known = ", ".join(names) or "none"
+            raise TilefoldError(
+                Code.RUN_ARGUMENT, f"the kernel has no argument '{name[:80]}'", f"its arguments: {known}"
+            )
+    return [
+        _argument(name, parameter, arguments.get(name), name in fills)
+        for name, parameter in zip(names, function.parameters, strict=True)
+    ]
+
+
+def _argument(name: str, parameter: Parameter, text: str | None, is_filled: bool) -> Argument:
+    if parameter.type == "b8" and parameter.size != 1:
+        message = f"argument '{name}' is a structure of {parameter.size} bytes, which no option gives"
+        raise TilefoldError(Code.RUN_ARGUMENT, message, "launch the kernel by tilefold.load_ptx, which takes bytes")
+    scalar = type_of(parameter.type)
+    if text is None:
+        if is_filled and parameter.size != 8:
+            return Argument(name, scalar, None)
+        message = f"argument '{name}' has no value"
+        hint = f"--arg {name}=a.npy, --arg {name}=f32[1024] of an array with --fill, or a number: --arg {name}=7"
+        raise TilefoldError(Code.RUN_ARGUMENT, message, hint)
+    if _NUMBER.fullmatch(text):
+        return Argument(name, scalar, Expression(text, None))
+    if parameter.size != 8 or parameter.type[0] == "f":
+        raise TilefoldError(Code.RUN_ARGUMENT, f"argument '{name}' is of type .{parameter.type}, which no array is")
+    if (match := _SHAPE.fullmatch(text)) is not None:
+        element = _ELEMENTS.get(match[1])
+        if element is None:
+            raise TilefoldError(
+                Code.RUN_ARGUMENT, f"--arg {name}: there is no type {match[1][:40]}", f"types: {', '.join(_ELEMENTS)}"
+            )
+        shape = tuple(map(int, match[2].split(",")))
+        return Argument(name, _tensor(ir_type(element), shape), None if is_filled else Expression("poison", None))
+    array = read_array(text)
+    element = next((e for e in ELEMENT_TYPES if e.bits >= 8 and numpy_type(e) == array.dtype), None)
+    if element is None or not array.size:
+        problem = f"{text} holds {array.dtype} of shape {array.shape}, which no argument is"
+        raise TilefoldError(Code.RUN_ARGUMENT, problem, "save an array of integers or floats")
+    values = array.view(f"i{array.itemsize}") if array.dtype.kind == "u" else array
+    return Argument(name, _tensor(ir_type(element), array.shape or (1,)), None, np.ascontiguousarray(values))
+
+
+def _tensor(element: Attribute, shape: tuple[int, ...]) -> TensorType:
+    layout = LayoutAttr(make_row_major_layout(shape))
+    return TensorType(element, SpaceAttr(GMEM), IntAttr(_ALIGN), layout)
+
+
+def _names_in_cuda(text: str, function: Function) -> list[str] | None:
+    """The names of a kernel's parameters in its source, which PTX does not have; None where they are not found."""
+    begin = re.search(rf"\b{re.escape(plain_name(function.name))}\s*\(([^(){{}};]*)\)\s*\{{", text)
+    if begin is None:
+        return None
+    words = [re.findall(r"[A-Za-z_]\w*", part) for part in begin[1].split(",") if part.strip()]
+    names = [found[-1] for found in words if found]
+    return names if len(set(names)) == len(function.parameters) else None
