@@ -31,6 +31,7 @@ from ...dialects.ptx.base import GLOBAL, MAP, PtrType, TensorMapType
 from .arithmetic import ARITHMETIC
 from .conversions import CONVERSIONS
 from .custom import custom_fragments, custom_of, normalised, read_custom
+from .expansion import expanded
 from .flow import BasicBlock, blocks_of, reverse_postorder
 from .hopper import HOPPER, fragments_in
 from .inference import SPACES, PointerType, find_addresses, find_floats
@@ -99,7 +100,8 @@ def translate(
 
     PtxError (E1009) for an instruction, or another thing, that is not supported.
     """
-    return _Translation(module, normalised(function, RULES), types, file, locate, as_written).run(dynamic or 0)
+    whole = function if as_written else expanded(module, function, file)
+    return _Translation(module, normalised(whole, RULES), types, file, locate, as_written).run(dynamic or 0)
 
 
 class _Translation:

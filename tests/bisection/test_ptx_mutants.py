@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 from tilefold.compiler.reports.listing import Lister
 from tilefold.runtime.engine import LaunchConfig
+from tilefold.runtime.options import SimOptions
 from tilefold.runtime.sim.sim_engine import SimEngine, discard
 
 from tests.kernels.harness import MAX_BYTES, changed_program
@@ -49,7 +50,7 @@ def _example(name: str) -> _Example:
     launch = read_launches(read.module, read.source, Changes())[0]
     arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
     config = LaunchConfig(launch.grid, launch.block)
-    engine = SimEngine(sink=discard, tensor_cores=read.tensor_cores, processes=1)
+    engine = SimEngine(SimOptions(processes=1), discard, tensor_cores=read.tensor_cores)
     trial = Trial(launch.kernel, config, arguments.launchable, engine)
     module = read.reached("instr", target)
     return _Example(Step(1, "", "instr", module, Lister()), read.ptx(target, lines=False), trial, trial.run(module))

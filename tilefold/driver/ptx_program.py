@@ -27,9 +27,9 @@ from tilefold.compiler.ptx.registers import type_of
 from tilefold.compiler.ptx.syntax import Function, Parameter
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.element_types import ir_type
+from tilefold.dialects.ptx import SpaceAttr
 from tilefold.dialects.ptx.base import GLOBAL
 from tilefold.dialects.tile import TensorType
-from tilefold.dialects.tile.types import SpaceAttr
 from tilefold.driver.filled_arguments import read_array
 from tilefold.driver.launches import Argument, Changes, Expression, Launch, apply_changes
 from tilefold.driver.lowering import PTX_STAGE, Program
