@@ -47,7 +47,7 @@ _VECTOR_ADDS: Mapping[Attribute, str] = MappingProxyType(
 )
 """The additions of several floats at once, in global memory."""
 
-_ORDERS = fences(Proxy.GENERIC, "global", "shared")
+_ORDERS = fences(Proxy.GENERIC, GMEM.ptx, SMEM.ptx)
 _CHANGES = by_thread(updates("ptr", "value"), _ORDERS.given("order"))
 
 

@@ -224,7 +224,7 @@ class FenceProxyAsyncOp(BulkOp):
     space: StringAttr | None = optional_prop(converter=some_text, default=None)
     traits = traits_def(
         by_thread(
-            fences(Proxy.ASYNC, "shared", "global").given("not space"), fences(Proxy.ASYNC, "%space").given("space")
+            fences(Proxy.ASYNC, SMEM.ptx, GMEM.ptx).given("not space"), fences(Proxy.ASYNC, "%space").given("space")
         )
     )
     assembly_format = "(`of` $space^)? attr-dict"

@@ -17,10 +17,10 @@ from tests.project.tree import ROOT, parsed, product_files
 NAMES = {name for row in SPACES.values() for name in (row.name, row.ptx, row.keyword)}
 ALLOWED = {
     "compiler/ptx/": "the words of PTX that is read",
-    "compiler/builder/instructions/memory_texts.py": "the words of PTX that a program writes",
+    "builder/instructions/memory_texts.py": "the words of PTX that a program writes",
     "dialects/ptx/entry.py": "a word of an assembly format",
     "dialects/tile/tma.py": "the name of a property",
-    "compiler/builder/tensors/tma.py": "the name of a property",
+    "builder/tensors/tma.py": "the name of a property",
     "runtime/options.py": "the names of arguments of launches",
 }
 

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.spaces import CMEM, GMEM
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Place, ProgramError, Severity
 from tilefold.compiler.frontend.source import Source
 from tilefold.compiler.ptx.expansion import address_of_function
@@ -119,7 +120,7 @@ class PtxModule:
                     self.memory[variable.name][at : at + 8].view(np.uint64)[0] = number
                     continue
                 target = self.module.variables.get(symbol.name)
-                if target is None or target.space not in ("global", "const"):
+                if target is None or target.space not in (GMEM.ptx, CMEM.ptx):
                     text = f"the initialiser names {symbol.name}, which is no variable in global memory"
                     raise PtxError(Code.PTX_UNSUPPORTED, text, variable.place, file=self.file)
                 address = self._bytes_of(target).storage.ctypes.data + symbol.offset

@@ -96,7 +96,7 @@ def _operation_for(op: PtxOp) -> str | None:
                 return _STORES.get(space_of(op, memory))
             case Effect(Act.UPDATES, Memory(), Proxy.GENERIC):
                 return r"(U)?(ATOM|RED)\w*"
-            case Effect(Act.FENCES, Accesses(("global", "shared"))) if len(effects) == 1:
+            case Effect(Act.FENCES, Accesses((GMEM.ptx, SMEM.ptx))) if len(effects) == 1:
                 return r"MEMBAR|FENCE"
             case Effect(Act.WAITS | Act.ENDS, Unit.REGISTERS):
                 return r"USETMAXREG"
