@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.element_types import BY_PTX
 from ...base.errors import Code, TilefoldError
+from ...base.spaces import RMEM
 from ...base.target import MAX_SET_REGISTERS, MIN_SET_REGISTERS, REGISTER_UNIT, Targets
 from ...layout.atoms.contract import Named
 from ...layout.atoms.instructions import WgMma
@@ -56,7 +57,7 @@ class WgmmaFenceOp(_WarpgroupOp):
 
     name = "ptx.wgmma.fence"
     MNEMONIC: ClassVar[str | None] = "wgmma.fence.sync.aligned"
-    traits = traits_def(by_warpgroup(fences(Proxy.ASYNC, "local")))
+    traits = traits_def(by_warpgroup(fences(Proxy.ASYNC, RMEM.ptx)))
     assembly_format = "attr-dict"
 
 

@@ -112,7 +112,7 @@ def test_an_empty_product_has_its_bias_and_its_activation(module: Any) -> None:
 def test_rows_that_no_map_describes_are_refused(module: Any) -> None:
     A, B, _ = operands(64, 129, 64, TYPES[0])
     with pytest.raises(TilefoldError, match="258 bytes") as raised:
-        module.gemm(A, B, np.zeros((64, 129), np.float16), device="sim")
+        module.gemm(A, B, np.zeros((64, 129), np.float16), module.Config(), device="sim")
     assert raised.value.code is Code.TENSOR_MAP
 
 

@@ -27,8 +27,8 @@ TO_INSTR: tuple[Mutant, ...] = (
     ),
     _COMBINE.mutant(
         "combine: mask is the divisor",
-        "_Part(owner.lhs, mask + 1, None, True)",
-        "_Part(owner.lhs, mask, None, True)",
+        "_Division(owner.lhs, mask + 1, None, True)",
+        "_Division(owner.lhs, mask, None, True)",
         _INTEGERS,
     ),
     _UNROLL.mutant("unroll: last iteration lost", "for trip in trips:", "for trip in trips[:-1]:", _INTEGERS),

@@ -8,7 +8,7 @@ from typing import cast
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from tilefold.base.spaces import RMEM
+from tilefold.base.spaces import CMEM, RMEM
 from tilefold.base.target import Target
 from tilefold.compiler.ptx.syntax import Instruction as Written
 from tilefold.compiler.ptx.translate import WITH_EFFECTS, Body
@@ -30,7 +30,7 @@ from tilefold.dialects.ptx.effects import (
 from tilefold.layout.atoms.contract import Agent
 
 _OF_LANES = (Unit.LANES, Unit.TENSOR_CORE)
-_OWN = frozenset(("local", "param", "const"))
+_OWN = frozenset((RMEM.ptx, "param", CMEM.ptx))
 """The memories that LLVM itself accesses: registers that it spills, parameters, and constants."""
 
 
