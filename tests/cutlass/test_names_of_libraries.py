@@ -103,7 +103,7 @@ def test_an_uncaught_error_shows_the_lines_of_the_program(tmp_path: Path) -> Non
 
 def test_other_modules_of_programs() -> None:
     with pytest.raises(TilefoldError, match="cutlass has no 'jax'") as caught:
-        exec("import tilefold.cutlass.jax")
+        exec("from tilefold.cutlass import jax")
     assert "JAX's arrays" in caught.value.hint
 
 

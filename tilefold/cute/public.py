@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -45,7 +46,8 @@ class _Names:
             )
         # Python would swallow the message of an attribute's error in `from ... import`; a finder is asked after it
         is_import = sys._getframe(1).f_code.co_name == "_handle_fromlist"  # pyright: ignore[reportPrivateUsage]
-        is_final = is_import and not any(isinstance(finder, MissingModules) for finder in sys.meta_path)
+        is_asked = any(isinstance(finder, MissingModules) for finder in sys.meta_path)
+        is_final = is_import and not is_asked and find_spec(f"{self.module.__name__}.{name}") is None
         raise (UnknownImportError if is_final else UnknownNameError)(*unknown(self.module, name))
 
     def listed(self) -> list[str]:
