@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from common import Array, check, chosen, normal, parser, place
+from gemm_model import fastest
 from gemm_skinny import is_skinny, skinny_gemm
 from hopper import ROWS, WARPGROUP, Config, Stages, pipe_of, tiles_of, together
 
@@ -35,15 +36,20 @@ MANY = 24
 """So many tiles for each block are many."""
 
 
-def chosen_config(m: int, n: int, blocks: int, is_tf32: bool = False, layers: int = 1) -> Config:
-    """The fastest configuration on an H200: consumers take turns, unless there are too few tiles for all blocks, or one
-    warpgroup cannot keep the tensor cores busy. Where there are many tiles, wider ones load less. Where tiles reach
-    beyond the edges, rows seldom begin at lines of the L2 cache, so that loads cost more there: blocks share them.
+def chosen_config(m: int, n: int, k: int, blocks: int, itemsize: int = 2, layers: int = 1) -> Config:
+    """The fastest configuration. A model of the time (gemm_model.py) chooses it for 16-bit elements and not too many
+    tiles, of which the widest that take turns are fastest.
+
+    For others, consumers take turns, unless there are too few tiles for all blocks, or one warpgroup cannot keep the
+    tensor cores busy. Where tiles reach beyond the edges, rows seldom begin at lines of the L2 cache, so that loads
+    cost more there: blocks share them.
     """
     tiles = -(-m // 128) * -(-n // 128) * layers
+    if itemsize == 2 and tiles < MANY * blocks:
+        return fastest(m, n, k, blocks, layers)
     if tiles < blocks:
         return Config(n=64, stages=8, takes_turns=False)
-    if is_tf32:
+    if itemsize == 4:
         return Config(n=256, stages=4, takes_turns=False)
     if m % 128 or n % 128:
         return Config(cluster=(1, 2), group=16)
@@ -283,7 +289,7 @@ def gemm(
     if config is None and _by_rows(A) and _by_rows(B) and is_skinny(m, n, blocks):
         skinny_gemm(A, B, D, None, device, blocks, bias, activation, **options)
         return
-    config = config or chosen_config(m, n, blocks, "float32" in str(A.dtype), layers)
+    config = config or chosen_config(m, n, A.shape[1], blocks, A.dtype.itemsize, layers)
     tiles = -(-m // config.m), -(-n // config.n), layers
     cluster = (*config.cluster, 1)
     params = utils.PersistentTileSchedulerParams(tiles, cluster)

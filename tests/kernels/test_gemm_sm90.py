@@ -177,9 +177,34 @@ def test_machine_code(module: Any, config: str, multiplications: int) -> None:
         ((4000, 4008), {"cluster": (1, 2), "group": 16}),
     ],
 )
-def test_the_configuration_that_is_chosen(module: Any, shape: tuple[int, int], config: dict[str, Any]) -> None:
-    assert module.chosen_config(*shape, 132) == module.Config(**config)
-    assert module.chosen_config(4096, 4096, 132, is_tf32=True) == module.Config(**CONFIGS["two consumers"])
+def test_the_configuration_that_is_chosen_for_other_types(
+    module: Any, shape: tuple[int, int], config: dict[str, Any]
+) -> None:
+    assert module.chosen_config(*shape, 1024, 132, itemsize=1) == module.Config(**config)
+    assert module.chosen_config(4096, 4096, 1024, 132, itemsize=4) == module.Config(**CONFIGS["two consumers"])
+
+
+@pytest.mark.parametrize("blocks", [78, 132])
+@pytest.mark.parametrize("shape", [(1536, 1536, 1536), (512, 4096, 4096), (4000, 4008, 4016), (72, 8, 1)])
+def test_the_configuration_that_the_model_chooses_is_its_fastest(
+    module: Any, shape: tuple[int, int, int], blocks: int
+) -> None:
+    model = importlib.import_module("gemm_model")
+    chosen = module.chosen_config(*shape, blocks)
+    fitting = [c for c in model.candidates() if c.cluster[0] * c.cluster[1] <= blocks]
+    times = [model.microseconds(c, *shape, blocks) for c in fitting]
+    assert chosen in fitting
+    assert model.microseconds(chosen, *shape, blocks) == pytest.approx(min(times), abs=1e-3)
+
+
+def test_clusters_and_waves_in_the_model(module: Any) -> None:
+    """A product of one wave is not made slower by more blocks, one of two waves is by fewer."""
+    model, config = importlib.import_module("gemm_model"), module.Config()
+    one, two = (model.microseconds(config, 1024, 1024, 4096, blocks) for blocks in (64, 63))
+    assert model.microseconds(config, 1024, 1024, 4096, 132) == one
+    assert two > 1.9 * one
+    shared = module.Config(cluster=(1, 2))
+    assert model.microseconds(shared, 4096, 4096, 4096, 132) < model.microseconds(config, 4096, 4096, 4096, 132)
 
 
 @pytest.mark.parametrize("config", [{"m": 96}, {"n": 96}, {"consumers": 3}])
