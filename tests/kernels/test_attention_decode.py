@@ -38,7 +38,7 @@ def decode(*sizes: int) -> Any:
     ],
     ids=str,
 )
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 def test_heads_masks_lengths_and_pages(problem: Problem, config: tuple[int, ...]) -> None:
     problem.check(decode(*config) if config else None, blocks=2)
 

@@ -17,6 +17,7 @@ from tilefold.driver.launches import Changes, read_launches
 
 
 @pytest.mark.parametrize("parameters", SIMULATED, ids=name_of)
+@pytest.mark.sampled(8)
 def test_every_stage_computes_what_numpy_does(parameters: Parameters) -> None:
     found = gemm(parameters)
     (launch,) = read_launches(found.module, found.source, Changes())

@@ -132,6 +132,7 @@ def test_what_a_target_lacks_is_said(name: str, arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.sampled(50)
 def test_every_target_assembles_without_spills(path: Path, arch: str) -> None:
     if (path.stem, arch) in LACKING:
         return

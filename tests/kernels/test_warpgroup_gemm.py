@@ -41,6 +41,7 @@ RUNS = [
 
 
 @pytest.mark.parametrize(("case", "stage"), RUNS, ids=str)
+@pytest.mark.sampled(48)
 def test_product(case: Case, stage: str) -> None:
     a, b, c = case.operands()
     expected = case.expected(a, b, c)

@@ -40,6 +40,7 @@ def _functions(name: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any
 
 @pytest.mark.parametrize("y", NAMES)
 @pytest.mark.parametrize("x", NAMES)
+@pytest.mark.sampled(30)
 def test_the_type_stays_and_the_result_is_converted(x: str, y: str) -> None:
     """To that of the operator without `=`, wherever it stands."""
     own, other = (Index if name == "Index" else getattr(cute, name) for name in (x, y))
