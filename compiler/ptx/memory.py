@@ -32,7 +32,7 @@ def address(r: Registers, operand: Operand, align: int, space: PtrType | None = 
     base: Operand = operand.base
     pointer = None if isinstance(base, Integer) else address_of(r, base)
     if pointer is None:
-        if space not in (GLOBAL, SHARED, SHARED_CLUSTER):
+        if space is None or space == LOCAL:
             raise r.refuse("the address is a number of which no memory is known", "compute it from a parameter")
         number = r.read(base, IntegerType(space.space.data.address_bits))
         pointer = r.emit(ptx.IntToPtrOp(number, align, space))

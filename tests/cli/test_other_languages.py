@@ -39,7 +39,7 @@ def test_a_command_that_needs_a_gpu() -> None:
 def test_notebooks_and_programs_in_cpp(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, words, hint in (
         ("kernel.ipynb", "is a program in Python", "open it in Jupyter"),
-        ("kernel.cu", "is a program in C++", "write the kernel in Python"),
+        ("kernel.cpp", "is a program in C++", "write the kernel in Python"),
     ):
         (tmp_path / name).write_text("{}")
         assert main(["run", str(tmp_path / name)]) == 1

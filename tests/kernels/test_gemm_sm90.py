@@ -58,13 +58,13 @@ def check(
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 def test_several_tiles_of_a_block(module: Any, config: dict[str, Any]) -> None:
     check(module, config, (512, 256, 192), blocks=4)
 
 
 @pytest.mark.parametrize("types", TYPES)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 def test_types_and_orders(module: Any, types: tuple[Any, Any, str]) -> None:
     check(module, {"m": 64, "n": 64, "stages": 2}, (128, 128, 272), 1, types)
 

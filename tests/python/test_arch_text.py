@@ -19,6 +19,7 @@ CALLS = {
     "approx": "'rcp', f", "atomic": "'add', changed.ptr(t), 3", "bfe": "i, 3, 7",
     "bfi": "i, u.to(cute.Int32), 4, 9", "bfind": "i", "bitcast": "f, cute.Int32", "brev": "w", "clz": "i",
     "dp4a": "i, u, 7", "exp": "f", "exp2": "f", "fma": "f, 2.0, 1.0",
+    "calc_packed_f32x2_op": "(f, f), (1.0, 2.0), None, cute.arch.mul_packed_f32x2",
     "fma_packed_f32x2": "(f, f), (1.0, 2.0), (3.0, 4.0)", "fmax": "f, -2.0, abs=True, nan=True, ftz=True",
     "fmin": "f, -2.0, abs=True", "inline_ptx": "'add.s32 $0, $1, $2;', '=r,r,r', i, 5, results=cute.Int32",
     "isfinite": "f", "isinf": "f", "isnan": "f", "load": "words.iterator + t, cute.Int32",

@@ -87,6 +87,7 @@ def test_every_example_is_tested() -> None:
 
 
 @pytest.mark.parametrize(("name", "options"), [(name, each) for name, runs in SMALL.items() for each in runs])
+@pytest.mark.sampled(14)
 def test_the_example_is_right_on_the_simulator(name: str, options: str, capsys: pytest.CaptureFixture[str]) -> None:
     module = example(name)
     module.main(["--device", "sim", *options.split()])
