@@ -11,19 +11,16 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import cycle
 from typing import Any
 
 import numpy as np
 from ml_dtypes import bfloat16
 
-from benchmarks.contest import Bench, Case, rate, ratio
+from benchmarks.contest import MORE_THAN_A_CACHE, Bench, Case, beside_a_copy, in_turn
 from benchmarks.in_python import example
 from benchmarks.record import Figure
-from benchmarks.timing import Run, Torch
+from benchmarks.timing import Torch
 
-_CACHE = 160e6
-"""More bytes than any L2 cache holds."""
 _SAMPLE = 8e9
 """The bytes of a sample, about: as many launches as read them."""
 Attend = Callable[[Any, Any, Any], Any]
@@ -110,7 +107,9 @@ def _measure(bench: Bench, problem: Decoding, blocks: int) -> list[Figure]:
     like = {"device": "cuda", "dtype": {"f16": torch.float16, "bf16": torch.bfloat16}[problem.type]}
     shape, shape_k = problem.shapes
     q, out = torch.randn(*shape, **like), torch.empty(*shape, **like)
-    pairs = [[torch.randn(*shape_k, **like) for _ in range(2)] for _ in range(1 + int(_CACHE // problem.bytes))]
+    pairs = [
+        [torch.randn(*shape_k, **like) for _ in range(2)] for _ in range(1 + int(MORE_THAN_A_CACHE // problem.bytes))
+    ]
     ours = partial(example("attention_sm90").attention, device="cuda", blocks=blocks)
     attend: dict[str, Attend] = {"tilefold": lambda q, k, v: ours(q, k, v, out)}
     attend |= _peers(torch, problem, q, *pairs[0])
@@ -119,21 +118,8 @@ def _measure(bench: Bench, problem: Decoding, blocks: int) -> list[Figure]:
     error = 2e-3 if problem.type == "f16" else 1e-2
     bench.check(once, out, expected, (q, *pairs[0]), rtol=error, atol=8 * error / problem.keys**0.5)
     count = max(4, min(32, round(_SAMPLE / problem.bytes)))
-    runs = {name: _every(run, q, pairs) for name, run in attend.items()}
-    whole = torch.empty(2**28, device="cuda", dtype=torch.int8)
-    runs["a copy"] = partial(whole[: 2**27].copy_, whole[2**27 :])
-    times = bench.time(bench.repeated(runs, count))
-    work = {**dict.fromkeys(runs, problem.bytes), "a copy": 2**28}
-    figures = {name: rate(f"{problem.name}, {name}", work[name] * count, times[name], "TB/s") for name in runs}
-    tilefold = figures.pop("tilefold")
-    targets = {name: None if name == "a copy" else problem.target for name in figures}
-    return [*figures.values(), *(ratio(tilefold, peer, targets[name]) for name, peer in figures.items())]
-
-
-def _every(attend: Attend, q: Any, pairs: list[list[Any]]) -> Run:
-    """A run that takes the next keys and values each time."""
-    turns = cycle(pairs)
-    return lambda: attend(q, *next(turns))
+    runs = {name: in_turn(partial(run, q), *zip(*pairs, strict=True)) for name, run in attend.items()}
+    return beside_a_copy(bench, problem.name, runs, problem.bytes, count, problem.target)
 
 
 def _peers(torch: Torch, problem: Decoding, *given: Any) -> Mapping[str, Attend]:

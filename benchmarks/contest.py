@@ -3,6 +3,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import cycle
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
@@ -114,3 +116,31 @@ def rate(name: str, work: float, timed: Timed, unit: str, note: str = "", error:
 def ratio(figure: Figure, base: Figure, target: float | None = None) -> Figure:
     """The figure against another, by its name."""
     return replace(figure, base=base.name, ratio=figure.value / base.value, target=target)
+
+
+MORE_THAN_A_CACHE = 160e6
+"""More bytes than any L2 cache holds."""
+_COPIED = 2**27
+"""The bytes of a copy."""
+
+
+def in_turn(run: Callable[..., Any], *given: Sequence[Any]) -> Run:
+    """A run that takes the next arguments each time, so that the L2 cache holds none."""
+    turns = cycle(zip(*given, strict=True))
+    return lambda: run(*next(turns))
+
+
+def beside_a_copy(
+    bench: Bench, problem: str, runs: Mapping[str, Run], bytes: int, count: int, target: float
+) -> list[Figure]:
+    """The bytes of tilefold and its peers by time, in samples of `count` runs; the ratios to the peers, which have the
+    target, and to the bandwidth of a copy.
+    """
+    whole = bench.torch.empty(2 * _COPIED, device="cuda", dtype=bench.torch.int8)
+    runs = {**runs, "a copy": partial(whole[:_COPIED].copy_, whole[_COPIED:])}
+    work = {**dict.fromkeys(runs, bytes), "a copy": 2 * _COPIED}
+    times = bench.time(bench.repeated(runs, count))
+    figures = {name: rate(f"{problem}, {name}", work[name] * count, times[name], "TB/s") for name in runs}
+    ours = figures.pop("tilefold")
+    targets = {name: None if name == "a copy" else target for name in figures}
+    return [*figures.values(), *(ratio(ours, peer, targets[name]) for name, peer in figures.items())]

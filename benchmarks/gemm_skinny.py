@@ -9,20 +9,16 @@ the L2 cache holds none: the weights of a model come from memory. A figure is th
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import cycle
 from typing import Any
 
 import numpy as np
 from ml_dtypes import bfloat16
 
-from benchmarks.contest import Bench, Case, rate, ratio
+from benchmarks.contest import MORE_THAN_A_CACHE, Bench, Case, beside_a_copy, in_turn
 from benchmarks.gemms import ALLOWED
 from benchmarks.in_python import example
 from benchmarks.record import Figure
-from benchmarks.timing import Run
 
-_CACHE = 160e6
-"""More bytes than any L2 cache holds."""
 _COUNT = 32
 """The products of a sample."""
 Multiply = Callable[[Any, Any, Any], Any]
@@ -83,7 +79,7 @@ def _measure(bench: Bench, problem: Skinny, blocks: int) -> list[Figure]:
     torch.manual_seed(0)
     like = {"device": "cuda", "dtype": torch.bfloat16}
     a, d = torch.randn(problem.m, problem.k, **like), torch.empty(problem.m, problem.n, **like)
-    copies = 1 + int(_CACHE // (2 * problem.n * problem.k))
+    copies = 1 + int(MORE_THAN_A_CACHE // (2 * problem.n * problem.k))
     weights = [torch.randn(problem.n, problem.k, **like) for _ in range(copies)]
     multiply: dict[str, Multiply] = {
         "tilefold": partial(example("gemm_sm90").gemm, device="cuda", blocks=blocks),
@@ -92,20 +88,6 @@ def _measure(bench: Bench, problem: Skinny, blocks: int) -> list[Figure]:
     expected = a.float() @ weights[0].float().T
     once = {name: partial(run, a, weights[0], d) for name, run in multiply.items()}
     bench.check(once, d, expected, (a, weights[0]), atol=ALLOWED["bf16"] * problem.k**0.5)
-    runs = {name: _every(run, a, weights, d) for name, run in multiply.items()}
-    whole = torch.empty(2**28, device="cuda", dtype=torch.int8)
-    runs["a copy"] = partial(whole[: 2**27].copy_, whole[2**27 :])
-    times = bench.time(bench.repeated(runs, _COUNT))
-    work = {**dict.fromkeys(runs, problem.bytes), "a copy": 2**28}
-    figures = {
-        name: rate(f"{problem.name}, {name}", work[name] * _COUNT, timed, "TB/s") for name, timed in times.items()
-    }
-    ours = figures.pop("tilefold")
-    targets = {"cuBLAS (torch.mm)": problem.target}
-    return [*figures.values(), *(ratio(ours, peer, targets.get(name)) for name, peer in figures.items())]
-
-
-def _every(multiply: Multiply, a: Any, weights: list[Any], d: Any) -> Run:
-    """A run that takes the next B each time."""
-    turns = cycle(weights)
-    return lambda: multiply(a, next(turns), d)
+    others = [a] * copies, weights, [d] * copies
+    runs = {name: in_turn(run, *others) for name, run in multiply.items()}
+    return beside_a_copy(bench, problem.name, runs, problem.bytes, _COUNT, problem.target)
