@@ -22,7 +22,7 @@ from tilefold.builder.control.objects import is_ours
 from tilefold.builder.primitives import arrays
 from tilefold.builder.scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64
 from tilefold.builder.tensors.tensors import Tensor
-from tilefold.builder.trace import Parameter, Unmade
+from tilefold.builder.trace import DeferredArgument, Parameter
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.ptx import SpaceAttr
 from tilefold.dialects.tile import TensorType
@@ -112,7 +112,7 @@ class BoundArguments:
         places = list(places_in(name, value))
         self.key.append((type(value), tuple(kind for kind, _ in places)))
         values = [self._at(f"{name}{number}", *place) for number, place in enumerate(places)]
-        return Unmade(value.__new_from_mlir_values__, tuple(values))
+        return DeferredArgument(value.__new_from_mlir_values__, tuple(values))
 
     def _at(self, name: str, kind: CType, address: int) -> object:
         """The stand-in for a value in the memory of C."""
