@@ -47,6 +47,8 @@ class Address:
         assert isinstance(made, Int)
         return made
 
+    toint = number
+
 
 _CHUNK = 16
 """The bytes that stay together under every swizzle of memory."""
