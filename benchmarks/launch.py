@@ -13,7 +13,10 @@ import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 from statistics import median
+from subprocess import run
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -51,6 +54,33 @@ def three_maps(a, b, c):
 
 
 KERNELS = {3: three, 8: eight}
+TVM_FFI = "tilefold, exported for TVM FFI"
+TVM_FFI_LIMIT = 5.0
+"""The most that a call of an exported function of eight tensors may take, in microseconds."""
+
+
+@cute.jit
+def of_three(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    """Launches the kernel of three tensors."""
+    three(a, b, c).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+@cute.jit
+def of_eight(
+    a: cute.Tensor,
+    b: cute.Tensor,
+    c: cute.Tensor,
+    d: cute.Tensor,
+    e: cute.Tensor,
+    f: cute.Tensor,
+    g: cute.Tensor,
+    h: cute.Tensor,
+):
+    """Launches the kernel of eight tensors."""
+    eight(a, b, c, d, e, f, g, h).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+FUNCTIONS = {3: of_three, 8: of_eight}
 LIMITS = {3: 2.0, 8: 4.0}
 """The most that a launch may take beyond the driver's own call, in microseconds."""
 OF_MAPS = 0.3
@@ -70,10 +100,10 @@ def driver_call(prepared: Prepared, tensors: Sequence[Any]) -> Callable[[], Any]
     addresses = ctypes.addressof(places)
     function: Any = kernel.driver.api.CUfunction(kernel.handle)
 
-    def run(keep: Any = (packed, values, places)) -> None:
+    def call(keep: Any = (packed, values, places)) -> None:
         launch(function, 1, 1, 1, 32, 1, 1, 0, 0, addresses, 0)
 
-    return run
+    return call
 
 
 def direct_call(prepared: Prepared) -> Callable[[], Any]:
@@ -91,6 +121,24 @@ def triton_call(count: int, tensors: Sequence[Any]) -> Callable[[], Any] | None:
         return None
     kernel = kernels.KERNELS[count]
     return lambda: kernel[(1,)](*tensors)
+
+
+def tvm_ffi_call(count: int, tensors: Sequence[Any]) -> Callable[[], Any] | None:
+    """The host function as a library, called through the package apache-tvm-ffi; None where that is not installed."""
+    try:
+        tvm_ffi: Any = import_module("tvm_ffi")
+    except ImportError:
+        return None
+    with TemporaryDirectory() as folder:
+        made, library = Path(folder, "launch.o"), Path(folder, "launch.so")
+        compiled = cute.compile(FUNCTIONS[count], *tensors, options="--enable-tvm-ffi")
+        compiled.export_to_c(made)
+        run(
+            ["cc", "-shared", "-o", library, made, *cute.runtime.find_runtime_libraries(enable_tvm_ffi=True)],
+            check=True,
+        )
+        function = tvm_ffi.load_module(str(library))["launch"]
+    return lambda: function(*tensors)
 
 
 def contenders(torch: Torch, count: int) -> dict[str, Callable[[], Any]]:
@@ -114,6 +162,9 @@ def contenders(torch: Torch, count: int) -> dict[str, Callable[[], Any]]:
         launches["torch add_"] = lambda: one.add_(one)
         if engine.driver.capability >= (9, 0):
             launches[WITH_MAPS] = lambda: three_maps(*tensors).launch(grid=(1, 1, 1), block=(32, 1, 1))
+    exported = tvm_ffi_call(count, tensors)
+    if exported is not None:
+        launches[TVM_FFI] = exported
     triton = triton_call(count, tensors)
     if triton is not None:
         launches["Triton"] = triton
@@ -151,6 +202,8 @@ def measure(rounds: int, commit: str) -> Record:
                 limit = min(limit, 1.1 * times["torch add_"])
             if name == WITH_MAPS:
                 limit = times["tilefold"] + OF_MAPS
+            if name == TVM_FFI and count == 8:
+                limit = TVM_FFI_LIMIT
             figures.append(Figure(f"{group}: {name}", microseconds, "us", target=limit, at_most=limit is not None))
     driver = gpu_engine(0).driver
     facts = {"torch": str(torch.__version__), "target": str(driver.target), "commit": commit}

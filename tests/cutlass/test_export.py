@@ -154,7 +154,7 @@ def test_files_without_functions(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(AttributeError, match=r"has no function 'add'.*\n.*it has scaled"):
         _ = module.add
     assert not hasattr(module, "add")
-    assert find_runtime_libraries(enable_tvm_ffi=True) == []
+    assert find_runtime_libraries() == []
 
 
 def built(folder: Path, source: str, *objects: Path) -> Path:

@@ -266,8 +266,16 @@ def load_module(path: "str | PathLike[str]", *, enable_tvm_ffi: bool = False) ->
 
 
 def find_runtime_libraries(*, enable_tvm_ffi: bool = False) -> list[str]:
-    """The libraries that exported functions are linked with beside the driver's: none."""
-    return []
+    """The libraries that exported functions are linked with beside the driver's: with `enable_tvm_ffi` that of the
+    package `apache-tvm-ffi`, and else none. LaunchError (E3106) where the package is not installed.
+    """
+    if not enable_tvm_ffi:
+        return []
+    try:
+        from tvm_ffi.libinfo import find_libtvm_ffi  # pyright: ignore
+    except ImportError:
+        raise _argument_error("the package apache-tvm-ffi is not installed", "pip install apache-tvm-ffi") from None
+    return [str(find_libtvm_ffi())]
 
 
 class Pointer:

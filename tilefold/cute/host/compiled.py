@@ -215,7 +215,8 @@ class CompiledFunction:
         `file_path`, with names that begin with `function_prefix`, by default the file's. Without `file_name`,
         `file_path` is the object file. `function_name` is another word for the prefix.
 
-        Its kernels are machine code for the target of the options or the current GPU, and without one PTX.
+        Its kernels are machine code for the target of the options or the current GPU, and without one PTX. With the
+        option `enable_tvm_ffi` the object file also has the function of TVM FFI, which takes a C compiler.
         TilefoldError (E0213) for a function that C cannot call, E4002 where the files cannot be written.
         """
         try:
@@ -229,7 +230,7 @@ class CompiledFunction:
                 )
             from .exporting import write_function
 
-            write_function(name, path, variant, self._forms, self._symbols, self._arch)
+            write_function(name, path, variant, self._forms, self._symbols, self._arch, self.options.enable_tvm_ffi)
         except TilefoldError as error:
             raise shown(error) from error.__cause__
 

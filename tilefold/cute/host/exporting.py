@@ -55,10 +55,12 @@ def write_function(
     arguments: Mapping[str, object],
     symbols: Iterable[Iterable[tuple[str, int]]],
     arch: str | None,
+    tvm_ffi: bool = False,
 ) -> None:
     """Writes a host function, as `name`, to an object file, and its header beside that. `arguments` are those that it
     was compiled for, as it saw them, and `symbols` the places in them that are equal. Its kernels are machine code for
-    `arch`, or where that is None PTX for the first target that has all of them.
+    `arch`, or where that is None PTX for the first target that has all of them. With `tvm_ffi` the object file also has
+    the function `__tvm_ffi_NAME`, which takes a C compiler.
 
     TilefoldError (E0213) for a name that C does not take, for a function that does more than to launch kernels, and for
     arguments that C does not pass; E4002 where the files cannot be written.
@@ -98,6 +100,11 @@ def write_function(
         )
         for leaf in leaves
     }
+    if tvm_ffi:
+        from tilefold.compiler.machine.c_compiler import join_with_c
+        from tilefold.tools.export.tvm_ffi import tvm_ffi_source
+
+        made = join_with_c(made, tvm_ffi_source(record, types, len(host.values), codes))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

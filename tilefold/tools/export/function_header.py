@@ -28,10 +28,16 @@ _CONFIGURATION = (
 
 
 def function_header(
-    record: FunctionRecord, types: Mapping[str, Attribute | None], values: int, codes: Sequence[int]
+    record: FunctionRecord,
+    types: Mapping[str, Attribute | None],
+    values: int,
+    codes: Sequence[int],
+    driver: str = "#include <cuda.h>\n#include <stdint.h>\n",
+    default_stream: str = "0",
 ) -> str:
     """The header. `types` are those of the arguments by name, None for streams, in the order in which C passes them;
-    the function computes `values` numbers, and `codes` are the places of the kernels' code in the data.
+    the function computes `values` numbers, and `codes` are the places of the kernels' code in the data. `driver`
+    declares the driver API, and `default_stream` is that of launches that name none.
     """
     name, taken = record.name, set[str]()
     names = {argument: free_name(argument, taken, TAKEN - {"stream"}) for argument in types}
@@ -47,7 +53,7 @@ def function_header(
         for value, number in record.guards
     )
     launches = "".join(
-        _launch(launch, number, artifacts[launch.kernel], names, tensors)
+        _launch(launch, number, artifacts[launch.kernel], names, tensors, default_stream)
         for number, launch in enumerate(record.launches)
     )
     guard = f"TILEFOLD_{name.upper()}_H"
@@ -55,9 +61,7 @@ def function_header(
 #ifndef {guard}
 #define {guard}
 
-#include <cuda.h>
-#include <stdint.h>
-#include <stdio.h>
+{driver}#include <stdio.h>
 #include <string.h>
 
 /* Function {name} for {targets}: load its kernels into the current context, call it, and unload them. Each
@@ -185,6 +189,7 @@ def _launch(
     artifact: Artifact,
     names: Mapping[str, str],
     tensors: Mapping[str, TensorType],
+    default_stream: str,
 ) -> str:
     """The statements of a launch, whose arguments are addresses of what the structures and `values` hold."""
     values: list[str] = []
@@ -203,7 +208,7 @@ def _launch(
     encoded = "".join(map(write_encoding, artifact.maps, maps, [given] * len(maps)))
     addresses = _INNER.join(f"&{value}" for value in (*values, *maps)) or "0"
     sizes = [f"(unsigned)values[{value}]" for value in launch.grid] + [str(size) for size in artifact.block]
-    sizes += [str(artifact.dynamic_shared), "0" if launch.stream is None else names[launch.stream]]
+    sizes += [str(artifact.dynamic_shared), default_stream if launch.stream is None else names[launch.stream]]
     function = f"module->functions[{launch.kernel}]"
     attributes = list(_attributes(launch))
     rows = [function, ", ".join(sizes[:3]), ", ".join([*sizes[3:], "arguments, 0"])]
