@@ -139,7 +139,8 @@ def pack(elements: NDArray[Any], bits: int) -> Bytes:
 
     The last axis is filled up with zeros to whole bytes.
     """
-    low = elements.astype(np.uint8) & np.uint8((1 << bits) - 1)
+    whole = elements.astype(np.uint8) if elements.dtype.kind in "iub" else elements.view(np.uint8)  # floats by their bits
+    low = whole & np.uint8((1 << bits) - 1)
     if bits == 1:
         return np.packbits(low, axis=-1, bitorder="little")
     if low.shape[-1] % 2:

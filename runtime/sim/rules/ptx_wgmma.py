@@ -272,7 +272,8 @@ def _setmaxnreg(op: ptx.SetMaxNRegOp, t: Translator) -> Suspending:
             text = (
                 f"warp {warp.index} asks for {number} registers a thread, another warp of its warpgroup for {requested}"
             )
-            warp.fault(ErrorCode.SIM_REGISTERS, site, None, text, "let all warps of the warpgroup execute the same setmaxnreg")
+            cure = "let all warps of the warpgroup execute the same setmaxnreg"
+            warp.fault(ErrorCode.SIM_REGISTERS, site, None, text, cure)
         before = pool.held[warp]
         if (number < before) if grows else (number > before):
             text = f"setmaxnreg {'inc' if grows else 'dec'} to {number} registers a thread, where it has {before}"
