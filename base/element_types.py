@@ -16,7 +16,7 @@ ElementKind = Literal["float", "int", "bool", "packed"]
 factors, which are only moved and multiplied."""
 
 _INT, _UINT, _FLOAT, _BFLOAT, _BOOL, _FLOAT8_E4M3FN, _FLOAT8_E5M2 = 0, 1, 2, 4, 6, 10, 12
-_FLOAT8_E8M0FNU, _FLOAT6_E2M3FN, _FLOAT6_E3M2FN, _FLOAT4_E2M1FN = 14, 15, 16, 17
+_FLOAT8_E8M0FNU, _FLOAT6_E2M3FN, _FLOAT6_E3M2FN = 14, 15, 16
 """Codes of DLPack: kDLInt and so on (dlpack.h, DLDataTypeCode)."""
 
 
@@ -103,7 +103,7 @@ class ElementType:
         if not self.fraction:  # powers of 2 alone, without zero
             return 2.0 ** (2 ** (self.exponent - 1) - 1)
         top = 2.0 ** (2 ** (self.exponent - 1) - (0 if self.finite else 1))
-        return top * (2 - 2.0 ** ((1 if self.finite else 0) - self.fraction))
+        return top * (2 - 2.0 ** ((1 if self.finite and self.bits == 8 else 0) - self.fraction))
 
     @property
     def least(self) -> float:
@@ -133,7 +133,7 @@ def _make_packed(bits: int, unsigned: bool) -> ElementType:
     )  # fmt: skip
 
 
-def _make_narrow(name: str, bits: int, exponent: int, fraction: int, dlpack: int, tolerance: tuple[float, float],
+def _make_narrow(name: str, bits: int, exponent: int, fraction: int, dlpack: int | None, tolerance: tuple[float, float],
                  unsigned: bool = False) -> ElementType:  # fmt: skip
     """A float without infinities and arithmetic: `E2M1FN` of 4 bits is Float4E2M1FN, a f4E2M1FN of MLIR."""
     ptx = f"{'u' if unsigned else ''}{name[:4].lower()}"
@@ -180,7 +180,7 @@ ELEMENT_TYPES = (
         name="Boolean", kind="bool", bits=1, mlir="i1", ptx="", library="bool", llvm="i1", unsigned=True,
         dlpack=_BOOL, c="uint8_t", packing="?",
     ),
-    _make_narrow("E2M1FN", 4, 2, 1, _FLOAT4_E2M1FN, (0.5, 0.5)),
+    _make_narrow("E2M1FN", 4, 2, 1, None, (0.5, 0.5)),
     _make_narrow("E2M3FN", 6, 2, 3, _FLOAT6_E2M3FN, (0.125, 0.125)),
     _make_narrow("E3M2FN", 6, 3, 2, _FLOAT6_E3M2FN, (0.25, 0.0625)),
     _make_narrow("E8M0FNU", 8, 8, 0, _FLOAT8_E8M0FNU, (1.0, 0.0), unsigned=True),

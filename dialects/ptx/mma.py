@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Self
 
-from xdsl.dialects.builtin import I32, DenseArrayBase, StringAttr, f32, f64, i32, i64
+from xdsl.dialects.builtin import I32, DenseArrayBase, IntegerType, StringAttr, f32, f64, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -134,7 +134,7 @@ class MmaSyncScaledOp(MmaAtomOp):
     c = var_operand_def()
     scale_a = operand_def(I32)
     scale_b = operand_def(I32)
-    select = prop_def(DenseArrayBase)
+    select = prop_def(DenseArrayBase[IntegerType])
     d = var_result_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(by_warp(*EXCHANGES.declared, issues(Unit.TENSOR_CORE)))

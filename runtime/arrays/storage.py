@@ -139,7 +139,8 @@ def pack(elements: NDArray[Any], bits: int) -> Bytes:
 
     The last axis is filled up with zeros to whole bytes.
     """
-    whole = elements.astype(np.uint8) if elements.dtype.kind in "iub" else elements.view(np.uint8)  # floats by their bits
+    is_integer = elements.dtype.kind in "iub"
+    whole = elements.astype(np.uint8) if is_integer else elements.view(np.uint8)  # floats by their bits
     low = whole & np.uint8((1 << bits) - 1)
     if bits == 1:
         return np.packbits(low, axis=-1, bitorder="little")

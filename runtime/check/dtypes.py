@@ -13,8 +13,8 @@ _FLOATS = frozenset(numpy_type(element) for element in ELEMENT_TYPES if element.
 
 
 def is_floating(dtype: np.dtype[Any]) -> bool:
-    """Whether a type is floating-point, counting bfloat16 and floats of 8 bits and less, whose kind NumPy does not know, and the
-    objects that are exact numbers.
+    """Whether a type is floating-point, counting bfloat16 and floats of 8 bits and less, whose kind NumPy does not
+    know, and the objects that are exact numbers.
     """
     return dtype.kind in "fO" or dtype in _FLOATS
 

@@ -52,7 +52,7 @@ def from_bytes(name: str, content: NDArray[np.uint8], in_bytes: bool = False) ->
     bits 2 to 5 are an element of 4 bits.
     """
     element = BY_PTX[name]
-    if element.bits == 8 or (element.bits < 8 and in_bytes):
+    if element.bits == 8 or (element.bits < 8 and in_bytes) or element.memory_bits > element.bits:
         kept = content >> 2 & 0xF if element.bits == 4 else content & np.uint8((1 << element.bits) - 1)
         return np.ascontiguousarray(content if element.bits == 8 else kept).view(DTYPES[name])
     if element.bits < 8:
@@ -63,7 +63,7 @@ def from_bytes(name: str, content: NDArray[np.uint8], in_bytes: bool = False) ->
 
 def to_bytes(name: str, values: Values) -> NDArray[np.uint8]:
     """The bytes (lanes, bytes) of a fragment that holds these elements of PTX type `name`."""
-    if BY_PTX[name].bits < 8:
+    if BY_PTX[name].memory_bits < 8:
         return pack(values, BY_PTX[name].bits)
     return np.ascontiguousarray(values, DTYPES[name]).view(np.uint8)
 

@@ -75,7 +75,8 @@ def scaled_executor(
     lanes = [scale_lanes(x.layout, rows, t) for x, rows, t in zip(operands, (m, n), threads, strict=True)]
     scales = _numbers(operands[0].element, signed=False)
     of_a, of_b = (_numbers(atom.types[i], signed=True) for i in (1, 2))
-    widen_c, at_a, at_b, at_c = widen("f32"), places.a[0], places.b[0], places.c[0]
+    widen_c: Callable[[Values], Array] = widen("f32")
+    at_a, at_b, at_c = places.a[0], places.b[0], places.c[0]
     each = atom.products.scaled
     assert how is None or isinstance(how, ScaledSum)
     group = 16 if how is None else how.exact
@@ -173,7 +174,7 @@ def check_scales(warp: Warp, site: Site, atom: MmaAtom, scales: Sequence[Array],
     rows = atom.shape[:2]
     for role, given, of, thread in zip((Role.SCALE_A, Role.SCALE_B), scales, rows, threads, strict=True):
         lanes = scale_lanes(atom.contract.operand(role).layout, of, thread)
-        held = _by_warps(given).reshape(-1, 32, given.shape[-1]).any(axis=(0, 2))
+        held: Array = (_by_warps(given).reshape(-1, 32, given.shape[-1]) != 0).any(axis=(0, 2))
         if held.any() and not held[lanes].any():
             lane = int(np.flatnonzero(held)[0])
             read = f"lanes {', '.join(map(str, lanes[:3]))}, ..."
