@@ -35,6 +35,7 @@ ALLOWED = {
     "layout/atoms/mma_narrow.py": "the types that an instruction has",
     "layout/atoms/mma_sync.py": "the types that an instruction has",
     "layout/atoms/mma_table.py": "the types that an instruction has",
+    "layout/atoms/umma_descriptors.py": "the types that an instruction has",
     "layout/atoms/wgmma.py": "the types that an instruction has",
     "tilefold/cutlass/narrow_floats.py": "public names",
     "builder/scalars/dtypes.py": "names for the builder's own use",
