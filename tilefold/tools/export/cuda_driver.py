@@ -22,7 +22,8 @@ _FUNCTIONS = {
     "cuFuncSetAttribute": "CUfunction function, int attribute, int value",
     "cuTensorMapEncodeTiled": (
         "CUtensorMap *map, int type, cuuint32_t rank, void *address, const cuuint64_t *dims,\n"
-        "        const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, int interleave, int swizzle, int promotion, int fill"
+        "        const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps,\n"
+        "        int interleave, int swizzle, int promotion, int fill"
     ),
     "cuLaunchKernel": (
         "CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,\n"
