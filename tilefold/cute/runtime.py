@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -272,10 +273,10 @@ def find_runtime_libraries(*, enable_tvm_ffi: bool = False) -> list[str]:
     if not enable_tvm_ffi:
         return []
     try:
-        from tvm_ffi.libinfo import find_libtvm_ffi  # pyright: ignore
+        library: str = import_module("tvm_ffi.libinfo").find_libtvm_ffi()
     except ImportError:
         raise _argument_error("the package apache-tvm-ffi is not installed", "pip install apache-tvm-ffi") from None
-    return [str(find_libtvm_ffi())]
+    return [library]
 
 
 class Pointer:
