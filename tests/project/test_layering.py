@@ -42,6 +42,7 @@ EXTERNAL = {
         "lsprotocol",
         "jinja2",
         "markupsafe",
+        "pytest",
     },
 }
 

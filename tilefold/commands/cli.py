@@ -37,6 +37,7 @@ COMMANDS = {
     "opt": "run passes over a file and print the result",
     "run": "run the launches of a file on the simulator or the GPU and check their results",
     "check": "report all faults of the launches of a file, found on the simulator",
+    "test": "check every program of a folder, in parallel",
     "bisect": "find the pass that changes the results of a file's launches",
     "reduce": "shrink a failing program as long as it fails in the same way",
     "layout": "evaluate expressions of the layout algebra, explain and draw them",

@@ -42,8 +42,10 @@ def simulate(
     """
     block = dim3("block", built.traced.bounds.threads)
     config = LaunchConfig(dim3("grid", grid), block, attributes=request.attributes)
-    launch = partial(_simulate, built, bound, config, request, options)
-    return devices_of_process().simulator.submit(launch, config)
+    launch, devices = partial(_simulate, built, bound, config, request, options), devices_of_process()
+    if devices.watch is not None:
+        devices.watch(built, bound, config.grid, request, options)
+    return devices.simulator.submit(launch, config)
 
 
 def _simulate(

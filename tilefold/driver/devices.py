@@ -178,10 +178,13 @@ class CudaDevice:
 
 @dataclass(eq=False)
 class Devices:
-    """The devices of a process: the simulator, and the GPUs unless the simulator stands for them."""
+    """The devices of a process: the simulator, and the GPUs unless the simulator stands for them. `watch` is called
+    before a launch on the simulator: with the kernel, its arguments, the grid, the request and the options.
+    """
 
     simulator: Device = field(default_factory=Simulator)
     stands_for_gpus: bool = False
+    watch: Callable[..., None] | None = None
 
     def gpu(self, ordinal: int) -> Device:
         """The GPU of a number."""

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Jobs on the workers of an executor: results as they come, and another try for jobs whose worker was lost."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from importlib import import_module
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from tilefold.base.errors import Code, TilefoldError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+class Workers(Protocol):
+    """An executor: of `concurrent.futures`, Dask's `Client.get_executor()`, or any that gives such futures."""
+
+    def submit(self, function: Callable[..., R], /, *arguments: Any) -> "Future[R]":
+        """Queues a call."""
+        ...
+
+
+def results(
+    function: Callable[[A], R], jobs: Sequence[A], open_workers: "Callable[[], Workers]", retries: int = 2
+) -> Iterator[tuple[A, R | Exception]]:
+    """The result of a function for each job, in the order in which they come. `function` returns all that it finds
+    wrong, so an exception means that its worker was lost: the job is queued again up to `retries` times, on the workers
+    that `open_workers` returns anew. After that, the exception is the result.
+    """
+    workers = open_workers()
+    tries = dict.fromkeys(range(len(jobs)), 0)
+    waiting = {workers.submit(function, job): number for number, job in enumerate(jobs)}
+    while waiting:
+        done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+        lost: list[int] = []
+        for future in sorted(done, key=waiting.__getitem__):
+            number = waiting.pop(future)
+            error = future.exception()
+            if error is None:
+                yield jobs[number], future.result()
+            elif tries[number] < retries and isinstance(error, Exception):
+                tries[number] += 1
+                lost.append(number)
+            else:
+                yield jobs[number], error if isinstance(error, Exception) else RuntimeError(str(error))
+        if lost:
+            workers = open_workers()
+            waiting.update({workers.submit(function, jobs[number]): number for number in lost})
+
+
+@contextmanager
+def workers_at(place: str | None, count: int | None) -> "Generator[Callable[[], Workers], None, None]":
+    """What opens the workers of a place: processes of this machine, `count` of them, by default one for each core, or
+    those of Dask's scheduler at `dask:ADDRESS`. Raises TilefoldError (E4003) for another place, and E4001 where the
+    scheduler does not answer.
+    """
+    if place is None:
+        opened: list[Executor] = []
+
+        def processes() -> Workers:
+            opened.append(ProcessPoolExecutor(count or os.cpu_count() or 1, get_context("spawn")))
+            return opened[-1]
+
+        try:
+            yield processes
+        finally:
+            for pool in opened:
+                pool.shutdown(wait=False, cancel_futures=True)
+        return
+    kind, _, address = place.partition(":")
+    if kind != "dask" or not address:
+        hint = "write dask:ADDRESS, the address of Dask's scheduler, such as dask:tcp://10.0.0.1:8786"
+        raise TilefoldError(Code.CLI_VALUE, f"--executor {place}: there are no such workers", hint)
+    try:
+        distributed: Any = import_module("distributed")
+    except ImportError:
+        message = f"--executor {place}: the package distributed is not installed"
+        raise TilefoldError(Code.CLI_VALUE, message, "pip install distributed") from None
+    try:
+        client = distributed.Client(address, timeout=30)
+    except (OSError, ValueError) as error:
+        raise TilefoldError(Code.CLI_READ, f"{address}: {error}", "start dask scheduler there") from None
+    try:
+        yield lambda: client.get_executor(pure=False)
+    finally:
+        client.close()
