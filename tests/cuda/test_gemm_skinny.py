@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""examples/python/gemm_skinny.py on a GPU of compute capability 9.0: exact in every type, for extents around those of
-tiles and every number of blocks that share K, and the same in every launch.
+"""tilefold/kernels/sm90/gemm_skinny.py on a GPU of compute capability 9.0: exact in every type, for extents around
+those of tiles and every number of blocks that share K, and the same in every launch.
 """
 
 from typing import Any

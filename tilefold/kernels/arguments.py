@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 
 from tilefold.base.errors import Code
 from tilefold.runtime.arrays.array import array_of
-from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.arrays.signature import Dynamic, Marked
+from tilefold.runtime.errors import LaunchError
 
 Array = Any
 """An array of NumPy or JAX, or a torch tensor."""
@@ -137,5 +137,3 @@ _ROWS = Dynamic(modes=(0,))
 def any_rows(x: Array | None) -> Any:
     """An argument whose first extent is no part of the kernel's type."""
     return None if x is None else Marked(x, _ROWS)
-
-

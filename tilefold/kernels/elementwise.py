@@ -6,12 +6,27 @@ from typing import Any
 from tilefold.runtime.arrays.signature import Dynamic, Marked
 
 from .arguments import (
-    FLOATS, Array, any_rows, check_array, check_shape, contiguous, like, matrix_of, refuse, step_of, vector_for,
+    FLOATS,
+    Array,
+    any_rows,
+    check_array,
+    check_shape,
+    contiguous,
+    like,
+    matrix_of,
+    refuse,
+    step_of,
+    vector_for,
     vector_of_heads,
 )  # fmt: skip
 from .operator import Gradient, Operator
 from .rows.elementwise_kernels import (
-    THREADS, UNROLL, Rotation, rope_kernel, swiglu_backward_kernel, swiglu_kernel,
+    THREADS,
+    UNROLL,
+    Rotation,
+    rope_kernel,
+    swiglu_backward_kernel,
+    swiglu_kernel,
 )  # fmt: skip
 
 _TOKENS = Dynamic(modes=(0, 1))

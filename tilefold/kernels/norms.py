@@ -117,9 +117,7 @@ def _check_norm(function: str, x: Array, residual: Array | None, **rows: Array |
             check_shape(function, name, row, x.shape[-1:])
 
 
-def _rms_places(
-    x: Array, weight: Array | None, residual: Array | None, eps: float, device: str
-) -> tuple[Array, ...]:
+def _rms_places(x: Array, weight: Array | None, residual: Array | None, eps: float, device: str) -> tuple[Array, ...]:
     _check_norm("rms_norm", x, residual, weight=weight)
     total = like(x, (0,) if residual is None else x.shape)
     return like(x, x.shape), total, like(x, x.shape[:-1], "float32")

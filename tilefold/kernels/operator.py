@@ -20,8 +20,8 @@ NAMESPACE = "tilefold"
 
 @dataclass(frozen=True)
 class Gradient:
-    """What torch keeps for the gradient, a function of the context, the arguments and the results, and the gradients of
-    the arguments, a function of the context and the gradients of the results (PyTorch, torch.library.register_autograd).
+    """The functions that torch calls for a gradient (PyTorch, torch.library.register_autograd): `keep` takes the
+    context, the arguments and the results, `backward` the context and the gradients of the results.
     """
 
     keep: Callable[..., None]
@@ -30,8 +30,8 @@ class Gradient:
 
 @dataclass(frozen=True)
 class Operator:
-    """A function by its name, its schema (PyTorch, native_functions.yaml, func), `places` for its results, and `launch`,
-    which writes them: it takes them first, then the arguments.
+    """A function by its name, its schema (PyTorch, native_functions.yaml, func), `places` for its results, and
+    `launch`, which writes them: it takes them first, then the arguments.
     """
 
     name: str
@@ -95,7 +95,7 @@ def needs_operator(torch: Any, args: tuple[Any, ...]) -> bool:
         if isinstance(arg, torch.Tensor):
             if grad and arg.requires_grad:
                 return True
-            kind = type(arg)
+            kind: Any = type(arg)  # pyright: ignore[reportUnknownVariableType]
             if kind is not torch.Tensor and kind is not torch.nn.Parameter:
                 return True
             if arg.is_meta:

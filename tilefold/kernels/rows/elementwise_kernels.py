@@ -48,9 +48,7 @@ def swiglu_backward_kernel(
     for item in items():
         row, at = item // (columns // vector), item % (columns // vector)
         if row < rows:
-            dy, gate, up = (
-                vector_at(m[row, None], at, vector).load().to(cute.Float32) for m in (mDY, mGate, mUp)
-            )
+            dy, gate, up = (vector_at(m[row, None], at, vector).load().to(cute.Float32) for m in (mDY, mGate, mUp))
             share = sigmoid(gate)
             swish = gate * share
             of_gate = dy * up * (share + swish * (1.0 - share))

@@ -10,7 +10,7 @@ docs/performance.md: 18 shapes in bf16, 32 configurations each.
 from collections.abc import Iterator
 from functools import lru_cache
 
-from hopper import Config
+from .parts import Config
 
 SUMS = {
     (64, 64, True): 0.745, (64, 128, True): 0.525, (64, 192, True): 0.419, (64, 256, True): 0.387,

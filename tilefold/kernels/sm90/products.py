@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products on Hopper: which kernel takes one, its configuration and its grid, found once for arguments alike."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from tilefold.cute import utils
+from tilefold.runtime.arrays.signature import Dynamic, Marked
+
+from ..arguments import Array, any_rows
+from .gemm import Activation, chosen_config, empty_kernel, gemm_kernel
+from .gemm_grouped import gemm_grouped
+from .gemm_scaled import gemm_fp8_scaled
+from .gemm_skinny import VECTOR, Skinny, chosen_skinny, is_skinny, skinny_kernel
+from .parts import WARPGROUP, Config
+
+_COLUMN = Dynamic(modes=(0,))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A kernel's configuration and the sizes of its launch."""
+
+    config: Config | Skinny
+    grid: tuple[int, int, int]
+    threads: int
+    cluster: tuple[int, int, int]
+
+
+@lru_cache(maxsize=8192)
+def plan_of(m: int, n: int, k: int, itemsize: int, by_rows: bool, blocks: int) -> Plan:
+    """How a product is computed that has these extents, and elements of so many bytes, by `blocks` multiprocessors."""
+    if by_rows and is_skinny(m, n, blocks):
+        return plan_skinny(chosen_skinny(m, n, k, blocks, itemsize), m, n)
+    return plan_usual(chosen_config(m, n, k, blocks, itemsize), m, n, blocks)
+
+
+def plan_skinny(config: Skinny, m: int, n: int) -> Plan:
+    """The launch of a configuration for few rows."""
+    config = replace(config, vector=VECTOR if n % VECTOR == 0 else 1)
+    grid = -(-n // config.rows), -(-m // config.m), config.splits
+    return Plan(config, grid, 2 * WARPGROUP, (1, 1, config.splits))
+
+
+def plan_usual(config: Config, m: int, n: int, blocks: int) -> Plan:
+    """The launch of a configuration of the usual kernel."""
+    cluster = (*config.cluster, 1)
+    params = utils.PersistentTileSchedulerParams((-(-m // config.m), -(-n // config.n), 1), cluster)
+    most = blocks // (config.cluster[0] * config.cluster[1])
+    grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, most)
+    return Plan(config, grid, config.threads, cluster)
+
+
+def product(
+    D: Array,
+    A: Array,
+    B: Array,
+    by_rows: bool,
+    blocks: int,
+    device: str,
+    bias: Array | None,
+    activation: Activation | None,
+    scale_m: Array | None,
+    scale_n: Array | None,
+    gate: Array | None,
+    residual: Array | None,
+    plan: Plan | None = None,
+) -> None:
+    """D = activation(scale_m * (A @ B^T) * scale_n + bias) * gate + residual."""
+    (m, k), n = A.shape, B.shape[0]
+    if k == 0:
+        empty_kernel(D, bias, activation).launch((m, 1, 1), WARPGROUP, device=device)
+        return
+    plan = plan or plan_of(m, n, k, A.itemsize, by_rows, blocks)
+    kernel = skinny_kernel if isinstance(plan.config, Skinny) else gemm_kernel
+    call = kernel(
+        any_rows(A), B, any_rows(D), plan.config, bias, activation,
+        None if scale_m is None else Marked(scale_m, _COLUMN), scale_n, any_rows(gate), any_rows(residual),
+    )  # fmt: skip
+    call.launch(plan.grid, plan.threads, cluster=plan.cluster, use_pdl=True, device=device)
+
+
+def grouped(
+    D: Array, A: Array, B: Array, rows: Array, scale_a: Any, scale_b: Any, blocks: int, device: str
+) -> None:
+    """D_g = A_g @ B_g^T for all groups."""
+    gemm_grouped(A, B, rows, D, scale_a, scale_b, device=device, blocks=blocks)
+
+
+def scaled(D: Array, A: Array, B: Array, scale_a: Array, scale_b: Array, blocks: int, device: str) -> None:
+    """D = (scale_a * A) @ (scale_b * B)^T for fp8 with scales of blocks."""
+    gemm_fp8_scaled(A, B, scale_a, scale_b, D, device=device, blocks=blocks)
