@@ -105,11 +105,11 @@ def _swiglu_gradient(ctx: Any, dy: Any) -> Any:
 
 
 SWIGLU = Operator(
-    "swiglu", '(Tensor gate, Tensor up, str device="auto") -> Tensor', _swiglu_places, _swiglu,
+    "swiglu", '(Tensor gate, Tensor up, str device) -> Tensor', _swiglu_places, _swiglu,
     Gradient(_keep_swiglu, _swiglu_gradient),
 )  # fmt: skip
 SWIGLU_BACKWARD = Operator(
-    "swiglu_backward", '(Tensor dy, Tensor gate, Tensor up, str device="auto") -> (Tensor, Tensor)',
+    "swiglu_backward", '(Tensor dy, Tensor gate, Tensor up, str device) -> (Tensor, Tensor)',
     _swiglu_backward_places, _swiglu_backward,
 )  # fmt: skip
 
@@ -166,7 +166,7 @@ def _rope_gradient(ctx: Any, dy: Any) -> Any:
 
 ROPE = Operator(
     "rope",
-    "(Tensor x, Tensor cos, Tensor sin, Tensor? positions, bool interleaved, bool back, str device=\"auto\")"
+    "(Tensor x, Tensor cos, Tensor sin, Tensor? positions, bool interleaved, bool back, str device)"
     " -> Tensor",
     _rope_places, _rope, Gradient(_keep_rope, _rope_gradient),
 )  # fmt: skip

@@ -69,11 +69,11 @@ def _gradient(ctx: Any, grad: Any, _: Any) -> Any:
 
 CROSS_ENTROPY = Operator(
     "cross_entropy",
-    '(Tensor logits, Tensor target, int ignore_index=-100, str device="auto") -> (Tensor, Tensor)',
+    '(Tensor logits, Tensor target, int ignore_index, str device) -> (Tensor, Tensor)',
     _places, _launch, Gradient(_keep, _gradient),
 )  # fmt: skip
 CROSS_ENTROPY_BACKWARD = Operator(
     "cross_entropy_backward",
-    "(Tensor logits, Tensor target, Tensor lse, Tensor grad, int ignore_index=-100, str device=\"auto\") -> Tensor",
+    "(Tensor logits, Tensor target, Tensor lse, Tensor grad, int ignore_index, str device) -> Tensor",
     _backward_places, _backward,
 )  # fmt: skip

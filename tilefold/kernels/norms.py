@@ -95,11 +95,11 @@ def _softmax_gradient(ctx: Any, dy: Any) -> Any:
 
 
 SOFTMAX = Operator(
-    "softmax", '(Tensor x, str device="auto") -> Tensor', _softmax_places, _softmax,
+    "softmax", '(Tensor x, str device) -> Tensor', _softmax_places, _softmax,
     Gradient(_keep_softmax, _softmax_gradient),
 )  # fmt: skip
 SOFTMAX_BACKWARD = Operator(
-    "softmax_backward", '(Tensor y, Tensor dy, str device="auto") -> Tensor', _softmax_backward_places,
+    "softmax_backward", '(Tensor y, Tensor dy, str device) -> Tensor', _softmax_backward_places,
     _softmax_backward,
 )  # fmt: skip
 
@@ -223,18 +223,18 @@ def _norm_gradient(ctx: Any, dy: Any, dh: Any, *_: Any) -> Any:
 
 RMS_NORM = Operator(
     "rms_norm",
-    '(Tensor x, Tensor? weight, Tensor? residual, float eps, str device="auto") -> (Tensor, Tensor, Tensor)',
+    '(Tensor x, Tensor? weight, Tensor? residual, float eps, str device) -> (Tensor, Tensor, Tensor)',
     _rms_places, _rms, Gradient(_keep_norm, _norm_gradient),
 )  # fmt: skip
 LAYER_NORM = Operator(
     "layer_norm",
-    "(Tensor x, Tensor? weight, Tensor? bias, Tensor? residual, float eps, str device=\"auto\")"
+    "(Tensor x, Tensor? weight, Tensor? bias, Tensor? residual, float eps, str device)"
     " -> (Tensor, Tensor, Tensor, Tensor)",
     _layer_places, _layer, Gradient(_keep_norm, _norm_gradient),
 )  # fmt: skip
 NORM_BACKWARD = Operator(
     "norm_backward",
     "(Tensor dy, Tensor h, Tensor? dh, Tensor? weight, Tensor? bias, Tensor? mean, Tensor scale,"
-    ' str device="auto") -> (Tensor, Tensor, Tensor)',
+    ' str device) -> (Tensor, Tensor, Tensor)',
     _norm_backward_places, _norm_backward,
 )  # fmt: skip

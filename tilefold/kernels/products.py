@@ -14,9 +14,7 @@ _UNIT = 16
 """The bytes of which rows of operands have a multiple."""
 
 
-def gemm(
-    a: Array, b: Array, *, out_dtype: str | None = None, device: str = "auto", target: str | None = None
-) -> Array:
+def gemm(a: Array, b: Array, *, out_dtype: str | None = None, device: str = "auto", target: str | None = None) -> Array:
     """a @ b^T for `a` of M x K elements, or (..., K), and `b` of N x K: the result is M x N, or (..., N).
 
     Elements of both are f16, bf16, f32 (multiplied as tf32), fp8 or integers of 8 bits; `out_dtype` is "float16",
@@ -131,7 +129,9 @@ def _gemm(places: tuple[Array, ...], a: Array, b: Array, out_dtype: str, device:
     _product(places[0], a, b, device, target)
 
 
-def _product(d: Array, a: Array, b: Array, device: str, target: str | None, activation: Any = None, **more: Any) -> None:
+def _product(
+    d: Array, a: Array, b: Array, device: str, target: str | None, activation: Any = None, **more: Any
+) -> None:
     if 0 in d.shape:
         return
     n = b.shape[0]
@@ -180,7 +180,7 @@ def _gradients(ctx: Any, d: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 GEMM = Operator(
-    "gemm", '(Tensor a, Tensor b, str out_dtype, str device="auto", str? target=None) -> Tensor', _gemm_places, _gemm,
+    "gemm", '(Tensor a, Tensor b, str out_dtype, str device, str? target) -> Tensor', _gemm_places, _gemm,
     Gradient(_keep_gemm, _gemm_gradient),
 )  # fmt: skip
 
@@ -256,7 +256,7 @@ def _activated(name: str, z: Any) -> tuple[Any, Any]:
 LINEAR = Operator(
     "linear",
     "(Tensor x, Tensor weight, Tensor? bias, str activation, Tensor? gate, Tensor? residual, Tensor? scale_x,"
-    ' Tensor? scale_weight, str out_dtype, str device="auto", str? target=None) -> Tensor',
+    ' Tensor? scale_weight, str out_dtype, str device, str? target) -> Tensor',
     _linear_places, _linear, Gradient(_keep_linear, _linear_gradient),
 )  # fmt: skip
 
@@ -277,7 +277,7 @@ def _scaled(
 
 SCALED_GEMM = Operator(
     "scaled_gemm",
-    "(Tensor a, Tensor b, Tensor scale_a, Tensor scale_b, str out_dtype, str device=\"auto\", str? target=None)"
+    "(Tensor a, Tensor b, Tensor scale_a, Tensor scale_b, str out_dtype, str device, str? target)"
     " -> Tensor",
     _scaled_places, _scaled,
 )  # fmt: skip
@@ -302,7 +302,7 @@ def _grouped(
 
 GROUPED_GEMM = Operator(
     "grouped_gemm",
-    "(Tensor a, Tensor b, Tensor rows, Tensor? scale_a, Tensor? scale_b, str out_dtype, str device=\"auto\","
-    " str? target=None) -> Tensor",
+    "(Tensor a, Tensor b, Tensor rows, Tensor? scale_a, Tensor? scale_b, str out_dtype, str device,"
+    " str? target) -> Tensor",
     _grouped_places, _grouped,
 )  # fmt: skip

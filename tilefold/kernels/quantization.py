@@ -46,6 +46,6 @@ def _launch(places: tuple[Array, ...], x: Array, dtype: str, block: int, device:
 
 
 QUANTIZE = Operator(
-    "quantize", '(Tensor x, str dtype="float8_e4m3fn", int block=0, str device="auto") -> (Tensor, Tensor)', _places,
+    "quantize", '(Tensor x, str dtype, int block, str device) -> (Tensor, Tensor)', _places,
     _launch,
 )  # fmt: skip

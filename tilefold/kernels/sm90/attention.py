@@ -62,6 +62,7 @@ def attention_kernel(
     config: cute.Constexpr[Config],
     starts: cute.Tensor | None = None,
     starts_k: cute.Tensor | None = None,
+    mLse: cute.Tensor | None = None,
 ):
     t, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
@@ -189,7 +190,7 @@ def attention_kernel(
             cute.composition(accO, by_rows_of_o),
             cute.composition(rO, by_rows_of_o),
         )
-        largest, total, shrink = (cute.make_rmem_tensor((2, 1), single) for _ in range(3))
+        largest, total, shrink, reached = (cute.make_rmem_tensor((2, 1), single) for _ in range(4))
         factor = scale * math.log2(math.e)
         is_ragged = config.causal or starts is not None or type(sequence_k) is not int or sequence_k % keys != 0
         used_q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, consumers * config.row_stages)
@@ -294,6 +295,11 @@ def attention_kernel(
             rP.store(accS.load().to(half))
             out.store(out.load() * shrink.load())
 
+        def keep_maxima() -> None:
+            """Keeps the rows' greatest scores, where they are asked for."""
+            if mLse is not None:
+                reached.store(largest.load())
+
         def finish(tile: Tile, sums: Any) -> None:
             """Writes the rows of O, which are 0 where they see no key."""
             warpgroup.wait_group(0)
@@ -307,6 +313,9 @@ def attention_kernel(
             for r in cute.range_constexpr(2):
                 if first + places[2 * r][0] < tile.rows:
                     cute.autovec_copy(to[r, None], tOgO[r, None])
+                    if mLse is not None and places[0][1] == 0:
+                        lse = cute.where(sums[r] == 0.0, 0.0, reached[r] * factor + cute.log2(sums[r]))
+                        mLse[tile.batch, tile.head, tile.start + first + places[2 * r][0]] = lse
 
         if own == 1:  # the other begins
             next_turn(own, config)
@@ -337,12 +346,14 @@ def attention_kernel(
                 multiply_pv(last > 0)
                 next_turn(own, config)
                 sums = quad_reduce(total.load(), cute.ReductionOp.ADD)
+                keep_maxima()
                 warpgroup.wait_group(1)
                 first_exponentials(following)
                 finish(tile, sums)
                 rP.store(accS.load().to(half))
             else:
                 multiply_pv(last > 0)
+                keep_maxima()
                 finish(tile, quad_reduce(total.load(), cute.ReductionOp.ADD))
             tile = following
 

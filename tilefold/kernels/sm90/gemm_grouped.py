@@ -107,7 +107,7 @@ def gemm_grouped_kernel(
         types = mA.element_type, mB.element_type, major, major, cute.Float32
         mma = hopper_helpers.make_trivial_tiled_mma(*types, (config.consumers, 1, 1), (ROWS, config.n))
         part = mma.get_slice(t - WARPGROUP)
-        kind = Sums if scale_a is None else ScaledSums
+        kind: Any = Sums if scale_a is None else ScaledSums
         sums = kind(part, stages_a.tensor, stages_b.tensor, pipe, consumer, (config.m, config.n))
         writer.begin(t % WARPGROUP, own)
         chunks = writer.chunks(sums.sums)

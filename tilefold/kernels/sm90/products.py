@@ -81,9 +81,7 @@ def product(
     call.launch(plan.grid, plan.threads, cluster=plan.cluster, use_pdl=True, device=device)
 
 
-def grouped(
-    D: Array, A: Array, B: Array, rows: Array, scale_a: Any, scale_b: Any, blocks: int, device: str
-) -> None:
+def grouped(D: Array, A: Array, B: Array, rows: Array, scale_a: Any, scale_b: Any, blocks: int, device: str) -> None:
     """D_g = A_g @ B_g^T for all groups."""
     gemm_grouped(A, B, rows, D, scale_a, scale_b, device=device, blocks=blocks)
 

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Attention on Hopper: which kernel takes a problem, its configuration and its grid, found once for arguments alike."""
+
+import sys
+from functools import lru_cache
+from typing import Any
+
+from ..arguments import Array, is_torch, like
+from .attention import attention_kernel
+from .attention_decode import decode_attention
+from .attention_parts import is_decode
+from .attention_tiles import Config, chosen_config
+
+
+@lru_cache(maxsize=4096)
+def plan_of(batch: int, rows: int, heads: int, depth: int, causal: bool, sequences: int, blocks: int) -> Any:
+    """The configuration and the grid for heads of a batch, or for packed sequences."""
+    config: Config = chosen_config(depth, causal)
+    tiles = (-(-rows // config.rows) + sequences - 1) * heads * batch  # at most
+    return config, min(blocks, tiles)
+
+
+@lru_cache(maxsize=256)
+def counter_of(device: str, stream: int) -> Array:
+    """The counter of the launches of a stream, which begin one after the other: each leaves it as 0."""
+    torch: Any = sys.modules["torch"]
+    return torch.zeros(1, dtype=torch.int32, device=device)
+
+
+def _counter(q: Array) -> Array:
+    if is_torch(q) and q.is_cuda:
+        torch: Any = sys.modules["torch"]
+        if torch.cuda.is_current_stream_capturing():  # a graph may run beside other launches
+            return q.new_zeros(1, dtype=torch.int32)
+        return counter_of(str(q.device), torch.cuda.current_stream(q.device).cuda_stream)
+    counter = like(q, (1,), "int32")
+    counter[...] = 0
+    return counter
+
+
+def forward(
+    out: Array, lse: Array | None, q: Array, k: Array, v: Array, causal: bool, scale: float, starts: Any,
+    starts_k: Any, blocks: int, device: str,
+) -> None:  # fmt: skip
+    """O, and the logarithm of each row's sum of exponentials where there is a place for it."""
+    if lse is None and starts is None and is_decode(q, k) and abs(scale * scale * q.shape[3] - 1) < 1e-6:
+        decode_attention(q, k, v, out, None, device, blocks, causal=causal)
+        return
+    batch, rows, heads, depth = q.shape
+    sequences = 1 if starts is None else starts.shape[0] - 1
+    config, grid = plan_of(batch, rows, heads, depth, causal, sequences, blocks)
+    call = attention_kernel(q, k, v, out, scale, _counter(q), config, starts, starts_k, lse)
+    call.launch(grid, config.threads, use_pdl=True, device=device)
+
+
+def decode(
+    out: Array, q: Array, k: Array, v: Array, lengths: Any, table: Any, causal: bool, blocks: int, device: str
+) -> None:
+    """O for few rows of Q."""
+    decode_attention(q, k, v, out, None, device, blocks, lengths, causal, table)
