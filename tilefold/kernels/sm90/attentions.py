@@ -5,11 +5,15 @@ import sys
 from functools import lru_cache
 from typing import Any
 
+from tilefold.runtime.arrays.signature import Dynamic, Marked
+
 from ..arguments import Array, is_torch, like
 from .attention import attention_kernel
 from .attention_decode import decode_attention
 from .attention_parts import is_decode
 from .attention_tiles import Config, chosen_config
+
+_TOKENS, _STATISTICS, _STARTS = Dynamic(modes=(0, 1)), Dynamic(modes=(0, 2)), Dynamic()
 
 
 @lru_cache(maxsize=4096)
@@ -49,7 +53,12 @@ def forward(
     batch, rows, heads, depth = q.shape
     sequences = 1 if starts is None else starts.shape[0] - 1
     config, grid = plan_of(batch, rows, heads, depth, causal, sequences, blocks)
-    call = attention_kernel(q, k, v, out, scale, _counter(q), config, starts, starts_k, lse)
+    counter = _counter(q)
+    if causal or starts is not None or k.shape[1] % config.keys:  # the kernel looks at the ends of keys in any case
+        q, k, v, out = (Marked(x, _TOKENS) for x in (q, k, v, out))
+        lse = None if lse is None else Marked(lse, _STATISTICS)
+        starts, starts_k = (None if x is None else Marked(x, _STARTS) for x in (starts, starts_k))
+    call = attention_kernel(q, k, v, out, scale, counter, config, starts, starts_k, lse)
     call.launch(grid, config.threads, use_pdl=True, device=device)
 
 
