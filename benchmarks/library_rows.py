@@ -5,6 +5,9 @@ bf16. A sample is a graph of calls that go through several inputs, which the L2 
 bytes that must move by time.
 """
 
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

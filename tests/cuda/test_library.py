@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Functions of the library on a GPU, against torch in f64: at least 500 random shapes of each, forward and backward."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
 import math
 import random
 from collections.abc import Callable
@@ -255,7 +258,7 @@ def test_gradient_of_packed_sequences_is_the_same_in_every_launch(torch: Any) ->
     starts = torch.tensor([0, *lengths], device="cuda").cumsum(0).int()
     q, k, v = (numbers(torch, "bfloat16", 1, sum(lengths), heads, 64).requires_grad_() for heads in (4, 2, 2))
     do = torch.randn_like(q)
-    found = []
+    found: list[Any] = []
     for _ in range(2):
         out = kernels.attention(q, k, v, causal=True, starts=starts, starts_k=starts)
         found.append(torch.autograd.grad(out, (q, k, v), do))
@@ -263,7 +266,7 @@ def test_gradient_of_packed_sequences_is_the_same_in_every_launch(torch: Any) ->
     for length in lengths:
         part = slice(begin, begin + length)
         leaves = [x.detach()[:, part].double().requires_grad_() for x in (q, k, v)]
-        exact = torch.autograd.grad(attended(*leaves, True), leaves, do[:, part].double())
+        exact = torch.autograd.grad(attended(leaves[0], leaves[1], leaves[2], True), leaves, do[:, part].double())
         for mine, right in zip(found[0], exact, strict=True):
             near(mine[:, part], right, "bfloat16", length, 4)
         begin += length

@@ -19,8 +19,8 @@ def shared_layout(rows: int, columns: int, stages: int = 1) -> Any:
 
 
 class Loads:
-    """Copies of tiles of rows from global to shared memory by all threads of a block, 16 bytes at a time; 0 takes the
-    place of rows beyond the last one.
+    """Copies of tiles from global to shared memory by all threads of a block, 16 bytes at a time; 0 takes the place of
+    all beyond the matrix.
     """
 
     def __init__(self, dtype: Any, threads: int, rows: int, columns: int) -> None:
@@ -31,12 +31,13 @@ class Loads:
         self.thread = tiled.get_slice(cute.arch.thread_idx()[0])
         self.shape = rows, columns
 
-    def begin(self, matrix: Any, number: Any, to: Any) -> None:
-        """Begins to copy a tile of a matrix, by its number, to shared memory."""
+    def begin(self, matrix: Any, number: Any, to: Any, strip: Any = 0) -> None:
+        """Begins to copy a tile of a matrix, by its number along rows and its strip of columns, to shared memory."""
         whole = cute.make_identity_tensor(matrix.shape)
-        places = self.thread.partition_S(cute.local_tile(whole, self.shape, (number, 0)))
-        source = self.thread.partition_S(cute.local_tile(matrix, self.shape, (number, 0)))
-        within = cute.bounds(places, (matrix.shape[0], None))
+        places = self.thread.partition_S(cute.local_tile(whole, self.shape, (number, strip)))
+        source = self.thread.partition_S(cute.local_tile(matrix, self.shape, (number, strip)))
+        is_whole = type(matrix.shape[1]) is int and matrix.shape[1] % self.shape[1] == 0
+        within = cute.bounds(places, (matrix.shape[0], None if is_whole else matrix.shape[1]))
         cute.copy(self.thread, source, self.thread.partition_D(to), pred=within)
 
 
