@@ -80,13 +80,15 @@ def measure(
     for number, case in enumerate(cases, 1):
         began = perf_counter()
         print(f"[{number}/{len(cases)}] {case.name}", end="", flush=True)
+        found: list[Figure] = []
         try:
-            figures += case.measure(bench)
+            found = case.measure(bench)
         except Exception as error:  # PyTorch raises errors of many kinds; the other cases go on
             bench.failed.append(f"{case.name}: {type(error).__name__}: {error}")
             print(": failed", end="")
         torch.cuda.empty_cache()
-        print(f" ({perf_counter() - began:.1f} s)", flush=True)
+        figures += found
+        print(f" ({perf_counter() - began:.1f} s)", *(f"    {each.line}" for each in found), sep="\n", flush=True)
     driver = ".".join(map(str, divmod(engine.driver.call("cuDriverGetVersion") // 10, 100)))
     facts = {
         "driver": f"CUDA {driver}",

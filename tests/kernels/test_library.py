@@ -20,7 +20,7 @@ from tilefold.cute.kernel import KernelCall
 from tilefold.kernels import attentions, losses, norms
 
 SIM: Any = {"device": "sim"}
-ROWS = np.zeros(2, np.int32)
+ROWS, GROUPS = np.zeros(2, np.int32), np.zeros((2, 8, 8), np.float16)
 Array = np.ndarray[Any, Any]
 
 
@@ -249,9 +249,9 @@ def test_check_finds_no_fault() -> None:
         (lambda: kernels.gemm(normal(0, 2, 8), normal(0, 2, 4)), "their last extents"),
         (lambda: kernels.gemm(normal(0, 2, 8), normal(0, 2, 8, dtype=np.float32)), "b of float32"),
         (lambda: kernels.linear(normal(0, 2, 8), normal(0, 2, 8), activation="tanh"), "activation is 'tanh'"),
-        (lambda: kernels.attention(*[normal(0, 1, 20, 1, 80)] * 3, **SIM), "D is 80"),
+        (lambda: kernels.attention(*(np.zeros((1, 20, 1, 80), np.float16),) * 3, **SIM), "D is 80"),
         (lambda: kernels.attention(*[normal(0, 1, 8, 1, 64)] * 3, window=4), "a window without causal"),
-        (lambda: kernels.grouped_gemm(*[normal(0, 2, 8, 8)] * 2, ROWS, target="sm_80"), "no kernel for sm_80"),
+        (lambda: kernels.grouped_gemm(GROUPS, GROUPS, ROWS, target="sm_80"), "no kernel for sm_80"),
     ],
 )  # fmt: skip
 def test_what_is_refused(call: Any, said: str) -> None:

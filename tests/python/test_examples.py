@@ -89,10 +89,11 @@ def test_every_example_is_tested() -> None:
 
 def kernels_of(module: Any) -> list[cute.Kernel]:
     """The kernels of an example, or those of the modules of the library whose functions it runs."""
-    own = [each for each in vars(module).values() if isinstance(each, cute.Kernel)]
-    names = {getattr(each, "__module__", "") for each in vars(module).values() if inspect.isfunction(each)}
-    library = [sys.modules[name] for name in sorted(names) if name.startswith("tilefold.kernels.sm90.")]
-    return own or [each for part in library for each in vars(part).values() if isinstance(each, cute.Kernel)]
+    names: dict[str, Any] = vars(module)
+    own = [each for each in names.values() if isinstance(each, cute.Kernel)]
+    homes = {each.__module__ for each in names.values() if inspect.isfunction(each)}
+    library = [vars(sys.modules[home]) for home in sorted(homes) if home.startswith("tilefold.kernels.sm90.")]
+    return own or [each for part in library for each in part.values() if isinstance(each, cute.Kernel)]
 
 
 def is_built(kernel: cute.Kernel) -> bool:
