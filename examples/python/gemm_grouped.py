@@ -18,22 +18,23 @@ def main(arguments: list[str] | None = None) -> None:
     options = made.parse_args(arguments)
     device = chosen(options.device)
     shape = options.groups, options.m
-    hrows = np.random.default_rng(0).integers(0, options.m + 1, options.groups).astype(np.int32)
+    high = DEFAULT.m
+    counts = [int(count) for count in np.random.default_rng(0).integers(0, int(options.m) + 1, int(options.groups))]
     hA, hB = normal(0, (*shape, options.k)), normal(1, (options.groups, options.n, options.k))
     expected = hA.astype(np.float32) @ hB.astype(np.float32).swapaxes(1, 2)
-    A, B, rows, D = place(device, hA, hB, hrows, np.empty((*shape, options.n), np.float16))
+    A, B, rows, D = place(device, hA, hB, np.array(counts, np.int32), np.empty((*shape, options.n), np.float16))
     gemm_grouped(A, B, rows, D, device=device, blocks=options.blocks)
-    for group, count in enumerate(hrows):
+    for group, count in enumerate(counts):
         check(f"masked_{group}", D[group, :count], expected[group, :count])
 
-    high = DEFAULT.m  # the same groups, one after the other
-    kept = [group[: -(-count // high) * high] for group, count in zip(hA, hrows, strict=True)]
-    hA = np.concatenate([np.pad(group, ((0, -len(group) % high), (0, 0))) for group in kept])
-    A, D = place(device, hA, np.empty((len(hA), options.n), np.float16))
-    gemm_grouped(A, B, rows, D, device=device, blocks=options.blocks)
+    # the same groups, one after the other
+    kept = [group[: -(-count // high) * high] for group, count in zip(hA, counts, strict=True)]
+    behind = np.concatenate([np.pad(group, ((0, -len(group) % high), (0, 0))) for group in kept])
+    packed, out = place(device, behind, np.empty((len(behind), options.n), np.float16))
+    gemm_grouped(packed, B, rows, out, device=device, blocks=options.blocks)
     first = 0
-    for group, count in enumerate(hrows):
-        check(f"contiguous_{group}", D[first : first + count], expected[group, :count])
+    for group, count in enumerate(counts):
+        check(f"contiguous_{group}", out[first : first + count], expected[group, :count])
         first += -(-count // high) * high
 
 

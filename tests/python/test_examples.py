@@ -89,11 +89,11 @@ def test_every_example_is_tested() -> None:
 
 def kernels_of(module: Any) -> list[cute.Kernel]:
     """The kernels of an example, or those of the modules of the library whose functions it runs."""
-    names: dict[str, Any] = vars(module)
-    own = [each for each in names.values() if isinstance(each, cute.Kernel)]
-    homes = {each.__module__ for each in names.values() if inspect.isfunction(each)}
-    library = [vars(sys.modules[home]) for home in sorted(homes) if home.startswith("tilefold.kernels.sm90.")]
-    return own or [each for part in library for each in part.values() if isinstance(each, cute.Kernel)]
+    names: list[Any] = [each for _, each in inspect.getmembers(module)]
+    own = [each for each in names if isinstance(each, cute.Kernel)]
+    homes = {str(each.__module__) for each in names if inspect.isfunction(each)}
+    library = [sys.modules[home] for home in sorted(homes) if home.startswith("tilefold.kernels.sm90.")]
+    return own or [each for part in library for _, each in inspect.getmembers(part) if isinstance(each, cute.Kernel)]
 
 
 def is_built(kernel: cute.Kernel) -> bool:

@@ -88,18 +88,18 @@ def _operand(x: Array) -> Array:
 
 
 def product(
-    D: Array, A: Array, B: Array, by_rows: bool, blocks: int, device: str, bias: Any, activation: Any, scale_m: Any,
+    d: Array, a: Array, b: Array, by_rows: bool, blocks: int, device: str, bias: Any, activation: Any, scale_m: Any,
     scale_n: Any, gate: Any, residual: Any,
 ) -> None:  # fmt: skip
     """D, by blocks for all tiles. LaunchError (E3106) for elements that are not of 16 bits."""
-    if dtype_of(A) not in ("float16", "bfloat16"):
-        refuse("gemm", f"a has elements of {dtype_of(A)}", "this target multiplies float16 and bfloat16")
-    if not A.shape[1]:
-        A, B = (like(x, (x.shape[0], 8)) for x in (A, B))
-        A[...] = 0
-        B[...] = 0
-    A, B = _operand(A), _operand(B)
+    if dtype_of(a) not in ("float16", "bfloat16"):
+        refuse("gemm", f"a has elements of {dtype_of(a)}", "this target multiplies float16 and bfloat16")
+    if not a.shape[1]:
+        a, b = (like(x, (x.shape[0], 8)) for x in (a, b))
+        a[...] = 0
+        b[...] = 0
+    a, b = _operand(a), _operand(b)
     call = gemm_kernel(
-        any_rows(A), B, any_rows(D), bias, activation, any_rows(scale_m), scale_n, any_rows(gate), any_rows(residual)
+        any_rows(a), b, any_rows(d), bias, activation, any_rows(scale_m), scale_n, any_rows(gate), any_rows(residual)
     )
-    call.launch((-(-D.shape[1] // COLUMNS), -(-D.shape[0] // ROWS)), THREADS, device=device)
+    call.launch((-(-d.shape[1] // COLUMNS), -(-d.shape[0] // ROWS)), THREADS, device=device)
