@@ -45,6 +45,8 @@ class Group(Enum):
     BULK = "a bulk group"
     BULK_READS = "the reads of bulk groups"
     WGMMA = "a wgmma group"
+    TENSOR_CORE = "a tcgen05.commit"
+    TENSOR_ACCESSES = "a tcgen05.wait"
 
 
 class Unit(Enum):
@@ -52,6 +54,7 @@ class Unit(Enum):
 
     LANES = "the lanes of the warp"
     TENSOR_CORE = "the tensor core"
+    TENSOR_COLUMNS = "the columns of tensor memory"
     REGISTERS = "the registers of the block"
     WARP_BARRIER = "the barrier of the warp"
     CLUSTER_BARRIER = "the barrier of the cluster"
@@ -74,7 +77,8 @@ class Via(Enum):
 @dataclass(frozen=True, slots=True)
 class Memory:
     """Memory that an operand names. `bytes` are those that one agent accesses: a number, or the name of the property of
-    the operation that has it, or of a value that has this size; behind `%` that of an operand that is the number.
+    the operation that has it, or of a value that has this size; behind `%` that of an operand that is the number, or
+    from which it follows.
     """
 
     operand: str
