@@ -46,7 +46,7 @@ def _wait(w: FunctionWriter, op: ptx.TensorWaitOp) -> None:
 def _access(op: ptx.TensorLoadRegistersOp | ptx.TensorStoreRegistersOp) -> tuple[str, str, str]:
     """The end of the intrinsic's name, the operand of its offset, and its flag for packed halves."""
     offset = "" if op.offset is None else f", i64 {op.distance}"
-    return f"{op.shape.data}.x{op.count}", offset, f"i1 {int(op.packed is not None)}"
+    return f"{op.shape.data}.x{op.count}", offset, f"i1 {int(op.packs)}"
 
 
 def _load(w: FunctionWriter, op: ptx.TensorLoadRegistersOp) -> None:

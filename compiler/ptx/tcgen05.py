@@ -41,7 +41,9 @@ def _tcgen05(r: Registers, i: Instruction) -> None:
             mask = r.read(i.operands[1], i16) if "multicast::cluster" in words else None
             r.add(ptx.TensorCommitOp(group, address(r, i.operands[0], 8, SHARED), mask))
         case "cp":
-            shape = ".".join([word for word in words[2:] if word[:3] != "b8x" and word[1:4] != "6x1" and word[1:4] != "4x1"])
+            shape = ".".join(
+                [word for word in words[2:] if word[:3] != "b8x" and word[1:4] != "6x1" and word[1:4] != "4x1"]
+            )
             unpack = next((word for word in words if word in ("b6x16_p32", "b4x16_p64")), None)
             if shape not in COPY_SHAPES:
                 raise r.refuse("the form is not supported")
@@ -100,9 +102,7 @@ def _store(r: Registers, i: Instruction) -> None:
     value = r.vector([r.read(item, i32) for item in _items(values)])
     packed = "unpack::16b" in i.modifiers
     r.add(
-        ptx.TensorStoreRegistersOp(
-            shape, count, value, _cell(r, place), packed=packed, offset=_distance(tuple(middle))
-        )
+        ptx.TensorStoreRegistersOp(shape, count, value, _cell(r, place), packed=packed, offset=_distance(tuple(middle)))
     )
 
 

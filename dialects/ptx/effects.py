@@ -77,8 +77,7 @@ class Via(Enum):
 @dataclass(frozen=True, slots=True)
 class Memory:
     """Memory that an operand names. `bytes` are those that one agent accesses: a number, or the name of the property of
-    the operation that has it, or of a value that has this size; behind `%` that of an operand that is the number, or
-    from which it follows.
+    the operation that has it, or of a value that has this size; behind `%` that of an operand that is the number.
     """
 
     operand: str

@@ -107,20 +107,16 @@ class Quadrants:
 @lru_cache(maxsize=256)
 def places_of_d(m: int, n: int, blocks: int, *, ws: bool = False, sparse: bool = False) -> tuple[Quadrants, ...]:
     """The places of D (m, n) in the block, or in the two blocks of a pair; those of M are counted from the block's."""
-    if blocks == 2:
-        half = m // 2
-        if m == 256:
-            cell: Callable[[int, int], Cell] = lambda i, j: (i, j)
-        elif sparse:
-            cell = lambda i, j: (32 * (i // 16) + i % 16, j)
-        else:
-            cell = lambda i, j: (i + 64 * (j // (n // 2)), j % (n // 2))
-        columns = n // 2 if m == 128 and not sparse else n
-        return Quadrants(0, half, cell, columns), Quadrants(half, half, cell, columns)
-    if m == 128:
-        return (Quadrants(0, m, lambda i, j: (i, j), n),)
-    if not ws:
-        return (Quadrants(0, m, lambda i, j: (32 * (i // 16) + i % 16, j), n),)
-    parts = 128 // m
-    width = n // parts
-    return (Quadrants(0, m, lambda i, j: (i + m * (j // width), j % width), width),)
+    rows = m // blocks
+    folds = 1
+    if blocks == 2 and m == 128 and not sparse:
+        folds = 2
+    elif blocks == 1 and ws:
+        folds = 128 // m
+    is_spread = not ws and rows == 64 and folds == 1
+    width = n // folds
+
+    def cell(i: int, j: int) -> Cell:
+        return (32 * (i // 16) + i % 16, j) if is_spread else (i + rows * (j // width), j % width)
+
+    return tuple([Quadrants(rows * number, rows, cell, width) for number in range(blocks)])

@@ -17,14 +17,21 @@ from ...definitions import irdl_op_definition, operand, optional_prop, prop, row
 from ..effects import Group, Proxy, Via, by_thread, by_warp, issued, reads, writes
 from .base import REDUCING, TENSOR, GroupOp, Tcgen05Op, refuse_form
 
+SHIFTED = 128 * 32
+"""The bytes that a shift of all lanes moves: 32 of each."""
+
 
 class _AccessOp(Tcgen05Op):
     """A load or a store of `num` units of a shape."""
 
     shape = prop_def(StringAttr)
     num = prop_def(IntegerAttr[I64])
-    packed = opt_prop_def(UnitAttr)
     offset = opt_prop_def(IntegerAttr[I64])
+
+    @property
+    def packs(self) -> bool:
+        """Whether registers have the lower halves of two cells."""
+        return False
 
     @property
     def form(self) -> AccessShape:
@@ -53,7 +60,7 @@ class _AccessOp(Tcgen05Op):
 
     def spelled(self, verb: str, packing: str) -> str:
         """The instruction with its modifiers."""
-        pack = "" if self.packed is None else f".{packing}::16b"
+        pack = f".{packing}::16b" if self.packs else ""
         return f"tcgen05.{verb}.sync.aligned.{self.shape.data}.x{self.count}{pack}.b32"
 
     def check(self, type: Attribute) -> None:
@@ -67,14 +74,15 @@ class _AccessOp(Tcgen05Op):
         if (self.offset is not None) != self.form.has_offset:
             refuse_form(f"{self.shape.data} has {'an' if self.form.has_offset else 'no'} offset of columns")
         if type != VectorType(i32, [self.registers]):
-            refuse_form(f"the registers of {self.shape.data}.x{self.count} are vector<{self.registers}xi32>, not {type}")
+            refuse_form(
+                f"the registers of {self.shape.data}.x{self.count} are vector<{self.registers}xi32>, not {type}"
+            )
 
 
-def _given(shape: str, num: int, packed: bool, offset: int | None) -> dict[str, Attribute | None]:
+def _given(shape: str, num: int, offset: int | None) -> dict[str, Attribute | None]:
     return {
         "shape": StringAttr(shape),
         "num": IntegerAttr(num, i64),
-        "packed": UnitAttr() if packed else None,
         "offset": None if offset is None else IntegerAttr(offset, i64),
     }
 
@@ -93,6 +101,7 @@ class TensorLoadRegistersOp(_AccessOp):
     """
 
     name = "ptx.tcgen05.ld"
+    packed = opt_prop_def(UnitAttr)
     address = operand_def(TENSOR)
     result = result_def(VectorType)
     traits = traits_def(by_warp(*issued(Group.TENSOR_ACCESSES, Proxy.TENSOR, reads("address", "moved"))))
@@ -104,9 +113,13 @@ class TensorLoadRegistersOp(_AccessOp):
         registers = num * shape_named(shape).registers
         super().__init__(
             operands=[address],
-            properties=_given(shape, num, packed, offset),
+            properties=_given(shape, num, offset) | {"packed": UnitAttr() if packed else None},
             result_types=[VectorType(i32, [registers])],
         )
+
+    @property
+    def packs(self) -> bool:
+        return self.packed is not None
 
     def mnemonic(self) -> str:
         return self.spelled("ld", "pack")
@@ -125,6 +138,7 @@ class TensorStoreRegistersOp(_AccessOp):
     """
 
     name = "ptx.tcgen05.st"
+    packed = opt_prop_def(UnitAttr)
     value = operand_def(VectorType)
     address = operand_def(TENSOR)
     traits = traits_def(by_warp(*issued(Group.TENSOR_ACCESSES, Proxy.TENSOR, writes("address", "moved"))))
@@ -142,7 +156,14 @@ class TensorStoreRegistersOp(_AccessOp):
         packed: bool = False,
         offset: int | None = None,
     ):
-        super().__init__(operands=[value, address], properties=_given(shape, num, packed, offset))
+        super().__init__(
+            operands=[value, address],
+            properties=_given(shape, num, offset) | {"packed": UnitAttr() if packed else None},
+        )
+
+    @property
+    def packs(self) -> bool:
+        return self.packed is not None
 
     def mnemonic(self) -> str:
         return self.spelled("st", "unpack")
@@ -167,7 +188,9 @@ class TensorLoadReducedOp(_AccessOp):
     result = result_def(VectorType)
     reduced = result_def()
     traits = traits_def(by_warp(*issued(Group.TENSOR_ACCESSES, Proxy.TENSOR, reads("address", "moved"))))
-    assembly_format = "$shape `x` $num $kind $address (`offset` $offset^)? attr-dict `:` type($result) `,` type($reduced)"
+    assembly_format = (
+        "$shape `x` $num $kind $address (`offset` $offset^)? attr-dict `:` type($result) `,` type($reduced)"
+    )
     KINDS: ClassVar[tuple[str, ...]] = (
         *[f"{act}{more}.f32" for act in ("min", "max") for more in ("", ".abs", ".NaN", ".abs.NaN")],
         *[f"{act}.{type}" for act in ("min", "max") for type in ("u32", "s32")],
@@ -177,7 +200,7 @@ class TensorLoadReducedOp(_AccessOp):
         registers = num * shape_named(shape).registers
         super().__init__(
             operands=[address],
-            properties={**_given(shape, num, False, offset), "kind": StringAttr(kind)},
+            properties={**_given(shape, num, offset), "kind": StringAttr(kind)},
             result_types=[VectorType(i32, [registers]), f32 if kind.endswith("f32") else i32],
         )
 
@@ -188,8 +211,8 @@ class TensorLoadReducedOp(_AccessOp):
 
     def verify_(self) -> None:
         self.check(self.result.type)
-        if self.shape.data not in ("32x32b", "16x32bx2") or self.count < 2 or self.packed is not None:
-            refuse_form("tcgen05.ld.red loads 32x32b or 16x32bx2, of 2 units or more, without pack")
+        if self.shape.data not in ("32x32b", "16x32bx2") or self.count < 2:
+            refuse_form("tcgen05.ld.red loads 32x32b or 16x32bx2, of 2 units or more")
         if self.kind.data not in self.KINDS:
             refuse_form(f'tcgen05.ld.red has {", ".join(self.KINDS)}; not "{self.kind.data}"')
         wanted = f32 if self.kind.data.endswith("f32") else i32
@@ -199,8 +222,8 @@ class TensorLoadReducedOp(_AccessOp):
 
 @row
 class TensorCopySharedOp(GroupOp):
-    """`ptx.tcgen05.cp "32x128b.warpx4" cta_group 1 %address, %matrix`: starts a copy of a matrix in shared memory, which
-    its descriptor names, to tensor memory (PTX ISA, tcgen05.cp). Rows become lanes; `unpack` ("b4x16_p64" or
+    """`ptx.tcgen05.cp "32x128b.warpx4" cta_group 1 %address, %matrix`: starts a copy of a matrix in shared memory, of
+    this descriptor, to tensor memory (PTX ISA, tcgen05.cp). Rows become lanes; `unpack` ("b4x16_p64" or
     "b6x16_p32") puts elements of 4 or 6 bits into bytes.
 
     Preconditions: one thread executes it; of a pair, that of one block. Postcondition: a `ptx.tcgen05.mma` of the same
@@ -258,7 +281,7 @@ class TensorShiftOp(GroupOp):
     name = "ptx.tcgen05.shift"
     address: SSAValue = operand(TENSOR)
     traits = traits_def(
-        by_thread(*issued(Group.TENSOR_CORE, Proxy.TENSOR, reads("address", 32), writes("address", 32)))
+        by_thread(*issued(Group.TENSOR_CORE, Proxy.TENSOR, reads("address", SHIFTED), writes("address", SHIFTED)))
     )
     assembly_format = "`cta_group` $group $address attr-dict"
 

@@ -23,6 +23,7 @@ from xdsl.irdl import (
     var_operand_def,
 )
 
+from ....base.element_types import BY_PTX
 from ....base.target import Targets
 from ....layout.atoms.umma_descriptors import InstructionDescriptor, Kind, SmemDescriptor
 from ...definitions import irdl_op_definition, operand, optional_operand, row
@@ -41,8 +42,8 @@ SCALES = {
 
 def _issued(*more: Effect) -> tuple[Effect, ...]:
     """The effects of a multiplication: bytes follow from the instruction descriptor."""
-    a, b = reads("a", "%idesc", Via.DESCRIPTOR), reads("b", "%idesc", Via.DESCRIPTOR)
-    return issued(Group.TENSOR_CORE, Proxy.TENSOR, updates("d", "%idesc"), a, b, *more)
+    a, b = reads("a", "a_bytes", Via.DESCRIPTOR), reads("b", "b_bytes", Via.DESCRIPTOR)
+    return issued(Group.TENSOR_CORE, Proxy.TENSOR, updates("d", "d_bytes"), a, b, *more)
 
 
 class TensorMmaBase(GroupOp):
@@ -82,6 +83,30 @@ class TensorMmaBase(GroupOp):
         return Kind(self.kind.data)
 
     @property
+    def described(self) -> InstructionDescriptor | None:
+        """The instruction descriptor, where it is a constant."""
+        idesc = constant_of(self.idesc)
+        return None if idesc is None else InstructionDescriptor.decode(self.of, idesc)
+
+    @property
+    def d_bytes(self) -> int | None:
+        """The bytes of D in tensor memory, where the instruction descriptor is a constant."""
+        given = self.described
+        return None if given is None else given.m * given.n * BY_PTX[given.types[0]].bits // 8
+
+    @property
+    def a_bytes(self) -> int | None:
+        """The bytes of A."""
+        given = self.described
+        return None if given is None else given.m * given.k * given.kind.element_bits() // (8 << self.is_sparse)
+
+    @property
+    def b_bytes(self) -> int | None:
+        """The bytes of B."""
+        given = self.described
+        return None if given is None else given.n * given.k * given.kind.element_bits() // 8
+
+    @property
     def is_sparse(self) -> bool:
         """Whether A has only half of its elements."""
         return self.metadata is not None
@@ -118,13 +143,11 @@ class TensorMmaBase(GroupOp):
 
     def check_constants(self) -> None:
         """Checks descriptors that are constants, into which no assembler looks."""
-        idesc = constant_of(self.idesc)
-        if idesc is not None:
-            given = InstructionDescriptor.decode(self.of, idesc)
-            problem = next(given.problems(self.blocks, ws=self.WS, sparse=self.is_sparse), None)
-            if problem is not None:
-                text = f"the instruction descriptor {idesc & 0xFFFFFFFF:#010x}: {problem}"
-                refuse_form(text, "docs/blackwell.md has the fields of instruction descriptors")
+        given = self.described
+        problem = None if given is None else next(given.problems(self.blocks, ws=self.WS, sparse=self.is_sparse), None)
+        if given is not None and problem is not None:
+            text = f"the instruction descriptor {given.value:#010x}: {problem}"
+            refuse_form(text, "docs/blackwell.md has the fields of instruction descriptors")
         for name, value in (("A", self.a), ("B", self.b)):
             matrix = constant_of(value)
             problem = None if matrix is None else next(SmemDescriptor.decode(matrix).problems(), None)
@@ -138,7 +161,7 @@ class TensorMmaOp(TensorMmaBase):
     `accumulate` does not hold D = A * B (PTX ISA, tcgen05.mma). The kinds are f16, tf32, f8f6f4 and i8.
 
     `a` is the descriptor of A in shared memory, or its address in tensor memory (`!ptx.ptr<tmem>`). `sparse %m` makes A
-    one of half of the elements, whose numbers are at `m`. `mask (%m0, %m1, %m2, %m3)`, 8 of them of a pair, names lanes
+    one of half of the elements, whose numbers are at `m`. `mask(%m0, %m1, %m2, %m3)`, 8 of them of a pair, names lanes
     that keep their D, a bit each. `scale_d 3` divides D by 2**3 before the addition, of f16 and tf32. `ashift` shifts
     the rows of A, which is in tensor memory. `collector "a::fill"` keeps A near the tensor core.
 
@@ -203,8 +226,8 @@ class TensorMmaOp(TensorMmaBase):
 
 @irdl_op_definition
 class TensorMmaWsOp(TensorMmaBase):
-    """`ptx.tcgen05.mma.ws "f16" cta_group 1 %d, %a, %b, %idesc, %accumulate : i64`: as `ptx.tcgen05.mma`, and B stays in
-    the tensor core rather than A (PTX ISA, tcgen05.mma.ws); for one block. `zero_columns %m` names columns of B that
+    """`ptx.tcgen05.mma.ws "f16" cta_group 1 %d, %a, %b, %idesc, %accumulate : i64`: as `ptx.tcgen05.mma`, and B stays
+    in the tensor core rather than A (PTX ISA, tcgen05.mma.ws); for one block. `zero_columns %m` names columns of B that
     count as zero. The collector is `b0::fill` to `b3::discard`.
 
     Preconditions and postcondition: those of `ptx.tcgen05.mma`.
@@ -254,7 +277,7 @@ class TensorMmaScaledOp(TensorMmaBase):
     sfa = operand_def(TENSOR)
     sfb = operand_def(TENSOR)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(by_thread(*_issued(reads("sfa", "%idesc"), reads("sfb", "%idesc"))))
+    traits = traits_def(by_thread(*_issued(reads("sfa", "sfa_bytes"), reads("sfb", "sfb_bytes"))))
     assembly_format = (
         "$kind `cta_group` $group (`scale` $scale^)? $d `,` $a `,` $b `,` $idesc `,` $accumulate `,` $sfa `,` $sfb "
         "(`sparse` $metadata^)? (`collector` $collector^)? attr-dict `:` type($a)"
@@ -279,6 +302,25 @@ class TensorMmaScaledOp(TensorMmaBase):
     def word(self) -> str:
         """The modifier that says how many elements share a scale factor; empty for the default of the kind."""
         return "" if self.scale is None else self.scale.data
+
+    @property
+    def factors(self) -> int:
+        """The scale factors of a row."""
+        if self.of is Kind.MXF8F6F4:
+            return 1
+        return 4 if self.word in ("scale_vec::4X", "block16") else 2
+
+    @property
+    def sfa_bytes(self) -> int | None:
+        """The bytes of the scale factors of A, with their copies in the four quarters of the lanes."""
+        given = self.described
+        return None if given is None else given.m * self.factors * 4
+
+    @property
+    def sfb_bytes(self) -> int | None:
+        """The bytes of those of B: each block of a pair has all of them."""
+        given = self.described
+        return None if given is None else -(-given.n // 32) * 32 * self.factors * 4 * self.blocks
 
     @property
     def scale_words(self) -> str:
@@ -318,9 +360,7 @@ class TensorCommitOp(GroupOp):
     bar: SSAValue = operand(SHARED)
     multicast: SSAValue | None = optional_operand(I16, default=None)
     traits = traits_def(
-        by_thread(
-            ends(Group.TENSOR_CORE), Effect(Act.ARRIVES, Mbarrier("bar"), Proxy.ASYNC, Group.TENSOR_CORE)
-        )
+        by_thread(ends(Group.TENSOR_CORE), Effect(Act.ARRIVES, Mbarrier("bar"), Proxy.ASYNC, Group.TENSOR_CORE))
     )
     assembly_format = "`cta_group` $group $bar (`multicast` $multicast^)? attr-dict"
 

@@ -65,11 +65,9 @@ def _cells(shape: str, count: int, packed: bool) -> tuple[NDArray[np.int64], NDA
 class _Access:
     """The cells of a load or a store."""
 
-    def __init__(
-        self, op: TensorLoadRegistersOp | TensorStoreRegistersOp | TensorLoadReducedOp, t: Translator
-    ) -> None:
+    def __init__(self, op: TensorLoadRegistersOp | TensorStoreRegistersOp | TensorLoadReducedOp, t: Translator) -> None:
         self.site, self.form, self.cells = site_of(op), op.form, TensorCells(site_of(op), t)
-        self.packed, self.distance = op.packed is not None, op.distance
+        self.packed, self.distance = op.packs, op.distance
         self.address, self.name = t.slot(op.address), op.mnemonic()
         self.lanes, self.columns = _cells(op.shape.data, op.count, self.packed)
 
@@ -137,7 +135,7 @@ def _store(op: TensorStoreRegistersOp, t: Translator) -> Step:
         words = np.ascontiguousarray(given).view(np.uint32)
         if access.packed:
             words = np.stack([words & np.uint32(0xFFFF), words >> np.uint32(16)], axis=2)
-        access.cells.write(found, words)
+        access.cells.write(warp, found, words)
 
     return step
 
@@ -159,7 +157,9 @@ def _copy(op: TensorCopySharedOp, t: Translator) -> Step:
         for block in peers(warp, blocks, site):
             part = area(block.rank, lanes[:, :, None] + first, column + np.arange(shape.columns)[None, None])
             cells.check_columns(warp, part)
-            given = shared_matrix(same(warp, warp.registers[matrix]) & (1 << 64) - 1, shape.rows, 4 * shape.columns, 8, False)
+            given = shared_matrix(
+                same(warp, warp.registers[matrix]) & (1 << 64) - 1, shape.rows, 4 * shape.columns, 8, False
+            )
             if given.problem:
                 warp.fault(Code.SIM_DESCRIPTOR, site, lane, f"the descriptor of the matrix: {given.problem}")
             at = bulk.rows_at(shared, warp, access, lane, given.addresses.ravel(), reads=True)
@@ -171,7 +171,7 @@ def _copy(op: TensorCopySharedOp, t: Translator) -> Step:
         use = Use(site, warp, lane, "cp", (), tuple([part.region for part, _ in found]), shape.name)
         cells.begin(warp, use)
         for part, words in found:
-            cells.write(part, words)
+            cells.write(warp, part, words, lane)
         issue(TensorWork(use, shared, np.unique(np.concatenate(rows)), ROW))
 
     return step
@@ -196,7 +196,7 @@ def _shift(op: TensorShiftOp, t: Translator) -> Step:
         cells.begin(warp, use)
         for part in parts:
             words = cells.read(warp, part, lane)
-            cells.write(part, np.concatenate([words[1:], words[-1:]]))
+            cells.write(warp, part, np.concatenate([words[1:], words[-1:]]), lane)
         issue(TensorWork(use, shared, np.zeros(0, np.int64), ROW))
 
     return step

@@ -22,12 +22,15 @@ from .ptx_mbarrier import Barriers
 from .tcgen05_copies import one_lane, same
 
 
-def _mma(op: TensorMmaOp | TensorMmaWsOp, t: Translator) -> Step:
-    name, divisor = op.mnemonic(), op.divisor if isinstance(op, TensorMmaOp) else 0
-    site, multiply = site_of(op), Multiplication(op, t, op.of, op.blocks, name, ws=op.WS, divisor=divisor)
+def _mma(op: TensorMmaOp | TensorMmaWsOp | TensorMmaScaledOp, t: Translator) -> Step:
+    name, site = op.mnemonic(), site_of(op)
+    divisor = op.divisor if isinstance(op, TensorMmaOp) else 0
+    factors = op.factors if isinstance(op, TensorMmaScaledOp) else 0
+    multiply = Multiplication(op, t, op.of, op.blocks, name, ws=op.WS, divisor=divisor, factors=factors)
     d, a, b, idesc, accumulate = t.slots((op.d, op.a, op.b, op.idesc, op.accumulate))
     mask = t.slots(op.mask) if isinstance(op, TensorMmaOp) else ()
     zero = t.slot(op.zero_columns) if isinstance(op, TensorMmaWsOp) and op.zero_columns is not None else None
+    scales = t.slots((op.sfa, op.sfb)) if isinstance(op, TensorMmaScaledOp) else ()
     in_cells, unsupported = op.a_in_tensor_memory, _unsupported(op)
 
     def step(warp: Warp) -> None:
@@ -35,6 +38,7 @@ def _mma(op: TensorMmaOp | TensorMmaWsOp, t: Translator) -> Step:
         if unsupported:
             warp.fault(Code.SIM_UNSUPPORTED, site, lane, f"the simulator does not execute {unsupported} of {name}")
         held, cells = warp.registers, multiply.cells
+        addresses = [cells.address(warp, held[slot]) for slot in scales]
         call = Call(
             cells.address(warp, held[d]),
             cells.address(warp, held[a]) if in_cells else same(warp, held[a]),
@@ -43,6 +47,7 @@ def _mma(op: TensorMmaOp | TensorMmaWsOp, t: Translator) -> Step:
             bool(same(warp, held[accumulate])),
             tuple([same(warp, held[slot]) for slot in mask]),
             0 if zero is None else same(warp, held[zero]),
+            (addresses[0], addresses[1]) if addresses else None,
         )
         multiply.start(warp, lane, call)
 
@@ -54,16 +59,6 @@ def _unsupported(op: TensorMmaBase) -> str:
     if op.is_sparse:
         return "sparse matrices"
     return "the shift of A" if isinstance(op, TensorMmaOp) and op.ashift is not None else ""
-
-
-def _scaled(op: TensorMmaScaledOp, t: Translator) -> Step:
-    site, name = site_of(op), op.mnemonic()
-
-    def step(warp: Warp) -> None:
-        lane = one_lane(warp, site, name)
-        warp.fault(Code.SIM_UNSUPPORTED, site, lane, f"the simulator does not execute the scale factors of {name}")
-
-    return step
 
 
 def _commit(op: TensorCommitOp, t: Translator) -> Step:
@@ -115,7 +110,7 @@ def _descriptor(op: TensorDescriptorOp, t: Translator) -> Step:
 TCGEN05_MMA: Rules = {
     TensorMmaOp: _mma,
     TensorMmaWsOp: _mma,
-    TensorMmaScaledOp: _scaled,
+    TensorMmaScaledOp: _mma,
     TensorCommitOp: _commit,
     TensorDescriptorOp: _descriptor,
 }

@@ -20,6 +20,7 @@ from ....layout.atoms.summation import AlignedSum
 from ....layout.atoms.umma_descriptors import InstructionDescriptor
 from ..atoms.mma import from_bytes, narrow, to_bytes, widen
 from ..atoms.sums import MultiplyAdd, multiply_add
+from .scaled import Scales, scaled_product
 
 if TYPE_CHECKING:
     from ..exact.patterns import Table
@@ -56,7 +57,7 @@ class TensorArithmetic:
         unit = np.uint16 if BY_PTX[name].bits == 16 else np.uint32
         return to_bytes(name, d).view(unit).astype(np.uint32)
 
-    def result(self, a: Numbers, b: Numbers, d: Numbers | None, divisor: int) -> Numbers:
+    def result(self, a: Numbers, b: Numbers, d: Numbers | None, divisor: int, scales: Scales | None) -> Numbers:
         """A (M, K) * B (N, K) + D / 2**divisor, or A * B where `d` is None, as D's type has it."""
         given = self.given
         name = given.types[0]
@@ -66,6 +67,8 @@ class TensorArithmetic:
         before = narrowed(np.zeros((len(a), len(b)))) if d is None else d
         if divisor:
             before = narrowed(wide(before) * 2.0**-divisor)
+        if scales is not None:
+            return scaled_product(given, a, b, before, scales, self.measured)
         if self.measured and self.exact is None and BY_PTX[name].kind == "float":
             of_a, of_b = given.types[1:]
             total = _sum((name, of_a, of_b, name), len(a), len(b), a.shape[1])

@@ -77,7 +77,9 @@ class TensorCells:
         first = warp.index % (WARPGROUP // WARP) * WARP
         part, inner = lane // WARP * WARP, lane % WARP
         if part not in (0, first):
-            text = f"reaches lane {lane} of tensor memory; warp {warp.index} reaches lanes {first} to {first + WARP - 1}"
+            text = (
+                f"reaches lane {lane} of tensor memory; warp {warp.index} reaches lanes {first} to {first + WARP - 1}"
+            )
             self.fault(
                 warp, Code.SIM_TENSOR_LANES, text, "give the address the lane 32 * (number of the warp % 4), or lane 0"
             )
@@ -98,7 +100,9 @@ class TensorCells:
         if absent.any():
             column = region.first + int(absent.argmax())
             text = f"reaches column {column} of tensor memory, which the block has not allocated"
-            self.fault(warp, Code.SIM_TENSOR_COLUMNS, text, "allocate enough columns, and use them before they are freed")
+            self.fault(
+                warp, Code.SIM_TENSOR_COLUMNS, text, "allocate enough columns, and use them before they are freed"
+            )
 
     def begin(self, warp: Warp, use: Use) -> None:
         """Enters a use. The fault of one that comes too early."""
@@ -113,12 +117,16 @@ class TensorCells:
             earlier, code = clash.before.describe(), Code.SIM_TENSOR_BUSY
             text = f"{verb} {where}, which {earlier} may still be {'writing' if clash.writes else 'reading'}"
             if clash.before.is_over and "fence" in clash.lacks:
-                text, code = f"{verb} {where} behind {earlier}, without a fence of tcgen05 between", Code.SIM_TENSOR_FENCE
+                text, code = (
+                    f"{verb} {where} behind {earlier}, without a fence of tcgen05 between",
+                    Code.SIM_TENSOR_FENCE,
+                )
             warp.fault(code, self.site, use.lane, text, clash.lacks, other=clash.before.site)
         order.add(use)
 
     def read(self, warp: Warp, given: Area, lane: int = 0) -> Words:
         """The words of cells. The fault of undefined ones."""
+        self._show(warp, given, lane, writes=False)
         data, state = self.words(given.region.rank)
         states = state[given.lanes, given.columns, : given.width]
         words = data[given.lanes, given.columns]
@@ -130,8 +138,9 @@ class TensorCells:
             words = np.where((states == UNWRITTEN).any(axis=-1), np.uint32(value * 0x01010101), words)
         return words
 
-    def write(self, given: Area, words: Words) -> None:
+    def write(self, warp: Warp, given: Area, words: Words, lane: int = 0) -> None:
         """Writes words to cells."""
+        self._show(warp, given, lane, writes=True)
         data, state = self.words(given.region.rank)
         if given.width == _CELL_BYTES:
             data[given.lanes, given.columns] = words
@@ -139,6 +148,17 @@ class TensorCells:
             kept = data[given.lanes, given.columns] & np.uint32(0xFFFF0000)
             data[given.lanes, given.columns] = kept | words & np.uint32(0xFFFF)
         state[given.lanes, given.columns, : given.width] = READY
+
+    def _show(self, warp: Warp, given: Area, lane: int, *, writes: bool) -> None:
+        """Tells the observer of accesses."""
+        if (journal := self.space.journal) is not None:
+            width = given.width
+            cells = (given.region.rank * LANES + given.lanes) * COLUMNS + given.columns
+            rows = cells.ravel() * (_CELL_BYTES // width)
+            before = warp.mask_state()
+            warp.spread(lane, len(rows))
+            journal.see(self.space.name, warp, self.site, rows, width, writes=writes)
+            warp.restore(before)
 
 
 def words_of(space: CellSpace, rank: int) -> tuple[Words, NDArray[np.uint8]]:

@@ -58,5 +58,6 @@ def shared_matrix(descriptor: int, extent: int, k_bytes: int, bits: int, mn_majo
         return SharedMatrix(addresses ^ (addresses >> 7 & 3) << 5, form.bits)
     expected = given.start >> 3 & (width - 1)
     if given.base_offset != expected and width > 1:
-        problem = f"its matrix begins in row {expected} of the pattern of its swizzle, and the base offset is {given.base_offset}"
+        begins = f"its matrix begins in row {expected} of the pattern of its swizzle"
+        problem = f"{begins}, and the base offset is {given.base_offset}"
     return SharedMatrix(addresses ^ ((addresses >> 7) - given.base_offset & (width - 1)) << 4, form.bits, problem)

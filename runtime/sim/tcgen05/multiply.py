@@ -25,6 +25,7 @@ from .columns import peers
 from .matrices import ROW, shared_matrix
 from .order import Use
 from .pipe import TensorWork, issue
+from .scaled import Scales, factors_in
 
 Places: TypeAlias = NDArray[np.int64]
 Part: TypeAlias = tuple[int, Places, Places]
@@ -55,17 +56,29 @@ class Call:
     accumulates: bool
     mask: tuple[int, ...] = ()
     zero_columns: int = 0
+    scales: tuple[tuple[int, int], tuple[int, int]] | None = None
+    """The addresses of the scale factors of A and B."""
 
 
 class Multiplication:
     """The multiplications by one operation of the program."""
 
     def __init__(
-        self, op: Operation, t: Translator, kind: Kind, blocks: int, name: str, *, ws: bool, divisor: int
+        self,
+        op: Operation,
+        t: Translator,
+        kind: Kind,
+        blocks: int,
+        name: str,
+        *,
+        ws: bool = False,
+        divisor: int = 0,
+        factors: int = 0,
     ) -> None:
         self.site, self.cells, self.shared = site_of(op), TensorCells(site_of(op), t), t.spaces.shared
         self.access = t.access(op, SMEM, "matrix", ROW)
         self.kind, self.blocks, self.name, self.ws, self.divisor = kind, blocks, name, ws, divisor
+        self.factors = factors
         self.exact, self.measured = t.launch.exact, t.launch.tensor_cores is not None
 
     def start(self, warp: Warp, lane: int, call: Call) -> None:
@@ -94,7 +107,46 @@ class Multiplication:
                 self._shared(warp, lane, block, arithmetic, ("A", of_a), call.a, given.m // len(pair), rows)
                 for block in pair
             ])  # fmt: skip
-        self._accumulate(warp, lane, call, arithmetic, (a, b), reads, rows)
+        scales = None
+        if call.scales is not None:
+            scales = self._scales(warp, lane, pair, given, call.scales, reads)
+        self._accumulate(warp, lane, call, arithmetic, (a, b, scales), reads, rows)
+
+    def _scales(
+        self,
+        warp: Warp,
+        lane: int,
+        pair: Sequence[Block],
+        given: InstructionDescriptor,
+        at: tuple[tuple[int, int], tuple[int, int]],
+        reads: list[Area],
+    ) -> Scales:
+        """The scale factors: those of A are in the block of the row, those of B in each block. A fault for numbers of
+        factors that the kind does not have, and for copies that differ.
+        """
+        first = given.a_scale, given.b_scale
+        allowed = {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}[self.factors]
+        for letter, number in zip("AB", first, strict=True):
+            if number not in allowed:
+                known = ", ".join(map(str, allowed))
+                text = f"the scale factors of {letter} have the number {number}; {self.name} has {known}"
+                self._fault(warp, lane, text, "set the number in the instruction descriptor")
+        rows = given.m // len(pair), given.n
+        found: list[list[Any]] = [[], []]
+        for block in pair:
+            for which in (0, 1):
+                (at_lane, column), count = at[which], -(-rows[which] // 32)
+                part = area(block.rank, np.arange(128)[:, None] + at_lane, column + np.arange(count)[None])
+                self.cells.check_columns(warp, part)
+                reads.append(part)
+                codes = np.ascontiguousarray(self.cells.read(warp, part, lane)).view(np.uint8).reshape(4, 32, count, 4)
+                codes = codes[..., first[which] : first[which] + self.factors]
+                if (codes != codes[0]).any():
+                    text = f"the scale factors of {'AB'[which]} differ between the quarters of the lanes"
+                    self._fault(warp, lane, text, "copy them by tcgen05.cp.32x128b.warpx4, which writes all four")
+                found[which].append(codes[0].transpose(1, 0, 2).reshape(count * 32, -1)[: rows[which]])
+        a, b = np.concatenate(found[0]), found[1][0]
+        return Scales(*[factors_in(codes, given.scale_type == 1) for codes in (a, b)])
 
     def _accumulate(
         self,
@@ -102,7 +154,7 @@ class Multiplication:
         lane: int,
         call: Call,
         arithmetic: TensorArithmetic,
-        factors: tuple[Any, Any],
+        factors: tuple[Any, Any, Scales | None],
         reads: Sequence[Area],
         rows: Sequence[NDArray[np.int64]],
     ) -> None:
@@ -121,14 +173,15 @@ class Multiplication:
         before = None
         if call.accumulates:
             before = np.concatenate([arithmetic.accumulators(cells.read(warp, part, lane)) for part in areas])
-        words = arithmetic.words(arithmetic.result(*factors, before, self.divisor))
+        a, b, scales = factors
+        words = arithmetic.words(arithmetic.result(a, b, before, self.divisor, scales))
         for number, ((first, lanes, _), part) in enumerate(zip(parts, areas, strict=True)):
             new = words[first : first + len(lanes)]
             if call.mask:
                 masked = _masked(call.mask, number, self.blocks)[part.lanes[:, 0]]
                 part = Area(part.region, part.lanes[~masked], part.columns[~masked], part.width)
                 new = new[~masked]
-            cells.write(part, new)
+            cells.write(warp, part, new, lane)
         issue(TensorWork(use, self.shared, np.unique(np.concatenate(rows)), ROW))
 
     def _shared(
@@ -151,14 +204,18 @@ class Multiplication:
         if matrix.problem:
             self._fault(warp, lane, f"{subject}: {matrix.problem}", "make it by ptx.tcgen05.descriptor")
         if element not in ("f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8"):
-            warp.fault(Code.SIM_UNSUPPORTED, self.site, lane, f"the simulator does not multiply {element} by {self.name}")
+            warp.fault(
+                Code.SIM_UNSUPPORTED, self.site, lane, f"the simulator does not multiply {element} by {self.name}"
+            )
         offsets = matrix.addresses.ravel() - space.base
         outside = (offsets < 0) | (offsets > space.arena.span - ROW)
         absent = outside | (space.arena.state[ROW][np.where(outside, 0, offsets) // ROW] == 0).any(axis=1)
         if absent.any():
             where = space.show(int(offsets[absent.argmax()]) + space.base)
             text = f"{subject} leads to {where}, outside of the block's shared memory"
-            self._fault(warp, lane, text, "check its address, its strides, and the majors of the instruction descriptor")
+            self._fault(
+                warp, lane, text, "check its address, its strides, and the majors of the instruction descriptor"
+            )
         at = (offsets + block.rank * space.arena.span) // ROW
         bulk.count(space, self.access, offsets, ROW)
         self._check_swizzle(warp, lane, letter, at, matrix.swizzle_bits)

@@ -64,8 +64,8 @@ def lane_bits(lanes: NDArray[np.int64] | Sequence[int]) -> int:
 
 @dataclass(slots=True, eq=False)
 class Use:
-    """A use of cells by an instruction of `site`, of a warp, for a lane: what it `does` ("ld", "mma"), what it reads and
-    writes; for the tensor core also the shape, which chained multiplications have in common.
+    """A use of cells by an instruction of `site`, of a warp, for a lane: what it `does` ("ld", "mma"), what it reads
+    and writes; for the tensor core also the shape, which chained multiplications have in common.
     """
 
     site: Site
