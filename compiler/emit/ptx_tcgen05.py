@@ -3,7 +3,7 @@
 
 Allocation, loads, stores, waits and fences are intrinsics. Those that the tensor core executes are inline assembly:
 LLVM does not know that they read shared memory, and deletes stores before them if others follow; it also ends the
-process on an intrinsic that a target lacks.
+process on an intrinsic that a target lacks, and on loads and stores of two registers.
 """
 
 from xdsl.ir import Operation, SSAValue
@@ -49,9 +49,16 @@ def _access(op: ptx.TensorLoadRegistersOp | ptx.TensorStoreRegistersOp) -> tuple
     return f"{op.shape.data}.x{op.count}", offset, f"i1 {int(op.packs)}"
 
 
+_ABORTING = 2
+"""The registers of loads and stores that end LLVM 22's process as intrinsics, whatever their shape."""
+
+
 def _load(w: FunctionWriter, op: ptx.TensorLoadRegistersOp) -> None:
     form, offset, flag = _access(op)
     count = op.registers
+    if count == _ABORTING:
+        _load_as_text(w, op, "")
+        return
     type = "i32" if count == 1 else f"<{count} x i32>"
     value = f"call {type} @llvm.nvvm.tcgen05.ld.{form}({_cell(w, op.address)}{offset}, {flag})"
     if count > 1:
@@ -62,27 +69,41 @@ def _load(w: FunctionWriter, op: ptx.TensorLoadRegistersOp) -> None:
 
 def _store(w: FunctionWriter, op: ptx.TensorStoreRegistersOp) -> None:
     form, offset, flag = _access(op)
-    value = w.typed(op.value)
-    if op.registers == 1:
+    value, count = w.typed(op.value), op.registers
+    if count == _ABORTING:
+        parts = [f"i32 {w.temp(f'extractelement {value}, i32 {index}')}" for index in range(count)]
+        distance = "" if op.offset is None else f" {op.distance},"
+        text = f"{op.mnemonic()} [$0],{distance} {{$1, $2}};"
+        w.emit(f"{effect(text, ['r'] * 3, [w.typed(op.address), *parts])} convergent")
+        return
+    if count == 1:
         value = f"i32 {w.temp(f'extractelement {value}, i32 0')}"
     w.emit(f"call void @llvm.nvvm.tcgen05.st.{form}({_cell(w, op.address)}{offset}, {value}, {flag})")
 
 
-def _load_reduced(w: FunctionWriter, op: ptx.TensorLoadReducedOp) -> None:
-    count, of_float = op.registers, op.kind.data.endswith("f32")
-    last = "float" if of_float else "i32"
-    returned = f"{{ {', '.join([*['i32'] * count, last])} }}"
-    places = ", ".join(f"${index}" for index in range(count))
-    offset = "" if op.offset is None else f", {op.distance}"
-    text = f"{op.mnemonic()} {{{places}}}, ${count}, [${count + 1}]{offset};"
-    letters = [*["=r"] * count, "=f" if of_float else "=r", "r"]
+def _load_as_text(
+    w: FunctionWriter, op: ptx.TensorLoadRegistersOp | ptx.TensorLoadReducedOp, last: str
+) -> tuple[str, str]:
+    """A load as inline assembly, with a further result of the type `last`; its type and all results."""
+    count, more = op.registers, [last] if last else []
+    returned = f"{{ {', '.join([*['i32'] * count, *more])} }}"
+    targets = "{" + ", ".join(f"${index}" for index in range(count)) + "}"
+    places = [targets, *[f"${count}" for _ in more], f"[${count + len(more)}]"]
+    places += [] if op.offset is None else [str(op.distance)]
+    letters = [*["=r"] * count, *["=f" if last == "float" else "=r" for _ in more], "r"]
+    text = f"{op.mnemonic()} {', '.join(places)};"
     whole = w.temp(f"{effect(text, letters, [w.typed(op.address)], returned)} convergent")
     vector = "poison"
     for index in range(count):
         part = w.temp(f"extractvalue {returned} {whole}, {index}")
         vector = w.temp(f"insertelement {w.type(op.result)} {vector}, i32 {part}, i32 {index}")
     w.bind(op.result, vector)
-    w.define(op.reduced, f"extractvalue {returned} {whole}, {count}")
+    return returned, whole
+
+
+def _load_reduced(w: FunctionWriter, op: ptx.TensorLoadReducedOp) -> None:
+    returned, whole = _load_as_text(w, op, "float" if op.kind.data.endswith("f32") else "i32")
+    w.define(op.reduced, f"extractvalue {returned} {whole}, {op.registers}")
 
 
 class _Text:

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from ...dialects import ptx
 from ...dialects.ptx.base import SHARED
 from ...dialects.ptx.tcgen05.base import TENSOR
-from ...layout.atoms.tcgen05_shapes import ACCESS_SHAPES, COPY_SHAPES
+from ...layout.atoms.tcgen05_shapes import ACCESS_SHAPES, COPY_SHAPES, UNPACKED
 from .memory import address
 from .moves import Rule
 from .registers import Registers
@@ -41,14 +41,12 @@ def _tcgen05(r: Registers, i: Instruction) -> None:
             mask = r.read(i.operands[1], i16) if "multicast::cluster" in words else None
             r.add(ptx.TensorCommitOp(group, address(r, i.operands[0], 8, SHARED), mask))
         case "cp":
-            shape = ".".join(
-                [word for word in words[2:] if word[:3] != "b8x" and word[1:4] != "6x1" and word[1:4] != "4x1"]
-            )
-            unpack = next((word for word in words if word in ("b6x16_p32", "b4x16_p64")), None)
+            shape = ".".join([word for word in words[2:] if word != "b8x16" and word not in UNPACKED])
+            unpack = next((word for word in words if word in UNPACKED), None)
             if shape not in COPY_SHAPES:
                 raise r.refuse("the form is not supported")
             place, matrix = i.operands
-            r.add(ptx.TensorCopySharedOp(shape, group, _cell(r, place), r.read(matrix, i64), unpack))
+            r.add(ptx.TensorCopySharedOp(group, shape, _cell(r, place), r.read(matrix, i64), unpack))
         case "shift":
             r.add(ptx.TensorShiftOp(group, _cell(r, i.operands[0])))
         case "mma":

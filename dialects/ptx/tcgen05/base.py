@@ -31,8 +31,8 @@ def _exactly(*first: tuple[int, int]) -> Targets:
 
 TCGEN05 = _families((100, 86), (110, 90))
 """The targets of tcgen05 (its Target ISA Notes)."""
-SCALE_VEC = _exactly((100, 86), (103, 88), (110, 90))
-"""Those of scale_vec, which no target of a family has."""
+SINGLE = _exactly((100, 86), (103, 88), (110, 90))
+"""Those of shifts, of scale_vec and of sparse matrices of 4 bits, which no target of a family has."""
 INTEGERS = _exactly((100, 86), (110, 90))
 """Those of kind::i8, which sm_103a lacks."""
 REDUCING = _exactly((103, 88), (110, 90))

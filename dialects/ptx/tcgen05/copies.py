@@ -15,7 +15,7 @@ from ....base.target import Targets
 from ....layout.atoms.tcgen05_shapes import COPY_SHAPES, UNPACKED, AccessShape, shape_named
 from ...definitions import irdl_op_definition, operand, optional_prop, prop, row, some_text, text
 from ..effects import Group, Proxy, Via, by_thread, by_warp, issued, reads, writes
-from .base import REDUCING, TENSOR, GroupOp, Tcgen05Op, refuse_form
+from .base import REDUCING, SINGLE, TENSOR, GroupOp, Tcgen05Op, refuse_form
 
 SHIFTED = 128 * 32
 """The bytes that a shift of all lanes moves: 32 of each."""
@@ -279,6 +279,7 @@ class TensorShiftOp(GroupOp):
     """
 
     name = "ptx.tcgen05.shift"
+    TARGETS: ClassVar[Targets | None] = SINGLE
     address: SSAValue = operand(TENSOR)
     traits = traits_def(
         by_thread(*issued(Group.TENSOR_CORE, Proxy.TENSOR, reads("address", SHIFTED), writes("address", SHIFTED)))

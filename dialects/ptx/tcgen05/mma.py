@@ -29,7 +29,7 @@ from ....layout.atoms.umma_descriptors import InstructionDescriptor, Kind, SmemD
 from ...definitions import irdl_op_definition, operand, optional_operand, row
 from ..base import SHARED
 from ..effects import Act, Effect, Group, Mbarrier, Proxy, Via, by_thread, ends, issued, reads, updates
-from .base import INTEGERS, SCALE_VEC, TCGEN05, TENSOR, GroupOp, constant_of, refuse_form
+from .base import INTEGERS, SINGLE, TCGEN05, TENSOR, GroupOp, constant_of, refuse_form
 
 _COLLECTED = ("fill", "use", "lastuse", "discard")
 SCALES = {
@@ -312,15 +312,15 @@ class TensorMmaScaledOp(TensorMmaBase):
 
     @property
     def sfa_bytes(self) -> int | None:
-        """The bytes of the scale factors of A, with their copies in the four quarters of the lanes."""
+        """The bytes of the cells that have the scale factors of A, in the four quarters of the lanes."""
         given = self.described
-        return None if given is None else given.m * self.factors * 4
+        return None if given is None else given.m // 32 * 512
 
     @property
     def sfb_bytes(self) -> int | None:
         """The bytes of those of B: each block of a pair has all of them."""
         given = self.described
-        return None if given is None else -(-given.n // 32) * 32 * self.factors * 4 * self.blocks
+        return None if given is None else -(-given.n // 32) * 512 * self.blocks
 
     @property
     def scale_words(self) -> str:
@@ -328,8 +328,8 @@ class TensorMmaScaledOp(TensorMmaBase):
 
     @property
     def targets(self) -> Targets:
-        if self.word.startswith("scale_vec"):
-            return SCALE_VEC
+        if self.word.startswith("scale_vec") or (self.is_sparse and self.of.is_dense_fp4):
+            return SINGLE
         return TCGEN05.since(100, 88) if self.word else TCGEN05
 
     def verify_(self) -> None:

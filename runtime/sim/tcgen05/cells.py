@@ -49,7 +49,7 @@ class TensorCells:
     """The tensor memory of the blocks of a launch, for one operation of the program."""
 
     def __init__(self, site: Site, t: Translator) -> None:
-        self.site, self.space = site, t.spaces.cells(TMEM)
+        self.site, self.space, self.outer = site, t.spaces.cells(TMEM), t.spaces.global_
         self.is_ordered = t.spaces.shared.races
 
     def words(self, rank: int) -> tuple[Words, NDArray[np.uint8]]:
@@ -151,7 +151,7 @@ class TensorCells:
 
     def _show(self, warp: Warp, given: Area, lane: int, *, writes: bool) -> None:
         """Tells the observer of accesses."""
-        if (journal := self.space.journal) is not None:
+        if (journal := self.outer.journal) is not None:
             width = given.width
             cells = (given.region.rank * LANES + given.lanes) * COLUMNS + given.columns
             rows = cells.ravel() * (_CELL_BYTES // width)
