@@ -53,7 +53,6 @@ class TensorMmaBase(GroupOp):
     """
 
     kind = prop_def(StringAttr)
-    group = prop_def(IntegerAttr[I64])
     collector = opt_prop_def(StringAttr)
     d = operand_def(TENSOR)
     a = operand_def(EqAttrConstraint(i64) | EqAttrConstraint(TENSOR))

@@ -5,6 +5,7 @@ and Management Instructions).
 A pair allocates together: a warp in each block, the same columns in both.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ....base.errors import Code
@@ -94,8 +95,7 @@ def allocate(warp: Warp, space: CellSpace, site: Site, blocks: int, count: int) 
         )
 
 
-def _until(holds: object, site: Site, space: CellSpace, pair: list[Block], count: int) -> Until:
-    assert callable(holds)
+def _until(holds: Callable[[], bool], site: Site, space: CellSpace, pair: list[Block], count: int) -> Until:
     return Until(
         holds, site, lambda: (f"{count} free columns of tensor memory", _held(space, pair)), Code.SIM_TENSOR_COLUMNS,
         "free columns first, or allocate fewer",
