@@ -94,8 +94,7 @@ def _aligned(terms: Numbers, exponents: Numbers, d: Numbers, fraction: int) -> N
     unit = np.exp2((top - fraction).astype(np.float64))
     total = np.trunc(addends / unit[..., None]).sum(axis=2) * unit
     narrow = total.astype(np.float32)
-    larger = np.abs(narrow.astype(np.float64)) > np.abs(total)
-    result: Numbers = np.where(larger, np.nextafter(narrow, np.float32(0)), narrow)
+    narrow.view(np.uint32)[np.abs(narrow.astype(np.float64)) > np.abs(total)] -= 1  # the next one toward zero
     nan = np.array(0x7FFFFFFF, np.uint32).view(np.float32)
     special = (np.where(np.isnan(terms), np.nan, terms).sum(axis=2) + wide).astype(np.float32)
-    return np.where(bad, np.where(np.isnan(special), nan, special), result + np.float32(0))
+    return np.where(bad, np.where(np.isnan(special), nan, special), narrow + np.float32(0))
