@@ -75,7 +75,7 @@ def _commit(op: TensorCommitOp, t: Translator) -> Step:
                 hint = "let the thread that issues the work commit it: choose it once"
                 warp.fault(Code.SIM_TENSOR_ISSUE, site, lane, text, hint, other=other.origin)
         address = same(warp, warp.registers[bar])
-        arrival = commit(warp, site, lane)
+        arrival = commit(warp, site, lane, barriers.shared.shadow is not None)
         for at in _places(warp, lane, address, None if mask is None else same(warp, warp.registers[mask])):
             (row,) = barriers.rows(warp, address=np.full(warp.lanes, at)).tolist()
             barrier = mbarriers_of(warp.block.cluster)[row]

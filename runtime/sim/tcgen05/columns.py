@@ -14,6 +14,7 @@ from ..events import Suspension, Until
 from ..faults import Site
 from ..memory.memories import CellSpace
 from ..memory.space_state import Access
+from ..ordering.cluster import Reach
 from ..warp import Block, Warp
 from .cells import COLUMNS, LANES
 from .order import Region, TensorOrder
@@ -46,6 +47,10 @@ def peers(warp: Warp, blocks: int, site: Site) -> list[Block]:
         text = f"is an instruction of a pair of blocks, and the cluster has {cluster.size}"
         warp.fault(Code.SIM_TENSOR_PAIR, site, 0, text, "launch clusters of an even number of blocks: cluster(2)")
     first = rank // 2 * 2
+    if cluster.state(Reach).ended & {first, first + 1}:
+        text = "is an instruction of a pair of blocks, of which the other one has ended"
+        hint = "let all threads of the cluster meet before a block ends, and before columns are freed"
+        warp.fault(Code.SIM_PEER_END, site, 0, text, hint)
     found = {warp.block.rank: warp.block for warp in cluster.warps}
     return [found[first], found[first + 1]]
 

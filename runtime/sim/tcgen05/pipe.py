@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ..faults import Site
 from ..memory.spaces import Space
 from ..ordering.asynchronous import Arrival, InFlight
-from ..ordering.clocks import Clock, Times
+from ..ordering.clocks import Clock, Times, for_overwriting
+from ..ordering.knowledge import snapshot
 from ..warp import Block, Warp
 from .order import TensorKnowledge, TensorOrder, Use
 
@@ -88,10 +89,13 @@ def uncommitted(block: Block) -> TensorWork | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommitArrival(Arrival):
-    """The arrival of a commit, once work is complete; `so_far` is what its thread knew of uses of tensor memory."""
+    """The arrival of a commit, once work is complete; `so_far` is what its thread knew of uses of tensor memory, `over`
+    what it knew else: whoever waits may overwrite what it has seen, such as copies to shared memory.
+    """
 
     work: tuple[TensorWork, ...] = ()
     so_far: Times = field(default_factory=lambda: np.zeros(0, np.int64))
+    over: Clock | None = None
 
     def complete(self) -> Clock:
         """Completes the work; who waits for the arrival knows this."""
@@ -108,11 +112,11 @@ class CommitArrival(Arrival):
         cluster.finished[issued.agent] = warp.launch.clock
         times = np.zeros(cluster.threads + len(cluster.finished), np.int64)
         times[cluster.threads + issued.agent] = warp.launch.tick()
-        return Clock(cluster.number, times, proxies=known.proxies)
+        return Clock(cluster.number, times, proxies=known.proxies).joined(self.over)
 
 
-def commit(warp: Warp, site: Site, lane: int) -> CommitArrival:
-    """The arrival of a commit by a lane, of all that it has issued."""
+def commit(warp: Warp, site: Site, lane: int, is_ordered: bool) -> CommitArrival:
+    """The arrival of a commit by a lane, of all that it has issued; where races are looked for, `is_ordered`."""
     issued = warp.state(Issued)
     taken = tuple([work for work in issued.open if work.use.lane == lane])
     issued.open = [work for work in issued.open if work not in taken]
@@ -122,4 +126,5 @@ def commit(warp: Warp, site: Site, lane: int) -> CommitArrival:
     ])  # fmt: skip
     lanes, none = np.array([lane]), np.zeros(warp.lanes, np.int64)
     so_far = warp.state(TensorKnowledge).times
-    return CommitArrival(site, warp, lanes, (), none, (*earlier, *taken), so_far)
+    over = for_overwriting(snapshot(warp, lanes)) if is_ordered else None
+    return CommitArrival(site, warp, lanes, (), none, (*earlier, *taken), so_far, over)
