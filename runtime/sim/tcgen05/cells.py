@@ -116,7 +116,7 @@ class TensorCells:
             verb = "writes" if any(part.overlaps(cell) for part in use.writes) else "reads"
             earlier, code = clash.before.describe(), Code.SIM_TENSOR_BUSY
             text = f"{verb} {where}, which {earlier} may still be {'writing' if clash.writes else 'reading'}"
-            if clash.before.is_over and "fence" in clash.lacks:
+            if clash.fence_alone:
                 text, code = (
                     f"{verb} {where} behind {earlier}, without a fence of tcgen05 between",
                     Code.SIM_TENSOR_FENCE,

@@ -92,7 +92,9 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """A use that another one may not come after yet: the cell, whether the first one writes it, and what is missing."""
+    """A use that another one may not come after yet: the cell, whether the first one writes it, and what is missing; a
+    fence alone, or more.
+    """
 
     before: Use
     rank: int
@@ -100,6 +102,7 @@ class Clash:
     column: int
     writes: bool
     lacks: str
+    fence_alone: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -143,7 +146,7 @@ class TensorOrder:
             if found is None or self._is_ordered(before, use):
                 continue
             rank, lane, column, writes = found
-            yield Clash(before, rank, lane, column, writes, self._lacks(before, use))
+            yield Clash(before, rank, lane, column, writes, *self._lacks(before, use))
 
     def _is_ordered(self, before: Use, use: Use) -> bool:
         own, theirs = use.warp.state(TensorKnowledge), before.warp.state(TensorKnowledge)
@@ -151,25 +154,25 @@ class TensorOrder:
             return True
         return is_pipelined(before, use) and own.knows(theirs.agent(_ISSUED), before.time)
 
-    def _lacks(self, before: Use, use: Use) -> str:
-        """What is missing between two uses, as a hint."""
+    def _lacks(self, before: Use, use: Use) -> tuple[str, bool]:
+        """What is missing between two uses, as a hint, and whether it is a fence alone."""
         if before.does in ("ld", "st") and not before.is_over:
-            return f'wait for it first, by ptx.tcgen05.wait "{before.does}", and then order the threads'
+            return f'wait for it first, by ptx.tcgen05.wait "{before.does}", and then order the threads', False
         if not before.is_over and is_pipelined(before, use):
-            return "let one thread issue both, or fence before and after the synchronisation between their threads"
+            return "let one thread issue both, or fence before and after the synchronisation between them", False
         if not before.is_over:
-            return "commit it to an mbarrier, and wait there for the phase that the commit completes"
+            return "commit it to an mbarrier, and wait there for the phase that the commit completes", False
         own, theirs = known(use.warp), before.warp.state(TensorKnowledge)
         published = own.proxies.get(TENSOR)
         agent = theirs.agent(_COMPLETE if before.in_pipe else _ACCESSES)
         if published is not None and agent < len(published.times) and published.times[agent] >= before.time:
-            return 'execute ptx.tcgen05.fence "after_thread_sync" behind the wait'
+            return 'execute ptx.tcgen05.fence "after_thread_sync" behind the wait', True
         place = before.warp.first_index + before.lane
         if place < len(own.times) and own.times[place] > before.date and not before.in_pipe:
-            return 'execute ptx.tcgen05.fence "before_thread_sync" in the thread that synchronises with this one'
+            return 'execute ptx.tcgen05.fence "before_thread_sync" in the thread that synchronises with this one', True
         if before.in_pipe:
-            return "wait at the mbarrier for the phase that its commit completes"
-        return "order the two threads, with ptx.tcgen05.fence before and after the synchronisation"
+            return "wait at the mbarrier for the phase that its commit completes", False
+        return "order the two threads, with ptx.tcgen05.fence before and after the synchronisation", False
 
     def add(self, use: Use) -> None:
         """Enters a use, which is ordered after all before it, in place of those that it covers."""
