@@ -8,9 +8,11 @@ from .operator import Gradient, Operator
 from .replay import Launch, Launches
 from .rows.norm_kernels import COLUMNS, HIGH, add_rows_kernel, norm_backward_kernel, norm_kernel
 from .rows.softmax_kernels import softmax_backward_kernel, softmax_kernel
-from .rows.tile import LONGEST, MOST_HELD, chosen_rows
+from .rows.tile import LONGEST, chosen_rows
 
-MOST_COLUMNS = LONGEST * MOST_HELD
+HELD_AT_MOST = 128
+"""The most elements of a row that a thread has: norms take rows in one piece."""
+MOST_COLUMNS = LONGEST * HELD_AT_MOST
 """The most elements of a row that norms take."""
 HELD_IN_NORM, HELD_IN_GRADIENT = 32, 16
 """Elements of a row that a thread has of each matrix."""
@@ -160,7 +162,7 @@ def _norm(
     x, y = matrix_of(x), matrix_of(y)
     residual = None if residual is None else matrix_of(residual)
     total = None if residual is None else matrix_of(total)
-    config = chosen_rows(x.shape[1], vector_for(x, residual, weight, bias), HELD_IN_NORM)
+    config = chosen_rows(x.shape[1], vector_for(x, residual, weight, bias), HELD_IN_NORM, HELD_AT_MOST)
     given = (
         any_rows(x), any_rows(residual), weight, bias, any_rows(y), any_rows(total), any_rows(_column(mean)),
         any_rows(_column(scale)), eps, config,
@@ -191,7 +193,7 @@ def _norm_backward(
         return
     dy, h, dx = matrix_of(dy), matrix_of(h), matrix_of(dx)
     dh = None if dh is None else matrix_of(dh)
-    config = chosen_rows(h.shape[1], vector_for(h, dy, dh, weight), HELD_IN_GRADIENT)
+    config = chosen_rows(h.shape[1], vector_for(h, dy, dh, weight), HELD_IN_GRADIENT, HELD_AT_MOST)
     blocks = min(_blocks(h.shape[0], config), BLOCKS)
     shape = blocks * config.rows, h.shape[1]
     parts = [None if row is None else like(h, shape, "float32") for row in (weight, bias)]
