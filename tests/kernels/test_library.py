@@ -141,6 +141,7 @@ def test_rope_turns_pairs(interleaved: bool) -> None:
 
 @pytest.mark.parametrize(("dtype", "most", "error"), [("float8_e4m3fn", 448, 2**-4), ("int8", 127, 0.0)])
 @pytest.mark.parametrize("block", [None, 32])
+@pytest.mark.sampled(2)
 def test_quantize(dtype: str, most: float, error: float, block: int | None) -> None:
     x = normal(0, 5, 96, dtype=bfloat16)
     x[2] = 0
@@ -159,13 +160,15 @@ def test_quantize(dtype: str, most: float, error: float, block: int | None) -> N
         (70, 71, 93, np.float16, "sm_80"),
     ],
 )  # fmt: skip
+@pytest.mark.sampled(2)
 def test_gemm_of_any_extents(m: int, n: int, k: int, dtype: Any, target: str | None) -> None:
     a, b = (np.rint(3 * normal(seed, rows, k)).astype(dtype) for seed, rows in ((0, m), (1, n)))
     wanted = (a.astype(np.float64) @ b.astype(np.float64).T).astype(np.int32 if dtype is np.int8 else dtype)
     np.testing.assert_array_equal(kernels.gemm(a, b, target=target, **SIM), wanted)
 
 
-@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("target", ["sm_90a", "sm_80"])
+@pytest.mark.sampled(1)
 def test_the_epilogue_of_linear(target: str) -> None:
     x, w, bias = normal(0, 2, 3, 64) / 8, normal(1, 24, 64), normal(2, 24)
     gate, residual = normal(3, 2, 3, 24), normal(4, 2, 3, 24)
@@ -176,6 +179,7 @@ def test_the_epilogue_of_linear(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.sampled(1)
 def test_attention_and_its_gradients(target: str) -> None:
     q, k, v = normal(0, 1, 20, 2, 64), normal(1, 1, 40, 1, 64), normal(2, 1, 40, 1, 64)
     args = q, k, v, True, 0.125, 0, 0.0, None, None, "sim"
@@ -188,35 +192,45 @@ def test_attention_and_its_gradients(target: str) -> None:
             near(gradient, wanted)
 
 
-def test_a_window_a_cap_and_a_bias() -> None:
+@pytest.mark.parametrize("window", [5, 100])
+@pytest.mark.sampled(1)
+def test_a_window_a_cap_and_a_bias(window: int) -> None:
     q, k, v = (normal(seed, 1, 24, 1, 64) for seed in range(3))
 
     def slope(batch: Any, head: Any, row: Any, key: Any) -> Any:
         return (key - row) * 0.1
 
-    given = kernels.attention(q, k, v, causal=True, window=5, softcap=4.0, bias=slope, **SIM)
+    given = kernels.attention(q, k, v, causal=True, window=window, softcap=4.0, bias=slope, **SIM)
     row, key = np.indices((24, 24))
     scores = np.einsum("bihd,bjhd->ij", q.astype(np.float64), k.astype(np.float64)) / 8
-    scores = np.where((key <= row) & (key > row - 5), 4 * np.tanh(scores / 4) + 0.1 * (key - row), -np.inf)
+    scores = np.where((key <= row) & (key > row - window), 4 * np.tanh(scores / 4) + 0.1 * (key - row), -np.inf)
     near(given[0, :, 0], softmax_of(scores) @ v[0, :, 0].astype(np.float64))
 
 
-def test_few_rows_take_the_kernel_for_decoding() -> None:
+@pytest.mark.parametrize("length", [None, 33])
+@pytest.mark.sampled(1)
+def test_few_rows_take_the_kernel_for_decoding(length: int | None) -> None:
     q, k, v = normal(0, 1, 1, 4, 64), normal(1, 1, 70, 1, 64), normal(2, 1, 70, 1, 64)
-    near(kernels.attention(q, k, v, **SIM), reference(q, k, v, False))
-    lengths = np.array([33], np.int32)
-    near(kernels.decode_attention(q, k, v, lengths, **SIM), reference(q, k[:, :33], v[:, :33], False))
+    if length is None:
+        near(kernels.attention(q, k, v, **SIM), reference(q, k, v, False))
+    else:
+        out = kernels.decode_attention(q, k, v, np.array([length], np.int32), **SIM)
+        near(out, reference(q, k[:, :length], v[:, :length], False))
 
 
-def test_products_of_groups_and_with_scales_of_blocks() -> None:
-    a, b = normal(0, 2, 16, 64), normal(1, 2, 24, 64)
-    d = kernels.grouped_gemm(a, b, np.array([16, 3], np.int32), **SIM)
-    wanted = np.einsum("gmk,gnk->gmn", a.astype(np.float64), b.astype(np.float64))
-    near(d[0], wanted[0], 1e-2)
-    near(d[1, :3], wanted[1, :3], 1e-2)
-    x, w = normal(2, 8, 128, dtype=float8_e4m3fn), normal(3, 16, 128, dtype=float8_e4m3fn)
-    scales = np.full((8, 1), 0.5, np.float32), np.full((1, 1), 2.0, np.float32)
-    near(kernels.scaled_gemm(x, w, *scales, **SIM), x.astype(np.float64) @ w.astype(np.float64).T, 2e-1)
+@pytest.mark.parametrize("kind", ["groups", "scales"])
+@pytest.mark.sampled(1)
+def test_products_of_groups_and_with_scales_of_blocks(kind: str) -> None:
+    if kind == "groups":
+        a, b = normal(0, 2, 16, 64), normal(1, 2, 24, 64)
+        d = kernels.grouped_gemm(a, b, np.array([16, 3], np.int32), **SIM)
+        wanted = np.einsum("gmk,gnk->gmn", a.astype(np.float64), b.astype(np.float64))
+        near(d[0], wanted[0], 1e-2)
+        near(d[1, :3], wanted[1, :3], 1e-2)
+    else:
+        x, w = normal(2, 8, 128, dtype=float8_e4m3fn), normal(3, 16, 128, dtype=float8_e4m3fn)
+        scales = np.full((8, 1), 0.5, np.float32), np.full((1, 1), 2.0, np.float32)
+        near(kernels.scaled_gemm(x, w, *scales, **SIM), x.astype(np.float64) @ w.astype(np.float64).T, 2e-1)
 
 
 def test_check_finds_no_fault() -> None:
@@ -287,3 +301,11 @@ def test_gradients_and_compilation_by_torch() -> None:
     assert "torch" in sys.modules
     with torch.device("meta"):
         assert kernels.softmax(torch.empty(2, 8, dtype=torch.float16)).shape == (2, 8)
+
+
+def test_calls_alike_repeat_their_launches_on_the_tensors_at_hand() -> None:
+    torch = pytest.importorskip("torch")
+    for seed in range(3):
+        x, y = (torch.from_numpy(normal(10 * seed + i, 2, 3, 24)) for i in range(2))
+        for gate, up in ((x, y), (x, x)):
+            near(kernels.swiglu(gate, up, **SIM).numpy(), (torch.nn.functional.silu(gate.double()) * up).numpy())

@@ -8,6 +8,7 @@ from typing import Any
 
 from .arguments import Array, check_array, check_shape, contiguous, dtype_of, is_torch, like, refuse, step_of
 from .operator import Gradient, Operator, needs_operator
+from .replay import Launches
 from .targets import HOPPER, at_hand, kernel_for
 
 HALVES = ("float16", "bfloat16")
@@ -123,10 +124,11 @@ def _readable(x: Array) -> Array:
 def _launch(
     places: tuple[Array, ...], q: Array, k: Array, v: Array, causal: bool, scale: float, window: int, softcap: float,
     starts: Any, starts_k: Any, device: str, target: str | None,
-) -> None:  # fmt: skip
+) -> Launches:  # fmt: skip
     if 0 in q.shape or 0 in k.shape:
         for place in places:
             place[...] = 0
+        yield None
         return
     out, lse = (*places, None)[:2]
     q, k, v = _readable(q), _readable(k), _readable(v)
@@ -134,14 +136,14 @@ def _launch(
     if arch == HOPPER and not window and not softcap:
         _check_depth(q.shape[3], WGMMA_DEPTHS)
         launch = kernel_for("attention", arch)
-        launch(out, lse, q, k, v, causal, scale, starts, starts_k, blocks, device)
+        yield from launch(out, lse, q, k, v, causal, scale, starts, starts_k, blocks)
         return
     from .sm80.masks import Mask
 
     _check_depth(q.shape[3], MMA_DEPTHS)
 
     launch = kernel_for("attention", "sm_80")
-    launch(out, lse, q, k, v, Mask(causal, window), softcap, None, scale, starts, starts_k, device)
+    yield from launch(out, lse, q, k, v, Mask(causal, window), softcap, None, scale, starts, starts_k)
 
 
 def _check_depth(depth: int, depths: tuple[int, ...]) -> None:
@@ -161,7 +163,9 @@ def _with_bias(
     if is_torch(q) and needs_operator(sys.modules["torch"], (q, k, v)):
         refuse("attention", "there is no gradient with a bias", "call it under torch.no_grad()")
     q, k, v = _readable(q), _readable(k), _readable(v)
-    forward(out, None, q, k, v, Mask(causal, window), softcap, bias, scale, starts, starts_k, device)
+    for launch in forward(out, None, q, k, v, Mask(causal, window), softcap, bias, scale, starts, starts_k):
+        assert launch is not None
+        launch.run(q, device)
     return out
 
 
@@ -196,7 +200,7 @@ def _backward_places(do: Array, q: Array, k: Array, v: Array, *_: Any) -> tuple[
 def _backward(
     places: tuple[Array, ...], do: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, causal: bool,
     scale: float, window: int, starts: Any, starts_k: Any, device: str,
-) -> None:  # fmt: skip
+) -> Launches:  # fmt: skip
     from .sm80.attention import backward
     from .sm80.masks import Mask
 
@@ -204,9 +208,10 @@ def _backward(
     if 0 in q.shape or 0 in k.shape:
         for place in places:
             place[...] = 0
+        yield None
         return
     do, q, k, v = (_readable(x) for x in (do, q, k, v))
-    backward(places, do, q, k, v, out, lse, Mask(causal, window), scale, starts, starts_k, device)
+    yield from backward(places, do, q, k, v, out, lse, Mask(causal, window), scale, starts, starts_k)
 
 
 ATTENTION_BACKWARD = Operator(
@@ -225,10 +230,10 @@ def _decode_places(q: Array, k: Array, v: Array, *_: Any) -> tuple[Array, ...]:
 def _decode(
     places: tuple[Array, ...], q: Array, k: Array, v: Array, lengths: Any, table: Any, causal: bool, device: str,
     target: str | None,
-) -> None:  # fmt: skip
+) -> Launches:  # fmt: skip
     arch, blocks = at_hand(device, target)
     launch = kernel_for("decode_attention", arch)
-    launch(places[0], _readable(q), _readable(k), _readable(v), lengths, table, causal, blocks, device)
+    yield from launch(places[0], _readable(q), _readable(k), _readable(v), lengths, table, causal, blocks)
 
 
 DECODE_ATTENTION = Operator(

@@ -20,6 +20,7 @@ from .arguments import (
     vector_of_heads,
 )  # fmt: skip
 from .operator import Gradient, Operator
+from .replay import Launch, Launches
 from .rows.elementwise_kernels import (
     THREADS,
     UNROLL,
@@ -73,26 +74,26 @@ def _swiglu_places(gate: Array, up: Array, device: str) -> tuple[Array, ...]:
     return (like(gate, gate.shape),)
 
 
-def _swiglu(places: tuple[Array, ...], gate: Array, up: Array, device: str) -> None:
+def _swiglu(places: tuple[Array, ...], gate: Array, up: Array, device: str) -> Launches:
     if 0 in gate.shape:
         return
     gate, up, y = (matrix_of(x) for x in (gate, up, places[0]))
     vector = vector_for(gate, up)
-    call = swiglu_kernel(any_rows(gate), any_rows(up), any_rows(y), vector)
-    call.launch(_grid(y.shape[0] * y.shape[1] // vector), THREADS, device=device)
+    given = any_rows(gate), any_rows(up), any_rows(y), vector
+    yield Launch(swiglu_kernel, given, _grid(y.shape[0] * y.shape[1] // vector), THREADS)
 
 
 def _swiglu_backward_places(dy: Array, gate: Array, up: Array, device: str) -> tuple[Array, ...]:
     return like(gate, gate.shape), like(up, up.shape)
 
 
-def _swiglu_backward(places: tuple[Array, ...], dy: Array, gate: Array, up: Array, device: str) -> None:
+def _swiglu_backward(places: tuple[Array, ...], dy: Array, gate: Array, up: Array, device: str) -> Launches:
     if 0 in gate.shape:
         return
     matrices = [matrix_of(x) for x in (dy, gate, up, *places)]
     vector = vector_for(*matrices[:3])
-    call = swiglu_backward_kernel(*(any_rows(x) for x in matrices), vector)
-    call.launch(_grid(gate.shape[-1] * matrices[0].shape[0] // vector), THREADS, device=device)
+    given = *(any_rows(x) for x in matrices), vector
+    yield Launch(swiglu_backward_kernel, given, _grid(gate.shape[-1] * matrices[0].shape[0] // vector), THREADS)
 
 
 def _keep_swiglu(ctx: Any, inputs: Any, output: Any) -> None:
@@ -134,7 +135,7 @@ def _rope_places(
 def _rope(
     places: tuple[Array, ...], x: Array, cos: Array, sin: Array, positions: Any, interleaved: bool, back: bool,
     device: str,
-) -> None:  # fmt: skip
+) -> Launches:  # fmt: skip
     if 0 in x.shape:
         return
     cos, sin = matrix_of(cos), matrix_of(sin)
@@ -146,11 +147,9 @@ def _rope(
         vector = max(vector // 2, 1)
     batch, tokens, heads, _ = x.shape
     positions = None if positions is None else any_rows(positions.reshape(-1))
-    call = rope_kernel(
-        Marked(x, _TOKENS), any_rows(cos), any_rows(sin), positions, Marked(places[0], _TOKENS),
-        Rotation(vector, interleaved, back),
-    )  # fmt: skip
-    call.launch(_grid(batch * tokens * heads * half // vector), THREADS, device=device)
+    rotation = Rotation(vector, interleaved, back)
+    given = Marked(x, _TOKENS), any_rows(cos), any_rows(sin), positions, Marked(places[0], _TOKENS), rotation
+    yield Launch(rope_kernel, given, _grid(batch * tokens * heads * half // vector), THREADS)
 
 
 def _keep_rope(ctx: Any, inputs: Any, output: Any) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from .arguments import FLOATS, Array, any_rows, check_array, check_shape, like, matrix_of, refuse, vector_for
 from .operator import Gradient, Operator
+from .replay import Launch, Launches
 from .rows.cross_entropy_kernels import cross_entropy_backward_kernel, cross_entropy_kernel
 from .rows.tile import chosen_rows
 
@@ -31,13 +32,13 @@ def _places(logits: Array, target: Array, ignored: int, device: str) -> tuple[Ar
     return like(logits, target.shape, "float32"), like(logits, target.shape, "float32")
 
 
-def _launch(places: tuple[Array, ...], logits: Array, target: Array, ignored: int, device: str) -> None:
+def _launch(places: tuple[Array, ...], logits: Array, target: Array, ignored: int, device: str) -> Launches:
     if 0 in logits.shape:
         return
     x, (target, loss, lse) = matrix_of(logits), (place.reshape(-1) for place in (target, *places))
     config = chosen_rows(x.shape[1], vector_for(x), HELD)
-    call = cross_entropy_kernel(any_rows(x), any_rows(target), any_rows(loss), any_rows(lse), ignored, config)
-    call.launch(-(-x.shape[0] // config.rows), config.threads, device=device)
+    given = any_rows(x), any_rows(target), any_rows(loss), any_rows(lse), ignored, config
+    yield Launch(cross_entropy_kernel, given, -(-x.shape[0] // config.rows), config.threads)
 
 
 def _backward_places(logits: Array, target: Array, lse: Array, grad: Array, *_: Any) -> tuple[Array, ...]:
@@ -46,14 +47,14 @@ def _backward_places(logits: Array, target: Array, lse: Array, grad: Array, *_: 
 
 def _backward(
     places: tuple[Array, ...], logits: Array, target: Array, lse: Array, grad: Array, ignored: int, device: str
-) -> None:
+) -> Launches:
     if 0 in logits.shape:
         return
     x, dx = matrix_of(logits), matrix_of(places[0])
     columns = [any_rows(column.reshape(-1)) for column in (target, lse, grad)]
     config = chosen_rows(x.shape[1], vector_for(x), HELD)
-    call = cross_entropy_backward_kernel(any_rows(x), *columns, any_rows(dx), ignored, config)
-    call.launch((-(-x.shape[0] // config.rows), config.chunks), config.threads, device=device)
+    given = any_rows(x), *columns, any_rows(dx), ignored, config
+    yield Launch(cross_entropy_backward_kernel, given, (-(-x.shape[0] // config.rows), config.chunks), config.threads)
 
 
 def _keep(ctx: Any, inputs: Any, output: Any) -> None:

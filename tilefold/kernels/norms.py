@@ -5,11 +5,14 @@ from typing import Any
 
 from .arguments import FLOATS, Array, any_rows, check_array, check_shape, like, matrix_of, refuse, vector_for
 from .operator import Gradient, Operator
+from .replay import Launch, Launches
 from .rows.norm_kernels import COLUMNS, HIGH, add_rows_kernel, norm_backward_kernel, norm_kernel
 from .rows.softmax_kernels import softmax_backward_kernel, softmax_kernel
-from .rows.tile import LONGEST, MOST_HELD, chosen_rows
+from .rows.tile import LONGEST, chosen_rows
 
-MOST_COLUMNS = LONGEST * MOST_HELD
+HELD_AT_MOST = 128
+"""The most elements of a row that a thread has: norms take rows in one piece."""
+MOST_COLUMNS = LONGEST * HELD_AT_MOST
 """The most elements of a row that norms take."""
 HELD_IN_NORM, HELD_IN_GRADIENT = 32, 16
 """Elements of a row that a thread has of each matrix."""
@@ -64,25 +67,25 @@ def _softmax_places(x: Array, device: str) -> tuple[Array, ...]:
     return (like(x, x.shape),)
 
 
-def _softmax(places: tuple[Array, ...], x: Array, device: str) -> None:
+def _softmax(places: tuple[Array, ...], x: Array, device: str) -> Launches:
     if 0 in x.shape:
         return
     x, y = matrix_of(x), matrix_of(places[0])
     config = chosen_rows(x.shape[1], vector_for(x))
-    softmax_kernel(any_rows(x), any_rows(y), config).launch(_blocks(x.shape[0], config), config.threads, device=device)
+    yield Launch(softmax_kernel, (any_rows(x), any_rows(y), config), _blocks(x.shape[0], config), config.threads)
 
 
 def _softmax_backward_places(y: Array, dy: Array, device: str) -> tuple[Array, ...]:
     return (like(y, y.shape),)
 
 
-def _softmax_backward(places: tuple[Array, ...], y: Array, dy: Array, device: str) -> None:
+def _softmax_backward(places: tuple[Array, ...], y: Array, dy: Array, device: str) -> Launches:
     if 0 in y.shape:
         return
     y, dy, dx = matrix_of(y), matrix_of(dy), matrix_of(places[0])
     config = chosen_rows(y.shape[1], vector_for(y, dy), 32)
-    call = softmax_backward_kernel(any_rows(y), any_rows(dy), any_rows(dx), config)
-    call.launch(_blocks(y.shape[0], config), config.threads, device=device)
+    given = any_rows(y), any_rows(dy), any_rows(dx), config
+    yield Launch(softmax_backward_kernel, given, _blocks(y.shape[0], config), config.threads)
 
 
 def _keep_softmax(ctx: Any, inputs: Any, output: Any) -> None:
@@ -125,9 +128,9 @@ def _rms_places(x: Array, weight: Array | None, residual: Array | None, eps: flo
 
 def _rms(
     places: tuple[Array, ...], x: Array, weight: Array | None, residual: Array | None, eps: float, device: str
-) -> None:
+) -> Launches:
     y, total, scale = places
-    _norm(x, residual, weight, None, y, total, None, scale, eps, device)
+    return _norm(x, residual, weight, None, y, total, None, scale, eps)
 
 
 def _layer_places(
@@ -146,26 +149,25 @@ def _layer(
     residual: Array | None,
     eps: float,
     device: str,
-) -> None:
+) -> Launches:
     y, total, mean, scale = places
-    _norm(x, residual, weight, bias, y, total, mean, scale, eps, device)
+    return _norm(x, residual, weight, bias, y, total, mean, scale, eps)
 
 
 def _norm(
-    x: Array, residual: Any, weight: Any, bias: Any, y: Array, total: Array, mean: Any, scale: Array, eps: float,
-    device: str,
-) -> None:  # fmt: skip
+    x: Array, residual: Any, weight: Any, bias: Any, y: Array, total: Array, mean: Any, scale: Array, eps: float
+) -> Launches:  # fmt: skip
     if 0 in x.shape:
         return
     x, y = matrix_of(x), matrix_of(y)
     residual = None if residual is None else matrix_of(residual)
     total = None if residual is None else matrix_of(total)
-    config = chosen_rows(x.shape[1], vector_for(x, residual, weight, bias), HELD_IN_NORM)
-    call = norm_kernel(
+    config = chosen_rows(x.shape[1], vector_for(x, residual, weight, bias), HELD_IN_NORM, HELD_AT_MOST)
+    given = (
         any_rows(x), any_rows(residual), weight, bias, any_rows(y), any_rows(total), any_rows(_column(mean)),
         any_rows(_column(scale)), eps, config,
     )  # fmt: skip
-    call.launch(_blocks(x.shape[0], config), config.threads, device=device)
+    yield Launch(norm_kernel, given, _blocks(x.shape[0], config), config.threads)
 
 
 def _column(x: Array | None) -> Array | None:
@@ -182,26 +184,27 @@ def _norm_backward_places(
 def _norm_backward(
     places: tuple[Array, ...], dy: Array, h: Array, dh: Any, weight: Any, bias: Any, mean: Any, scale: Array,
     device: str,
-) -> None:  # fmt: skip
+) -> Launches:  # fmt: skip
     dx, dw, db = places
     if 0 in h.shape:
         for place in (dw, db):
             place[...] = 0
+        yield None
         return
     dy, h, dx = matrix_of(dy), matrix_of(h), matrix_of(dx)
     dh = None if dh is None else matrix_of(dh)
-    config = chosen_rows(h.shape[1], vector_for(h, dy, dh, weight), HELD_IN_GRADIENT)
+    config = chosen_rows(h.shape[1], vector_for(h, dy, dh, weight), HELD_IN_GRADIENT, HELD_AT_MOST)
     blocks = min(_blocks(h.shape[0], config), BLOCKS)
     shape = blocks * config.rows, h.shape[1]
     parts = [None if row is None else like(h, shape, "float32") for row in (weight, bias)]
-    call = norm_backward_kernel(
+    given = (
         any_rows(dy), any_rows(h), any_rows(dh), weight, any_rows(_column(mean)), any_rows(_column(scale)),
         any_rows(dx), any_rows(parts[0]), any_rows(parts[1]), config,
     )  # fmt: skip
-    call.launch(blocks, config.threads, device=device)
+    yield Launch(norm_backward_kernel, given, blocks, config.threads)
     for part, total in zip(parts, (dw, db), strict=True):
         if part is not None:
-            add_rows_kernel(any_rows(part), total).launch(-(-shape[1] // COLUMNS), COLUMNS * HIGH, device=device)
+            yield Launch(add_rows_kernel, (any_rows(part), total), -(-shape[1] // COLUMNS), COLUMNS * HIGH)
 
 
 def _keep_norm(ctx: Any, inputs: Any, output: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from .activations import ACTIVATIONS
 from .arguments import FLOATS, Array, check_array, check_shape, contiguous, dtype_of, like, refuse, step_of
 from .operator import Gradient, Operator
+from .replay import Launches
 from .targets import at_hand, kernel_for
 
 ELEMENTS = ("float16", "bfloat16", "float32", "float8_e4m3fn", "float8_e5m2", "int8", "uint8")
@@ -125,13 +126,13 @@ def _gemm_places(a: Array, b: Array, out_dtype: str, device: str, target: str | 
     return (like(a, (*a.shape[:-1], b.shape[0]), out_dtype),)
 
 
-def _gemm(places: tuple[Array, ...], a: Array, b: Array, out_dtype: str, device: str, target: str | None) -> None:
-    _product(places[0], a, b, device, target)
+def _gemm(places: tuple[Array, ...], a: Array, b: Array, out_dtype: str, device: str, target: str | None) -> Launches:
+    return _product(places[0], a, b, device, target)
 
 
 def _product(
     d: Array, a: Array, b: Array, device: str, target: str | None, activation: Any = None, **more: Any
-) -> None:
+) -> Launches:
     if 0 in d.shape:
         return
     n = b.shape[0]
@@ -145,9 +146,10 @@ def _product(
     to, is_right = _operand_of_result(whole)
     launch = kernel_for("gemm", arch)
     extras = (more.get(name) for name in ("scale_m", "scale_n", "gate", "residual"))
-    launch(to, a, b, rows_a and rows_b, blocks, device, more.get("bias"), activation, *extras)
+    yield from launch(to, a, b, rows_a and rows_b, blocks, more.get("bias"), activation, *extras)
     if not is_right:
         whole[...] = to
+        yield None
 
 
 def _operand_of_result(d: Array) -> tuple[Array, bool]:
@@ -206,11 +208,11 @@ def _linear_places(
 def _linear(
     places: tuple[Array, ...], x: Array, weight: Array, bias: Any, activation: str, gate: Any, residual: Any,
     scale_x: Any, scale_weight: Any, out_dtype: str, device: str, target: str | None,
-) -> None:  # fmt: skip
+) -> Launches:  # fmt: skip
     n = weight.shape[0]
     gate, residual = (None if y is None else contiguous(y).reshape(-1, n) for y in (gate, residual))
     scale_x = None if scale_x is None else scale_x.reshape(-1)
-    _product(
+    return _product(
         places[0], x, weight, device, target, ACTIVATIONS[activation], bias=bias, gate=gate, residual=residual,
         scale_m=scale_x, scale_n=scale_weight,
     )  # fmt: skip
@@ -270,9 +272,10 @@ def _scaled_places(a: Array, b: Array, *args: Any) -> tuple[Array, ...]:
 def _scaled(
     places: tuple[Array, ...], a: Array, b: Array, scale_a: Array, scale_b: Array, out_dtype: str, device: str,
     target: str | None,
-) -> None:  # fmt: skip
+) -> Launches:  # fmt: skip
     arch, blocks = at_hand(device, target)
     kernel_for("scaled_gemm", arch)(places[0], a, b, scale_a, scale_b, blocks, device)
+    yield None
 
 
 SCALED_GEMM = Operator(
@@ -295,9 +298,10 @@ def _grouped_places(a: Array, b: Array, rows: Array, *args: Any) -> tuple[Array,
 def _grouped(
     places: tuple[Array, ...], a: Array, b: Array, rows: Array, scale_a: Any, scale_b: Any, out_dtype: str,
     device: str, target: str | None,
-) -> None:  # fmt: skip
+) -> Launches:  # fmt: skip
     arch, blocks = at_hand(device, target)
     kernel_for("grouped_gemm", arch)(places[0], a, b, rows, scale_a, scale_b, blocks, device)
+    yield None
 
 
 GROUPED_GEMM = Operator(

@@ -3,6 +3,7 @@
 
 from .arguments import FLOATS, Array, any_rows, check_array, contiguous, like, matrix_of, refuse, vector_for
 from .operator import Operator
+from .replay import Launch, Launches
 from .rows.quantize_kernels import quantize_kernel
 from .rows.tile import chosen_rows
 
@@ -35,14 +36,14 @@ def _places(x: Array, dtype: str, block: int, device: str) -> tuple[Array, ...]:
     return like(x, x.shape, dtype), like(x, blocks, "float32")
 
 
-def _launch(places: tuple[Array, ...], x: Array, dtype: str, block: int, device: str) -> None:
+def _launch(places: tuple[Array, ...], x: Array, dtype: str, block: int, device: str) -> Launches:
     if 0 in x.shape:
         return
     q, scale = places
     x, q = (contiguous(x).reshape(-1, block), q.reshape(-1, block)) if block else (matrix_of(x), matrix_of(q))
     config = chosen_rows(x.shape[1], vector_for(x))
-    call = quantize_kernel(any_rows(x), any_rows(q), any_rows(scale.reshape(-1)), MOST[dtype], config)
-    call.launch(-(-x.shape[0] // config.rows), config.threads, device=device)
+    given = any_rows(x), any_rows(q), any_rows(scale.reshape(-1)), MOST[dtype], config
+    yield Launch(quantize_kernel, given, -(-x.shape[0] // config.rows), config.threads)
 
 
 QUANTIZE = Operator(

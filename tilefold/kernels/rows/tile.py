@@ -17,8 +17,8 @@ LONGEST = 512
 """The most threads of a row."""
 HELD = 64
 """The most elements of a row that a thread holds, but for rows that take `LONGEST` threads."""
-MOST_HELD = 128
-"""The most elements that a thread ever holds of one matrix."""
+MOST_HELD = 64
+"""The most elements that a thread holds of one matrix: with 512 threads, more do not fit in their registers."""
 THREADS = 128
 """The fewest threads of a block."""
 
@@ -47,9 +47,9 @@ class Rows:
 
 
 @lru_cache(maxsize=4096)
-def chosen_rows(columns: int, vector: int, held: int = HELD) -> Rows:
+def chosen_rows(columns: int, vector: int, held: int = HELD, most: int = MOST_HELD) -> Rows:
     """The configuration for rows of so many columns that move by `vector` elements, of which a thread holds about
-    `held`.
+    `held`, and at most `most` of a chunk.
     """
     units = -(-columns // vector)
     group = 1
@@ -58,7 +58,7 @@ def chosen_rows(columns: int, vector: int, held: int = HELD) -> Rows:
     while group < WARP and group * 4 <= units and group * vector < 256:
         group *= 2
     vectors = -(-units // group)
-    chunks = -(-vectors * vector // MOST_HELD)
+    chunks = -(-vectors * vector // most)
     return Rows(group, max(THREADS // group, 1), vector, -(-vectors // chunks), chunks)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from tilefold import cute
 
 from ..arguments import Array, any_rows, dtype_of, like, refuse, step_of
+from ..replay import Launch, Launches
 from .parts import Loads, Warps, by_rows, shared_layout
 
 ROWS, COLUMNS, DEPTH, STAGES, WARPS = 64, 128, 64, 3, 4
@@ -88,9 +89,9 @@ def _operand(x: Array) -> Array:
 
 
 def product(
-    d: Array, a: Array, b: Array, by_rows: bool, blocks: int, device: str, bias: Any, activation: Any, scale_m: Any,
+    d: Array, a: Array, b: Array, by_rows: bool, blocks: int, bias: Any, activation: Any, scale_m: Any,
     scale_n: Any, gate: Any, residual: Any,
-) -> None:  # fmt: skip
+) -> Launches:  # fmt: skip
     """D, by blocks for all tiles. LaunchError (E3106) for elements that are not of 16 bits."""
     if dtype_of(a) not in ("float16", "bfloat16"):
         refuse("gemm", f"a has elements of {dtype_of(a)}", "this target multiplies float16 and bfloat16")
@@ -99,7 +100,15 @@ def product(
         a[...] = 0
         b[...] = 0
     a, b = _operand(a), _operand(b)
-    call = gemm_kernel(
-        any_rows(a), b, any_rows(d), bias, activation, any_rows(scale_m), scale_n, any_rows(gate), any_rows(residual)
+    given = (
+        any_rows(a),
+        b,
+        any_rows(d),
+        bias,
+        activation,
+        any_rows(scale_m),
+        scale_n,
+        any_rows(gate),
+        any_rows(residual),
     )
-    call.launch((-(-d.shape[1] // COLUMNS), -(-d.shape[0] // ROWS)), THREADS, device=device)
+    yield Launch(gemm_kernel, given, (-(-d.shape[1] // COLUMNS), -(-d.shape[0] // ROWS)), THREADS)

@@ -16,6 +16,7 @@ Sequences may have fewer keys than K: `lengths`. Where causal, the last row sees
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from tilefold import cute
@@ -279,6 +280,30 @@ def decode_kernel(
         cute.arch.cluster_wait()
 
 
+@lru_cache(maxsize=4096)
+def decode_plan(
+    shape: tuple[int, ...],
+    shape_k: tuple[int, ...],
+    pages: int | None,
+    blocks: int,
+    causal: bool,
+    config: Decode | None = None,
+) -> tuple[Decode, tuple[int, int, int]]:
+    """The configuration, if none is given, and the grid for Q and K of such shapes. LaunchError (E3106) for sizes that
+    the kernel does not take.
+    """
+    (batch, rows, heads, depth), (_, keys, heads_k, _) = shape, shape_k
+    if depth not in DEPTHS or heads % heads_k:
+        problem = f"D = {depth} is none of 64, 128, 256, or {heads_k} heads of K do not divide {heads} of Q"
+        refuse("decode_attention", problem)
+    shared = rows * heads // heads_k
+    most = keys if pages is None else keys * pages
+    config = replace(config or chosen_decode(batch, heads_k, most, blocks, shared, depth), causal=causal)
+    if pages is not None and keys % config.keys:
+        refuse("decode_attention", f"a page of {keys} keys is no multiple of the {config.keys} of a tile")
+    return config, (config.splits, heads_k * -(-shared // config.rows), batch)
+
+
 def decode_attention(
     Q: Array,
     K: Array,
@@ -297,18 +322,7 @@ def decode_attention(
     `lengths` has the keys of each sequence as i32; by default these are all. `table` has the pages of each sequence, as
     i32. LaunchError (E3106) for sizes that the kernel does not take.
     """
-    batch, rows, heads, depth = Q.shape
-    _, keys, heads_k, _ = K.shape
-    if depth not in DEPTHS or heads % heads_k:
-        refuse(
-            "decode_attention",
-            f"D = {depth} is none of 64, 128, 256, or {heads_k} heads of K do not divide {heads} of Q",
-        )
-    shared = rows * heads // heads_k
-    most = keys if table is None else keys * table.shape[1]
-    config = replace(config or chosen_decode(batch, heads_k, most, blocks, shared, depth), causal=causal)
-    if table is not None and keys % config.keys:
-        refuse("decode_attention", f"a page of {keys} keys is no multiple of the {config.keys} of a tile")
-    grid = config.splits, heads_k * -(-shared // config.rows), batch
-    call = decode_kernel(Q, K, V, Out, 1 / math.sqrt(depth), config, lengths, table)
+    pages = None if table is None else table.shape[1]
+    config, grid = decode_plan(tuple(Q.shape), tuple(K.shape), pages, blocks, causal, config)
+    call = decode_kernel(Q, K, V, Out, 1 / math.sqrt(Q.shape[3]), config, lengths, table)
     call.launch(grid, config.threads, cluster=(config.splits, 1, 1), use_pdl=True, device=device, **options)

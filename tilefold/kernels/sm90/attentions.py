@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Attention on Hopper: which kernel takes a problem, its configuration and its grid, found once for arguments alike."""
 
+import math
 import sys
 from functools import lru_cache
 from typing import Any
 
 from tilefold.runtime.arrays.signature import Dynamic, Marked
+from tilefold.runtime.streams import current_stream_of
 
 from ..arguments import Array, is_torch, like
+from ..replay import Late, Launch, Launches
 from .attention import attention_kernel
-from .attention_decode import decode_attention
+from .attention_decode import decode_kernel, decode_plan
 from .attention_parts import is_decode
 from .attention_tiles import Config, chosen_config
 
@@ -25,7 +28,7 @@ def plan_of(batch: int, rows: int, heads: int, depth: int, causal: bool, sequenc
 
 
 @lru_cache(maxsize=256)
-def counter_of(device: str, stream: int) -> Array:
+def counter_of(device: int, stream: int) -> Array:
     """The counter of the launches of a stream, which begin one after the other: each leaves it as 0."""
     torch: Any = sys.modules["torch"]
     return torch.zeros(1, dtype=torch.int32, device=device)
@@ -36,7 +39,8 @@ def _counter(q: Array) -> Array:
         torch: Any = sys.modules["torch"]
         if torch.cuda.is_current_stream_capturing():  # a graph may run beside other launches
             return q.new_zeros(1, dtype=torch.int32)
-        return counter_of(str(q.device), torch.cuda.current_stream(q.device).cuda_stream)
+        device = q.get_device()
+        return counter_of(device, current_stream_of(torch)(device))
     counter = like(q, (1,), "int32")
     counter[...] = 0
     return counter
@@ -44,26 +48,27 @@ def _counter(q: Array) -> Array:
 
 def forward(
     out: Array, lse: Array | None, q: Array, k: Array, v: Array, causal: bool, scale: float, starts: Any,
-    starts_k: Any, blocks: int, device: str,
-) -> None:  # fmt: skip
+    starts_k: Any, blocks: int,
+) -> Launches:  # fmt: skip
     """O, and the logarithm of each row's sum of exponentials where there is a place for it."""
     if lse is None and starts is None and is_decode(q, k) and abs(scale * scale * q.shape[3] - 1) < 1e-6:
-        decode_attention(q, k, v, out, None, device, blocks, causal=causal)
+        yield from decode(out, q, k, v, None, None, causal, blocks)
         return
     batch, rows, heads, depth = q.shape
     sequences = 1 if starts is None else starts.shape[0] - 1
     config, grid = plan_of(batch, rows, heads, depth, causal, sequences, blocks)
-    counter = _counter(q)
+    counter = Late(_counter)
     if causal or starts is not None or k.shape[1] % config.keys:  # the kernel looks at the ends of keys in any case
         q, k, v, out = (Marked(x, _TOKENS) for x in (q, k, v, out))
         lse = None if lse is None else Marked(lse, _STATISTICS)
         starts, starts_k = (None if x is None else Marked(x, _STARTS) for x in (starts, starts_k))
-    call = attention_kernel(q, k, v, out, scale, counter, config, starts, starts_k, lse)
-    call.launch(grid, config.threads, use_pdl=True, device=device)
+    given = q, k, v, out, scale, counter, config, starts, starts_k, lse
+    yield Launch(attention_kernel, given, grid, config.threads, {"use_pdl": True})
 
 
-def decode(
-    out: Array, q: Array, k: Array, v: Array, lengths: Any, table: Any, causal: bool, blocks: int, device: str
-) -> None:
-    """O for few rows of Q."""
-    decode_attention(q, k, v, out, None, device, blocks, lengths, causal, table)
+def decode(out: Array, q: Array, k: Array, v: Array, lengths: Any, table: Any, causal: bool, blocks: int) -> Launches:
+    """O for few rows of Q. LaunchError (E3106) for sizes that the kernel does not take."""
+    pages = None if table is None else table.shape[1]
+    config, grid = decode_plan(tuple(q.shape), tuple(k.shape), pages, blocks, causal)
+    given = q, k, v, out, 1 / math.sqrt(q.shape[3]), config, lengths, table
+    yield Launch(decode_kernel, given, grid, config.threads, {"cluster": (config.splits, 1, 1), "use_pdl": True})

@@ -9,6 +9,7 @@ from tilefold.cute import utils
 from tilefold.runtime.arrays.signature import Dynamic, Marked
 
 from ..arguments import Array, any_rows
+from ..replay import Launch, Launches
 from .gemm import Activation, chosen_config, empty_kernel, gemm_kernel
 from .gemm_grouped import gemm_grouped
 from .gemm_scaled import gemm_fp8_scaled
@@ -58,7 +59,6 @@ def product(
     B: Array,
     by_rows: bool,
     blocks: int,
-    device: str,
     bias: Array | None,
     activation: Activation | None,
     scale_m: Array | None,
@@ -66,19 +66,19 @@ def product(
     gate: Array | None,
     residual: Array | None,
     plan: Plan | None = None,
-) -> None:
+) -> Launches:
     """D = activation(scale_m * (A @ B^T) * scale_n + bias) * gate + residual."""
     (m, k), n = A.shape, B.shape[0]
     if k == 0:
-        empty_kernel(D, bias, activation).launch((m, 1, 1), WARPGROUP, device=device)
+        yield Launch(empty_kernel, (D, bias, activation), (m, 1, 1), WARPGROUP)
         return
     plan = plan or plan_of(m, n, k, A.itemsize, by_rows, blocks)
     kernel = skinny_kernel if isinstance(plan.config, Skinny) else gemm_kernel
-    call = kernel(
+    given = (
         any_rows(A), B, any_rows(D), plan.config, bias, activation,
         None if scale_m is None else Marked(scale_m, _COLUMN), scale_n, any_rows(gate), any_rows(residual),
     )  # fmt: skip
-    call.launch(plan.grid, plan.threads, cluster=plan.cluster, use_pdl=True, device=device)
+    yield Launch(kernel, given, plan.grid, plan.threads, {"cluster": plan.cluster, "use_pdl": True})
 
 
 def grouped(D: Array, A: Array, B: Array, rows: Array, scale_a: Any, scale_b: Any, blocks: int, device: str) -> None:
