@@ -40,11 +40,20 @@ BACKWARDS = (
 
 
 def best(
-    bench: Bench, name: str, runs: Mapping[str, Run], work: float, unit: str, seconds: float, target: float
+    bench: Bench,
+    name: str,
+    runs: Mapping[str, Run],
+    work: float,
+    unit: str,
+    seconds: float,
+    target: float,
+    in_graphs: bool = True,
 ) -> list[Figure]:
-    """The speeds of contenders, and that of tilefold by that of the fastest other."""
-    count = max(1, min(64, round(SAMPLE / seconds)))
-    times = bench.time(bench.repeated(runs, count))
+    """The speeds of contenders, and that of tilefold by that of the fastest other. PyTorch's gradients of attention
+    cannot be captured in graphs; the host queues them then while the GPU waits.
+    """
+    count = max(1, min(64, round(SAMPLE / seconds))) if in_graphs else 1
+    times = bench.time(bench.repeated(runs, count) if in_graphs else runs)
     figures = {key: rate(f"{name}, {key}", work * count, times[key], unit) for key in runs}
     ours = figures.pop("tilefold")
     if not figures:
@@ -154,7 +163,7 @@ def _attention(bench: Bench, problem: Sequence[int]) -> list[Figure]:
     runs: dict[str, Run] = {"tilefold": lambda: kernels.attention(q, k, v, causal=bool(problem[6]))}
     runs |= _peers(bench, problem, q, k, v)
     expected = runs.get("FlashAttention (torch)", runs["tilefold"])().float()
-    bench.check(runs, q, expected, (k, v), rtol=2e-2, atol=2e-2)
+    bench.check(runs, bench.torch.empty(1, device="cuda"), expected, (q, k, v), rtol=2e-2, atol=2e-2)
     return best(bench, f"attention {_title(problem)}", runs, work, "TFLOP/s", max(work / 5e14, 5e-6), 0.97)
 
 
@@ -176,4 +185,4 @@ def _gradient(bench: Bench, problem: Sequence[int]) -> list[Figure]:
         if not difference < 2e-2:
             bench.failed.append(f"gradient {_title(problem)}: differs by {float(difference):.2g}")
     name = f"gradient of attention {_title(problem)}"
-    return best(bench, name, runs, 2.5 * work, "TFLOP/s", max(work / 1e14, 5e-6), 1.0)
+    return best(bench, name, runs, 2.5 * work, "TFLOP/s", 1.0, 1.0, in_graphs=False)
