@@ -29,8 +29,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     mark = item.get_closest_marker("cute_kernel")
     if mark is None:
         return (yield)
+    from tilefold.cute.watching import watching
     from tilefold.tools.checking.check import STAGES
-    from tilefold.tools.suite.watching import watching
 
     fault: BaseException | None = None
     result: Any = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a program in Python whose launches are checked: `python -m tilefold.tools.suite.program FILE`.
+"""Runs a program in Python whose launches are checked: `python -m tilefold.cute.watched_program FILE`.
 
 Writes a report for each launch, as JSON, to the file that the environment of the caller names in the arguments.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 def main(file: str, out: str) -> int:
     """Runs `file` as the main program, and writes the reports to `out`. The exit status is the program's."""
-    from tilefold.tools.suite.watching import watching
+    from tilefold.cute.watching import watching
 
     sys.argv = [file]
     sys.path[0] = str(Path(file).resolve().parent)
