@@ -2,8 +2,9 @@
 """Tiled MMAs, a thread's part of their operands, and multiplying (CuTe's mma_atom.hpp and gemm.hpp)."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from xdsl.ir import Operation, SSAValue
 
@@ -352,6 +353,11 @@ def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = None, permutation_mnk
     return TiledMma(type, op_or_atom)
 
 
+def _with_scales(operand: Any) -> tuple[Any, ...]:
+    """A fragment, or a fragment and its scales."""
+    return tuple(cast("Sequence[Any]", operand)) if isinstance(operand, list | tuple) else (operand,)
+
+
 def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:
     """`gemm(mma, D, A, B, C)`: D = A * B + C on each thread's fragments; `gemm(mma, A, B, C)` with D = C.
 
@@ -364,8 +370,8 @@ def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:
     """
     if c is None:
         d, a, b, c = b, d, a, b
-    (a, *scale_a), (b, *scale_b) = (x if isinstance(x, list | tuple) else (x,) for x in (a, b))
-    scales = [tensor.ssa for tensor in (*scale_a, *scale_b)]
+    (a, *scale_a), (b, *scale_b) = _with_scales(a), _with_scales(b)
+    scales: list[SSAValue] = [tensor.ssa for tensor in (*scale_a, *scale_b)]
     if len(scales) not in (0, 2):
         raise TilefoldError(Code.BUILD_VALUE, "A and B both have scales, or neither", "pass [A, SFA] and [B, SFB]")
     for tensor in (d, a, b, c):

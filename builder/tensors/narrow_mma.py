@@ -4,11 +4,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ...base.element_types import BY_NAME
 from ...base.errors import Code, TilefoldError
 from ...layout.atoms.mma_atom import MmaAtom
-from ...layout.atoms.mma_table import mma_atom
 from ...layout.atoms.mma_names import SCALE_NAMES
-from ...base.element_types import BY_NAME
+from ...layout.atoms.mma_table import mma_atom
 from ..scalars.dtypes import DTYPES, DType
 from .nvgpu import MatrixOp, ptx_name
 

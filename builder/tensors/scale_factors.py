@@ -96,8 +96,8 @@ def get_permutation_mnk(tile_shape_mnk: Any, sf_vec_size: int, use_mxf8f6f4: boo
 
 
 def sm120_get_smem_store_op(layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc: DType) -> CopyAtom:
-    """The copy atom that moves results of warps to shared memory: two matrices of 16-bit elements (stmatrix), transposed
-    if M is contiguous; for other elements, accesses as wide as layouts allow.
+    """The copy atom that moves results of warps to shared memory: two matrices of 16-bit elements (stmatrix),
+    transposed if M is contiguous; for other elements, accesses as wide as layouts allow.
     """
     if elem_ty_d.bits == 16 and elem_ty_acc.bits in (16, 32):
         return make_copy_atom(StMatrix8x8x16bOp(layout_d.is_m_major_c(), 2), elem_ty_d)

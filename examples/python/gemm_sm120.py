@@ -54,9 +54,7 @@ class Loads:
     """The copies of tiles of a matrix, or of its scales, to stages of shared memory."""
 
     def __init__(self, tensor: Any, shared: Any, layout: Any, depth: int, row: Any, is_matrix: bool = True) -> None:
-        self.atom, tiles = cpasync.make_tiled_tma_atom(
-            cpasync.CopyBulkTensorTileG2SOp(), tensor, layout, (TILE, depth)
-        )
+        self.atom, tiles = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), tensor, layout, (TILE, depth))
         tiles = cute.local_tile(tiles, (TILE, depth), (row, None))  # (rows,depth,steps along K)
         both = cute.group_modes(shared, 0, 2), cute.group_modes(tiles, 0, 2)
         to, source = cpasync.tma_partition(self.atom, 0, cute.make_layout(1), *both)
@@ -65,6 +63,28 @@ class Loads:
     def load(self, k: Any, stage: Any) -> None:
         """Loads tile `k` to a stage."""
         cute.copy(self.atom, self.source[None, k], self.to[None, stage.index], tma_bar_ptr=stage.barrier)
+
+
+def scale_stages(given: Any, matrix: Any, make: Any, mma: Any, stages: int, row: Any) -> tuple[Any, Loads, int]:
+    """Shared memory for stages of the scales of a matrix, the copies to it, and the bytes of each."""
+    each, depth, element = mma.op.sf_vec_size, 128, given.element_type
+    layout = make(mma, (TILE, TILE, depth), each, stages)
+    shared, one = cute.make_smem_tensor(layout, element, 1024), cute.slice_(layout, (None, None, 0))
+    whole = cute.make_tensor(given.iterator, blockscaled_layout.tile_atom_to_shape_SF(matrix.shape, each))
+    return shared, Loads(whole, shared, one, depth, row, is_matrix=False), cute.size_in_bytes(element, one)
+
+
+def scale_fragment(shared: Any, mma: Any, part: Any, t: Any, letter: str) -> tuple[Any, Any, Any]:
+    """Registers for a thread's scales of A or B, and where they come from and go to, each scale once."""
+    helpers, (m, n, k) = blackwell_helpers, mma.tile_shape
+    if letter == "A":
+        fragment, layout = helpers.partition_fragment_SFA(shared[None, None, 0], part), helpers.get_layoutSFA_TV(mma)
+    else:
+        fragment, layout = helpers.partition_fragment_SFB(shared[None, None, 0], part), helpers.get_layoutSFB_TV(mma)
+    fragment = cute.group_modes(fragment, 2, cute.rank(fragment))
+    atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), shared.element_type)
+    copy = cute.make_tiled_copy(atom, layout, (m if letter == "A" else n, k)).get_slice(t)
+    return fragment, cute.filter_zeros(copy.partition_S(shared)), cute.filter_zeros(copy.retile(fragment))
 
 
 @cute.kernel(min_blocks=1)
@@ -90,20 +110,12 @@ def gemm_kernel(
     sB, one_b = stages_of(mB, depth, stages)
     loads = [Loads(mA, sA, one_a, depth, m), Loads(mB, sB, one_b, depth, n)]
     moved = cute.size_in_bytes(mA.element_type, one_a) + cute.size_in_bytes(mB.element_type, one_b)
-    shared_scales = []
+    scales: list[Any] = []
     if scaled:
-        shape = (TILE, TILE, depth)
-        for given, matrix, row, make in (
-            (mSA, mA, m, blockscaled_layout.sm120_make_smem_layout_sfa),
-            (mSB, mB, n, blockscaled_layout.sm120_make_smem_layout_sfb),
-        ):
-            layout = make(mma, shape, scaled, stages)
-            shared = cute.make_smem_tensor(layout, given.element_type, 1024)
-            whole = blockscaled_layout.tile_atom_to_shape_SF(matrix.shape, scaled)
-            one = cute.slice_(layout, (None, None, 0))
-            loads.append(Loads(cute.make_tensor(given.iterator, whole), shared, one, depth, row, False))
-            moved += cute.size_in_bytes(given.element_type, one)
-            shared_scales.append(shared)
+        sSA, load_a, bytes_a = scale_stages(mSA, mA, blockscaled_layout.sm120_make_smem_layout_sfa, mma, stages, m)
+        sSB, load_b, bytes_b = scale_stages(mSB, mB, blockscaled_layout.sm120_make_smem_layout_sfb, mma, stages, n)
+        scales, moved = [sSA, sSB], moved + bytes_a + bytes_b
+        loads += [load_a, load_b]
 
     thread = pipeline.Agent.Thread
     pipe = pipeline.PipelineTmaAsync.create(
@@ -127,13 +139,8 @@ def gemm_kernel(
     else:
         cute.arch.setmaxregister_increase(232)
         part = mma.get_slice(t)
-        rA, rB = (
-            make(partition(shared)[None, None, None, 0])
-            for make, partition, shared in (
-                (mma.make_fragment_A, part.partition_A, sA),
-                (mma.make_fragment_B, part.partition_B, sB),
-            )
-        )
+        rA = mma.make_fragment_A(part.partition_A(sA)[None, None, None, 0])
+        rB = mma.make_fragment_B(part.partition_B(sB)[None, None, None, 0])
         matrices = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), mA.element_type)
         copy_a = cute.make_tiled_copy_A(matrices, mma)
         copy_b = cute.make_tiled_copy_B(matrices, mma)
@@ -143,19 +150,11 @@ def gemm_kernel(
         tDgD = part.partition_C(gD)
         acc = mma.make_fragment_C(tDgD)
         acc.fill(0.0)
-        factors = []
+        factors: list[Any] = []
         if scaled:
-            (m_tile, n_tile, k_tile), (sSA, sSB) = mma.tile_shape, shared_scales
-            bytes_ = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), sSA.element_type)
-            for shared, rows, layout, make in (
-                (sSA, m_tile, blackwell_helpers.get_layoutSFA_TV, blackwell_helpers.partition_fragment_SFA),
-                (sSB, n_tile, blackwell_helpers.get_layoutSFB_TV, blackwell_helpers.partition_fragment_SFB),
-            ):
-                fragment = make(shared[None, None, 0], part)
-                fragment = cute.group_modes(fragment, 2, cute.rank(fragment))
-                copy = cute.make_tiled_copy(bytes_, layout(mma), (rows, k_tile)).get_slice(t)
-                views = cute.filter_zeros(copy.partition_S(shared)), cute.filter_zeros(copy.retile(fragment))
-                factors.append((fragment, bytes_, *views))
+            factors = [
+                scale_fragment(shared, mma, part, t, letter) for shared, letter in zip(scales, "AB", strict=True)
+            ]
 
         for _ in cute.range(count):
             stage = consumer.wait_and_advance()
@@ -163,10 +162,10 @@ def gemm_kernel(
                 at, in_stage = (None, None, step), (None, None, step, stage.index)
                 cute.copy(copy_a, from_a[in_stage], to_a[at])
                 cute.copy(copy_b, from_b[in_stage], to_b[at])
-                for _, _, source, to in factors:
+                for _, source, to in factors:
                     cute.autovec_copy(source[in_stage], to[at])
                 if scaled:
-                    (rSA, *_), (rSB, *_) = factors
+                    rSA, rSB = factors[0][0], factors[1][0]
                     cute.gemm(mma, acc, [rA[at], rSA[at]], [rB[at], rSB[at]], acc)
                 else:
                     cute.gemm(mma, acc, rA[at], rB[at], acc)
@@ -181,9 +180,9 @@ def blocked(scales: Array) -> Array:
     first, in each 16 bytes for rows r, r + 32, r + 64 and r + 96.
     """
     rows, columns = scales.shape
-    return np.ascontiguousarray(
-        scales.reshape(rows // TILE, 4, 32, columns // 4, 4).transpose(0, 3, 2, 1, 4)
-    ).reshape(-1)
+    return np.ascontiguousarray(scales.reshape(rows // TILE, 4, 32, columns // 4, 4).transpose(0, 3, 2, 1, 4)).reshape(
+        -1
+    )
 
 
 def packed(values: Array) -> Array:
@@ -218,9 +217,9 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit("M and N are multiples of 128, K of 128 (of 64 without scales); scaled is 0, 16 or 32")
     device = chosen(options.device)
     hA, hB = (normal(seed, (rows, k), np.float32) for seed, rows in ((0, m), (1, n)))
-    D = np.zeros((m, n), np.float16)
+    empty = np.zeros((m, n), np.float16)
     if not scaled:
-        A, B, D = place(device, hA.astype(np.float16), hB.astype(np.float16), D)
+        A, B, D = place(device, hA.astype(np.float16), hB.astype(np.float16), empty)
         gemm(A, B, D, device=device)
         check("D", D, hA.astype(np.float16).astype(np.float32) @ hB.astype(np.float16).astype(np.float32).T)
         return
@@ -229,13 +228,13 @@ def main(arguments: list[str] | None = None) -> None:
         (2.0 ** np.random.default_rng(seed).integers(-2, 2, (rows, k // scaled))).astype(kind)
         for seed, rows in ((2, m), (3, n))
     ]
-    A, B, D, sA, sB = place(device, packed(hA), packed(hB), D, *map(blocked, scales))
-    gemm(A, B, D, sA, sB, scaled, device=device)
+    fA, fB, result, sA, sB = place(device, packed(hA), packed(hB), empty, *map(blocked, scales))
+    gemm(fA, fB, result, sA, sB, scaled, device=device)
     wide = [
         x.astype(ml_dtypes.float4_e2m1fn).astype(np.float32) * s.astype(np.float32).repeat(scaled, 1)
         for x, s in zip((hA, hB), scales, strict=True)
     ]
-    check("D", D, wide[0] @ wide[1].T, atol=2e-2)
+    check("D", result, wide[0] @ wide[1].T, atol=2e-2)
 
 
 if __name__ == "__main__":
