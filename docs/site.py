@@ -45,6 +45,7 @@ NAVIGATION: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "Host programs": "host.md",
             "PTX": "ptx.md",
             "GPUs": "gpu.md",
+            "Blackwell": "blackwell.md",
             "Editors": "editors.md",
         },
         "Faults and speed": {
