@@ -237,8 +237,8 @@ class Targets:
         return any(family.includes(target) for family in self.families)
 
     def refusal(self, instruction: str, target: Target) -> tuple[str, str] | None:
-        """Why `target` lacks `instruction`, and a hint; None if it has it. Of several families the last that is not newer
-        than the target says why.
+        """Why `target` lacks `instruction`, and a hint; None if it has it. Of several families the last that is not
+        newer than the target says why.
         """
         if self.includes(target):
             return None
