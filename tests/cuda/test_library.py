@@ -287,8 +287,13 @@ def test_decode_attention(torch: Any) -> None:
         held = torch.tensor(lengths, device="cuda", dtype=torch.int32)
         given = kernels.decode_attention(q, k, v, held, causal=causal, window=window)
         for b, length in enumerate(lengths):
-            parts = (x[b : b + 1].double() for x in (q, k[:, :length], v[:, :length]))
-            near(given[b : b + 1], attended(*parts, causal, window), name, (shapes[i % 3], length, causal, window))
+            wide: list[Any] = [x[b : b + 1].double() for x in (q, k[:, :length], v[:, :length])]
+            near(
+                given[b : b + 1],
+                attended(wide[0], wide[1], wide[2], causal, window),
+                name,
+                (shapes[i % 3], length, causal, window),
+            )
 
 
 def test_grouped_and_scaled_products(torch: Any) -> None:
