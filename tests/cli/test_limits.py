@@ -126,8 +126,8 @@ def test_endless_loops(
     more = ("--device", "sim") if command == "run" else ()
     status = main([command, write(tmp_path, body=LOOP), *limit, *more])
     said = "".join(capsys.readouterr())
-    assert status == 1
-    assert (code if command == "bisect" else f"error[{code}]") in said
+    assert status == (3 if command == "check" else 1)
+    assert (code if command in ("bisect", "check") else f"error[{code}]") in said
     assert f"allow more by {limit[0]}" in said
 
 

@@ -30,5 +30,5 @@ def test_functions_made_from_a_table_have_their_own_names() -> None:
 
 def test_options_of_kernels_are_parameters() -> None:
     assert [*inspect.signature(cute.kernel).parameters][1:] == [
-        "name", "min_blocks", "max_registers", "preprocessor", "cluster", "non_portable", "contract",
+        "name", "min_blocks", "max_registers", "preprocessor", "preprocess", "cluster", "non_portable", "contract",
     ]  # fmt: skip

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from tilefold.builder.tensors.copies import copy as copy_atom_call
     from tilefold.builder.tensors.copy_atoms import CopyAtom, make_copy_atom
     from tilefold.builder.tensors.fragments import ReductionOp, empty_like, full, full_like
+    from tilefold.builder.tensors.fragments import ReductionOp as ReductionKind
     from tilefold.builder.tensors.fragments import Vec as TensorSSA
     from tilefold.builder.tensors.layouts import (
         assume,
@@ -274,7 +275,7 @@ __all__ = [
     "GPUArch", "GenerateLineInfo", "Int", "Int16", "Int32", "Int4",
     "Int64", "Int8", "IntTuple", "Integer", "JitFunction", "KeepCUBIN", "KeepPTX", "KeepSASS", "Kernel",
     "KernelCall", "Layout", "LinkLibraries", "MmaAtom", "Numeric", "NvdisasmOptions", "OptLevel", "Pointer",
-    "PtxasOptions", "Range", "ReductionOp", "ScaledBasis", "Shape", "Stride", "Swizzle", "SymInt", "TFloat32",
+    "PtxasOptions", "Range", "ReductionKind", "ReductionOp", "ScaledBasis", "Shape", "Stride", "Swizzle", "SymInt", "TFloat32",
     "Tensor", "TensorSSA", "TensorSpec", "ThrCopy", "ThrMma", "Tile", "TiledCopy", "TiledMma", "Tiler", "TmaAtom",
     "Tuned", "TunedCall", "Tuning", "Uint1", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8", "Value", "absolute",
     "alias", "all_", "any_", "append", "append_ones", "arch", "argmax", "argmin", "assume", "autotune",
