@@ -40,7 +40,12 @@ OTHERS = {
     "tilefold/cutlass/__main__.py": {"--missing", "--json"},  # its own options
     "tilefold/cute/drawing.py": {"tile.svg"},  # a file
     "runtime/sim/timeline.py": {"ptx.cp.async.bulk"},  # the beginning of names
-    "tilefold/cutlass/modules.py": {"cute.arch.nvvm", "cute.arch.nvvm_wrappers", "cute.core"},  # a module of CuTe programs
+    "tilefold/cutlass/modules.py": {
+        "cute.arch.nvvm",
+        "cute.arch.nvvm_wrappers",
+        "cute.arch.smem",
+        "cute.core",
+    },  # a module of CuTe programs
     "compiler/pass_runner.py": {"y"},  # an option of a pass that stands for any
     "dialects/run/grammar.py": {"keyword"},  # the same of an expression
     "runtime/sim/rules/__init__.py": set(MODULES),  # modules of `dialects`
