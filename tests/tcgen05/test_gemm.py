@@ -26,7 +26,7 @@ OF_PAIR = {"PAIR": 2, "M": 256, "N": 128, "K": 64, "TILE_N": 64, "STAGES": 2, "B
 
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("changed", [SMALL, OF_PAIR], ids=["block", "pair"])
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 def test_every_stage(changed: dict[str, Any], stage: str) -> None:
     check_changed(NAME, stage, **changed)
 
@@ -39,7 +39,7 @@ def test_every_stage(changed: dict[str, Any], stage: str) -> None:
     ],
     ids=str,
 )  # fmt: skip
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_variants(changed: dict[str, Any]) -> None:
     check_changed(NAME, "instr", **changed)
 
@@ -58,6 +58,7 @@ def test_parameters_are_checked(changed: dict[str, Any], said: str) -> None:
 
 
 @needs_ptxas
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("target", [Target("sm_100a"), Target("sm_103a")], ids=str)
 @pytest.mark.parametrize("pair", [1, 2])
 def test_machine_code(pair: int, target: Target) -> None:
@@ -98,7 +99,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 def test_mistakes_are_found(name: str) -> None:
     changed, mistake = MISTAKES[name]
     text = example(NAME).read_text()
