@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any
 
 from xdsl.dialects import vector
-from xdsl.dialects.builtin import VectorType, i32
+from xdsl.dialects.builtin import VectorType, i16, i32
 from xdsl.ir import SSAValue
 
 from ...base.element_types import BY_NAME
@@ -244,8 +244,8 @@ def tcgen05_relinquish_alloc_permit(group: Any = CTAGroup.CTA_1) -> None:
 
 
 def tcgen05_ld(shape: Any, tmem_ptr: Any, num: int = 1, *, pack: bool = False, offset: int | None = None) -> Any:
-    """Loads `num` units of a shape: the registers as a vector, of floats for a pointer to such of 32 or 16 bits, else of
-    Int32 (PTX ISA, tcgen05.ld).
+    """Loads `num` units of a shape: the registers as a vector, of floats for a pointer to such of 32 or 16 bits, else
+    of Int32 (PTX ISA, tcgen05.ld).
     """
     name = shape.value if isinstance(shape, Enum) else str(shape)
     op = ptx.TensorLoadRegistersOp(name, num, _cell(tmem_ptr), packed=pack, offset=offset)
@@ -277,8 +277,8 @@ def tcgen05_st(shape: Any, tmem_ptr: Any, value: Any, *, unpack: bool = False, o
 
 def _word(value: Any) -> SSAValue:
     """A value in registers: as it is, or an Int32."""
-    ssa = getattr(value, "ssa", None)
-    return ssa if isinstance(ssa, SSAValue) and scalar_bits(ssa.type) in (16, 32) else convert(value, Int32).ssa
+    ssa: SSAValue | None = getattr(value, "ssa", None)
+    return convert(value, Int32).ssa if ssa is None or scalar_bits(ssa.type) not in (16, 32) else ssa
 
 
 def tcgen05_wait(kind: Tcgen05Wait) -> None:
@@ -327,5 +327,5 @@ def tcgen05_commit(mbar: Any, multicast_mask: Any = None, group: Any = CTAGroup.
     """Arrives at an mbarrier, or at those of a mask of blocks, once what the thread has issued is complete (PTX ISA,
     tcgen05.commit).
     """
-    mask = None if multicast_mask is None else convert(multicast_mask, Int16).ssa
+    mask = None if multicast_mask is None else convert(multicast_mask, as_dtype(i16)).ssa
     emit(ptx.TensorCommitOp(_group(group), address(mbar).ssa, mask))
