@@ -104,7 +104,7 @@ def scaled(A: cute.Tensor, B: cute.Tensor, S: cute.Tensor, D: cute.Tensor, idesc
     _result(bar, tile, D, 128)
 
 
-KINDS = {
+KINDS: dict[str, tuple[Kind, Any, dict[str, Any]]] = {
     "f16": (Kind.F16, np.float16, {}), "bf16": (Kind.F16, ml_dtypes.bfloat16, {"a": 1, "b": 1}),
     "tf32": (Kind.TF32, np.float32, {"a": 2, "b": 2}), "e4m3": (Kind.F8F6F4, ml_dtypes.float8_e4m3fn, {}),
     "e5m2": (Kind.F8F6F4, ml_dtypes.float8_e5m2, {"a": 1, "b": 1}), "s8": (Kind.I8, np.int8, {"d": 2, "a": 1, "b": 1}),
