@@ -11,11 +11,24 @@ from tilefold.base.errors import Code
 from tilefold.base.target import Target
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.params import expand
+from tilefold.runtime.engine import LaunchConfig
+from tilefold.runtime.options import SimOptions
 from tilefold.runtime.sim.faults import SimulationError
+from tilefold.runtime.sim.launch import Completion
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
-from tests.kernels.harness import STAGES, changed_program, check_changed, example, simulate
+from tests.kernels.harness import (
+    MAX_BYTES,
+    STAGES,
+    assert_checks_hold,
+    changed_program,
+    check_changed,
+    example,
+    simulate,
+)
 from tests.ptxas import installed, needs_ptxas
 from tests.sass import instructions
+from tilefold.driver.filled_arguments import prepare
 from tilefold.driver.launches import Changes, read_launches
 from tilefold.driver.lowering import load
 
@@ -42,6 +55,22 @@ def test_every_stage(changed: dict[str, Any], stage: str) -> None:
 @pytest.mark.sampled(2)
 def test_variants(changed: dict[str, Any]) -> None:
     check_changed(NAME, "instr", **changed)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("completion", list(Completion))
+@pytest.mark.parametrize("changed", [SMALL, OF_PAIR], ids=["block", "pair"])
+def test_operations_may_complete_at_any_time(changed: dict[str, Any], completion: Completion) -> None:
+    more = changed | {"N": 256, "K": 192}
+    found = changed_program(NAME, **{name: str(value) for name, value in more.items()})
+    (launch,) = read_launches(found.module, found.source, Changes())
+    arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
+    given = arguments.launchable()
+    module = found.at("instr", found.simulated_target("instr"))
+    assert module is not None
+    engine = SimEngine(sink=lambda _: None, completion=completion, options=SimOptions(seed=3))
+    engine.launch(SimProgram(module, launch.kernel), LaunchConfig(launch.grid, launch.block), given)
+    assert_checks_hold(launch, arguments.logical(given))
 
 
 @pytest.mark.parametrize(

@@ -206,13 +206,15 @@ class TensorOrder:
             use.is_over = True
             use.warp.state(TensorKnowledge).note(_ACCESSES, use.time)
 
-    def complete(self, warp: Warp, uses: Sequence[Use], so_far: Times) -> Clock:
-        """Ends uses of the tensor core; what those know who wait for the commit, beside what its thread knew."""
+    def complete(self, warp: Warp, uses: Sequence[Use], so_far: Times, until: int) -> Clock:
+        """Ends uses of the tensor core; what those know who wait for the commit, beside what its thread knew: all uses
+        that the thread has issued up to a time, also those that an earlier commit has ended.
+        """
         agent = warp.state(TensorKnowledge).agent(_COMPLETE)
         raised = np.zeros(agent + 1, np.int64)
+        raised[agent] = until
         for use in uses:
             use.is_over = True
-            raised[agent] = max(int(raised[agent]), use.time)
         return published(self.cluster, later(so_far, raised))
 
     def within(self, region: Region) -> list[Use]:
