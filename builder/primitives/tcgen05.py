@@ -182,8 +182,8 @@ class Tcgen05SmemDesc:
         return Tcgen05SmemDesc(self.value + (convert(bytes, Int64) >> 4))
 
 
-_CODES = {"f16": 0, "bf16": 1, "tf32": 2, "e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5, "u8": 0, "s8": 1}
-_SUMS = {"f16": 0, "f32": 1, "s32": 2}
+_CODES = {name: code for kind in Kind if not kind.is_scaled for code, name in kind.inputs.items()}
+_SUMS = {name: code for kind in Kind for code, name in kind.outputs.items()}
 
 
 class Tcgen05InstrDesc:
