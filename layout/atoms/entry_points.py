@@ -29,7 +29,12 @@ from .instructions import (
     MovMatrix,
     StMatrix,
     TensorCopy,
+    TmemCp,
+    TmemLoad,
+    TmemStore,
+    Umma,
     WgMma,
+    WideMove,
 )
 from .mma_atom import MmaAtom
 from .ptx_text import mma_mnemonic
@@ -81,7 +86,7 @@ def _check(atom: MmaAtom | CopyAtom, where: str) -> None:
                 )
         case MmaSync():
             pass
-        case WgMma() | Dp4a() | Fma():
+        case WgMma() | Dp4a() | Fma() | Umma():
             raise LayoutError(
                 Code.ATOM_PACKAGE,
                 f"{where}: {atom.name} is {mma_mnemonic(cast('MmaAtom', atom))}, whose forms tilefold has",
@@ -91,12 +96,16 @@ def _check(atom: MmaAtom | CopyAtom, where: str) -> None:
             Absent()
             | Move()
             | AutoMove()
+            | WideMove()
             | CpAsync()
             | LdMatrix()
             | StMatrix()
             | MovMatrix()
             | TensorCopy()
             | BulkCopy()
+            | TmemLoad()
+            | TmemStore()
+            | TmemCp()
         ):
             if not any(atom.instruction == make().instruction for make in COPY_ATOMS.values()):
                 raise LayoutError(

@@ -26,6 +26,7 @@ from .mma_names import MmaFacts, mma_name
 from .mma_sync import mma_quad_pair, mma_sync
 from .numbers import MmaOperation, Shape, Types
 from .scalar_mma import MAX_FMA_NAME, dp4a, fma_of, universal_fma
+from .umma_names import umma_atom
 from .wgmma import INPUTS, sizes_n, wgmma
 
 _Types: TypeAlias = tuple[Types, ...]
@@ -119,6 +120,8 @@ def mma_atom(name: str) -> MmaAtom:
         return _make_cached(name)
     if name.startswith("UniversalFMA<"):
         return _mixed_fma(name[:MAX_FMA_NAME])
+    if name.startswith(("SM100_MMA_", "SM103")) and (multiplies := umma_atom(name)) is not None:
+        return multiplies
     make = _warpgroup_atoms().get(name.replace("GMMA::", "").replace(" ", ""))
     return _find_installed(name) if make is None else make()
 
