@@ -240,7 +240,7 @@ class CompiledFunction:
 
     def _bound(self, given: Mapping[str, object], strict: bool = False) -> HostArguments:
         every = {**self.constants, **given}
-        made = HostArguments(types=self._types, strict=strict)
+        made = HostArguments(types=self._types, strict=strict, given=frozenset(self.constants))
         return self._whole.bound({n: every[n] for n in self._whole.names}, made)
 
     def _traced(self, bound: HostArguments) -> Variant:
