@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         MbarrierWaitOp,
     )
     from .memory import LoadOp, LocalAllocOp, SmemAddrOp, SmemAllocOp, StoreOp
-    from .mma import MmaSyncOp
+    from .mma import MmaSyncOp, MmaSyncScaledOp
     from .sync import (
         BarArriveOp,
         BarRedOp,
@@ -125,7 +125,7 @@ __all__ = [
     "MAP_FIELDS", "MAX_ARRIVALS", "MAX_TRANSACTION", "MAX_WGMMA_GROUPS", "MapaOp", "MatchAnySyncOp",
     "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierArriveStateOp", "MbarrierCompleteTxOp",
     "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp", "MbarrierTestWaitOp", "MbarrierTryWaitOp",
-    "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MmaSyncOp", "MovMatrixOp", "NanosleepOp", "PTX",
+    "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MmaSyncOp", "MmaSyncScaledOp", "MovMatrixOp", "NanosleepOp", "PTX",
     "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrToIntOp", "PtrType", "PtxOp", "RcpOp", "RecipeAttr",
     "RedAsyncOp", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "SHARED_CLUSTER", "SetMaxNRegOp",
     "ShflSyncOp", "ShflSyncValidOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SpaceAttr", "SqrtOp", "SregOp",

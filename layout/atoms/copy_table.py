@@ -53,6 +53,13 @@ def _all() -> Iterator[tuple[str, Callable[[], CopyAtom]]]:
         yield name, partial(bulk_copy, loads)
     for loads in (True, False):
         yield wide_name(loads), partial(wide_move, loads)
+
+
+COPY_ATOMS: Mapping[str, Callable[[], CopyAtom]] = MappingProxyType(dict(_all()))
+"""How to make each copy atom, for values of one bit, by its CuTe name."""
+
+
+def _of_tensor_memory() -> Iterator[tuple[str, Callable[[], CopyAtom]]]:
     for shape, (_, _, _, most) in SHAPES.items():
         for num, packs in product([1 << i for i in range(most.bit_length())], (False, True)):
             yield tmem_move_name(True, shape, num, packs), partial(tmem_load, shape, num, packs)
@@ -61,5 +68,5 @@ def _all() -> Iterator[tuple[str, Callable[[], CopyAtom]]]:
         yield tmem_cp_name(word, blocks), partial(tmem_cp, word, blocks)
 
 
-COPY_ATOMS: Mapping[str, Callable[[], CopyAtom]] = MappingProxyType(dict(_all()))
-"""How to make each copy atom, for values of one bit, by its CuTe name."""
+TMEM_COPIES: Mapping[str, Callable[[], CopyAtom]] = MappingProxyType(dict(_of_tensor_memory()))
+"""The same for the copies that reach tensor memory."""

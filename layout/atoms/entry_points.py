@@ -13,7 +13,7 @@ from typing import TypeVar, assert_never, cast
 from ...base.errors import Code, LayoutError, TilefoldError
 from ...base.packages import installed_records
 from .copy_atom import CopyAtom
-from .copy_table import COPY_ATOMS
+from .copy_table import COPY_ATOMS, TMEM_COPIES
 from .custom import custom_instruction
 from .instructions import (
     Absent,
@@ -107,7 +107,9 @@ def _check(atom: MmaAtom | CopyAtom, where: str) -> None:
             | TmemStore()
             | TmemCp()
         ):
-            if not any(atom.instruction == make().instruction for make in COPY_ATOMS.values()):
+            if not any(
+                atom.instruction == make().instruction for make in (*COPY_ATOMS.values(), *TMEM_COPIES.values())
+            ):
                 raise LayoutError(
                     Code.ATOM_PACKAGE,
                     f"{where}: {atom.name} has an instruction that no copy atom has, {atom.instruction!r:.80}",

@@ -171,7 +171,17 @@ CopyInstruction: TypeAlias = (
 @final
 @dataclass(frozen=True, slots=True)
 class MmaSync:
-    """A matrix multiplication by a warp, or an equal part of one, on registers (PTX ISA, mma)."""
+    """A matrix multiplication by a warp, or an equal part of one, on registers (PTX ISA, mma).
+
+    `kind` is the word of PTX of instructions on floats of 8, 6 and 4 bits, "f8f6f4"; empty where there is none.
+    """
+
+    kind: str = ""
+
+    @property
+    def in_bytes(self) -> bool:
+        """Whether each element of A and B takes a byte in registers, whatever its bits."""
+        return self.kind in ("f8f6f4", "mxf8f6f4")
 
 
 @final
@@ -197,12 +207,11 @@ class Fma:
 class Umma:
     """A thread has matrices multiplied into tensor memory, of one block or of a pair (PTX ISA, tcgen05.mma).
 
-    `kind` is the word of PTX. With `scale_vector` a scale factor belongs to that many values along K; without, it is 0.
+    `kind` is the word of PTX.
     `negates` are the signs that the instruction descriptor changes, of A and of B. `is_stationary` is `.ws`.
     """
 
     kind: str
-    scale_vector: int = 0
     negates: tuple[bool, bool] = (False, False)
     is_sparse: bool = False
     is_stationary: bool = False

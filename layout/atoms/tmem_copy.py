@@ -12,7 +12,7 @@ from types import MappingProxyType
 from ...base.errors import Code, LayoutError
 from ...base.spaces import LANE_SHIFT, RMEM, SMEM, TMEM, Space
 from ...base.target import WARP, targets
-from ..algebra.core import Layout
+from ..algebra.core import Layout, join
 from .contract import (
     ANY_BITS,
     Act,
@@ -57,7 +57,7 @@ def tmem_move_name(loads: bool, shape: str, num: int, packs: bool) -> str:
 
 
 def tmem_load(shape: str, num: int, packs: bool = False) -> CopyAtom:
-    """A warp loads `num` times a shape of tensor memory. Raises `LayoutError` (E0304) for a number PTX does not have."""
+    """A warp loads `num` times a shape of tensor memory. Raises `LayoutError` (E0304) for other numbers than PTX has."""
     return _move(TmemLoad(shape, num, packs), shape, num, packs)
 
 
@@ -151,7 +151,7 @@ def tmem_cp(word: str, blocks: int) -> CopyAtom:
         read = Layout((1, (rows, 128, cells[2].size)), (0, (1, rows, 0)))
 
     def side(role: Role, act: Act, space: Space, named: Named, proxy: Proxy, layout: Layout) -> Operand:
-        counted = Layout((blocks, layout.shape[1]), (0, layout.stride[1]))
+        counted = join((Layout(blocks, 0), layout[1]))
         align = UNIT if space is SMEM else 4
         done: Completion = UMMA_COMMIT
         return Operand(role, ANY_BITS, (space,), named, Major.FIXED, act, Whose.OWN, done, proxy, align, counted)

@@ -121,7 +121,7 @@ def umma(facts: UmmaFacts, name: str) -> MmaAtom:
     _check_majors(facts)
     _check_shape(facts)
     m, n, k, blocks = facts.m, facts.n, facts.k, facts.blocks
-    d, a, b = facts.types
+    d, _, b = facts.types
     rows, columns = m // blocks, n // blocks
     operands = [
         _cells(Role.D, d, Act.UPDATE, _halves(m, n, blocks)),
@@ -143,9 +143,9 @@ def umma(facts: UmmaFacts, name: str) -> MmaAtom:
         counts=Counted.BLOCKS if pair else Counted.THREADS,
         ids=Layout(2, 1) if pair else Layout(1, 0),
         operands=tuple(operands),
-        numbers=Products((m, n, k), operation, Summed.TENSOR_MEMORY_UNIT),
+        numbers=Products((m, n, k), operation, Summed.TENSOR_MEMORY_UNIT, facts.scale_vector),
         targets=_targets(facts),
-        instruction=Umma(facts.kind, facts.scale_vector, facts.negates, facts.is_sparse, facts.is_stationary),
+        instruction=Umma(facts.kind, facts.negates, facts.is_sparse, facts.is_stationary),
         section="PTX ISA, TensorCore 5th Generation Instructions: tcgen05.mma",
     )
     return MmaAtom(name, contract)

@@ -25,7 +25,7 @@ def instruction_descriptor_of(atom: MmaAtom) -> InstructionDescriptor:
     d, a, b, _ = atom.types
     kind, (m, n, _) = Kind(facts.kind), atom.shape
     scale = 1
-    if facts.scale_vector:
+    if atom.has_scales:
         element = atom.contract.operand(Role.SCALE_A).element
         scale = _SCALE_TYPES[next(name for name, held in SCALE_ELEMENTS.items() if held == element)]
     majors = [atom.operand(x).major is Major.MN for x in "AB"]

@@ -102,9 +102,7 @@ def swizzling_of(layout: LayoutLike, val_bits: int) -> Swizzling:
     )
 
 
-def make_umma_descriptor(
-    layout: Layout, form: Swizzling, val_bits: int, major: str, address: int
-) -> SmemDescriptor:
+def make_umma_descriptor(layout: Layout, form: Swizzling, val_bits: int, major: str, address: int) -> SmemDescriptor:
     """The descriptor of one operand of one instruction.
 
     `layout` is that of the operand (MN,K) in elements of `val_bits` bits, without the swizzle, which `form` names;

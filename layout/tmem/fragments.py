@@ -16,7 +16,7 @@ Layout C is that of a pair's sparse multiplications of M = 128, whose lanes are 
 """
 
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
@@ -103,12 +103,13 @@ def stored_bits(atom: MmaAtom, operand: str) -> int:
 
 def _tile_of(shape: Any) -> tuple[int, int]:
     """M and N of the tile of an atom."""
-    first = shape[0] if isinstance(shape, tuple) else shape
-    if not isinstance(first, tuple) or len(first) != 2:  # pyright: ignore[reportUnknownArgumentType]
+    first: Any = cast("Any", shape)[0] if isinstance(shape, tuple) else shape
+    if not isinstance(first, tuple) or len(cast("tuple[Any, ...]", first)) != 2:
         raise LayoutError(
             Code.RANK_MISMATCH, f"a part of a matrix in tensor memory is ((M,N),RestM,RestN,...), not {shape}"
         )
-    return product(first[0]), product(first[1])
+    m, n = cast("tuple[Any, Any]", first)
+    return product(m), product(n)
 
 
 def _place(shape: Any, tile: Layout, step: int, value_bits: int, cell_bits: int) -> Layout:

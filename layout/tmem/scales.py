@@ -9,13 +9,13 @@ of the lanes, column r div 32, byte k.
 A factor belongs to `vector` values along K, which share its place: strides there are 0.
 """
 
-from typing import Any
+from typing import Any, cast
 
 from ...base.errors import Code, LayoutError
 from ..algebra.compose import composition
 from ..algebra.core import Layout, make_layout
 from ..algebra.integers import is_static
-from ..algebra.inttuple import ceil_div, product
+from ..algebra.inttuple import product
 from ..algebra.product import tile_to_shape, tiled_product
 from .cells import COLUMNS, LANES, QUARTER, count_columns, lane_stride
 
@@ -44,10 +44,11 @@ def tile_scales(vector: int, shape: Any, major: str = "K") -> Layout:
 
     Raises `LayoutError` (E0213) for a `shape` of another rank.
     """
-    if not isinstance(shape, tuple) or len(shape) not in (2, 3):  # pyright: ignore[reportUnknownArgumentType]
+    modes = _modes(shape)
+    if len(modes) not in (2, 3):
         raise LayoutError(Code.BAD_ARGUMENT, f"factors belong to a matrix (MN,K) or to several, (MN,K,L), not {shape}")
     order = (2, 1, 3) if major == "K" else (1, 2, 3)
-    result: Layout = tile_to_shape(scale_block(vector, major), shape, order[: len(shape)])
+    result: Layout = tile_to_shape(scale_block(vector, major), shape, order[: len(modes)])
     return result
 
 
@@ -65,7 +66,7 @@ def scales_in_smem(vector: int, k: int, rows: int, tile_k: int) -> Layout:
             f"{tile_k} values along K have no whole blocks of scale factors, {BLOCK_FACTORS} for {vector} values each",
             f"use a tile of a multiple of {vector * BLOCK_FACTORS} along K",
         )
-    blocks = ceil_div(rows, BLOCK_ROWS)
+    blocks = -(-rows // BLOCK_ROWS)
     along, deep = BLOCK_FACTORS // factors, tile_k // vector // BLOCK_FACTORS
     return Layout(
         ((((32, 4), blocks), (vector, factors)), 1, (along, deep)),
@@ -80,12 +81,14 @@ def place_scales(shape: Any, *, of_b: bool = False, two_by_two: bool = False) ->
 
     Raises `LayoutError` (E0304) for a part that has no whole quarters, (E0213) for another profile.
     """
-    tile = shape[0] if isinstance(shape, tuple) and len(shape) > 2 else None  # pyright: ignore[reportUnknownArgumentType]
-    if not isinstance(tile, tuple) or len(tile) != 2 or not isinstance(tile[1], tuple) or len(tile[1]) != 2:  # pyright: ignore[reportUnknownArgumentType]
+    modes = _modes(shape)
+    tile = _modes(modes[0]) if len(modes) > 2 else ()
+    values = _modes(tile[-1]) if len(tile) == 2 else ()
+    if len(values) != 2:
         raise LayoutError(
             Code.BAD_ARGUMENT, f"a part of scale factors is ((MN,(values,factors)),RestMN,RestK), not {shape}"
         )
-    rows, (vector, factors) = product(tile[0]), tile[1]
+    rows, (vector, factors) = product(tile[0]), values
     quarters = rows // QUARTER // (2 if of_b and two_by_two else 1)
     if not is_static(rows) or not quarters or rows % QUARTER:
         raise LayoutError(Code.ATOM_OPERAND, f"{rows} rows of scale factors are no multiple of {QUARTER}")
@@ -95,8 +98,13 @@ def place_scales(shape: Any, *, of_b: bool = False, two_by_two: bool = False) ->
     else:
         of_rows = ((QUARTER, quarters), LANES // QUARTER), ((1, column), QUARTER)
     atom = Layout((of_rows[0], (vector, factors)), (of_rows[1], (0, LANES)))
-    places: Layout = tiled_product(atom, make_layout(shape[1:]))
+    places: Layout = tiled_product(atom, make_layout(modes[1:]))
     result: Layout = composition(Layout((LANES, 32 * COLUMNS), (lane_stride(FACTOR_BITS), 1)), places)
     if count_columns(result, FACTOR_BITS) > COLUMNS:
         raise LayoutError(Code.ATOM_OPERAND, f"{shape} needs more than the {COLUMNS} columns of tensor memory")
     return result
+
+
+def _modes(t: Any) -> tuple[Any, ...]:
+    """The modes of a tuple, one of anything else."""
+    return cast("tuple[Any, ...]", t) if isinstance(t, tuple) else (t,)

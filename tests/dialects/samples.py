@@ -66,6 +66,8 @@ _M = (
     ' : !tile.tiled_mma<#tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">, "(1,1,1):(0,0,0)", "(_,_,_)">\n'
 )
 
+NVF4 = "SM120_16x8x64_TN_VS<float_e2m1_t,float_e2m1_t,float,float_ue4m3_t,16>"
+MXF8F6F4 = "SM120_16x8x32_TN_VS<float_e4m3_t,float_e2m1_t,float,float_ue8m0_t,32>"
 _ATOM = '#tile.mma_atom<"SM80_16x8x8_F32F16F16F32_TN">'
 _MMA = f"""\
 %m = tile.tiled_mma {_ATOM} : !tile.tiled_mma<{_ATOM}, "(1,1,1):(0,0,0)", "(_,_,_)">
@@ -380,6 +382,14 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%0:4 = ptx.mma.sync "SM80_16x8x8_F32F16F16F32_TN" (%x, %x), (%x), (%f, %f, %f, %f)',
         "%d = arith.constant 1.000000e+00 : f64\n"
         '%0:2 = ptx.mma.sync "SM80_8x8x4_F64F64F64F64_TN" (%d), (%d), (%d, %d)',
+    ),
+    "ptx.mma.sync.block_scale": (
+        "%f = arith.constant 1.000000e+00 : f32\n"
+        f'%0:4 = ptx.mma.sync.block_scale "{NVF4}" (%x, %x, %x, %x), (%x, %x), (%f, %f, %f, %f)'
+        " scales (%x, %x) select (0, 1, 0, 3)",
+        "%f = arith.constant 1.000000e+00 : f32\n"
+        f'%0:4 = ptx.mma.sync.block_scale "{MXF8F6F4}" (%x, %x, %x, %x), (%x, %x), (%f, %f, %f, %f)'
+        " scales (%x, %x) select (3, 0, 1, 2)",
     ),
     "ptx.ldmatrix": (
         "%0 = ptx.ldmatrix x 4 %s : vector<4xi32>",

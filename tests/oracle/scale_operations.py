@@ -28,7 +28,6 @@ _FACTOR = 8
 _RECORDED_DESCRIPTORS = 32
 
 
-
 def _hash(layout: Any) -> str:
     return fnv1a64(values(_known(filter_zeros(layout))))
 
@@ -40,8 +39,8 @@ def _known(layout: Any) -> Layout:
 
 def _atom(inputs: Inputs, dynamic: bool) -> Inputs:
     block, major = scale_block(inputs["SFVecSize"], inputs["major"]), inputs["major"]
-    none = RunTimeInt(0)
-    stride = (none, 1, none) if major == "K" else (1, none, none)
+    none: Any = RunTimeInt(0)
+    stride: Any = (none, 1, none) if major == "K" else (1, none, none)
     return {
         "SfAtom": block,
         "LayoutSF": blocked_product(block, Layout((none, none, none), stride)),

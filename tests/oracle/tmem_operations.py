@@ -42,6 +42,7 @@ def _tensor(inputs: Inputs) -> tuple[Layout, int]:
     tile = slice_(((None, None), *(0,) * (len(whole) - 1)), whole)
     if "epi" in inputs:
         tile = slice_((None, None, 0, 0), flat_divide(tile, parse(inputs["epi"], False)))
+    assert isinstance(tile, Layout)
     return tile, bits
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilefold.base.element_types import BY_CXX
 from tilefold.base.errors import Code, LayoutError
-from tilefold.layout.algebra.core import ComposedLayout, Layout, cosize, make_identity_layout, make_layout, size
+from tilefold.layout.algebra.core import ComposedLayout, Layout, cosize, join, make_identity_layout, make_layout, size
 from tilefold.layout.algebra.integers import add
 from tilefold.layout.algebra.inttuple import ceil_div
 from tilefold.layout.algebra.product import tile_to_shape
@@ -28,7 +28,7 @@ from tilefold.layout.atoms.umma_smem import (
 from tilefold.layout.tiling.partition import local_tile
 from tilefold.layout.tiling.tiled_mma import TiledMma, make_tiled_mma
 from tilefold.layout.tmem.cells import add_elements, count_columns
-from tilefold.layout.tmem.fragments import Placement, place_matrix, place_stationary, place_operand
+from tilefold.layout.tmem.fragments import Placement, place_matrix, place_operand, place_stationary
 
 from .algebra_operations import Inputs, fnv1a64, values
 from .copy_operations import part
@@ -82,8 +82,8 @@ def _fragment_types(name: str, types: tuple[str, ...], majors: tuple[Major, Majo
     of_c = cells.format(d, "int" if apart else "unsigned int", "NonInterleaved" if apart else "Interleaved")
     of_a = cells.format(a, a, "NonInterleaved" if blocks == 1 else "Duplicated")
     sparse = "sparse_" if "_SPARSE" in name else ""
-    of_b, in_smem = (f"cute::UMMA::{kind}smem_desc<cute::UMMA::Major::{major.value}>"
-                     for kind, major in (("", majors[1]), (sparse, majors[0] if not a_in_cells else Major.K)))  # fmt: skip
+    of_smem = "cute::UMMA::{}smem_desc<cute::UMMA::Major::{}>"
+    of_b, in_smem = of_smem.format("", majors[1].value), of_smem.format(sparse, majors[0].value)
     return {"FrgTypeA": of_a if a_in_cells else in_smem, "FrgTypeB": of_b, "FrgTypeC": of_c}
 
 
@@ -173,7 +173,7 @@ def _accumulator_stages(inputs: Inputs, dynamic: bool) -> Inputs:
         return cells(place_operand(mma.atom, "C", (*shape, inputs["stages"])), mma.atom.bits[3])
     one = place_operand(mma.atom, "C", shape)
     apart = 256 - parse(inputs["epi_tile"], False)[1]  # the last columns of one buffer are the first of the other
-    return cells(Layout((*one.shape, 2), (*one.stride, apart)), mma.atom.bits[3])
+    return cells(join((*one, Layout(2, apart))), mma.atom.bits[3])
 
 
 def descriptor_fields(found: SmemDescriptor) -> Inputs:
@@ -336,7 +336,8 @@ def _make_instruction(inputs: Inputs, dynamic: bool) -> Inputs:
 
 
 def _element(name: str) -> str:
-    name = {"type_erased_dynamic_float4_t": "float_e2m1_t", "type_erased_dynamic_float8_t": "float_e4m3_t"}.get(name, name)
+    erased = {"type_erased_dynamic_float4_t": "float_e2m1_t", "type_erased_dynamic_float8_t": "float_e4m3_t"}
+    name = erased.get(name, name)
     unpacked = _UNPACKED.match(name)
     element = BY_CXX.get(f"{unpacked[1]}_t" if unpacked else name)
     if element is None:

@@ -10,6 +10,7 @@ import pytest
 from tilefold.dialects.ptx import PTX, EntryOp, InlineOp
 from tilefold.runtime.sim.sim_engine import SimEngine
 
+from tests.dialects.samples import NVF4
 from tests.sim.harness import entry, launch_on, module_of
 from tests.sim.tensor_maps import ACQUIRE, ARGS, COPY, IN_SHARED, LOAD, PUBLISH, RELEASE, REPLACE, SYNC, lead
 from tests.sim.tensor_maps import SETUP as MAPS
@@ -170,6 +171,7 @@ OTHERS = """
 %p6 = ptx.activemask
 %p7 = ptx.movmatrix trans %t
 %p8:4 = ptx.mma.sync "SM80_16x8x16_F32F16F16F32_TN" (%t, %t, %t, %t), (%t, %t), (%x, %x, %x, %x)
+%s8:4 = SCALED (%t, %t, %t, %t), (%t, %t), (%x, %x, %x, %x) scales (%t, %t) select (0, 0, 0, 0)
 %p9 = ptx.bar.red "or" %true, 1 threads 32 : i1
 ptx.bar.sync 2 threads 32
 ptx.nanosleep %one
@@ -191,7 +193,7 @@ ptx.printf "%d"(%t) : i32
 %number = ptx.ptrtoint %A : !ptx.ptr<global> -> i64
 %pointer = ptx.inttoptr %number align 16 : i64 -> !ptx.ptr<global>
 %lop = ptx.inline "lop3.b32 $0, $1, $2, $3, 0x96;" constraints "=r,r,r,r"(%t, %t, %t) : (i32, i32, i32) -> (i32)
-"""
+""".replace("SCALED", f'ptx.mma.sync.block_scale "{NVF4}"')
 GROUP = """
 ptx.bar.arrive 1 threads 128
 ptx.wgmma.fence

@@ -97,7 +97,7 @@ class CompiledFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Makes the launches of the function. Raises the errors of tracing it and of its launches."""
         try:
-            if self._outer is not None and self._outer.have_changed:
+            if self._outer is not None and self._outer.have_changed():
                 self._forget()
             if not self.signature.is_plain:
                 self._run(self.signature.given(args, kwargs))
