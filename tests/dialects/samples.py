@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tests.dialects.instruction_samples import INSTRUCTION_SAMPLES
+from tests.dialects.tcgen05_samples import TCGEN05_SAMPLES
 from tests.dialects.tma_samples import TMA_SAMPLES, TMA_TYPE
 
 TILE_HEAD = """\
@@ -405,7 +406,7 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.movmatrix": ("%0 = ptx.movmatrix trans %x",),
     "ptx.bar.sync": ("ptx.bar.sync 15", "ptx.bar.sync 1 plus %x threads 64"),
     "ptx.bar.warp.sync": ("ptx.bar.warp.sync -1", "ptx.bar.warp.sync 4294967295"),
-    **INSTRUCTION_SAMPLES,
+    **INSTRUCTION_SAMPLES, **TCGEN05_SAMPLES,
     "ptx.printf": (
         'ptx.printf "100%% of %d at %p\\0A"(%x, %A) : i32, !ptx.ptr<global>',
         'ptx.printf "done"() : ',

@@ -12,6 +12,7 @@ from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.dialects.samples import NVF4
 from tests.sim.harness import entry, launch_on, module_of
+from tests.sim.tcgen05_effects import TEXT as CELLS
 from tests.sim.tensor_maps import ACQUIRE, ARGS, COPY, IN_SHARED, LOAD, PUBLISH, RELEASE, REPLACE, SYNC, lead
 from tests.sim.tensor_maps import SETUP as MAPS
 from tests.sim.test_cluster_memory import POINTERS
@@ -229,6 +230,7 @@ KERNELS = {
         entry(MAPS + TENSORS, ARGS, "64", shared=2056),
         {"A": np.arange(512, dtype=np.float32), "B": words(128), "W": words(32), "n": 2, "d": 256}, 64,
     ),
+    "cells": Kernel(CELLS, {"A": words()}),
     "shared": multiplication("SM90_64x64x16_F32F16F16_SS<Major::K,Major::K>"),
     "registers": multiplication("SM90_64x24x8_F32TF32TF32_RS_TN"),
 }  # fmt: skip
