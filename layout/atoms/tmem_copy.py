@@ -57,7 +57,7 @@ def tmem_move_name(loads: bool, shape: str, num: int, packs: bool) -> str:
 
 
 def tmem_load(shape: str, num: int, packs: bool = False) -> CopyAtom:
-    """A warp loads `num` times a shape of tensor memory. Raises `LayoutError` (E0304) for other numbers than PTX has."""
+    """A warp loads `num` times a shape of tensor memory. Raises `LayoutError` (E0304) for numbers that PTX lacks."""
     return _move(TmemLoad(shape, num, packs), shape, num, packs)
 
 

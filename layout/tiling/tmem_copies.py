@@ -61,8 +61,9 @@ def make_tmem_warp_partitioner(tensor: Layout, val_bits: int) -> tuple[Layout, t
 
 def _values(atom: CopyAtom) -> Layout:
     """The values of an atom to elements of tensor memory, from that of the address on."""
+    cells = cells_of(atom)
     try:
-        return coalesce(upcast(cells_of(atom), atom.val_bits))
+        return coalesce(upcast(cells, atom.val_bits))
     except LayoutError as error:
         raise LayoutError(
             Code.ATOM_VALUE_WIDTH, f"{atom.name} cannot move values of {atom.val_bits} bits", error.hint
