@@ -82,8 +82,8 @@ def place_scales(shape: Any, *, of_b: bool = False, two_by_two: bool = False) ->
     Raises `LayoutError` (E0304) for a part that has no whole quarters, (E0213) for another profile.
     """
     modes = _modes(shape)
-    tile = _modes(modes[0]) if len(modes) > 2 else ()
-    values = _modes(tile[-1]) if len(tile) == 2 else ()
+    tile: tuple[Any, ...] = _modes(modes[0]) if len(modes) > 2 else ()
+    values: tuple[Any, ...] = _modes(tile[1]) if len(tile) == 2 else ()
     if len(values) != 2:
         raise LayoutError(
             Code.BAD_ARGUMENT, f"a part of scale factors is ((MN,(values,factors)),RestMN,RestK), not {shape}"
