@@ -8,6 +8,7 @@ from .algebra_operations import ALGEBRA, is_composition
 from .copy_operations import COPY
 from .mma_operations import MMA, holds_its_matrices
 from .scale_operations import SCALES
+from .selection_operations import SELECTION
 from .tma_operations import TMA, is_copy
 from .tmem_operations import TMEM
 from .umma_operations import UMMA, is_divided_evenly
@@ -15,7 +16,7 @@ from .wgmma_operations import WGMMA
 
 Operation = Callable[[dict[str, Any], bool], dict[str, Any]]
 
-OPERATIONS: dict[str, Operation] = {**ALGEBRA, **COPY, **MMA, **SCALES, **TMA, **TMEM, **UMMA, **WGMMA}
+OPERATIONS: dict[str, Operation] = {**ALGEBRA, **COPY, **MMA, **SCALES, **SELECTION, **TMA, **TMEM, **UMMA, **WGMMA}
 
 
 def is_right(op: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> bool:
