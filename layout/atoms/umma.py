@@ -257,8 +257,6 @@ def _columns(facts: UmmaFacts) -> Sequence[int]:
         return range(32, 257, 32) if pair else (8, *range(16, 257, 16))
     if facts.kind == "f8f6f4" and (transposed or (facts.is_sparse and (pair or facts.m == 128))):
         return range(32, 257, 32) if pair else range(16, 257, 16)
-    if facts.a_space is TMEM and pair:
-        step = 32
-    else:
-        step = 16 if pair or facts.ultra or (facts.m == 128 and not facts.scale_vector) else 8
+    doubled = (facts.m == 128 and facts.a_space is TMEM) or facts.ultra
+    step = (32 if facts.a_space is TMEM else 16) if pair else 16 if doubled else 8
     return range(step, 257, step)

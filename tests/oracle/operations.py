@@ -10,13 +10,25 @@ from .mma_operations import MMA, holds_its_matrices
 from .scale_operations import SCALES
 from .selection_operations import SELECTION
 from .tma_operations import TMA, is_copy
+from .tma_umma_operations import TMA_UMMA, fills_stages
 from .tmem_operations import TMEM
 from .umma_operations import UMMA, is_divided_evenly
 from .wgmma_operations import WGMMA
 
 Operation = Callable[[dict[str, Any], bool], dict[str, Any]]
 
-OPERATIONS: dict[str, Operation] = {**ALGEBRA, **COPY, **MMA, **SCALES, **SELECTION, **TMA, **TMEM, **UMMA, **WGMMA}
+OPERATIONS: dict[str, Operation] = {
+    **ALGEBRA,
+    **COPY,
+    **MMA,
+    **SCALES,
+    **SELECTION,
+    **TMA,
+    **TMA_UMMA,
+    **TMEM,
+    **UMMA,
+    **WGMMA,
+}
 
 
 def is_right(op: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> bool:
@@ -25,6 +37,8 @@ def is_right(op: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> bool:
         return holds_its_matrices(outputs)
     if op == "tma_map":
         return is_copy(inputs)
+    if op == "make_tma_atom_sm100":
+        return fills_stages(outputs)
     if op == "umma_tiled_mma":
         return is_divided_evenly(outputs)
     return op == "composition" and is_composition(inputs, outputs["result"])

@@ -6,12 +6,15 @@ and of matrix instructions of a warp that have them.
 from collections.abc import Callable
 from typing import Any
 
+from tilefold.base.element_types import BY_PTX
 from tilefold.layout.algebra.coalesce import filter_zeros
 from tilefold.layout.algebra.core import Layout, cosize, make_layout, size
 from tilefold.layout.algebra.product import blocked_product
 from tilefold.layout.algebra.run_time_int import RunTimeInt, value_of
+from tilefold.layout.atoms.contract import Role
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.instructions import Umma
+from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_registers import registers
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.tiling.tiled_mma import TiledMma, make_tiled_mma
@@ -163,7 +166,14 @@ def _warp_atom(inputs: Inputs, dynamic: bool) -> Inputs:
         "bitsB": b,
         "bitsC": c,
         **{f"regs{x}": registers(atom, x).count for x in "ABC"},
+        **(_warp_scales(atom) if atom.has_scales else {}),
     }
+
+
+def _warp_scales(atom: MmaAtom) -> Inputs:
+    a, b = (atom.contract.operand(role) for role in (Role.SCALE_A, Role.SCALE_B))
+    vector, bits = atom.products.scaled, BY_PTX[a.element].bits
+    return {"LayoutSFA_TV": a.layout, "LayoutSFB_TV": b.layout, "SFVecSize": vector, "bitsSF": bits}
 
 
 def _warp_tiled(inputs: Inputs, dynamic: bool) -> Inputs:
