@@ -78,7 +78,7 @@ def _operand(inputs: Inputs, dynamic: bool) -> Inputs:
         coord = _coordinate(cluster, block)
         part, first = mma.partition(operand, tiles, RunTimeInt(coord[0]))
         shared = Layout(cluster[along].size, 1) if facts.multicast else Layout(1, 0)
-        at = RunTimeInt(coord[along]) if facts.multicast else RunTimeInt(0)
+        at: Any = RunTimeInt(coord[along]) if facts.multicast else RunTimeInt(0)
         assert isinstance(part, Layout)
         in_smem, in_gmem = tma_partition(copy, at, shared, group_modes(smem, 0, 3), group_modes(part, 0, 3))
         modes = (along,) if facts.multicast else ()
