@@ -49,6 +49,7 @@ NAVIGATION: Mapping[str, Mapping[str, str]] = MappingProxyType(
         },
         "Faults and speed": {
             "Debugging": "debugging.md",
+            "Faults of public kernels": "found.md",
             "The simulator": "simulator.md",
             "Profiling": "profiling.md",
             "Performance": "performance.md",

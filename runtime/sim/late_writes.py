@@ -1,11 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads of unwritten bytes that are written later: the commonest mistake, a barrier that is missing."""
+"""Reads of unwritten bytes that are written later: the commonest mistake, a barrier that is missing; and of bytes next
+to others that are written, where a predicate leaves some out.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...base.spaces import SMEM
-from .faults import SimulationError
+from .faults import SimulationError, Site
 from .memory.journal import Journal, Sighting
+from .warp import Warp
+
+_NEAR = 1024
+"""The most bytes between a byte and others that count as next to it."""
+
+
+@dataclass(slots=True)
+class Neighbours(Journal):
+    """An observer of a launch that finds the operation that writes the bytes nearest to the one that is watched."""
+
+    nearest: Site | None = None
+    distance: int = _NEAR + 1
+
+    def see(self, space: str, warp: Warp, site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
+        """Sees that the active lanes access one row of `width` bytes each."""
+        if not writes or space != self._space or not len(rows):
+            return
+        distance = int(np.abs(np.asarray(rows, np.int64) * width - self._offset).min())
+        if distance < self.distance:
+            self.nearest, self.distance = site, distance
 
 
 def sightings_of(journal: Journal, fault: SimulationError) -> list[Sighting]:

@@ -5,7 +5,7 @@ The simulator executes one warp after the other. So the instructions of a warpgr
 execute its n-th says what it is, and the n-th of the others must be the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -39,15 +39,25 @@ class PendingInstructions(Generic[T]):
         return instruction
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the registers of a warpgroup, to a number for each thread."""
+
+    number: int
+    grows: bool
+    site: Site
+
+    def __str__(self) -> str:
+        return f"setmaxnreg {'inc' if self.grows else 'dec'} {self.number}"
+
+
 @dataclass(slots=True, eq=False)
 class Warpgroup:
     """Four warps of a block, their multiplications and changes of registers."""
 
     warps: Sequence[Warp]
     multiplications: PendingInstructions[object] = field(default_factory=lambda: PendingInstructions[object]())
-    changes: PendingInstructions[tuple[int, bool]] = field(
-        default_factory=lambda: PendingInstructions[tuple[int, bool]]()
-    )
+    changes: PendingInstructions[Change] = field(default_factory=lambda: PendingInstructions[Change]())
     agent: int | None = None
     """The agent of its reads of shared memory, once it has multiplied."""
 
@@ -85,6 +95,20 @@ def warpgroup_of(warp: Warp, site: Site) -> Warpgroup:
             warp.fault(Code.SIM_CONVERGENCE, site, None, text, hint)
         group = groups[number] = Warpgroup(warps)
     return group
+
+
+def refuse_partial(blocks: Sequence[Block], ended: Collection[Warp]) -> None:
+    """SimulationError (E3208) for a change of registers that a warp which has ended did not make, and others of its
+    warpgroup did.
+    """
+    for group in (group for block in blocks for group in block.state(Warpgroups).groups.values()):
+        for change, warps in group.changes.pending.values():
+            for warp in group.warps:
+                if warp in ended and warp not in warps:
+                    made = ", ".join(str(other.index) for other in group.warps if other in warps)
+                    text = f"warp {warp.index} ends without {change}, which {made} of {group} have executed"
+                    hint = "let all four warps execute it, also those that have no work"
+                    warp.fault(Code.SIM_CONVERGENCE, change.site, None, text, hint)
 
 
 @dataclass(slots=True)
