@@ -46,6 +46,7 @@ NAVIGATION: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "PTX": "ptx.md",
             "GPUs": "gpu.md",
             "Editors": "editors.md",
+            "Agents": "agents.md",
         },
         "Faults and speed": {
             "Debugging": "debugging.md",
