@@ -191,13 +191,11 @@ class Space:
 
     @property
     def has_run_time_extents(self) -> bool:
-        """Whether tensors in it can have extents that only the launch knows: where the kernel does not allocate."""
+        """Whether tensors in it can have extents that are known only at run time, as views of addresses."""
         match self.allocation:
-            case Allocation.PARAMETER:
+            case Allocation.PARAMETER | Allocation.STATIC:
                 return True
-            case (
-                Allocation.STATIC | Allocation.RUN_TIME | Allocation.COMPILER | Allocation.MAPPED | Allocation.CONSTANT
-            ):
+            case Allocation.RUN_TIME | Allocation.COMPILER | Allocation.MAPPED | Allocation.CONSTANT:
                 return False
 
     def step_bits(self, bits: int) -> int:

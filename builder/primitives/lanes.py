@@ -13,7 +13,7 @@ from ..tensors.fragments import unary_of
 from ..tensors.raw_pointers import Address
 from ..tracing.state import emit
 from .barriers import address
-from .words import MemOrder, MemScope, ReductionKind, ReductionOp, ReductionType, Shfl, VoteSync
+from .enums import MemOrder, MemScope, ReductionKind, ReductionOp, ReductionType, Shfl, VoteSync
 
 
 def vote_sync(mask: object, predicate: object, kind: VoteSync) -> Any:

@@ -33,6 +33,7 @@ ALLOWED = {
     "layout/atoms/mma_registers.py": "the registers of instructions",
     "layout/atoms/mma_sync.py": "the types that an instruction has",
     "layout/atoms/mma_table.py": "the types that an instruction has",
+    "layout/atoms/umma_descriptors.py": "the types that an instruction has",
     "layout/atoms/wgmma.py": "the types that an instruction has",
     "builder/scalars/dtypes.py": "names for the builder's own use",
     "tilefold/cute/__init__.py": "public names",

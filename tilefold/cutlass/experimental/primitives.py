@@ -31,6 +31,25 @@ from tilefold.builder.primitives.barriers import (
     mbarrier_try_wait_timelimit,
     setmaxregister,
 )
+from tilefold.builder.primitives.enums import (
+    CTAGroup,
+    GridDepAction,
+    LoadShape,
+    LoadSrcFormat,
+    MemOrder,
+    MemScope,
+    MMALayout,
+    Proxy,
+    ReductionKind,
+    ReductionOp,
+    ReductionType,
+    SetMaxRegisterAction,
+    SharedSpace,
+    Shfl,
+    StoreShape,
+    TensormapField,
+    VoteSync,
+)
 from tilefold.builder.primitives.lanes import red, redux_sync, shfl_sync, vote_sync
 from tilefold.builder.primitives.tensor_maps import (
     cp_async_bulk_tensor_global_shared_cta,
@@ -52,25 +71,6 @@ from tilefold.builder.primitives.transfers import (
     cp_async_wait_group,
     ldmatrix,
     stmatrix,
-)
-from tilefold.builder.primitives.words import (
-    CTAGroup,
-    GridDepAction,
-    LoadShape,
-    LoadSrcFormat,
-    MemOrder,
-    MemScope,
-    MMALayout,
-    Proxy,
-    ReductionKind,
-    ReductionOp,
-    ReductionType,
-    SetMaxRegisterAction,
-    SharedSpace,
-    Shfl,
-    StoreShape,
-    TensormapField,
-    VoteSync,
 )
 
 __all__ = [
