@@ -87,7 +87,7 @@ def test_a_kernel_in_python_is_checked_and_its_fixed_form_is_clean(tools: Tools)
     (fault,) = faulty["report"]["faults"]
     assert (faulty["exit"], fault["code"], fault["place"]["line"]) == (1, "E3204", 9)
     fixed = tools.check("k.py", PYTHON)
-    assert (fixed["exit"], fixed["report"]["faults"]) == (0, [])
+    assert (fixed["exit"], fixed["report"]["verdict"]) == (0, "clean")
     assert tools.bisect("k.py")["exit"] == 0
 
 
@@ -116,7 +116,7 @@ def test_files_of_other_folders_are_refused(tools: Tools, file: str) -> None:
     [
         ("import socket; socket.create_connection(('127.0.0.1', 9))", "not allowed"),
         ("print(open('/etc/hostname').read())", "outside of the folder"),
-        ("open('/tmp/x', 'w')", "outside of the folder"),
+        ("open('/var/x', 'w')", "outside of the folder"),
         ("import subprocess; subprocess.run(['true'])", "not allowed"),
         ("import ctypes; open('out', 'w').write(str(ctypes.CDLL(None).system(b'true')))", "no function `case`"),
         ("bytearray(3 << 30)", "takes more than 2048 MiB"),

@@ -286,9 +286,7 @@ class RaceShadow:
         return None
 
     def date_reads(self, warp: "Warp", rows: NDArray[Any], width: int, agent: int) -> None:
-        """Records that an operation of the async proxy, of the active lanes, for each row one, has read these as an
-        agent. There is no check, as for `date`.
-        """
+        """Records that an asynchronous operation of each active lane has read a row as an agent, without a check."""
         table = self._own_reads(warp, rows, width)
         earlier, now = table[rows], np.full((len(rows), 1), warp.launch.clock << 32 | PROXIED | agent)
         concurrent = self._unordered(warp, earlier)

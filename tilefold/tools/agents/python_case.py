@@ -19,7 +19,7 @@ def execute(file: str, command: str) -> int:
         if command == "check":
             report = call.check(**sizes)
             print(report.json())
-            return 0 if report.passed else 1
+            return report.verdict.status
         if command == "bisect":
             verdict = call.bisect(**sizes)
             print(verdict)

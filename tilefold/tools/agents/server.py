@@ -28,7 +28,7 @@ class Worker:
     """The warm process. Commands come one after the other."""
 
     def __init__(self, folder: Path, seconds: int, megabytes: int) -> None:
-        command = [sys.executable, "-m", "tilefold.tools.agents.worker", str(folder), str(seconds), str(megabytes)]
+        command = [sys.executable, "-m", "tilefold.commands.agent_worker", str(folder), str(seconds), str(megabytes)]
         self.folder = folder
         self._lock = Lock()
         pipe = subprocess.PIPE

@@ -7,13 +7,10 @@ from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from tilefold import cute
 from tilefold.commands.cli import COMMANDS
 from tilefold.commands.cli import main as command
+from tilefold.tools.agents.python_case import execute
 
 _CUTE = """\
 !t = !tile.tensor<f32, gmem, align<16>, "32:1">
@@ -38,12 +35,14 @@ __global__ void k(const float *A, float *B) {
   B[threadIdx.x] = s[31 - threadIdx.x];
 }
 """
-_ARGUMENTS = ("--block", "32", "--arg", "A=f32[32]", "--fill", "A=arange", "--arg", "B=f32[32]")
+_PYTHON = """\
+import numpy as np
+
+from tilefold import cute
 
 
 @cute.kernel
-def reverse(A: cute.Tensor, B: cute.Tensor) -> None:
-    """B is A, from the end on."""
+def reverse(A: cute.Tensor, B: cute.Tensor):
     t, _, _ = cute.arch.thread_idx()
     s = cute.make_smem_tensor(cute.make_layout(32), cute.Float32)
     s[t] = A[t]
@@ -51,11 +50,16 @@ def reverse(A: cute.Tensor, B: cute.Tensor) -> None:
     B[t] = s[31 - t]
 
 
+def case():
+    return reverse(np.arange(32, dtype=np.float32), np.zeros(32, np.float32)), {"grid": 1, "block": 32}
+"""
+_ARGUMENTS = ("--block", "32", "--arg", "A=f32[32]", "--fill", "A=arange", "--arg", "B=f32[32]")
+
+
 def warm_up() -> None:
     """Imports what the tools use, and checks the kernels."""
     for name in COMMANDS.keys() & {"bisect", "check", "explain", "layout", "run", "show"}:
         import_module(f"tilefold.commands.{name}")
-    a: Any = np.arange(32, dtype=np.float32)
     files: list[tuple[str, str, tuple[str, ...]]] = [("k.cute", _CUTE, ())]
     if find_spec("nvidia.cuda_nvrtc") or find_spec("nvidia.cu13"):
         files.append(("k.cu", _CUDA, _ARGUMENTS))
@@ -64,4 +68,6 @@ def warm_up() -> None:
             path = Path(folder) / name
             path.write_text(text)
             command(["check", str(path), *options, "--format", "json"])
-        reverse(a, np.zeros_like(a)).check(grid=1, block=32)
+        path = Path(folder) / "k.py"
+        path.write_text(_PYTHON)
+        execute(str(path), "check")

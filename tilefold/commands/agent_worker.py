@@ -16,10 +16,10 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from tilefold.commands.agent_warmup import warm_up
 from tilefold.commands.cli import main as command
 from tilefold.tools.agents.confinement import confine
 from tilefold.tools.agents.python_case import execute
-from tilefold.tools.agents.warm import warm_up
 
 MOST_OUTPUT = 1 << 20
 """The most characters of a command's output that are kept."""
