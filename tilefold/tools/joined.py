@@ -34,16 +34,16 @@ def report_on(program: Program, launches: Sequence[Checked]) -> Page:
 def _observe(checked: Checked) -> Observation:
     """The faults of a launch; the costs of its lines where it has none."""
     began = time.perf_counter()
-    faults = checked.outcome(STAGES).faults
+    outcome = checked.outcome(STAGES)
     took = time.perf_counter() - began
-    if faults:
-        return Observation(checked.label, faults)
+    if outcome.faults:
+        return Observation(checked.label, outcome.faults, outcome.gaps)
     trial = Trial(checked.kernel, checked.config, checked.arguments, checked.engine)
     try:
         costs = costs_of(checked.program, checked.label, trial, tries=took < MAX_SECONDS, events=MAX_EVENTS)
     except SimulationError as error:
-        return Observation(checked.label, missing=error.message)
-    return Observation(checked.label, costs=costs)
+        return Observation(checked.label, gaps=outcome.gaps, missing=error.message)
+    return Observation(checked.label, gaps=outcome.gaps, costs=costs)
 
 
 class Bisection:

@@ -5,15 +5,19 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup as Text
 from markupsafe import escape
 
 from tilefold.base.printable import printable
 from tilefold.compiler.reports.source_map import Spot
 from tilefold.driver.lowering import Program
 from tilefold.driver.output import Markup
+from tilefold.driver.style import base_style
 from tilefold.runtime.sim.timeline import LATENCY
+from tilefold.tools.report.colours import Colours
 from tilefold.tools.report.contents import Contents, Observation, contents_of
 from tilefold.tools.report.pictures import Pictures
+from tilefold.tools.report.summary import summaries
 from tilefold.tools.report.timeline import COLUMNS, chart_of
 from tilefold.version import VERSION
 
@@ -43,6 +47,9 @@ def page_of(contents: Contents) -> str:
     spots = _Spots()
     return environment.get_template("page.html").render(
         found=contents,
+        style=Text(base_style()),
+        summaries=summaries(contents),
+        colours=Colours(),
         mark=pictures.mark,
         pictures=pictures,
         spot=spots.number,
