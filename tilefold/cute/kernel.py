@@ -363,6 +363,7 @@ def kernel(
     min_blocks: int | None = None,
     max_registers: int | None = None,
     preprocessor: bool = True,
+    preprocess: bool = True,
     cluster: Size | None = None,
     non_portable: bool = False,
     contract: bool = False,
@@ -377,6 +378,7 @@ def kernel(
     min_blocks: int | None = None,
     max_registers: int | None = None,
     preprocessor: bool = True,
+    preprocess: bool = True,
     cluster: Size | None = None,
     non_portable: bool = False,
     contract: bool = False,
@@ -386,10 +388,10 @@ def kernel(
     of its clusters in blocks, for every launch; 9 to 16 blocks need `non_portable=True`.
 
     Its `for`, `while` and `if` on values of the kernel become the kernel's (docs/python.md). `name` is the kernel's
-    name in PTX, the function's by default; `preprocessor=False` takes the function as it is, where Python keeps no
-    source. `contract=True` rounds `a * b + c` of floats once, as `cute.math.fma` does, where one expression or one
-    block of statements computes both; by default product and sum are rounded each.
+    name in PTX, the function's by default; `preprocessor=False`, or `preprocess=False`, takes the function as it is,
+    where Python keeps no source. `contract=True` rounds `a * b + c` of floats once, as `cute.math.fma` does, where one
+    expression or one block of statements computes both; by default product and sum are rounded each.
     """
     size = None if cluster is None else dim3("cluster", cluster)
-    options = KernelOptions(name, min_blocks, max_registers, preprocessor, size, non_portable, contract)
+    options = KernelOptions(name, min_blocks, max_registers, preprocessor and preprocess, size, non_portable, contract)
     return partial(Kernel, options=options) if function is None else Kernel(function, options)

@@ -34,6 +34,9 @@ OVER = "over"
 EXECUTED = "executed"
 """Where clocks have what threads did before operations of theirs that arrive at mbarriers, and do not release it."""
 
+TENSOR = "tensor memory"
+"""Where clocks have what fences of tcgen05, and its commits, have published of uses of tensor memory."""
+
 AGENT = (1 << 27) - 1
 ASYNC = 1 << 26
 """The agent is one of asynchronous operations of a cluster, not a thread of the launch."""
@@ -139,7 +142,7 @@ def for_overwriting(clock: Clock) -> Clock:
     over, and which of these are before accesses of the async proxy to shared memory.
     """
     over = replace(clock, proxies=MappingProxyType({})).joined(clock.proxies.get(OVER))
-    kept = {name: clock.proxies[name] for name in (EXECUTED, SMEM.keyword) if name in clock.proxies}
+    kept = {name: clock.proxies[name] for name in (EXECUTED, TENSOR, SMEM.keyword) if name in clock.proxies}
     return Clock(clock.cluster, np.zeros(0, np.int64), proxies={OVER: over, **kept})
 
 
