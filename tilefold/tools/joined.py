@@ -13,6 +13,7 @@ from tilefold.runtime.sim.faults import SimulationError
 from tilefold.tools.bisection.bisect import bisect, wrong_emission
 from tilefold.tools.bisection.emission import Discrepancy
 from tilefold.tools.checking.check import STAGES, Checked
+from tilefold.tools.editing.pygments_lexer import CuteLexer
 from tilefold.tools.profiling.simulated_costs import costs_of
 from tilefold.tools.reduction.failure import Failure, FailureKind
 from tilefold.tools.report.contents import Observation
@@ -28,7 +29,7 @@ def report_on(program: Program, launches: Sequence[Checked]) -> Page:
     """The page about a program and its launches. Raises ProgramError if a pass refuses the program, LaunchError for a
     launch that cannot begin.
     """
-    return report_page(program, map(_observe, launches))
+    return report_page(program, map(_observe, launches), CuteLexer())
 
 
 def _observe(checked: Checked) -> Observation:

@@ -10,8 +10,6 @@ from pygments import lexers
 from pygments.lexer import Lexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, Token
 
-from tilefold.tools.editing.pygments_lexer import CuteLexer
-
 Span: TypeAlias = tuple[int, int, str]
 """A part of a line, from a column to another, and its class on the page."""
 
@@ -28,8 +26,9 @@ def _class_of(token: Any) -> str:
 
 @dataclass
 class Colours:
-    """The lexers of a page. Lines of one form that are equal are read once."""
+    """The lexers of a page: `cute` for `.cute` files and the IR. Lines of one form that are equal are read once."""
 
+    cute: Lexer | None = None
     _known: dict[tuple[str, str], tuple[Span, ...]] = field(default_factory=dict[tuple[str, str], tuple[Span, ...]])
     _lexers: dict[str, Lexer] = field(default_factory=dict[str, Lexer])
 
@@ -50,10 +49,11 @@ class Colours:
 
     def _read(self, text: str, form: str) -> list[tuple[Span, ...]]:
         if form not in self._lexers:
-            options: dict[str, Any] = {"stripnl": False, "ensurenl": False}
-            self._lexers[form] = (
-                CuteLexer(**options) if form == "cute" else cast("Any", lexers).get_lexer_by_name(form, **options)
-            )
+            made = self.cute if form == "cute" else cast("Any", lexers).get_lexer_by_name(form)
+            if made is None:
+                return []
+            made.stripnl = made.ensurenl = False
+            self._lexers[form] = made
         lines: list[list[Span]] = [[]]
         column = 0
         for token, value in self._lexers[form].get_tokens(text):

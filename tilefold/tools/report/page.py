@@ -7,6 +7,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup as Text
 from markupsafe import escape
+from pygments.lexer import Lexer
 
 from tilefold.base.printable import printable
 from tilefold.compiler.reports.source_map import Spot
@@ -29,13 +30,13 @@ class Page(Markup):
         return f'<iframe srcdoc="{escape(self)}" style="width:100%;height:800px;border:0" title="report"></iframe>'
 
 
-def report_page(program: Program, launches: Iterable[Observation]) -> Page:
-    """The page for a program and its launches. Raises what `contents_of` raises."""
-    return Page(printable(page_of(contents_of(program, launches))))
+def report_page(program: Program, launches: Iterable[Observation], lexer: Lexer) -> Page:
+    """The page for a program and its launches; `lexer` colours the IR. Raises what `contents_of` raises."""
+    return Page(printable(page_of(contents_of(program, launches), lexer)))
 
 
-def page_of(contents: Contents) -> str:
-    """The page for the contents."""
+def page_of(contents: Contents, lexer: Lexer | None = None) -> str:
+    """The page for the contents, the IR in the colours of a lexer."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -49,7 +50,7 @@ def page_of(contents: Contents) -> str:
         found=contents,
         style=Text(base_style()),
         summaries=summaries(contents),
-        colours=Colours(),
+        colours=Colours(lexer),
         mark=pictures.mark,
         pictures=pictures,
         spot=spots.number,
