@@ -113,7 +113,7 @@ def diagnose(launch: DiagnosedLaunch, most: int = MOST) -> Diagnosis:
             known = fault.origin is not None and (fault.code, fault.origin) in forgiven
             finding = _explain(launch, fault)
             pair = frozenset((fault.origin, finding.other))
-            if finding.other is None or pair not in pairs:
+            if finding.other is None or finding.note or pair not in pairs:
                 findings.append(finding)
                 pairs.add(pair)
             elif finding.hint != WARP_SYNC:  # the same two accesses, seen from the other one, and of other warps

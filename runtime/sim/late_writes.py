@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...base.spaces import SMEM
 from .faults import SimulationError, Site
+from .memory.arena import Arena
 from .memory.journal import Journal, Sighting
 from .warp import Warp
 
@@ -25,12 +26,25 @@ class Neighbours(Journal):
 
     nearest: Site | None = None
     distance: int = _NEAR + 1
+    _homes: tuple[range, ...] = ()
+    """The bytes of the allocations of the memory."""
+    _span: int = 1
+
+    def begin(self, arena: Arena, places: list[tuple[NDArray[Any], int]], shared: Arena) -> None:
+        """Starts anew."""
+        Journal.begin(self, arena, places, shared)
+        memory = shared if self._space == SMEM.ptx else arena
+        self._span = memory.span
+        self._homes = tuple(range(part.start, part.start + part.size) for part in (*memory.parts, *memory.allocations))
 
     def see(self, space: str, warp: Warp, site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
         """Sees that the active lanes access one row of `width` bytes each."""
         if not writes or space != self._space or not len(rows):
             return
-        distance = int(np.abs(np.asarray(rows, np.int64) * width - self._offset).min())
+        bytes = np.asarray(rows, np.int64) * width
+        home = next((home for home in self._homes if self._offset % self._span in home), range(0))
+        near = (bytes % self._span >= home.start) & (bytes % self._span < home.stop)
+        distance = int(np.abs(bytes[near] - self._offset).min(initial=_NEAR + 1))
         if distance < self.distance:
             self.nearest, self.distance = site, distance
 
