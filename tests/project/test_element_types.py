@@ -41,6 +41,7 @@ ALLOWED = {
     "layout/atoms/umma_names.py": "the types of scales",
     "layout/atoms/wgmma.py": "the types that an instruction has",
     "tilefold/cutlass/narrow_floats.py": "public names",
+    "builder/tensors/narrow_mma.py": "the types that instructions have",
     "builder/scalars/dtypes.py": "names for the builder's own use",
     "tilefold/cute/__init__.py": "public names",
     "tilefold/cute/dtypes.py": "public names, compared with the table below",
