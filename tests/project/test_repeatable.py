@@ -28,6 +28,12 @@ def f():
     return torch.rand(3)
 np.random.default_rng(0).random(3)
 random.Random(1).choice('ab')
+@pytest.fixture(name="seeded")
+def _torch():
+    torch.manual_seed(0)
+    return torch
+def g(seeded):
+    return torch.rand(3)
 """
 
 
@@ -48,6 +54,7 @@ def uses_without_seed(tree: ast.AST) -> Iterator[int]:
     """
     imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
     shared = {"np.random", "numpy.random"} | (imported & {"random"})
+    seeded = set(_seeded_fixtures(tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             module, _, name = ast.unparse(node.func).rpartition(".")
@@ -56,8 +63,19 @@ def uses_without_seed(tree: ast.AST) -> Iterator[int]:
                 yield node.lineno
         elif isinstance(node, ast.FunctionDef):
             text = ast.unparse(node)
-            if "torch.rand" in text and "manual_seed" not in text:
+            arguments = {argument.arg for argument in node.args.args}
+            if "torch.rand" in text and "manual_seed" not in text and not arguments & seeded:
                 yield node.lineno
+
+
+def _seeded_fixtures(tree: ast.AST) -> Iterator[str]:
+    """The names of fixtures that give torch a seed, for the tests that take them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and "manual_seed" in ast.unparse(node):
+            for decorator in node.decorator_list:
+                if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.fixture":
+                    named = (word.value for word in decorator.keywords if word.arg == "name")
+                    yield next((ast.literal_eval(value) for value in named), node.name)
 
 
 def test_clocks_and_random_numbers_are_found() -> None:

@@ -7,8 +7,7 @@ holds is needed, only tilefold; and the results are sent back, since a cache on 
 """
 
 import signal
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import TilefoldError
@@ -43,6 +42,8 @@ def compile_all(
             for number in missing:
                 source = kernels[number].traced.source
                 waiting[pool.submit(compile_text, source.text, source.name, target.arch)] = number
+            from tilefold.driver.progress import progress
+
             with progress("compiling", len(missing)) as advance:
                 for future in as_completed(waiting):
                     number = waiting[future]
@@ -70,18 +71,6 @@ def compile_text(text: str, name: str, arch: str) -> bytes | TilefoldError:
         return program.build(Target(arch)).to_bytes()
     except TilefoldError as error:
         return error
-
-
-@contextmanager
-def progress(title: str, total: int) -> Generator[Callable[[], object], None, None]:
-    """Within it, a bar on the terminal, if there is one; each call of its value is one step of `total`."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
-        task = progress.add_task(title, total=total)
-        yield lambda: progress.advance(task)
 
 
 def _taken(kernel: "CompiledKernel", target: Target, future: "Future[bytes | TilefoldError]") -> Build | Exception:

@@ -17,7 +17,7 @@ from tilefold.runtime.compiled.store import default_store, digest
 from tilefold.runtime.errors import dim3
 
 from .compiled_kernel import CompiledKernel
-from .compiling import compile_all, progress
+from .compiling import compile_all
 from .debugging_methods import Size
 from .kernel import Kernel, KernelCall
 from .specialise import BoundArguments
@@ -200,6 +200,8 @@ class Tuner:
     def _measured(
         self, candidates: Sequence[Candidate], calls: Sequence[KernelCall], engine: "CudaEngine"
     ) -> list[Candidate]:
+        from tilefold.driver.progress import progress
+
         with engine.driver.current(), progress("timing", len(candidates)) as advance:
             measured: list[Candidate] = []
             for candidate, call in zip(candidates, calls, strict=True):

@@ -15,8 +15,6 @@ from tilefold.runtime.arrays.array import Array
 from tilefold.runtime.compiled.build import Build
 from tilefold.runtime.errors import Dim3
 
-from .compiling import progress
-
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
@@ -52,6 +50,8 @@ def time_all(executor: Executor, jobs: Sequence[TimingJob | None]) -> list[float
         for number, job in enumerate(jobs):
             if job is not None:
                 waiting[executor.submit(time_job, job)] = number
+        from tilefold.driver.progress import progress
+
         with progress("timing", len(waiting)) as advance:
             for future in as_completed(waiting):
                 try:
