@@ -149,7 +149,7 @@ def _types(instruction: Instruction) -> Iterator[tuple[Operand, str]]:
     """The operands whose types an instruction tells, with the names of the types in PTX."""
     operands, type = instruction.operands, instruction.modifiers[-1]
     match instruction.opcode:
-        case "mov" | "ld" | "st" | "shfl" | "atom" | "red" | "bra" | "call" | "ldmatrix" | "stmatrix":
+        case "mov" | "ld" | "st" | "shfl" | "atom" | "red" | "bra" | "call" | "ldmatrix" | "stmatrix" | "wmma":
             pass
         case "mma" if len(instruction.modifiers) > 4:
             for operand, of in zip(operands, instruction.modifiers[-4:], strict=False):

@@ -38,14 +38,16 @@ from .inference import SPACES, PointerType, find_addresses, find_floats
 from .memory import MEMORY
 from .moves import MOVES, Rule
 from .operands import written_and_read
-from .registers import Registers, type_of
-from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
+from .registers import Registers, bits_of, type_of
+from .syntax import TYPE_BITS, Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
 from .unread import replace_unread
+from .video import VIDEO
 from .warps import WARPS
+from .wmma import WMMA
 
-WITH_EFFECTS: Mapping[str, Rule] = {**MEMORY, **WARPS, **HOPPER}
+WITH_EFFECTS: Mapping[str, Rule] = {**MEMORY, **WARPS, **WMMA, **HOPPER}
 """The rules of instructions that have effects, by opcode."""
-RULES: Mapping[str, Rule] = {**ARITHMETIC, **MOVES, **CONVERSIONS, **WITH_EFFECTS}
+RULES: Mapping[str, Rule] = {**ARITHMETIC, **VIDEO, **MOVES, **CONVERSIONS, **WITH_EFFECTS}
 """The rules of all instructions by opcode."""
 
 Locate = Callable[[Instruction], LocationAttr]
@@ -121,7 +123,11 @@ class _Translation:
         self.types = {parameter.name: type for parameter, type in zip(function.parameters, types, strict=True)}
         self.variables = {**module.variables, **{variable.name: variable for variable in function.variables}}
         self.floats = {name: type_of(type) for name, type in function.registers.items() if type[0] == "f"}
-        self.floats |= {n: t for n, t in find_floats(function).items() if function.registers.get(n, "")[:1] == "b"}
+        self.floats |= {
+            name: type
+            for name, type in find_floats(function).items()
+            if (declared := function.registers.get(name, ""))[:1] == "b" and TYPE_BITS[declared] == bits_of(type)
+        }
         self.fragments = self._find_fragments()
         self.pointers = find_addresses(function, self._address_of, self._parameter)
 
@@ -225,6 +231,8 @@ class _Translation:
             elif variable.space in ("const", "global"):
                 r.texts[variable.name] = variable.name
                 r.contents[variable.name] = variable.initial or b""
+                if variable.space == "const":
+                    r.constants.add(variable.name)
         return end
 
     def _read_names(self) -> set[str]:

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Verdicts on kernels of suites that differ from the expected ones, with the reason."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+_FLAGS = "the barrier of the shim orders all memory, as that of CUDA does, whatever the flags of OpenCL's"
+_SAME = "all threads write the same value, or read it while others write it"
+_INPUT = "the fault needs contents of an array that no input has"
+_ABSTRACT = "GPUVerify takes a loop or an array for arbitrary values; the kernel that runs has no such fault"
+KNOWN: Mapping[str, str] = MappingProxyType({
+    "CUDA/globalarray/fail": "the host would have to change constant memory",
+    "CUDA/loop_unwind": _SAME,
+    "CUDA/memcpy/fail_arrayofstruct": "the only value that is written is undefined, which is the fault that is found",
+    "CUDA/pointertests/test12": _SAME,
+    "CUDA/function_pointers/funcptr_to_ptr_add": "the fault needs an argument that is another function",
+    "OpenCL/get_global_offset": "the shim has one offset for all dimensions",
+    "OpenCL/array_bounds_tests/array_in_array_param": _INPUT,
+    "OpenCL/no_log/pass": _SAME,
+    "OpenCL/reducedstrengthnonloopbug": _ABSTRACT,
+    "OpenCL/inter_group_and_barrier_flag_tests/fail/bad_write_then_read": _FLAGS,
+    "OpenCL/inter_group_and_barrier_flag_tests/fail/sync_within_group_wrong_flag": _FLAGS,
+})  # fmt: skip
+"""The reasons by the names of kernels."""
