@@ -116,3 +116,14 @@ def test_constant_memory_is_not_written() -> None:
     text = kernel(body).replace(HEAD, HEAD + ".const .align 4 .b8 table[16];\n")
     with pytest.raises(TilefoldError, match=r"E1009.*constant memory, which no kernel writes"):
         tilefold.load_ptx(text)["k"](np.zeros(1, np.int32)).launch(grid=1, block=1)
+
+
+def test_lanes_that_write_the_same() -> None:
+    """Lanes that write one element race unless they agree there, whatever lanes write elsewhere."""
+    body = f"""{STORE_LANE} shr.u32 %r2, %r1, 1; mul.wide.u32 %d5, %r2, 4; add.s64 %d6, %d2, %d5;
+    st.global.u32 [%d6], %r2; ret;"""
+    out = np.zeros(32, np.int32)
+    tilefold.load_ptx(kernel(body))["k"](out).launch(grid=1, block=32)
+    assert out.tolist() == [*range(16), *[0] * 16]
+    with pytest.raises(TilefoldError, match="E3205"):
+        tilefold.load_ptx(kernel(body.replace("[%d6], %r2", "[%d6], %r1")))["k"](out).launch(grid=1, block=32)
