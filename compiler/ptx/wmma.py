@@ -42,7 +42,6 @@ _KINDS: Mapping[tuple[str, str], _Kind] = MappingProxyType({
     ("m16n16k8", "tf32"): _Kind(32, 8, 4, 4),
 })  # fmt: skip
 _SHAPES = tuple({shape for shape, _ in _KINDS})
-_ACCUMULATORS = ("f32", "f16", "s32")
 
 
 def _places(letter: str, kind: _Kind) -> Iterator[list[tuple[int, int, int, int]]]:
@@ -88,8 +87,8 @@ def _matrix(r: Registers, i: Instruction) -> tuple[list[list[tuple[int, int, int
     """The elements of each register of a load's or a store's fragment, their bits, and the registers."""
     letter, shape, type = i.modifiers[1], next((w for w in i.modifiers if w in _SHAPES), ""), i.modifiers[-1]
     if i.modifiers[0] == "store" or letter == "c":
-        if type not in _ACCUMULATORS or not shape:
-            raise r.refuse("the form is not supported")
+        if not shape:
+            raise r.refuse("the shape is not supported")
         return list(_accumulator_places(type)), 16 if type == "f16" else 32, 4 if type == "f16" else 8
     kind = _KINDS.get((shape, type))
     if kind is None:

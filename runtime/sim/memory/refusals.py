@@ -102,10 +102,14 @@ def _tiles(warp: Warp, allocation: Allocation) -> tuple[str, str] | None:
 def is_repeated(
     space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], conflict: Conflict, content: NDArray[Any] | None
 ) -> bool:
-    """Whether the threads of a store that write one element write one value there, and it conflicts with stores of the
-    same one, so that no store changes anything. It notifies the observer. The store counts as made then.
+    """Whether all threads of a store write one value, and it conflicts with stores of the same one, so that no store
+    changes anything; within a block, also whether those that write one element agree. It notifies the observer. The
+    store counts as made then.
     """
-    if content is None or not conflict.with_write or space.shadow is None or not _agree(rows, content):
+    if content is None or not conflict.with_write or space.shadow is None:
+        return False
+    within = space.in_block or not conflict.time
+    if (content != content[0]).any() and not (within and _agree(rows, content)):
         return False
     data, state = space.arena.data[access.width], space.arena.state[access.width]
     if conflict.time and not ((state[rows] == READY).all() and (data[rows] == content).all()):
