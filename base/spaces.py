@@ -191,13 +191,11 @@ class Space:
 
     @property
     def has_run_time_extents(self) -> bool:
-        """Whether tensors in it can have extents that only the launch knows: where the kernel does not allocate."""
+        """Whether tensors in it can have extents that are known only at run time, as views of addresses."""
         match self.allocation:
-            case Allocation.PARAMETER:
+            case Allocation.PARAMETER | Allocation.STATIC:
                 return True
-            case (
-                Allocation.STATIC | Allocation.RUN_TIME | Allocation.COMPILER | Allocation.MAPPED | Allocation.CONSTANT
-            ):
+            case Allocation.RUN_TIME | Allocation.COMPILER | Allocation.MAPPED | Allocation.CONSTANT:
                 return False
 
     def step_bits(self, bits: int) -> int:
@@ -246,7 +244,7 @@ CMEM = Space(
 )  # fmt: skip
 TMEM = Space(
     "tmem", "tmem", "tmem_ptr", llvm=6, form=Cells(lanes=128, columns=512, warp_lanes=32, unit_bits=32),
-    sharer=Sharer.BLOCK, allocation=Allocation.RUN_TIME, is_defined=False, has_tensors=False,
+    sharer=Sharer.BLOCK, allocation=Allocation.RUN_TIME, is_defined=False, has_tensors=True,
     targets=TargetFamily(100, 86, "f"), limit=_tensor_cells,
 )  # fmt: skip
 

@@ -19,6 +19,9 @@ from benchmarks import (
     gemm_sm90,
     gemms,
     in_python,
+    library,
+    library_host,
+    library_rows,
     rows,
     tma_rate,
 )
@@ -41,13 +44,19 @@ FAMILIES: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
         "gemm_scaled": gemm_scaled.cases,
         "gemm_grouped": gemm_grouped.cases,
         "gemm_skinny": gemm_skinny.cases,
+        "library_gemm": library.product_cases,
+        "library_fp8": library.fp8_cases,
+        "library_attention": library.attention_cases,
+        "library_rows": library_rows.cases,
+        "library_host": library_host.cases,
     }
 )
 """The cases of each family, for a GPU of so many multiprocessors."""
 IN_PYTHON = frozenset(
     {"python", "gemm_sm90", "attention_sm90", "attention_decode", "gemm_scaled", "gemm_grouped", "gemm_skinny"}
+    | {"library_gemm", "library_fp8", "library_attention", "library_rows", "library_host"}
 )
-"""The families whose kernels are the examples in Python."""
+"""The families whose kernels are written in Python."""
 
 
 def measure(
@@ -71,13 +80,15 @@ def measure(
     for number, case in enumerate(cases, 1):
         began = perf_counter()
         print(f"[{number}/{len(cases)}] {case.name}", end="", flush=True)
+        found: list[Figure] = []
         try:
-            figures += case.measure(bench)
+            found = case.measure(bench)
         except Exception as error:  # PyTorch raises errors of many kinds; the other cases go on
             bench.failed.append(f"{case.name}: {type(error).__name__}: {error}")
             print(": failed", end="")
         torch.cuda.empty_cache()
-        print(f" ({perf_counter() - began:.1f} s)", flush=True)
+        figures += found
+        print(f" ({perf_counter() - began:.1f} s)", *(f"    {each.line}" for each in found), sep="\n", flush=True)
     driver = ".".join(map(str, divmod(engine.driver.call("cuDriverGetVersion") // 10, 100)))
     facts = {
         "driver": f"CUDA {driver}",

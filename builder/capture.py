@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..dialects.ptx import IntToPtrOp, PtrToIntOp
 from ..dialects.tile.directives import TileOp
-from .tracing.state import HostSide, is_of
+from .tracing.state import HostFunction, is_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Captured:
     type: Attribute
 
 
-def captured(kernel: Block, host: HostSide) -> list[Captured]:
+def captured(kernel: Block, host: HostFunction) -> list[Captured]:
     """Makes a kernel independent of the host's block: returns the parameters that it has for the host's values, which
     are added to the arguments of `kernel` in this order.
     """
@@ -41,7 +41,7 @@ def captured(kernel: Block, host: HostSide) -> list[Captured]:
 
 
 class _Capture:
-    def __init__(self, kernel: Block, host: HostSide) -> None:
+    def __init__(self, kernel: Block, host: HostFunction) -> None:
         self.kernel = kernel
         self.host = host
         self.parameters: list[Captured] = []

@@ -48,7 +48,7 @@ from .scalars.values import convert, wrap
 from .tensors.tensors import Tensor
 from .tracing.python_errors import explain_error
 from .tracing.source import PythonSource, place_of_line
-from .tracing.state import HostSide, building, host, is_building
+from .tracing.state import HostFunction, building, host, is_building
 
 
 def bounds_of(body: Block, bounds: LaunchBounds) -> LaunchBounds:
@@ -69,7 +69,7 @@ def drop_unused_coordinates(body: Block) -> None:
             Rewriter.erase_op(op)
 
 
-def settle_threads(kernel: TileKernelOp) -> None:
+def assign_threads(kernel: TileKernelOp) -> None:
     """Finishes operations that depend on the threads that execute them."""
     copies = [op for op in kernel.walk() if _is_elected(op)]
     parts = [op for op in kernel.walk() if _is_part_beyond(op, kernel.block)]
@@ -170,7 +170,7 @@ class Parameter:
     view: Callable[[Tensor], object] | None = None
 
 
-class Unmade(NamedTuple):
+class DeferredArgument(NamedTuple):
     """An argument that is made of its `values`, which are parameters, as soon as these have values in the kernel."""
 
     make: Callable[[list[Any]], object]
@@ -229,7 +229,7 @@ def _trace(
         )
         for key, tree in trees.items()
     }
-    given = {key: x.make(list(x.values)) if isinstance(x, Unmade) else x for key, x in given.items()}
+    given = {key: x.make(list(x.values)) if isinstance(x, DeferredArgument) else x for key, x in given.items()}
     call = inspect.BoundArguments(inspect.signature(function), OrderedDict(given))
     code: Any = getattr(function, "__code__", None)
     place = FileLineColLoc(StringAttr(code.co_filename), IntAttr(code.co_firstlineno), IntAttr(1))
@@ -262,12 +262,12 @@ def _trace(
         part.location = place
     source = PythonSource(code.co_filename, module)
     _check_scopes(op, source)
-    settle_threads(op)
+    assign_threads(op)
     _verify(module, source)
     return Traced(module, kernel, bounds, source, builder.texts, shared)
 
 
-def _capture_host_values(block: Block, launching: HostSide, names: list[str]) -> dict[str, SSAValue]:
+def _capture_host_values(block: Block, launching: HostFunction, names: list[str]) -> dict[str, SSAValue]:
     """The values of the host that become the last parameters of a kernel, by the names that are added to `names`."""
     shared: dict[str, SSAValue] = {}
     for parameter in captured(block, launching):

@@ -43,8 +43,8 @@ def check(
     kernel is compiled with its first configuration. `outputs` name the arrays that count as unwritten before the
     launch. The other options are those of `load_ptx(...).check`.
 
-    TilefoldError (E2305) without Triton, (E2304) for a kernel that it does not compile, PtxError (E1009) for an
-    instruction that is not supported, and LaunchError for arguments that do not fit.
+    An instruction that is not supported makes the verdict `incomplete`. TilefoldError (E2305) without Triton, (E2304)
+    for a kernel that it does not compile, and LaunchError for arguments that do not fit.
     """
     call = _Compiled.of(kernel, args, more, target)
     return call.call.check(

@@ -16,7 +16,7 @@ from ..tracing.state import current
 from .building import (
     CONTAINERS_DIFFER,
     SAME_LENGTH,
-    Kind,
+    CarriedType,
     annotate_errors,
     built,
     common_dtype,
@@ -84,7 +84,7 @@ def _body(block: Block) -> list[Operation]:
     return list(block.ops)[:-1]
 
 
-def _if(condition: Bool, results: Sequence[Kind], blocks: tuple[Block, Block]) -> list[SSAValue]:
+def _if(condition: Bool, results: Sequence[CarriedType], blocks: tuple[Block, Block]) -> list[SSAValue]:
     then, otherwise = (Region(block) for block in blocks)
     if not results and not _body(blocks[1]):
         otherwise = Region()
@@ -125,7 +125,7 @@ def _select(condition: Bool, blocks: tuple[Block, Block]) -> list[SSAValue]:
     return selected
 
 
-_Merged: TypeAlias = Kind | Home | Literal[True] | None
+_Merged: TypeAlias = CarriedType | Home | Literal[True] | None
 """How a leaf of two paths becomes one: see `_Merge`."""
 
 
@@ -197,8 +197,8 @@ class _Merge:
         return None
 
     @property
-    def kinds(self) -> list[Kind]:
-        return [kind for kind in self.merged if isinstance(kind, Kind)]
+    def kinds(self) -> list[CarriedType]:
+        return [kind for kind in self.merged if isinstance(kind, CarriedType)]
 
     def yielded(self, side: int) -> list[SSAValue]:
         """The values of one path, at the end of the current block."""
@@ -209,7 +209,7 @@ class _Merge:
         for leaf, home in pairs:
             if isinstance(home, Home):
                 home.write(leaf)
-        return [kind.ssa(leaf) for leaf, kind in pairs if isinstance(kind, Kind)]
+        return [kind.ssa(leaf) for leaf, kind in pairs if isinstance(kind, CarriedType)]
 
     def finish(self, values: Sequence[SSAValue]) -> None:
         """Sets the variable; `values` are the carried leaves."""

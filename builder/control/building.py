@@ -29,7 +29,7 @@ _COUNTED = 5 << 59
 
 
 @dataclass(frozen=True)
-class Kind:
+class CarriedType:
     """The type of a carried leaf, and of an integer its divisor (0 for 0 alone) and its range."""
 
     dtype: DType
@@ -54,38 +54,38 @@ class Kind:
         """The type in the IR."""
         return self.dtype.ir
 
-    def joined(self, other: "Kind") -> "Kind":
+    def joined(self, other: "CarriedType") -> "CarriedType":
         """The facts that hold for both, which are of one type."""
         if self.range is None or other.range is None:
             return self
-        return Kind(self.dtype, gcd(self.div, other.div), either(self.range, other.range))
+        return CarriedType(self.dtype, gcd(self.div, other.div), either(self.range, other.range))
 
     @property
-    def in_loop(self) -> "Kind":
+    def in_loop(self) -> "CarriedType":
         """A loop's assumptions about a leaf that it changes: a nonnegative integer stays so, below a limit."""
         if self.range is None:
             return self
         spans = [(0, end) for end in (_COUNTED, (1 << (self.dtype.bits - 2)) - 1) if end < self.dtype.greatest]
         fitting = next((span for span in spans if contains(span, self.range)), self.dtype.limits)
-        return Kind(self.dtype, self.div, fitting)
+        return CarriedType(self.dtype, self.div, fitting)
 
     @property
-    def counted(self) -> "Kind":
+    def counted(self) -> "CarriedType":
         """The same for a leaf after an iteration, but not beyond _COUNTED: in steps up to 2**32, a loop needs years
         to get there.
         """
         if self.range is None or not _COUNTED < self.range[1] <= _COUNTED + (1 << 32) or self.range[0] > _COUNTED:
             return self
-        return Kind(self.dtype, self.div, (self.range[0], _COUNTED))
+        return CarriedType(self.dtype, self.div, (self.range[0], _COUNTED))
 
 
-def kind_of(leaf: Scalar, dtype: DType) -> Kind:
+def kind_of(leaf: Scalar, dtype: DType) -> CarriedType:
     """The facts about a leaf that is carried as `dtype`."""
     if isinstance(leaf, Int):
-        return Kind(dtype, leaf.known.div, leaf.range)
+        return CarriedType(dtype, leaf.known.div, leaf.range)
     if isinstance(leaf, int) and dtype.kind == "int":
-        return Kind(dtype, abs(leaf), (leaf, leaf))
-    return Kind(dtype)
+        return CarriedType(dtype, abs(leaf), (leaf, leaf))
+    return CarriedType(dtype)
 
 
 def common_dtype(a: Scalar, b: Scalar) -> DType | None:

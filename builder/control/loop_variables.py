@@ -16,7 +16,7 @@ from ..tracing.state import current
 from .building import (
     CONTAINERS_DIFFER,
     SAME_LENGTH,
-    Kind,
+    CarriedType,
     common_dtype,
     current_line,
     difference,
@@ -47,7 +47,7 @@ class _Slot:
     """A leaf of a variable in a loop: its value before, and, if the loop carries it, its kind."""
 
     start: object
-    kind: Kind | None = None
+    kind: CarriedType | None = None
     changes: int = 0
     home: Home | None = None  # of a fragment that the loop changes
     entered: object = None  # the fragment as the iteration found it
@@ -82,7 +82,7 @@ class _Carried:
         return [_Slot(leaf, kind_of(leaf, leaf.dtype).in_loop if isinstance(leaf, Value) else None) for leaf in leaves]
 
     @property
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[CarriedType]:
         """The carried leaves, in order."""
         return [] if self.lost else [slot.kind for slot in self.slots if slot.kind is not None]
 

@@ -10,6 +10,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from ...dialects import ptx
+from ..scalars.casts import in_vector
 from ..scalars.dtypes import DType, Int32
 from ..scalars.values import Int, as_value, convert, wrap
 from ..tensors.raw_pointers import Address
@@ -18,9 +19,15 @@ from .memory_texts import TYPES
 
 _MAPA = re.compile(r"\s*mapa\.shared::cluster\.u32\s+\$0\s*,\s*\$1\s*,\s*\$2\s*;?\s*")
 _STORE = re.compile(
-    r"\s*st\.async(?:\.weak)?\.shared::cluster\.mbarrier::complete_tx::bytes\.(?P<type>\w+)"
-    r"\s+\[\$0\]\s*,\s*\$1\s*,\s*\[\$2\]\s*;?\s*"
+    r"\s*st\.async(?:\.weak)?\.shared::cluster\.mbarrier::complete_tx::bytes(?:\.v[24])?\.(?P<type>\w+)"
+    r"\s+\[\$(?P<at>\d+)\]\s*,\s*(?P<values>\$\d+|\{[^{}]*\})\s*,\s*\[\$(?P<bar>\d+)\]\s*;?\s*"
 )
+_VECTOR = re.compile(
+    r"\s*\{\s*\.reg\s+\.v[24]\s+\.\w+\s+(?P<name>\w+)\s*;"
+    r"(?P<moves>(?:\s*mov\.\w+\s+(?P=name)\.[xyzw]\s*,\s*\$\d+\s*;)+)"
+    r"(?P<then>[^;]*;)\s*\}\s*"
+)
+_MOVE = re.compile(r"\.([xyzw])\s*,\s*(\$\d+)\s*;")
 _MBARRIER_BYTES = 8
 
 
@@ -30,17 +37,31 @@ def cluster_operation(text: str, operands: Sequence[Any], results: Sequence[DTyp
     """
     if _MAPA.fullmatch(text):
         return _map(operands, results[0]) if len(operands) == 2 and len(results) == 1 else None
-    stored = _STORE.fullmatch(text)
+    stored = _STORE.fullmatch(_in_place(text))
     dtype = TYPES.get(stored["type"]) if stored else None
-    if dtype is None or len(operands) != 3 or results:
+    if stored is None or dtype is None or results:
         return None
-    at, given, bar = operands
-    value = as_value(given)
-    if (value.dtype.kind, value.dtype.bits) != (dtype.kind, dtype.bits) or not (_is_number(at) and _is_number(bar)):
+    at, bar = operands[int(stored["at"])], operands[int(stored["bar"])]
+    values = [as_value(operands[int(number)]) for number in re.findall(r"\$(\d+)", stored["values"])]
+    fits = all((value.dtype.kind, value.dtype.bits) == (dtype.kind, dtype.bits) for value in values)
+    if not fits or len(operands) != 2 + len(values) or not (_is_number(at) and _is_number(bar)):
         return None
-    places = _place(at, dtype.bits // 8, ptx.SHARED_CLUSTER), _place(bar, _MBARRIER_BYTES, ptx.SHARED_CLUSTER)
-    emit(ptx.StAsyncOp(value.ssa, *places))
+    each = [value.ssa for value in values]
+    stored_value, size = each[0] if len(each) == 1 else in_vector(each), len(each) * dtype.bits // 8
+    places = _place(at, size, ptx.SHARED_CLUSTER), _place(bar, _MBARRIER_BYTES, ptx.SHARED_CLUSTER)
+    emit(ptx.StAsyncOp(stored_value, *places))
     return ()
+
+
+def _in_place(text: str) -> str:
+    """A text with the members of a vector, to which instructions move them before, in the place of its name."""
+    found = _VECTOR.fullmatch(text)
+    if found is None:
+        return text
+    members = [
+        register for _, register in sorted(_MOVE.findall(found["moves"]), key=lambda move: "xyzw".index(move[0]))
+    ]
+    return re.sub(rf"\b{found['name']}\b", "{" + ", ".join(members) + "}", found["then"])
 
 
 def _map(operands: Sequence[Any], result: DType) -> tuple[Any, ...] | None:

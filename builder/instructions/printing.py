@@ -34,7 +34,7 @@ def print_tensor(tensor: Tensor | Vec | CoordTensor, text: str = "tensor", *, ve
     if isinstance(tensor, CoordTensor):
         _print_coordinates(tensor, text)
         return
-    elements = tensor.settle() if isinstance(tensor, Vec) else tensor
+    elements = tensor.materialize() if isinstance(tensor, Vec) else tensor
     tensor_type(elements)
     op = PrintTensorOp.build(operands=[elements.ssa], properties={"text": StringAttr(text)})
     if (side := host()) is not None:

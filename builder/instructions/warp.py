@@ -221,7 +221,7 @@ def _shuffle(mode: str, value: Any, lane: Any, width: int, mask: Any) -> Any:
 
     if isinstance(value, Vec):
         moved = elementwise(partial(by_words, word), value.dtype, value)
-        moved.settle()  # lanes meet here, not where the result is used
+        moved.materialize()  # lanes meet here, not where the result is used
         return moved
     return by_words(word, as_value(value))
 

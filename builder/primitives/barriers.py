@@ -12,7 +12,7 @@ from ..tensors.raw_pointers import Address, RawPointer
 from ..tensors.tensors import Pointer, Tensor, address_of
 from ..tracing.state import emit
 from .arrays import Array
-from .words import GridDepAction, MemScope, Proxy, SetMaxRegisterAction, SharedSpace
+from .enums import GridDepAction, MemScope, Proxy, SetMaxRegisterAction, SharedSpace
 
 cluster_ctarank = cluster.block_idx_in_cluster
 fence_mbarrier_init = cluster.mbarrier_init_fence

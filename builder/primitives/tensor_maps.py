@@ -27,7 +27,7 @@ from ..tensors.tensors import Pointer, PointerNumber, Tensor
 from ..tensors.tma import TmaAtom, make_tiled_tma_atom
 from ..tracing.state import emit
 from .barriers import address
-from .words import CTAGroup, MemScope, Proxy, TensormapField
+from .enums import CTAGroup, MemScope, Proxy, TensormapField
 
 
 class TensorMapSwizzle(Enum):

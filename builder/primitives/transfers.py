@@ -11,7 +11,7 @@ from ..scalars.dtypes import Int32, Uint32
 from ..scalars.values import convert, wrap
 from ..tracing.state import emit
 from .barriers import address
-from .words import LoadShape, LoadSrcFormat, MMALayout, StoreShape
+from .enums import LoadShape, LoadSrcFormat, MMALayout, StoreShape
 
 cp_async_commit_group = arch.cp_async_commit_group
 cp_async_wait_group = arch.cp_async_wait_group

@@ -52,8 +52,8 @@ def _predicates(pred: "Tensor | Vec") -> Elements:
     if isinstance(pred, Tensor) and tensor_type(pred).is_predicate:
         return pred
     fragment = (pred if isinstance(pred, Vec) else load(pred)).to(Boolean)
-    settled = fragment.settle()
-    if not tensor_type(settled).is_predicate:
-        settled = registers(Boolean, make_layout(fragment.shape))
-        store(settled, fragment)
-    return settled
+    materialized = fragment.materialize()
+    if not tensor_type(materialized).is_predicate:
+        materialized = registers(Boolean, make_layout(fragment.shape))
+        store(materialized, fragment)
+    return materialized

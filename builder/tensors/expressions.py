@@ -2,7 +2,7 @@
 """Expressions on the elements of tensors, and how they become operations of the kernel.
 
 An expression becomes one `tile.map` where its elements are needed. It reads tensors that the user may change: whoever
-writes memory settles what reads it before (`Builder.settle`).
+writes memory first materializes the fragments that read it (`Builder.materialize`).
 """
 
 from collections.abc import Callable, Sequence
@@ -66,17 +66,17 @@ class Expression:
         self.depth = 1 + max((part.depth for part in parts), default=0)
         for part in {id(part): part for part in parts}.values():
             if part.tensor is None and part.used:
-                part.settle()  # a second expression needs it: it is computed once
+                part.materialize()  # a second expression needs it: it is computed once
             part.used = True
         if self.depth > MAX_DEPTH:
-            self.settle()
+            self.materialize()
 
     @property
-    def is_settled(self) -> bool:
+    def is_materialized(self) -> bool:
         """Whether its elements are in registers of its own, where nothing changes them."""
         return self.tensor is not None and not self.borrowed
 
-    def settle(self) -> Elements:
+    def materialize(self) -> Elements:
         """Its elements in registers of its own, computed here unless they are already."""
         if self.tensor is None or self.borrowed:
             own = registers(self.dtype, make_layout(self.shape))
@@ -136,7 +136,7 @@ def write(
             and _overlaps(leaf.tensor, target)
             and (leaf.tensor.ssa is not target.ssa or combine is not None or sizes(leaf.shape) != sizes(to))
         ):
-            leaf.settle()
+            leaf.materialize()
     leaves = expression.leaves()
     sources = [_broadcast_view(leaf, to) for leaf in leaves]
     held = tensor_type(target).element_type
@@ -146,7 +146,7 @@ def write(
         and target.element_type == expression.dtype
         and held == tensor_type(expression.tensor).element_type != i1
     ):
-        emit(CopyOp(sources[0].ssa, target.ssa), is_settled=True)
+        emit(CopyOp(sources[0].ssa, target.ssa), is_materialized=True)
         return
     types = [tensor_type(source).element_type for source in sources]
     old = [held] if combine is not None else []
@@ -160,7 +160,7 @@ def write(
         if combine is not None:
             value = combine(target.element(body.args[-1]), value)
         builder.insert(YieldOp(target.stored(value)))
-    emit(MapOp(target.ssa, [source.ssa for source in sources], Region(body)), is_settled=True)
+    emit(MapOp(target.ssa, [source.ssa for source in sources], Region(body)), is_materialized=True)
 
 
 def sizes(shape: Shape) -> list[int]:

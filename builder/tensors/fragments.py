@@ -50,8 +50,8 @@ class Vec(Ordered, Bits, NumpyMethods):
                 Code.BUILD_VALUE, "the class Vec does not make fragments", "write t.load() or cute.full"
             )
         self.expression = expression
-        if not expression.is_settled:
-            current().watch(self, inside)
+        if not expression.is_materialized:
+            current().defer(self, inside)
 
     @property
     def shape(self) -> Shape:
@@ -75,9 +75,9 @@ class Vec(Ordered, Bits, NumpyMethods):
         """The number of elements."""
         return product(self.shape)
 
-    def settle(self) -> Elements:
+    def materialize(self) -> Elements:
         """The registers that hold the elements; do not write to them."""
-        return self.expression.settle()
+        return self.expression.materialize()
 
     def to(self, dtype: object) -> "Vec":
         """The elements as those of another type."""
@@ -88,7 +88,7 @@ class Vec(Ordered, Bits, NumpyMethods):
         return Vec(Expression(self.shape, target, _same, [self.expression]))  # which converts
 
     def __getitem__(self, coord: object) -> Any:
-        part = self.settle()[coord]
+        part = self.materialize()[coord]
         return load(part) if isinstance(part, Elements) else part
 
     def __setitem__(self, coord: object, value: object) -> None:
@@ -104,7 +104,7 @@ class Vec(Ordered, Bits, NumpyMethods):
             raise TilefoldError(Code.BUILD_VALUE, f"{self.size} elements do not fit the shape {show(modes)}")
         wanted = sizes(modes)
         steps = [product(tuple(wanted[:mode])) if mode else 1 for mode in range(len(wanted))]
-        return Vec(Expression(tuple(wanted), self.dtype, tensor=repeat_modes(self.settle(), wanted, steps)))
+        return Vec(Expression(tuple(wanted), self.dtype, tensor=repeat_modes(self.materialize(), wanted, steps)))
 
     def broadcast_to(self, target_shape: object) -> "Vec":
         """The elements repeated to a shape."""
@@ -147,7 +147,7 @@ class Vec(Ordered, Bits, NumpyMethods):
             steps.append(0 if mode in over else step)
             step *= 1 if mode in over else extent
         whole = sizes(self.shape)
-        self.settle()  # it is rarely needed for the reduction alone
+        self.materialize()  # it is rarely needed for the reduction alone
         write(repeat_modes(result, whole, steps), self.expression, op.function, self.shape)
         if len(over) == self.rank and not keepdims:
             return result[0]
@@ -242,7 +242,7 @@ def load(tensor: Elements) -> Vec:
     if type.space.data is RMEM:
         return Vec(Expression(modes, tensor.element_type, tensor=tensor, borrowed=True))
     own = registers(tensor.element_type, make_layout(shape), type.element_type)
-    emit(CopyOp(tensor.ssa, own.ssa), is_settled=True)
+    emit(CopyOp(tensor.ssa, own.ssa), is_materialized=True)
     return Vec(Expression(modes, tensor.element_type, tensor=own))
 
 
@@ -265,7 +265,7 @@ def store(tensor: Elements, value: Any) -> None:
             own = registers(value.dtype, make_layout(value.shape), held)
             write(own, value.expression)
             value = Vec(Expression(value.shape, value.dtype, tensor=own))
-    current().settle(keep=value)
+    current().materialize(keep=value)
     expression = value.expression
     write(tensor, expression)
     if expression.tensor is None and _holds(tensor, expression):

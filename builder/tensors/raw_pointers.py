@@ -47,6 +47,8 @@ class Address:
         assert isinstance(made, Int)
         return made
 
+    toint = number
+
 
 _CHUNK = 16
 """The bytes that stay together under every swizzle of memory."""
@@ -224,7 +226,7 @@ class RawPointer:
 
 def _copy_if(mask: Vec, source: Elements, target: Elements) -> None:
     """A copy of the elements for which predicates hold. Raises TilefoldError (E5002) where they are not predicates."""
-    predicates = row_major(mask).settle()
+    predicates = row_major(mask).materialize()
     if not tensor_type(predicates).is_predicate or mask.size != product(target.shape):
         message = f"a mask of {product(target.shape)} elements has as many predicates, not {mask!r}"
         raise TilefoldError(Code.BUILD_VALUE, message, "make it by comparisons, or of type cute.Boolean")

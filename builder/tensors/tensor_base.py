@@ -277,7 +277,7 @@ def allocate(dtype: DType, space: Space, align: int, layout: LayoutLike, held: A
         message = f"the tensor takes {type.bytes} bytes of shared memory; a block has at most {MAX_SHARED_BYTES}"
         hint = "let a block work on a smaller tile, with fewer stages, and loop over the tiles"
         raise TilefoldError(Code.TARGET_SHARED_MEMORY, message, hint)
-    return emit(AllocOp(type), is_settled=True).results[0]
+    return emit(AllocOp(type), is_materialized=True).results[0]
 
 
 def registers(dtype: DType, layout: LayoutLike, held: Attribute | None = None) -> Elements:

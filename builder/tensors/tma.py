@@ -204,7 +204,7 @@ def make_layout_image_mask(lay: object, coord: object, mode: int) -> Any:
 def tensor_copy(
     atom: TmaAtom, src: AnyTensor, dst: AnyTensor, barrier: object, mask: Any, policy: object, descriptor: object = None
 ) -> None:
-    """A copy by a tensor map; `finishing.settle_threads` lets one thread of a warp issue it."""
+    """A copy by a tensor map; `trace.assign_threads` lets one thread of a warp issue it."""
     if type(mask) is int and mask == 0 and atom.type.multicast.data == 1:
         mask = None  # as programs give it that decide between a multicast and none
     emit(

@@ -49,7 +49,7 @@ class Builder:
     texts: dict[str, Callable[..., Any]] = field(default_factory=lambda: {})
     threads: int | None = None
     contract: bool = False
-    host: "HostSide | None" = None
+    host: "HostFunction | None" = None
     _pending: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
     _entering: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
     _root: Block | None = None
@@ -164,13 +164,13 @@ class Builder:
             ssa = self._constants[key] = op.result
         return ssa
 
-    def watch(self, fragment: "Fragment", inside: bool = False) -> None:
+    def defer(self, fragment: "Fragment", inside: bool = False) -> None:
         """Notes a fragment that reads tensors when its elements are computed, which is not yet; `inside` the block that
         is entered next.
         """
         (self._entering if inside else self._pending).append(ref(fragment))
 
-    def settle(self, keep: "Fragment | None" = None) -> None:
+    def materialize(self, keep: "Fragment | None" = None) -> None:
         """Computes the fragments that are still referenced, except `keep`, before the tensors they read change."""
         pending, self._pending = self._pending, []
         for reference in pending:
@@ -178,7 +178,7 @@ class Builder:
             if fragment is keep and keep is not None:
                 self._pending.append(reference)
             elif fragment is not None:
-                fragment.settle()
+                fragment.materialize()
 
     @contextmanager
     def body(self, block: Block) -> Generator[Block, None, None]:
@@ -200,13 +200,13 @@ class Builder:
     @contextmanager
     def inside(self, block: Block) -> Generator[Block, None, None]:
         """Within it, operations go to the end of another block: the body of a loop, for instance."""
-        self.settle()
+        self.materialize()
         self._pending, self._entering = self._entering, []
         outer, self.block = self.block, block
         self._open.append(block)
         try:
             yield block
-            self.settle()
+            self.materialize()
         finally:
             self._open.pop()
             self.block = outer
@@ -224,7 +224,7 @@ class Builder:
 _CURRENT: ContextVar[Builder | None] = ContextVar("tilefold_builder", default=None)
 
 
-class HostSide(Protocol):
+class HostFunction(Protocol):
     """A host function that is being executed."""
 
     @property
@@ -245,7 +245,7 @@ class HostSide(Protocol):
         ...
 
 
-def host() -> HostSide | None:
+def host() -> HostFunction | None:
     """The function of the host that is being executed, outside of the kernels that it launches; None without one."""
     builder = _CURRENT.get()
     if builder is None or builder.host is None or builder.host.block is not builder.block:
@@ -296,7 +296,7 @@ def suspended() -> Generator[None, None, None]:
 
 @contextmanager
 def building(
-    block: Block, convert: Callable[[Any, Any], Any], host: HostSide | None = None
+    block: Block, convert: Callable[[Any, Any], Any], host: HostFunction | None = None
 ) -> Generator[Builder, None, None]:
     """Within it, the functions of this folder write operations to the end of `block`, and types make
     values by `convert`.
@@ -348,24 +348,24 @@ _READ = MemoryEffectKind.READ
 class Fragment(Protocol):
     """Elements that are computed when they are needed."""
 
-    def settle(self) -> object:
+    def materialize(self) -> object:
         """Computes them here, unless they are already."""
         ...
 
 
-def emit(op: Operation, is_settled: bool = False) -> Operation:
+def emit(op: Operation, is_materialized: bool = False) -> Operation:
     """Verifies an operation and adds it to the kernel that is being built. Raises TilefoldError if it breaks a rule.
 
     Before one that may write memory, or waits for others that do, fragments that read memory are computed, unless
-    `is_settled` says that it changes nothing that they read.
+    `is_materialized` says that it changes nothing that they read.
     """
     _verify(op)
     if not op.has_trait(Pure) and (side := host()) is not None:
         current().insert(op)
         side.effect(op)
         return op
-    if not (is_settled or op.has_trait(Pure) or (has_effects(op, _READ) and only_has_effect(op, _READ))):
-        current().settle()
+    if not (is_materialized or op.has_trait(Pure) or (has_effects(op, _READ) and only_has_effect(op, _READ))):
+        current().materialize()
     current().insert(op)
     return op
 

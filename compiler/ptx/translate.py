@@ -40,12 +40,13 @@ from .moves import MOVES, Rule
 from .operands import written_and_read
 from .registers import Registers, bits_of, type_of
 from .syntax import TYPE_BITS, Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
+from .tcgen05 import TCGEN05
 from .unread import replace_unread
 from .video import VIDEO
 from .warps import WARPS
 from .wmma import WMMA
 
-WITH_EFFECTS: Mapping[str, Rule] = {**MEMORY, **WARPS, **WMMA, **HOPPER}
+WITH_EFFECTS: Mapping[str, Rule] = {**MEMORY, **WARPS, **WMMA, **HOPPER, **TCGEN05}
 """The rules of instructions that have effects, by opcode."""
 RULES: Mapping[str, Rule] = {**ARITHMETIC, **VIDEO, **MOVES, **CONVERSIONS, **WITH_EFFECTS}
 """The rules of all instructions by opcode."""

@@ -55,6 +55,8 @@ def check_allocation(type: TensorType) -> None:
                 "a kernel allocates only in smem and rmem; global memory comes as an argument, a peer's memory from "
                 "tile.peer"
             )
+    if not is_fully_static((plain_layout(type.layout.data).shape, plain_layout(type.layout.data).stride)):
+        raise VerifyException(f"a kernel allocates memory of static layouts only, not of {type.layout.data}")
     type.check_whole()
     if type.bytes > limit:
         raise VerifyException(

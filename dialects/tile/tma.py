@@ -25,7 +25,7 @@ from ...base.errors import Code, LayoutError
 from ...base.spaces import GMEM
 from ...layout.algebra.compose import composition
 from ...layout.algebra.core import Layout, LayoutLike, cosize, join, plain_layout
-from ...layout.algebra.integers import Coord
+from ...layout.algebra.integers import Coord, is_static
 from ...layout.algebra.inttuple import is_fully_static, leaves, product_each, transform_leaves
 from ...layout.tiling.copy_loops import with_outer
 from ...layout.tma.partition import by_instructions
@@ -208,6 +208,13 @@ class TmaPartitionOp(SlicedViewOp):
     @classmethod
     def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
         return (unwrap(fill_coordinate(given.coord, values)), (None,) * given.modes_of_source)
+
+    @classmethod
+    def check_selection(cls, given: Any, coord: Any, shape: Any) -> None:
+        """A coordinate beyond its mode selects a block that exists where the mode has the stride 0, as `1:0` does."""
+        number = given.blocks(coord[0])
+        if not is_static(number) or not 0 <= number < given.tiling.multicast:
+            super().check_selection(given, coord, shape)
 
     def verify_(self) -> None:
         check_operands(self.coord.data, self.coords)

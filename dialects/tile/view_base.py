@@ -103,6 +103,11 @@ class LayoutViewOp(InferringOp):
         return coord, shape
 
     @classmethod
+    def check_selection(cls, given: Any, coord: Coord, shape: Any) -> None:
+        """Raises `LayoutError` (E0215) for a static coordinate out of range."""
+        check_within(*cls.selection(coord, shape), cls.SELECTS)
+
+    @classmethod
     def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
         source = _source(operand_types)
         given, layout = cls.given(operand_types, properties), source.layout.data
@@ -112,7 +117,7 @@ class LayoutViewOp(InferringOp):
         view = whole
         if coord is not None:
             view, offset = slice_and_offset(coord, whole)
-            check_within(*cls.selection(coord, whole.shape), cls.SELECTS)
+            cls.check_selection(given, coord, whole.shape)
         if extents := [x for x in integers(plain_layout(layout).shape) if isinstance(x, Unknown)]:
             strides = unknowns(layout)[len(extents) :]
             check_promises(extents, strides, lambda values: cls.layout_by(given, with_scalars(layout, values)))

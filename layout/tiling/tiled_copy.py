@@ -164,28 +164,22 @@ def make_tiled_copy_tv(atom: CopyAtom, layout_tv: Layout, tiler: Tiler) -> Tiled
     return TiledCopy(atom, layout_tv, tiler)
 
 
-def numbering(layout: Layout, kind: str) -> Layout:
-    """A layout that maps tile coordinates to indices of a `kind`. Raises `LayoutError` (E0313) unless it takes every
-    index from 0 once.
-    """
-    if right_inverse(layout).size != layout.size:
-        raise LayoutError(
-            Code.NOT_A_NUMBERING,
-            f"the {kind} layout {layout} does not number its coordinates",
-            f"it must take every index from 0 to {static(layout.size, 'a size') - 1} once",
-        )
-    return layout
-
-
 def make_tiled_copy(atom: CopyAtom, threads: Layout, values: Layout) -> TiledCopy:
     """The tiled copy of threads side by side in the order `threads`, each with a block of values in the
     order `values`.
 
-    Both layouts map tile coordinates to thread, or value, indices. Raises `LayoutError` (E0313) unless they
-    take every index from 0 once.
+    Both layouts map tile coordinates to thread, or value, indices. A layout of threads with gaps, such as `128:8`, is
+    one if the values fill them: an index of the tile then counts threads first (CuTe's make_tiled_copy). Raises
+    `LayoutError` (E0313) unless the tile takes every index from 0 once.
     """
-    tile = raked_product(numbering(threads, "thread"), numbering(values, "value"))
+    tile = raked_product(threads, values)
     inverse = right_inverse(tile)
+    if inverse.size != tile.size:
+        raise LayoutError(
+            Code.NOT_A_NUMBERING,
+            f"threads {threads}, each with the values {values}, do not number the coordinates of a tile",
+            f"together they must take every index from 0 to {static(tile.size, 'a size') - 1} once",
+        )
     return TiledCopy(atom, with_shape(inverse, (threads.size, values.size)), product_each(tile.shape))
 
 

@@ -16,6 +16,7 @@ from .late_writes import late_write, sightings_of
 from .memory.journal import Journal, Sighting
 from .memory.refusals import ATOMIC, BLOCK_BARRIER, PAIR, WARP_SYNC
 from .number_faults import FAULTS
+from .reached import Reached
 from .sim_engine import SimEngine, SimProgram
 from .unwritten import COVER, Elements, Stores, least_store
 
@@ -25,6 +26,8 @@ MOST = 20
 FORGIVABLE = frozenset({Code.SIM_RACE, Code.SIM_UNINITIALISED, Code.SIM_CONSTANT, Code.SIM_PHASE}) | FAULTS
 """Faults after which a launch can go on: the access takes place, undefined bytes read as 0, and numbers stay."""
 
+UNFINISHED = frozenset({Code.SIM_UNSUPPORTED, Code.SIM_STEPS, Code.SIM_MEMORY, Code.SIM_SECONDS, Code.SIM_EXACT})
+"""Errors that say nothing of the kernel: the simulator lacks something, or a budget has ended."""
 
 _LOST = "several threads read and rewrite this element, so updates are lost: use ptx.atom or ptx.red"
 _OWNING = frozenset({"ptx.mbarrier.init", "ptx.mbarrier.inval"})
@@ -58,16 +61,25 @@ class Diagnosis:
     steps: int = 0
     exact: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The tensors among the arguments as arrays of exact numbers, where the launch ran in exact arithmetic."""
+    reached: Reached | None = None
+    """The lines and arms that the launch has executed, where it came to its end."""
+    unfinished: Finding | None = None
+    """Why the launch did not come to its end, where that is no fault of the kernel."""
+    is_cut: bool = False
+    """Whether the search ended at its limit of faults."""
 
 
 @dataclass(frozen=True)
 class DiagnosedLaunch:
-    """A launch that can be repeated: `arguments` makes them anew each time."""
+    """A launch that can be repeated: `arguments` makes them anew each time. A partial one may leave elements of its
+    outputs unwritten.
+    """
 
     program: SimProgram
     config: LaunchConfig
     arguments: Callable[[], Mapping[str, Argument]]
     engine: SimEngine
+    is_partial: bool = False
 
     def run(
         self, forgiven: frozenset[tuple[Code, Site]] | None, journal: Journal
@@ -92,6 +104,9 @@ def diagnose(launch: DiagnosedLaunch, most: int = MOST) -> Diagnosis:
         try:
             arguments, result = launch.run(forgiven, journal)
         except SimulationError as fault:
+            if fault.code in UNFINISHED:
+                unfinished = Finding(fault.code, fault.fault, fault.hint, fault.site)
+                return Diagnosis(tuple(findings), None, unfinished=unfinished)
             known = fault.origin is not None and (fault.code, fault.origin) in forgiven
             finding = _explain(launch, fault)
             pair = frozenset((fault.origin, finding.other))
@@ -111,7 +126,7 @@ def diagnose(launch: DiagnosedLaunch, most: int = MOST) -> Diagnosis:
             forgiven |= {(fault.code, fault.origin)}
         else:
             findings = [_widen(finding, journal) for finding in findings]
-            left = [] if findings else list(_find_unwritten(launch, arguments, journal))
+            left = [] if findings or launch.is_partial else list(_find_unwritten(launch, arguments, journal))
             remarks = [
                 Finding(Code.SIM_RACE, text, site=site, is_remark=True) for site, text in journal.remarks.items()
             ]
@@ -120,8 +135,8 @@ def diagnose(launch: DiagnosedLaunch, most: int = MOST) -> Diagnosis:
                 for site, text, hint in find_uncovered(launch.program.find(), launch.config)
             ]
             diagnoses = *findings, *left, *missed, *remarks
-            return Diagnosis(diagnoses, arguments, result.counters.steps, result.exact)
-    return Diagnosis(tuple(findings), None)
+            return Diagnosis(diagnoses, arguments, result.counters.steps, result.exact, journal.reached)
+    return Diagnosis(tuple(findings), None, is_cut=True)
 
 
 def _widen(finding: Finding, journal: Journal) -> Finding:

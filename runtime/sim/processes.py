@@ -99,8 +99,8 @@ class Ledger:
 
     def _counters(self) -> Iterator[tuple[object, tuple[str, ...]]]:
         """The counters of blocks and of accesses, with the names of their numbers."""
-        for executions in {id(part): part for _, part in self.translator.issued}.values():
-            yield executions, ("warps", "threads")
+        for part in self.translator.parts:
+            yield part.executions, ("warps", "threads")
         for access in self.translator.accesses:
             yield access, ("requests", "threads", "transactions", "minimum")
 

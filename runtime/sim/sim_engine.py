@@ -35,6 +35,7 @@ from .ordering.liveness import Watch
 from .ordering.schedule import Body, Seats, clusters_of, run_cluster, take_turns
 from .preparation import Binding, bind, body_of, check_config, rules_for
 from .progress import Display, Progress, display_of_process, following
+from .reached import reached_by
 from .translate import InlineMeanings, Translator
 from .warp import Block, Cluster, Warp
 
@@ -314,6 +315,8 @@ class SimEngine:
             except KeyboardInterrupt as interrupt:
                 interrupt.add_note(f"simulator: {watch.where()}")
                 raise
+        if self.journal is not None:
+            self.journal.reached = reached_by(translator.parts)
         counters = Counters(
             MappingProxyType(translator.instructions()),
             tuple(access.count() for access in translator.accesses if access.requests),

@@ -29,6 +29,7 @@ from .memory.arena import Allocation, unnamed
 from .memory.memories import Memories
 from .memory.provenance import Fragments, root
 from .memory.space_state import Access
+from .reached import Executions, Part
 from .values import Value, ValueKind, kind_of
 from .warp import Warp
 
@@ -41,14 +42,6 @@ InlineMeanings: TypeAlias = Mapping[str, Callable[..., Any]]
 """The meaning of PTX as text: for a text, a function of the operands' elements in all lanes, arrays, that returns those
 of the result, or a tuple of them.
 """
-
-
-@dataclass(slots=True)
-class Executions:
-    """How often a block was executed, by warps and by threads."""
-
-    warps: int = 0
-    threads: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +180,8 @@ class Translator:
         self.placed: dict[tuple[str, int], list[Executions]] = {}
         """By file and line, the executions of the block of each instruction there."""
         self.loops: list[Loop] = []
+        self.parts: list[Part] = []
+        """The parts of the program in the order in which they were translated."""
         self.homes: dict[SSAValue, Allocation] = {}
         """The allocations that pointers of the kernel begin."""
         self.functions: dict[Operation, Function] = {}
@@ -196,7 +191,7 @@ class Translator:
         """A translation with registers of its own that shares everything else: that of a function."""
         own = Translator(self.rule_of, self.launch, self.spaces, self.texts, self.fragments)
         own.shared_start, own.accesses, own.issued = self.shared_start, self.accesses, self.issued
-        own.placed, own.loops = self.placed, self.loops
+        own.placed, own.loops, own.parts = self.placed, self.loops, self.parts
         own.functions, own.homes = self.functions, self.homes
         return own
 
@@ -286,6 +281,8 @@ class Translator:
         results: tuple[int, ...] = ()
         length, executions = 0, Executions()
         args = self.slots(block.args)
+        ops = tuple(ops)
+        self.parts.append(Part(block, ops, executions))
         for op in ops:
             length += 1
             if isinstance(op, _FORWARDING):

@@ -148,7 +148,7 @@ def test_a_fault_is_reported_and_its_cure_is_not(
         assert message in report
     assert report.endswith("1 fault at cute and instr\n"), report
     assert check(write(tmp_path, kernel(right))) == 0
-    assert capsys.readouterr().out == "kernels::k: no faults at cute and instr\n"
+    assert capsys.readouterr().out == "kernels::k: clean: no faults at cute and instr\n"
 
 
 TWO = """\

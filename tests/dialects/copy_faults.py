@@ -53,7 +53,6 @@ COPY_FORMS = [
         "tile.copy",
         (f'{_flags("8:1")}«tile.copy» %c, %p, %q if %f', "the predicates have 1 modes, the source of the copy 3"),
         (f'{_flags("(1,1,4):(0,0,1)")}«tile.copy» %c, %p, %q if %f', "mode 2 has 4 predicates for 8 elements"),
-        (f'{_flags("(4,1,8):(1,0,4)")}«tile.copy» %c, %p, %q if %f', "mode 0 has 4 predicates for 8 elements"),
         (f'{_flags("(1,1,8):(0,0,1)", "i32")}«tile.copy» %c, %p, %q if %f', "E0316"),
         (f'{_flags("(1,1,8):(0,0,1)")}tile.copy %c, %p, %q if «%t»', "expected a tensor"),
         (f'{_flags("(1,1,8):(0,0,1)")}«tile.copy» %f, %f', "predicates (i1) cannot be copied"),

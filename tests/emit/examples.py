@@ -13,6 +13,8 @@ from tilefold.layout.atoms.contract import Named
 from tilefold.layout.atoms.mma_registers import registers
 from tilefold.layout.atoms.mma_table import mma_atom
 
+from tests.dialects.samples import MXF8F6F4, NVF4
+
 ARGS = (
     "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16, %i1: i1, %i8: i8, %i16: i16, %i32: i32, "
     "%i64: i64, %f16: f16, %bf16: bf16, %f32: f32, %f64: f64, "
@@ -145,6 +147,7 @@ def _structures() -> Iterator[tuple[str, str]]:
 
 _MMA_NAMES = (
     *("SM80_16x8x16_F32F16F16F32_TN", "SM80_16x8x16_F16F16F16F16_TN", "SM80_16x8x8_F32TF32TF32F32_TN"),
+    *("SM120_16x8x32_TN<float_e2m1_t,float_e3m2_t,half_t>", NVF4, MXF8F6F4),
     *("SM80_8x8x4_F64F64F64F64_TN", "SM80_16x8x32_S32S8U8S32_TN_SATURATE", "SM80_16x8x16_F32BF16BF16F32_TN"),
 )
 
@@ -156,9 +159,12 @@ def _mma(name: str) -> tuple[str, str]:
     argument = {"b32": "%i32", "f32": "%f32", "f64": "%f64"}
     operands = [", ".join([argument[held[o].kind]] * held[o].count) for o in "ABC"]
     stored = {"b32": "i32"}.get(held["D"].kind, held["D"].kind)
-    call = f'%d:{held["D"].count} = ptx.mma.sync "{name}" ({operands[0]}), ({operands[1]}), ({operands[2]})'
+    op, scales = ("ptx.mma.sync", "")
+    if atom.has_scales:
+        op, scales = "ptx.mma.sync.block_scale", " scales (%i32, %i32) select (0, 1, 0, 3)"
+    call = f'%d:{held["D"].count} = {op} "{name}" ({operands[0]}), ({operands[1]}), ({operands[2]}){scales}'
     stores = [f"ptx.st %d#{i}, %B align 8 : {stored}, !ptx.ptr<global>" for i in range(held["D"].count)]
-    return "ptx.mma.sync", "\n".join([call, *stores])
+    return f"{op}@12x" if name.startswith("SM120") else op, "\n".join([call, *stores])
 
 
 def _hinted(policy: bool) -> str:

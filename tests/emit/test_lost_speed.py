@@ -90,9 +90,9 @@ def test_accumulators_used_too_early_are_refused_at_their_line(tmp_path: Path, m
     assert (remark.place.line, remark.stage) == (line, "cubin")
     assert "a wait is added" in remark.text
     assert "after wait_group" in remark.text
-    assert program(slow, store).kept(SM90A) == build
+    assert program(slow, store).cached_build(SM90A) == build
     monkeypatch.setenv("TILEFOLD_ALLOW_SLOWER", "0")
-    assert program(slow, store).kept(SM90A) is None
+    assert program(slow, store).cached_build(SM90A) is None
     with pytest.raises(ProgramError, match="a wait is added"):
         program(slow, store).build(SM90A)
     monkeypatch.setenv("TILEFOLD_ALLOW_SLOWER", "yes")

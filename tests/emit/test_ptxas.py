@@ -123,7 +123,7 @@ def test_a_launch_takes_ptx_that_the_driver_assembles(tmp_path: Path, monkeypatc
     assert build.artifact("k").code == build.ptx == loaded.ptx(SM90A)
     assert Build.from_bytes(build.to_bytes()) == build
     assert store.usage().entries == 1
-    assert program(handing_over(), store).kept(SM90A) == build
+    assert program(handing_over(), store).cached_build(SM90A) == build
     for machine_code in (loaded.machine_build, loaded.cubin, loaded.report):
         with pytest.raises(AssembleError, match="E2302: TILEFOLD_PTXAS names /nowhere"):
             machine_code(SM90A)
@@ -163,12 +163,12 @@ def test_all_machine_code_may_be_that_of_ptxas(tmp_path: Path, monkeypatch: pyte
     by_nvjitlink = program(text, store).build(SM90A)
     handed = program(handing_over(), store).machine_build(SM90A)
     monkeypatch.setenv("TILEFOLD_ASSEMBLER", "ptxas")
-    assert program(handing_over(), store).kept(SM90A) == handed
+    assert program(handing_over(), store).cached_build(SM90A) == handed
     assert program(handing_over(), store).build(SM90A) == handed
-    assert program(text, store).kept(SM90A) is None
+    assert program(text, store).cached_build(SM90A) is None
     build = program(text, store).build(SM90A)
     assert build.cubin == found.assemble(build.ptx, SM90A).code
-    assert program(text, store).kept(SM90A) == build
+    assert program(text, store).cached_build(SM90A) == build
     assert store.usage().entries == 4
     monkeypatch.delenv("TILEFOLD_ASSEMBLER")
     assert program(text, store).build(SM90A) == by_nvjitlink

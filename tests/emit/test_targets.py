@@ -15,13 +15,15 @@ from tilefold.dialects.ptx import CVT_FORMS, GLOBAL, CopyTensorMapOp, CpAsyncOp,
 from tests.dialects.test_complete import OF_PACKAGES
 from tests.emit.examples import ARGS, MATRICES_OF_BYTES, PTX, SHARED, WARPGROUPS, accesses, all_examples, exists
 from tests.emit.harness import ASSEMBLED, kernel, parse, ptx_of
+from tests.emit.tcgen05_examples import EXACT, REDUCING, TCGEN05
 
 _INSIDE = {"scf.yield", "scf.condition", "ptx.ret", "ptx.ld", "arith.constant"}  # in the others' examples
 
 
 def test_every_rule_has_an_example() -> None:
     rules = {kind.name for kind in (*RULES, *dict(STRUCTS), *ACCURATE, *INSTRUCTIONS)}
-    assert rules - _INSIDE - OF_PACKAGES == {name for name, _ in (*all_examples(100), *WARPGROUPS)}
+    examples = (*all_examples(100), *all_examples(120), *WARPGROUPS, *TCGEN05, *EXACT, *REDUCING)
+    assert rules - _INSIDE - OF_PACKAGES == {name for name, _ in examples}
 
 
 @pytest.mark.parametrize("target", ASSEMBLED, ids=str)

@@ -59,14 +59,16 @@ def _text(name: str, **parameters: object) -> None:
 
 def _gemm(**config: Any) -> None:
     """A product by a configuration of the GEMM, whose sums are exact."""
-    module, (A, B, D) = _module("gemm_sm90"), operands(200, 264, 200, TYPES[0])
+    module, (A, B, D) = importlib.import_module("tilefold.kernels.sm90.gemm"), operands(200, 264, 200, TYPES[0])
     module.gemm(A, B, D, module.Config(**config), device="sim", blocks=4)
     np.testing.assert_array_equal(D, product(A, B, D))
 
 
 def _decode(*config: int) -> None:
     """Attention for few rows of Q by a configuration."""
-    Problem(2, 200, shared=4, causal=True).check(_module("attention_decode").Decode(*config))
+    Problem(2, 200, shared=4, causal=True).check(
+        importlib.import_module("tilefold.kernels.sm90.attention_decode").Decode(*config)
+    )
 
 
 KERNELS: Mapping[str, Callable[[], None]] = MappingProxyType({

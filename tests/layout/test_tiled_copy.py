@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.core import ComposedLayout, Layout, make_layout, make_row_major_layout
+from tilefold.layout.algebra.product import raked_product
 from tilefold.layout.atoms.cp_async import cp_async
 from tilefold.layout.atoms.ldmatrix import ldmatrix
 from tilefold.layout.atoms.universal import universal_copy
@@ -123,7 +124,7 @@ _ATOM = universal_copy(128).with_value_bits(16)
             "E0303",
         ),
         (lambda: make_tiled_copy(cp_async("cg", 8), make_layout(32), make_layout(64)), "E0304"),
-        (lambda: make_tiled_copy(_ATOM, Layout((8, 4), (1, 16)), make_layout((8, 1))), "E0313"),
+        (lambda: make_tiled_copy(_ATOM, Layout((8, 4), (1, 9)), make_layout((8, 1))), "E0313"),
         (
             lambda: make_tiled_copy(_ATOM, make_layout((8, 4)), make_layout((8, 1))).partition_S(Layout(64, 1), 0),
             "E0307",
@@ -134,6 +135,19 @@ def test_tilings_that_do_not_fit_are_refused(make: Any, code: str) -> None:
     with pytest.raises(LayoutError) as caught:
         make()
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("threads", "values"),
+    [(Layout(128, 8), Layout(8, 1)), (Layout((8, 4), (1, 16)), make_layout((8, 1)))],
+)
+def test_values_fill_the_gaps_of_a_thread_layout(threads: Layout, values: Layout) -> None:
+    """CuTe's make_tiled_copy inverts the product of both, so an index of the tile counts threads first."""
+    copy = make_tiled_copy(universal_copy(16).with_value_bits(16), threads, values)
+    tile = raked_product(threads, values)
+    for index in range(tile.size):
+        thread, value = tile(index) % threads.size, tile(index) // threads.size
+        assert copy.layout_tv(thread, value) == index
 
 
 @given(st.integers(0, 3), st.integers(0, 3), st.booleans())

@@ -43,7 +43,7 @@ def test_check_and_run_take_ptx(tmp_path: Path, capsys: pytest.CaptureFixture[st
     np.save(array, np.arange(64, dtype=np.float32))
     given = ["--arg", f"A={array}", "--arg", "k=2.5", "--block", "64"]
     assert main(["check", str(file), *given, "--arg", "n=64"]) == 0
-    assert "scale: no faults at ptx" in capsys.readouterr().out
+    assert "scale: clean: no faults at ptx" in capsys.readouterr().out
     assert main(["check", str(file), "--block", "96", *given[:4], "--arg", "n=80", "--stage", "all"]) == 1
     assert "E3202" in (said := capsys.readouterr().out)
     assert "ld.global.f32 %f2, [%d4];" in said

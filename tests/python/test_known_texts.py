@@ -181,6 +181,35 @@ def test_stores_to_peers() -> None:
     assert "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32" in ptx
 
 
+@cute.kernel(cluster=2)
+def storing_four(A: cute.Tensor) -> None:
+    t, rank = cute.arch.thread_idx()[0], cute.arch.block_idx_in_cluster()
+    memory, bar = cute.arch.alloc_smem(cute.Int32, 4, 16), cute.arch.alloc_smem(cute.Int64, 1)
+    if t == 0:
+        cute.arch.mbarrier_init(bar, 1)
+        cute.arch.mbarrier_arrive_and_expect_tx(bar, 16)
+    cute.arch.mbarrier_init_fence()
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    if t == 0:
+        at, peer = (cute.arch.map_dsmem_ptr(place, 1 - rank).toint() for place in (memory, bar))
+        moves = "".join(f"mov.s32 v.{member}, {{$r{2 + i}}};\n" for i, member in enumerate("xyzw"))
+        store = "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.s32 [{$r0}], v, [{$r1}];"
+        values = [cute.Int32(10 * rank + i) for i in range(4)]
+        cute.arch.inline_ptx(f"{{\n.reg .v4 .s32 v;\n{moves}{store}\n}}\n", read_only_args=[at, peer, *values])
+    cute.arch.mbarrier_wait(bar, 0)
+    if t < 4:
+        A[4 * rank + t] = (memory + t).load()
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+
+
+def test_a_vector_is_stored_to_a_peer() -> None:
+    a = np.zeros(8, np.int32)
+    storing_four(a).launch(grid=2, block=32, device="sim")
+    assert a.tolist() == [10, 11, 12, 13, 0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("name", ["add.sat.s32", "add.cc.s32", "lop3.b32"])
 def test_other_texts_are_refused(name: str) -> None:
     a = np.zeros(32, np.int32)

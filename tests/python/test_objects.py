@@ -2,7 +2,7 @@
 """Attributes of objects of any class are carried by branches and loops, wherever they are set."""
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -157,3 +157,54 @@ def test_objects_that_are_made_anew() -> None:
         out[t] = 100 * pair.low + pair.high + 1000 * first.low
 
     assert run(kernel) == [100 + 3 * t + 1000 * t for t in range(8)]
+
+
+class _Sized(NamedTuple):
+    size: int
+
+    @cute.kernel
+    def kernel(self, A: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        values = cute.make_rmem_tensor(self.size, cute.Float32)
+        values.fill(2.0)
+        A[t] = A[t] + values[self.size - 1]
+
+    @cute.jit
+    def __call__(self, A: cute.Tensor):
+        self.kernel(A).launch(grid=1, block=self.size)
+
+
+def test_the_numbers_of_a_named_tuple_whose_method_is_compiled_are_known() -> None:
+    A = np.zeros(4, np.float32)
+    _Sized(4)(A)
+    cute.compile(_Sized(4), A)(A)
+    assert A.tolist() == [4] * 4
+
+
+class _Options(NamedTuple):
+    size: cute.Constexpr
+    factor: cute.Float32 | float = 2.0
+
+    def __c_pointers__(self):
+        raise AssertionError("a tuple is passed element by element")
+
+
+@cute.kernel
+def _scaled(A: cute.Tensor, options: _Options):
+    t, _, _ = cute.arch.thread_idx()
+    values = cute.make_rmem_tensor(options.size, cute.Float32)
+    values.fill(options.factor)
+    A[t] = values[0]
+
+
+@cute.jit
+def _scale(A: cute.Tensor, options: _Options):
+    _scaled(A, options).launch(grid=1, block=4)
+
+
+def test_the_annotations_of_a_named_tuple_count() -> None:
+    A = np.zeros(4, np.float32)
+    compiled = cute.compile(_scale, A, _Options(3))
+    compiled(A, _Options(3, 5.0))
+    assert A.tolist() == [5] * 4
+    assert len(compiled.kernels) == 1

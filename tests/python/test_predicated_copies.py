@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tilefold.base.errors import TilefoldError
 
 from tilefold import cute
 from tilefold.cute.nvgpu import LoadCacheMode, cpasync
@@ -57,3 +58,40 @@ def test_an_atom_narrower_than_a_part() -> None:
     out = np.ones_like(A)
     kernel(A, out).launch(grid=1, block=32, device="sim")
     assert out.tolist() == np.where(np.arange(32)[:, None] < 5, A, 0).tolist()
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(4, 2), (1, 4, 1), (1, 1, 1), (3, 4, 2)],
+    ids=["a mode less", "one for the last mode", "one for all", "the first of three"],
+)
+def test_predicates_coarser_than_the_copy(shape: tuple[int, ...]) -> None:
+    """CuTe's copy_if counts through all modes but the first together, and takes the first predicate of mode 0."""
+
+    @cute.kernel
+    def kernel(A: cute.Tensor, out: cute.Tensor, shape: cute.Constexpr):
+        t, _, _ = cute.arch.thread_idx()
+        atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=64)
+        tiled = cute.make_tiled_copy_tv(atom, cute.make_layout((8, 2), stride=(2, 1)), cute.make_layout((1, 2)))
+        part, target = tiled.get_slice(t).partition_S(A), tiled.get_slice(t).partition_D(out)  # ((2,1),4,2)
+        flags = cute.make_rmem_tensor(shape, cute.Boolean)
+        flags.fill(t < 6)
+        cute.copy(tiled, part, target, pred=flags)
+
+    out = np.zeros_like(A)
+    kernel(A, out, shape).launch(grid=1, block=16, device="sim")
+    assert out.tolist() == np.where(np.arange(32)[:, None] % 8 < 3, A, 0).tolist()
+
+
+def test_predicates_that_fit_no_copy() -> None:
+    @cute.kernel
+    def kernel(A: cute.Tensor, out: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=32)
+        tiled = cute.make_tiled_copy_tv(atom, cute.make_layout((8, 1)), cute.make_layout((1, 4)))  # ((1,4),4,2)
+        flags = cute.make_rmem_tensor(((1, 2), 4, 2), cute.Boolean)
+        flags.fill(True)
+        cute.copy(tiled, tiled.get_slice(t).partition_S(A), tiled.get_slice(t).partition_D(out), pred=flags)
+
+    with pytest.raises(TilefoldError, match=r"E0316.*mode 0 has 2 predicates for 4 elements"):
+        kernel(A, np.zeros_like(A)).launch(grid=1, block=8, device="sim")

@@ -332,3 +332,23 @@ def test_a_projection_leaves_the_coordinates_of_modes_that_are_not_tiled() -> No
     a, out = np.arange(4 * 8 * 2, dtype=np.int32).reshape(4, 8, 2), np.zeros(2, np.int32)
     tiles(a, out).launch(grid=(1, 1, 2), block=1, device="sim")
     assert out.tolist() == a[1, 7].tolist()
+
+
+@pytest.mark.parametrize("stage", ["cute", "instr"])
+def test_a_layout_of_run_time_extents_over_shared_memory(stage: str) -> None:
+    """CuTe's make_tensor takes any layout for a pointer; only what a kernel allocates is static."""
+
+    @cute.kernel
+    def kernel(A: cute.Tensor, out: cute.Tensor, rows: cute.Int32):
+        t, _, _ = cute.arch.thread_idx()
+        memory = cute.arch.alloc_smem(cute.Float32, 64)
+        tile = cute.make_tensor(memory, cute.make_layout((rows, 64 // rows)))
+        tile[t % rows, t // rows] = A[t]
+        cute.arch.sync_threads()
+        out[t] = tile[t // (64 // rows), t % (64 // rows)]
+
+    A, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    kernel(A, out, 16).launch(grid=1, block=64, device="sim", stage=stage)
+    assert out.tolist() == A.reshape(4, 16).T.ravel().tolist()
+    with pytest.raises(ProgramError, match="E3202"):
+        kernel(A, out, 48).launch(grid=1, block=64, device="sim", stage=stage)

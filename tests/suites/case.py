@@ -85,6 +85,8 @@ def judge(case: Case, seconds: int = 120) -> Verdict:
                 if any("precondition" in fault.message for fault in report.faults):
                     vacuous += 1
                     continue
+                if report.gaps and not report.faults:
+                    return Verdict(case.name, "not supported", "refused", report.gaps[0].render().splitlines()[0])
                 faults |= {fault.code.id: fault.message for fault in report.faults}
     except TimeoutError:
         return Verdict(case.name, "not supported", "no end", f"it did not end within {seconds} s")

@@ -2,7 +2,7 @@
 """`tilefold check`: all faults of the launches of a file, found on the simulator."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
@@ -24,12 +24,12 @@ from tilefold.driver.output import write_output
 
 if TYPE_CHECKING:
     from tilefold.compiler.frontend.diagnostics import Place
-    from tilefold.driver.faults import Report
     from tilefold.driver.filled_arguments import Arguments
+    from tilefold.driver.gaps import Gap
     from tilefold.driver.launches import Launch
     from tilefold.driver.lowering import Program
     from tilefold.runtime.sim.diagnosis import Diagnosis
-    from tilefold.tools.checking.check import Checked
+    from tilefold.tools.checking.check import Checked, Examination
 
 _EPILOG = """\
 Each launch runs at stage 'cute', where the simulator checks accesses against the shapes of their tensors, and at stage
@@ -40,15 +40,21 @@ examples:
   tilefold check kernel.cute
   tilefold check kernel.cute --stage all
   tilefold check kernel.cute --format sarif -o kernel.sarif    for editors and servers of source code
+  tilefold check kernel.cute --json -o report.json      for other programs, with all that repeats the check
+  tilefold check --replay report.json                   the same check again, on any machine
 
-Exit status: 0 without a fault, otherwise 1.
+The verdict is one of three, and the exit status tells it:
+  0    clean: no faults, and the check saw everything
+  1    faults, or the program or its arguments are refused
+  3    incomplete: no faults, but the check names what it did not see: operations that tilefold does not execute, a
+       budget that ended, a grid that was cut, code that no input reached, assumptions
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `check`."""
     parser.epilog = _EPILOG
-    add_file(parser)
+    add_file(parser, optional=True)
     add_target(parser, None, f"{DEFAULT_ARCH}, or one that supports the kernel")
     parser.add_argument(
         "--stage",
@@ -58,6 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="check at this stage, or at 'all' of them (default: cute and instr); can be repeated",
     )
     parser.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="the format of the report")
+    parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
+    parser.add_argument("--replay", metavar="REPORT", help="repeat the check of a report in JSON, instead of a program")
+    parser.add_argument(
+        "--outputs",
+        choices=("whole", "partial"),
+        default="whole",
+        help="whether a launch must write all elements of its outputs (default: whole)",
+    )
     parser.add_argument("-o", "--output", metavar="OUT", help="write the report to this file")
     add_launch(parser)
     add_simulation(parser)
@@ -66,50 +80,81 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Checks launch by launch; 1 if a fault is found."""
+    """Checks launch by launch, or repeats a check; the exit status of the verdict."""
+    from tilefold.commands.replaying import repeat, replay_data
     from tilefold.driver.faults import Report
+    from tilefold.tools.checking.check import reported
+
+    if args.replay is None:
+        report = reported([_examined(args)], lambda: replay_data(args))
+    else:
+        parser = argparse.ArgumentParser(allow_abbrev=False)
+        add_arguments(parser)
+        examined, replay = repeat(args, parser, _examined)
+        report = reported(examined, lambda: replay)
+    text = {"text": str, "json": Report.json, "sarif": Report.sarif}[args.format](report)
+    write_output(f"{text}\n", args.output)
+    return report.verdict.status
+
+
+def _examined(args: argparse.Namespace) -> "Examination":
+    """The launches of a program at the stages that the command line names. TilefoldError for one that is refused."""
+    from tilefold.driver.gaps import gap_of
     from tilefold.driver.lowering import PTX_STAGE, SIMULATED_STAGES
     from tilefold.runtime.cute_ir.host_engine import entry_point
-    from tilefold.tools.checking.check import STAGES
+    from tilefold.tools.checking.check import STAGES, Examination
 
     for stage in args.stage:
         if stage not in (*SIMULATED_STAGES, "all"):
             hint = f"stages: {', '.join(SIMULATED_STAGES)}, or all"
             raise TilefoldError(Code.CLI_VALUE, f"--stage {stage[:40]}: unknown stage", hint)
-    program = load_program(args)
-    default = STAGES if program.simulated_stage != PTX_STAGE else (PTX_STAGE,)
-    stages = tuple(SIMULATED_STAGES if "all" in args.stage else args.stage or default)
-    if args.entry is not None or entry_point(program.module) is not None:
-        report = _check_host(args, program, stages)
-    else:
-        report = _check_launches(args, program, stages)
-    text = {"text": str, "json": Report.json, "sarif": Report.sarif}[args.format](report)
-    write_output(f"{text}\n", args.output)
-    return 0 if report.passed else 1
+    try:
+        program = load_program(args)
+        default = STAGES if program.simulated_stage != PTX_STAGE else (PTX_STAGE,)
+        stages = tuple(SIMULATED_STAGES if "all" in args.stage else args.stage or default)
+        if args.entry is not None or entry_point(program.module) is not None:
+            return _examine_host(args, program, stages)
+        return _examine_launches(args, program, stages)
+    except TilefoldError as error:
+        if (gap := gap_of(error)) is None:
+            raise
+        return Examination([args.launch or args.file], args.stage or (PTX_STAGE,), [], None, [gap])
 
 
-def _check_launches(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Report":
-    from tilefold.compiler.frontend.diagnostics import Diagnostic, Severity
-    from tilefold.driver.faults import Report, merge
+def _examine_launches(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Examination":
+    from tilefold.driver.gaps import Gap, GapKind
     from tilefold.driver.lowering import PTX_STAGE
-    from tilefold.driver.messages import print_diagnostics
+    from tilefold.driver.session import not_as_ptx
+    from tilefold.tools.checking.check import Examination
 
     launches = choose_launches(args, program, "`tilefold run --device sim` checks it as it runs")
+    gaps = list(_cut_grids(args, program, launches))
     if "all" in args.stage:
-        from tilefold.driver.session import not_as_ptx
-
         with program.explaining():
             reason = not_as_ptx(program, exact=args.exact)
         if reason:
-            print_diagnostics(Diagnostic(Severity.NOTE, f"stage ptx is left out, since {reason}").render())
+            gaps.append(Gap(GapKind.STAGE, f"stage ptx is left out, since {reason}"))
             stages = tuple(stage for stage in stages if stage != PTX_STAGE)
     with program.explaining():
-        faults = [fault for launch in launches for fault in checked_launch(args, program, launch).faults(stages)]
+        outcomes = [checked_launch(args, program, launch).outcome(stages) for launch in launches]
     seen = tuple(stage for stage in stages if program.has(stage))
-    return Report(tuple(launch.label for launch in launches), seen, merge(faults))
+    return Examination([launch.label for launch in launches], seen, outcomes, program.source, gaps)
 
 
-def _check_host(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Report":
+def _cut_grids(args: argparse.Namespace, program: "Program", launches: "Sequence[Launch]") -> "Iterator[Gap]":
+    """The launches that have fewer blocks than those of the file."""
+    from tilefold.driver.gaps import Gap, GapKind
+    from tilefold.driver.launches import Changes
+
+    if args.grid is None:
+        return
+    for launch, whole in zip(launches, program.launches(Changes(name=args.launch)), strict=True):
+        if any(blocks < all for blocks, all in zip(launch.grid, whole.grid, strict=True)):
+            ran, wanted = ("x".join(map(str, grid)) for grid in (launch.grid, whole.grid))
+            yield Gap(GapKind.GRID, f"the file launches a grid of {wanted}, of which {ran} ran", launch.label)
+
+
+def _examine_host(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Examination":
     from tilefold.driver.host_program import STAGES, Host
     from tilefold.runtime.sim.sim_engine import SimEngine
     from tilefold.tools.checking.host import check_host
@@ -132,7 +177,8 @@ def checked_launch(args: argparse.Namespace, program: "Program", launch: "Launch
     def judge(diagnosis: "Diagnosis") -> "Iterator[tuple[str, Place | None]]":
         return _failed(launch, arguments, diagnosis, engine.limits.bytes)
 
-    return Checked(launch.label, program, launch.kernel, config, arguments.launchable, engine, judge)
+    partial = getattr(args, "outputs", "whole") == "partial"
+    return Checked(launch.label, program, launch.kernel, config, arguments.launchable, engine, judge, partial)
 
 
 def _failed(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The command `tilefold`: finds the subcommand, and turns every error into a message and an exit status.
 
-Exit status: 0 success; 1 the input is wrong, or a check failed; 2 the command line is wrong; 70 a bug in tilefold.
+Exit status: 0 success; 1 the input is wrong, or a check failed; 2 the command line is wrong; 3 `check` found no fault
+and did not see everything; 70 a bug in tilefold.
 `process.py` adds 130 for an interrupted command and 141 for one whose output nobody reads.
 Only the module of the subcommand that runs is imported, so that a small command starts fast.
 """
@@ -67,6 +68,7 @@ exit status:
   0    success
   1    the input is wrong, a check failed, or the machine lacks memory or space
   2    the command line is wrong
+  3    incomplete: `tilefold check` found no fault, and names what it did not see
   70   a bug in tilefold: the message names a folder with the details
   130  interrupted, for instance by Ctrl-C
   141  the reader of the output has gone

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.commands.options import Options, add_time, parse_pairs, read_source
+from tilefold.commands.options import Options, add_time, parse_pairs, program_text, read_source
 
 if TYPE_CHECKING:
     from tilefold.driver.filled_arguments import Arguments
@@ -160,17 +160,18 @@ def load_program(args: argparse.Namespace) -> "Program":
     """
     from tilefold.driver.lowering import load
 
-    if PurePath(args.file).suffix not in (".ptx", ".cu"):
+    if PurePath(args.file).suffix not in (".ptx", ".cu") and not getattr(args, "is_ptx", False):
         return load(read_source(args), args.target, cached=getattr(args, "cache", False))
     from tilefold.base.target import Target
-    from tilefold.driver.ptx_program import load_ptx_program
+    from tilefold.driver.ptx_program import compiled_cuda, load_ptx_program
 
     arguments, args.arg = parse_pairs(args.arg, "--arg"), []
     target = None if args.target is None else Target(args.target)
-    macros = parse_pairs(args.define, "-D")
-    return load_ptx_program(
-        args.file, changes(args), arguments, shared=args.shared, target=target, macros=macros, nvrtc=args.nvrtc
-    )
+    text = program_text(args)
+    if PurePath(args.file).suffix == ".cu" and not getattr(args, "compiled", ""):
+        args.compiled = compiled_cuda(text, args.file, target, parse_pairs(args.define, "-D"), args.nvrtc)
+    compiled = getattr(args, "compiled", "")
+    return load_ptx_program(text, args.file, changes(args), arguments, args.shared, target, compiled)
 
 
 def choose_launches(args: argparse.Namespace, program: "Program", instead: str) -> "list[Launch]":

@@ -123,8 +123,16 @@ def parse_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
 def read_source(args: argparse.Namespace) -> "Source":
     """The text of the file that the command names, with its parameters substituted."""
     from tilefold.compiler.frontend.params import expand
-    from tilefold.compiler.frontend.source import read_text
 
     check_language(args.file, args.command)
     name = "<stdin>" if args.file == "-" else args.file
-    return expand(read_text(args.file), name, parse_pairs(args.define, "-D"))
+    return expand(program_text(args), name, parse_pairs(args.define, "-D"))
+
+
+def program_text(args: argparse.Namespace) -> str:
+    """The text of the file that the command names, which is read once."""
+    from tilefold.compiler.frontend.source import read_text
+
+    if getattr(args, "text", None) is None:
+        args.text = read_text(args.file)
+    return args.text

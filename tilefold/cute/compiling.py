@@ -33,7 +33,7 @@ def compile_all(
 
     builds: dict[int, Build | Exception] = {}
     for number, kernel in enumerate(kernels):
-        if (kept := kernel.program.kept(target)) is not None:
+        if (kept := kernel.program.cached_build(target)) is not None:
             builds[number] = kept
     missing = [number for number in range(len(kernels)) if number not in builds]
     if missing:
@@ -92,7 +92,7 @@ def _taken(kernel: "CompiledKernel", target: Target, future: "Future[bytes | Til
         build = Build.from_bytes(made)
     except Exception as error:  # whatever an executor raises: a worker that died, or has another version
         return error
-    kernel.program.adopt(target, build)
+    kernel.program.store_build(target, build)
     return build
 
 

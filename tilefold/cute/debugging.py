@@ -2,7 +2,7 @@
 """Checks calls of kernels in Python, and finds the pass that changes the behaviour of a call."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,7 +11,7 @@ import numpy as np
 from tilefold.base.errors import Code
 from tilefold.dialects.ptx import EntryOp
 from tilefold.driver.devices import on_gpu
-from tilefold.driver.faults import Report, merge
+from tilefold.driver.faults import Report
 from tilefold.driver.line_costs import Costs
 from tilefold.driver.lowering import Program, passes_to_instr
 from tilefold.driver.trial import Trial
@@ -22,20 +22,25 @@ from tilefold.runtime.options import LaunchAttributes, SimOptions
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
 from tilefold.tools.bisection.bisect import bisect
 from tilefold.tools.bisection.verdict import Verdict
-from tilefold.tools.checking.check import Checked
+from tilefold.tools.checking.check import Checked, Examination, reported
 from tilefold.tools.checking.outputs import outputs_of
 from tilefold.tools.joined import report_on
 from tilefold.tools.profiling.simulated_costs import costs_of
 from tilefold.tools.report.page import Page
+from tilefold.tools.reproduction.folder import PROGRAM
+from tilefold.tools.reproduction.replay import Repeated, replay_of
 
 from .compiled_kernel import CompiledKernel
 from .launch import on_host
 from .specialise import BoundArguments
 
 if TYPE_CHECKING:
-    from tilefold.compiler.frontend.diagnostics import Place
-    from tilefold.runtime.sim.diagnosis import Diagnosis
     from tilefold.tools.reproduction.folder import Reproduction
+
+PARTIAL = "partial"
+"""The `outputs` of a launch that may leave elements of its outputs unwritten."""
+Outputs = Collection[str] | None
+"""The outputs of a launch by their names, None for those that its text tells, or `PARTIAL`."""
 
 
 class BoundCall(Protocol):
@@ -86,22 +91,38 @@ class Rehearsal:
         built = self.call.build(self.block)
         engine = SimEngine(self.options, discard, built.traced.texts)
         _keep, arguments = self._copies(())
-        checked = Checked(built.name, built.program, built.symbol, self.config, arguments, engine, _no_conditions)
+        checked = Checked(built.name, built.program, built.symbol, self.config, arguments, engine)
         with built.program.explaining():
             return report_on(built.program, [checked])
 
-    def check(self, outputs: Collection[str] | None, stages: Sequence[str]) -> Report:
+    def check(self, outputs: Outputs, stages: Sequence[str]) -> Report:
         """Gathers the faults at some stages; see `KernelCall.check`."""
+        examination, repeated = self.examine(outputs, stages)
+        options = self.options
+        return reported([examination], lambda: replay_of([repeated()], seed=options.seed, resident=options.resident))
+
+    def examine(self, outputs: Outputs, stages: Sequence[str]) -> tuple[Examination, Callable[[], Repeated]]:
+        """The launch at some stages, and what repeats it elsewhere."""
         built = self.call.build(self.block)
         engine = SimEngine(self.options, discard, built.traced.texts)
-        if outputs is None:
+        partial = outputs == PARTIAL
+        if outputs is None or outputs == PARTIAL:
             with built.program.explaining():
                 outputs = self._outputs(built.program, built.symbol)
         _keep, arguments = self._copies(outputs)
-        checked = Checked(built.name, built.program, built.symbol, self.config, arguments, engine, _no_conditions)
+        checked = Checked(built.name, built.program, built.symbol, self.config, arguments, engine, partial=partial)
         with built.program.explaining():
-            faults = merge(list(checked.faults(stages)))
-        return Report((built.name,), tuple(stages), faults)
+            outcome = checked.outcome(stages)
+
+        def repeated() -> Repeated:
+            from .reproducing import reproduction
+
+            made = reproduction(built, self.config, arguments(), self.options, "check")
+            words = [*made.words[2:], *(word for stage in stages for word in ("--stage", stage))]
+            words += ["--outputs", PARTIAL] if partial else []
+            return Repeated(PROGRAM, made.text, words, made.launches[0].arrays)
+
+        return Examination([built.name], stages, [outcome], built.program.source), repeated
 
     def _outputs(self, program: Program, symbol: str) -> Collection[str]:
         """The tensors that the kernel writes and never reads, and that share no memory with others."""
@@ -149,7 +170,3 @@ class Rehearsal:
             }
 
         return tensors, arguments
-
-
-def _no_conditions(diagnosis: "Diagnosis") -> "Iterator[tuple[str, Place | None]]":
-    return iter(())

@@ -112,11 +112,14 @@ class DebuggableCall(ABC):
         """Finds all faults of a launch on the simulator, at the given stages, on copies of the arguments: races,
         out-of-bounds accesses, uses of unwritten values, barriers that some threads never reach. The arguments named in
         `outputs` count as unwritten before the launch, which must write each of their elements; the default is all
-        arguments that the kernel writes and never reads, unless data decide which elements it writes. `resident` blocks
-        run at the same time; `numbers` also looks for NaN, infinities, and other wrong numbers.
+        arguments that the kernel writes and never reads, unless data decide which elements it writes. With
+        `outputs="partial"` the launch may leave elements of these unwritten. `resident` blocks run at the same time;
+        `numbers` also looks for NaN, infinities, and other wrong numbers.
 
-        The result says what it has found as text, and by its methods `json` and `sarif`; `passed` is whether there is
-        nothing. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments that do not fit.
+        The result says what it has found as text, and by its methods `json` and `sarif`. Its `verdict` is "faults",
+        "clean", or "incomplete": then no fault was found, and `gaps` are what the check did not see. `passed` is
+        whether no fault was found. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments
+        that do not fit.
         """
         rehearsal = self._rehearsal(grid, block, cluster, SimOptions.of(options, CheckKeywords))
         return rehearsal.check(outputs, stages)

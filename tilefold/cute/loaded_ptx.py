@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Attribute
 
-from tilefold.base.errors import Code
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.source import read_text
 from tilefold.compiler.ptx.registers import type_of
 from tilefold.compiler.ptx.syntax import Function
 from tilefold.cute.tensor_map_argument import TensorMapArgument
 from tilefold.dialects.ptx.base import GLOBAL
-from tilefold.driver.faults import Report, merge
+from tilefold.driver.faults import Report
+from tilefold.driver.gaps import gap_of
 from tilefold.driver.lowering import PTX_STAGE
 from tilefold.driver.ptx_module import PtxModule, block_of, parameter_names, plain_name, plain_symbol
 from tilefold.runtime.arrays.array import array_of, is_array
@@ -25,9 +26,12 @@ from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import Argument, LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.errors import LaunchError, argument_error, dim3
 from tilefold.runtime.options import CheckKeywords, SimOptions, launch_attributes
-from tilefold.runtime.sim.diagnosis import DiagnosedLaunch, diagnose
+from tilefold.runtime.sim.diagnosis import DiagnosedLaunch
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
-from tilefold.tools.checking.check import make_report_finding
+from tilefold.tools.checking.check import Examination, examined, reported
+from tilefold.tools.reproduction.replay import replay_of
+
+from .reproducing_ptx import repeated_ptx
 
 if TYPE_CHECKING:
     from tilefold.cute.kernel import Size
@@ -130,21 +134,36 @@ class PtxKernelCall:
         """Finds all faults of a launch on the simulator, on copies of the arguments. Those named in `outputs` count as
         unwritten before the launch, which must write each of their elements. The other options are those of `launch`.
 
-        Raises PtxError (E1009) for an instruction that is not supported, and LaunchError for arguments and sizes that
-        do not fit.
+        An instruction that is not supported makes the verdict `incomplete`. Raises LaunchError for arguments and sizes
+        that do not fit.
         """
-        ready = self._ready(grid, block, shared, cluster, cooperative=cooperative)
+        module, label = self.kernel.module, plain_name(self.kernel.function.name)
+        try:
+            ready = self._ready(grid, block, shared, cluster, cooperative=cooperative)
+        except TilefoldError as error:
+            if (gap := gap_of(error, label)) is None:
+                raise
+            return reported([Examination([label], [PTX_STAGE], [], module.source, [gap])])
         for name in outputs:
             if not isinstance(ready.values.get(name), TensorArgument):
                 known = ", ".join(name for name, value in ready.values.items() if isinstance(value, TensorArgument))
                 raise LaunchError(Code.RUN_ARGUMENT, f"outputs: '{name}' is not an array", f"arrays: {known or 'none'}")
-        engine = SimEngine(SimOptions.of(options, CheckKeywords), discard, memory=self._pieces(memory))
+        given = SimOptions.of(options, CheckKeywords)
+        engine = SimEngine(given, discard, memory=self._pieces(memory))
         launch = DiagnosedLaunch(ready.program, ready.config, lambda: _copies(ready.values, outputs), engine)
-        module, label = self.kernel.module, plain_name(self.kernel.function.name)
         with module.explaining():
-            diagnosis = diagnose(launch)
-        found = [make_report_finding(label, PTX_STAGE, finding, module.source) for finding in diagnosis.findings]
-        return Report((label,), (PTX_STAGE,), merge(found))
+            outcome = examined(label, PTX_STAGE, launch, module.source)
+
+        def repeated() -> Mapping[str, Any]:
+            values = {name: ready.values[name] for name in self.kernel.names}
+            name = self.kernel.function.name
+            check = repeated_ptx(module, name, ready.config, values, outputs, shared, given)
+            return replay_of([check], seed=given.seed, resident=given.resident)
+
+        hidden = memory or module.reached() or any(isinstance(value, TensorMapArgument) for value in self.arguments)
+        is_whole = not hidden and not ready.config.attributes  # options can say it
+        examination = Examination([label], [PTX_STAGE], [outcome], module.source)
+        return reported([examination], repeated if is_whole else None)
 
     def _ready(
         self, grid: "Size", block: "Size | None", shared: int, cluster: "Size | None", *, cooperative: bool

@@ -20,6 +20,7 @@ from tilefold.runtime.arrays.storage import read_logical_array
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.options import SimOptions
 from tilefold.tools.reproduction.folder import PROGRAM, Reproduction, Values
+from tilefold.tools.reproduction.options import simulation_words
 
 if TYPE_CHECKING:
     from .compiled_kernel import CompiledKernel
@@ -40,10 +41,7 @@ def reproduction(
         for name, value in arguments.items()
         if isinstance(value, TensorArgument) and value.initialised and value.layout is not None
     }
-    words = [command, PROGRAM, "--seed", str(options.seed)]
-    for name, limit in (("--max-steps", options.max_steps), ("--max-memory", options.max_memory)):
-        words += [] if limit is None else [name, str(limit)]
-    words += [] if options.races else ["--no-races"]
+    words = [command, PROGRAM, *simulation_words(options)]
     text = print_program(module, locations=True, header=True)
     return Reproduction(text, words, [Values((), arrays)])
 
@@ -59,7 +57,7 @@ def _launch(
     ops = [_argument(name, type, arguments[name]) for name, type in types.items()]
     outer, name = symbol.split("::")
     region = Region(Block(ops))
-    module.body.block.add_op(LaunchOp(SymbolRefAttr(outer, [name]), config.grid, None, region))
+    module.body.block.add_op(LaunchOp(SymbolRefAttr(outer, [name]), config.grid, None, region, name))
     return {op.arg_name.data: op.arg_type for op in ops}
 
 

@@ -22,7 +22,7 @@ from tilefold.builder.control.objects import is_ours
 from tilefold.builder.primitives import arrays
 from tilefold.builder.scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64
 from tilefold.builder.tensors.tensors import Tensor
-from tilefold.builder.trace import Parameter, Unmade
+from tilefold.builder.trace import DeferredArgument, Parameter
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.ptx import SpaceAttr
 from tilefold.dialects.tile import TensorType
@@ -88,13 +88,14 @@ class BoundArguments:
         if is_constexpr(annotation) or value is None or isinstance(value, str | DType):
             return self._constant(name, cast(object, value))
         value = _adapted(value)
-        if hasattr(value, "__c_pointers__") and not _holds_arguments(value):
+        if hasattr(value, "__c_pointers__") and not isinstance(value, tuple) and not _holds_arguments(value):
             return self._foreign(name, value)
         if isinstance(value, tuple | list):
             kind: Any = type(cast("object", value))
             given = cast("Sequence[object]", value)
             self.key.append((kind, len(given)))  # before its elements, as for all containers
-            parts = [self.add(f"{name}{i}", element, None) for i, element in enumerate(given)]
+            kinds = [annotation for _, annotation in _fields(kind)] if hasattr(kind, "_make") else [None] * len(given)
+            parts = [self.add(f"{name}{i}", part, kinds[i]) for i, part in enumerate(given)]
             if not isinstance(value, tuple):
                 return parts
             return kind._make(parts) if hasattr(kind, "_make") else tuple(parts)
@@ -111,7 +112,7 @@ class BoundArguments:
         places = list(places_in(name, value))
         self.key.append((type(value), tuple(kind for kind, _ in places)))
         values = [self._at(f"{name}{number}", *place) for number, place in enumerate(places)]
-        return Unmade(value.__new_from_mlir_values__, tuple(values))
+        return DeferredArgument(value.__new_from_mlir_values__, tuple(values))
 
     def _at(self, name: str, kind: CType, address: int) -> object:
         """The stand-in for a value in the memory of C."""
@@ -180,12 +181,14 @@ def _check_kind(name: str, value: Any, annotation: object) -> None:
 
 @lru_cache(maxsize=256)
 def _fields(kind: type[Any]) -> tuple[tuple[str, object], ...]:
-    """The fields of a dataclass with their annotations, evaluated where they can be."""
+    """The fields of a dataclass or a NamedTuple with their annotations, evaluated where they can be."""
     try:
         hints = get_type_hints(kind, include_extras=True)
     except Exception:  # an annotation that names something undefined is ignored
         hints = {}
-    return tuple((f.name, read_annotation(hints.get(f.name, f.type))) for f in dataclasses.fields(kind))
+    if dataclasses.is_dataclass(kind):
+        return tuple((f.name, read_annotation(hints.get(f.name, f.type))) for f in dataclasses.fields(kind))
+    return tuple((name, read_annotation(hints.get(name))) for name in cast("tuple[str, ...]", kind._fields))
 
 
 def _scalar_dtype(name: str, value: Any, annotation: object) -> DType | None:

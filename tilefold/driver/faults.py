@@ -4,14 +4,19 @@ read (Static Analysis Results Interchange Format 2.1.0, OASIS).
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 from tilefold.base.errors import Code
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Place, Severity
+from tilefold.driver.gaps import Gap, coverage
+from tilefold.runtime.sim.reached import Reached
 from tilefold.version import VERSION
 
+AS_GIVEN = "as given"
+"""The description of the arguments that a launch has by itself."""
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -30,6 +35,8 @@ class Fault:
     note: str = ""
     is_remark: bool = False
     """Whether it is a remark and not a fault."""
+    input: str = AS_GIVEN
+    """The arguments with which it shows first."""
 
     def render(self) -> str:
         """The fault as the compiler's messages are, with a note for the other place."""
@@ -40,6 +47,8 @@ class Fault:
             lines.append(Diagnostic(Severity.NOTE, self.role, self.other).render())
         if self.note:
             lines.append(Diagnostic(Severity.NOTE, self.note).render())
+        if self.input != AS_GIVEN:
+            lines.append(Diagnostic(Severity.NOTE, f"with {self.input}").render())
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
@@ -58,16 +67,46 @@ class Fault:
         for key, text in (("role", self.role), ("note", self.note)):
             if text:
                 data[key] = text
+        if self.input != AS_GIVEN:
+            data["input"] = self.input
         return data
+
+
+FORMAT = "tilefold-check"
+FORMAT_VERSION = 1
+"""The version of the report as JSON (check.schema.json): another one where readers of the last would fail."""
+
+
+class Verdict(StrEnum):
+    """The answer of a check: it found faults, it found none and saw everything, or it found none and names what it did
+    not see.
+    """
+
+    FAULTS = "faults"
+    CLEAN = "clean"
+    INCOMPLETE = "incomplete"
+
+    @property
+    def status(self) -> int:
+        """The exit status of the command: 0 for `clean`, 1 for `faults`, 3 for `incomplete`."""
+        return {Verdict.CLEAN: 0, Verdict.FAULTS: 1, Verdict.INCOMPLETE: 3}[self]
 
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a check: its runs, and the faults and remarks in the order in which they were found."""
+    """The result of a check: its runs, the faults and remarks in the order in which they were found, and the gaps.
+
+    `inputs` describe the arguments of each run. `reached` is the code that the runs have executed, None if none came to
+    its end. `replay` makes what repeats the check on another machine; None where nothing can.
+    """
 
     launches: tuple[str, ...]
     stages: tuple[str, ...]
     found: tuple[Fault, ...]
+    gaps: tuple[Gap, ...] = ()
+    reached: Reached | None = None
+    inputs: tuple[str, ...] = (AS_GIVEN,)
+    replay: Callable[[], Mapping[str, Any]] | None = field(default=None, repr=False, compare=False)
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -81,24 +120,54 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether no fault was found."""
+        """Whether no fault was found; `verdict` also says whether everything was seen."""
         return not self.faults
 
-    def __str__(self) -> str:
-        count = len(self.faults)
-        summary = "no faults" if not count else "1 fault" if count == 1 else f"{count} faults"
-        head = f"{', '.join(self.launches)}: {summary} at {' and '.join(self.stages)}"
-        return "\n".join([*(fault.render() for fault in self.found), head])
+    @property
+    def verdict(self) -> Verdict:
+        """The answer of the check."""
+        if self.faults:
+            return Verdict.FAULTS
+        return Verdict.INCOMPLETE if self.gaps else Verdict.CLEAN
 
-    def json(self) -> str:
-        """The report as JSON."""
-        data = {
-            "launches": self.launches,
-            "stages": self.stages,
+    def __str__(self) -> str:
+        parts = [fault.render() for fault in self.found]
+        parts += [gap.render() for gap in self.gaps]
+        return "\n".join([*parts, f"{', '.join(self.launches)}: {self._summary()}"])
+
+    def _summary(self) -> str:
+        count, gaps = len(self.faults), len(self.gaps)
+        where = f" at {' and '.join(self.stages)}"
+        if len(self.inputs) > 1:
+            where += f", with {len(self.inputs)} inputs"
+        match self.verdict:
+            case Verdict.FAULTS:
+                return ("1 fault" if count == 1 else f"{count} faults") + where
+            case Verdict.CLEAN:
+                return f"clean: no faults{where}"
+            case Verdict.INCOMPLETE:
+                return f"incomplete: no faults{where}, but {'1 gap' if gaps == 1 else f'{gaps} gaps'}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain data, of the form that check.schema.json describes."""
+        return {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "tilefold": VERSION,
+            "verdict": self.verdict.value,
+            "launches": list(self.launches),
+            "stages": list(self.stages),
+            "inputs": list(self.inputs),
             "faults": [fault.as_dict() for fault in self.faults],
             "remarks": [remark.as_dict() for remark in self.remarks],
+            "gaps": [gap.as_dict() for gap in self.gaps],
+            "coverage": None if self.reached is None else coverage(self.reached),
+            "replay": None if self.replay is None else self.replay(),
         }
-        return json.dumps(data, indent=2)
+
+    def json(self) -> str:
+        """The report as JSON, of the form that check.schema.json describes."""
+        return json.dumps(self.as_dict(), indent=2)
 
     def sarif(self) -> str:
         """The report as SARIF."""
@@ -137,10 +206,11 @@ def merge(faults: Sequence[Fault]) -> tuple[Fault, ...]:
     kept: dict[tuple[Any, ...], Fault] = {}
     for fault in faults:
         places = frozenset(str(place) for place in (fault.place, fault.other) if place is not None)
-        key = (fault.launch, fault.code, fault.is_remark, places or fault.message)
+        text = fault.message if fault.code == Code.SIM_UNWRITTEN else ""  # its store may differ from stage to stage
+        key = (fault.launch, fault.code, fault.is_remark, text or places or fault.message)
         first = kept.get(key)
         if first is None:
             kept[key] = fault
-        elif fault.stages[0] not in first.stages:
-            kept[key] = replace(first, stages=(*first.stages, *fault.stages))
+        elif more := tuple(stage for stage in fault.stages if stage not in first.stages):
+            kept[key] = replace(first, stages=(*first.stages, *more))
     return tuple(kept.values())

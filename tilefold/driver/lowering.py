@@ -250,18 +250,18 @@ class Program:
 
         return machine_build(self, target, self.build(target))
 
-    def kept(self, target: Target) -> "Build | None":
+    def cached_build(self, target: Target) -> "Build | None":
         """The program as machine code, if it is there; nothing is compiled."""
-        from tilefold.driver.machine_code import kept
+        from tilefold.driver.machine_code import cached_build
 
-        return self._builds.get(self._code(target)) or kept(self, target)
+        return self._builds.get(self._code(target)) or cached_build(self, target)
 
-    def adopt(self, target: Target, build: "Build") -> None:
+    def store_build(self, target: Target, build: "Build") -> None:
         """Takes machine code that was made of this program elsewhere."""
-        from tilefold.driver.machine_code import keep
+        from tilefold.driver.machine_code import store_build
 
         self._builds[self._code(target)] = build
-        keep(self, target, build)
+        store_build(self, target, build)
 
     def cubin(self, target: Target) -> "Cubin":
         """The program as machine code, with the assembler's figures of each kernel."""

@@ -92,10 +92,10 @@ def _build_from_cache(program: Program, target: "Target", ptxas: "Ptxas | None",
     store, key = program.cache, _key(program, target, ptxas)
     if store is None:
         return checked()
-    kept = _read_kept(store.get(key))
+    kept = _read_cached(store.get(key))
     if kept is None:
         with store.making(key):
-            kept = _read_kept(store.get(key))
+            kept = _read_cached(store.get(key))
             if kept is None:
                 kept = checked()
                 store.put(key, kept.to_bytes())
@@ -142,15 +142,15 @@ def _ptxas() -> "Ptxas":
     return find_ptxas(settings.program, settings.cuda_home)
 
 
-def kept(program: Program, target: "Target") -> Build | None:
+def cached_build(program: Program, target: "Target") -> Build | None:
     """The result of `build` for a program and a target, if the program's cache has it and the settings allow it."""
-    made = None if program.cache is None else _read_kept(program.cache.get(_key_of_build(program, target)))
+    made = None if program.cache is None else _read_cached(program.cache.get(_key_of_build(program, target)))
     return None if made is None or first_refused(made.log, allows_slower()) is not None else made
 
 
-def keep(program: Program, target: "Target", made: Build) -> None:
+def store_build(program: Program, target: "Target", made: Build) -> None:
     """Puts machine code that was made elsewhere into the program's cache, where it has one that lacks it."""
-    if program.cache is not None and kept(program, target) is None:
+    if program.cache is not None and cached_build(program, target) is None:
         program.cache.put(_key_of_build(program, target), made.to_bytes())
 
 
@@ -174,7 +174,7 @@ def toolchain() -> str:
     return "\n".join([f"tilefold {VERSION}", *versions, *sorted({*_files()}), *sorted(_extensions())])
 
 
-def _read_kept(data: bytes | None) -> Build | None:
+def _read_cached(data: bytes | None) -> Build | None:
     try:
         return None if data is None else Build.from_bytes(data)
     except ValueError:

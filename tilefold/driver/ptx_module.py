@@ -56,6 +56,8 @@ class PtxModule:
     files: Mapping[int, str] = field(default_factory=dict[int, str])
     memory: dict[str, NDArray[np.uint8]] = field(default_factory=lambda: {}, repr=False)
     """The bytes of variables in global memory, which launches change."""
+    compiled_text: str = field(default="", repr=False)
+    """The PTX of a source in another language."""
 
     @classmethod
     def read(cls, text: str, file: str) -> "PtxModule":
@@ -67,15 +69,15 @@ class PtxModule:
         """The module that a compiler made of a source; of the files that its instructions come from, those of the
         source and beside it count, so that calls of libraries are where the source has them.
         """
-        text = _ASSEMBLY.sub(lambda found: _LOC.sub("", found[0]), text)
-        module = parse_ptx(text, f"the PTX of {source.name}")
+        plain = _ASSEMBLY.sub(lambda found: _LOC.sub("", found[0]), text)
+        module = parse_ptx(plain, f"the PTX of {source.name}")
         folder, name = PurePath(source.name).parent, PurePath(source.name).name
         files = {
             number: source.name if PurePath(file).name == name else file
             for number, file in module.files.items()
             if PurePath(file).name == name or folder in PurePath(file).parents
         }
-        return cls(module, f"the PTX of {source.name}", source, files)
+        return cls(module, f"the PTX of {source.name}", source, files, compiled_text=text)
 
     def find(self, name: str | None) -> Function:
         """A kernel by its name or, of C++, by that of the function; the only one without a name. TilefoldError (E3107)

@@ -9,7 +9,6 @@ import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import PurePath
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +20,6 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.spaces import GMEM
 from tilefold.base.target import DEFAULT_ARCH, Target
 from tilefold.compiler.frontend.context import make_context
-from tilefold.compiler.frontend.source import read_text
 from tilefold.compiler.machine.nvrtc import compile_cuda
 from tilefold.compiler.ptx.registers import type_of
 from tilefold.compiler.ptx.syntax import Function, Parameter
@@ -101,33 +99,33 @@ class PtxProgram(Program):
             yield
 
 
+def compiled_cuda(text: str, path: str, target: Target | None, macros: Mapping[str, str], nvrtc: Sequence[str]) -> str:
+    """The PTX of a .cu file by NVRTC with `macros` and options. TilefoldError for one that it does not compile."""
+    arch = (target or Target(DEFAULT_ARCH)).arch
+    return compile_cuda(text, path, arch, macros, ptxas_settings().cuda_home, nvrtc)
+
+
 def load_ptx_program(
+    text: str,
     path: str,
     changes: Changes,
     arguments: Mapping[str, str],
-    *,
     shared: int = 0,
     target: Target | None = None,
-    macros: Mapping[str, str] | None = None,
-    nvrtc: Sequence[str] = (),
+    compiled: str = "",
 ) -> PtxProgram:
-    """Reads a .ptx file, or compiles a .cu file by NVRTC with `macros` and options, and makes a program of the kernel
-    that `changes` name, or of the only one. `arguments` say what its parameters are, by their names: a .npy file, a
-    number, or `f32[128,64]`. `shared` are the bytes of its array of shared memory without a size.
+    """Reads the text of a .ptx file, or of a program in another language with its `compiled` PTX, and makes a program
+    of the kernel that `changes` name, or of the only one. `arguments` say what its parameters are, by their names: a
+    .npy file, a number, or `f32[128,64]`. `shared` are the bytes of its array of shared memory without a size.
 
-    Raises ProgramError for malformed text and an unsupported instruction, TilefoldError for a file that cannot be read
-    or compiled, and for arguments that are missing or do not fit.
+    Raises ProgramError for malformed text and an unsupported instruction, TilefoldError for arguments that are missing
+    or do not fit.
     """
-    text = read_text(path)
-    if PurePath(path).suffix == ".cu":
-        arch = (target or Target(DEFAULT_ARCH)).arch
-        compiled = compile_cuda(text, path, arch, macros or {}, ptxas_settings().cuda_home, nvrtc)
-        module = PtxModule.compiled(compiled, PtxSource(path, text, text))
-    else:
-        module = PtxModule.read(text, path)
+    source = PtxSource(path, text, text)
+    module = PtxModule.compiled(compiled, source) if compiled else PtxModule.read(text, path)
     function = module.find(changes.name)
     names = parameter_names(function)
-    if PurePath(path).suffix == ".cu":
+    if compiled:
         names = _names_in_cuda(text, function) or names
     given = _chosen(names, function, arguments, changes.fills)
     block = block_of(function, changes.block)
@@ -147,6 +145,11 @@ def load_ptx_program(
     return PtxProgram(source, lowered, make_context(), target, read=module, launch=launch)
 
 
+def is_array_file(text: str) -> bool:
+    """Whether the value of an argument is the name of a file: no number, and not the type of an array."""
+    return _NUMBER.fullmatch(text) is None and _SHAPE.fullmatch(text) is None
+
+
 def _chosen(
     names: list[str], function: Function, arguments: Mapping[str, str], fills: Mapping[str, str]
 ) -> list[Argument]:
@@ -164,9 +167,8 @@ def _chosen(
 
 
 def _argument(name: str, parameter: Parameter, text: str | None, is_filled: bool) -> Argument:
-    if parameter.type == "b8" and parameter.size != 1:
-        message = f"argument '{name}' is a structure of {parameter.size} bytes, which no option gives"
-        raise TilefoldError(Code.RUN_ARGUMENT, message, "launch the kernel by tilefold.load_ptx, which takes bytes")
+    if parameter.is_structure:
+        return _structure(name, parameter, text)
     scalar = type_of(parameter.type)
     if text is None:
         if is_filled and parameter.size != 8:
@@ -193,6 +195,16 @@ def _argument(name: str, parameter: Parameter, text: str | None, is_filled: bool
         raise TilefoldError(Code.RUN_ARGUMENT, problem, "save an array of integers or floats")
     values = array.view(f"i{array.itemsize}") if array.dtype.kind == "u" else array
     return Argument(name, _tensor(ir_type(element), array.shape or (1,)), None, np.ascontiguousarray(values))
+
+
+def _structure(name: str, parameter: Parameter, path: str | None) -> Argument:
+    """A structure, whose bytes are in a .npy file."""
+    array = np.zeros(0, np.uint8) if path is None or not is_array_file(path) else read_array(path)
+    if array.nbytes != parameter.size:
+        message = f"argument '{name}' is a structure of {parameter.size} bytes"
+        raise TilefoldError(Code.RUN_ARGUMENT, message, "give a .npy file of so many bytes")
+    values = np.ascontiguousarray(array).reshape(-1).view(np.int8)
+    return Argument(name, _tensor(i8, values.shape), None, values)
 
 
 def _tensor(element: Attribute, shape: tuple[int, ...]) -> TensorType:

@@ -34,7 +34,7 @@ def report_on(program: Program, launches: Sequence[Checked]) -> Page:
 def _observe(checked: Checked) -> Observation:
     """The faults of a launch; the costs of its lines where it has none."""
     began = time.perf_counter()
-    faults = tuple(checked.faults(STAGES))
+    faults = checked.outcome(STAGES).faults
     took = time.perf_counter() - began
     if faults:
         return Observation(checked.label, faults)

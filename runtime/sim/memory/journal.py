@@ -12,6 +12,7 @@ from ....base.spaces import GMEM
 from ...errors import Dim3
 from ..events import ScheduleObserver
 from ..faults import SimulationError, Site
+from ..reached import Reached
 from ..warp import Warp
 from .arena import READY, Arena
 
@@ -51,6 +52,8 @@ class Journal:
     """The remarks about an operation."""
     wider: set[Site] = field(default_factory=set[Site])
     """Operations with forgiven races with threads of other warps."""
+    reached: Reached | None = None
+    """The parts of the kernel that the launch has executed, if it came to its end."""
     _space: str = ""
     _offset: int = -1
     _offsets: list[NDArray[np.int64]] = field(default_factory=list[NDArray[np.int64]])

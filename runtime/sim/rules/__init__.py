@@ -27,6 +27,8 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.cluster": ("ptx_cluster",), "ptx.inline": ("ptx_inline",),
     **dict.fromkeys(("ptx.custom", "tile.custom"), ("ptx_custom",)),
     **dict.fromkeys(("ptx.wgmma", "ptx.wgmma_descriptor"), ("ptx_wgmma",)),
+    "ptx.tcgen05.memory": ("tcgen05_memory",), "ptx.tcgen05.copies": ("tcgen05_copies",),
+    **dict.fromkeys(("ptx.tcgen05.mma", "ptx.tcgen05.descriptor"), ("tcgen05_mma",)),
     **dict.fromkeys(("ptx.mma", "tile.gemm"), ("mma",)),
     **dict.fromkeys(
         (

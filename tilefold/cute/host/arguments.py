@@ -39,6 +39,8 @@ class HostArguments(BoundArguments):
     the streams by name. Of the tensors in `open` not all extents and strides are known; of
     `pointers` no extent is. An array that does not fit its type in `types` has another type, or is refused where these
     are `strict`. `symbols` are the integers of described tensors that are `SymInt`, by the tensor and their places.
+    The arguments named `given` are not those of later calls, so their numbers are fixed: an object whose method is
+    compiled may be a NamedTuple.
     """
 
     fixed: bool = False
@@ -50,8 +52,11 @@ class HostArguments(BoundArguments):
     pointers: set[str] = field(default_factory=lambda: set())
     strict: bool = False
     symbols: dict[SymInt, list[tuple[str, int]]] = field(default_factory=lambda: {})
+    given: frozenset[str] = frozenset()
 
     def add(self, name: str, value: Any, annotation: object) -> object:
+        if name in self.given and not self.fixed:
+            return replace(self, fixed=True).add(name, value, annotation)
         return super().add(name, value, None if isinstance(value, FakeTensor) else annotation)
 
     def _leaf(self, name: str, value: Any, annotation: object) -> object:

@@ -4,15 +4,18 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
 
-from tilefold.base.errors import Code
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.diagnostics import Place
 from tilefold.compiler.frontend.source import Source
-from tilefold.driver.faults import Fault
+from tilefold.driver.faults import AS_GIVEN, Fault, Report, merge
+from tilefold.driver.gaps import Gap, GapKind, assumed_by, gap_for, gap_of, place_of_site, unreached
 from tilefold.driver.lowering import Program
 from tilefold.runtime.engine import Argument, LaunchConfig
-from tilefold.runtime.sim.diagnosis import DiagnosedLaunch, Diagnosis, Finding, diagnose
-from tilefold.runtime.sim.faults import Site
+from tilefold.runtime.sim.diagnosis import MOST, DiagnosedLaunch, Diagnosis, Finding, diagnose
+from tilefold.runtime.sim.reached import Reached
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 STAGES = ("cute", "instr")
@@ -25,8 +28,25 @@ Judge = Callable[[Diagnosis], Iterator[tuple[str, Place | None]]]
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """The result of a launch at some stages: its faults, its gaps, and the code reached at the first of them."""
+
+    faults: tuple[Fault, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    reached: Reached | None = None
+    steps: int = 0
+
+
+def no_conditions(diagnosis: Diagnosis) -> Iterator[tuple[str, Place | None]]:
+    """The judge of launches without conditions."""
+    return iter(())
+
+
+@dataclass(frozen=True)
 class Checked:
-    """A launch of a program that is to be checked; `label` names it in reports, and `judge` looks at its results."""
+    """A launch of a program that is to be checked; `label` names it in reports, and `judge` looks at its results. A
+    `partial` one may leave elements of its outputs unwritten.
+    """
 
     label: str
     program: Program
@@ -34,45 +54,100 @@ class Checked:
     config: LaunchConfig
     arguments: Callable[[], Mapping[str, Argument]]
     engine: SimEngine
-    judge: Judge
+    judge: Judge = no_conditions
+    partial: bool = False
 
-    def faults(self, stages: Sequence[str]) -> Iterator[Fault]:
-        """The faults at some stages, those at which the program can be. LaunchError for a launch that cannot begin."""
+    def outcome(self, stages: Sequence[str]) -> Outcome:
+        """The faults and gaps at some stages, those at which the program can be. LaunchError for a launch that cannot
+        begin.
+        """
+        outcomes = [self._at(stage) for stage in stages if self.program.has(stage)]
+        assumed = assumed_by(self.engine.options, self.engine.texts, self.label)
+        return Outcome(
+            tuple(fault for outcome in outcomes for fault in outcome.faults),
+            (*assumed, *(gap for outcome in outcomes for gap in outcome.gaps)),
+            outcomes[0].reached if outcomes else None,
+        )
+
+    def _at(self, stage: str) -> Outcome:
         source = self.program.source
         engine = replace(self.engine, tensor_cores=self.program.tensor_cores)
-        for stage in stages:
-            if not self.program.has(stage):
-                continue
-            module = self.program.reached(stage, self.program.simulated_target(stage))
-            launch = DiagnosedLaunch(
-                SimProgram(module, self.kernel, self.program.module), self.config, self.arguments, engine
-            )
-            diagnosis = diagnose(launch)
-            for finding in diagnosis.findings:
-                yield make_report_finding(self.label, stage, finding, source)
-            yield from self._failed(stage, diagnosis)
+        try:
+            with self.program.explaining():
+                module = self.program.reached(stage, self.program.simulated_target(stage))
+        except TilefoldError as error:
+            if (gap := gap_of(error, self.label)) is None:
+                raise
+            return Outcome(gaps=(gap,))
+        program = SimProgram(module, self.kernel, self.program.module)
+        launch = DiagnosedLaunch(program, self.config, self.arguments, engine, self.partial)
+        return examined(self.label, stage, launch, source, self.judge)
 
-    def _failed(self, stage: str, diagnosis: Diagnosis) -> Iterator[Fault]:
-        if diagnosis.arguments is not None and all(finding.is_remark for finding in diagnosis.findings):
-            for text, place in self.judge(diagnosis):
-                yield Fault(self.label, (stage,), Code.CHECK_FAILED, text, place=place)
+
+def examined(label: str, stage: str, launch: DiagnosedLaunch, source: Source, judge: Judge = no_conditions) -> Outcome:
+    """The faults and gaps of a launch. LaunchError for a launch that cannot begin."""
+    diagnosis = diagnose(launch)
+    faults = [make_report_finding(label, stage, finding, source) for finding in diagnosis.findings]
+    if diagnosis.arguments is not None and all(finding.is_remark for finding in diagnosis.findings):
+        faults += [Fault(label, (stage,), Code.CHECK_FAILED, text, place=place) for text, place in judge(diagnosis)]
+    gaps: list[Gap] = []
+    if (ended := diagnosis.unfinished) is not None:
+        message, hint = source.spelled(ended.message), source.spelled(ended.hint)
+        gaps.append(gap_for(ended.code, message, hint, place_of_site(ended.site, source), label))
+    if diagnosis.is_cut:
+        gaps.append(Gap(GapKind.BUDGET, f"the search ended after {MOST} faults", label))
+    return Outcome(tuple(faults), tuple(gaps), diagnosis.reached, diagnosis.steps)
+
+
+@dataclass(frozen=True)
+class Examination:
+    """The launches of a program with some arguments, which `input` describes: their names, the stages at which they
+    ran, their outcomes, and gaps that concern all of them. Without a `source` nothing ran.
+    """
+
+    labels: Sequence[str]
+    stages: Sequence[str]
+    outcomes: Sequence[Outcome]
+    source: Source | None
+    gaps: Sequence[Gap] = ()
+    input: str = AS_GIVEN
+
+    @property
+    def faults(self) -> list[Fault]:
+        """The faults and remarks of all launches."""
+        return [replace(fault, input=self.input) for outcome in self.outcomes for fault in outcome.faults]
+
+
+Replay = Callable[[], Mapping[str, Any]]
+"""What makes the data that repeat a check."""
+
+
+def reported(examinations: Sequence[Examination], replay: Replay | None = None) -> Report:
+    """The report on launches, with the code that none of them has reached as gaps."""
+    outcomes = [outcome for examined in examinations for outcome in examined.outcomes]
+    ran = [outcome.reached for outcome in outcomes if outcome.reached is not None]
+    reached = reduce(Reached.joined, ran) if ran else None
+    faults = merge([fault for examined in examinations for fault in examined.faults])
+    gaps = [gap for examined in examinations for gap in examined.gaps]
+    gaps += [gap for outcome in outcomes for gap in outcome.gaps]
+    source = next((examined.source for examined in examinations if examined.source is not None), None)
+    if reached is not None and source is not None and all(fault.is_remark for fault in faults):
+        gaps += unreached(reached, source)
+    labels = dict.fromkeys(label for examined in examinations for label in examined.labels)
+    stages = dict.fromkeys(stage for examined in examinations for stage in examined.stages)
+    inputs = dict.fromkeys(examined.input for examined in examinations)
+    return Report(tuple(labels), tuple(stages), faults, tuple(dict.fromkeys(gaps)), reached, tuple(inputs), replay)
 
 
 def make_report_finding(label: str, stage: str, finding: Finding, source: Source) -> Fault:
     """A finding of a launch in a report, in the words and with the lines of the source."""
     message, hint = source.spelled(finding.message), source.spelled(finding.hint)
-    place, other = _place(finding.site, source), _place(finding.other, source)
+    place, other = place_of_site(finding.site, source), place_of_site(finding.other, source)
     if place is not None and finding.parameter:
         place = _declared(place, finding.parameter, source)
     return Fault(
         label, (stage,), finding.code, message, hint, place, other, finding.role, finding.note, finding.is_remark
     )
-
-
-def _place(site: Site | None, source: Source) -> Place | None:
-    if site is None or not site.file:
-        return None
-    return Place(site.file, site.line, site.column, text=source.line_of(site.file, site.line))
 
 
 _BEGIN = re.compile(r"(\bdef\s+|@)\w+\s*\(")

@@ -78,7 +78,7 @@ class Reproduction:
         settings = json.dumps(dict(given_settings()))
         script = _SCRIPT.format(name="repro.py", settings=settings, commands=listed)
         write_output(script, str(folder / "repro.py"))
-        write_output(json.dumps(_facts(), indent=2) + "\n", str(folder / "facts.json"))
+        write_output(json.dumps(facts(), indent=2) + "\n", str(folder / "facts.json"))
         write_output(self.said, str(folder / "output.txt"))
 
     def _command(self, folder: Path, number: int, launch: Values) -> list[str]:
@@ -93,7 +93,7 @@ class Reproduction:
         return words
 
 
-def _facts() -> dict[str, str]:
+def facts() -> dict[str, str]:
     """The versions of all that a result may depend on."""
     facts = {"tilefold": VERSION, "python": platform.python_version(), "platform": platform.platform()}
     for package in _PACKAGES:

@@ -8,13 +8,13 @@ from typing import Any
 from tilefold.base.errors import Code, LayoutError, TilefoldError
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.inttuple import leaves
+from tilefold.layout.algebra.inverse import right_inverse
 from tilefold.layout.text.layouts import parse_tiler
 from tilefold.layout.tiling.tiled_copy import (
     TiledCopy,
     make_cotiled_copy,
     make_tiled_copy,
     make_tiled_copy_tv,
-    numbering,
     tile_shape,
 )
 from tilefold.layout.tiling.tiled_copy_mma import BY_MMA
@@ -32,9 +32,10 @@ def read_tiled_copy(args: argparse.Namespace, atom: OptionText, bits: int) -> tu
         case ["thr"] | ["thr", "val"]:
             thr, val = args.thr, args.val
             by_thread, by_value = OptionText("--thr", thr), OptionText("--val", "1:0" if val is None else val)
-            threads = by_thread.read(lambda text: numbering(unswizzled_layout(text), "thread"))
-            values = by_value.read(lambda text: numbering(unswizzled_layout(text), "value"))
-            copy = _make(lambda: make_tiled_copy(copy_atom, threads, values), atom, by_thread, by_value)
+            threads = by_thread.read(unswizzled_layout)
+            values = by_value.read(unswizzled_layout)
+            numbers = by_value if right_inverse(threads).size == threads.size else by_thread
+            copy = _make(lambda: make_tiled_copy(copy_atom, threads, values), atom, by_thread, by_value, numbers)
             return copy, {"thread": threads, "vector": values}
         case ["tv", "tiler"]:
             text = OptionText("--tv", args.tv)
@@ -70,10 +71,17 @@ def _static_tiler(text: str) -> Any:
     return tiler
 
 
-def _make(make: Callable[[], TiledCopy], atom: OptionText, threads: OptionText, values: OptionText) -> TiledCopy:
+def _make(
+    make: Callable[[], TiledCopy],
+    atom: OptionText,
+    threads: OptionText,
+    values: OptionText,
+    numbers: OptionText | None = None,
+) -> TiledCopy:
     """The tiled copy, or its mistake at the value that it comes from."""
     try:
         return make()
     except LayoutError as error:
-        blamed = {Code.ATOM_VALUE_WIDTH: atom, Code.TOO_FEW_VALUES: values}.get(error.code, threads)
+        places = {Code.ATOM_VALUE_WIDTH: atom, Code.TOO_FEW_VALUES: values, Code.NOT_A_NUMBERING: numbers or threads}
+        blamed = places.get(error.code, threads)
         raise blamed.error(error) from error

@@ -20,10 +20,10 @@ from tilefold.builder.instructions.pairs import (
 )
 from tilefold.builder.instructions.warp import elect_one
 from tilefold.builder.primitives import lanes
+from tilefold.builder.primitives.enums import MemOrder as MemOrderKind
+from tilefold.builder.primitives.enums import MemScope as MemScopeKind
+from tilefold.builder.primitives.enums import ReductionOp, ReductionType, SharedSpace
 from tilefold.builder.primitives.tensor_maps import cp_async_bulk_tensor_shared_cluster_global, tensor_map_at
-from tilefold.builder.primitives.words import MemOrder as MemOrderKind
-from tilefold.builder.primitives.words import MemScope as MemScopeKind
-from tilefold.builder.primitives.words import ReductionOp, ReductionType, SharedSpace
 from tilefold.builder.scalars.values import Bool
 
 __all__ = [

@@ -6,10 +6,10 @@ their rows of O.
 from dataclasses import dataclass
 from typing import Any
 
-from attention import exp2
-from common import Array
-
 from tilefold import cute
+
+from ..arguments import Array, refuse
+from ..softmax_parts import exp2
 
 NEVER = float("-inf")
 ROWS = 16
@@ -44,7 +44,7 @@ class Decode:
 
     def __post_init__(self) -> None:
         if self.warps % self.tiles or self.keys % (ROWS * self.slices) or self.splits not in (1, 2, 4, 8):
-            raise SystemExit("a warp has 16 keys of a tile or a multiple, a cluster 1, 2, 4 or 8 blocks")
+            refuse("decode_attention", "a warp has 16 keys of a tile or a multiple, a cluster 1, 2, 4 or 8 blocks")
 
     @property
     def slices(self) -> int:
