@@ -16,6 +16,7 @@ from tilefold.compiler.ptx.syntax import PtxError
 from tilefold.runtime.settings import ptxas_settings
 
 from tilefold.cute.loaded_ptx import PtxKernel, PtxKernelCall
+from tilefold.driver.gaps import GapKind
 from tilefold.driver.ptx_module import PtxModule, PtxSource, parameter_names
 
 SHIMS = Path(__file__).parent / "shims"
@@ -85,8 +86,9 @@ def judge(case: Case, seconds: int = 120) -> Verdict:
                 if any("precondition" in fault.message for fault in report.faults):
                     vacuous += 1
                     continue
-                if report.gaps and not report.faults:
-                    return Verdict(case.name, "not supported", "refused", report.gaps[0].render().splitlines()[0])
+                gaps = [gap.message for gap in report.gaps if gap.kind is GapKind.UNSUPPORTED]
+                if gaps and not report.faults:
+                    return Verdict(case.name, "not supported", "refused", gaps[0])
                 faults |= {fault.code.id: fault.message for fault in report.faults}
     except TimeoutError:
         return Verdict(case.name, "not supported", "no end", f"it did not end within {seconds} s")
