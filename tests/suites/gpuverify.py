@@ -103,6 +103,8 @@ def case_of(file: Path, name: str, kind: str) -> Case:
     reason = ""
     if "error" in verdict:
         reason = f"the expected result is an error of GPUVerify's own ({verdict.split(':')[1]})"
+    elif "--only-intra-group" in command:
+        reason = "it leaves out races between groups"
     elif "checkArrays:" in command:
         reason = "it checks races on chosen arrays only"
     elif "benign" in name or "--no-benign" in command:

@@ -22,12 +22,16 @@ KNOWN: Mapping[str, str] = MappingProxyType({
     "OpenCL/array_bounds_tests/array_in_array_param": _INPUT,
     **{f"OpenCL/async_work_group_copy/fail/test{n}": _UNIFORM for n in (2, 3, 5, 7, 9, 11, 12, 13, 14)},
     "OpenCL/get_global_offset": "the shim has one offset for all dimensions",
+    "OpenCL/global_size/simple": "its groups have 2048 work-items, more than a block of a GPU has threads",
     "OpenCL/inter_group_and_barrier_flag_tests/fail/bad_read_then_write": _FLAGS,
     "OpenCL/inter_group_and_barrier_flag_tests/fail/bad_write_then_read": _FLAGS,
     "OpenCL/inter_group_and_barrier_flag_tests/fail/missing_global_barrier_flag": _FLAGS,
     "OpenCL/inter_group_and_barrier_flag_tests/fail/sync_within_group_wrong_flag": _FLAGS,
+    "OpenCL/misc/pass/misc15": "the option that fixes the value of an argument is not read",
+    "OpenCL/misc/pass/misc19": "the option that fixes the value of an argument is not read",
     "OpenCL/multidimarrays/test5": _SAME,
     "OpenCL/no_log/pass": _SAME,
     "OpenCL/reducedstrengthnonloopbug": _ABSTRACT,
+    "OpenCL/report_global_id/test1": "the fault is in a block that the reduced grid does not have",
 })  # fmt: skip
 """The reasons by the names of kernels."""
