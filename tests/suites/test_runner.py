@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.ptx.test_cuda_source import needs_nvrtc
+
 from .case import Case, judge
 from .cute_tutorials import device_text
 from .gpuverify import case_of, reduced, without_pairs
@@ -36,6 +38,7 @@ def _never(given: Sequence[Any]) -> str:
 NOTHING: dict[str, Any] = {}
 
 
+@needs_nvrtc
 @pytest.mark.parametrize(
     ("divisor", "expected", "more", "state"),
     [
@@ -56,6 +59,7 @@ def test_verdicts(divisor: int, expected: str, more: dict[str, Any], state: str)
     assert judge(_case(divisor, expected, **more)).state == state
 
 
+@needs_nvrtc
 def test_opencl(tmp_path: Path) -> None:
     """A kernel with an argument in local memory, a vector, and an assertion."""
     file = tmp_path / "kernel.cl"
