@@ -44,6 +44,11 @@ FAMILIES: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
         "gemm_scaled": gemm_scaled.cases,
         "gemm_grouped": gemm_grouped.cases,
         "gemm_skinny": gemm_skinny.cases,
+    }
+)
+"""The cases of each family, for a GPU of so many multiprocessors."""
+LIBRARY: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
+    {
         "library_gemm": library.product_cases,
         "library_fp8": library.fp8_cases,
         "library_attention": library.attention_cases,
@@ -51,10 +56,18 @@ FAMILIES: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
         "library_host": library_host.cases,
     }
 )
-"""The cases of each family, for a GPU of so many multiprocessors."""
+"""The same for the functions of the library, many problems each; they are taken where they are asked for."""
 IN_PYTHON = frozenset(
-    {"python", "gemm_sm90", "attention_sm90", "attention_decode", "gemm_scaled", "gemm_grouped", "gemm_skinny"}
-    | {"library_gemm", "library_fp8", "library_attention", "library_rows", "library_host"}
+    {
+        "python",
+        "gemm_sm90",
+        "attention_sm90",
+        "attention_decode",
+        "gemm_scaled",
+        "gemm_grouped",
+        "gemm_skinny",
+        *LIBRARY,
+    }
 )
 """The families whose kernels are written in Python."""
 
@@ -70,7 +83,7 @@ def measure(
     torch = load_torch()
     engine = CudaEngine()
     count = ceiling.multiprocessors(engine)
-    cases = [case for family in families for case in FAMILIES[family](count)]
+    cases = [case for family in families for case in {**FAMILIES, **LIBRARY}[family](count)]
     began = perf_counter()
     built = build_all((workload for case in cases for workload in case.workloads), engine.driver.target)
     compile_ahead([case.compile for case in cases if case.compile is not None])

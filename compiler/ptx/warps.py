@@ -146,14 +146,15 @@ def _activemask(r: Registers, i: Instruction) -> None:
     r.write(i.operands[0], r.emit(ptx.ActivemaskOp()))
 
 
-def _matrix(i: Instruction) -> tuple[int, bool] | None:
+def _matrix(i: Instruction) -> tuple[int, bool, str] | None:
+    """The number of matrices, whether they are transposed, and their shape."""
     words = [word for word in i.modifiers if word not in ("sync", "aligned", "shared", "shared::cta", "trans")]
-    shape, count, type = (
-        sorted(words, key=lambda word: (word == "b16", word[0] == "x")) if len(words) == 3 else ("", "", "")
-    )
-    if shape != "m8n8" or count not in ("x1", "x2", "x4") or type != "b16":
+    count = next((word for word in words if word in ("x1", "x2", "x4")), None)
+    if count is None:
         return None
-    return int(count[1]), "trans" in i.modifiers
+    words.remove(count)
+    shape, shapes = ".".join(words), ptx.LdMatrixOp.SHAPES | ptx.StMatrixOp.SHAPES
+    return (int(count[1]), "trans" in i.modifiers, shape) if shape in shapes else None
 
 
 def _ldmatrix(r: Registers, i: Instruction) -> None:
@@ -162,7 +163,8 @@ def _ldmatrix(r: Registers, i: Instruction) -> None:
         raise r.refuse("the form is not supported")
     target, source = i.operands
     targets = target.items if isinstance(target, Vector) else (target,)
-    value = r.emit(ptx.LdMatrixOp(*form, address(r, source, 16, SHARED)))
+    number, trans, shape = form
+    value = r.emit(ptx.LdMatrixOp(number, trans, address(r, source, 16, SHARED), shape))
     for index, part in enumerate(targets):
         r.write(part, r.extract(value, index))
 
@@ -174,7 +176,8 @@ def _stmatrix(r: Registers, i: Instruction) -> None:
     target, source = i.operands
     items = source.items if isinstance(source, Vector) else (source,)
     value = r.vector([r.read(item, i32) for item in items])
-    r.add(ptx.StMatrixOp(*form, value, address(r, target, 16, SHARED)))
+    number, trans, shape = form
+    r.add(ptx.StMatrixOp(number, trans, value, address(r, target, 16, SHARED), shape))
 
 
 def _movmatrix(r: Registers, i: Instruction) -> None:

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     )
     from .memory import LoadOp, LocalAllocOp, SmemAddrOp, SmemAllocOp, StoreOp
     from .mma import MmaSyncOp, MmaSyncScaledOp
+    from .packed import F32x2Op, MinMax3Op
     from .sync import (
         BarArriveOp,
         BarRedOp,
@@ -130,13 +131,14 @@ __all__ = [
     "BulkSendOp", "BulkStoreOp", "BulkWaitGroupOp", "CVT_FORMS", "ClusterArriveOp", "ClusterWaitOp",
     "CopyTensorMapOp", "CosOp", "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp", "CpAsyncWaitAllOp",
     "CpAsyncWaitGroupOp", "CreatePolicyOp", "CustomOp", "CvtOp", "CvtaTensorMapOp", "Dp4aOp", "ElectSyncOp",
-    "EntryOp", "Ex2Op", "FenceMbarrierInitOp", "FenceOp", "FenceProxyAsyncOp", "FenceTensorMapAcquireOp",
+    "EntryOp", "Ex2Op", "F32x2Op", "FenceMbarrierInitOp", "FenceOp", "FenceProxyAsyncOp", "FenceTensorMapAcquireOp",
     "FenceTensorMapReleaseOp", "GLOBAL", "GetCtaRankOp", "GridDependencyWaitOp", "InlineOp", "IntToPtrOp", "LOCAL",
     "LaunchDependentsOp", "LdMatrixOp", "Lg2Op", "LoadAcquireOp", "LoadOp", "LoadTensorMapOp", "LocalAllocOp",
     "MAP", "MAP_BYTES", "MAP_FIELDS", "MAX_ARRIVALS", "MAX_TRANSACTION", "MAX_WGMMA_GROUPS", "MapaOp",
     "MatchAnySyncOp", "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierArriveStateOp",
     "MbarrierCompleteTxOp", "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp", "MbarrierTestWaitOp",
-    "MbarrierTryWaitOp", "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MmaSyncOp", "MmaSyncScaledOp", "MovMatrixOp",
+    "MbarrierTryWaitOp", "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MinMax3Op", "MmaSyncOp", "MmaSyncScaledOp",
+    "MovMatrixOp",
     "NanosleepOp", "PTX", "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrToIntOp", "PtrType", "PtxOp",
     "RcpOp", "RecipeAttr", "RedAsyncOp", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "SHARED_CLUSTER",
     "SetMaxNRegOp", "ShflSyncOp", "ShflSyncValidOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SpaceAttr", "SqrtOp",

@@ -273,6 +273,60 @@ def test_gradient_of_packed_sequences_is_the_same_in_every_launch(torch: Any) ->
     assert all(bool((a == b).all()) for a, b in zip(*found, strict=True))
 
 
+def test_decode_attention(torch: Any) -> None:
+    chosen = random.Random("decode")
+    shapes = [
+        (batch, rows, 700, *heads) for batch, rows, heads in ((1, 1, HEADS[1]), (3, 4, HEADS[2]), (8, 2, HEADS[5]))
+    ]
+    for i in range(CASES):
+        batch, rows, keys, heads, heads_k, depth, name = shapes[i % 3]
+        q = numbers(torch, name, batch, rows, heads, depth)
+        k, v = (numbers(torch, name, batch, keys, heads_k, depth) for _ in range(2))
+        lengths = [chosen.randint(rows, keys) for _ in range(batch)]
+        causal, window = i % 2 == 0, 50 if i % 4 == 0 else 0
+        held = torch.tensor(lengths, device="cuda", dtype=torch.int32)
+        given = kernels.decode_attention(q, k, v, held, causal=causal, window=window)
+        for b, length in enumerate(lengths):
+            wide: list[Any] = [x[b : b + 1].double() for x in (q, k[:, :length], v[:, :length])]
+            near(
+                given[b : b + 1],
+                attended(wide[0], wide[1], wide[2], causal, window),
+                name,
+                (shapes[i % 3], length, causal, window),
+            )
+
+
+def test_grouped_and_scaled_products(torch: Any) -> None:
+    chosen = random.Random("groups")
+    for i in range(CASES):
+        groups, (n, k) = (3, 8)[i % 2], ((256, 128), (520, 512), (64, 1024))[i % 3]
+        a, b = numbers(torch, "bfloat16", groups, 128, k), numbers(torch, "bfloat16", groups, n, k)
+        rows = [chosen.randint(0, 128) for _ in range(groups)]
+        d = kernels.grouped_gemm(a, b, torch.tensor(rows, device="cuda", dtype=torch.int32))
+        for g, count in enumerate(rows):
+            near(d[g, :count], a[g, :count].double() @ b[g].double().T, "bfloat16", (rows, n, k, g))
+    for m in (1, 64, 100, 128, 257, 1000):
+        for n, k in ((128, 128), (520, 512), (2048, 1024)):
+            x, w = numbers(torch, "float8_e4m3fn", m, k), numbers(torch, "float8_e4m3fn", n, k)
+            scales = (
+                torch.rand(m, k // 128, device="cuda") + 0.5,
+                torch.rand(-(-n // 128), k // 128, device="cuda") + 0.5,
+            )
+            wide = [s.double().repeat_interleave(128, -1) for s in scales]
+            wide[1] = wide[1].repeat_interleave(128, 0)[:n]
+            wanted = (x.double() * wide[0]) @ (w.double() * wide[1]).T
+            near(kernels.scaled_gemm(x, w, *scales), wanted, "bfloat16", (m, n, k))
+            exact = x.double() @ w.double().T
+            near(kernels.gemm(x, w, accumulate="accurate"), exact, "bfloat16", (m, n, k, "accurate"))
+
+
+def test_the_fastest_plan_of_those_that_are_measured(torch: Any) -> None:
+    for m, n, k in ((256, 5120, 1024), (64, 4096, 512), (1000, 664, 2048)):
+        a, b = numbers(torch, "bfloat16", m, k), numbers(torch, "bfloat16", n, k)
+        for _ in range(2):
+            near(kernels.gemm(a, b, autotune=True), a.double() @ b.double().T, "bfloat16", (m, n, k))
+
+
 def test_under_compilation(torch: Any) -> None:
     x, w = numbers(torch, "bfloat16", 64, 128).requires_grad_(), numbers(torch, "bfloat16", 128)
 

@@ -306,7 +306,38 @@ PTX: tuple[tuple[str, str], ...] = (
         for relu in ("", ".relu")
         for type in ("e4m3", "e5m2")
     ),
+    *(
+        (
+            "ptx.cvt@100",
+            f'%v = ptx.cvt "rn.satfinite{relu}.{type}x2.f32" %f32, %f32 : (f32, f32) -> {pair}\n'
+            f'%r = ptx.cvt "rn{relu}.f16x2.{type}x2" %v : ({pair}) -> vector<2xf16>\n{_store("vector<2xf16>")}',
+        )
+        for relu in ("", ".relu")
+        for type, pair in (("e2m1", "i8"), ("e2m3", "i16"), ("e3m2", "i16"))
+    ),
+    *(
+        (
+            "ptx.cvt@100",
+            f'%e = ptx.cvt "{rounding}.ue8m0x2.f32" %f32, %f32 : (f32, f32) -> i16\n'
+            '%v = ptx.cvt "rn.bf16x2.ue8m0x2" %e : (i16) -> vector<2xbf16>\n'
+            f'%r = ptx.cvt "{rounding}.ue8m0x2.bf16x2" %v : (vector<2xbf16>) -> i16\n{_store("i16")}',
+        )
+        for rounding in ("rz", "rp", "rz.satfinite", "rp.satfinite")
+    ),
     ("ptx.cvt", f'%r = ptx.cvt "rna.tf32.f32" %f32 : (f32) -> f32\n{_store("f32")}'),
+    *(
+        (
+            "ptx.f32x2@100",
+            "%v = vector.broadcast %f32 : f32 to vector<2xf32>\n"
+            f'%w = ptx.f32x2 "{form}.rn" {", ".join(["%v"] * count)} : {", ".join(["vector<2xf32>"] * count)} '
+            f"-> vector<2xf32>\n%r = vector.extract %w[1] : f32 from vector<2xf32>\n{_store('f32')}",
+        )
+        for form, count in (("add", 2), ("sub", 2), ("mul", 2), ("fma", 3))
+    ),
+    *(
+        ("ptx.minmax3@100", f'%r = ptx.minmax3 "{form}" %f32, %f32, %f32\n{_store("f32")}')
+        for form in ("min", "min.NaN", "max", "max.NaN")
+    ),
     ("ptx.prmt", f"%r = ptx.prmt %i32, %i32, %i32\n{_store('i32')}"),
     *(
         ("ptx.dp4a", f'%r = ptx.dp4a "{a}.{b}" %i32, %i32, %i32\n{_store("i32")}')

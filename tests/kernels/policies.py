@@ -82,6 +82,8 @@ KERNELS: Mapping[str, Callable[[], None]] = MappingProxyType({
     "gemm_fp8_scaled.py": partial(_python, "gemm_fp8_scaled", "--m 136 --n 136 --k 256"),
     "gemm_grouped": partial(_text, "gemm_grouped", N=136),
     "gemm_grouped.py": partial(_python, "gemm_grouped", "--groups 2 --m 136 --n 136 --k 136"),
+    "gemm_sm120": partial(_text, "gemm_sm120", K=384),
+    "gemm_sm120.py": partial(_python, "gemm_sm120", "--k 384 --scaled 32"),
     "attention_sm90": partial(_text, "attention_sm90", S=100, CAUSAL=1, HEADS=1),
     "attention_sm90.py": partial(_python, "attention_sm90", ""),
     "attention_decode.py": partial(_decode, 32, 2, 1, 2, 2),

@@ -15,7 +15,7 @@ from ml_dtypes import bfloat16, float8_e4m3fn
 from tilefold.base.errors import Code, TilefoldError
 
 from tests.kernels.attention_reference import gradients, reference
-from tilefold import kernels
+from tilefold import cute, kernels
 from tilefold.cute.kernel import KernelCall
 from tilefold.kernels import attentions, losses, norms
 
@@ -192,19 +192,23 @@ def test_attention_and_its_gradients(target: str) -> None:
             near(gradient, wanted)
 
 
+@pytest.mark.parametrize("function", [kernels.attention, kernels.decode_attention])
 @pytest.mark.parametrize("window", [5, 100])
-@pytest.mark.sampled(1)
-def test_a_window_a_cap_and_a_bias(window: int) -> None:
-    q, k, v = (normal(seed, 1, 24, 1, 64) for seed in range(3))
+@pytest.mark.sampled(2)
+def test_a_window_a_cap_and_a_bias(window: int, function: Any) -> None:
+    rows = 24 if function is kernels.attention else 3
+    q, k, v = normal(0, 1, rows, 2, 64), normal(1, 1, 90, 1, 64), normal(2, 1, 90, 1, 64)
 
     def slope(batch: Any, head: Any, row: Any, key: Any) -> Any:
-        return (key - row) * 0.1
+        return cute.Float32(key - row + head) * 0.1
 
-    given = kernels.attention(q, k, v, causal=True, window=window, softcap=4.0, bias=slope, **SIM)
-    row, key = np.indices((24, 24))
-    scores = np.einsum("bihd,bjhd->ij", q.astype(np.float64), k.astype(np.float64)) / 8
-    scores = np.where((key <= row) & (key > row - window), 4 * np.tanh(scores / 4) + 0.1 * (key - row), -np.inf)
-    near(given[0, :, 0], softmax_of(scores) @ v[0, :, 0].astype(np.float64))
+    given = function(q, k, v, causal=True, window=window, softcap=4.0, bias=slope, **SIM)
+    row, key = np.indices((rows, 90))
+    for head in range(2):
+        scores = q[0, :, head].astype(np.float64) @ k[0, :, 0].astype(np.float64).T / 8
+        seen = (key <= row + 90 - rows) & (key > row + 90 - rows - window)
+        scores = np.where(seen, 4 * np.tanh(scores / 4) + 0.1 * (key - row + head), -np.inf)
+        near(given[0, :, head], softmax_of(scores) @ v[0, :, 0].astype(np.float64))
 
 
 @pytest.mark.parametrize("length", [None, 33])
@@ -309,3 +313,11 @@ def test_calls_alike_repeat_their_launches_on_the_tensors_at_hand() -> None:
         x, y = (torch.from_numpy(normal(10 * seed + i, 2, 3, 24)) for i in range(2))
         for gate, up in ((x, y), (x, x)):
             near(kernels.swiglu(gate, up, **SIM).numpy(), (torch.nn.functional.silu(gate.double()) * up).numpy())
+
+
+def test_arrays_of_jax() -> None:
+    jax = pytest.importorskip("jax")
+    x = normal(0, 3, 40)
+    y = kernels.softmax(jax.numpy.asarray(x), **SIM)
+    assert isinstance(y, jax.Array)
+    near(np.asarray(y), softmax_of(x))

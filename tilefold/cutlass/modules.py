@@ -25,6 +25,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "cute.nvgpu.common": "tilefold.cute.nvgpu",
     "cute.nvgpu.cpasync": "tilefold.cute.nvgpu.cpasync",
     "cute.nvgpu.warp": "tilefold.cute.nvgpu.warp",
+    "cute.nvgpu.warp.mma": "tilefold.cutlass.warp_mma",
     "cute.nvgpu.warpgroup": "tilefold.cute.nvgpu.warpgroup",
     "cute.runtime": "tilefold.cute.runtime",
     "cute.testing": "tilefold.cute.testing",
@@ -78,6 +79,8 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "utils.sm90": "tilefold.cute.utils.hopper_helpers",
     "utils.tensor_helpers": "tilefold.cute.utils.tensor_helpers",
     "utils.hardware_info": "tilefold.cute.hardware",
+    "utils.blackwell_helpers": "tilefold.cute.utils.blackwell_helpers",
+    "utils.blockscaled_layout": "tilefold.cute.utils.blockscaled_layout",
     "utils.hopper_helpers": "tilefold.cute.utils.hopper_helpers",
 })  # fmt: skip
 """The module that stands for each name behind `cutlass.`."""

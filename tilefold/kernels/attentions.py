@@ -73,16 +73,18 @@ def decode_attention(
 
     Arrays are those of `attention`, with D of 64, 128 or 256. `lengths` (batch) of i32 has the keys of each sequence,
     by default all. With a `table` (batch, pages) of i32, k and v are (pages, keys of a page, heads of k, D), and a
-    sequence has its pages. There is a kernel for sm_90a alone; `window`, `softcap` and `bias`, which exclude lengths
-    and tables, take that of `attention`. Errors are those of `attention`.
+    sequence has its pages. There is a kernel for sm_90a alone. Errors are those of `attention`.
     """
-    if window or softcap or bias is not None:
-        if lengths is not None or table is not None:
-            refuse("decode_attention", "lengths or a table with a window, softcap or bias", "leave one of them out")
-        return attention(
-            q, k, v, causal=causal, window=window, softcap=softcap, bias=bias, device=device, target=target
-        )
-    return DECODE_ATTENTION(q, k, v, lengths, table, causal, device, target)
+    if window and not causal:
+        refuse("decode_attention", "there is a window without causal", "say causal=True")
+    args = q, k, v, lengths, table, causal, window, softcap
+    if bias is None:
+        return DECODE_ATTENTION(*args, device, target)
+    places = _decode_places(*args)
+    for launch in _decode(places, *args, device, target, bias):
+        assert launch is not None
+        launch.run(q, device)
+    return places[0]
 
 
 def _check(function: str, q: Array, k: Array, v: Array) -> None:
@@ -228,17 +230,17 @@ def _decode_places(q: Array, k: Array, v: Array, *_: Any) -> tuple[Array, ...]:
 
 
 def _decode(
-    places: tuple[Array, ...], q: Array, k: Array, v: Array, lengths: Any, table: Any, causal: bool, device: str,
-    target: str | None,
+    places: tuple[Array, ...], q: Array, k: Array, v: Array, lengths: Any, table: Any, causal: bool, window: int,
+    softcap: float, device: str, target: str | None, bias: Any = None,
 ) -> Launches:  # fmt: skip
     arch, blocks = at_hand(device, target)
-    launch = kernel_for("decode_attention", arch)
-    yield from launch(places[0], _readable(q), _readable(k), _readable(v), lengths, table, causal, blocks)
+    launch, given = kernel_for("decode_attention", arch), (_readable(q), _readable(k), _readable(v))
+    yield from launch(places[0], *given, lengths, table, causal, blocks, window, softcap, bias)
 
 
 DECODE_ATTENTION = Operator(
     "decode_attention",
-    "(Tensor q, Tensor k, Tensor v, Tensor? lengths, Tensor? table, bool causal, str device,"
+    "(Tensor q, Tensor k, Tensor v, Tensor? lengths, Tensor? table, bool causal, int window, float softcap, str device,"
     " str? target) -> Tensor",
     _decode_places, _decode,
 )  # fmt: skip

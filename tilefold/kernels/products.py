@@ -246,7 +246,7 @@ def _linear(
 
 def _keep_linear(ctx: Any, inputs: Any, output: Any) -> None:
     x, weight, bias, ctx.activation, gate, residual, scale_x, scale_weight, _, ctx.device, ctx.target = inputs
-    ctx.has_residual = residual is not None
+    ctx.of_residual = None if residual is None else residual.dtype
     ctx.has_scales = scale_x is not None or scale_weight is not None
     ctx.save_for_backward(x, weight, bias, gate)
 
@@ -255,7 +255,7 @@ def _linear_gradient(ctx: Any, d: Any) -> Any:
     x, weight, bias, gate = ctx.saved_tensors
     if ctx.has_scales:
         refuse("linear", "there is no gradient with scales", "multiply in f16 or bf16 for training")
-    of_residual = d if ctx.has_residual else None
+    of_residual = None if ctx.of_residual is None else d.to(ctx.of_residual)
     d, of_gate = d.float(), None
     if ctx.activation != "none" or gate is not None:
         z = LINEAR(x, weight, bias, "none", None, None, None, None, "float32", ctx.device, ctx.target)

@@ -20,7 +20,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     **dict.fromkeys(("gpu", "ptx.entry"), ("gpu",)),
     **dict.fromkeys(("ptx.address", "ptx.hints", "ptx.memory"), ("ptx_memory",)),
     "ptx.async_copy": ("ptx_sync",),
-    **dict.fromkeys(("ptx.approx", "ptx.convert"), ("ptx_compute",)),
+    **dict.fromkeys(("ptx.approx", "ptx.convert", "ptx.packed"), ("ptx_compute",)),
     "ptx.sync": ("ptx_sync", "ptx_atomic"), "ptx.atomic": ("ptx_atomic",), "ptx.warp": ("ptx_lanes",),
     "ptx.matrix": ("ptx_matrix",), "ptx.mbarrier": ("ptx_mbarrier",), "ptx.bulk": ("ptx_bulk",),
     "ptx.tensor_copy": ("ptx_tensor_copy",), "ptx.tensor_map": ("ptx_tensor_map",),

@@ -86,8 +86,9 @@ def decode_kernel(
 
     def part_of_keys(length: Any) -> Any:
         """The tiles of keys of this block, for so many keys: the first one and that after the last."""
-        count = cute.ceil_div(length, keys)
-        return count * rank // config.splits, count * (rank + 1) // config.splits
+        low = cute.math.max(length - rows + 1 - config.window, 0) // keys if config.window else 0
+        count = cute.ceil_div(length, keys) - low
+        return low + count * rank // config.splits, low + count * (rank + 1) // config.splits
 
     most = mK.shape[1] if table is None else mK.shape[1] * table.shape[1]
 
@@ -176,6 +177,19 @@ def decode_kernel(
             row = first + tile * ROWS + places[2 * r][0]
             return cute.math.min(length, length - rows + 1 + row // group)
 
+        def change_scores(start: Any) -> None:
+            """Scores with a cap and a bias, of keys from `start` on."""
+            for r in cute.range_constexpr(2):
+                row = first + tile * ROWS + places[2 * r][0]
+                for i in cute.range_constexpr(width // 4):
+                    score = S[r, i] * scale
+                    if config.cap:
+                        score = cute.tanh(score * (1 / config.cap)) * config.cap
+                    if config.bias is not None:
+                        key = start + places[0][1] + i // 2 * 8 + i % 2
+                        score = score + config.bias(batch, head * group + row % group, row // group, key)
+                    S[r, i] = score / scale
+
         def tile_of_keys(j: Any, masked: bool) -> None:
             stage = consumer.wait_and_advance()
             start = j * keys + slice_ * width
@@ -190,11 +204,17 @@ def decode_kernel(
 
             accS.fill(0.0)
             pipelined(width16 * depth16, fetch_k, multiply_k)
+            if config.cap or config.bias is not None:
+                change_scores(start)
             if masked:
                 for r in cute.range_constexpr(2):
                     seen = cute.Int32(seen_by(r) - (start + places[0][1]))
                     for i in cute.range_constexpr(width // 4):
-                        S[r, i] = cute.where(i // 2 * 8 + i % 2 < seen, S[r, i], NEVER)
+                        at = i // 2 * 8 + i % 2
+                        counts = at < seen
+                        if config.window:
+                            counts = counts & (at >= seen - config.window)
+                        S[r, i] = cute.where(counts, S[r, i], NEVER)
 
             # what was summed up before is scaled to the new maximum; a row may have had no key yet
             before = largest.load()
@@ -228,7 +248,7 @@ def decode_kernel(
             stage.release()
 
         whole = (length - rows + 1 if config.causal else length) // keys
-        whole = cute.math.max(cute.math.min(whole, end), begin)
+        whole = begin if config.window else cute.math.max(cute.math.min(whole, end), begin)
         for j in cute.range(begin, whole):
             tile_of_keys(j, masked=False)
         for j in cute.range(whole, end):
@@ -288,6 +308,9 @@ def decode_plan(
     blocks: int,
     causal: bool,
     config: Decode | None = None,
+    window: int = 0,
+    cap: float = 0.0,
+    bias: Any = None,
 ) -> tuple[Decode, tuple[int, int, int]]:
     """The configuration, if none is given, and the grid for Q and K of such shapes. LaunchError (E3106) for sizes that
     the kernel does not take.
@@ -298,7 +321,9 @@ def decode_plan(
         refuse("decode_attention", problem)
     shared = rows * heads // heads_k
     most = keys if pages is None else keys * pages
-    config = replace(config or chosen_decode(batch, heads_k, most, blocks, shared, depth), causal=causal)
+    most = min(most, window + rows) if window else most
+    config = config or chosen_decode(batch, heads_k, most, blocks, shared, depth)
+    config = replace(config, causal=causal, window=window, cap=cap, bias=bias)
     if pages is not None and keys % config.keys:
         refuse("decode_attention", f"a page of {keys} keys is no multiple of the {config.keys} of a tile")
     return config, (config.splits, heads_k * -(-shared // config.rows), batch)

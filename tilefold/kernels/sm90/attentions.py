@@ -66,9 +66,13 @@ def forward(
     yield Launch(attention_kernel, given, grid, config.threads, {"use_pdl": True})
 
 
-def decode(out: Array, q: Array, k: Array, v: Array, lengths: Any, table: Any, causal: bool, blocks: int) -> Launches:
+def decode(
+    out: Array, q: Array, k: Array, v: Array, lengths: Any, table: Any, causal: bool, blocks: int, window: int = 0,
+    cap: float = 0.0, bias: Any = None,
+) -> Launches:  # fmt: skip
     """O for few rows of Q. LaunchError (E3106) for sizes that the kernel does not take."""
     pages = None if table is None else table.shape[1]
-    config, grid = decode_plan(tuple(q.shape), tuple(k.shape), pages, blocks, causal)
+    shapes = tuple(q.shape), tuple(k.shape)
+    config, grid = decode_plan(*shapes, pages, blocks, causal, None, window, cap, bias)
     given = q, k, v, out, 1 / math.sqrt(q.shape[3]), config, lengths, table
     yield Launch(decode_kernel, given, grid, config.threads, {"cluster": (config.splits, 1, 1), "use_pdl": True})
