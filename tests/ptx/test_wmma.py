@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`wmma` against NumPy: every type, both orders of each matrix."""
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -28,7 +30,7 @@ def test_products(type: str, sum: str, orders: str) -> None:
     shape, letter = f"m16n16k{depth}", "f" if sum == "f32" else "r"
     count = 4 if sum == "f16" else 8
 
-    def stored(values: np.ndarray, order: str, kind: type) -> np.ndarray:
+    def stored(values: np.ndarray, order: str, kind: Any) -> np.ndarray:
         rows = values if order == "row" else values.T
         memory = np.zeros((len(rows), 24), kind)
         memory[:, : rows.shape[1]] = rows
