@@ -38,8 +38,8 @@ from .inference import SPACES, PointerType, find_addresses, find_floats
 from .memory import MEMORY
 from .moves import MOVES, Rule
 from .operands import written_and_read
-from .registers import Registers, bits_of, type_of
-from .syntax import TYPE_BITS, Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
+from .registers import Registers, type_of
+from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
 from .tcgen05 import TCGEN05
 from .unread import replace_unread
 from .video import VIDEO
@@ -142,11 +142,7 @@ class _Translation:
         self.types = {parameter.name: type for parameter, type in zip(function.parameters, types, strict=True)}
         self.variables = {**module.variables, **{variable.name: variable for variable in function.variables}}
         self.floats = {name: type_of(type) for name, type in function.registers.items() if type[0] == "f"}
-        self.floats |= {
-            name: type
-            for name, type in find_floats(function).items()
-            if (declared := function.registers.get(name, ""))[:1] == "b" and TYPE_BITS[declared] == bits_of(type)
-        }
+        self.floats |= find_floats(function)
         self.fragments = self._find_fragments()
         self.pointers = find_addresses(function, self._address_of, self._parameter)
 
