@@ -30,7 +30,7 @@ EXTRA_DOCS :=
 EXTRA_WORKFLOWS :=
 endif
 
-.PHONY: help demo test nightly gpu-test gpu-memcheck gpu-agreement mutants planted policies fuzz lint bench oracle conformance programs libraries docs docs-site coverage workflows clean
+.PHONY: help demo test nightly gpu-test gpu-memcheck gpu-agreement mutants planted policies fuzz lint bench oracle conformance programs libraries suites docs docs-site coverage workflows clean
 
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
@@ -48,6 +48,7 @@ help:
 	@echo "make oracle DATA=DIR   layout algebra against the recorded results of CuTe C++ in DIR"
 	@echo "make conformance SUITE=DIR   the lit tests of the public CuTe IR in DIR (cutlass_compiler/ of NVIDIA/cutlass)"
 	@echo "make programs DIR=DIR  public CuTe programs in DIR (examples/python/CuTeDSL of NVIDIA/cutlass), as they are; needs torch"
+	@echo "make suites DIR=DIR    public suites of kernels in CUDA C++, of which DIR has checkouts, at stage ptx; hours"
 	@echo "make libraries DIR=DIR  tests of quack and FlashAttention in the checkouts below DIR, on the simulator; needs torch"
 	@echo "make docs      write docs/reference/ and the picture of the folders from the code"
 	@echo "make docs-site  the site of docs/, in build/site/html; fails on a broken link or a block that does not run"
@@ -136,6 +137,9 @@ programs: $(READY)
 
 libraries: $(READY)
 	$(RUN) -m tests.programs.libraries $(DIR) $(if $(JSON),--json $(JSON))
+
+suites: $(READY)
+	$(RUN) -m tests.suites $(DIR)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .coverage* htmlcov build dist *.egg-info

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tilefold.cute.loaded import load as load
     from tilefold.cute.loaded_ptx import load_ptx as load_ptx
+    from tilefold.cute.tensor_map_argument import tensor_map as tensor_map
 
     from .cute import Constexpr as Constexpr
     from .cute import range as range
@@ -27,8 +28,8 @@ if not os.path.isdir(os.path.join(_here, "layout")):  # a checkout: the subpacka
 
 __version__ = VERSION
 
-_LOADING = {"load": "loaded", "load_ptx": "loaded_ptx"}
-"""The modules of `tilefold.cute` with the ways to `.cute` files and to PTX."""
+_LOADING = {"load": "loaded", "load_ptx": "loaded_ptx", "tensor_map": "tensor_map_argument"}
+"""The modules of `tilefold.cute` with the ways to `.cute` files and to PTX, and tensor maps for it."""
 _KERNEL_NAMES = ("Constexpr", "range", "range_constexpr")
 """Names of `tilefold.cute` that kernels of the literature take from the package around it."""
 

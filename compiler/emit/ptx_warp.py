@@ -54,7 +54,8 @@ def _bar_red(w: FunctionWriter, op: ptx.BarRedOp) -> None:
 
 
 def _bar_warp_sync(w: FunctionWriter, op: ptx.BarWarpSyncOp) -> None:
-    w.emit(f"call void @llvm.nvvm.bar.warp.sync(i32 {op.mask.value.data})")
+    mask = f"i32 {op.mask.value.data}" if op.lanes is None else w.typed(op.lanes)
+    w.emit(f"call void @llvm.nvvm.bar.warp.sync({mask})")
 
 
 def _ret(w: FunctionWriter, op: ptx.RetOp) -> None:

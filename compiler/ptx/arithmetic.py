@@ -4,17 +4,18 @@ Floating Point, Half Precision, Logic and Shift Instructions).
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import f32, i32, i64
+from xdsl.dialects.builtin import f32, f64, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import ptx
 from ...dialects.ptx.packed import PAIR
 from .inference import FLOAT_TYPES
 from .integers import INTEGERS, plain
-from .moves import Binary, Rule, is_float, pointer_of
+from .moves import Binary, Rule, flushed, is_float, pointer_of
 from .registers import Registers, type_of
 from .syntax import TYPE_BITS, Instruction, Integer, Operand
 
@@ -66,16 +67,45 @@ def _mixed(r: Registers, i: Instruction) -> None:
     r.write(target, r.emit(_MIXED[i.opcode](*wide, r.read(last, f32))))
 
 
+def _is_narrow(type: str) -> bool:
+    """Whether a type is one of floats of 16 bits, or a pair of them."""
+    return is_float(type) and TYPE_BITS[type.removesuffix("x2")] == 16
+
+
+def _bounded(r: Registers, i: Instruction, rule: Rule, bound: str) -> None:
+    """An instruction whose result is bounded: with `.sat` to 0 and 1, NaN to 0, with `.relu` from 0 on."""
+    rule(r, replace(i, modifiers=tuple(word for word in i.modifiers if word != bound)))
+    target, type = i.operands[0], i.modifiers[-1]
+    value = r.read(target, type_of(type))
+    zero, one = (_filled(r, number, type) for number in (0, 1))
+    if not is_float(type):
+        r.write(target, r.emit(arith.MaxSIOp(value, zero)))
+    elif bound == "relu":
+        r.write(target, r.emit(arith.MaximumfOp(value, zero)))
+    else:
+        r.write(target, r.emit(arith.MinnumfOp(r.emit(arith.MaxnumfOp(value, zero)), one)))
+
+
+def _filled(r: Registers, number: int, type: str) -> SSAValue:
+    """A number in a type, in each element of a pair."""
+    single = type.removesuffix("x2")
+    value = r.constant(float(number) if is_float(type) else number, type_of(single))
+    return r.vector([value, value]) if single != type else value
+
+
 def _or_text(rule: Rule) -> Rule:
     """A rule for operands of one type."""
 
     def either(r: Registers, i: Instruction) -> None:
+        bounded = [word for word in ("sat", "relu") if word in i.modifiers]
         if _is_mixed(i):
             _mixed(r, i)
         elif i.modifiers[-1:] == ("f32x2",):
             check_modifiers(r, i, ("rn",))
             target, *sources = i.operands
             r.write(target, r.emit(ptx.F32x2Op(f"{i.opcode}.rn", [r.read(source, PAIR) for source in sources])))
+        elif bounded and (_is_narrow(i.modifiers[-1]) or (bounded == ["relu"] and not is_float(i.modifiers[-1]))):
+            _bounded(r, i, rule, bounded[0])
         elif not as_text(r, i):
             rule(r, i)
 
@@ -178,17 +208,20 @@ def _division(r: Registers, i: Instruction) -> None:
     target, a, b = i.operands
     value = type_of(type)
     if is_float(type):
-        check_modifiers(r, i, ("rn", "full", "approx"))
+        check_modifiers(r, i, ("rn", "full", "approx", "ftz"))
         kind: Binary = arith.DivfOp
     else:
         check_modifiers(r, i, ())
         remains, signed = i.opcode == "rem", type[0] == "s"
         kind = (arith.RemSIOp if signed else arith.RemUIOp) if remains else (arith.DivSIOp if signed else arith.DivUIOp)
+    left, right = r.read(a, value), r.read(b, value)
+    if "ftz" in i.modifiers:
+        left, right = flushed(r, left), flushed(r, right)
     if i.opcode == "div" and "approx" in i.modifiers:
-        quotient = r.emit(arith.MulfOp(r.read(a, value), r.emit(ptx.RcpOp(r.read(b, value)))))
-        r.write(target, quotient)
-        return
-    r.write(target, r.emit(kind(r.read(a, value), r.read(b, value))))
+        quotient = r.emit(arith.MulfOp(left, r.emit(ptx.RcpOp(right))))
+    else:
+        quotient = r.emit(kind(left, right))
+    r.write(target, flushed(r, quotient) if "ftz" in i.modifiers else quotient)
 
 
 def _negated(r: Registers, i: Instruction) -> None:
@@ -281,6 +314,9 @@ def _approximation(
 ) -> Rule:
     def rule(r: Registers, i: Instruction) -> None:
         check_modifiers(r, i, ("approx", "ftz", "rn"))
+        if i.modifiers == ("approx", "ftz", "f64"):
+            _approximate_double(r, i)
+            return
         value = r.read(i.operands[1], type_of(i.modifiers[-1]))
         if "rn" in i.modifiers:
             if exact is None or "ftz" in i.modifiers:
@@ -292,6 +328,20 @@ def _approximation(
         r.write(i.operands[0], r.emit(approximate(value, flushes)))
 
     return rule
+
+
+def _approximate_double(r: Registers, i: Instruction) -> None:
+    """rcp and rsqrt of f64, from which a division begins: the upper word of the result; the lower one is zero."""
+    if i.opcode not in ("rcp", "rsqrt"):
+        raise r.refuse("there is no such instruction of .f64")
+    bits = r.convert(r.read(i.operands[1], f64), i64)
+    exponent = r.emit(arith.AndIOp(bits, r.constant(0x7FF << 52, i64)))
+    flushed_bits = r.emit(arith.AndIOp(bits, r.constant(-1 << 63, i64)))
+    is_small = r.emit(arith.CmpiOp(exponent, r.constant(0, i64), "eq"))
+    value = r.convert(r.emit(arith.SelectOp(is_small, flushed_bits, bits)), f64)
+    value = r.emit(math.SqrtOp(value)) if i.opcode == "rsqrt" else value
+    made = r.convert(r.emit(arith.DivfOp(r.constant(1.0, f64), value)), i64)
+    r.write(i.operands[0], r.convert(r.emit(arith.AndIOp(made, r.constant(-1 << 32, i64))), f64))
 
 
 def _reciprocal(r: Registers, value: SSAValue) -> SSAValue:

@@ -14,7 +14,7 @@ from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED, SHARED_CLUSTER, PtrType
 from ...dialects.ptx.convert import CVT_FORMS
 from .arithmetic import as_text
 from .inference import GENERIC_SHARED, SPACES
-from .moves import Rule, address_of, is_float
+from .moves import Rule, address_of, flushed, is_float
 from .registers import Registers, type_of
 from .syntax import TYPE_BITS, Instruction, Register
 
@@ -68,6 +68,9 @@ def _convert(r: Registers, i: Instruction) -> None:
 
 def _between_floats(r: Registers, i: Instruction, words: list[str], target: str, source: str) -> SSAValue:
     value = r.read(i.operands[1], type_of(source))
+    if "ftz" in words and source == "f32":
+        value = flushed(r, value)
+        words = [word for word in words if word != "ftz"]
     if TYPE_BITS[target] == TYPE_BITS[source]:
         if len(words) != 1 or words[0] not in _ROUND_TO_INTEGER or target != source:
             raise r.refuse("the conversion is not supported")

@@ -218,6 +218,8 @@ class _Expansion:
         self.count += 1
         end = Label(f"after choice {self.count}", call.place)
         taken = _addresses_in(self.module)
+        for item in (item for items in lists for item in items if isinstance(item, Symbol)):
+            self.passed.setdefault(item.name, self.variables[item.name].size)
         for name, function in self.module.functions.items():
             given = sum(map(len, lists))
             if name not in taken or given != len(function.parameters) + len(function.results):
@@ -234,7 +236,7 @@ class _Expansion:
             self._call(replace(plain, operands=operands), callers)
             self.statements.append(replace(plain, opcode="bra", modifiers=(), operands=(Symbol(end.name),)))
             self.statements.append(other)
-        self.statements.append(replace(plain, opcode="trap", modifiers=(), operands=()))
+        self.statements += [replace(plain, opcode=end, modifiers=(), operands=()) for end in ("trap", "exit")]
         self.statements.append(end)
         if behind is not None:
             self.statements.append(behind)

@@ -21,6 +21,7 @@ FLOAT_TYPES: Mapping[str, Attribute] = {
     element.ptx: type() for type, element in FLOATS.items() if element.bits >= 16 and element.ptx != "tf32"
 }
 """The types of floats on which PTX has arithmetic, by their names in PTX."""
+_BITS: Mapping[Attribute, int] = {type: TYPE_BITS[name] for name, type in FLOAT_TYPES.items()}
 SPACES: Mapping[str, PtrType] = {
     "global": GLOBAL, "shared": SHARED, "shared::cta": SHARED, "shared::cluster": SHARED_CLUSTER, "local": LOCAL,
     "const": GLOBAL,
@@ -141,7 +142,10 @@ def find_floats(function: Function) -> dict[str, Attribute]:
     return {
         name: type
         for name, (type, *others) in ((name, tuple(types)) for name, types in votes.items())
-        if type is not None and not others
+        if type is not None
+        and not others
+        and (declared := function.registers.get(name, ""))[:1] == "b"
+        and TYPE_BITS[declared] == _BITS[type]
     }
 
 
@@ -149,7 +153,7 @@ def _types(instruction: Instruction) -> Iterator[tuple[Operand, str]]:
     """The operands whose types an instruction tells, with the names of the types in PTX."""
     operands, type = instruction.operands, instruction.modifiers[-1]
     match instruction.opcode:
-        case "mov" | "ld" | "st" | "shfl" | "atom" | "red" | "bra" | "call" | "ldmatrix" | "stmatrix":
+        case "mov" | "ld" | "st" | "shfl" | "atom" | "red" | "bra" | "call" | "ldmatrix" | "stmatrix" | "wmma":
             pass
         case "mma" if len(instruction.modifiers) > 4:
             types = instruction.modifiers[:-1] if "block_scale" in instruction.modifiers else instruction.modifiers

@@ -130,7 +130,7 @@ def _element(r: Registers, i: Instruction, targets: tuple[Operand, ...]) -> Attr
 def _order(r: Registers, i: Instruction, order: str) -> tuple[str, str]:
     """The memory order of a load or a store, empty of a weak one, and its scope. A volatile one is relaxed."""
     if "volatile" in i.modifiers:
-        return "relaxed", "sys"
+        return ("relaxed", "sys") if TYPE_BITS[i.modifiers[-1]] >= 32 else ("", "")
     found = next((word for word in i.modifiers if word in (order, "relaxed", "mmio")), "")
     scope = next((word for word in i.modifiers if word in _SCOPES), "gpu")
     return ("relaxed", "sys") if found == "mmio" else (found, scope)
@@ -153,7 +153,7 @@ def _load(r: Registers, i: Instruction) -> None:
         _load_ordered(r, i, targets, order, scope)
         return
     type = VectorType(element, [len(targets)]) if len(targets) > 1 else element
-    hints = _hints(r, i, (*_WEAK, *_SCOPES, "relaxed"))
+    hints = _hints(r, i, (*_WEAK, *_SCOPES, "relaxed", "volatile"))
 
     def access(pointer: SSAValue) -> SSAValue:
         is_global = pointer.type == GLOBAL
@@ -219,12 +219,22 @@ def _load_parameter(r: Registers, i: Instruction) -> None:
         r.write(part, r.resized(shifted, bits), signed=signed)
 
 
+def _changed(r: Registers, pointer: SSAValue) -> SSAValue:
+    """An address that is written. PtxError (E1009) for one of constant memory, which kernels do not write."""
+    origin = pointer
+    while isinstance(origin.owner, ptx.PtrAddOp):
+        origin = origin.owner.ptr
+    if any(origin == r.passed.get(name) for name in r.constants):
+        raise r.refuse("the address is one of constant memory, which no kernel writes")
+    return pointer
+
+
 def _store(r: Registers, i: Instruction) -> None:
     target, source, *rest = i.operands
     policy = _policy(r, i, rest)
     if i.modifiers[0].startswith("param"):
         assert isinstance(target, Address)
-        if isinstance(target.base, Symbol) and not target.offset and isinstance(source, Register):
+        if isinstance(target.base, Symbol) and not target.offset and not isinstance(source, Vector):
             r.arguments[target.base.name] = source
             return
         raise r.refuse("the parameter is not supported")
@@ -240,10 +250,10 @@ def _store(r: Registers, i: Instruction) -> None:
         return
     bytes = bits // 8 * len(items)
     value = values[0] if len(values) == 1 else r.vector(values)
-    hints = _hints(r, i, (*_WEAK, *_SCOPES, "relaxed"))
+    hints = _hints(r, i, (*_WEAK, *_SCOPES, "relaxed", "volatile"))
 
     def access(pointer: SSAValue) -> None:
-        is_global = pointer.type == GLOBAL
+        is_global = _changed(r, pointer).type == GLOBAL
         r.add(ptx.StoreOp(value, pointer, bytes, hints if is_global else "", policy if is_global else None))
 
     accessed(r, i, target, bytes, access)
@@ -297,8 +307,10 @@ def _atomic(r: Registers, i: Instruction) -> None:
     words = list(i.modifiers)
     order = next((word for word in words if word in ("relaxed", "acquire", "release", "acq_rel")), None)
     scope = next((word for word in words if word in _SCOPES), None)
-    type, kind = words[-1], words[-2] if words[-2] != "noftz" else words[-3]
-    left = {*words} - {order, scope, type, kind, "noftz", "L2::cache_hint", *SPACES}
+    type = words[-1]
+    known = (order, scope, "noftz", "L2::cache_hint", *SPACES)
+    kind = next((word for word in words[:-1] if word not in known), "")
+    left = {*words} - {type, kind, *known}
     if left:
         raise r.refuse(f"the modifier .{sorted(map(str, left))[0]} is not supported")
     returns = i.opcode == "atom"
@@ -312,6 +324,7 @@ def _atomic(r: Registers, i: Instruction) -> None:
         compare, value = None, r.read(values[0], held)
 
     def access(pointer: SSAValue) -> SSAValue | None:
+        pointer = _changed(r, pointer)
         if compare is not None:
             return r.emit(ptx.AtomCasOp(pointer, compare, value, order=order, scope=scope))
         if returns or kind == "exch":
@@ -339,13 +352,13 @@ def _fence(r: Registers, i: Instruction) -> None:
 
 
 def _prefetch(r: Registers, i: Instruction) -> None:
-    """A prefetch changes nothing that is modelled."""
-    if i.modifiers[-1] not in ("L1", "L2"):
+    """A prefetch, a priority in a cache and an event of the profiler change nothing that is modelled."""
+    if i.opcode == "prefetch" and i.modifiers[-1] not in ("L1", "L2", "L2::evict_last", "L2::evict_normal"):
         raise r.refuse("the instruction is not supported")
 
 
 MEMORY: Mapping[str, Rule] = MappingProxyType({
     "ld": _load, "st": _store, "cp": _copy, "atom": _atomic, "red": _atomic, "fence": _fence, "membar": _fence,
-    "prefetch": _prefetch,
+    "prefetch": _prefetch, "prefetchu": _prefetch, "applypriority": _prefetch, "pmevent": _prefetch, "ldu": _load,
 })  # fmt: skip
 """The rules by opcode."""

@@ -61,10 +61,26 @@ def _compared(r: Registers, i: Instruction, a: Operand, b: Operand) -> SSAValue:
     return r.emit(arith.CmpiOp(left, right, word))
 
 
+def _compared_pairs(r: Registers, i: Instruction, a: Operand, b: Operand) -> list[SSAValue]:
+    """The comparisons of both elements of pairs."""
+    comparison, pair = i.modifiers[0], type_of(i.modifiers[-1])
+    if comparison not in _ORDERED:
+        raise r.refuse("the comparison is not supported")
+    left, right = r.read(a, pair), r.read(b, pair)
+    return [r.emit(arith.CmpfOp(r.extract(left, k), r.extract(right, k), _ORDERED[comparison])) for k in (0, 1)]
+
+
 def _set(r: Registers, i: Instruction) -> None:
     """set: a comparison whose result is all ones or zero, or 1.0 or 0.0."""
     target, a, b, *rest = i.operands
     *words, result, type = i.modifiers
+    if type.endswith("x2"):
+        if result not in (type, "u32") or rest:
+            raise r.refuse("the comparison is not supported")
+        single = type_of(type[:-2] if result == type else "b16")
+        one, zero = r.constant(1.0 if result == type else -1, single), r.constant(0, single)
+        r.write(target, r.vector([r.emit(arith.SelectOp(holds, one, zero)) for holds in _compared_pairs(r, i, a, b)]))
+        return
     holds = _compared(r, replace(i, modifiers=(*words, type)), a, b)
     for word in words[1:]:
         if word in _COMBINE and rest:
@@ -82,6 +98,12 @@ _COMBINE: Mapping[str, Binary] = MappingProxyType({"and": arith.AndIOp, "or": ar
 
 def _setp(r: Registers, i: Instruction) -> None:
     target, a, b, *rest = i.operands
+    if i.modifiers[-1].endswith("x2") and is_float(i.modifiers[-1]):
+        if not isinstance(target, Pair) or rest or len(i.modifiers) != 2:
+            raise r.refuse("the comparison is not supported")
+        for register, holds in zip((target.first, target.second), _compared_pairs(r, i, a, b), strict=True):
+            r.write(register, holds)
+        return
     holds = _compared(r, i, a, b)
     targets = (target.first, target.second) if isinstance(target, Pair) else (target,)
     results = [holds]

@@ -15,7 +15,7 @@ _WITHOUT_RESULT = frozenset((
 """Instructions whose first operand is not written, by opcode."""
 _WITHOUT_RESULT_FORMS = (
     ("mbarrier", "init"), ("mbarrier", "inval"), ("mbarrier", "expect_tx"), ("mbarrier", "complete_tx"),
-    ("wgmma", "fence"), ("wgmma", "commit_group"), ("wgmma", "wait_group"),
+    ("wmma", "store"), ("wgmma", "fence"), ("wgmma", "commit_group"), ("wgmma", "wait_group"),
 )  # fmt: skip
 _READS_RESULT = (("wgmma", "mma_async"),)
 

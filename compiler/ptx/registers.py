@@ -84,6 +84,8 @@ class Registers:
         """The addresses of parameters that are structures."""
         self.contents: dict[str, bytes] = {}
         """The bytes of variables in constant and global memory."""
+        self.constants: set[str] = set()
+        """Those in constant memory."""
         self.passed: dict[str, SSAValue] = {}
         """The addresses of those that the launch passes."""
         self.texts: dict[str, str] = {}

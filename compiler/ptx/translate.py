@@ -42,11 +42,13 @@ from .registers import Registers, type_of
 from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
 from .tcgen05 import TCGEN05
 from .unread import replace_unread
+from .video import VIDEO
 from .warps import WARPS
+from .wmma import WMMA
 
-WITH_EFFECTS: Mapping[str, Rule] = {**MEMORY, **WARPS, **HOPPER, **TCGEN05}
+WITH_EFFECTS: Mapping[str, Rule] = {**MEMORY, **WARPS, **WMMA, **HOPPER, **TCGEN05}
 """The rules of instructions that have effects, by opcode."""
-RULES: Mapping[str, Rule] = {**ARITHMETIC, **MOVES, **CONVERSIONS, **WITH_EFFECTS}
+RULES: Mapping[str, Rule] = {**ARITHMETIC, **VIDEO, **MOVES, **CONVERSIONS, **WITH_EFFECTS}
 """The rules of all instructions by opcode."""
 
 Locate = Callable[[Instruction], LocationAttr]
@@ -140,7 +142,7 @@ class _Translation:
         self.types = {parameter.name: type for parameter, type in zip(function.parameters, types, strict=True)}
         self.variables = {**module.variables, **{variable.name: variable for variable in function.variables}}
         self.floats = {name: type_of(type) for name, type in function.registers.items() if type[0] == "f"}
-        self.floats |= {n: t for n, t in find_floats(function).items() if function.registers.get(n, "")[:1] == "b"}
+        self.floats |= find_floats(function)
         self.fragments = self._find_fragments()
         self.pointers = find_addresses(function, self._address_of, self._parameter)
 
@@ -244,6 +246,8 @@ class _Translation:
             elif variable.space in ("const", "global"):
                 r.texts[variable.name] = variable.name
                 r.contents[variable.name] = variable.initial or b""
+                if variable.space == "const":
+                    r.constants.add(variable.name)
         return end
 
     def _read_names(self) -> set[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from xdsl.dialects import cf
+from xdsl.dialects import arith, cf, math
 from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import SSAValue
 
@@ -43,6 +43,8 @@ def _barrier(r: Registers, i: Instruction) -> None:
             r.add(
                 ptx.BarWarpSyncOp(i.operands[0].value if i.operands[0].value < 0 else i.operands[0].value & 0xFFFFFFFF)
             )
+        case ["warp", "sync"]:
+            r.add(ptx.BarWarpSyncOp(-1, r.read(i.operands[0], i32)))
         case ["sync" | "arrive"]:
             number, *more = i.operands
             threads = more[0] if more else None
@@ -99,10 +101,25 @@ def _vote(r: Registers, i: Instruction) -> None:
 
 
 def _match(r: Registers, i: Instruction) -> None:
-    if i.modifiers != ("any", "sync", "b32"):
+    """match: of 64 bits, the lanes whose halves are both the same; all lanes agree where each sees the whole mask."""
+    kind, *form = i.modifiers
+    if kind not in ("any", "all") or form not in (["sync", "b32"], ["sync", "b64"]):
         raise r.refuse("the form is not supported")
     target, value, mask = i.operands
-    r.write(target, r.emit(ptx.MatchAnySyncOp(r.read(value, i32), _mask(r, mask))))
+    given, lanes = r.read(value, type_of(i.modifiers[-1])), _mask(r, mask)
+    same = r.emit(ptx.MatchAnySyncOp(r.resized(given, 32), lanes))
+    if i.modifiers[-1] == "b64":
+        upper = r.emit(arith.ShRUIOp(given, r.constant(32, i64)))
+        same = r.emit(arith.AndIOp(same, r.emit(ptx.MatchAnySyncOp(r.resized(upper, 32), lanes))))
+    if kind == "any":
+        r.write(target, same)
+        return
+    every = r.read(mask, i32)
+    agree = r.emit(arith.CmpiOp(same, every, "eq"))
+    lanes_or_none = r.emit(arith.SelectOp(agree, every, r.constant(0, i32)))
+    r.write(target.first if isinstance(target, Pair) else target, lanes_or_none)
+    if isinstance(target, Pair):
+        r.write(target.second, agree)
 
 
 def _redux(r: Registers, i: Instruction) -> None:
@@ -119,6 +136,10 @@ def _elect(r: Registers, i: Instruction) -> None:
     elected = r.emit(ptx.ElectSyncOp(_mask(r, mask)))
     if isinstance(target, Pair):
         r.write(target.second, elected)
+    if isinstance(target, Pair) and target.first.name in r.read_names:
+        votes = r.emit(ptx.VoteSyncOp("ballot", elected, _mask(r, mask)))
+        zeros = r.emit(math.CountLeadingZerosOp(votes))
+        r.write(target.first, r.emit(arith.SubiOp(r.constant(31, i32), zeros)))
 
 
 def _activemask(r: Registers, i: Instruction) -> None:
@@ -128,10 +149,12 @@ def _activemask(r: Registers, i: Instruction) -> None:
 def _matrix(i: Instruction) -> tuple[int, bool, str] | None:
     """The number of matrices, whether they are transposed, and their shape."""
     words = [word for word in i.modifiers if word not in ("sync", "aligned", "shared", "shared::cta", "trans")]
-    if len(words) < 3 or words[1] not in ("x1", "x2", "x4"):
+    count = next((word for word in words if word in ("x1", "x2", "x4")), None)
+    if count is None:
         return None
-    shape, shapes = ".".join([words[0], *words[2:]]), ptx.LdMatrixOp.SHAPES | ptx.StMatrixOp.SHAPES
-    return (int(words[1][1]), "trans" in i.modifiers, shape) if shape in shapes else None
+    words.remove(count)
+    shape, shapes = ".".join(words), ptx.LdMatrixOp.SHAPES | ptx.StMatrixOp.SHAPES
+    return (int(count[1]), "trans" in i.modifiers, shape) if shape in shapes else None
 
 
 def _ldmatrix(r: Registers, i: Instruction) -> None:

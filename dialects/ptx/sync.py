@@ -143,13 +143,17 @@ class LaunchDependentsOp(PtxOp):
 
 @row
 class BarWarpSyncOp(PtxOp):
-    """`ptx.bar.warp.sync -1`: the lanes in the mask wait for each other (PTX ISA, bar.warp.sync)."""
+    """`ptx.bar.warp.sync -1`: the lanes in the mask wait for each other (PTX ISA, bar.warp.sync).
+
+    `ptx.bar.warp.sync -1 lanes %mask` takes a mask that is known when the kernel runs; lanes may have different ones.
+    """
 
     name = "ptx.bar.warp.sync"
     MNEMONIC: ClassVar[str | None] = "bar.warp.sync"
     mask: IntegerAttr[I64] = prop(converter=number, default=-1)
+    lanes: SSAValue | None = optional_operand(I32, default=None)
     traits = traits_def(by_warp(arrives(Unit.WARP_BARRIER), waits(Unit.WARP_BARRIER)))
-    assembly_format = "$mask attr-dict"
+    assembly_format = "$mask (`lanes` $lanes^)? attr-dict"
 
     def verify_(self) -> None:
         if not -1 <= self.mask.value.data < 2**32 or self.mask.value.data == 0:

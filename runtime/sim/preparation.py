@@ -17,7 +17,7 @@ from ...base.parameters import SCALARS, TENSOR_MAP, ParameterKind, Placed, Scala
 from ...dialects.cute.values import with_scalars
 from ...dialects.kernel import KernelOp
 from ...dialects.parameters import passed_as
-from ...dialects.ptx import EntryOp, IntToPtrOp, TensorMapReplaceOp
+from ...dialects.ptx import CvtaTensorMapOp, EntryOp, IntToPtrOp, TensorMapReplaceOp
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
 from ..engine import Argument, LaunchConfig, TensorArgument, numpy_type, pack_argument
@@ -66,7 +66,7 @@ def bind(
             )
     arena, base = t.spaces.global_.arena, t.spaces.global_.base
     bindings: list[Binding] = []
-    if any(isinstance(op, IntToPtrOp | TensorMapReplaceOp) for op in kernel.walk()):
+    if any(isinstance(op, IntToPtrOp | TensorMapReplaceOp | CvtaTensorMapOp) for op in kernel.walk()):
         from .memory.host_arrays import Reached
 
         pieces = memory()

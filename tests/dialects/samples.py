@@ -405,7 +405,7 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "ptx.movmatrix": ("%0 = ptx.movmatrix trans %x",),
     "ptx.bar.sync": ("ptx.bar.sync 15", "ptx.bar.sync 1 plus %x threads 64"),
-    "ptx.bar.warp.sync": ("ptx.bar.warp.sync -1", "ptx.bar.warp.sync 4294967295"),
+    "ptx.bar.warp.sync": ("ptx.bar.warp.sync -1", "ptx.bar.warp.sync 4294967295", "ptx.bar.warp.sync -1 lanes %x"),
     **INSTRUCTION_SAMPLES, **TCGEN05_SAMPLES,
     "ptx.printf": (
         'ptx.printf "100%% of %d at %p\\0A"(%x, %A) : i32, !ptx.ptr<global>',

@@ -232,6 +232,7 @@ PTX: tuple[tuple[str, str], ...] = (
     ("ptx.bar.sync", "ptx.bar.sync 15"),
     ("ptx.bar.warp.sync", "ptx.bar.warp.sync -1"),
     ("ptx.bar.warp.sync", "ptx.bar.warp.sync 65535"),
+    ("ptx.bar.warp.sync", "ptx.bar.warp.sync -1 lanes %i32"),
     *(
         ("ptx.ldmatrix", f"%s = ptx.smem.addr 0\n%r = ptx.ldmatrix x {num}{trans} %s : vector<{num}xi32>\n"
          f"ptx.st %r, %B align 16 : vector<{num}xi32>, !ptx.ptr<global>")

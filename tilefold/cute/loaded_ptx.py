@@ -15,6 +15,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.source import read_text
 from tilefold.compiler.ptx.registers import type_of
 from tilefold.compiler.ptx.syntax import Function
+from tilefold.cute.tensor_map_argument import TensorMapArgument
 from tilefold.dialects.ptx.base import GLOBAL
 from tilefold.driver.faults import Report
 from tilefold.driver.gaps import gap_of
@@ -112,7 +113,7 @@ class PtxKernelCall:
         """
         ready = self._ready(grid, block, shared, cluster, cooperative=cooperative)
         engine = SimEngine(replace(SimOptions.of(options, CheckKeywords), races=races))
-        engine = replace(engine, memory=_pieces([*memory, *self.kernel.module.reached()]))
+        engine = replace(engine, memory=self._pieces(memory))
         with self.kernel.module.explaining():
             result = engine.launch(ready.program, ready.config, ready.values)
         ready.tensors.finish()
@@ -147,9 +148,8 @@ class PtxKernelCall:
             if not isinstance(ready.values.get(name), TensorArgument):
                 known = ", ".join(name for name, value in ready.values.items() if isinstance(value, TensorArgument))
                 raise LaunchError(Code.RUN_ARGUMENT, f"outputs: '{name}' is not an array", f"arrays: {known or 'none'}")
-        pieces = _pieces([*memory, *module.reached()])
         given = SimOptions.of(options, CheckKeywords)
-        engine = SimEngine(given, discard, memory=pieces)
+        engine = SimEngine(given, discard, memory=self._pieces(memory))
         launch = DiagnosedLaunch(ready.program, ready.config, lambda: _copies(ready.values, outputs), engine)
         with module.explaining():
             outcome = examined(label, PTX_STAGE, launch, module.source)
@@ -160,7 +160,8 @@ class PtxKernelCall:
             check = repeated_ptx(module, name, ready.config, values, outputs, shared, given)
             return replay_of([check], seed=given.seed, resident=given.resident)
 
-        is_whole = not memory and not module.reached() and not ready.config.attributes  # options can say it
+        hidden = memory or module.reached() or any(isinstance(value, TensorMapArgument) for value in self.arguments)
+        is_whole = not hidden and not ready.config.attributes  # options can say it
         examination = Examination([label], [PTX_STAGE], [outcome], module.source)
         return reported([examination], repeated if is_whole else None)
 
@@ -174,6 +175,16 @@ class PtxKernelCall:
         with module.explaining():
             lowered, variables = module.lowered(function, types, size, shared, self.kernel.names)
         return _Ready(SimProgram(lowered, plain_symbol(function.name)), config, {**values, **variables}, tensors)
+
+    def _pieces(self, memory: Sequence[NDArray[Any]]) -> Callable[[], Sequence[NDArray[np.uint8]]]:
+        """The bytes of arrays of the host that the kernel reaches otherwise than by an argument, in ascending order."""
+        maps = [value.memory for value in self.arguments if isinstance(value, TensorMapArgument)]
+        arrays = [np.asarray(array).reshape(-1).view(np.uint8) for array in (*memory, *self.kernel.module.reached())]
+        pieces: list[NDArray[np.uint8]] = []
+        for piece in sorted((*arrays, *maps), key=lambda piece: (piece.ctypes.data, -piece.nbytes)):
+            if not pieces or piece.ctypes.data >= pieces[-1].ctypes.data + pieces[-1].nbytes:
+                pieces.append(piece)
+        return lambda: pieces
 
     def _bound(self) -> tuple[tuple[Attribute, ...], Mapping[str, Any], HostTensors]:
         """The types of the parameters, the arguments by their names, and those that are arrays."""
@@ -202,18 +213,14 @@ class PtxKernelCall:
 def _structure(name: str, value: Any, size: int) -> NDArray[np.uint8]:
     """The bytes of a structure. LaunchError (E3106) unless there are `size` of them."""
     given: bytes | None = None
+    if isinstance(value, TensorMapArgument) and len(value.content) <= size:
+        given = value.content.ljust(size, b"\0")
     with suppress(TypeError, ValueError):
-        given = None if isinstance(value, str | int) else bytes(memoryview(value).cast("B"))
+        given = given if isinstance(value, str | int | TensorMapArgument) else bytes(memoryview(value).cast("B"))
     if given is None or len(given) != size:
         problem = f"is a structure of {size} bytes, which {type(value).__name__} is not"
-        raise argument_error(name, problem, "pass bytes, or an instance of ctypes.Structure")
+        raise argument_error(name, problem, "pass bytes, an instance of ctypes.Structure, or a tensor map")
     return np.frombuffer(given, np.uint8).copy()
-
-
-def _pieces(memory: Sequence[NDArray[Any]]) -> Callable[[], Sequence[NDArray[np.uint8]]]:
-    """The bytes of arrays of the host."""
-    pieces = [np.asarray(array).reshape(-1).view(np.uint8) for array in memory]
-    return lambda: pieces
 
 
 def _copies(values: Mapping[str, Argument], outputs: Collection[str]) -> dict[str, Argument]:

@@ -115,9 +115,13 @@ def is_repeated(
     space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], conflict: Conflict, content: NDArray[Any] | None
 ) -> bool:
     """Whether all threads of a store write one value, and it conflicts with stores of the same one, so that no store
-    changes anything. It notifies the observer. The store counts as made then.
+    changes anything; within a block, also whether those that write one element agree. It notifies the observer. The
+    store counts as made then.
     """
-    if content is None or not conflict.with_write or space.shadow is None or (content != content[0]).any():
+    if content is None or not conflict.with_write or space.shadow is None:
+        return False
+    within = space.in_block or not conflict.time
+    if (content != content[0]).any() and not (within and _agree(rows, content)):
         return False
     data, state = space.arena.data[access.width], space.arena.state[access.width]
     if conflict.time and not ((state[rows] == READY).all() and (data[rows] == content).all()):
@@ -130,6 +134,13 @@ def is_repeated(
         other = warp.block.describe(conflict.agent)
         space.journal.remark(access.site, f"several threads store the same value at {place}, {other} too: one would do")
     return True
+
+
+def _agree(rows: NDArray[Any], content: NDArray[Any]) -> bool:
+    """Whether equal rows have equal contents."""
+    order = np.argsort(rows, kind="stable")
+    again = rows[order][1:] == rows[order][:-1]
+    return bool((content[order][1:][again] == content[order][:-1][again]).all())
 
 
 def race(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], conflict: Conflict, verb: str) -> None:

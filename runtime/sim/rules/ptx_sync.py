@@ -16,6 +16,7 @@ from ..translate import Rules, Translator
 from ..values import varies
 from ..values.printf import format_values
 from ..warp import Warp
+from .ptx_lanes import Group
 
 
 def _cp_async(op: ptx.CpAsyncOp, t: Translator) -> Step:
@@ -118,6 +119,8 @@ def _bar_red(op: ptx.BarRedOp, t: Translator) -> Suspending:
 
 def _bar_warp_sync(op: ptx.BarWarpSyncOp, t: Translator) -> Step:
     site, bits = site_of(op), op.mask.value.data & 0xFFFFFFFF
+    if op.lanes is not None:
+        return _meet_by(Group("bar.warp.sync", op.lanes, site, t))
 
     def step(warp: Warp) -> None:
         if warp.is_several and not (warp.is_whole and bits == 0xFFFFFFFF):
@@ -131,6 +134,20 @@ def _bar_warp_sync(op: ptx.BarWarpSyncOp, t: Translator) -> Step:
             hint = "let exactly the lanes of the mask execute the barrier"
             warp.fault(ErrorCode.SIM_CONVERGENCE, site, lane, f"the mask of the barrier {text}", hint)
         meet_lanes(warp, warp.lane_numbers())
+
+    return step
+
+
+def _meet_by(group: Group) -> Step:
+    """The lanes of each mask meet."""
+
+    def step(warp: Warp) -> None:
+        rows, lanes = group.rows(warp), warp.lane_numbers()
+        if rows is None:
+            meet_lanes(warp, lanes)
+            return
+        for members in np.unique(rows[lanes], axis=0):
+            meet_lanes(warp, lanes[members[lanes]])
 
     return step
 

@@ -69,6 +69,8 @@ class _Copies:
             placed, read = warp.launch.parameter_map(int(at)), None
             if placed is None:
                 placed, read = map_at(self.spaces.global_, warp, self.outer, lane, int(at))
+                if warp.launch.reached is not None:
+                    placed = replace(placed, address=int(warp.launch.reached.place(placed.address)))
             self._check_place(warp, lane, placed, address)
             self._check_coordinates(warp, lane, placed, coords)
             yield _Request(lane, placed, box_at(placed, tuple(coords)), address, () if read is None else (read,))

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold.tensor_map`: tensor maps as arguments of kernels in PTX."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tilefold.base.errors import TilefoldError
+
+import tilefold
+
+ARRAY = np.zeros((40, 64), np.float32)
+COPY = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry copy(.param .align 64 .b8 from[128], .param .align 64 .b8 to[192])
+{
+    .reg .pred %p<3>; .reg .b32 %r<12>; .reg .b64 %d<8>;
+    .shared .align 1024 .b8 tile[4096];
+    .shared .align 8 .b8 bar[8];
+    mov.b64 %d1, from; cvta.param.u64 %d2, %d1;
+    mov.b64 %d3, to; cvta.param.u64 %d4, %d3;
+    mov.u32 %r1, tile; mov.u32 %r2, bar; mov.u32 %r3, %ctaid.x;
+    shl.b32 %r4, %r3, 4; mov.u32 %r5, 0;
+    mbarrier.init.shared::cta.b64 [%r2], 1;
+    fence.proxy.async;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 2048;
+    cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d2, {%r5, %r4}], [%r2];
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], 0;
+    @!%p1 bra WAIT;
+    cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d4, {%r5, %r4}], [%r1];
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize("swizzle", [0, 128])
+def test_copy(swizzle: Any) -> None:
+    """Both maps have the same pattern in shared memory, so that the tensor is copied; the last box is cut."""
+    a = np.random.default_rng(0).integers(0, 100, (40, 64)).astype(np.float16)
+    b = np.zeros_like(a)
+    maps = [tilefold.tensor_map(x, (16, 64), swizzle=swizzle) for x in (a, b)]
+    tilefold.load_ptx(COPY)["copy"](*maps).launch(grid=3, block=1)
+    assert np.array_equal(a, b)
+    again = [bytes(given.content) for given in maps]
+    call = tilefold.load_ptx(COPY)["copy"](again[0], again[1].ljust(192, b"\0"))
+    b[:] = 0
+    call.launch(grid=3, block=1, memory=[a, b])
+    assert np.array_equal(a, b)
+
+
+def test_bounds_of_the_map() -> None:
+    """Copies fill what is outside, and write nothing there."""
+    a = np.ones((40, 64), np.float32)
+    b = np.zeros((40, 64), np.float32)
+    part = tilefold.tensor_map(a[:8, :32], (16, 32), fill="nan")
+    tilefold.load_ptx(COPY)["copy"](part, tilefold.tensor_map(b[:32, :32], (16, 32))).launch(grid=1, block=1)
+    assert np.isnan(b[8:16, :32]).all()
+    assert (b[:8, :32] == 1).all()
+    assert (b[16:] == 0).all()
+    assert (b[:, 32:] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("array", "box", "swizzle", "message"),
+    [
+        (ARRAY, (16,), 0, "E0323: the box .* has 1 modes, the array 2"),
+        (ARRAY.T, (16, 16), 0, "E0322: .*last mode has a stride of 256 bytes"),
+        (ARRAY[:, 1:], (16, 16), 0, "E0322: .*begins at the address"),
+        (ARRAY, (512, 16), 0, "E0323: .*extent 512"),
+        (ARRAY, (16, 64), 128, "E0323: .*256 bytes, more than the 128"),
+        (ARRAY, (16, 16), 48, "E0323: there is no swizzle of 48 bytes"),
+    ],
+)
+def test_refusals(array: Any, box: tuple[int, ...], swizzle: Any, message: str) -> None:
+    with pytest.raises(TilefoldError, match=message):
+        tilefold.tensor_map(array, box, swizzle=swizzle)
+
+
+def test_bytes_that_are_no_map() -> None:
+    with pytest.raises(TilefoldError, match="E0322"):
+        tilefold.load_ptx(COPY)["copy"](bytes(128), bytes(192)).launch(grid=1, block=1)

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+extern "C" __global__ void k(int m, int n, int k, float const *A, float const *B, float *C) {
+  using namespace cute;
+  auto tile = Shape<_128, _128, _8>{};
+  auto operands = Layout<Shape<_128, _8>>{};
+  auto threads = Layout<Shape<_32, _8>>{};
+  gemm_device(make_shape(m, n, k), tile, A, make_stride(_1{}, m), operands, threads, B, make_stride(_1{}, n), operands,
+              threads, C, make_stride(_1{}, m), Layout<Shape<_128, _128>>{}, Layout<Shape<_16, _16>>{}, 1.0f, 0.0f);
+}
