@@ -16,13 +16,14 @@ from tilefold.driver.line_costs import Costs
 from tilefold.driver.lowering import Program, passes_to_instr
 from tilefold.driver.trial import Trial
 from tilefold.runtime.arrays.host_tensors import HostTensors
+from tilefold.runtime.arrays.overlaps import copied, stretches
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError, dim3
 from tilefold.runtime.options import LaunchAttributes, SimOptions
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
 from tilefold.tools.bisection.bisect import bisect
 from tilefold.tools.bisection.verdict import Verdict
-from tilefold.tools.checking.check import Checked, Examination, reported
+from tilefold.tools.checking.check import Checked, Examination, Replay, reported
 from tilefold.tools.checking.outputs import outputs_of
 from tilefold.tools.joined import report_on
 from tilefold.tools.profiling.simulated_costs import costs_of
@@ -98,8 +99,15 @@ class Rehearsal:
     def check(self, outputs: Outputs, stages: Sequence[str]) -> Report:
         """Gathers the faults at some stages; see `KernelCall.check`."""
         examination, repeated = self.examine(outputs, stages)
+        return reported([examination], self.replay([repeated]))
+
+    def replay(self, checks: Sequence[Callable[[], Repeated]]) -> Replay | None:
+        """What repeats checks elsewhere; None where arguments share memory, which files of arrays do not."""
+        storages = [tensor.storage for tensor in on_host(self.call.bound)[1].arguments.values()]
+        if len(set(stretches(storages).values())) < len(storages):
+            return None
         options = self.options
-        return reported([examination], lambda: replay_of([repeated()], seed=options.seed, resident=options.resident))
+        return lambda: replay_of([check() for check in checks], seed=options.seed, resident=options.resident)
 
     def examine(self, outputs: Outputs, stages: Sequence[str]) -> tuple[Examination, Callable[[], Repeated]]:
         """The launch at some stages, and what repeats it elsewhere."""
@@ -129,10 +137,13 @@ class Rehearsal:
         kernel = SimProgram(program.reached("instr", program.simulated_target("instr")), symbol).find()
         assert isinstance(kernel, EntryOp), "stage instr"
         _, tensors = on_host(self.call.bound)
-        uses = Counter(id(tensor.storage) for tensor in tensors.arguments.values())
+        where = stretches(tensor.storage for tensor in tensors.arguments.values())
+        uses = Counter(where[id(tensor.storage)] for tensor in tensors.arguments.values())
         outputs = outputs_of(kernel)
         return [
-            name for name, argument in tensors.arguments.items() if name in outputs and uses[id(argument.storage)] == 1
+            name
+            for name, argument in tensors.arguments.items()
+            if name in outputs and uses[where[id(argument.storage)]] == 1
         ]
 
     def reproduction(self, command: str, outputs: Collection[str] = ()) -> "Reproduction":
@@ -155,15 +166,13 @@ class Rehearsal:
         unset = {id(tensors.arguments[name].storage) for name in outputs}
 
         def copy(given: TensorArgument, copies: dict[int, Any]) -> TensorArgument:
-            storage, bare = given.storage, id(given.storage) in unset
-            if id(storage) not in copies:
-                copies[id(storage)] = storage.copy()
-                if bare:
-                    copies[id(storage)].view(np.uint8)[:] = 0xFF
-            return replace(given, storage=copies[id(storage)], initialised=not bare)
+            bare = id(given.storage) in unset
+            if bare:
+                copies[id(given.storage)].view(np.uint8)[:] = 0xFF
+            return replace(given, storage=copies[id(given.storage)], initialised=not bare)
 
         def arguments() -> dict[str, Argument]:
-            copies: dict[int, Any] = {}
+            copies = copied(tensors.arguments)
             return {
                 name: copy(value, copies) if isinstance(value, TensorArgument) else value
                 for name, value in values.items()

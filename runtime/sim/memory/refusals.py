@@ -164,7 +164,9 @@ def remedy(warp: Warp, lane: int, conflict: Conflict, access: Access) -> str:
             x, y, z = warp.block.thread(warp.first_thread + knowing)
             return f"thread ({x},{y},{z}) has waited for it, this one has not: put ptx.bar.warp.sync after the wait"
     if agent & ASYNC:
-        return "wait for the asynchronous copy, at its group or mbarrier, and let others know by a barrier"
+        hint = "wait for the asynchronous copy, at its group or mbarrier, and let others know by a barrier"
+        is_shared = access.space == "shared" and warp.block.cluster.size > 1
+        return f'{hint}; for st.async of a peer, wait with scope "cluster"' if is_shared else hint
     is_wide = access.kind in ("async", "bulk") and len(warp.block.warps) > 1  # it has bytes of other warps
     if _of_one_warp(warp, agent) and not is_wide:
         return WARP_SYNC

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ....base.spaces import SMEM
 from ....dialects.ptx import MAX_ARRIVALS, MAX_TRANSACTION
+from ....dialects.ptx.effects import Proxy
 from ..faults import Site
 from ..warp import Cluster, Warp
 from .asynchronous import Arrival, Operation, Trackers
@@ -166,7 +167,8 @@ class Mbarrier:
         known = arrival.complete()
         if isinstance(arrival, Transfer):
             copy = arrival.operation
-            self._offer(known, known)
+            by_peer = copy.proxy is Proxy.GENERIC and not self.is_of(copy.issuer)  # st.async and red.async
+            self._offer(known, for_overwriting(known) if by_peer else known)
             problem = self.change(expected=-arrival.bytes)
             if problem is not None:
                 copy.issuer.fault(Code.SIM_MBARRIER, copy.site, int(copy.lanes[0]), problem)
