@@ -140,11 +140,18 @@ _COMPUTES: tuple[type[Operation], ...] = (
     *_SUMS, *_FROM_INTEGER, *_TO_INTEGER, *_FUNCTIONS, arith.MulfOp, arith.DivfOp, arith.TruncFOp, vector.ReductionOp,
 )  # fmt: skip
 _SCALES = (arith.MulfOp, arith.ExtFOp, arith.TruncFOp, vector.ExtractOp, vector.InsertOp)
-_EXACT: Mapping[type[Operation], Callable[..., Any]] = MappingProxyType({
+
+
+def _product_sum(a: Any, b: Any, c: Any) -> Any:
+    return a * b + c
+
+
+_EXACTLY: dict[type[Operation], Callable[..., Any]] = {
     arith.AddfOp: np.add, arith.SubfOp: np.subtract, arith.MulfOp: np.multiply, arith.NegfOp: np.negative,
     arith.ExtFOp: np.positive, arith.TruncFOp: np.positive,
-    math.FmaOp: lambda a, b, c: a * b + c, vector.FMAOp: lambda a, b, c: a * b + c,
-})  # fmt: skip
+    math.FmaOp: _product_sum, vector.FMAOp: _product_sum,
+}  # fmt: skip
+_EXACT = MappingProxyType(_EXACTLY)
 """Sums and products as functions without rounding, as far as a wider type goes."""
 _DEPTH = 6
 """How many operations behind each other are computed again."""

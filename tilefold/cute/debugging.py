@@ -11,7 +11,6 @@ import numpy as np
 from tilefold.base.errors import Code
 from tilefold.dialects.ptx import EntryOp
 from tilefold.driver.devices import on_gpu
-from tilefold.driver.faults import Report
 from tilefold.driver.line_costs import Costs
 from tilefold.driver.lowering import Program, passes_to_instr
 from tilefold.driver.trial import Trial
@@ -23,13 +22,13 @@ from tilefold.runtime.options import LaunchAttributes, SimOptions
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
 from tilefold.tools.bisection.bisect import bisect
 from tilefold.tools.bisection.verdict import Verdict
-from tilefold.tools.checking.check import Checked, Examination, Replay, reported
+from tilefold.tools.checking.check import Checked, Examination
 from tilefold.tools.checking.outputs import outputs_of
 from tilefold.tools.joined import report_on
 from tilefold.tools.profiling.simulated_costs import costs_of
 from tilefold.tools.report.page import Page
 from tilefold.tools.reproduction.folder import PROGRAM
-from tilefold.tools.reproduction.replay import Repeated, replay_of
+from tilefold.tools.reproduction.replay import Repeated
 
 from .compiled_kernel import CompiledKernel
 from .launch import on_host
@@ -96,21 +95,16 @@ class Rehearsal:
         with built.program.explaining():
             return report_on(built.program, [checked])
 
-    def check(self, outputs: Outputs, stages: Sequence[str]) -> Report:
-        """Gathers the faults at some stages; see `KernelCall.check`."""
-        examination, repeated = self.examine(outputs, stages)
-        return reported([examination], self.replay([repeated]))
-
-    def replay(self, checks: Sequence[Callable[[], Repeated]]) -> Replay | None:
-        """What repeats checks elsewhere; None where arguments share memory, which files of arrays do not."""
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether files can hold the arguments: no two arrays share memory."""
         storages = [tensor.storage for tensor in on_host(self.call.bound)[1].arguments.values()]
-        if len(set(stretches(storages).values())) < len(storages):
-            return None
-        options = self.options
-        return lambda: replay_of([check() for check in checks], seed=options.seed, resident=options.resident)
+        return len(set(stretches(storages).values())) == len(storages)
 
-    def examine(self, outputs: Outputs, stages: Sequence[str]) -> tuple[Examination, Callable[[], Repeated]]:
-        """The launch at some stages, and what repeats it elsewhere."""
+    def examine(
+        self, outputs: Outputs, stages: Sequence[str], input: str
+    ) -> tuple[Examination, Callable[[], Repeated]]:
+        """The launch at some stages with arguments that `input` describes, and what repeats it elsewhere."""
         built = self.call.build(self.block)
         engine = SimEngine(self.options, discard, built.traced.texts)
         partial = outputs == PARTIAL
@@ -128,9 +122,9 @@ class Rehearsal:
             made = reproduction(built, self.config, arguments(), self.options, "check")
             words = [*made.words[2:], *(word for stage in stages for word in ("--stage", stage))]
             words += ["--outputs", PARTIAL] if partial else []
-            return Repeated(PROGRAM, made.text, words, made.launches[0].arrays)
+            return Repeated(PROGRAM, made.text, words, made.launches[0].arrays, input=input)
 
-        return Examination([built.name], stages, [outcome], built.program.source), repeated
+        return Examination([built.name], stages, [outcome], built.program.source, input=input), repeated
 
     def _outputs(self, program: Program, symbol: str) -> Collection[str]:
         """The tensors that the kernel writes and never reads, and that share no memory with others."""
