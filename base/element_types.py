@@ -12,10 +12,11 @@ from types import MappingProxyType
 from typing import Literal
 
 ElementKind = Literal["float", "int", "bool", "packed"]
-"""The kinds of elements: numbers with a point, integers, truth values, or elements narrower than a byte, which are only
-moved and multiplied."""
+"""The kinds of elements: numbers with a point, integers, truth values, or elements narrower than a byte and scale
+factors, which are only moved and multiplied."""
 
 _INT, _UINT, _FLOAT, _BFLOAT, _BOOL, _FLOAT8_E4M3FN, _FLOAT8_E5M2 = 0, 1, 2, 4, 6, 10, 12
+_FLOAT8_E8M0FNU, _FLOAT6_E2M3FN, _FLOAT6_E3M2FN = 14, 15, 16
 """Codes of DLPack: kDLInt and so on (dlpack.h, DLDataTypeCode)."""
 
 
@@ -69,12 +70,22 @@ class ElementType:
     @property
     def in_numpy(self) -> bool:
         """Whether NumPy has it without ml_dtypes."""
-        return self.kind != "float" or self.library == f"float{self.bits}"
+        return not self.exponent or self.library == f"float{self.bits}"
 
     @property
     def numpy_kind(self) -> str:
         """NumPy's letter for the kind: b, i, u or f."""
         return "u" if self.kind == "int" and self.unsigned else self.kind[0]
+
+    @property
+    def memory_bits(self) -> int:
+        """The bits from one element to the next in memory: one of 6 bits takes a byte."""
+        return self.bits if self.bits in (1, 4) and self.kind == "packed" else 8 * self.bytes
+
+    @property
+    def is_narrow_float(self) -> bool:
+        """Whether it is a float without arithmetic of its own: of 4 or 6 bits, or a scale factor."""
+        return self.kind == "packed" and self.exponent > 0
 
     @property
     def atom_name(self) -> str:
@@ -89,12 +100,16 @@ class ElementType:
     @property
     def greatest(self) -> float:
         """The greatest finite number of a float."""
+        if not self.fraction:  # powers of 2 alone, without zero
+            return 2.0 ** (2 ** (self.exponent - 1) - 1)
         top = 2.0 ** (2 ** (self.exponent - 1) - (0 if self.finite else 1))
-        return top * (2 - 2.0 ** ((1 if self.finite else 0) - self.fraction))
+        return top * (2 - 2.0 ** ((1 if self.finite and self.bits == 8 else 0) - self.fraction))
 
     @property
     def least(self) -> float:
         """The least positive number of a float, a subnormal one."""
+        if not self.fraction:
+            return 1 / self.greatest
         return 2.0 ** (2 - 2 ** (self.exponent - 1) - self.fraction)
 
 
@@ -115,6 +130,17 @@ def _make_packed(bits: int, unsigned: bool) -> ElementType:
         name=f"{sign}int{bits}".capitalize(), kind="packed", bits=bits, mlir=f"{sign or 's'}i{bits}",
         ptx="b1" if bits == 1 else f"{sign or 's'}{bits}", library=f"{sign}int8", llvm=f"i{bits}",
         cxx=(f"{sign}int{bits}b_t",), unsigned=unsigned,
+    )  # fmt: skip
+
+
+def _make_narrow(name: str, bits: int, exponent: int, fraction: int, dlpack: int | None, tolerance: tuple[float, float],
+                 unsigned: bool = False) -> ElementType:  # fmt: skip
+    """A float without infinities and arithmetic: `E2M1FN` of 4 bits is Float4E2M1FN, a f4E2M1FN of MLIR."""
+    ptx = f"{'u' if unsigned else ''}{name[:4].lower()}"
+    return ElementType(
+        name=f"Float{bits}{name}", kind="packed", bits=bits, mlir=f"f{bits}{name}", ptx=ptx,
+        library=f"float{bits}_{name.lower()}", llvm=f"i{bits}", cxx=(f"float_{ptx}_t",), unsigned=unsigned,
+        dlpack=dlpack, exponent=exponent, fraction=fraction, finite=True, tolerance=tolerance,
     )  # fmt: skip
 
 
@@ -154,6 +180,10 @@ ELEMENT_TYPES = (
         name="Boolean", kind="bool", bits=1, mlir="i1", ptx="", library="bool", llvm="i1", unsigned=True,
         dlpack=_BOOL, c="uint8_t", packing="?",
     ),
+    _make_narrow("E2M1FN", 4, 2, 1, None, (0.5, 0.5)),
+    _make_narrow("E2M3FN", 6, 2, 3, _FLOAT6_E2M3FN, (0.125, 0.125)),
+    _make_narrow("E3M2FN", 6, 3, 2, _FLOAT6_E3M2FN, (0.25, 0.0625)),
+    _make_narrow("E8M0FNU", 8, 8, 0, _FLOAT8_E8M0FNU, (1.0, 0.0), unsigned=True),
     _make_packed(4, unsigned=False),
     _make_packed(4, unsigned=True),
     _make_packed(1, unsigned=True),

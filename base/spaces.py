@@ -244,7 +244,7 @@ CMEM = Space(
 )  # fmt: skip
 TMEM = Space(
     "tmem", "tmem", "tmem_ptr", llvm=6, form=Cells(lanes=128, columns=512, warp_lanes=32, unit_bits=32),
-    sharer=Sharer.BLOCK, allocation=Allocation.RUN_TIME, is_defined=False, has_tensors=False,
+    sharer=Sharer.BLOCK, allocation=Allocation.RUN_TIME, is_defined=False, has_tensors=True,
     targets=TargetFamily(100, 86, "f"), limit=_tensor_cells,
 )  # fmt: skip
 

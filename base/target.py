@@ -237,8 +237,13 @@ class Targets:
         return any(family.includes(target) for family in self.families)
 
     def refusal(self, instruction: str, target: Target) -> tuple[str, str] | None:
-        """Why `target` lacks `instruction`, and a hint; None if it has it."""
-        return None if self.includes(target) else self.oldest.refusal(instruction, target)
+        """Why `target` lacks `instruction`, and a hint; None if it has it. Of several families the last that is not
+        newer than the target says why.
+        """
+        if self.includes(target):
+            return None
+        nearest = max((x for x in self.families if x.min_sm <= target.sm), key=lambda x: x.min_sm, default=self.oldest)
+        return nearest.refusal(instruction, target)
 
     def since(self, sm: int, ptx: int) -> "Targets":
         """The targets of the set that are at least sm_`sm` and have PTX `ptx`."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tilefold.base.errors import TilefoldError
 
 from benchmarks import gpu
-from benchmarks.gpu import FAMILIES, IN_PYTHON
+from benchmarks.gpu import FAMILIES, IN_PYTHON, LIBRARY
 from benchmarks.record import add_options, keep_record, print_record
 from tilefold.driver.messages import print_error
 
@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=_families,
         default=(*FAMILIES, COMPILER),
         metavar="FAMILIES",
-        help=f"some of {', '.join((*FAMILIES, COMPILER))}, with commas between (default: all)",
+        help=f"some of {', '.join((*FAMILIES, COMPILER))}, with commas between (default: all), or of"
+        f" {', '.join(LIBRARY)}",
     )
     parser.add_argument("--repeat", type=int, default=30, metavar="N", help="runs of each contender (default: 30)")
     parser.add_argument("--warmup", type=int, default=5, metavar="N", help="runs before them (default: 5)")
@@ -49,13 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _families(text: str) -> tuple[str, ...]:
     chosen = tuple(text.split(","))
-    if unknown := set(chosen) - {*FAMILIES, COMPILER}:
+    if unknown := set(chosen) - {*FAMILIES, *LIBRARY, COMPILER}:
         raise argparse.ArgumentTypeError(f"there is no family {min(unknown)!r}")
     return chosen
 
 
 def _measure(args: argparse.Namespace) -> int:
-    families = tuple(name for name in FAMILIES if name in args.only)
+    families = tuple(name for name in (*FAMILIES, *LIBRARY) if name in args.only)
     if args.device == "auto":
         from tilefold.runtime.cuda import is_available
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Attention for few rows of Q (`examples/python/attention_decode.py`, by the entry `attention`), against cuDNN,
+"""Attention for few rows of Q (`tilefold/kernels/sm90/attention_decode.py`, by the entry `attention`), against cuDNN,
 FlashAttention and the bandwidth of a copy.
 
 N(0,1) data. A sample is a graph of launches that take other keys and values each time, so many of them that the L2
@@ -17,7 +17,7 @@ import numpy as np
 from ml_dtypes import bfloat16
 
 from benchmarks.contest import MORE_THAN_A_CACHE, Bench, Case, beside_a_copy, in_turn
-from benchmarks.in_python import example
+from benchmarks.in_python import sm90
 from benchmarks.record import Figure
 from benchmarks.timing import Torch
 
@@ -87,7 +87,7 @@ def cases(multiprocessors: int) -> list[Case]:
 
 def _compile(problem: Decoding, blocks: int) -> None:
     """Compiles the kernel of a problem, for arrays that have its strides and no memory."""
-    module = example("attention_decode")
+    module = sm90("attention_decode")
     Q, K = (
         np.lib.stride_tricks.as_strided(
             np.empty(8, np.float16 if problem.type == "f16" else bfloat16),
@@ -110,7 +110,7 @@ def _measure(bench: Bench, problem: Decoding, blocks: int) -> list[Figure]:
     pairs = [
         [torch.randn(*shape_k, **like) for _ in range(2)] for _ in range(1 + int(MORE_THAN_A_CACHE // problem.bytes))
     ]
-    ours = partial(example("attention_sm90").attention, device="cuda", blocks=blocks)
+    ours = partial(sm90("attention").attention, device="cuda", blocks=blocks)
     attend: dict[str, Attend] = {"tilefold": lambda q, k, v: ours(q, k, v, out)}
     attend |= _peers(torch, problem, q, *pairs[0])
     expected = _expected(torch, problem, q, *pairs[0])

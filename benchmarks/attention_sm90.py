@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Attention by the instructions of Hopper (`examples/python/attention_sm90.py`), against cuDNN.
+"""Attention by the instructions of Hopper (`tilefold/kernels/sm90/attention.py`), against cuDNN.
 
 The same tensors of N(0,1), in turns; each contender first writes onto a poisoned output, which is compared with
 attention in f32. A sample is a graph of several launches, as in a network, so that they may overlap.
@@ -16,7 +16,7 @@ from ml_dtypes import bfloat16
 from numpy import float16
 
 from benchmarks.contest import Bench, Case, rate, ratio
-from benchmarks.in_python import example
+from benchmarks.in_python import sm90
 from benchmarks.record import Figure
 from benchmarks.timing import Run, Torch
 
@@ -99,7 +99,7 @@ def cases(multiprocessors: int) -> list[Case]:
 
 def _compile(problem: Heads) -> None:
     """Compiles the kernels of a problem, for arrays that have its strides and no memory."""
-    module, dtype = example("attention_sm90"), float16 if problem.type == "f16" else bfloat16
+    module, dtype = sm90("attention"), float16 if problem.type == "f16" else bfloat16
     tokens = problem.batch, sum(problem.lengths)
     Q, K = (
         np.lib.stride_tricks.as_strided(
@@ -152,7 +152,7 @@ def _measure(bench: Bench, problem: Heads, blocks: int) -> list[Figure]:
 def _run(
     torch: Torch, problem: Heads, options: Options, blocks: int, given: Sequence[Any], out: Any, more: Options
 ) -> Run:
-    module = example("attention_sm90")
+    module = sm90("attention")
     config = replace(module.chosen_config(problem.depth, problem.causal), **options)
     counter = torch.zeros(1, dtype=torch.int32, device="cuda")
     return partial(module.attention, *given, out, config, device="cuda", blocks=blocks, counter=counter, **more)

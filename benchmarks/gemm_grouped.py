@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products of groups of rows (`examples/python/gemm_grouped.py`), against cuBLAS one group after the other, with sizes
-that the host knows, and `torch._grouped_mm`.
+"""Products of groups of rows (`tilefold/kernels/sm90/gemm_grouped.py`), against cuBLAS one group after the other, with
+sizes that the host knows, and `torch._grouped_mm`.
 
 bf16 of N(0,1), or fp8 with scales of blocks and results in bf16; the same tensors in turns, poisoned results. A sample
 is a graph of several products of all groups.
@@ -15,7 +15,7 @@ from ml_dtypes import bfloat16, float8_e4m3fn
 
 from benchmarks.contest import Bench, Case, rate, ratio
 from benchmarks.gemm_scaled import BLOCK
-from benchmarks.in_python import example
+from benchmarks.in_python import sm90
 from benchmarks.record import Figure
 from benchmarks.timing import Run
 
@@ -94,7 +94,7 @@ def cases(multiprocessors: int) -> list[Case]:
 
 def _compile(problem: Grouped) -> None:
     """Compiles the kernel of a problem, for arrays that nobody fills."""
-    module, groups, (*most, m) = example("gemm_grouped"), len(problem.rows), problem.shape
+    module, groups, (*most, m) = sm90("gemm_grouped"), len(problem.rows), problem.shape
     dtype = float8_e4m3fn if problem.is_scaled else bfloat16
     A, B = np.empty((*problem.shape, problem.k), dtype), np.empty((groups, problem.n, problem.k), dtype)
     D, scales = np.empty((*problem.shape, problem.n), bfloat16), list[Any]()
@@ -113,7 +113,7 @@ def _measure(bench: Bench, problem: Grouped, blocks: int) -> list[Figure]:
     a, b = torch.randn(*problem.shape, problem.k, **like), torch.randn(groups, problem.n, problem.k, **like)
     d = torch.empty(*problem.shape, problem.n, **like)
     rows = torch.tensor(problem.rows, device="cuda", dtype=torch.int32)
-    multiply = partial(example("gemm_grouped").gemm_grouped, device="cuda", blocks=blocks)
+    multiply = partial(sm90("gemm_grouped").gemm_grouped, device="cuda", blocks=blocks)
     contenders: dict[str, Run]
     if problem.is_scaled:
         a, b = (x.to(torch.float8_e4m3fn) for x in (a, b))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products in fp8 with scales of blocks (`examples/python/gemm_fp8_scaled.py`), against cuBLAS with the same scales,
+"""Products in fp8 with scales of blocks (`tilefold/kernels/sm90/gemm_scaled.py`), against cuBLAS with the same scales,
 where it has them, and with one scale for a whole tensor, which is less work.
 
 A, B are N(0,1) and scales uniform, the same tensors in turns. A sample is a graph of several products.
@@ -14,7 +14,7 @@ import numpy as np
 from ml_dtypes import bfloat16, float8_e4m3fn
 
 from benchmarks.contest import Bench, Case, rate, ratio
-from benchmarks.in_python import example
+from benchmarks.in_python import sm90
 from benchmarks.record import Figure
 from benchmarks.timing import Run
 
@@ -74,7 +74,7 @@ def cases(multiprocessors: int) -> list[Case]:
 
 def _compile(shape: tuple[int, int, int]) -> None:
     """Compiles the kernels of a product, for arrays that nobody fills."""
-    (m, n, k), module = shape, example("gemm_fp8_scaled")
+    (m, n, k), module = shape, sm90("gemm_scaled")
     A, B, D = np.empty((m, k), float8_e4m3fn), np.empty((n, k), float8_e4m3fn), np.empty((m, n), bfloat16)
     a, b = np.empty((k // BLOCK, m), np.float32).T, np.empty((-(-n // BLOCK), k // BLOCK), np.float32)
     for options in CONFIGURATIONS:
@@ -87,7 +87,7 @@ def _name(m: int, n: int, k: int) -> str:
 
 
 def _measure(bench: Bench, shape: tuple[int, int, int], blocks: int) -> list[Figure]:
-    torch, module, name = bench.torch, example("gemm_fp8_scaled"), _name(*shape)
+    torch, module, name = bench.torch, sm90("gemm_scaled"), _name(*shape)
     given = Operands.of(torch, *shape)
     inputs = given.a, given.b, given.scale_a, given.scale_b
     allowed = 0.1 * shape[2] ** 0.5

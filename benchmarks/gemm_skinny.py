@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products with few rows of A (`examples/python/gemm_skinny.py`, by the entry `gemm`), against cuBLAS and the bandwidth
-of a copy.
+"""Products with few rows of A (`tilefold/kernels/sm90/gemm_skinny.py`, by the entry `gemm`), against cuBLAS and the
+bandwidth of a copy.
 
 bf16 of N(0,1), D = A * B^T in bf16. A sample is a graph of products that take another B each time, so many of them that
 the L2 cache holds none: the weights of a model come from memory. A figure is the bytes of A, B and D by time.
@@ -16,7 +16,7 @@ from ml_dtypes import bfloat16
 
 from benchmarks.contest import MORE_THAN_A_CACHE, Bench, Case, beside_a_copy, in_turn
 from benchmarks.gemms import ALLOWED
-from benchmarks.in_python import example
+from benchmarks.in_python import sm90
 from benchmarks.record import Figure
 
 _COUNT = 32
@@ -65,7 +65,7 @@ def cases(multiprocessors: int) -> list[Case]:
 
 def _compile(problem: Skinny, blocks: int) -> None:
     """Compiles the kernel of a problem, for arrays that nobody fills."""
-    module = example("gemm_skinny")
+    module = sm90("gemm_skinny")
     if not module.is_skinny(problem.m, problem.n, blocks):
         return
     shapes = (problem.m, problem.k), (problem.n, problem.k), (problem.m, problem.n)
@@ -82,7 +82,7 @@ def _measure(bench: Bench, problem: Skinny, blocks: int) -> list[Figure]:
     copies = 1 + int(MORE_THAN_A_CACHE // (2 * problem.n * problem.k))
     weights = [torch.randn(problem.n, problem.k, **like) for _ in range(copies)]
     multiply: dict[str, Multiply] = {
-        "tilefold": partial(example("gemm_sm90").gemm, device="cuda", blocks=blocks),
+        "tilefold": partial(sm90("gemm").gemm, device="cuda", blocks=blocks),
         "cuBLAS (torch.mm)": lambda a, b, d: torch.mm(a, b.T, out=d),
     }
     expected = a.float() @ weights[0].float().T

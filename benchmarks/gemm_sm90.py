@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrix products by the instructions of Hopper (`examples/python/gemm_sm90.py`), against cuBLAS and Triton, and
+"""Matrix products by the instructions of Hopper (`tilefold/kernels/sm90/gemm.py`), against cuBLAS and Triton, and
 CUTLASS where the environment names it (`benchmarks/cutlass_peer.py`).
 
 D = A * B^T of the same tensors of N(0,1), in turns; each contender first writes onto a poisoned D, which is compared
@@ -20,7 +20,7 @@ from ml_dtypes import bfloat16, float8_e4m3fn
 from benchmarks import cutlass_peer
 from benchmarks.contest import Bench, Case, rate, ratio
 from benchmarks.gemms import ACCURATE, Gemm, Operands
-from benchmarks.in_python import example
+from benchmarks.in_python import sm90
 from benchmarks.record import Figure
 from benchmarks.timing import Run
 from tilefold import cute
@@ -102,7 +102,7 @@ def cases(multiprocessors: int) -> list[Case]:
 
 def _compile(contest: Contest) -> None:
     """Compiles the kernels of a contest, for arrays that nobody fills."""
-    module, gemm, (inner, outer) = example("gemm_sm90"), contest.gemm, _TYPES[contest.gemm.type]
+    module, gemm, (inner, outer) = sm90("gemm"), contest.gemm, _TYPES[contest.gemm.type]
     A = np.empty((gemm.m, gemm.k), inner, "C" if gemm.a_major == "K" else "F")
     B = np.empty((gemm.n, gemm.k), inner, "C" if gemm.b_major == "K" else "F")
     outer = _OUT.get(gemm.out, outer)
@@ -154,7 +154,7 @@ def _figures(bench: Bench, contest: Contest, blocks: int, operands: Operands) ->
 
 
 def _run(operands: Operands, options: Options, blocks: int) -> Run:
-    module = example("gemm_sm90")
+    module = sm90("gemm")
     given = operands.a, operands.b, operands.d, module.Config(**options)
     epilogue = {} if operands.bias is None else {"bias": operands.bias, "activation": _gelu}
     return partial(module.gemm, *given, device="cuda", blocks=blocks, **epilogue)

@@ -19,6 +19,9 @@ from benchmarks import (
     gemm_sm90,
     gemms,
     in_python,
+    library,
+    library_host,
+    library_rows,
     rows,
     tma_rate,
 )
@@ -44,10 +47,29 @@ FAMILIES: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
     }
 )
 """The cases of each family, for a GPU of so many multiprocessors."""
-IN_PYTHON = frozenset(
-    {"python", "gemm_sm90", "attention_sm90", "attention_decode", "gemm_scaled", "gemm_grouped", "gemm_skinny"}
+LIBRARY: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
+    {
+        "library_gemm": library.product_cases,
+        "library_fp8": library.fp8_cases,
+        "library_attention": library.attention_cases,
+        "library_rows": library_rows.cases,
+        "library_host": library_host.cases,
+    }
 )
-"""The families whose kernels are the examples in Python."""
+"""The same for the functions of the library, many problems each; they are taken where they are asked for."""
+IN_PYTHON = frozenset(
+    {
+        "python",
+        "gemm_sm90",
+        "attention_sm90",
+        "attention_decode",
+        "gemm_scaled",
+        "gemm_grouped",
+        "gemm_skinny",
+        *LIBRARY,
+    }
+)
+"""The families whose kernels are written in Python."""
 
 
 def measure(
@@ -61,7 +83,7 @@ def measure(
     torch = load_torch()
     engine = CudaEngine()
     count = ceiling.multiprocessors(engine)
-    cases = [case for family in families for case in FAMILIES[family](count)]
+    cases = [case for family in families for case in {**FAMILIES, **LIBRARY}[family](count)]
     began = perf_counter()
     built = build_all((workload for case in cases for workload in case.workloads), engine.driver.target)
     compile_ahead([case.compile for case in cases if case.compile is not None])
@@ -71,13 +93,15 @@ def measure(
     for number, case in enumerate(cases, 1):
         began = perf_counter()
         print(f"[{number}/{len(cases)}] {case.name}", end="", flush=True)
+        found: list[Figure] = []
         try:
-            figures += case.measure(bench)
+            found = case.measure(bench)
         except Exception as error:  # PyTorch raises errors of many kinds; the other cases go on
             bench.failed.append(f"{case.name}: {type(error).__name__}: {error}")
             print(": failed", end="")
         torch.cuda.empty_cache()
-        print(f" ({perf_counter() - began:.1f} s)", flush=True)
+        figures += found
+        print(f" ({perf_counter() - began:.1f} s)", *(f"    {each.line}" for each in found), sep="\n", flush=True)
     driver = ".".join(map(str, divmod(engine.driver.call("cuDriverGetVersion") // 10, 100)))
     facts = {
         "driver": f"CUDA {driver}",

@@ -85,6 +85,11 @@ def example(name: str) -> Any:
     return import_module(name)
 
 
+def sm90(name: str) -> Any:
+    """A module of the library's kernels for Hopper."""
+    return import_module(f"tilefold.kernels.sm90.{name}")
+
+
 def _gemm(torch: Torch) -> Problem:
     torch.manual_seed(0)
     A, B = (torch.randn(SIZE, SIZE, device="cuda").half() for _ in range(2))

@@ -91,6 +91,7 @@ def microseconds(
         missed += 1
         return None, made
 
+    kernel(*arrays[0]).build((32, 1, 1))  # from now on a launch compares the globals that the kernel reads
     tuned_kernel = cute.autotune(configs=[{}], grid=1, block=32)(kernel)
     launchers = tuned_kernel.launchers if tuned else kernel.launchers
     launchers["auto"] = Launcher(rules, resolve)

@@ -47,6 +47,11 @@ class Figure:
         return ", ".join(filter(None, (self.note, error)))
 
     @property
+    def line(self) -> str:
+        """The figure as a line of text."""
+        return "  ".join(filter(None, _row(self)))
+
+    @property
     def met(self) -> bool | None:
         """Whether the target is met; None where there is none."""
         if self.target is None:

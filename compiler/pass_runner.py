@@ -101,6 +101,10 @@ def run_passes(
                 observer.applied(index, applied, module)
             verify_program(module, source)
         except ProgramError as error:
+            if (
+                str(error.code) == Code.TENSOR_FORM.id
+            ):  # a constant that the pass has folded is the mistake of the program
+                raise
             message = f"pass '{applied}' leaves an invalid program: {error.message}"
             raise InternalError(
                 message, str(applied), _rebuild_input(context, source, [*done, *passes[: index - 1]])

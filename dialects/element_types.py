@@ -14,7 +14,7 @@ _BUILTIN: Mapping[str, type[Attribute]] = {type.name: type for type in Builtin.a
 
 def ir_type(element: ElementType) -> Attribute:
     """The type of values and of new tensors of such elements. Integers have no sign, unless they are packed."""
-    if element.kind == "float":
+    if element.exponent:
         return _BUILTIN[element.mlir]()
     if element.kind != "packed":
         return IntegerType(element.bits)
@@ -23,7 +23,7 @@ def ir_type(element: ElementType) -> Attribute:
 
 def ir_types(element: ElementType) -> tuple[Attribute, ...]:
     """The types of tensors that hold such elements, `ir_type` first: those of 4 bits may have no sign."""
-    more = element.kind == "packed" and element.bits > 1  # an i1 is a predicate
+    more = element.kind == "packed" and not element.exponent and element.bits > 1  # an i1 is a predicate
     return (ir_type(element), IntegerType(element.bits)) if more else (ir_type(element),)
 
 
@@ -42,8 +42,13 @@ FLOATS: Mapping[type[Attribute], ElementType] = MappingProxyType(
 )
 """The floating-point types by their classes in xDSL."""
 
-PACKED_TYPES = tuple(type for type, element in _ELEMENTS.items() if element.kind == "packed")
-"""Element types narrower than a byte; several elements share a byte in memory."""
+PACKED_TYPES = tuple(type for type, element in _ELEMENTS.items() if element.kind == "packed" and element.bits <= 4)
+"""Element types of which several elements share a byte in memory; those of 6 bits take a byte each."""
+
+NARROW_FLOATS: Mapping[type[Attribute], ElementType] = MappingProxyType(
+    {type.__class__: element for type, element in _ELEMENTS.items() if element.is_narrow_float}
+)
+"""The floats without arithmetic by their classes in xDSL."""
 
 
 def element_of(type: Attribute) -> ElementType | None:

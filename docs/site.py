@@ -39,12 +39,14 @@ NAVIGATION: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "Guide": {
             "Kernels in Python": "python.md",
             "Launches": "runtime.md",
+            "The library of kernels": "kernels.md",
             "The .cute file": "language.md",
             "From CuTe C++": "from-cute-cpp.md",
             "From CuTe programs in Python": "from-cute-dsl.md",
             "Host programs": "host.md",
             "PTX": "ptx.md",
             "GPUs": "gpu.md",
+            "Blackwell": "blackwell.md",
             "Editors": "editors.md",
         },
         "Faults and speed": {

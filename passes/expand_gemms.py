@@ -15,11 +15,13 @@ from ..dialects.cute import CoordAttr, LayoutAttr
 from ..dialects.ptx import SpaceAttr
 from ..dialects.tile import AllocOp, CopyOp, Crd2IdxOp, GemmOp, InstructionOp, MmaCallOp, TensorType, ViewOp
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
+from ..dialects.tile.gemm import scale_types
 from ..dialects.tile.gemm_rules import infer_gemm_modes
 from ..dialects.tile.package_calls import call_instruction
 from ..dialects.tile.view_base import infer_shifted_type
 from ..layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, size
 from ..layout.algebra.integers import Unknown
+from ..layout.algebra.modes import append
 from ..layout.algebra.product import make_fragment_like
 from ..layout.atoms.contract import Act, Named, Role
 from ..layout.atoms.instructions import Custom
@@ -107,6 +109,8 @@ class _Expansion:
         d, a, b, c = op.types
         self.d, self.c = _Operand(op.d, d, modes.d), _Operand(op.c, c, modes.c)
         self.a, self.b = _Operand(op.a, a, modes.a), _Operand(op.b, b, modes.b)
+        given = zip(op.scales, scale_types(op), strict=True)
+        self.scales = [_Operand(value, type, append(type.layout.data, 3)) for value, type in given]
 
     def expand(self) -> None:
         emitter = Emitter(self.op)
@@ -138,25 +142,39 @@ class _Expansion:
         """All products of one K."""
         a = self._in_registers(emitter, self.a.at(emitter, [k]))
         b = self._in_registers(emitter, self.b.at(emitter, [k]))
+        scales = [scale.at(emitter, [k]) for scale in self.scales]
         m, n = self._path(emitter)
         left, right, addend = a.at(emitter, [m]), b.at(emitter, [n]), c.at(emitter, [m, n])
         result = addend if c is self.d or self.op.d is self.op.c else self.d.at(emitter, [m, n])
-        self._call(emitter, result, left, right, addend)
+        factors = [scale.at(emitter, [at]) for scale, at in zip(scales, (m, n), strict=False)]
+        self._call(emitter, result, left, right, addend, scales=factors)
 
     def _call(
-        self, emitter: Emitter, d: _Operand, a: _Operand, b: _Operand, c: _Operand, accumulate: SSAValue | None = None
+        self,
+        emitter: Emitter,
+        d: _Operand,
+        a: _Operand,
+        b: _Operand,
+        c: _Operand,
+        accumulate: SSAValue | None = None,
+        scales: Sequence[_Operand] = (),
     ) -> None:
         """One execution of the atom."""
-        call = self._execution(emitter, d.tensor, a.tensor, b.tensor, c.tensor, accumulate)
+        of_scales = [scale.tensor for scale in scales]
+        call = self._execution(emitter, (d.tensor, a.tensor, b.tensor, c.tensor), accumulate, of_scales)
         remark(call, self._remark())
         emitter.insert(call)
 
     def _execution(
-        self, emitter: Emitter, d: SSAValue, a: SSAValue, b: SSAValue, c: SSAValue, accumulate: SSAValue | None
+        self,
+        emitter: Emitter,
+        matrices: tuple[SSAValue, SSAValue, SSAValue, SSAValue],
+        accumulate: SSAValue | None,
+        scales: Sequence[SSAValue],
     ) -> MmaCallOp | InstructionOp:
-        contract = self.atom.atom.contract
+        contract, (d, a, b, c) = self.atom.atom.contract, matrices
         if not isinstance(contract.instruction, Custom):
-            return MmaCallOp(self.atom, d, a, b, c, accumulate)
+            return MmaCallOp(self.atom, d, a, b, c, accumulate, scales)
         flag = emitter.constant(1, i1) if accumulate is None else accumulate
         return call_instruction(contract, {Role.D: d, Role.A: a, Role.B: b, Role.C: c, Role.ACCUMULATE: flag})
 

@@ -83,7 +83,8 @@ class FoldLayoutsPass(ModulePass):
                 emitter.replace([inner.described or emitter.value(AllocOp(inner.result.type))])
             elif isinstance(inner, GemmOp):
                 emitter = Emitter(inner)
-                emitter.insert(GemmOp(inner.a, inner.b, inner.c, inner.result, None, inner.mma_atom, inner.accumulate))
+                atom, accumulate = inner.mma_atom, inner.accumulate
+                emitter.insert(GemmOp(inner.a, inner.b, inner.c, inner.result, None, atom, accumulate, inner.scales))
                 emitter.replace()
             elif isinstance(inner, CopyOp) and inner.tiled_copy is not None and inner.tma is None:
                 emitter = Emitter(inner)

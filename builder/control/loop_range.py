@@ -118,9 +118,9 @@ class Range:
         return clip_range(reduce(either, spans), Index.limits)
 
 
-def range_constexpr(*bounds: Any) -> tuple[int, ...]:
-    """The numbers of Python's `range`, for a loop that Python unrolls while the kernel is built. Raises TilefoldError
-    (E5003) for values of the kernel.
+def range_constexpr(*bounds: Any, unroll: int | None = None, unroll_full: bool = True) -> tuple[int, ...]:
+    """The numbers of Python's `range`, for a loop that Python unrolls while the kernel is built, whatever the hints
+    `unroll` and `unroll_full` of other loops say. Raises TilefoldError (E5003) for values of the kernel.
     """
     if host() is None and any(isinstance(bound, Value) for bound in bounds):
         message = "range_constexpr counts through numbers that Python knows, not through values of the kernel"
@@ -130,15 +130,15 @@ def range_constexpr(*bounds: Any) -> tuple[int, ...]:
 
 def make_range(
     start: "int | Int", stop: "int | Int | None" = None, step: "int | Int" = 1, *, unroll: int | None = None,
-    unroll_full: bool = False, prefetch_stages: int | None = None, vectorize: bool | None = None,
+    unroll_full: bool = False, prefetch_stages: int | None = None, vectorize: bool | None = None, **hints: object,
 ) -> Range:  # fmt: skip
     """`range(stop)`, `range(start, stop)` or `range(start, stop, step)` as a loop of the kernel (`scf.for`).
 
     `unroll` iterations are done in one, or all with `unroll_full`; with 1 the assembler, too, leaves the loop as it is.
     Without either, it unrolls the loop where it expects a gain, and LLVM does so only if the bounds are static and the
-    body indexes fragments at run time, which registers do not allow. `prefetch_stages` and `vectorize` have no effect:
-    the loop neither prefetches nor joins iterations. Raises TilefoldError (E5002) for anything but integers and for a
-    step of 0, E2007 for a number of iterations that is not possible.
+    body indexes fragments at run time, which registers do not allow. `prefetch_stages`, `vectorize` and other hints
+    have no effect: the loop neither prefetches nor joins iterations. Raises TilefoldError (E5002) for anything but
+    integers and for a step of 0, E2007 for a number of iterations that is not possible.
     """
     if prefetch_stages is not None:
         check_integer("the number of stages to prefetch", prefetch_stages)

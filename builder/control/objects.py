@@ -7,6 +7,7 @@ from enum import Enum
 from functools import lru_cache
 from types import MemberDescriptorType, SimpleNamespace
 
+from ..tracing.source import package_of
 from ..tracing.stateful import Stateful
 
 _DEFINED_IN_PYTHON = 1 << 9
@@ -18,7 +19,7 @@ _WHOLE = {"tilefold", "xdsl", "numpy", "torch", "jax", "cupy", *sys.stdlib_modul
 
 def is_ours(value: object) -> bool:
     """Whether a value's class is of this package: such values are whole, whatever fields they have."""
-    return type(value).__module__.partition(".")[0] == "tilefold"
+    return package_of(type(value).__module__) == "tilefold"
 
 
 def attributes_of(value: object) -> Mapping[str, object] | None:
@@ -31,7 +32,7 @@ def attributes_of(value: object) -> Mapping[str, object] | None:
         return dict(vars(value))
     if (
         not kind.__flags__ & _DEFINED_IN_PYTHON
-        or (kind.__module__.partition(".")[0] in _WHOLE and not issubclass(kind, Stateful))
+        or (package_of(kind.__module__) in _WHOLE and not issubclass(kind, Stateful))
         or isinstance(value, type | Enum | BaseException)
         or kind.__setattr__ is not object.__setattr__
     ):

@@ -131,20 +131,22 @@ class PipelineOrder(Stateful):
         init([(bars.ptr(i), producer_group.size) for i in range(depth * length)], not defer_sync)
         return cls(bars, length, group_id, state)
 
-    def wait(self) -> None:
-        """Waits for the turn of the thread's group."""
-        mbarrier_wait(self._bar(self.group), self.state.phase)
+    def wait(self, state: PipelineState | None = None) -> None:
+        """Waits for the turn of the thread's group, in the kind of work of `state`, by default the object's own."""
+        given = self.state if state is None else state
+        mbarrier_wait(self._bar(given, self.group), given.phase)
 
-    def arrive(self) -> None:
+    def arrive(self, state: PipelineState | None = None) -> PipelineState:
         """Ends the thread's part of the turn; the next group's turn begins when all threads of this group have called
-        it.
+        it. Advances the state, which it returns.
         """
-        following = self.group + 1
-        mbarrier_arrive(self._bar(where(following == self.length, 0, following)))
-        self.state.advance()
+        given, following = self.state if state is None else state, self.group + 1
+        mbarrier_arrive(self._bar(given, where(following == self.length, 0, following)))
+        given.advance()
+        return given
 
-    def _bar(self, group: object) -> Address:
-        return self.bars.ptr(self.state.index * self.length + group)
+    def _bar(self, state: PipelineState, group: object) -> Address:
+        return self.bars.ptr(state.index * self.length + group)
 
 
 def mbarriers(storage: Pointer | Tensor | None, count: int) -> Tensor:

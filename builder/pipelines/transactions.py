@@ -63,7 +63,7 @@ def _bytes(op: Operation) -> int | None:
     runs.
     """
     if isinstance(op, CopyOp):
-        return op.dst.type.plain_layout.size * op.dst.type.element_bytes
+        return op.dst.type.plain_layout.size * op.dst.type.element_bits // 8
     assert isinstance(op, BulkLoadOp)
     made = op.bytes.owner
     value = made.value if isinstance(made, arith.ConstantOp) else None

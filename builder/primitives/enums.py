@@ -74,6 +74,25 @@ class ReductionOp(Enum):
     XOR = "xor"
 
 
+class AtomicOp(Enum):
+    """How `atomicrmw` changes memory; FADD is of floats, UMIN and UMAX of unsigned integers. INC counts up to the value
+    and then from 0 on, DEC down from it.
+    """
+
+    ADD = "add"
+    FADD = "fadd"
+    MIN = "min"
+    MAX = "max"
+    UMIN = "umin"
+    UMAX = "umax"
+    INC = "inc"
+    DEC = "dec"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    EXCH = "exch"
+
+
 class ReductionType(Enum):
     """The type of the number in memory that an atomic operation changes."""
 

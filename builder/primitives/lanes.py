@@ -13,7 +13,7 @@ from ..tensors.fragments import unary_of
 from ..tensors.raw_pointers import Address
 from ..tracing.state import emit
 from .barriers import address
-from .enums import MemOrder, MemScope, ReductionKind, ReductionOp, ReductionType, Shfl, VoteSync
+from .enums import AtomicOp, MemOrder, MemScope, ReductionKind, ReductionOp, ReductionType, Shfl, VoteSync
 
 
 def vote_sync(mask: object, predicate: object, kind: VoteSync) -> Any:
@@ -62,3 +62,14 @@ def red(
     """Changes a number of memory atomically, and returns nothing (PTX ISA, red)."""
     at = Address(address(ptr).ssa, DTYPES[type.value])
     atomics.red(at, value, op=op.value, sem=mem_order.value, scope=mem_scope.value)
+
+
+def atomicrmw(
+    op: AtomicOp, ptr: Any, a: Any, *, mem_order: MemOrder | None = None, mem_scope: MemScope | None = None
+) -> Any:
+    """Changes the number at an address atomically and returns the old one (PTX ISA, atom). The number has the type of
+    the memory, or of `a` where the pointer says none.
+    """
+    order = None if mem_order is None else mem_order.value
+    scope = None if mem_scope is None else mem_scope.value
+    return atomics.atomic(op.value.removeprefix("f"), ptr, a, order, scope)

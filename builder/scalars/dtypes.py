@@ -91,7 +91,7 @@ class DType:
     @property
     def is_float(self) -> bool:
         """Whether it is a type of floats."""
-        return self.kind == "float"
+        return self.kind == "float" or self.name.startswith("Float")
 
     def is_same_kind(self, other: "DType") -> bool:
         """Whether both are types of integers, or of floats."""

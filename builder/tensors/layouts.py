@@ -183,10 +183,12 @@ def cosize(x: object, mode: object = None) -> Any:
 
 
 def ceil_div(input: object, tiler: object) -> Any:
-    """`a / b` rounded up; for tuples, leaf by leaf."""
-    if not isinstance(tuples(input), tuple):
+    """`a / b` rounded up; for tuples, leaf by leaf, and of a `SymInt` another one."""
+    if (rounded := getattr(input, "rounded_up_quotient", None)) is not None:
+        return rounded(tuples(tiler))
+    if not isinstance(input, tuple | list):
         return ceil_div_int(tuples(input), tuples(tiler))
-    extents, divisors = as_tuple(tuples(input)), as_tuple(tuples(tiler))
+    extents, divisors = as_tuple(input), as_tuple(tuples(tiler))  # pyright: ignore[reportUnknownArgumentType]
     if not isinstance(tuples(tiler), tuple):
         divisors *= len(extents)
     if len(divisors) > len(extents):

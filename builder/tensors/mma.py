@@ -2,8 +2,9 @@
 """Tiled MMAs, a thread's part of their operands, and multiplying (CuTe's mma_atom.hpp and gemm.hpp)."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from xdsl.ir import Operation, SSAValue
 
@@ -74,6 +75,11 @@ class _Parts(ABC):
     def shape_mnk(self) -> tuple[int, int, int]:
         """The tile that the instruction multiplies: (M,N,K)."""
         return self._mma.type.atom.atom.shape
+
+    @property
+    def permutation_mnk(self) -> tuple[Any, Any, Any]:
+        """The tile of M, N and K that all threads multiply at once: sizes, layouts, or None; see `make_tiled_mma`."""
+        return self._mma.type.tiled_mma.permutation
 
     @property
     def thr_id(self) -> Layout:
@@ -347,7 +353,12 @@ def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = None, permutation_mnk
     return TiledMma(type, op_or_atom)
 
 
-def gemm(atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor | None = None) -> None:
+def _with_scales(operand: Any) -> tuple[Any, ...]:
+    """A fragment, or a fragment and its scales."""
+    return tuple(cast("Sequence[Any]", operand)) if isinstance(operand, list | tuple) else (operand,)
+
+
+def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:
     """`gemm(mma, D, A, B, C)`: D = A * B + C on each thread's fragments; `gemm(mma, A, B, C)` with D = C.
 
     A and B are fragments or in shared memory, C and D fragments. The ranks select the product: (V)x(V)->(V),
@@ -355,10 +366,14 @@ def gemm(atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor | None = None) ->
     execution of the atom. `atom` is a tiled MMA, an atom, or None for UniversalFMA of the types of the elements.
 
     An atom of a warpgroup starts the multiplication, which goes on until `nvgpu.warpgroup.wait_group`. `atom.set`
-    decides whether it adds C.
+    decides whether it adds C. For an atom with scales A and B are pairs of a fragment and its scales, `[A, SFA]`.
     """
     if c is None:
         d, a, b, c = b, d, a, b
+    (a, *scale_a), (b, *scale_b) = _with_scales(a), _with_scales(b)
+    scales: list[SSAValue] = [tensor.ssa for tensor in (*scale_a, *scale_b)]
+    if len(scales) not in (0, 2):
+        raise TilefoldError(Code.BUILD_VALUE, "A and B both have scales, or neither", "pass [A, SFA] and [B, SFB]")
     for tensor in (d, a, b, c):
         tensor_type(tensor)
     tiled = atom.tiled_mma if isinstance(atom, ThrMma) else atom
@@ -370,4 +385,4 @@ def gemm(atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor | None = None) ->
     value = tiled.value() if isinstance(tiled, TiledMma) else None
     flag = tiled.accumulate if isinstance(tiled, TiledMma | WarpgroupAtom) else True
     accumulate = None if flag is True else convert(flag, Boolean).ssa
-    emit(GemmOp(a.ssa, b.ssa, c.ssa, into, value, plain, accumulate))
+    emit(GemmOp(a.ssa, b.ssa, c.ssa, into, value, plain, accumulate, scales))

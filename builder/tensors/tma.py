@@ -152,6 +152,11 @@ def _map_element(op: "nvgpu.TensorCopyOp", requested: DType, given: DType) -> St
     unsigned = kind in (ReductionOp.MIN, ReductionOp.MAX) and requested.unsigned
     if not unsigned and requested == given:
         return None
+    if requested.bits != given.bits:
+        if given.bits < 8:
+            text = f"a tensor copy does not unpack {given} to {requested}"
+            raise TilefoldError(Code.BUILD_VALUE, text, "copy elements of 4 bits as they are")
+        return None  # bytes are bytes, whatever the box counts
     element = BY_NAME[requested.name]
     names = (f"u{element.bits}",) if unsigned else (element.ptx, f"u{element.bits}")
     return StringAttr(next((name for name in names if name in MAP_ELEMENTS), requested.name))

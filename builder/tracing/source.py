@@ -20,12 +20,19 @@ from ...compiler.frontend.source import Source
 
 _INTERNAL = ("tilefold", "xdsl")
 """The packages whose frames are not the user's code; neither are those of Python's library."""
+_KERNELS = "tilefold.kernels"
+"""The package whose kernels are written as a user's are: its code and objects count as such."""
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _PACKAGES = os.sep + "site-packages" + os.sep
 RESULT = "__result__"
 """The variable in which the code of a rewritten function keeps its result."""
 _PARTS = re.compile(r"__(?:then|else|while|for|test)_\d+__$|<(?:lambda|listcomp|setcomp|dictcomp|genexpr)>$")
 """The names of functions that are parts of the function around them."""
+
+
+def package_of(module: str) -> str:
+    """The package of a module, by its first name; the library of kernels is one by itself."""
+    return _KERNELS if module == _KERNELS or module.startswith(f"{_KERNELS}.") else module.partition(".")[0]
 
 
 def lines_of(function: object) -> Sequence[str]:
@@ -46,7 +53,7 @@ def is_users(frame: FrameType) -> bool:
 def _is_users(file: str, name: str, module: str) -> bool:
     is_made = file == "<string>" and name.startswith("__")  # by dataclasses and the like
     is_library = file.startswith((_LIBRARY, "<frozen ")) and _PACKAGES not in file
-    return not is_made and not is_library and module.partition(".")[0] not in _INTERNAL
+    return not is_made and not is_library and package_of(module) not in _INTERNAL
 
 
 def user_frame() -> FrameType | None:

@@ -10,6 +10,7 @@ stays where all lanes of the warp execute it.
 import struct
 from typing import cast
 
+from xdsl.dialects.builtin import i8
 from xdsl.ir import Operation
 
 from ...dialects import ptx
@@ -38,6 +39,24 @@ def _instruction(w: FunctionWriter, op: Operation) -> None:
     compute(w, mnemonic, op, op.operands)
 
 
+def _cvt(w: FunctionWriter, op: ptx.CvtOp) -> None:
+    """A conversion; a pair of floats of 4 bits is a register of 8 bits, which inline assembly has not outside."""
+    mnemonic = op.mnemonic()
+    letters = [register(value.type, op)[1] if value.type != i8 else "h" for value in (op.result, *op.values)]
+    if op.result.type == i8:
+        places = ", ".join(f"${1 + n}" for n in range(len(op.values)))
+        text = quote(f"{{\n\t.reg .b8 %b;\n\t{mnemonic} %b, {places};\n\tcvt.u16.u8 $0, %b;\n\t}}")
+        call = f'call i16 asm {text}, "=h,{",".join(letters[1:])}"'
+        given = ", ".join(in_register(w, value, op) for value in op.values)
+        w.define(op.result, f"trunc i16 {w.temp(f'{call}({given})')} to i8")
+    elif i8 in op.values.types:
+        word = w.temp(f"zext {w.typed(op.values[0])} to i16")
+        text = quote(f"{{\n\t.reg .b8 %b;\n\tcvt.u8.u16 %b, $1;\n\t{mnemonic} $0, %b;\n\t}}")
+        from_register(w, op.result, w.temp(f'call i32 asm {text}, "=r,h"(i16 {word})'), op)
+    else:
+        _instruction(w, op)
+
+
 def _rsqrt(w: FunctionWriter, op: ptx.RsqrtOp) -> None:
     w.call(op, f"@llvm.nvvm.rsqrt.approx{'.ftz' if op.flushes else ''}.f")  # which LLVM schedules, unlike assembly
 
@@ -49,15 +68,20 @@ def _createpolicy(w: FunctionWriter, op: ptx.CreatePolicyOp) -> None:
 
 _OPERATIONS: tuple[type[Operation], ...] = (
     ptx.Ex2Op, ptx.Lg2Op, ptx.RcpOp, ptx.SqrtOp, ptx.SinOp, ptx.CosOp, ptx.TanhOp,
-    ptx.CvtOp, ptx.PrmtOp, ptx.Dp4aOp,
+    ptx.PrmtOp, ptx.Dp4aOp, ptx.F32x2Op, ptx.MinMax3Op,
 )  # fmt: skip
 
 
-def _mma_sync(w: FunctionWriter, op: ptx.MmaSyncOp) -> None:
+def _mma_sync(w: FunctionWriter, op: ptx.MmaSyncOp | ptx.MmaSyncScaledOp) -> None:
     atom = op.atom
     groups = [registers(atom, operand) for operand in "DABC"]
-    text = quote(f"{op.mnemonic()} {_operands(groups)};")
     letters = [register(type, op)[1] for operand in "DABC" for type in register_types(atom, operand)]
+    scales = ""
+    if isinstance(op, ptx.MmaSyncScaledOp):
+        first, (byte_a, thread_a, byte_b, thread_b) = len(letters), op.selected
+        scales = f", {{${first}}}, {{{byte_a}, {thread_a}}}, {{${first + 1}}}, {{{byte_b}, {thread_b}}}"
+        letters += ["r", "r"]
+    text = quote(f"{op.mnemonic()} {_operands(groups)}{scales};")
     results = groups[0].count
     constraints = ",".join([f"={letter}" for letter in letters[:results]] + letters[results:])
     types = [w.type(result) for result in op.d]
@@ -92,8 +116,10 @@ def _inline(w: FunctionWriter, op: ptx.InlineOp) -> None:
 PTX_COMPUTE: tuple[tuple[type[Operation], Rule], ...] = (
     rule(SregOp, _sreg),
     *((kind, _instruction) for kind in _OPERATIONS),
+    rule(ptx.CvtOp, _cvt),
     rule(ptx.RsqrtOp, _rsqrt),
     rule(ptx.CreatePolicyOp, _createpolicy),
     rule(ptx.MmaSyncOp, _mma_sync),
+    rule(ptx.MmaSyncScaledOp, _mma_sync),
     rule(ptx.InlineOp, _inline),
 )

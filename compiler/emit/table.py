@@ -18,6 +18,7 @@ from .ptx_custom import PTX_CUSTOM
 from .ptx_lanes import PTX_LANES
 from .ptx_matrix import PTX_MATRIX
 from .ptx_memory import PTX_MEMORY
+from .ptx_tcgen05 import PTX_TCGEN05
 from .ptx_warp import PTX_WARP
 from .ptx_wgmma import PTX_WGMMA
 from .vector import VECTOR
@@ -25,7 +26,7 @@ from .writer import Rule
 
 RULES: Mapping[type[Operation], Rule] = MappingProxyType(dict((
     *ARITH, *CONVERT, *VECTOR, *CONTROL, *PRINTF, *PTX_COMPUTE, *PTX_MEMORY, *PTX_MATRIX, *PTX_WARP, *PTX_LANES,
-    *PTX_ATOMIC, *PTX_ASYNC, *PTX_CLUSTER, *PTX_WGMMA, *PTX_CUSTOM,
+    *PTX_ATOMIC, *PTX_ASYNC, *PTX_CLUSTER, *PTX_WGMMA, *PTX_TCGEN05, *PTX_CUSTOM,
 )))  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Operation
 
 from ...base.element_types import VALUES
 from ...base.errors import Code
-from ...dialects.element_types import FLOATS
+from ...dialects.element_types import FLOATS, NARROW_FLOATS
 from ...dialects.ptx.base import MAP, PtrType, integer_bits
 from ...passes.errors import LoweringError
 
@@ -28,6 +28,8 @@ def llvm_type(type: Attribute, op: Operation) -> str:
         return type.space.data.llvm_pointer
     if (element := FLOATS.get(type.__class__)) is not None:
         return element.llvm
+    if (narrow := NARROW_FLOATS.get(type.__class__)) is not None and narrow.memory_bits == 8:
+        return "i8"
     if type == MAP:
         return "ptr"
     if isinstance(type, VectorType):

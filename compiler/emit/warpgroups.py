@@ -35,7 +35,10 @@ def check_warpgroups(entry: EntryOp, fragments: WarpgroupFragments) -> None:
 
 
 def _check_whole(op: Operation, warps: Sequence[WarpValues]) -> None:
-    """Checks that all lanes of the four warps of a warpgroup execute an operation, or none of them."""
+    """Checks that all lanes of the four warps of a warpgroup execute an operation, or none of them; registers may be
+    set by the last warps of a block, however many these are.
+    """
+    partly = isinstance(op, SetMaxNRegOp)
     for first in range(0, len(warps), WARPGROUP // WARP):
         group = warps[first : first + WARPGROUP // WARP]
         active = [warp.active(op) for warp in group]
@@ -43,7 +46,7 @@ def _check_whole(op: Operation, warps: Sequence[WarpValues]) -> None:
         threads = sum(len(warp.threads) for warp in group)
         known = sum(len(warp.threads) for warp, lanes in zip(group, active, strict=True) if lanes is not None)
         executing = sum(counts)
-        if executing == 0 or (executing == known and threads == WARPGROUP):
+        if executing == 0 or (executing == known and (partly or threads == WARPGROUP)):
             continue
         where = f"warps {first} to {first + len(group) - 1}"
         if executing == known:

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import f32, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import ptx
+from ...dialects.ptx.packed import PAIR
 from .inference import FLOAT_TYPES
 from .integers import INTEGERS, plain
 from .moves import Binary, Rule, is_float, pointer_of
@@ -71,6 +72,10 @@ def _or_text(rule: Rule) -> Rule:
     def either(r: Registers, i: Instruction) -> None:
         if _is_mixed(i):
             _mixed(r, i)
+        elif i.modifiers[-1:] == ("f32x2",):
+            check_modifiers(r, i, ("rn",))
+            target, *sources = i.operands
+            r.write(target, r.emit(ptx.F32x2Op(f"{i.opcode}.rn", [r.read(source, PAIR) for source in sources])))
         elif not as_text(r, i):
             rule(r, i)
 
@@ -209,6 +214,12 @@ def _not(r: Registers, i: Instruction) -> None:
 def _extreme(r: Registers, i: Instruction) -> None:
     type, least = i.modifiers[-1], i.opcode == "min"
     value = type_of(type)
+    if type == "f32" and len(i.operands) == 4:
+        check_modifiers(r, i, ("NaN",))
+        form = f"{i.opcode}.NaN" if "NaN" in i.modifiers else i.opcode
+        target, *three = i.operands
+        r.write(target, r.emit(ptx.MinMax3Op(form, *[r.read(source, value) for source in three])))
+        return
     if is_float(type):
         check_modifiers(r, i, ("NaN",))
         if "NaN" in i.modifiers:

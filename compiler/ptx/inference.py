@@ -152,7 +152,8 @@ def _types(instruction: Instruction) -> Iterator[tuple[Operand, str]]:
         case "mov" | "ld" | "st" | "shfl" | "atom" | "red" | "bra" | "call" | "ldmatrix" | "stmatrix":
             pass
         case "mma" if len(instruction.modifiers) > 4:
-            for operand, of in zip(operands, instruction.modifiers[-4:], strict=False):
+            types = instruction.modifiers[:-1] if "block_scale" in instruction.modifiers else instruction.modifiers
+            for operand, of in zip(operands, types[-4:], strict=False):
                 yield operand, of if of in FLOAT_TYPES and TYPE_BITS[of] >= 32 else "b32"
         case "cvt" if len(instruction.modifiers) > 1 and operands:
             yield operands[0], instruction.modifiers[-2]

@@ -33,6 +33,7 @@ from ...dialects.ptx.base import (
     split_vector,
     value_bytes,
 )
+from ...dialects.ptx.tcgen05.base import TENSOR
 from .inference import FLOAT_TYPES
 from .syntax import TYPE_BITS, Float, Instruction, Integer, Not, Operand, PtxError, Register, Symbol, Vector
 
@@ -51,7 +52,7 @@ def type_of(name: str) -> Attribute:
 def bits_of(type: Attribute) -> int:
     """The bits of a register that holds a value."""
     if isinstance(type, PtrType):
-        return 32 if type == SHARED else 64
+        return 32 if type in (SHARED, TENSOR) else 64
     if isinstance(type, TensorMapType):
         return 64
     if (bits := integer_bits(type) or float_bits(type)) is not None:

@@ -40,10 +40,11 @@ from .moves import MOVES, Rule
 from .operands import written_and_read
 from .registers import Registers, type_of
 from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
+from .tcgen05 import TCGEN05
 from .unread import replace_unread
 from .warps import WARPS
 
-WITH_EFFECTS: Mapping[str, Rule] = {**MEMORY, **WARPS, **HOPPER}
+WITH_EFFECTS: Mapping[str, Rule] = {**MEMORY, **WARPS, **HOPPER, **TCGEN05}
 """The rules of instructions that have effects, by opcode."""
 RULES: Mapping[str, Rule] = {**ARITHMETIC, **MOVES, **CONVERSIONS, **WITH_EFFECTS}
 """The rules of all instructions by opcode."""

@@ -125,11 +125,13 @@ def _activemask(r: Registers, i: Instruction) -> None:
     r.write(i.operands[0], r.emit(ptx.ActivemaskOp()))
 
 
-def _matrix(i: Instruction) -> tuple[int, bool] | None:
+def _matrix(i: Instruction) -> tuple[int, bool, str] | None:
+    """The number of matrices, whether they are transposed, and their shape."""
     words = [word for word in i.modifiers if word not in ("sync", "aligned", "shared", "shared::cta", "trans")]
-    if len(words) != 3 or words[0] != "m8n8" or words[1] not in ("x1", "x2", "x4") or words[2] != "b16":
+    if len(words) < 3 or words[1] not in ("x1", "x2", "x4"):
         return None
-    return int(words[1][1]), "trans" in i.modifiers
+    shape, shapes = ".".join([words[0], *words[2:]]), ptx.LdMatrixOp.SHAPES | ptx.StMatrixOp.SHAPES
+    return (int(words[1][1]), "trans" in i.modifiers, shape) if shape in shapes else None
 
 
 def _ldmatrix(r: Registers, i: Instruction) -> None:
@@ -138,7 +140,8 @@ def _ldmatrix(r: Registers, i: Instruction) -> None:
         raise r.refuse("the form is not supported")
     target, source = i.operands
     targets = target.items if isinstance(target, Vector) else (target,)
-    value = r.emit(ptx.LdMatrixOp(*form, address(r, source, 16, SHARED)))
+    number, trans, shape = form
+    value = r.emit(ptx.LdMatrixOp(number, trans, address(r, source, 16, SHARED), shape))
     for index, part in enumerate(targets):
         r.write(part, r.extract(value, index))
 
@@ -150,7 +153,8 @@ def _stmatrix(r: Registers, i: Instruction) -> None:
     target, source = i.operands
     items = source.items if isinstance(source, Vector) else (source,)
     value = r.vector([r.read(item, i32) for item in items])
-    r.add(ptx.StMatrixOp(*form, value, address(r, target, 16, SHARED)))
+    number, trans, shape = form
+    r.add(ptx.StMatrixOp(number, trans, value, address(r, target, 16, SHARED), shape))
 
 
 def _movmatrix(r: Registers, i: Instruction) -> None:
@@ -164,18 +168,51 @@ def _atoms() -> Mapping[str, MmaAtom]:
     return {mma_mnemonic(atom): atom for atom in atoms if isinstance(atom.instruction, MmaSync)}
 
 
+def _canonical(i: Instruction) -> str:
+    """The instruction with its words in the order of the PTX ISA; the number of scales is said where there is one."""
+    words = list(i.modifiers)
+    kind = next((word for word in words if word.startswith("kind::")), "")
+    moved = [word for word in words if word == kind or word == "block_scale" or word.startswith("scale_vec::")]
+    if not kind:
+        return i.name
+    if moved[-1] == "block_scale" and kind in _ONLY_SCALES:
+        moved.append(f"scale_vec::{_ONLY_SCALES[kind]}X")
+    rest = [word for word in words if word not in moved]
+    at = rest.index("col") + 1 if "col" in rest else len(rest)
+    return ".".join((i.opcode, *rest[:at], *moved, *rest[at:]))
+
+
+_ONLY_SCALES = {"kind::mxf8f6f4": 1, "kind::mxf4": 2}
+"""The number of scales along K, where a kind has no other."""
+
+
+def _selector(r: Registers, given: object) -> list[int]:
+    """Byte and thread of the scales of an operand."""
+    items = given.items if isinstance(given, Vector) else (given,)
+    if len(items) != 2 or not all(isinstance(item, Integer) for item in items):
+        raise r.refuse("which scales an instruction takes must be said by two constants")
+    return [item.value for item in items if isinstance(item, Integer)]
+
+
 def _mma(r: Registers, i: Instruction) -> None:
-    atom = _atoms().get(i.name)
+    atom = _atoms().get(_canonical(i))
     if atom is None:
         raise r.refuse("there is no MMA atom of this instruction")
     groups: list[list[SSAValue]] = []
-    for letter, operand in zip("ABC", i.operands[1:], strict=True):
+    for letter, operand in zip("ABC", i.operands[1:4], strict=True):
         items = operand.items if isinstance(operand, Vector) else (operand,)
         types = register_types(atom, letter)
         if len(items) != len(types):
             raise r.refuse(f"operand {letter} has {len(types)} registers, not {len(items)}")
         groups.append([r.read(item, type) for item, type in zip(items, types, strict=True)])
-    op = r.add(ptx.MmaSyncOp(atom.name, *groups))
+    if atom.has_scales:
+        if len(i.operands) != 8:
+            raise r.refuse("the scales need two operands each")
+        words = [item.items[0] if isinstance(item, Vector) else item for item in i.operands[4::2]]
+        select = [number for given in i.operands[5::2] for number in _selector(r, given)]
+        op = r.add(ptx.MmaSyncScaledOp(atom.name, groups, [r.read(word, i32) for word in words], select))
+    else:
+        op = r.add(ptx.MmaSyncOp(atom.name, *groups))
     target = i.operands[0]
     targets = target.items if isinstance(target, Vector) else (target,)
     for part, value in zip(targets, op.d, strict=True):

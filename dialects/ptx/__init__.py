@@ -71,7 +71,8 @@ if TYPE_CHECKING:
         MbarrierWaitOp,
     )
     from .memory import LoadOp, LocalAllocOp, SmemAddrOp, SmemAllocOp, StoreOp
-    from .mma import MmaSyncOp
+    from .mma import MmaSyncOp, MmaSyncScaledOp
+    from .packed import F32x2Op, MinMax3Op
     from .sync import (
         BarArriveOp,
         BarRedOp,
@@ -82,6 +83,17 @@ if TYPE_CHECKING:
         NanosleepOp,
         PrintfOp,
     )
+    from .tcgen05.base import TENSOR
+    from .tcgen05.copies import (
+        TensorCopySharedOp,
+        TensorLoadReducedOp,
+        TensorLoadRegistersOp,
+        TensorShiftOp,
+        TensorStoreRegistersOp,
+    )
+    from .tcgen05.descriptor import TensorDescriptorOp
+    from .tcgen05.memory import TensorAllocOp, TensorDeallocOp, TensorFenceOp, TensorRelinquishOp, TensorWaitOp
+    from .tcgen05.mma import TensorCommitOp, TensorMmaOp, TensorMmaScaledOp, TensorMmaWsOp
     from .tensor_copy import (
         PrefetchTensorMapOp,
         TensorCopyOp,
@@ -114,23 +126,27 @@ else:  # few kernels need many of the operations, whose definitions take long to
     __getattr__ = on_demand(__name__, imports_for_type_checkers(__name__))
 
 __all__ = [
-    "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_REDUCTIONS", "BULK_UNIT", "BarArriveOp", "BarRedOp",
-    "BarSyncOp", "BarWarpSyncOp", "BulkCommitGroupOp", "BulkLoadOp", "BulkPrefetchOp", "BulkReduceOp", "BulkSendOp",
-    "BulkStoreOp", "BulkWaitGroupOp", "CVT_FORMS", "ClusterArriveOp", "ClusterWaitOp", "CopyTensorMapOp", "CosOp",
-    "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp", "CpAsyncWaitAllOp", "CpAsyncWaitGroupOp",
-    "CreatePolicyOp", "CustomOp", "CvtOp", "CvtaTensorMapOp", "Dp4aOp", "ElectSyncOp", "EntryOp", "Ex2Op",
-    "FenceMbarrierInitOp", "FenceOp", "FenceProxyAsyncOp", "FenceTensorMapAcquireOp", "FenceTensorMapReleaseOp",
-    "GLOBAL", "GetCtaRankOp", "GridDependencyWaitOp", "InlineOp", "IntToPtrOp", "LOCAL", "LaunchDependentsOp",
-    "LdMatrixOp", "Lg2Op", "LoadAcquireOp", "LoadOp", "LoadTensorMapOp", "LocalAllocOp", "MAP", "MAP_BYTES",
-    "MAP_FIELDS", "MAX_ARRIVALS", "MAX_TRANSACTION", "MAX_WGMMA_GROUPS", "MapaOp", "MatchAnySyncOp",
-    "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierArriveStateOp", "MbarrierCompleteTxOp",
-    "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp", "MbarrierTestWaitOp", "MbarrierTryWaitOp",
-    "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MmaSyncOp", "MovMatrixOp", "NanosleepOp", "PTX",
-    "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrToIntOp", "PtrType", "PtxOp", "RcpOp", "RecipeAttr",
-    "RedAsyncOp", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "SHARED_CLUSTER", "SetMaxNRegOp",
-    "ShflSyncOp", "ShflSyncValidOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SpaceAttr", "SqrtOp", "SregOp",
-    "StAsyncOp", "StMatrixOp", "StoreOp", "StoreReleaseOp", "TanhOp", "TensorCopyOp", "TensorLoadOp",
-    "TensorMapCpFenceOp", "TensorMapReplaceOp", "TensorMapType", "TensorPrefetchOp", "TensorReduceOp",
-    "TensorStoreOp", "VoteSyncOp", "WgmmaCommitGroupOp", "WgmmaDescriptorOp", "WgmmaFenceOp", "WgmmaMmaAsyncOp",
+    "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_REDUCTIONS", "BULK_UNIT", "BarArriveOp",
+    "BarRedOp", "BarSyncOp", "BarWarpSyncOp", "BulkCommitGroupOp", "BulkLoadOp", "BulkPrefetchOp", "BulkReduceOp",
+    "BulkSendOp", "BulkStoreOp", "BulkWaitGroupOp", "CVT_FORMS", "ClusterArriveOp", "ClusterWaitOp",
+    "CopyTensorMapOp", "CosOp", "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp", "CpAsyncWaitAllOp",
+    "CpAsyncWaitGroupOp", "CreatePolicyOp", "CustomOp", "CvtOp", "CvtaTensorMapOp", "Dp4aOp", "ElectSyncOp",
+    "EntryOp", "Ex2Op", "F32x2Op", "FenceMbarrierInitOp", "FenceOp", "FenceProxyAsyncOp", "FenceTensorMapAcquireOp",
+    "FenceTensorMapReleaseOp", "GLOBAL", "GetCtaRankOp", "GridDependencyWaitOp", "InlineOp", "IntToPtrOp", "LOCAL",
+    "LaunchDependentsOp", "LdMatrixOp", "Lg2Op", "LoadAcquireOp", "LoadOp", "LoadTensorMapOp", "LocalAllocOp",
+    "MAP", "MAP_BYTES", "MAP_FIELDS", "MAX_ARRIVALS", "MAX_TRANSACTION", "MAX_WGMMA_GROUPS", "MapaOp",
+    "MatchAnySyncOp", "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierArriveStateOp",
+    "MbarrierCompleteTxOp", "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp", "MbarrierTestWaitOp",
+    "MbarrierTryWaitOp", "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MinMax3Op", "MmaSyncOp", "MmaSyncScaledOp",
+    "MovMatrixOp",
+    "NanosleepOp", "PTX", "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrToIntOp", "PtrType", "PtxOp",
+    "RcpOp", "RecipeAttr", "RedAsyncOp", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "SHARED_CLUSTER",
+    "SetMaxNRegOp", "ShflSyncOp", "ShflSyncValidOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SpaceAttr", "SqrtOp",
+    "SregOp", "StAsyncOp", "StMatrixOp", "StoreOp", "StoreReleaseOp", "TENSOR", "TanhOp", "TensorAllocOp",
+    "TensorCommitOp", "TensorCopyOp", "TensorCopySharedOp", "TensorDeallocOp", "TensorDescriptorOp",
+    "TensorFenceOp", "TensorLoadOp", "TensorLoadReducedOp", "TensorLoadRegistersOp", "TensorMapCpFenceOp",
+    "TensorMapReplaceOp", "TensorMapType", "TensorMmaOp", "TensorMmaScaledOp", "TensorMmaWsOp", "TensorPrefetchOp",
+    "TensorReduceOp", "TensorRelinquishOp", "TensorShiftOp", "TensorStoreOp", "TensorStoreRegistersOp",
+    "TensorWaitOp", "VoteSyncOp", "WgmmaCommitGroupOp", "WgmmaDescriptorOp", "WgmmaFenceOp", "WgmmaMmaAsyncOp",
     "WgmmaWaitGroupOp", "access_registers", "scalar_bits", "value_bytes",
 ]  # fmt: skip

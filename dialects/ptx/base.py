@@ -22,7 +22,7 @@ from ...layout.tma.recipe import MapRecipe
 from ...layout.tma.recipe_text import parse_recipe, print_recipe
 from ..cute import QuotedAttr
 from ..definitions import RowBase
-from ..element_types import FLOATS
+from ..element_types import FLOATS, NARROW_FLOATS
 from ..errors import refusing
 from ..parameters import ParameterType
 
@@ -153,7 +153,11 @@ def make_constraint(type: Attribute) -> str | None:
 
 
 def scalar_bits(type: Attribute) -> int | None:
-    """The width in bits of an integer or floating-point type, or None for any other type."""
+    """The width in bits of an integer or floating-point type, a byte for a float of 6 bits, or None for any other
+    type.
+    """
+    if (narrow := NARROW_FLOATS.get(type.__class__)) is not None:
+        return narrow.memory_bits
     bits = integer_bits(type)
     return float_bits(type) if bits is None else bits
 

@@ -2,28 +2,31 @@
 """Conversions of pairs and to types that `arith` does not reach, and bytes of registers (PTX ISA, cvt, prmt, dp4a)."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
-from xdsl.dialects.builtin import I32, StringAttr, VectorType, f16, f32, i16
+from xdsl.dialects.builtin import I32, StringAttr, VectorType, bf16, f16, f32, i8, i16
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.target import TargetFamily, Targets
 from ...layout.atoms.ptx_text import dp4a_mnemonic
 from ..definitions import irdl_op_definition, operand, prop, row, text
-from ..element_types import FLOATS, ir_type
+from ..element_types import FLOATS, NARROW_FLOATS, ir_type
 from .base import PtxOp
 from .warp import check_word
 
 
 class CvtForm(NamedTuple):
-    """The types of a conversion, and the oldest sm and PTX version that have it."""
+    """The types of a conversion, and the oldest sm and PTX version that have it; of `family` those with a suffix."""
 
     operands: tuple[Attribute, ...]
     result: Attribute
     requires: tuple[int, int]
+    family: bool = False
 
 
 def _list_forms() -> dict[str, CvtForm]:
@@ -39,6 +42,25 @@ def _list_forms() -> dict[str, CvtForm]:
                 forms[f"{to}.f16x2"] = CvtForm((pair,), i16, element.needs)
                 forms[f"rn{relu}.f16x2.{element.ptx}x2"] = CvtForm((i16,), pair, element.needs)
     forms["rna.tf32.f32"] = CvtForm((f32,), f32, (80, 70))
+    return forms | _list_narrow_forms()
+
+
+def _list_narrow_forms() -> dict[str, CvtForm]:
+    """Those of floats of 4 and 6 bits, of which two of 4 bits are a byte, and of scale factors."""
+    forms: dict[str, CvtForm] = {}
+    halves, brain = VectorType(f16, [2]), VectorType(bf16, [2])
+    since = (100, 86)
+    for element in NARROW_FLOATS.values():
+        name, pair = element.ptx, i8 if element.bits == 4 else i16
+        if not element.fraction:
+            for rounding, saturated in product(("rz", "rp"), ("", ".satfinite")):
+                forms[f"{rounding}{saturated}.{name}x2.f32"] = CvtForm((f32, f32), pair, since, True)
+                forms[f"{rounding}{saturated}.{name}x2.bf16x2"] = CvtForm((brain,), pair, since, True)
+            forms[f"rn.bf16x2.{name}x2"] = CvtForm((pair,), brain, since, True)
+            continue
+        for relu in ("", ".relu"):
+            forms[f"rn.satfinite{relu}.{name}x2.f32"] = CvtForm((f32, f32), pair, since, True)
+            forms[f"rn{relu}.f16x2.{name}x2"] = CvtForm((pair,), halves, since, True)
     return forms
 
 
@@ -53,6 +75,10 @@ class CvtOp(PtxOp):
     To a pair from two numbers, the first of which goes to the upper half, or from a pair of another type. With `relu`,
     negative numbers become 0. A pair of 8-bit floats is an i16. With `satfinite`, numbers beyond the greatest finite
     number become that number. `rna.tf32.f32` rounds an f32 to the precision of tf32, half away from zero.
+
+    A pair of floats of 6 bits is an i16, of which each takes a byte, one of 4 bits an i8. Scale factors, `ue8m0`, are
+    powers of 2: `rz` takes the one below, `rp` the one above; the sign is ignored. All these are instructions of
+    targets with a suffix, from sm_100a on.
     """
 
     name = "ptx.cvt"
@@ -66,6 +92,11 @@ class CvtOp(PtxOp):
         super().__init__(
             operands=[values], properties={"form": StringAttr(form)}, result_types=[CVT_FORMS[form].result]
         )
+
+    @property
+    def targets(self) -> TargetFamily | Targets:
+        form = CVT_FORMS[self.form.data]
+        return TargetFamily(*form.requires, "f") if form.family else super().targets
 
     def requires(self) -> tuple[int, int]:
         return CVT_FORMS[self.form.data].requires

@@ -45,6 +45,8 @@ class Group(Enum):
     BULK = "a bulk group"
     BULK_READS = "the reads of bulk groups"
     WGMMA = "a wgmma group"
+    TENSOR_CORE = "a tcgen05.commit"
+    TENSOR_ACCESSES = "a tcgen05.wait"
 
 
 class Unit(Enum):
@@ -52,6 +54,7 @@ class Unit(Enum):
 
     LANES = "the lanes of the warp"
     TENSOR_CORE = "the tensor core"
+    TENSOR_COLUMNS = "the columns of tensor memory"
     REGISTERS = "the registers of the block"
     WARP_BARRIER = "the barrier of the warp"
     CLUSTER_BARRIER = "the barrier of the cluster"

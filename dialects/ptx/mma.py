@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Matrix instructions of a warp on registers (PTX ISA, Matrix multiply-accumulate operation using mma instruction)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Self
 
-from xdsl.dialects.builtin import StringAttr, f32, f64, i32
+from xdsl.dialects.builtin import I32, DenseArrayBase, IntegerType, StringAttr, f32, f64, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, traits_def, var_operand_def, var_result_def
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    operand_def,
+    prop_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -90,44 +98,146 @@ class MmaSyncOp(MmaAtomOp):
 
     def verify_(self) -> None:
         atom = self.checked_atom(MmaSync, "a warp on registers")
-        for operand, values in (("A", self.a), ("B", self.b), ("C", self.c), ("D", self.d)):
-            given, wanted = [value.type for value in values], register_types(atom, operand)
-            if given != wanted:
-                types = ", ".join(map(str, given))
-                raise VerifyException(f"operand {operand} of {atom.name} is {len(wanted)} of {wanted[0]}, not {types}")
+        if atom.has_scales:
+            raise VerifyException(f"{atom.name} has scales; write ptx.mma.sync.block_scale")
+        _check_registers(atom, (("A", self.a), ("B", self.b), ("C", self.c), ("D", self.d)))
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        at = parser.pos
-        name = parser.parse_str_literal()
-        try:
-            atom = mma_atom(name)
-        except TilefoldError as error:
-            raise_at(parser, error, at, at + len(name) + 2)
-        if not isinstance(atom.instruction, MmaSync):
-            parser.raise_error(f"{name} is not an instruction of a warp on registers", at, parser.pos)
-        operands: list[Sequence[SSAValue]] = []
-        for operand in "ABC":
-            at = parser.pos
-            given = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-            types = register_types(atom, operand)
-            if len(given) != len(types):
-                parser.raise_error(f"operand {operand} of {name} is {len(types)} registers", at, parser.pos)
-            operands.append(parser.resolve_operands(given, types, at))
-            if operand != "C":
-                parser.parse_punctuation(",")
+        name, operands = _parse_matrices(parser, scaled=False)
         op = cls(name, *operands)
         op.attributes |= parser.parse_optional_attr_dict()
         return op
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_string_literal(self.atom_name.data)
-        for index, values in enumerate((self.a, self.b, self.c)):
-            printer.print_string(", (" if index else " (")
-            printer.print_list(values, printer.print_operand)
-            printer.print_string(")")
+        _print_matrices(self, printer)
         printer.print_op_attributes(self.attributes)
+
+
+@irdl_op_definition
+class MmaSyncScaledOp(MmaAtomOp):
+    """`%d:4 = ptx.mma.sync.block_scale "SM120_16x8x64_TN_VS<...>" (%a0, %a1, %a2, %a3), (%b0, %b1), (%c0, %c1, %c2,
+    %c3) scales (%sfa, %sfb) select (0, 0, 0, 0)`: D = A * B + C, where neighbouring elements of a row of A, and of a
+    column of B, have a scale as a factor.
+
+    The registers of scales are i32. `select` has, of A and then of B, the byte with the first scale and the thread
+    whose register counts: the byte is a multiple of the number of scales, the thread 0 or 1 of A, 0 to 3 of B. Other
+    lanes' registers are ignored. The scale of row r of A comes from lane 4 * (r mod 8) + r / 8 + 2 * thread, that of
+    column n of B from lane 4 * n + thread (PTX ISA, Block Scaling for mma.sync).
+
+    Preconditions: all lanes of the warp execute it.
+    """
+
+    name = "ptx.mma.sync.block_scale"
+    a = var_operand_def()
+    b = var_operand_def()
+    c = var_operand_def()
+    scale_a = operand_def(I32)
+    scale_b = operand_def(I32)
+    select = prop_def(DenseArrayBase[IntegerType])
+    d = var_result_def()
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(by_warp(*EXCHANGES.declared, issues(Unit.TENSOR_CORE)))
+
+    def __init__(
+        self,
+        name: str,
+        matrices: Sequence[Sequence[SSAValue | Operation]],
+        scales: Sequence[SSAValue | Operation],
+        select: Sequence[int] = (0, 0, 0, 0),
+    ):
+        results = register_types(mma_atom(name), "D")
+        properties = {"atom_name": StringAttr(name), "select": DenseArrayBase.from_list(i64, [*select])}
+        IRDLOperation.__init__(self, operands=[*matrices, *scales], properties=properties, result_types=[results])
+
+    @property
+    def selected(self) -> tuple[int, int, int, int]:
+        """Byte and thread of the scales of A, and of B."""
+        a, thread_a, b, thread_b = (int(x) for x in self.select.get_values())
+        return a, thread_a, b, thread_b
+
+    def verify_(self) -> None:
+        atom = self.checked_atom(MmaSync, "a warp on registers")
+        if not atom.has_scales:
+            raise VerifyException(f"{atom.name} has no scales; write ptx.mma.sync")
+        _check_registers(atom, (("A", self.a), ("B", self.b), ("C", self.c), ("D", self.d)))
+        if len(self.select) != 4:
+            raise VerifyException("select has a byte and a thread for A, and the same for B")
+        step, (byte_a, thread_a, byte_b, thread_b) = atom.products.factors, self.selected
+        for matrix, byte, thread, threads in (("A", byte_a, thread_a, 2), ("B", byte_b, thread_b, 4)):
+            if not 0 <= byte < 4 or byte % step:
+                allowed = ", ".join(map(str, range(0, 4, step)))
+                raise VerifyException(f"the scales of {matrix} begin at byte {byte}; {atom.name} takes {allowed}")
+            if not 0 <= thread < threads:
+                raise VerifyException(f"the scales of {matrix} are in thread {thread}; it is 0 to {threads - 1}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        name, operands = _parse_matrices(parser, scaled=True)
+        parser.parse_keyword("scales")
+        at = parser.pos
+        given = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        if len(given) != 2:
+            parser.raise_error("expected the registers of the scales of A and B", at, parser.pos)
+        scales = parser.resolve_operands(given, [i32, i32], at)
+        parser.parse_keyword("select")
+        at = parser.pos
+        select = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_integer)
+        if len(select) != 4:
+            parser.raise_error("expected byte and thread of the scales of A, and of B", at, parser.pos)
+        op = cls(name, operands, scales, select)
+        op.attributes |= parser.parse_optional_attr_dict()
+        return op
+
+    def print(self, printer: Printer) -> None:
+        _print_matrices(self, printer)
+        printer.print_string(" scales (")
+        printer.print_list((self.scale_a, self.scale_b), printer.print_operand)
+        printer.print_string(f") select ({', '.join(map(str, self.selected))})")
+        printer.print_op_attributes(self.attributes)
+
+
+def _check_registers(atom: MmaAtom, operands: Iterable[tuple[str, Sequence[SSAValue]]]) -> None:
+    """VerifyException unless the operands have the registers of the instruction."""
+    for operand, values in operands:
+        given, wanted = [value.type for value in values], register_types(atom, operand)
+        if given != wanted:
+            types = ", ".join(map(str, given))
+            raise VerifyException(f"operand {operand} of {atom.name} is {len(wanted)} of {wanted[0]}, not {types}")
+
+
+def _parse_matrices(parser: Parser, scaled: bool) -> tuple[str, list[Sequence[SSAValue]]]:
+    """The name of an atom of a warp, and the registers of A, B and C."""
+    at = parser.pos
+    name = parser.parse_str_literal()
+    try:
+        atom = mma_atom(name)
+    except TilefoldError as error:
+        raise_at(parser, error, at, at + len(name) + 2)
+    if not isinstance(atom.instruction, MmaSync):
+        parser.raise_error(f"{name} is not an instruction of a warp on registers", at, parser.pos)
+    if atom.has_scales != scaled:
+        parser.raise_error(f"{name} has {'no ' if scaled else ''}scales", at, parser.pos)
+    operands: list[Sequence[SSAValue]] = []
+    for operand in "ABC":
+        at = parser.pos
+        given = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        types = register_types(atom, operand)
+        if len(given) != len(types):
+            parser.raise_error(f"operand {operand} of {name} is {len(types)} registers", at, parser.pos)
+        operands.append(parser.resolve_operands(given, types, at))
+        if operand != "C":
+            parser.parse_punctuation(",")
+    return name, operands
+
+
+def _print_matrices(op: MmaSyncOp | MmaSyncScaledOp, printer: Printer) -> None:
+    printer.print_string(" ")
+    printer.print_string_literal(op.atom_name.data)
+    for index, values in enumerate((op.a, op.b, op.c)):
+        printer.print_string(", (" if index else " (")
+        printer.print_list(values, printer.print_operand)
+        printer.print_string(")")
 
 
 def register_types(atom: MmaAtom, operand: str) -> list[Attribute]:

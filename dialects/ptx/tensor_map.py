@@ -41,7 +41,8 @@ from .effects import Proxy, by_thread, by_warp, fences, reads, writes
 from .warp import check_word
 
 _FENCE = fences(Proxy.TENSORMAP, "tensor maps")
-_ELEMENTS = tuple(word for name in MAP_ELEMENTS for word in ((name, f"{name}.ftz") if "f32" in name else (name,)))
+_WORDS = tuple(element.packed or element.name for element in MAP_ELEMENTS.values())
+_ELEMENTS = tuple(word for name in _WORDS for word in ((name, f"{name}.ftz") if "f32" in name else (name,)))
 """The types of elements in the order of their numbers in tensormap.replace."""
 
 

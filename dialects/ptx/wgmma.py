@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.element_types import BY_PTX
 from ...base.errors import Code, TilefoldError
 from ...base.spaces import RMEM
-from ...base.target import MAX_SET_REGISTERS, MIN_SET_REGISTERS, REGISTER_UNIT, Targets
+from ...base.target import MAX_SET_REGISTERS, MIN_SET_REGISTERS, REGISTER_UNIT, TargetFamily, Targets
 from ...layout.atoms.contract import Named
 from ...layout.atoms.instructions import WgMma
 from ...layout.atoms.mma_registers import OPERANDS, registers
@@ -29,6 +29,8 @@ from .base import LOCAL, PtxOp
 from .effects import Group, Proxy, Unit, Via, by_warpgroup, ends, fences, issued, reads, waits, writes
 from .mma import MmaAtomOp
 
+SETMAXNREG_TARGETS = Targets(WGMMA_TARGETS.families | {TargetFamily(100, 86, "f")})
+"""sm_90a, and from sm_100 on the targets with the features of their family (PTX ISA, setmaxnreg)."""
 MAX_WGMMA_GROUPS = 7
 """The most groups that a `ptx.wgmma.wait_group` leaves running."""
 
@@ -162,16 +164,18 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
 
 
 @row
-class SetMaxNRegOp(_WarpgroupOp):
+class SetMaxNRegOp(PtxOp):
     """`ptx.setmaxnreg inc 232`, `ptx.setmaxnreg dec 40`: each thread of the warpgroup has this number of registers from
     now on (PTX ISA, setmaxnreg). `dec` gives registers back to the block, `inc` waits until the block has enough of
-    them.
+    them. The last warps of a block may be fewer than four.
 
     The number is a multiple of 8, from 24 to 256. The launch gave the block as many registers for each thread as the
-    kernel says by `max_registers`, or as fit its multiprocessor.
+    kernel says by `max_registers`, or as fit its multiprocessor, but no more than the greatest number of the kernel's
+    instructions.
     """
 
     name = "ptx.setmaxnreg"
+    TARGETS: ClassVar[Targets | None] = SETMAXNREG_TARGETS
     n: IntegerAttr[I64] = prop(converter=number)
     inc: UnitAttr | None = optional_prop(converter=flag)
     traits = traits_def(by_warpgroup(waits(Unit.REGISTERS).given("inc"), ends(Unit.REGISTERS).given("not inc")))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Matrix multiplications: of whole fragments by a tiled MMA, and one execution of an MMA atom."""
 
+from collections.abc import Sequence
 from typing import Self, cast
 
 from xdsl.dialects.builtin import I1, i1
@@ -54,6 +55,9 @@ class GemmOp(IRDLOperation):
     parts in smem, and starts executions that go on until `ptx.wgmma.wait_group`. With `accumulate %p`, an i1, C is
     added where it is true, and the first product of each M and N takes the place of C where it is false.
 
+    An atom with scales takes them as `scales %SFA, %SFB`: fragments (V,M,K) and (V,N,K) of the elements of the atom's
+    scales, whose V are the K of one execution; neighbouring K that share a scale are one element.
+
     Preconditions: element types and sizes of modes are the atom's; values that share a register are adjacent. All lanes
     of a warp execute it, all warps of a warpgroup an atom of that, unless the atom has one thread. D is C, or overlaps
     neither C nor A nor B.
@@ -67,6 +71,8 @@ class GemmOp(IRDLOperation):
     b = operand_def(TensorType)
     c = operand_def(TensorType)
     accumulate = opt_operand_def(I1)
+    scale_a = opt_operand_def(TensorType)
+    scale_b = opt_operand_def(TensorType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
@@ -79,8 +85,15 @@ class GemmOp(IRDLOperation):
         tiled_mma: SSAValue | None = None,
         atom: MmaAtomAttr | None = None,
         accumulate: SSAValue | None = None,
+        scales: Sequence[SSAValue] = (),
     ):
-        super().__init__(operands=[tiled_mma, d, a, b, c, accumulate], properties={"atom": atom})
+        scale_a, scale_b = scales or (None, None)
+        super().__init__(operands=[tiled_mma, d, a, b, c, accumulate, scale_a, scale_b], properties={"atom": atom})
+
+    @property
+    def scales(self) -> tuple[SSAValue, ...]:
+        """The scales of A and B, if there are any."""
+        return () if self.scale_a is None or self.scale_b is None else (self.scale_a, self.scale_b)
 
     @property
     def d(self) -> SSAValue:
@@ -117,7 +130,7 @@ class GemmOp(IRDLOperation):
         if self.tiled_mma is not None and self.atom is not None:
             raise VerifyException("the atom is given twice: by the tiled MMA and by the attribute")
         with refusing():
-            check_gemm(self.mma_atom, *self.types)
+            check_gemm(self.mma_atom, *self.types, scale_types(self))
             _check_contract(self, self.mma_atom)
 
     @classmethod
@@ -137,7 +150,13 @@ class GemmOp(IRDLOperation):
         accumulate = None
         if parser.parse_optional_keyword("accumulate") is not None:
             accumulate = parser.resolve_operand(parser.parse_unresolved_operand(), i1)
-        op = cls(operands[0], operands[1], operands[2], result, mma, atom, accumulate)
+        scales: list[SSAValue] = []
+        if parser.parse_optional_keyword("scales") is not None:
+            at = parser.pos
+            scales = parser.parse_comma_separated_list(Parser.Delimiter.NONE, lambda: parse_defined(parser))
+            if len(scales) != 2 or not all(isinstance(value.type, TensorType) for value in scales):
+                parser.raise_error("expected the scales of A and B, two tensors", at, parser.pos)
+        op = cls(operands[0], operands[1], operands[2], result, mma, atom, accumulate, scales)
         op.attributes |= parser.parse_optional_attr_dict()
         return op
 
@@ -146,11 +165,14 @@ class GemmOp(IRDLOperation):
         if self.atom is not None:
             printer.print_attribute(self.atom)
             printer.print_string(" ")
-        *tensors, last = self.operands
-        printer.print_list([*tensors, last] if self.accumulate is None else tensors, printer.print_operand)
+        given = (self.tiled_mma, self.result, self.a, self.b, self.c)
+        printer.print_list([value for value in given if value is not None], printer.print_operand)
         if self.accumulate is not None:
             printer.print_string(" accumulate ")
             printer.print_operand(self.accumulate)
+        if self.scales:
+            printer.print_string(" scales ")
+            printer.print_list(self.scales, printer.print_operand)
         printer.print_op_attributes(self.attributes)
 
 
@@ -170,16 +192,32 @@ class MmaCallOp(TileOp):
     b = operand_def(TensorType)
     c = operand_def(TensorType)
     accumulate = opt_operand_def(I1)
+    scale_a = opt_operand_def(TensorType)
+    scale_b = opt_operand_def(TensorType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = (
         "custom<MmaAtom>($atom) custom<Tensor>($d, type($d)) `,` custom<Tensor>($a, type($a)) `,` "
-        "custom<Tensor>($b, type($b)) `,` custom<Tensor>($c, type($c)) (`accumulate` $accumulate^)? attr-dict"
+        "custom<Tensor>($b, type($b)) `,` custom<Tensor>($c, type($c)) (`accumulate` $accumulate^)? "
+        "(`scales` custom<Tensor>($scale_a, type($scale_a))^ `,` custom<Tensor>($scale_b, type($scale_b)))? attr-dict"
     )
 
     def __init__(
-        self, atom: MmaAtomAttr, d: SSAValue, a: SSAValue, b: SSAValue, c: SSAValue, accumulate: SSAValue | None = None
+        self,
+        atom: MmaAtomAttr,
+        d: SSAValue,
+        a: SSAValue,
+        b: SSAValue,
+        c: SSAValue,
+        accumulate: SSAValue | None = None,
+        scales: Sequence[SSAValue] = (),
     ):
-        super().__init__(operands=[d, a, b, c, accumulate], properties={"atom": atom})
+        super().__init__(operands=[d, a, b, c, accumulate, *(scales or (None, None))], properties={"atom": atom})
+
+    @property
+    def scales(self) -> tuple[SSAValue, ...]:
+        """The scales of A and B, if there are any."""
+        return () if self.scale_a is None or self.scale_b is None else (self.scale_a, self.scale_b)
 
     @property
     def types(self) -> tuple[TensorType, TensorType, TensorType, TensorType]:
@@ -189,8 +227,13 @@ class MmaCallOp(TileOp):
 
     def verify_(self) -> None:
         with refusing():
-            check_mma_call(self.atom, *self.types)
+            check_mma_call(self.atom, *self.types, scale_types(self))
             _check_contract(self, self.atom)
+
+
+def scale_types(op: GemmOp | MmaCallOp) -> tuple[TensorType, ...]:
+    """The types of the scales."""
+    return tuple([cast("TensorType", value.type) for value in op.scales])
 
 
 def _check_contract(op: GemmOp | MmaCallOp, attr: MmaAtomAttr) -> None:

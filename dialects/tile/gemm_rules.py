@@ -15,6 +15,7 @@ from ...layout.atoms.contract import AtOnce, Named, Operand, Role
 from ...layout.atoms.mma_registers import OPERANDS, registers, thread_values
 from .mma_types import MmaAtomAttr
 from .package_calls import check_values
+from .scale_rules import check_scales
 from .types import TensorType
 from .wgmma_rules import check_shared
 
@@ -55,10 +56,19 @@ def infer_gemm_modes(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorT
     return Gemm(*[append(prepend(x, rank(x) + 1) if without_values else x, 3) for x in given])
 
 
-def check_gemm(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c: TensorType) -> None:
+def check_gemm(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c: TensorType,
+               scales: Sequence[TensorType] = ()) -> None:  # fmt: skip
     """Checks the operands of a multiplication. Raises `LayoutError` naming the operand and the misfit."""
     modes = infer_gemm_modes(atom, d, a, b, c)
     _check_operands(atom, (d, a, b, c), (modes.d, modes.a, modes.b, modes.c))
+    of_scales = [append(scale.layout.data, 3) for scale in scales]
+    check_scales(atom, scales, of_scales)
+    for name, scale, of in zip("AB", of_scales, (modes.a, modes.b), strict=False):
+        given, wanted = ([size(mode) for mode in list(plain_layout(layout))[1:]] for layout in (scale, of))
+        if given != wanted:
+            raise LayoutError(
+                Code.MMA_OPERAND, f"the scales of {name} {scale} do not have the executions of the atom that {name} has"
+            )
     m, n, k = size(modes.c[1]), size(modes.c[2]), size(modes.a[2])
     for mode, given, wanted, of in (
         ("M of A", size(modes.a[1]), m, "C"),
@@ -79,7 +89,8 @@ def check_gemm(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c
         )
 
 
-def check_mma_call(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c: TensorType) -> None:
+def check_mma_call(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c: TensorType,
+                   scales: Sequence[TensorType] = ()) -> None:  # fmt: skip
     """Checks the tensors of one execution of an atom: fragments of exactly a thread's values. Raises `LayoutError`."""
     for operand, tensor in zip(OPERANDS, (d, a, b, c), strict=True):
         spaces = atom.atom.operand(operand).spaces
@@ -88,6 +99,7 @@ def check_mma_call(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorTyp
             raise LayoutError(Code.ATOM_SPACE, f"operand {operand} of {atom.atom.name} is in {where}")
     wholes = [append(_one_mode(t.layout.data), 3) for t in (d, a, b, c)]
     _check_operands(atom, (d, a, b, c), wholes)
+    check_scales(atom, scales, [append(_one_mode(scale.layout.data), 3) for scale in scales])
 
 
 _LONG_NAMES = MappingProxyType({RMEM: "registers (rmem)", SMEM: "shared memory (smem)"})

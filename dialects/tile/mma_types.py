@@ -3,6 +3,7 @@
 
 from functools import lru_cache
 
+from xdsl.dialects.builtin import i8
 from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -35,7 +36,12 @@ class MmaAtomAttr(Data[MmaAtom]):
 
     def element_types(self, operand: str) -> tuple[Attribute, ...]:
         """The element types that tensors of operand "D", "A", "B" or "C" can have, that of a new fragment first."""
-        return ir_types(BY_PTX[self.atom.operand(operand).element])
+        given = self.atom.operand(operand)
+        element = BY_PTX[given.element]
+        if self.atom.held_bits(given) == element.memory_bits:
+            in_bytes = (i8,) if element.is_narrow_float else ()
+            return (*ir_types(element), *in_bytes)
+        return (i8,)  # an element of 4 bits, which takes a byte
 
     def print_parameter(self, printer: Printer) -> None:
         with printer.in_angle_brackets():

@@ -11,8 +11,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.spaces import GMEM
 from ...layout.algebra.core import Layout, plain_layout
-from ...layout.algebra.integers import Unknown, mul
+from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import congruent, leaves, unflatten
+from ...layout.tma.tma_copy import in_bytes
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
 from ..ptx.base import GLOBAL, MAP, SHARED, PtrType
@@ -93,7 +94,7 @@ class UpdateTensorMapOp(_TensorMapInMemoryOp):
         for number, (extent, stride) in enumerate(copy.dimensions(layout)):
             yield "global_dim", number, extent
             if number:
-                yield "global_stride", number - 1, mul(stride, copy.bits // 8)
+                yield "global_stride", number - 1, in_bytes(stride, copy.bits)
 
     def verify_(self) -> None:
         super().verify_()

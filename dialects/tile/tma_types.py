@@ -106,10 +106,11 @@ def map_element(type: Attribute, reduction: str = "", held: str = "") -> MapElem
     Integers of the IR have no sign; those of a map are signed where that makes a difference.
     """
     element = element_of(type)
-    if element is None or (held and (held not in MAP_ELEMENTS or MAP_ELEMENTS[held].type.bits != element.bits)):
+    bits = 0 if element is None else element.memory_bits
+    if element is None or (held and (held not in MAP_ELEMENTS or MAP_ELEMENTS[held].type.bits != bits)):
         return None
     both = element.kind == "int" or not reduction
-    names = (held,) if held else (element.ptx, f"u{element.bits}") if both else (element.ptx,)
+    names = (held,) if held else (element.ptx, f"u{bits}") if both else (element.ptx,)
     known = [MAP_ELEMENTS[name] for name in names if name in MAP_ELEMENTS]
     return next((made for made in known if not reduction or reduction in made.reductions), None)
 

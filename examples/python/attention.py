@@ -11,7 +11,6 @@ any length.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +18,7 @@ from common import Array, check, chosen, normal, parser, place
 from gemm import by_columns, by_rows, shared_layout
 
 from tilefold import cute
+from tilefold.kernels.softmax_parts import exp2, pipelined, quad_reduce
 
 
 @dataclass(frozen=True)
@@ -39,26 +39,6 @@ class Config:
 
 
 DEFAULT = Config()
-
-
-def quad_reduce(x: cute.TensorSSA, op: cute.ReductionOp) -> cute.TensorSSA:
-    """A value for each row combined with those of the four threads that share the row."""
-    return cute.arch.warp_reduction(x, op, threads_in_group=4)
-
-
-def exp2(x: cute.TensorSSA) -> cute.TensorSSA:
-    """2 ** x by one instruction."""
-    return cute.arch.approx("ex2", x, ftz=True)
-
-
-@cute.jit
-def pipelined(count: int, fetch: Callable[[int], None], multiply: Callable[[int], None]) -> None:
-    """Products one after the other, while what the next one takes is on its way from shared memory."""
-    fetch(0)
-    for e in cute.range(count, unroll_full=True):
-        if e + 1 < count:
-            fetch(e + 1)
-        multiply(e)
 
 
 @cute.kernel

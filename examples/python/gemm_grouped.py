@@ -1,166 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products of groups of rows, each with its own B, on Hopper (sm_90a): D_g = A_g @ B_g^T in one launch.
+"""D_g = A_g @ B_g^T on Hopper for groups of rows, whose sizes the GPU reads: masked, and one after the other.
 
-B has (groups, N, K) elements, and `rows` (groups) has the number of rows of each group. They are read on the GPU, so
-the host need not know them, and a graph of launches serves all. Blocks go through the tiles of all groups. A and D are
-
-- contiguous, (M, K) and (M, N): the groups follow each other, each at a multiple of the tile's rows; or
-- masked, (groups, M, K) and (groups, M, N): of each group the first rows count.
-
-Rows between the end of a group and that of its last tile are computed like others. Elements of A and B are f16 or bf16,
-or fp8 with scales of blocks (gemm_fp8_scaled.py), which have a mode of groups where A and B have one.
+The kernel is in tilefold/kernels/sm90/gemm_grouped.py.
 
     python examples/python/gemm_grouped.py
     python examples/python/gemm_grouped.py --device cuda --groups 8 --m 4096 --n 4096 --k 7168 --blocks 132
 """
 
-from typing import Any
-
 import numpy as np
-from common import Array, check, chosen, normal, parser, place
-from gemm_fp8_scaled import BLOCK, ScaledSums, check_scales
-from gemm_fp8_scaled import DEFAULT as WITH_SCALES
-from hopper import BY_ROWS, ROWS, WARPGROUP, Config, Stages, Sums, Writer, pipe_of
+from common import check, chosen, normal, parser, place
 
-from tilefold import cute
-from tilefold.cute.nvgpu import cpasync, warpgroup
-from tilefold.cute.utils import hopper_helpers
-
-DEFAULT = Config(n=256, stages=4, takes_turns=False)
-
-
-class GroupedTiles:
-    """The tiles of D of all groups, one group after the other, and the group that a block has come to."""
-
-    def __init__(self, rows: Any, columns: Any, height: int):
-        self.rows, self.columns, self.height = rows, columns, height
-        self.groups = cute.size(rows)
-        self.group, self.first, self.above = cute.Int32(0), cute.Int32(0), cute.Int32(0)
-        self.high = cute.ceil_div(rows[0], height)
-
-    @cute.jit
-    def find(self, index: Any):
-        """Whether there is a tile of this number; goes on to its group then."""
-        while self.group < self.groups and index - self.first >= self.high * self.columns:
-            self.first += self.high * self.columns
-            self.above += self.high
-            self.group += 1
-            if self.group < self.groups:
-                self.high = cute.ceil_div(self.rows[self.group], self.height)
-        return self.group < self.groups
-
-    def place(self, index: Any) -> tuple[Any, Any]:
-        """The row and column of a tile within its group, counted by tiles."""
-        return cute.rasterize(index - self.first, self.high, self.columns)
-
-
-@cute.kernel(min_blocks=1)
-def gemm_grouped_kernel(
-    mA: cute.Tensor,
-    mB: cute.Tensor,
-    rows: cute.Tensor,
-    mD: cute.Tensor,
-    config: cute.Constexpr[Config],
-    scale_a: cute.Tensor | None = None,
-    scale_b: cute.Tensor | None = None,
-):
-    t = cute.arch.thread_idx()[0]
-    block, blocks = cute.arch.block_idx()[0], cute.arch.grid_dim()[0]
-    warp = cute.arch.make_warp_uniform(t // 32)
-    group = cute.arch.make_warp_uniform(t // WARPGROUP)
-    cute.arch.griddepcontrol_launch_dependents()
-
-    is_masked = cute.rank(mA) == 3
-    if is_masked:
-        mA, mD = cute.select(mA, [1, 2, 0]), cute.select(mD, [1, 2, 0])
-    mB = cute.select(mB, [1, 2, 0])
-    depth = 1024 // mA.element_type.bits
-    shape = config.m, config.n, depth
-    layout_a = hopper_helpers.make_smem_layout_a(BY_ROWS, shape, mA.element_type, config.stages)
-    layout_b = hopper_helpers.make_smem_layout_b(BY_ROWS, shape, mB.element_type, config.stages)
-    stages_a, stages_b = Stages(mA, layout_a, (config.m, depth)), Stages(mB, layout_b, (config.n, depth))
-    writer = Writer(mD, config.consumers, config.buffers)
-    pipe = pipe_of(config, defer_sync=False)
-    producer, consumer = pipe.make_participants()
-    count = cute.ceil_div(mA.shape[1], depth)
-    cute.arch.griddepcontrol_wait()
-    tiles = GroupedTiles(rows, cute.ceil_div(mB.shape[0], config.n), config.m)
-    index = block
-
-    if group == 0:
-        if config.consumers > 1:
-            cute.arch.setmaxregister_decrease(40)
-        if warp == 0:
-            cpasync.prefetch_descriptor(stages_a.atom)
-            cpasync.prefetch_descriptor(stages_b.atom)
-            while tiles.find(index):
-                m, n = tiles.place(index)
-                for k in cute.range(count):
-                    stage = producer.acquire_and_advance()
-                    with cute.arch.elect_one():
-                        stages_a.load((m, k, tiles.group) if is_masked else (tiles.above + m, k), stage)
-                        stages_b.load((n, k, tiles.group), stage)
-                    stage.commit()
-                index += blocks
-            producer.tail()
-    else:
-        if config.consumers > 1:  # a thread of one alone has enough
-            cute.arch.setmaxregister_increase(232)
-        own = group - 1
-        major = warpgroup.OperandMajorMode.K
-        types = mA.element_type, mB.element_type, major, major, cute.Float32
-        mma = hopper_helpers.make_trivial_tiled_mma(*types, (config.consumers, 1, 1), (ROWS, config.n))
-        part = mma.get_slice(t - WARPGROUP)
-        kind = Sums if scale_a is None else ScaledSums
-        sums = kind(part, stages_a.tensor, stages_b.tensor, pipe, consumer, (config.m, config.n))
-        writer.begin(t % WARPGROUP, own)
-        chunks = writer.chunks(sums.sums)
-        while tiles.find(index):
-            m, n = tiles.place(index)
-            row = m if is_masked else tiles.above + m
-            if scale_a is None:
-                sums.add_up(count)
-            else:
-                of_group = scale_a[tiles.group, None, None] if is_masked else scale_a
-                sums.add_up(of_group, scale_b[tiles.group, None, None], row, n)
-            for chunk in cute.range_constexpr(cute.size(chunks, 3)):
-                place = config.m // ROWS * row + own, cute.size(chunks, 3) * n + chunk
-                writer.write(chunks[None, None, None, chunk], (*place, tiles.group) if is_masked else place)
-            index += blocks
-        writer.end()
-
-
-def gemm_grouped(
-    A: Array,
-    B: Array,
-    rows: Array,
-    D: Array,
-    scale_a: Array | None = None,
-    scale_b: Array | None = None,
-    config: Config | None = None,
-    device: str = "auto",
-    blocks: int = 132,
-    **options: Any,
-) -> None:
-    """D_g = A_g @ B_g^T for all groups, by `blocks` blocks, one for each multiprocessor."""
-    config = config or (DEFAULT if scale_a is None else WITH_SCALES)
-    (*groups, m, k), count = A.shape, B.shape[0]
-    if tuple(rows.shape) != (count,) or (groups and groups != [count]):
-        raise SystemExit(f"there are {count} groups of B, and as many of the others")
-    if config.takes_turns or config.m != ROWS * config.consumers or config.cluster != (1, 1):
-        raise SystemExit("consumers share a tile, 64 rows each, and blocks are in no clusters")
-    if not groups and m % config.m:
-        raise SystemExit(f"groups begin at multiples of the tile's {config.m} rows, and M = {m} is no multiple")
-    if scale_a is not None:
-        check_scales(k, scale_a, (*groups, m), scale_b, (count, -(-B.shape[1] // BLOCK)))
-        if config.n > 192:
-            raise SystemExit("with scales, a tile has at most 192 columns")
-    if k == 0:
-        raise SystemExit("K is 0, and there is nothing to multiply")
-    if 0 in D.shape:
-        return
-    call = gemm_grouped_kernel(A, B, rows, D, config, scale_a, scale_b)
-    call.launch((blocks, 1, 1), config.threads, use_pdl=True, device=device, **options)
+from tilefold.kernels.sm90.gemm_grouped import DEFAULT, gemm_grouped
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -168,22 +18,23 @@ def main(arguments: list[str] | None = None) -> None:
     options = made.parse_args(arguments)
     device = chosen(options.device)
     shape = options.groups, options.m
-    hrows = np.random.default_rng(0).integers(0, options.m + 1, options.groups).astype(np.int32)
+    high = DEFAULT.m
+    counts = [int(count) for count in np.random.default_rng(0).integers(0, int(options.m) + 1, int(options.groups))]
     hA, hB = normal(0, (*shape, options.k)), normal(1, (options.groups, options.n, options.k))
     expected = hA.astype(np.float32) @ hB.astype(np.float32).swapaxes(1, 2)
-    A, B, rows, D = place(device, hA, hB, hrows, np.empty((*shape, options.n), np.float16))
+    A, B, rows, D = place(device, hA, hB, np.array(counts, np.int32), np.empty((*shape, options.n), np.float16))
     gemm_grouped(A, B, rows, D, device=device, blocks=options.blocks)
-    for group, count in enumerate(hrows):
+    for group, count in enumerate(counts):
         check(f"masked_{group}", D[group, :count], expected[group, :count])
 
-    high = DEFAULT.m  # the same groups, one after the other
-    kept = [group[: -(-count // high) * high] for group, count in zip(hA, hrows, strict=True)]
-    hA = np.concatenate([np.pad(group, ((0, -len(group) % high), (0, 0))) for group in kept])
-    A, D = place(device, hA, np.empty((len(hA), options.n), np.float16))
-    gemm_grouped(A, B, rows, D, device=device, blocks=options.blocks)
+    # the same groups, one after the other
+    kept = [group[: -(-count // high) * high] for group, count in zip(hA, counts, strict=True)]
+    behind = np.concatenate([np.pad(group, ((0, -len(group) % high), (0, 0))) for group in kept])
+    packed, out = place(device, behind, np.empty((len(behind), options.n), np.float16))
+    gemm_grouped(packed, B, rows, out, device=device, blocks=options.blocks)
     first = 0
-    for group, count in enumerate(hrows):
-        check(f"contiguous_{group}", D[first : first + count], expected[group, :count])
+    for group, count in enumerate(counts):
+        check(f"contiguous_{group}", out[first : first + count], expected[group, :count])
         first += -(-count // high) * high
 
 

@@ -117,7 +117,17 @@ CopyInstruction: TypeAlias = (
 @final
 @dataclass(frozen=True, slots=True)
 class MmaSync:
-    """A matrix multiplication by a warp, or an equal part of one, on registers (PTX ISA, mma)."""
+    """A matrix multiplication by a warp, or an equal part of one, on registers (PTX ISA, mma).
+
+    `kind` is the word of PTX of instructions on floats of 8, 6 and 4 bits, "f8f6f4"; empty where there is none.
+    """
+
+    kind: str = ""
+
+    @property
+    def in_bytes(self) -> bool:
+        """Whether each element of A and B takes a byte in registers, whatever its bits."""
+        return self.kind in ("f8f6f4", "mxf8f6f4")
 
 
 @final

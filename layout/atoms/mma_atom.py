@@ -14,7 +14,7 @@ from ..algebra.display import Displayed
 from ..algebra.inttuple import product
 from .contract import Contract, Counted, Major, Named, Operand, Role
 from .copy_atom import check_name
-from .instructions import MmaInstruction
+from .instructions import MmaInstruction, MmaSync
 from .numbers import Products, Shape, Types, check_members
 
 
@@ -55,10 +55,21 @@ class MmaAtom(Displayed):
         if operand.element not in BY_PTX:
             raise LayoutError(Code.ATOM_INVALID, f"{self.name}: {name} has no element type")
         in_registers = operand.named is Named.VALUE and self.contract.counts is Counted.THREADS and self.threads > 1
-        if in_registers and layout[1].size * BY_PTX[operand.element].bits % 32:
+        if in_registers and layout[1].size * self.held_bits(operand) % 32:
             raise LayoutError(
                 Code.ATOM_INVALID, f"{self.name}: {layout[1].size} values of {name} do not fill whole registers"
             )
+
+    def held_bits(self, operand: Operand) -> int:
+        """The bits that an element takes in registers."""
+        instruction = self.contract.instruction
+        in_bytes = isinstance(instruction, MmaSync) and instruction.in_bytes and operand.role in (Role.A, Role.B)
+        return 8 if in_bytes else BY_PTX[operand.element].bits
+
+    @property
+    def has_scales(self) -> bool:
+        """Whether A and B have scales."""
+        return self.contract.has(Role.SCALE_A)
 
     def operand(self, name: str) -> Operand:
         """The operand "D", "A", "B" or "C"; of an instruction that updates D, that is C too."""
@@ -109,8 +120,8 @@ class MmaAtom(Displayed):
 
     @property
     def bits(self) -> tuple[int, int, int, int]:
-        """The widths of the elements of D, A, B and C."""
-        d, a, b, c = (BY_PTX[name].bits for name in self.types)
+        """The widths of the elements of D, A, B and C in registers."""
+        d, a, b, c = (self.held_bits(self.operand(name)) for name in "DABC")
         return d, a, b, c
 
     @property

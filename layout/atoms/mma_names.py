@@ -18,11 +18,16 @@ _ENDINGS = {
 }
 
 
+SCALE_NAMES = {"ue8m0": "float_ue8m0_t", "e4m3": "float_ue4m3_t"}
+"""CuTe's names of the types of scales; of an e4m3 the sign is ignored."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class MmaFacts:
     """The facts of a matrix instruction that its name tells. `generation` is the architecture under which CuTe has it,
-    which may be newer than the oldest that does; `a_named` says whether A is in registers or in shared memory.
+    which may be newer than the oldest that does; `a_named` says whether A is in registers or in shared memory. `scale`
+    is the type of the scales, each of `scaled` elements; empty where there are none.
     """
 
     generation: int
@@ -32,6 +37,8 @@ class MmaFacts:
     majors: tuple[Major, Major]
     a_named: Named
     operation: MmaOperation
+    scale: str = ""
+    scaled: int = 0
 
 
 def named(generation: int, contract: Contract) -> MmaAtom:
@@ -42,7 +49,10 @@ def named(generation: int, contract: Contract) -> MmaAtom:
     assert isinstance(products, Products)
     assert isinstance(instruction, MmaSync | WgMma | Dp4a | Fma)
     types, majors = (d.element, a.element, b.element, c.element), (a.major, b.major)
-    facts = MmaFacts(generation, instruction, products.shape, types, majors, a.named, products.operation)
+    scale = operands[Role.SCALE_A].element if Role.SCALE_A in operands else ""
+    facts = MmaFacts(
+        generation, instruction, products.shape, types, majors, a.named, products.operation, scale, products.scaled
+    )
     return MmaAtom(mma_name(facts), contract)
 
 
@@ -51,6 +61,8 @@ def mma_name(facts: MmaFacts) -> str:
     m, n, k = facts.shape
     start, ending = f"SM{facts.generation}_{m}x{n}x{k}_", _ENDINGS[facts.operation]
     match facts.instruction:
+        case MmaSync(kind) if kind:
+            return _narrow_name(facts, kind)
         case MmaSync():
             a, b = facts.majors
             return (
@@ -74,6 +86,18 @@ def mma_name(facts: MmaFacts) -> str:
             return f"UniversalFMA<{','.join(given)}>"
         case _:
             assert_never(facts.instruction)
+
+
+def _narrow_name(facts: MmaFacts, kind: str) -> str:
+    """`SM120_16x8x32_TN<float_e4m3_t,float_e2m1_t,float>`, with scales `SM120_16x8x32_TN_VS<...,float_ue8m0_t,32>`.
+    CuTe has no instruction of kind mxf4, whose name here says so.
+    """
+    m, n, k = facts.shape
+    _, a, b, c = [BY_PTX[name].cxx[0] for name in facts.types]
+    if not facts.scale:
+        return f"SM{facts.generation}_{m}x{n}x{k}_TN<{a},{b},{c}>"
+    own = "_MXF4" if kind == "mxf4" else ""
+    return f"SM{facts.generation}_{m}x{n}x{k}{own}_TN_VS<{a},{b},{c},{SCALE_NAMES[facts.scale]},{facts.scaled}>"
 
 
 def _types(names: tuple[str, ...]) -> str:

@@ -4,7 +4,6 @@
 from dataclasses import dataclass
 from typing import final
 
-from ...base.element_types import BY_PTX
 from .mma_atom import MmaAtom
 
 OPERANDS = ("D", "A", "B", "C")
@@ -35,11 +34,10 @@ def registers(atom: MmaAtom, operand: str) -> Registers:
     f32 and f64 accumulators have registers of their own types; whatever else is packed into b32, tf32 and s32 one in
     each.
     """
-    name = atom.operand(operand).element
-    values = thread_values(atom, operand)
-    if name in ("f32", "f64"):
-        return Registers(name, values, 1)
-    packed = max(1, min(32 // BY_PTX[name].bits, values))  # UniversalFMA has one value
+    given, values = atom.operand(operand), thread_values(atom, operand)
+    if given.element in ("f32", "f64"):
+        return Registers(given.element, values, 1)
+    packed = max(1, min(32 // atom.held_bits(given), values))  # UniversalFMA has one value
     return Registers("b32", values // packed, packed)
 
 

@@ -39,8 +39,8 @@ def _accumulator(m: int) -> Layout:
     return _with_values((4, 8), (2 * m, 1), [(2, m), (m // 8, 8)], flat=True)
 
 
-def _contract(shape: Shape, types: Types, majors: tuple[Major, Major], layouts: tuple[Layout, Layout, Layout],
-              ids: Layout, targets: Targets, operation: MmaOperation) -> Contract:  # fmt: skip
+def contract_of(shape: Shape, types: Types, majors: tuple[Major, Major], layouts: tuple[Layout, Layout, Layout],
+                ids: Layout, targets: Targets, operation: MmaOperation) -> Contract:  # fmt: skip
     """All lanes execute it; operands are registers, and the result is there at once."""
     _, n, k = shape
     of_a, of_b, of_c = layouts
@@ -67,6 +67,12 @@ def _contract(shape: Shape, types: Types, majors: tuple[Major, Major], layouts: 
     )
 
 
+def fragment_layouts(shape: Shape, bits: tuple[int, int]) -> tuple[Layout, Layout, Layout]:
+    """(thread, value) to a place in A, B and C, where elements of A and B take `bits` in registers."""
+    m, n, k = shape
+    return _operand(m, k, bits[0]), _operand(n, k, bits[1]), _accumulator(m)
+
+
 def mma_sync(
     generation: int, shape: Shape, types: Types, targets: Targets, operation: MmaOperation = MmaOperation.MULTIPLY_ADD
 ) -> MmaAtom:
@@ -74,10 +80,11 @@ def mma_sync(
 
     Raises `LayoutError` (E0301) if the fragments do not hold the matrices.
     """
-    m, n, k = shape
     _, a, b, _ = types
-    layouts = _operand(m, k, BY_PTX[a].bits), _operand(n, k, BY_PTX[b].bits), _accumulator(m)
-    return named(generation, _contract(shape, types, (Major.K, Major.K), layouts, Layout(WARP, 1), targets, operation))
+    layouts = fragment_layouts(shape, (BY_PTX[a].bits, BY_PTX[b].bits))
+    return named(
+        generation, contract_of(shape, types, (Major.K, Major.K), layouts, Layout(WARP, 1), targets, operation)
+    )
 
 
 _QUAD_PAIR = {"f16": Layout((8, 8), (1, 8)), "f32": Layout(((2, 2, 2), (2, 2, 2)), ((1, 16, 4), (8, 2, 32)))}
@@ -94,4 +101,4 @@ def mma_quad_pair(c: str, major_a: Major, major_b: Major) -> MmaAtom:
     a, b = (along_k if major is Major.K else along_mn for major in (major_a, major_b))
     types, ids = (c, "f16", "f16", c), Layout((4, 2), (1, 16))
     layouts, operation = (a, b, _QUAD_PAIR[c]), MmaOperation.MULTIPLY_ADD
-    return named(70, _contract((8, 8, 4), types, (major_a, major_b), layouts, ids, targets(70, 64), operation))
+    return named(70, contract_of((8, 8, 4), types, (major_a, major_b), layouts, ids, targets(70, 64), operation))

@@ -23,6 +23,7 @@ from .entry_points import installed_atom
 from .instructions import Dp4a, Fma, MmaSync, WgMma
 from .mma_atom import MmaAtom
 from .mma_names import MmaFacts, mma_name
+from .mma_narrow import narrow_atoms
 from .mma_sync import mma_quad_pair, mma_sync
 from .numbers import MmaOperation, Shape, Types
 from .scalar_mma import MAX_FMA_NAME, dp4a, fma_of, universal_fma
@@ -101,6 +102,7 @@ def _all() -> Iterator[tuple[MmaFacts, Callable[[], MmaAtom]]]:
         for shape, types, operation in product(shapes, several, operations):
             facts = MmaFacts(sm, MmaSync(), shape, types, k_k, registers, operation)
             yield facts, partial(mma_sync, sm, shape, types, targets(min_sm, version), operation)
+    yield from narrow_atoms()
 
 
 _KNOWN = tuple(_all())
@@ -119,7 +121,10 @@ def mma_atom(name: str) -> MmaAtom:
         return _make_cached(name)
     if name.startswith("UniversalFMA<"):
         return _mixed_fma(name[:MAX_FMA_NAME])
-    make = _warpgroup_atoms().get(name.replace("GMMA::", "").replace(" ", ""))
+    plain = name.replace(" ", "").removeprefix("SM120::BLOCKSCALED::")
+    if plain in MMA_ATOMS:
+        return _make_cached(plain)
+    make = _warpgroup_atoms().get(plain.replace("GMMA::", ""))
     return _find_installed(name) if make is None else make()
 
 

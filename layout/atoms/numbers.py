@@ -80,14 +80,22 @@ class Summed(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Products:
-    """D = A * B + C, of matrices of this shape."""
+    """D = A * B + C, of matrices of this shape. Where there are scales, each is a factor of `scaled` neighbouring
+    elements of a row of A or a column of B; 0 where there are none.
+    """
 
     shape: Shape
     operation: MmaOperation
     summed: Summed
+    scaled: int = 0
 
     def __post_init__(self) -> None:
-        check_members((self.operation, self.summed), (MmaOperation, Summed))
+        check_members((self.operation, self.summed, self.scaled), (MmaOperation, Summed, int))
+
+    @property
+    def factors(self) -> int:
+        """The scales of a row of A along K."""
+        return self.shape[2] // self.scaled if self.scaled else 0
 
 
 Numbers: TypeAlias = Copied | Transposed | Unpacked | Reduced | Products

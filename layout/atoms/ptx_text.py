@@ -4,7 +4,7 @@
 from typing import assert_never
 
 from ...base.element_types import BY_PTX
-from .contract import Major
+from .contract import Major, Role
 from .copy_atom import CopyAtom
 from .instructions import (
     Absent,
@@ -90,7 +90,7 @@ def mma_mnemonic(atom: MmaAtom) -> str:
             return name
         case MmaSync():
             order = f"{'col' if a is Major.MN else 'row'}.{'row' if b is Major.MN else 'col'}"
-            return f"mma.sync.aligned.m{m}n{n}k{k}.{order}{operation}.{'.'.join(types)}"
+            return f"mma.sync.aligned.m{m}n{n}k{k}.{order}{_kind(atom)}{operation}.{'.'.join(types)}{_scale(atom)}"
         case WgMma():
             return f"wgmma.mma_async.sync.aligned.m{m}n{n}k{k}{operation}.{'.'.join(types[:3])}"
         case Dp4a():
@@ -100,6 +100,23 @@ def mma_mnemonic(atom: MmaAtom) -> str:
             return f"mad.lo.s{max(16, element.bits)}" if element.kind == "int" else f"fma.rn.{types[0]}"
         case _:
             assert_never(atom.instruction)
+
+
+def _kind(atom: MmaAtom) -> str:
+    """`.kind::mxf8f6f4.block_scale.scale_vec::1X`: the words of instructions on narrow floats."""
+    assert isinstance(atom.instruction, MmaSync)
+    if not atom.instruction.kind:
+        return ""
+    scaled = f".block_scale.scale_vec::{atom.products.factors}X" if atom.has_scales else ""
+    return f".kind::{atom.instruction.kind}{scaled}"
+
+
+def _scale(atom: MmaAtom) -> str:
+    """The type of the scales; PTX says of an e4m3 that it has no sign."""
+    if not atom.has_scales:
+        return ""
+    element = atom.contract.operand(Role.SCALE_A).element
+    return f".{element if element.startswith('u') else f'u{element}'}"
 
 
 def dp4a_form(atom: MmaAtom) -> str:

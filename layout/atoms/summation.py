@@ -43,7 +43,20 @@ class FusedChain:
     """A chain of fused multiply-adds, which begins with the accumulator; k rises."""
 
 
-Summation: TypeAlias = AlignedSum | FusedChain
+@final
+@dataclass(frozen=True, slots=True)
+class ScaledSum:
+    """A sum of products with scales, in one step. `exact` neighbouring products are summed exactly; a term is such a
+    sum times the scales. M is the largest raw exponent among the terms and the accumulator: that of a term is the sum
+    of its scales' and, of a single product, of its operands' exponents. Each is truncated toward zero to a multiple of
+    2**(M - `fraction`), and the exact sum of these toward zero to f32.
+    """
+
+    exact: int
+    fraction: int
+
+
+Summation: TypeAlias = AlignedSum | FusedChain | ScaledSum
 
 LEAST_EXPONENT = -133
 """The least M of a step (measured with bf16 and tf32, whose products may have smaller exponents)."""
@@ -58,7 +71,7 @@ def summation(atom: MmaAtom, target: Target) -> Summation | None:
     d, a, _, _ = atom.types
     if BY_PTX[d].kind != "float":
         return None
-    k, bits = atom.shape[2], BY_PTX[a].bits
+    k, bits = atom.shape[2], atom.bits[1]
     match atom.products.summed:
         case Summed.FUSED | Summed.UNMEASURED:
             return None
@@ -67,6 +80,8 @@ def summation(atom: MmaAtom, target: Target) -> Summation | None:
         case Summed.WARP_UNIT:
             if d == "f64":
                 return FusedChain()
+            if atom.has_scales:
+                return ScaledSum(1, 25) if k == 32 else ScaledSum(16, 35)
             if bits == 8:
                 return _of_bytes(k, target.sm)
             if target.sm >= 90:
@@ -77,10 +92,10 @@ def summation(atom: MmaAtom, target: Target) -> Summation | None:
 
 
 def _of_bytes(k: int, sm: int) -> AlignedSum | None:
-    """mma.sync on 8-bit floats. sm_90 has no unit for it: it multiplies as f16, in two steps."""
+    """mma.sync on 8-bit floats. sm_90 and sm_10x have no unit for it: they multiply as f16, in two steps."""
     if sm == 89:
         return AlignedSum(_consecutive(k, 16), 13, 14)
-    if sm == 90:
+    if sm == 90 or sm // 10 == 10:
         pairs = [tuple([i for i in range(k) if i % 4 in pair]) for pair in ((0, 1), (2, 3))]
         return AlignedSum(tuple(pairs), 25, as_f16=True, accumulates_last=True)
     if sm // 10 == 12:

@@ -35,12 +35,13 @@ def wgmma_smem_atom(major: str, mode: str, val_bits: int) -> Any:
     `major` is "K", for (8,K), or "MN", for (MN,8). The result is `S<...> o 0 o layout`, or a plain layout for
     "INTER". Raises `LayoutError` (E0213) for names or widths that do not exist.
     """
-    if major not in ("K", "MN") or mode not in SWIZZLE_BITS or val_bits not in (8, 16, 32, 64):
+    is_known = val_bits in (8, 16, 32, 64) or (val_bits == 4 and major == "K")
+    if major not in ("K", "MN") or mode not in SWIZZLE_BITS or not is_known:
         raise LayoutError(
             Code.BAD_ARGUMENT,
             f"wgmma has no {major}-major layout {mode} of {val_bits}-bit elements",
-            f"majors are K and MN, layouts {', '.join(SWIZZLE_BITS)}; elements have 8, 16 or 32 bits, and 64 only for"
-            " tensor copies",
+            f"majors are K and MN, layouts {', '.join(SWIZZLE_BITS)}; elements have 8, 16 or 32 bits, and 64, or 4 of "
+            "K-major layouts, only for tensor copies",
         )
     bits = SWIZZLE_BITS[mode]
     row = 128 << bits

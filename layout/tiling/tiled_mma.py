@@ -21,12 +21,13 @@ from ..algebra.modes import append, replace
 from ..algebra.product import make_fragment_like, tiled_product
 from ..algebra.recast import recast_layout
 from ..algebra.slicing import slice_and_offset
-from ..atoms.contract import Named
+from ..atoms.contract import Named, Role
 from ..atoms.mma_atom import MmaAtom
 from .partition import Slicing, check_tiler
 
-_AXES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
-"""The modes of (M, N, K) that each operand has."""
+_AXES = {"A": (0, 2), "B": (1, 2), "C": (0, 1), "SFA": (0, 2), "SFB": (1, 2)}
+"""The modes of (M, N, K) that each operand has; SFA and SFB are the scales of A and B."""
+_SCALES = {"SFA": Role.SCALE_A, "SFB": Role.SCALE_B}
 
 
 @final
@@ -73,8 +74,12 @@ class TiledMma(Displayed):
         return self.atom.shape[axis] * self.thr_layout_vmnk[axis + 1].size if tile is None else tile
 
     def _layout_tv(self, operand: str) -> Layout:
-        atom = self.atom
-        return atom.operand(operand).layout
+        atom, scale = self.atom, _SCALES.get(operand)
+        if scale is None:
+            return atom.operand(operand).layout
+        if not atom.has_scales:
+            raise LayoutError(Code.MMA_OPERAND, f"{atom.name} has no scales")
+        return atom.contract.operand(scale).layout
 
     def thrfrg(self, operand: str, layout: LayoutLike) -> Any:
         """An operand's tensor as ((ThrV,(ThrX,ThrY)),(FrgV,(RestX,RestY,...))); `operand` is "A", "B" or "C".
@@ -162,7 +167,7 @@ class TiledMma(Displayed):
         x, y = _AXES[operand]
         threads = self.thrfrg(operand, make_layout((self.tile_size(x), self.tile_size(y))))
         if operand != "C":  # all threads along the axis that the operand lacks hold the same
-            stride = (1, 0) if operand == "A" else (0, 1)
+            stride = (1, 0) if _AXES[operand][0] == 0 else (0, 1)
             over_mn = Layout((self.thr_layout_vmnk[1].size, self.thr_layout_vmnk[2].size), stride)
             threads = composition(threads, ((None, (over_mn, None)), None))
         return composition(threads, (self._thread_to_vmnk, None))

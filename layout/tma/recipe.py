@@ -21,12 +21,13 @@ _ORDERED = REDUCTIONS[:3]
 @dataclass(frozen=True, slots=True)
 class MapElement:
     """The type of a map's elements: its name in PTX, its number in CUtensorMapDataType, and the reductions that copies
-    have of it (PTX ISA, cp.reduce.async.bulk).
+    have of it (PTX ISA, cp.reduce.async.bulk). `packed` is PTX's word for elements of less than a byte.
     """
 
     name: str
     number: int
     reductions: tuple[str, ...] = ()
+    packed: str = ""
 
     @property
     def type(self) -> ElementType:
@@ -40,9 +41,11 @@ MAP_ELEMENTS: Mapping[str, MapElement] = MappingProxyType({
         MapElement("s32", 3, _ORDERED + _BITWISE), MapElement("u64", 4, _ORDERED + _BITWISE),
         MapElement("s64", 5, _ORDERED[1:]), MapElement("f16", 6, _ORDERED), MapElement("f32", 7, ("add",)),
         MapElement("f64", 8, ("add",)), MapElement("bf16", 9, _ORDERED), MapElement("tf32", 11),
+        MapElement("e2m1", 13, packed="b4x16"),
     )
 })  # fmt: skip
-"""The elements of maps by name. Those of 8 bits, floats too, are u8; as tf32, a copy rounds elements of f32."""
+"""The elements of maps by name. Those of 8 bits, floats too, are u8; as tf32, a copy rounds elements of f32. Two of
+e2m1 share a byte (16U4_ALIGN8B)."""
 
 PROMOTIONS = (0, 64, 128, 256)
 """The bytes that the L2 cache fetches at a time, by CUtensorMapL2promotion; 0 leaves it at its sectors."""

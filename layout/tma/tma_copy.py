@@ -8,7 +8,7 @@ from typing import Any, final
 from ...base.errors import Code, LayoutError
 from ..algebra.compose import composition
 from ..algebra.core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_identity_layout, plain_layout
-from ..algebra.integers import ScaledBasis, add, is_static, mul, static
+from ..algebra.integers import ScaledBasis, add, floordiv, is_static, mul, static
 from ..algebra.inttuple import flatten_to_tuple, product, product_each, show, transform_leaves
 from ..algebra.inverse import right_inverse
 from ..algebra.product import tile_to_shape
@@ -184,6 +184,11 @@ class TmaCopy:
 
     def _paths(self) -> list[tuple[Path, ...]]:
         return [tuple(basis.path for basis in flatten_to_tuple(mode.stride)) for mode in self.basis]
+
+
+def in_bytes(elements: Any, bits: int) -> Any:
+    """A distance in elements of `bits` bits in bytes, of which it is a whole number."""
+    return mul(elements, bits // 8) if bits >= 8 else floordiv(elements, 8 // bits)
 
 
 def start_of_part(parts: Layout, value: Any) -> Any:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import assert_never, cast
 
 from xdsl.dialects import arith, math, vector
-from xdsl.dialects.builtin import AnyFloat, IntegerType, VectorType
+from xdsl.dialects.builtin import AnyFloat, IntegerType, VectorType, i32
 from xdsl.ir import Attribute, SSAValue
 
 from ...base.element_types import BY_PTX
 from ...dialects.element_types import ir_type
-from ...dialects.ptx import Dp4aOp, LoadOp, MmaSyncOp, StoreOp
+from ...dialects.ptx import Dp4aOp, LoadOp, MmaSyncOp, MmaSyncScaledOp, StoreOp
 from ...dialects.ptx.base import float_bits
 from ...dialects.ptx.mma import REGISTER_TYPES
 from ...dialects.tile import MmaCallOp, TensorType
@@ -48,16 +48,19 @@ class _Held:
 def lower_mma_call(emitter: Emitter, op: MmaCallOp, pointers: list[SSAValue]) -> None:
     """Loads the registers of A, B and C from their fragments, multiplies, and stores D.
 
-    `pointers` are those to the first value of D, A, B and C.
+    `pointers` are those to the first value of D, A, B and C, and to the first scale of A and of B.
     """
     atom = op.atom.atom
-    d, *others = [_load_registers(emitter, atom, *o) for o in zip(OPERANDS, op.types, pointers, strict=True)]
+    d, *others = [_load_registers(emitter, atom, *o) for o in zip(OPERANDS, op.types, pointers[:4], strict=True)]
     a, b, c = [held.load(emitter) for held in others]
     match atom.instruction:
         case Fma():
             results = [_multiply_add(emitter, atom, (a[0], b[0], c[0]))]
         case Dp4a():
             results = [emitter.value(Dp4aOp(dp4a_form(atom), a[0], b[0], c[0]))]
+        case MmaSync() if op.scales:
+            scales = [_load_scales(emitter, pointer, atom.products.factors) for pointer in pointers[4:]]
+            results = list(emitter.insert(MmaSyncScaledOp(atom.name, (a, b, c), scales)).results)
         case MmaSync():
             results = list(emitter.insert(MmaSyncOp(atom.name, a, b, c)).results)
         case WgMma() | Custom():
@@ -67,6 +70,12 @@ def lower_mma_call(emitter: Emitter, op: MmaCallOp, pointers: list[SSAValue]) ->
     for value, place in zip(results, d.places, strict=True):
         emitter.insert(StoreOp(value, place, d.bytes))
     emitter.replace()
+
+
+def _load_scales(emitter: Emitter, pointer: SSAValue, count: int) -> SSAValue:
+    """The scales of an execution, 1, 2 or 4 bytes, as the low bytes of a register."""
+    loaded = emitter.value(LoadOp(pointer, IntegerType(8 * count), count))
+    return loaded if count == 4 else emitter.value(arith.ExtUIOp(loaded, i32))
 
 
 def _multiply_add(emitter: Emitter, atom: MmaAtom, values: Sequence[SSAValue]) -> SSAValue:

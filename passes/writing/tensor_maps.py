@@ -15,9 +15,10 @@ from ...dialects.ptx import MAP, MAP_FIELDS, TensorMapReplaceOp
 from ...dialects.tile import Crd2IdxOp, TensorMapOp, TmaType, UpdateTensorMapOp, ViewOp
 from ...dialects.tile.assembly import fill_coordinate, unwrap
 from ...layout.algebra.core import Layout
-from ...layout.algebra.integers import add, mul
+from ...layout.algebra.integers import add
 from ...layout.tma.launch_int import LaunchInt, LaunchValue
 from ...layout.tma.recipe import MapRecipe
+from ...layout.tma.tma_copy import in_bytes
 from ..errors import LoweringError
 from .addresses import Address, Addresses
 from .emitter import Emitter, SsaInt
@@ -73,7 +74,7 @@ class TensorMaps:
         while isinstance(tensor.owner, ViewOp):
             view = tensor.owner
             if view.offset is not None:
-                offset = add(mul(self._value(op, view.offset), view.source.type.element_bits // 8), offset)
+                offset = add(in_bytes(self._value(op, view.offset), view.source.type.element_bits), offset)
             tensor = view.source
         if tensor not in self._names:
             message = "the launch makes a tensor map from an argument, but this tensor begins at a computed address"
@@ -85,7 +86,7 @@ class TensorMaps:
         copy = tma.tma_copy
         dimensions = copy.dimensions(layout)
         extents = tuple(extent for extent, _ in dimensions)
-        strides = tuple(mul(stride, copy.bits // 8) for _, stride in dimensions[1:])
+        strides = tuple(in_bytes(stride, copy.bits) for _, stride in dimensions[1:])
         name, stored = self._names[tensor], not copy.loads
         try:
             return MapRecipe(name, tma.element, extents, strides, copy.box, copy.swizzle_bits, offset, stored=stored)

@@ -84,8 +84,13 @@ class Array:
 
     @property
     def itemsize(self) -> int:
-        """The bytes of an element."""
+        """The bytes of an element; 1 where two share it."""
         return ELEMENTS[self.dtype].bytes
+
+    @property
+    def bytes(self) -> int:
+        """The bytes from the first element to the last."""
+        return -(-self.span * ELEMENTS[self.dtype].memory_bits // 8)
 
     @property
     def layout(self) -> Layout:

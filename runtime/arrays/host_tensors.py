@@ -76,8 +76,9 @@ def random_tensor(element: str, shape: tuple[int, ...], strides: tuple[int, ...]
 
 
 def _dtype(element: str) -> np.dtype[Any]:
-    """The element type in which the engines take storage; a bool is a byte."""
-    return np.dtype(np.uint8) if element == "i1" else numpy_type(ELEMENTS[element])
+    """The element type in which the engines take storage; a bool is a byte, and so are elements that share one."""
+    is_byte = element == "i1" or ELEMENTS[element].memory_bits < 8
+    return np.dtype(np.uint8) if is_byte else numpy_type(ELEMENTS[element])
 
 
 @dataclass
@@ -94,7 +95,7 @@ class _Place:
     @property
     def end(self) -> int:
         """The address behind the last element."""
-        return self.address + max(array.span * array.itemsize for array in self.arrays.values())
+        return self.address + max(array.bytes for array in self.arrays.values())
 
     def memory(self, dtype: np.dtype[Any]) -> NDArray[Any]:
         """The memory itself, in the element type of the IR."""

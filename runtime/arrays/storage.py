@@ -139,7 +139,9 @@ def pack(elements: NDArray[Any], bits: int) -> Bytes:
 
     The last axis is filled up with zeros to whole bytes.
     """
-    low = elements.astype(np.uint8) & np.uint8((1 << bits) - 1)
+    is_integer = elements.dtype.kind in "iub"
+    whole = elements.astype(np.uint8) if is_integer else elements.view(np.uint8)  # floats by their bits
+    low = whole & np.uint8((1 << bits) - 1)
     if bits == 1:
         return np.packbits(low, axis=-1, bitorder="little")
     if low.shape[-1] % 2:

@@ -9,12 +9,12 @@ import numpy.typing as npt
 from ...base.element_types import ELEMENT_TYPES
 from ..engine import numpy_type
 
-_FLOATS = frozenset(numpy_type(element) for element in ELEMENT_TYPES if element.kind == "float")
+_FLOATS = frozenset(numpy_type(element) for element in ELEMENT_TYPES if element.exponent)
 
 
 def is_floating(dtype: np.dtype[Any]) -> bool:
-    """Whether a type is floating-point, counting bfloat16 and the 8-bit floats, whose kind NumPy does not know, and the
-    objects that are exact numbers.
+    """Whether a type is floating-point, counting bfloat16 and floats of 8 bits and less, whose kind NumPy does not
+    know, and the objects that are exact numbers.
     """
     return dtype.kind in "fO" or dtype in _FLOATS
 

@@ -52,7 +52,7 @@ def _to_integer(dtype: np.dtype[Any]) -> Callable[[_Array], _Array]:
 
 
 def _to(element: ElementType) -> Function:
-    """The cast to a type; to 8-bit floats, larger values become the greatest."""
+    """The cast to a type; to floats of 8 bits and less, larger values become the greatest."""
     dtype, name = numpy_type(element), element.mlir
     if element.kind == "int":
         return _cast(name, ", a fraction towards zero", _to_integer(dtype))
@@ -61,14 +61,14 @@ def _to(element: ElementType) -> Function:
         return _cast(name + how, f" (`cvt.rna.{element.ptx}`)", _to_tf32)
     if element.in_numpy:
         return _cast(name, "", lambda a: a.astype(dtype))
-    limit = element.greatest if element.bits == 8 else math.inf
+    limit = element.greatest if element.bits <= 8 else math.inf
     return _cast(name, "" if limit == math.inf else f", beyond {limit:g} to {limit:g}", _to_narrow(dtype, limit))
 
 
 CASTS: Mapping[str, Function] = MappingProxyType({
     element.ptx if element.stored else element.mlir: _to(element)
     for element in ELEMENT_TYPES
-    if element.kind == "float" or (element.kind == "int" and not element.unsigned)
+    if element.exponent or (element.kind == "int" and not element.unsigned)
 })  # fmt: skip
 """The casts by name."""
 

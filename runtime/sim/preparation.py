@@ -166,11 +166,8 @@ def _check_tensor(name: str, type: Attribute, scalars: Sequence[int], given: Ten
     if isinstance(type, TensorType):
         kind = element_kind(type.element_type)
         fits = kind is not None and storage.dtype.itemsize * 8 == max(kind.bits, 8)
-        if (
-            kind is None
-            or not fits
-            or not (storage.dtype == kind.dtype or (not kind.is_float and storage.dtype.kind == "u"))
-        ):
+        in_bytes = kind is not None and (not kind.is_float or type.is_packed) and storage.dtype.kind == "u"
+        if kind is None or not fits or not (storage.dtype == kind.dtype or in_bytes):
             raise argument_error(
                 name, f"has elements of {type.element_type}, but the array has {storage.dtype}", "convert the array"
             )

@@ -230,6 +230,12 @@ def _without_gpu(monkeypatch: pytest.MonkeyPatch, bench: type) -> None:
     monkeypatch.setattr(ceiling, "best", best)
 
 
+def test_the_problems_of_the_library_are_different_ones() -> None:
+    names = [case.name for cases in gpu.LIBRARY.values() for case in cases(132)]
+    assert len(names) == len(set(names))
+    assert len([name for name in names if name.startswith("gemm ")]) == 100
+
+
 def test_records_are_complete(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     _without_gpu(monkeypatch, Fast)
     record, failed = gpu.measure(commit="abc")

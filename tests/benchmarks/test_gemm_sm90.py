@@ -15,7 +15,7 @@ from tilefold.compiler.machine.ptxas import needs_whole_program
 
 from benchmarks.gemm_sm90 import CONTESTS, OTHERWISE, Options
 from benchmarks.gemms import ACCURATE, FAST, Operands
-from benchmarks.in_python import example
+from benchmarks.in_python import sm90
 from tests.ptxas import needs_ptxas
 from tests.sass import disassemble
 
@@ -26,7 +26,7 @@ OPTIONS: dict[str, Options] = {str(options): options for contest in CONTESTS for
 @cache
 def _built(name: str) -> Any:
     """The kernel in a configuration, and the configuration."""
-    module = example("gemm_sm90")
+    module = sm90("gemm")
     config = module.Config(**OPTIONS[name])
     A, B, D = (np.zeros(shape, np.float16) for shape in ((512, 128), (512, 128), (512, 512)))
     return module.gemm_kernel(A, B, D, config).build(config.threads), config

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""examples/python/attention_decode.py on a GPU of compute capability 9.0: right for every depth, rows, masks, lengths
-and pages, in every configuration that fits, and the same in every launch.
+"""tilefold/kernels/sm90/attention_decode.py on a GPU of compute capability 9.0: right for every depth, rows, masks,
+lengths and pages, in every configuration that fits, and the same in every launch.
 """
 
 from typing import Any
@@ -72,6 +72,6 @@ def test_heads_before_rows() -> None:
     Q = torch.randn(4, 32, 2, 128, device="cuda").half()
     K, V = (torch.randn(4, 8, 2000, 128, device="cuda").half() for _ in range(2))
     out = torch.empty_like(Q)
-    example("attention_sm90").attention(*(x.transpose(1, 2) for x in (Q, K, V, out)), device="cuda")
+    example("attention").attention(*(x.transpose(1, 2) for x in (Q, K, V, out)), device="cuda")
     expected = torch.nn.functional.scaled_dot_product_attention(Q.float(), K.float(), V.float(), enable_gqa=True)
     torch.testing.assert_close(out.float(), expected, rtol=2e-3, atol=2e-3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""examples/python/attention_sm90.py on a GPU of compute capability 9.0, in the configurations that it chooses."""
+"""tilefold/kernels/sm90/attention.py on a GPU of compute capability 9.0, in the configurations that it chooses."""
 
 from typing import Any
 

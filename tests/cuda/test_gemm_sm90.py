@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""examples/python/gemm_sm90.py on a GPU of compute capability 9.0: exact in every type, order of memory and
+"""tilefold/kernels/sm90/gemm.py on a GPU of compute capability 9.0: exact in every type, order of memory and
 configuration, for extents around those of tiles, and the same in every launch.
 """
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tilefold.base.errors import Code, TilefoldError
 
-from benchmarks.in_python import example
+from benchmarks.in_python import sm90
 from tests.kernels.gemm_sm90 import TYPES, operands, product
 from tilefold import cute
 
@@ -33,7 +33,7 @@ def relu(x: cute.TensorSSA) -> cute.TensorSSA:
 def run(m: int, n: int, k: int, types: tuple[Any, Any, str], config: dict[str, Any], blocks: int = 132) -> None:
     """Compares a product with NumPy's."""
     A, B, D = operands(m, n, k, types)
-    module = example("gemm_sm90")
+    module = sm90("gemm")
     module.gemm(A, B, D, module.Config(**config), device="cuda", blocks=blocks)
     np.testing.assert_array_equal(D, product(A, B, D))
 
@@ -61,7 +61,7 @@ def test_empty_products(shape: tuple[int, int, int]) -> None:
 def test_a_batch(shared: str) -> None:
     a, b, D = operands(200, 136, 72, HALVES, 5)
     A, B = (np.broadcast_to(x[:, :, :1], x.shape) if name in shared else x for name, x in (("A", a), ("B", b)))
-    example("gemm_sm90").gemm(A, B, D, device="cuda", blocks=7)
+    sm90("gemm").gemm(A, B, D, device="cuda", blocks=7)
     np.testing.assert_array_equal(D, product(A, B, D))
 
 
@@ -71,7 +71,7 @@ def test_the_simulator_has_the_same_bits() -> None:
     for device in ("cuda", "sim"):
         A, B, D = operands(200, 136, 72, HALVES)
         bias = np.arange(136).astype(np.float16) - 68
-        example("gemm_sm90").gemm(A, B, D, device=device, blocks=2, bias=bias, activation=relu)
+        sm90("gemm").gemm(A, B, D, device=device, blocks=2, bias=bias, activation=relu)
         np.testing.assert_array_equal(D, np.maximum(product(A, B, D) + bias, 0))
         results.append(D.tobytes())
     assert results[0] == results[1]
@@ -80,7 +80,7 @@ def test_the_simulator_has_the_same_bits() -> None:
 def test_rows_that_no_map_describes_are_refused() -> None:
     D = np.zeros((64, 129), np.float16)
     A, B, _ = operands(64, 129, 64, HALVES)
-    module = example("gemm_sm90")
+    module = sm90("gemm")
     with pytest.raises(TilefoldError) as raised:
         module.gemm(A, B, D, module.Config(), device="cuda")
     assert raised.value.code is Code.TENSOR_MAP
@@ -89,7 +89,7 @@ def test_rows_that_no_map_describes_are_refused() -> None:
 @pytest.mark.parametrize("config", [{"cluster": (2, 1)}, {**SHARED, "n": 256, "stages": 4}], ids=str)
 def test_a_thousand_launches_change_no_bit(config: dict[str, Any]) -> None:
     torch = pytest.importorskip("torch", reason="torch keeps the matrices on the GPU")
-    module = example("gemm_sm90")
+    module = sm90("gemm")
     torch.manual_seed(0)
     A, B = (torch.randn(rows, 520, device="cuda").half() for rows in (1000, 1032))
     first, D = (torch.empty(1000, 1032, device="cuda", dtype=torch.float16) for _ in range(2))

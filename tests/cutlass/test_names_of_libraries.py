@@ -18,10 +18,11 @@ from tilefold import cute
 from tilefold.cute import pipeline
 from tilefold.cute.nvgpu import cpasync, warpgroup
 from tilefold.cute.utils import SmemAllocator, SmemPartition, block_copy
-from tilefold.cutlass import iket
+from tilefold.cutlass import ampere_helpers, iket
 from tilefold.cutlass.architectures import Arch, BaseDSL
 from tilefold.cutlass.base_typing import get_c_pointers, get_mlir_types
 from tilefold.cutlass.cutlass_dsl import and_, is_dynamic_expression
+from tilefold.cutlass.experimental import primitives
 from tilefold.cutlass.mlir.dialects import arith, llvm, nvvm
 
 IMPORTS = """
@@ -99,6 +100,17 @@ def test_an_uncaught_error_shows_the_lines_of_the_program(tmp_path: Path) -> Non
     assert "Traceback" in whole
     assert "run_as_main" in whole
     assert "TypeError" in run(tmp_path / "program.py", "import cutlass\n1 + ''\n").stderr
+
+
+def test_an_error_of_python_shows_the_lines_of_the_program(tmp_path: Path) -> None:
+    text = "import cutlass.cute as cute\n@cute.jit\ndef f():\n    g()\ndef g():\n    raise KeyError(1)\nf()\n"
+    done = run(tmp_path / "program.py", text)
+    assert [line.strip() for line in done.stderr.splitlines() if "File" in line] == [
+        f'File "{tmp_path / "program.py"}", line {line}, in {name}'
+        for line, name in ((7, "<module>"), (4, "f"), (6, "g"))
+    ]
+    assert done.stderr.endswith("KeyError: 1\n")
+    assert "jit.py" in run(tmp_path / "program.py", text, TILEFOLD_TRACEBACK="1").stderr
 
 
 def test_other_modules_of_programs() -> None:
@@ -297,3 +309,38 @@ def test_an_atom_of_a_warpgroup_has_a_field() -> None:
     atom.set(warpgroup.Field.ACCUMULATE, False)
     assert (tiled.op, tiled.get_slice(0).op, atom.accumulate) == (op, op, False)
     assert cute.make_tiled_mma(atom) == tiled
+
+
+@cute.kernel
+def counted(out: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    for _ in cute.range_constexpr(2, unroll_full=True):
+        out[1 + t] = primitives.atomicrmw(primitives.AtomicOp.INC, out.iterator, cute.Int32(5))
+
+
+def test_atomics_of_primitives() -> None:
+    """INC counts from 0 to the value, and then from 0 on."""
+    out = np.zeros(9, np.int32)
+    counted(out).launch(grid=1, block=8, device="sim")
+    assert out[0] == 16 % 6
+    assert sorted(out[1:]) == sorted(n % 6 for n in range(8, 16))
+
+
+def test_sizes_that_calls_decide_are_divided() -> None:
+    size, number = cute.ceil_div((cute.sym_int(divisibility=8), 7), (4, 2))
+    assert (size.divisibility, number) == (2, 4)
+    assert cute.ceil_div(cute.sym_int(divisibility=6), 4).divisibility == 1
+
+
+def test_functions_that_are_taken_as_they_are() -> None:
+    out = np.zeros(9, np.int32)
+
+    @cute.jit(preprocess=False)
+    def count(A: cute.Tensor) -> None:
+        counted(A).launch(grid=1, block=8)
+
+    compiled = cute.compile(count, out)
+    assert compiled.to(0) is compiled
+    compiled.to()(out)
+    assert out[0] == 16 % 6
+    assert ampere_helpers.SMEM_CAPACITY["sm80"] == 163 * 1024

@@ -211,6 +211,17 @@ INSTRUCTIONS = [
         ('%0 = «ptx.cvt» "rz.f16.f32" %x : (i32) -> f16', 'not "rz.f16.f32"'),
         ('%0 = «ptx.cvt» "rna.tf32.f32" %x : (i32) -> f32', "cvt.rna.tf32.f32 is (f32) -> f32"),
     ),
+    *ptx_faults(
+        "ptx.f32x2",
+        ('%w = ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xf32>\n'
+         '%0 = «ptx.f32x2» "add.rz" %w, %w : vector<2xf32>, vector<2xf32> -> vector<2xf32>', 'not "add.rz"'),
+        ('%w = ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xf32>\n'
+         '%0 = «ptx.f32x2» "fma.rn" %w, %w : vector<2xf32>, vector<2xf32> -> vector<2xf32>', "takes 3 operands"),
+    ),
+    *ptx_faults(
+        "ptx.minmax3",
+        ('%0 = arith.constant 1.0 : f32\n%1 = «ptx.minmax3» "max.abs" %0, %0, %0', 'not "max.abs"'),
+    ),
     *ptx_faults("ptx.prmt", ("%0 = ptx.prmt %x, %x, «%v»", "i32")),
     *ptx_faults("ptx.dp4a", ('%0 = «ptx.dp4a» "s8.s8" %x, %x, %x', 'not "s8.s8"')),
 ]  # fmt: skip

@@ -41,6 +41,19 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%2 = ptx.cvt "rn.satfinite.e4m3x2.f16x2" %1 : (vector<2xf16>) -> i16\n'
         '%3 = ptx.cvt "rn.f16x2.e5m2x2" %2 : (i16) -> vector<2xf16>\n'
         '%4 = ptx.cvt "rna.tf32.f32" %0 : (f32) -> f32',
+        "%0 = arith.constant 1.000000e+00 : f32\n"
+        '%1 = ptx.cvt "rn.satfinite.e2m1x2.f32" %0, %0 : (f32, f32) -> i8\n'
+        '%2 = ptx.cvt "rn.f16x2.e2m1x2" %1 : (i8) -> vector<2xf16>\n'
+        '%3 = ptx.cvt "rp.satfinite.ue8m0x2.f32" %0, %0 : (f32, f32) -> i16\n'
+        '%4 = ptx.cvt "rn.bf16x2.ue8m0x2" %3 : (i16) -> vector<2xbf16>',
+    ),
+    "ptx.f32x2": (
+        "%w = ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xf32>\n"
+        '%0 = ptx.f32x2 "fma.rn" %w, %w, %w {note} : vector<2xf32>, vector<2xf32>, vector<2xf32> -> vector<2xf32>\n'
+        '%1 = ptx.f32x2 "mul.rn" %0, %w : vector<2xf32>, vector<2xf32> -> vector<2xf32>',
+    ),
+    "ptx.minmax3": (
+        '%0 = arith.constant 1.000000e+00 : f32\n%1 = ptx.minmax3 "max.NaN" %0, %0, %0 {note}',
     ),
     "ptx.prmt": ("%0 = ptx.prmt %x, %x, %x",),
     "ptx.dp4a": ('%0 = ptx.dp4a "s32.u32" %x, %x, %x',),

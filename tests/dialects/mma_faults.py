@@ -3,8 +3,10 @@
 """Faults of MMA atoms, tiled MMAs, fragments and multiplications."""
 
 from tests.dialects.faults import Fault, ptx_faults, tile_faults
-from tests.dialects.samples import tile_program
+from tests.dialects.samples import MXF8F6F4, NVF4, tile_program
 
+_SCALED = f'ptx.mma.sync.block_scale "{NVF4}" (%x, %x, %x, %x), (%x, %x), (%f, %f, %f, %f)'
+_MARKED = _SCALED.replace("ptx.mma.sync.block_scale", "«ptx.mma.sync.block_scale»")
 ATOM = '#tile.mma_atom<"SM80_16x8x8_F32F16F16F32_TN">'
 MMA = f"%m = tile.tiled_mma {ATOM}\n"
 TYPE = f'!tile.tiled_mma<{ATOM}, "(1,1,1):(0,0,0)", "(_,_,_)">'
@@ -155,6 +157,23 @@ MMA_FAULTS = [
         (
             f'%0 = «"ptx.mma.sync"»(%x) <{{atom_name = "SM80_8x8x4_F64F64F64F64_TN", {_SEGMENTS}}}> : (i32) -> i32',
             "is 1 of f64, not i32",
+        ),
+        (f'%0:4 = ptx.mma.sync «"{MXF8F6F4}"» (%x), (%x), (%x)', "has scales"),
+    ),
+    *ptx_faults(
+        "ptx.mma.sync.block_scale",
+        ('%0:4 = ptx.mma.sync.block_scale «"SM120"» (), (), ()', "E0302"),
+        ('%0:4 = ptx.mma.sync.block_scale «"SM80_16x8x8_F32F16F16F32_TN"» (), (), ()', "has no scales"),
+        *(
+            (f"%f = arith.constant 1.0 : f32\n%0:4 = {op} {of_scales}", said)
+            for op, of_scales, said in (
+                (_SCALED, "scales «(%x)» select (0, 0, 0, 0)", "expected the registers of the scales of A and B"),
+                (_SCALED, "scales (%x, %x) select «(0, 0)»", "expected byte and thread"),
+                (_MARKED, "scales (%x, %x) select (2, 0, 0, 0)", "the scales of A begin at byte 2"),
+                (_MARKED, "scales (%x, %x) select (0, 2, 0, 0)", "the scales of A are in thread 2; it is 0 to 1"),
+                (_MARKED, "scales (%x, %x) select (0, 0, 4, 0)", "the scales of B begin at byte 4"),
+                (_MARKED, "scales (%x, %x) select (0, 0, 0, -1)", "the scales of B are in thread -1; it is 0 to 3"),
+            )
         ),
     ),
 ]

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tests.dialects.instruction_samples import INSTRUCTION_SAMPLES
+from tests.dialects.tcgen05_samples import TCGEN05_SAMPLES
 from tests.dialects.tma_samples import TMA_SAMPLES, TMA_TYPE
 
 TILE_HEAD = """\
@@ -66,6 +67,8 @@ _M = (
     ' : !tile.tiled_mma<#tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">, "(1,1,1):(0,0,0)", "(_,_,_)">\n'
 )
 
+NVF4 = "SM120_16x8x64_TN_VS<float_e2m1_t,float_e2m1_t,float,float_ue4m3_t,16>"
+MXF8F6F4 = "SM120_16x8x32_TN_VS<float_e4m3_t,float_e2m1_t,float,float_ue8m0_t,32>"
 _ATOM = '#tile.mma_atom<"SM80_16x8x8_F32F16F16F32_TN">'
 _MMA = f"""\
 %m = tile.tiled_mma {_ATOM} : !tile.tiled_mma<{_ATOM}, "(1,1,1):(0,0,0)", "(_,_,_)">
@@ -381,6 +384,14 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "%d = arith.constant 1.000000e+00 : f64\n"
         '%0:2 = ptx.mma.sync "SM80_8x8x4_F64F64F64F64_TN" (%d), (%d), (%d, %d)',
     ),
+    "ptx.mma.sync.block_scale": (
+        "%f = arith.constant 1.000000e+00 : f32\n"
+        f'%0:4 = ptx.mma.sync.block_scale "{NVF4}" (%x, %x, %x, %x), (%x, %x), (%f, %f, %f, %f)'
+        " scales (%x, %x) select (0, 1, 0, 3)",
+        "%f = arith.constant 1.000000e+00 : f32\n"
+        f'%0:4 = ptx.mma.sync.block_scale "{MXF8F6F4}" (%x, %x, %x, %x), (%x, %x), (%f, %f, %f, %f)'
+        " scales (%x, %x) select (3, 0, 1, 2)",
+    ),
     "ptx.ldmatrix": (
         "%0 = ptx.ldmatrix x 4 %s : vector<4xi32>",
         "%0 = ptx.ldmatrix x 1 trans %s : vector<1xi32>",
@@ -395,7 +406,7 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.movmatrix": ("%0 = ptx.movmatrix trans %x",),
     "ptx.bar.sync": ("ptx.bar.sync 15", "ptx.bar.sync 1 plus %x threads 64"),
     "ptx.bar.warp.sync": ("ptx.bar.warp.sync -1", "ptx.bar.warp.sync 4294967295"),
-    **INSTRUCTION_SAMPLES,
+    **INSTRUCTION_SAMPLES, **TCGEN05_SAMPLES,
     "ptx.printf": (
         'ptx.printf "100%% of %d at %p\\0A"(%x, %A) : i32, !ptx.ptr<global>',
         'ptx.printf "done"() : ',

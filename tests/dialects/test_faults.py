@@ -14,12 +14,13 @@ from tests.dialects.instruction_faults import INSTRUCTIONS
 from tests.dialects.kernel_faults import KERNELS, TYPES
 from tests.dialects.mma_faults import MMA_FAULTS
 from tests.dialects.run_time_faults import RUN_TIME
+from tests.dialects.tcgen05_faults import TCGEN05_FAULTS
 from tests.dialects.tma_faults import TENSOR_MAPS
 from tests.dialects.wgmma_faults import WARP_MORE, WGMMA_FAULTS
 
 FAULTS: list[Fault] = [
     *VIEWS, *COORDINATES, *RUN_TIME, *COPIES, *COPY_FORMS, *MMA_FAULTS, *MEMORY, *PTX, *INSTRUCTIONS, *RUN, *KERNELS,
-    *TYPES, *TENSOR_MAPS, *WGMMA_FAULTS,
+    *TYPES, *TENSOR_MAPS, *WGMMA_FAULTS, *TCGEN05_FAULTS,
 ]  # fmt: skip
 
 

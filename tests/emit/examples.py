@@ -13,6 +13,8 @@ from tilefold.layout.atoms.contract import Named
 from tilefold.layout.atoms.mma_registers import registers
 from tilefold.layout.atoms.mma_table import mma_atom
 
+from tests.dialects.samples import MXF8F6F4, NVF4
+
 ARGS = (
     "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16, %i1: i1, %i8: i8, %i16: i16, %i32: i32, "
     "%i64: i64, %f16: f16, %bf16: bf16, %f32: f32, %f64: f64, "
@@ -145,6 +147,7 @@ def _structures() -> Iterator[tuple[str, str]]:
 
 _MMA_NAMES = (
     *("SM80_16x8x16_F32F16F16F32_TN", "SM80_16x8x16_F16F16F16F16_TN", "SM80_16x8x8_F32TF32TF32F32_TN"),
+    *("SM120_16x8x32_TN<float_e2m1_t,float_e3m2_t,half_t>", NVF4, MXF8F6F4),
     *("SM80_8x8x4_F64F64F64F64_TN", "SM80_16x8x32_S32S8U8S32_TN_SATURATE", "SM80_16x8x16_F32BF16BF16F32_TN"),
 )
 
@@ -156,9 +159,12 @@ def _mma(name: str) -> tuple[str, str]:
     argument = {"b32": "%i32", "f32": "%f32", "f64": "%f64"}
     operands = [", ".join([argument[held[o].kind]] * held[o].count) for o in "ABC"]
     stored = {"b32": "i32"}.get(held["D"].kind, held["D"].kind)
-    call = f'%d:{held["D"].count} = ptx.mma.sync "{name}" ({operands[0]}), ({operands[1]}), ({operands[2]})'
+    op, scales = ("ptx.mma.sync", "")
+    if atom.has_scales:
+        op, scales = "ptx.mma.sync.block_scale", " scales (%i32, %i32) select (0, 1, 0, 3)"
+    call = f'%d:{held["D"].count} = {op} "{name}" ({operands[0]}), ({operands[1]}), ({operands[2]}){scales}'
     stores = [f"ptx.st %d#{i}, %B align 8 : {stored}, !ptx.ptr<global>" for i in range(held["D"].count)]
-    return "ptx.mma.sync", "\n".join([call, *stores])
+    return f"{op}@12x" if name.startswith("SM120") else op, "\n".join([call, *stores])
 
 
 def _hinted(policy: bool) -> str:
@@ -299,7 +305,38 @@ PTX: tuple[tuple[str, str], ...] = (
         for relu in ("", ".relu")
         for type in ("e4m3", "e5m2")
     ),
+    *(
+        (
+            "ptx.cvt@100",
+            f'%v = ptx.cvt "rn.satfinite{relu}.{type}x2.f32" %f32, %f32 : (f32, f32) -> {pair}\n'
+            f'%r = ptx.cvt "rn{relu}.f16x2.{type}x2" %v : ({pair}) -> vector<2xf16>\n{_store("vector<2xf16>")}',
+        )
+        for relu in ("", ".relu")
+        for type, pair in (("e2m1", "i8"), ("e2m3", "i16"), ("e3m2", "i16"))
+    ),
+    *(
+        (
+            "ptx.cvt@100",
+            f'%e = ptx.cvt "{rounding}.ue8m0x2.f32" %f32, %f32 : (f32, f32) -> i16\n'
+            '%v = ptx.cvt "rn.bf16x2.ue8m0x2" %e : (i16) -> vector<2xbf16>\n'
+            f'%r = ptx.cvt "{rounding}.ue8m0x2.bf16x2" %v : (vector<2xbf16>) -> i16\n{_store("i16")}',
+        )
+        for rounding in ("rz", "rp", "rz.satfinite", "rp.satfinite")
+    ),
     ("ptx.cvt", f'%r = ptx.cvt "rna.tf32.f32" %f32 : (f32) -> f32\n{_store("f32")}'),
+    *(
+        (
+            "ptx.f32x2@100",
+            "%v = vector.broadcast %f32 : f32 to vector<2xf32>\n"
+            f'%w = ptx.f32x2 "{form}.rn" {", ".join(["%v"] * count)} : {", ".join(["vector<2xf32>"] * count)} '
+            f"-> vector<2xf32>\n%r = vector.extract %w[1] : f32 from vector<2xf32>\n{_store('f32')}",
+        )
+        for form, count in (("add", 2), ("sub", 2), ("mul", 2), ("fma", 3))
+    ),
+    *(
+        ("ptx.minmax3@100", f'%r = ptx.minmax3 "{form}" %f32, %f32, %f32\n{_store("f32")}')
+        for form in ("min", "min.NaN", "max", "max.NaN")
+    ),
     ("ptx.prmt", f"%r = ptx.prmt %i32, %i32, %i32\n{_store('i32')}"),
     *(
         ("ptx.dp4a", f'%r = ptx.dp4a "{a}.{b}" %i32, %i32, %i32\n{_store("i32")}')

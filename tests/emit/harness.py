@@ -11,7 +11,7 @@ from tilefold.compiler.machine.nvptx import compile_llvm
 from xdsl.dialects.builtin import ModuleOp
 
 SM80 = Target("sm_80")
-ASSEMBLED = tuple(map(Target, ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120")))
+ASSEMBLED = tuple(map(Target, ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a")))
 """The targets that everything is assembled for."""
 
 

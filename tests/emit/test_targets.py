@@ -10,18 +10,30 @@ from tilefold.compiler.machine.assemble import assemble
 from tilefold.compiler.machine.nvptx import compile_llvm
 from tilefold.compiler.reports.kernel_report import count_instructions
 from tilefold.dialects.math.functions import ACCURATE, INSTRUCTIONS
-from tilefold.dialects.ptx import CVT_FORMS, GLOBAL, CopyTensorMapOp, CpAsyncOp, LdMatrixOp, PtxOp, StMatrixOp
+from tilefold.dialects.ptx import (
+    CVT_FORMS,
+    GLOBAL,
+    CopyTensorMapOp,
+    CpAsyncOp,
+    F32x2Op,
+    LdMatrixOp,
+    MinMax3Op,
+    PtxOp,
+    StMatrixOp,
+)
 
 from tests.dialects.test_complete import OF_PACKAGES
 from tests.emit.examples import ARGS, MATRICES_OF_BYTES, PTX, SHARED, WARPGROUPS, accesses, all_examples, exists
 from tests.emit.harness import ASSEMBLED, kernel, parse, ptx_of
+from tests.emit.tcgen05_examples import EXACT, REDUCING, TCGEN05
 
 _INSIDE = {"scf.yield", "scf.condition", "ptx.ret", "ptx.ld", "arith.constant"}  # in the others' examples
 
 
 def test_every_rule_has_an_example() -> None:
     rules = {kind.name for kind in (*RULES, *dict(STRUCTS), *ACCURATE, *INSTRUCTIONS)}
-    assert rules - _INSIDE - OF_PACKAGES == {name for name, _ in (*all_examples(100), *WARPGROUPS)}
+    examples = (*all_examples(100), *all_examples(120), *WARPGROUPS, *TCGEN05, *EXACT, *REDUCING)
+    assert rules - _INSIDE - OF_PACKAGES == {name for name, _ in examples}
 
 
 @pytest.mark.parametrize("target", ASSEMBLED, ids=str)
@@ -73,6 +85,8 @@ def test_ptx_operation_is_the_instruction_that_its_mnemonic_names(body: str, tar
         *("mapa", "getctarank", "barrier.cluster", "st.async", "tensormap"),
         *("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh", "prmt", "dp4a", "createpolicy"),
         *(f"cvt.{form}" for form in CVT_FORMS),
+        *(f"{form}.f32x2" for form in F32x2Op.FORMS),
+        *(f"{form}.f32" for form in MinMax3Op.FORMS),
         "call",
         "ret",
     )

@@ -1,25 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Problems for examples/python/attention_decode.py, compared with NumPy."""
+"""Problems for tilefold/kernels/sm90/attention_decode.py, compared with NumPy."""
 
 import importlib
 import math
-import sys
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from ml_dtypes import bfloat16
 
-from tests.project.tree import ROOT
-
-FOLDER = str(ROOT / "examples" / "python")
-
 
 def example(name: str = "attention_decode") -> Any:
-    """The example as a module."""
-    if FOLDER not in sys.path:
-        sys.path.append(FOLDER)
-    return importlib.import_module(name)
+    """A module of the library's kernels for Hopper."""
+    return importlib.import_module(f"tilefold.kernels.sm90.{name}")
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Problems for examples/python/attention_sm90.py, compared with NumPy."""
+"""Problems for tilefold/kernels/sm90/attention.py, compared with NumPy."""
 
 import importlib
-import sys
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from ml_dtypes import bfloat16
 
-from tests.project.tree import ROOT
-
-FOLDER = str(ROOT / "examples" / "python")
+from tests.kernels.attention_reference import reference
 
 
 def example() -> Any:
-    """The example as a module."""
-    if FOLDER not in sys.path:
-        sys.path.append(FOLDER)
-    return importlib.import_module("attention_sm90")
+    """A module of the library's kernels for Hopper."""
+    return importlib.import_module("tilefold.kernels.sm90.attention")
 
 
 @dataclass(frozen=True)
@@ -56,15 +51,15 @@ class Problem:
                 Q, K, V, out, made, blocks=blocks, counter=counter, starts=starts[0], starts_k=starts[1], **options
             )
             assert counter[0] == 0
-            self._compare(module, out, (Q, K, V), starts)
+            self._compare(out, (Q, K, V), starts)
         return out
 
-    def _compare(self, module: Any, out: np.ndarray, given: tuple[np.ndarray, ...], starts: Any) -> None:
+    def _compare(self, out: np.ndarray, given: tuple[np.ndarray, ...], starts: Any) -> None:
         parts: list[Any] = [(slice(None), slice(None))]
         if self.lengths is not None:
             parts = [(slice(*starts[0][i : i + 2]), slice(*starts[1][i : i + 2])) for i in range(len(self.lengths[0]))]
         Q, K, V = given
         error = 1e-2 if self.dtype is bfloat16 else 2e-3
         for rows, keys in parts:
-            expected = module.reference(Q[:, rows], K[:, keys], V[:, keys], self.causal)
+            expected = reference(Q[:, rows], K[:, keys], V[:, keys], self.causal)
             np.testing.assert_allclose(out[:, rows].astype(np.float32), expected, rtol=error, atol=error)

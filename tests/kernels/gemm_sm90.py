@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products by examples/python/gemm_sm90.py against NumPy's, on the simulator and the GPU: the operands, whose sums are
+"""Products by tilefold/kernels/sm90/gemm.py against NumPy's, on the simulator and the GPU: the operands, whose sums are
 exact, in rows of any length, and in every type and order of memory.
 """
 

@@ -36,7 +36,8 @@ MIXED = (
     "UniversalFMA<int16_t,uint8_t>",
 )
 """Atoms of one thread whose operands are of several types: a sample of all combinations."""
-ATOMS = (*MMA_ATOMS, *MIXED)
+ATOMS = (*[name for name in MMA_ATOMS if not name.startswith("SM120_")], *MIXED)
+"""Those of narrow floats have probes of their own."""
 NEWEST = Target("sm_90a")
 """A target that has every atom of a warp."""
 

@@ -59,14 +59,16 @@ def _text(name: str, **parameters: object) -> None:
 
 def _gemm(**config: Any) -> None:
     """A product by a configuration of the GEMM, whose sums are exact."""
-    module, (A, B, D) = _module("gemm_sm90"), operands(200, 264, 200, TYPES[0])
+    module, (A, B, D) = importlib.import_module("tilefold.kernels.sm90.gemm"), operands(200, 264, 200, TYPES[0])
     module.gemm(A, B, D, module.Config(**config), device="sim", blocks=4)
     np.testing.assert_array_equal(D, product(A, B, D))
 
 
 def _decode(*config: int) -> None:
     """Attention for few rows of Q by a configuration."""
-    Problem(2, 200, shared=4, causal=True).check(_module("attention_decode").Decode(*config))
+    Problem(2, 200, shared=4, causal=True).check(
+        importlib.import_module("tilefold.kernels.sm90.attention_decode").Decode(*config)
+    )
 
 
 KERNELS: Mapping[str, Callable[[], None]] = MappingProxyType({
@@ -80,6 +82,8 @@ KERNELS: Mapping[str, Callable[[], None]] = MappingProxyType({
     "gemm_fp8_scaled.py": partial(_python, "gemm_fp8_scaled", "--m 136 --n 136 --k 256"),
     "gemm_grouped": partial(_text, "gemm_grouped", N=136),
     "gemm_grouped.py": partial(_python, "gemm_grouped", "--groups 2 --m 136 --n 136 --k 136"),
+    "gemm_sm120": partial(_text, "gemm_sm120", K=384),
+    "gemm_sm120.py": partial(_python, "gemm_sm120", "--k 384 --scaled 32"),
     "attention_sm90": partial(_text, "attention_sm90", S=100, CAUSAL=1, HEADS=1),
     "attention_sm90.py": partial(_python, "attention_sm90", ""),
     "attention_decode.py": partial(_decode, 32, 2, 1, 2, 2),

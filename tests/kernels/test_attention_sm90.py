@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""examples/python/attention_sm90.py: right for heads of every size, lengths, masks and packed sequences, at every stage
-and however its warps and copies are ordered, and its machine code has the instructions that it should have.
+"""tilefold/kernels/sm90/attention.py: right for heads of every size, lengths, masks and packed sequences, at every
+stage and however its warps and copies are ordered, and its machine code has the instructions that it should have.
 """
 
 from dataclasses import replace

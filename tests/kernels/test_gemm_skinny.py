@@ -1,26 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""examples/python/gemm_skinny.py: right for any number of rows, in clusters that share K, at every stage; and the entry
-`gemm` takes it for products with few rows or few tiles.
+"""tilefold/kernels/sm90/gemm_skinny.py: right for any number of rows, in clusters that share K, at every stage; and the
+entry `gemm` takes it for products with few rows or few tiles.
 """
 
 import importlib
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
+from tilefold.base.errors import TilefoldError
 
 from tests.kernels.gemm_sm90 import TYPES, operands, product
 from tests.kernels.harness import STAGES
-from tests.project.tree import ROOT
 from tilefold import cute
 
 
 @pytest.fixture(autouse=True)
 def module(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The example."""
-    monkeypatch.setattr(sys, "path", [str(ROOT / "examples" / "python"), *sys.path])
-    return importlib.import_module("gemm_skinny")
+    return importlib.import_module("tilefold.kernels.sm90.gemm_skinny")
 
 
 def check(module: Any, shape: tuple[int, int, int], type: int, *config: int, **options: Any) -> None:
@@ -66,7 +64,7 @@ def test_a_bias_and_an_activation(module: Any) -> None:
 
 
 def test_more_blocks_than_strips_of_k_are_refused(module: Any) -> None:
-    with pytest.raises(SystemExit, match="8 blocks share K = 200"):
+    with pytest.raises(TilefoldError, match="8 blocks share K = 200"):
         check(module, (9, 64, 200), 0, 16, 64, 2, 8)
 
 
@@ -93,7 +91,7 @@ def test_the_entry_takes_it_for_few_rows_or_few_tiles(
 ) -> None:
     """Operands whose columns are contiguous go to the other kernel."""
     taken: list[str] = []
-    entry = importlib.import_module("gemm_sm90")
+    entry = importlib.import_module("tilefold.kernels.sm90.gemm")
 
     def skinny(*_: object) -> None:
         taken.append("skinny")

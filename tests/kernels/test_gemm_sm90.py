@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""examples/python/gemm_sm90.py: right in every configuration at every stage, without a fault of the simulator, and its
+"""tilefold/kernels/sm90/gemm.py: right in every configuration at every stage, without a fault of the simulator, and its
 machine code has the instructions that it should have.
 """
 
 import importlib
 import re
-import sys
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from tilefold.base.target import Target
 
 from tests.kernels.gemm_sm90 import TYPES, operands, product
 from tests.kernels.harness import STAGES
-from tests.project.tree import ROOT
 from tests.ptxas import installed, needs_ptxas
 from tests.sass import instructions
 from tilefold import cute
@@ -38,8 +36,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
 @pytest.fixture(autouse=True)
 def module(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The example."""
-    monkeypatch.setattr(sys, "path", [str(ROOT / "examples" / "python"), *sys.path])
-    return importlib.import_module("gemm_sm90")
+    return importlib.import_module("tilefold.kernels.sm90.gemm")
 
 
 def check(
@@ -189,7 +186,7 @@ def test_the_configuration_that_is_chosen_for_other_types(
 def test_the_configuration_that_the_model_chooses_is_its_fastest(
     module: Any, shape: tuple[int, int, int], blocks: int
 ) -> None:
-    model = importlib.import_module("gemm_model")
+    model = importlib.import_module("tilefold.kernels.sm90.gemm_model")
     chosen = module.chosen_config(*shape, blocks)
     fitting = [c for c in model.candidates() if c.cluster[0] * c.cluster[1] <= blocks]
     times = [model.microseconds(c, *shape, blocks) for c in fitting]
@@ -199,7 +196,7 @@ def test_the_configuration_that_the_model_chooses_is_its_fastest(
 
 def test_clusters_and_waves_in_the_model(module: Any) -> None:
     """A product of one wave is not made slower by more blocks, one of two waves is by fewer."""
-    model, config = importlib.import_module("gemm_model"), module.Config()
+    model, config = importlib.import_module("tilefold.kernels.sm90.gemm_model"), module.Config()
     one, two = (model.microseconds(config, 1024, 1024, 4096, blocks) for blocks in (64, 63))
     assert model.microseconds(config, 1024, 1024, 4096, 132) == one
     assert two > 1.9 * one
@@ -209,5 +206,5 @@ def test_clusters_and_waves_in_the_model(module: Any) -> None:
 
 @pytest.mark.parametrize("config", [{"m": 96}, {"n": 96}, {"consumers": 3}])
 def test_tiles_that_are_refused(module: Any, config: dict[str, Any]) -> None:
-    with pytest.raises(SystemExit, match="64 rows for each consumer"):
+    with pytest.raises(TilefoldError, match="64 rows for each consumer"):
         module.Config(**config)

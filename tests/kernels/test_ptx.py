@@ -110,6 +110,14 @@ LACKING: Mapping[tuple[str, str], tuple[str, str, Mapping[str, str]]] = MappingP
 } | {
     (name, arch): ("E2102", f"an instruction of sm_90a alone, not of {arch}", _NOTHING)
     for name in _WARPGROUPS for arch in ("sm_100a", "sm_120")
+} | {
+    ("gemm_sm120", arch): ("E2102", f"needs sm_90 and PTX 8.0; {arch} is older", _NOTHING)
+    for arch in ("sm_80", "sm_86", "sm_89")
+} | {
+    ("gemm_sm120", arch): ("E2102", f"needs sm_120 and PTX 8.7; {arch} is older", _NOTHING)
+    for arch in ("sm_90a", "sm_100a")
+} | {
+    ("gemm_sm120", "sm_120"): ("E2102", "is an instruction of single architectures; sm_120 stands", _NOTHING)
 })  # fmt: skip
 """By example and target: why the target refuses the example as it is, and the parameters with which it does
 not, if there are any."""

@@ -5,11 +5,11 @@ DIR is `examples/python/CuTeDSL` of a checkout of NVIDIA/cutlass. Each program r
 its results with its own reference; torch must be installed. Without a GPU kernels are simulated, at the sizes of the
 table. Prints for each program `runs`, `stops` with the reason, or `known` where it ends as the table says that it must,
 and then the programs that are left out, with the reason; exits with 1 if a program stops, or if the folder has one that
-is neither in the table nor left out. With `--names` nothing is run: it lists the public names and arguments that
-programs use and tilefold lacks, with the number of uses.
+is neither in the table nor left out. `--json FILE` writes the same, as a list of objects.
 """
 
 import argparse
+import json
 import os
 import shlex
 import subprocess
@@ -23,7 +23,6 @@ from tempfile import TemporaryDirectory
 from tilefold.runtime.cuda import is_available
 
 from .left_out import LEFT_OUT
-from .names import report
 from .table import PROGRAMS, Program
 
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
@@ -102,27 +101,30 @@ def main(argv: list[str]) -> int:
     parser.add_argument("folder", type=Path, help="the folder of the programs")
     parser.add_argument("--only", default="", help="run the programs whose path contains this text")
     parser.add_argument("--seconds", type=int, default=600, help="the time that one program may take (default: 600)")
-    parser.add_argument("--names", action="store_true", help="only list public names and arguments that are missing")
+    parser.add_argument("--json", type=Path, help="also write the results, as a list of objects, to this file")
     options = parser.parse_args(argv)
-    if options.names:
-        print(*report(options.folder, LICENCE), sep="\n")
-        return 0
     chosen = [program for program in PROGRAMS if options.only in program.path]
     on_gpu, counts = is_available(), Counter[str]()
+    results: list[dict[str, object]] = []
     print(f"{len(chosen)} programs, on {'the GPU' if on_gpu else 'the simulator'}")
     for program in chosen:
         began = time.monotonic()
         state, reason = run(program, options.folder, on_gpu, options.seconds)
         counts[state] += 1
         size = program.on_gpu if on_gpu else " ".join([program.arguments, *(f"({new})" for _, new in program.sizes)])
-        print(f"{state:8}{time.monotonic() - began:6.1f} s  {program.path} {size.strip()}".rstrip(), flush=True)
+        seconds = time.monotonic() - began
+        results.append({"path": program.path, "size": size.strip(), "state": state, "reason": reason})
+        print(f"{state:8}{seconds:6.1f} s  {program.path} {size.strip()}".rstrip(), flush=True)
         if reason:
             print(f"          {reason}", flush=True)
     for path, count, reason in not_run(options.folder, options.only):
         state = "left out" if reason else "unlisted"
         counts[state] += count
+        results.append({"path": path, "files": count, "state": state, "reason": reason})
         print(f"{state} {path}" + (f" ({count} files)" if count > 1 else "") + (f": {reason}" if reason else ""))
     print(", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     return 0 if set(counts) <= {"runs", "known", "left out"} else 1
 
 

@@ -21,8 +21,7 @@ LEFT_OUT: Mapping[str, str] = {
     **{
         f"cute/blackwell/tutorial/tutorial_tma/{name}.py": "helpers for sm_100" for name in ("tma_v1", "tma_v2")
     },
-    "cute/blackwell_geforce/kernel/blockscaled_gemm": "products with scales of blocks, which sm_120 has",
-    "cute/blackwell_geforce/kernel/dense_gemm": "setmaxnreg in a warp without a whole warpgroup, as sm_120 has it",
+    "cute/blackwell_geforce/kernel/blockscaled_gemm/blockscaled_gemm_dispatch.py": "a module of other programs",
     "cute/notebooks/tour_to_sol_gemm.ipynb": _TENSOR_MEMORY,
     "cute/tvm_ffi": "TVM FFI",
     "cute_ext/blackwell": _TENSOR_MEMORY,

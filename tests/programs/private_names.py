@@ -15,6 +15,7 @@ NEEDED_BY: Mapping[str, tuple[str, ...]] = {
     "_mlir.dialects.arith.minimumf": (_INFER,),
     "_mlir.dialects.arith.select": (_INFER,),
     "_mlir.dialects.arith.shrui": (_INFER,),
+    "_mlir.dialects.cute.AddressSpace": (_INFER,),
     "_mlir.dialects.llvm.bitcast": (_INFER,),
     "_mlir.dialects.llvm.extractvalue": (_QUACK, _INFER),
     "_mlir.dialects.llvm.inline_asm": (_QUACK, _FLASH, _INFER, _LIGER),
@@ -38,12 +39,14 @@ NEEDED_BY: Mapping[str, tuple[str, ...]] = {
     "cute.tensor.TensorSSA": (_QUACK,),
     "cute.tensor._Tensor": (_QUACK,),
     "cutlass_dsl.BaseDSL": (_QUACK, _FLASH),
+    "cutlass_dsl.JitCompiledFunction": (_FLASH, _INFER),
     "cutlass_dsl.NumericMeta": (_QUACK,),
     "cutlass_dsl.and_": (_QUACK,),
     "cutlass_dsl.if_generate": (_QUACK, _FLASH),
     "cutlass_dsl.is_dynamic_expression": (_INFER,),
     "cutlass_dsl.not_": (_FLASH,),
     "pipeline.PipelineAsync._make_sync_object": (_QUACK, _INFER),
+    "pipeline.helpers.PipelineOp": (_INFER, _LIGER),
     "pipeline.PipelineTmaAsync.init_empty_barrier_arrive_signal": (_QUACK,),
 }
 """The names behind `cutlass.`. Any other private name is an error (E5009) at its use."""

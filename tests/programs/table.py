@@ -30,6 +30,7 @@ class Program:
 _LARGE = "the simulator executes about a million operations of threads a second"
 _ONCE = "--warmup_iterations 0 --iterations 1"
 _AMPERE, _HOPPER, _NOTEBOOKS = "cute/ampere/kernel", "cute/hopper/kernel", "cute/notebooks"
+_GEFORCE = "cute/blackwell_geforce/kernel"
 _PRIMITIVES, _TUTORIALS = "experimental/primitives", "dsl_tutorials"
 
 PROGRAMS: tuple[Program, ...] = (
@@ -93,6 +94,20 @@ PROGRAMS: tuple[Program, ...] = (
         races=False,
     ),
     Program("cute/blackwell/kernel/rmsnorm/rmsnorm.py", "--M 4 --N 1024", _LARGE),
+    Program(f"{_GEFORCE}/dense_gemm/dense_gemm.py", f"--mnkl 128,128,128,1 {_ONCE}", _LARGE),
+    *(
+        Program(f"{_GEFORCE}/blockscaled_gemm/dense_blockscaled_gemm_persistent_{schedule}.py", arguments, _LARGE)
+        for schedule, arguments in (
+            ("cooperative", f"--mnkl 128,128,256,1 {_ONCE}"),
+            ("cooperative", f"--mnkl 128,128,128,1 --sf_dtype Float8E8M0FNU --sf_vec_size 32 {_ONCE}"),
+            (
+                "cooperative",
+                "--mnkl 128,128,128,1 --a_dtype Float8E4M3FN --b_dtype Float8E4M3FN --sf_dtype Float8E8M0FNU "
+                f"--sf_vec_size 32 {_ONCE}",
+            ),
+            ("pingpong", f"--mnkl 128,128,256,1 {_ONCE}"),
+        )
+    ),
     Program(
         "cute/blackwell/tutorial/tutorial_tma/tma_v0.py",
         "--M 128 --N 128 --num_warmup 0 --num_iters 1",

@@ -32,6 +32,7 @@ LAZY: Mapping[str, str] = {
     "tilefold.cute.inspection": "a program on a GPU is not printed",
     "tilefold.driver.devices": "an engine is imported when it runs: CUDA needs cuda-python, the simulator NumPy",
     "tilefold.cute": "decorators need no compiler, and kernels are built without NumPy and cuda-python",
+    "tilefold.kernels": "a function imports the kernels of the target at hand, and NumPy for its arrays alone",
     "tilefold.builder": "a program that defines kernels waits for xDSL's dialects when it builds one",
     "tilefold.compiler.emit": "few kernels have functions that `expand-math` replaces",
     "tilefold.passes.lower_tensors": "few kernels print, multiply matrices or copy by tensor maps",

@@ -81,9 +81,8 @@ def test_rows_differ() -> None:
 
 
 def test_tensors_are_in_spaces_that_instructions_reach() -> None:
-    reached = [row.name for row in SPACES.values() if instructions_of(row)]
+    reached = [row.name for row in SPACES.values() if instructions_of(row) or row is TMEM]  # that by `ptx` alone
     assert [row.name for row in tensor_spaces()] == reached
-    assert instructions_of(TMEM) == ()
 
 
 def test_the_public_names_are_those_of_the_table() -> None:

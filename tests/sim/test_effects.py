@@ -10,7 +10,9 @@ import pytest
 from tilefold.dialects.ptx import PTX, EntryOp, InlineOp
 from tilefold.runtime.sim.sim_engine import SimEngine
 
+from tests.dialects.samples import NVF4
 from tests.sim.harness import entry, launch_on, module_of
+from tests.sim.tcgen05_effects import TEXT as CELLS
 from tests.sim.tensor_maps import ACQUIRE, ARGS, COPY, IN_SHARED, LOAD, PUBLISH, RELEASE, REPLACE, SYNC, lead
 from tests.sim.tensor_maps import SETUP as MAPS
 from tests.sim.test_cluster_memory import POINTERS
@@ -170,6 +172,7 @@ OTHERS = """
 %p6 = ptx.activemask
 %p7 = ptx.movmatrix trans %t
 %p8:4 = ptx.mma.sync "SM80_16x8x16_F32F16F16F32_TN" (%t, %t, %t, %t), (%t, %t), (%x, %x, %x, %x)
+%s8:4 = SCALED (%t, %t, %t, %t), (%t, %t), (%x, %x, %x, %x) scales (%t, %t) select (0, 0, 0, 0)
 %p9 = ptx.bar.red "or" %true, 1 threads 32 : i1
 ptx.bar.sync 2 threads 32
 ptx.nanosleep %one
@@ -191,7 +194,7 @@ ptx.printf "%d"(%t) : i32
 %number = ptx.ptrtoint %A : !ptx.ptr<global> -> i64
 %pointer = ptx.inttoptr %number align 16 : i64 -> !ptx.ptr<global>
 %lop = ptx.inline "lop3.b32 $0, $1, $2, $3, 0x96;" constraints "=r,r,r,r"(%t, %t, %t) : (i32, i32, i32) -> (i32)
-"""
+""".replace("SCALED", f'ptx.mma.sync.block_scale "{NVF4}"')
 GROUP = """
 ptx.bar.arrive 1 threads 128
 ptx.wgmma.fence
@@ -227,6 +230,7 @@ KERNELS = {
         entry(MAPS + TENSORS, ARGS, "64", shared=2056),
         {"A": np.arange(512, dtype=np.float32), "B": words(128), "W": words(32), "n": 2, "d": 256}, 64,
     ),
+    "cells": Kernel(CELLS, {"A": words()}),
     "shared": multiplication("SM90_64x64x16_F32F16F16_SS<Major::K,Major::K>"),
     "registers": multiplication("SM90_64x24x8_F32TF32TF32_RS_TN"),
 }  # fmt: skip

@@ -129,7 +129,8 @@ CASES = [
 def bit_patterns(name: str) -> st.SearchStrategy[int]:
     """Of any number of a type, and of some that are near each other."""
     bits = BY_PTX[name].bits
-    near = (1 << bits - 2) - (4 << BY_PTX[name].fraction), (1 << bits - 2) + (4 << BY_PTX[name].fraction)
+    middle, far = 1 << bits - 2, 4 << BY_PTX[name].fraction
+    near = max(0, middle - far), min((1 << bits) - 1, middle + far)
     return st.one_of(st.integers(0, (1 << bits) - 1), st.integers(*near))
 
 

@@ -233,8 +233,8 @@ MISTAKES = {
         "in group 0, where warp 0 of its warpgroup starts", ("scf.if %first {", "scf.if %true {"),
     ),
     "registers given back that it lacks": (
-        RIGHT + "ptx.setmaxnreg inc 240\n", "E3227", "inc to 240 registers a thread, where it has 256",
-        ("ptx.setmaxnreg inc 240\n", "ptx.setmaxnreg dec 240\n"),
+        RIGHT + "ptx.setmaxnreg inc 240\nptx.setmaxnreg inc 200\n", "E3227",
+        "inc to 200 registers a thread, where it has 240", ("ptx.setmaxnreg inc 200\n", "ptx.setmaxnreg dec 200\n"),
     ),
     "registers asked for by dec": (
         RIGHT + "ptx.setmaxnreg dec 40\nptx.setmaxnreg dec 64\n", "E3227", "dec to 64 registers a thread, where it has 40",
@@ -267,6 +267,15 @@ def test_a_block_without_whole_warpgroups(threads: int) -> None:
     error = refused(filled, "E3208", threads)
     assert f"the block has {threads} threads" in str(error)
     assert "a multiple of 128 threads" in error.hint
+
+
+def test_the_last_warps_of_a_block_change_their_registers() -> None:
+    """The fifth warp loads for the others, as programs for sm_120 have it; the block begins with 232 for each thread."""
+    roles = "%loads = arith.cmpi uge, %t, %step : i32\nscf.if %loads {\nptx.setmaxnreg dec 40\n} else {\n"
+    run("%step = arith.constant 128 : i32\n" + roles + "ptx.setmaxnreg inc 232\n}\n", 160)
+    text = roles.replace("dec 40", "inc 40") + "ptx.setmaxnreg inc 232\n}\n"
+    error = refused("%step = arith.constant 128 : i32\n" + text, "E3227", 160)
+    assert "inc to 40 registers a thread, where it has 232" in str(error)
 
 
 @pytest.mark.parametrize("seed", [None, *range(4)])

@@ -261,13 +261,17 @@ else:
     __getattr__ = on_demand(__name__, HOMES)
 
 Int4, Uint4, Uint1 = DTYPES["Int4"], DTYPES["Uint4"], DTYPES["Uint1"]
+Float4E2M1FN, Float6E2M3FN, Float6E3M2FN, Float8E8M0FNU = [
+    DTYPES[name] for name in ("Float4E2M1FN", "Float6E2M3FN", "Float6E3M2FN", "Float8E8M0FNU")
+]
 
 
 __all__ = [
     "Address", "AddressSpace", "BFloat16", "Bool", "Boolean", "Candidate", "CompiledKernel", "Compiler",
     "ComposedLayout", "Constexpr", "Coord", "CoordTensor", "CopyAtom", "DType", "DumpDir", "Dynamic", "E",
     "EnableAssertions", "EnableTVMFFI", "FastDivmodDivisor", "FastDivmodDivisorV2", "Float", "Float16", "Float32",
-    "Float64", "Float8E4M3FN", "Float8E5M2", "GPUArch", "GenerateLineInfo", "Int", "Int16", "Int32", "Int4",
+    "Float4E2M1FN", "Float64", "Float6E2M3FN", "Float6E3M2FN", "Float8E4M3FN", "Float8E5M2", "Float8E8M0FNU",
+    "GPUArch", "GenerateLineInfo", "Int", "Int16", "Int32", "Int4",
     "Int64", "Int8", "IntTuple", "Integer", "JitFunction", "KeepCUBIN", "KeepPTX", "KeepSASS", "Kernel",
     "KernelCall", "Layout", "LinkLibraries", "MmaAtom", "Numeric", "NvdisasmOptions", "OptLevel", "Pointer",
     "PtxasOptions", "Range", "ReductionOp", "ScaledBasis", "Shape", "Stride", "Swizzle", "SymInt", "TFloat32",

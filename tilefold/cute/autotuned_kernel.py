@@ -56,7 +56,7 @@ class Tuned(KernelFunction):
 
     @untraced
     def __call__(self, /, *args: Any, **kwargs: Any) -> "TunedCall":
-        call = TunedCall()  # without a constructor, as of `Kernel`
+        call = UnusedTunedCall()  # without a constructor, as of `Kernel`
         call.tuned = self
         call.kwargs = None
         if kwargs or len(args) != self._count:
@@ -138,19 +138,10 @@ class Tuned(KernelFunction):
 class TunedCall:
     """A kernel with configurations, and arguments: in the order of its parameters if `kwargs` is None."""
 
-    __slots__ = ("args", "kwargs", "launched", "tuned")
+    __slots__ = ("args", "kwargs", "tuned")
     tuned: Tuned
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any] | None
-    launched: bool
-    """True after a launch or a build; it has no value before."""
-
-    def __del__(self) -> None:
-        try:
-            _ = self.launched
-        except AttributeError:
-            if hasattr(self, "tuned"):
-                warn_if_dropped(self.tuned, self.tuned.function.__name__, "launch()")
 
     def __repr__(self) -> str:
         return f"<call of {self.tuned!r}>"
@@ -179,7 +170,7 @@ class TunedCall:
         """The kernel for these arguments without launching it: for a configuration, by default the one that a launch
         chooses, or the first one for descriptions of arguments. Raises ProgramError.
         """
-        self.launched = True
+        self.__class__ = TunedCall  # pyright: ignore[reportAttributeAccessIssue]
         try:
             if config is None:
                 first = self.tuned.configs[0]
@@ -207,7 +198,7 @@ class TunedCall:
 
         `grid` is for this launch, instead of that of `autotune`: of tensors with dynamic extents it may depend on them.
         """
-        self.launched = True
+        self.__class__ = TunedCall  # pyright: ignore[reportAttributeAccessIssue]
         if device.__class__ is not str:
             device = str(device)  # which is refused with it
         try:
@@ -229,6 +220,16 @@ class TunedCall:
             return launcher.launch(self.args, _OF_CONFIG, grid, stream, attributes)
         except TilefoldError as error:
             raise shown(error) from error.__cause__
+
+
+class UnusedTunedCall(TunedCall):
+    """A call that has neither launched nor built anything yet; see `UnusedCall`."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        if hasattr(self, "tuned"):
+            warn_if_dropped(self.tuned, self.tuned.function.__name__, "launch()")
 
 
 def autotune(

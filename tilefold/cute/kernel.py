@@ -133,7 +133,7 @@ class Kernel(KernelFunction):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if is_building():
             return self._within(args, kwargs)
-        call = KernelCall()  # without a constructor, whose call would take a tenth of a launch
+        call = UnusedCall()  # without a constructor, whose call would take a tenth of a launch
         call.kernel = self
         call.bindings = None
         if kwargs or len(args) != self._count:
@@ -195,7 +195,7 @@ class Kernel(KernelFunction):
         """Forgets kernels built with other values of the globals and outer variables that the function and its helpers
         read; returns whether there were any.
         """
-        if self._outer is None or not self._outer.have_changed:
+        if self._outer is None or not self._outer.have_changed():
             return False
         self._outer = None
         self._built.clear()
@@ -229,16 +229,10 @@ class Kernel(KernelFunction):
 class KernelCall(DebuggableCall):
     """A kernel with its arguments, in the order of its parameters."""
 
-    __slots__ = ("args", "bindings", "kernel", "launched")
+    __slots__ = ("args", "bindings", "kernel")
     kernel: Kernel
     args: tuple[Any, ...]
     bindings: "BoundArguments | None"
-    launched: bool
-    """True after a launch; it has no value before."""
-
-    def __del__(self) -> None:
-        if not hasattr(self, "launched") and hasattr(self, "args") and (self.bindings is None or not self.args):
-            warn_if_dropped(self.kernel, self.kernel.function.__name__, "launch(grid=..., block=...)")
 
     def __repr__(self) -> str:
         return f"<call of {self.kernel!r}>"
@@ -308,7 +302,8 @@ class KernelCall(DebuggableCall):
         Returns the result of a launch that has ended, or None for one that is only queued. Raises ProgramError for a
         fault of the kernel, LaunchError for unsuitable arguments, SimulationError and CudaError for faults at run time.
         """
-        self.launched = True
+        # an object without `__del__` is freed faster
+        self.__class__ = KernelCall  # pyright: ignore[reportAttributeAccessIssue]
         try:
             attributes = ()
             options = SimOptions.taken_from(more) if more else None
@@ -320,9 +315,9 @@ class KernelCall(DebuggableCall):
                 and smem is None
                 and self.bindings is None
             ):
-                launcher = self.kernel.launchers.get(device)
-                if launcher is not None and not self.kernel.forget_outdated():
-                    args = self.args
+                kernel, args = self.kernel, self.args
+                launcher = kernel.launchers.get(device)
+                if launcher is not None and not kernel.forget_outdated():
                     result = launcher.fast(args, block, grid, stream, attributes)
                     if result is NotImplemented:
                         return launcher.search(args, block, grid, stream, attributes)
@@ -357,6 +352,16 @@ class KernelCall(DebuggableCall):
         return kernel.on_gpus.resolve(ordinal, bound, block, grid, stream, attributes)[0]
 
 
+class UnusedCall(KernelCall):
+    """A call that has launched nothing yet; it warns if the statement that makes it also drops it."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        if hasattr(self, "args") and (self.bindings is None or not self.args):
+            warn_if_dropped(self.kernel, self.kernel.function.__name__, "launch(grid=..., block=...)")
+
+
 @overload
 def kernel(function: Callable[..., object], /) -> Kernel: ...
 
@@ -368,6 +373,7 @@ def kernel(
     min_blocks: int | None = None,
     max_registers: int | None = None,
     preprocessor: bool = True,
+    preprocess: bool = True,
     cluster: Size | None = None,
     non_portable: bool = False,
     contract: bool = False,
@@ -382,6 +388,7 @@ def kernel(
     min_blocks: int | None = None,
     max_registers: int | None = None,
     preprocessor: bool = True,
+    preprocess: bool = True,
     cluster: Size | None = None,
     non_portable: bool = False,
     contract: bool = False,
@@ -391,10 +398,10 @@ def kernel(
     of its clusters in blocks, for every launch; 9 to 16 blocks need `non_portable=True`.
 
     Its `for`, `while` and `if` on values of the kernel become the kernel's (docs/python.md). `name` is the kernel's
-    name in PTX, the function's by default; `preprocessor=False` takes the function as it is, where Python keeps no
-    source. `contract=True` rounds `a * b + c` of floats once, as `cute.math.fma` does, where one expression or one
-    block of statements computes both; by default product and sum are rounded each.
+    name in PTX, the function's by default; `preprocessor=False`, or `preprocess=False`, takes the function as it is,
+    where Python keeps no source. `contract=True` rounds `a * b + c` of floats once, as `cute.math.fma` does, where one
+    expression or one block of statements computes both; by default product and sum are rounded each.
     """
     size = None if cluster is None else dim3("cluster", cluster)
-    options = KernelOptions(name, min_blocks, max_registers, preprocessor, size, non_portable, contract)
+    options = KernelOptions(name, min_blocks, max_registers, preprocessor and preprocess, size, non_portable, contract)
     return partial(Kernel, options=options) if function is None else Kernel(function, options)

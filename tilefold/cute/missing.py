@@ -137,14 +137,15 @@ def _lines(body: Sequence[ast.AST]) -> Iterator[int]:
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [name.name for name in node.names]
             if any(name.partition(".")[0] == "cutlass" for name in names):
                 yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
-        elif isinstance(node, ast.Try) and any(_handles_import(handler.type) for handler in node.handlers):
+        elif isinstance(node, ast.Try) and any(handles_import_error(handler.type) for handler in node.handlers):
             yield from _lines([*node.handlers, *node.orelse, *node.finalbody])
         else:
             yield from _lines([*ast.iter_child_nodes(node)])
 
 
-def _handles_import(kind: ast.expr | None) -> bool:
+def handles_import_error(kind: ast.expr | None) -> bool:
+    """Whether a handler of exceptions of this kind handles ImportError."""
     if isinstance(kind, ast.Tuple):
-        return any(map(_handles_import, kind.elts))
+        return any(map(handles_import_error, kind.elts))
     handled = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
     return kind is None or (isinstance(kind, ast.Name) and kind.id in handled)

@@ -25,7 +25,9 @@ HOMES: Mapping[str, str] = MappingProxyType(
             "make_tiled_copy_tv prefetch copy_atom_call=copy"
         ),
         "tilefold.builder.tensors.copy_atoms": "CopyAtom make_copy_atom",
-        "tilefold.builder.tensors.fragments": "ReductionOp empty_like full full_like TensorSSA=Vec",
+        "tilefold.builder.tensors.fragments": (
+            "ReductionOp empty_like full full_like ReductionKind=ReductionOp TensorSSA=Vec"
+        ),
         "tilefold.builder.tensors.layouts": (
             "assume blocked_product ceil_div compatible complement congruent coshape cosize crd2crd crd2idx "
             "depth downcast flat_product get_divisibility idx2crd is_static left_inverse logical_product "

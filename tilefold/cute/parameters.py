@@ -195,19 +195,18 @@ class OuterNames:
         for function in functions:
             self._collect(function)
         # each name twice, since the getter of one name alone gives no tuple, whose comparison begins with identity
-        self._getters = [(itemgetter(*names, *names), space) for space, names in self._spaces.values() if names]
         keep: Callable[[Any], Any] = _snapshot if in_place else lambda value: value
-        self._kept = [keep(get(space)) for get, space in self._getters]
+        getters = [(itemgetter(*names, *names), space) for space, names in self._spaces.values() if names]
+        self._kept = tuple((get, space, keep(get(space))) for get, space in getters)
         self._contents = tuple(keep(_cell_contents(cell)) for cell in self._cells)
 
-    @property
     def have_changed(self) -> bool:
         """Whether one of the names has another value now, or none."""
         try:
-            for (get, space), kept in zip(self._getters, self._kept, strict=True):
+            for get, space, kept in self._kept:
                 if get(space) != kept:
                     return True
-            return tuple(map(_cell_contents, self._cells)) != self._contents
+            return bool(self._cells) and tuple(map(_cell_contents, self._cells)) != self._contents
         except Exception:  # a name that is gone, or values that do not compare any more
             return True
 

@@ -147,15 +147,40 @@ def convert(source: Any, target: Any) -> None:
         message = f"shapes {arrays[0].shape} and {arrays[1].shape} differ"
         raise LaunchError(Code.RUN_ARGUMENT, message, "convert between tensors of one shape")
     if all(array.device is None for array in arrays):
-        values, written = map(_on_host, arrays)
-        written[...] = values.astype(written.dtype)
+        values = _on_host(arrays[0])
+        if not _is_packed(arrays[1]):
+            written = _on_host(arrays[1])
+            written[...] = values.astype(written.dtype)
+            return
+        _write_packed(arrays[1], values)
         return
     count = prod(arrays[0].shape)
     _convert(source, target, count).launch(grid=-(-count // _BLOCK), block=_BLOCK)
 
 
+def _is_packed(array: Array) -> bool:
+    """Whether elements share bytes."""
+    return ELEMENTS[array.dtype].memory_bits < 8
+
+
+def _write_packed(array: Array, values: "NDArray[Any]") -> None:
+    """Writes numbers to an array in the host's memory whose elements share bytes."""
+    import ctypes
+
+    import numpy as np
+
+    from tilefold.runtime.arrays.storage import element_indices, pack
+    from tilefold.runtime.engine import numpy_type
+
+    element = ELEMENTS[array.dtype]
+    storage = np.zeros(array.span, numpy_type(element))
+    storage[element_indices(array.layout)] = values.astype(np.float32).astype(storage.dtype)
+    packed = pack(storage, element.bits)
+    ctypes.memmove(array.address, packed.ctypes.data, packed.nbytes)
+
+
 def _on_host(array: Array) -> "NDArray[Any]":
-    """An array of the host's memory as one of NumPy."""
+    """An array of the host's memory as one of NumPy; of one whose elements share bytes a copy."""
     import ctypes
 
     import ml_dtypes as ml_dtypes  # NumPy knows its types by their names then
@@ -163,6 +188,13 @@ def _on_host(array: Array) -> "NDArray[Any]":
 
     from tilefold.runtime.engine import strided_view
 
+    if _is_packed(array):
+        from tilefold.runtime.arrays.storage import element_indices, unpack
+
+        held: Any = (ctypes.c_uint8 * array.bytes).from_address(array.address)
+        element = ELEMENTS[array.dtype]
+        elements = unpack(np.frombuffer(held, np.uint8), element.bits).view(np.dtype(element.library))
+        return elements[element_indices(array.layout)]
     size = array.itemsize
     memory: Any = (ctypes.c_uint8 * (array.span * size)).from_address(array.address)
     flat = np.frombuffer(memory, np.dtype(ELEMENTS[array.dtype].library))

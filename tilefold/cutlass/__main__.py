@@ -2,10 +2,14 @@
 """`python -m tilefold.cutlass FILE [--] ARGUMENTS`: runs a CuTe program whose import lines say `cutlass`. The file is
 one of Python or a notebook, whose code cells run in order.
 
+`python -m tilefold.cutlass --missing DIR` runs nothing: it lists the names that the programs below a folder use and
+tilefold lacks, with the number of files that each stops; `--json` after it lists all these files.
+
 On a machine without a GPU tensors that the program puts on one stay in the host's memory, and kernels are simulated:
 see `without_gpu`.
 """
 
+import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,10 +19,30 @@ from tilefold.cutlass.programs import register_addresses, run_as_main
 from tilefold.cutlass.uncaught import report_uncaught
 
 
+def list_missing(arguments: list[str]) -> None:
+    """Prints the names that programs below a folder use and tilefold lacks."""
+    from tilefold.cutlass.missing_names import missing_names
+
+    folders = [argument for argument in arguments if argument != "--json"]
+    if len(folders) != 1 or not Path(folders[0]).exists():
+        sys.exit(f"there is no folder {' '.join(folders)}".rstrip() if folders else "which folder? --missing DIR")
+    found = missing_names(Path(folders[0]))
+    if "--json" in arguments:
+        print(json.dumps([{"name": missing.name, "files": missing.files} for missing in found], indent=1))
+    elif found:
+        print(*found, sep="\n")
+    else:
+        print("tilefold has every name that they use")
+
+
 def main() -> None:
     """Runs the program that the command line names, as `__main__`."""
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
-        sys.exit("usage: python -m tilefold.cutlass FILE.py|FILE.ipynb [--] ARGUMENTS")
+        sys.exit("usage: python -m tilefold.cutlass FILE.py|FILE.ipynb [--] ARGUMENTS\n"
+                 "       python -m tilefold.cutlass --missing DIR [--json]")  # fmt: skip
+    if sys.argv[1] == "--missing":
+        list_missing(sys.argv[2:])
+        return
     file, arguments = sys.argv[1], sys.argv[2:]
     if arguments[:1] == ["--"]:
         arguments = arguments[1:]

@@ -32,6 +32,7 @@ from tilefold.cute import (
     Uint64,
     const_expr,
 )
+from tilefold.cute.host.compiled import CompiledFunction as JitCompiledFunction
 from tilefold.cute.jit import dsl_user_op
 
 from .architectures import Arch, BaseDSL, target_version
@@ -40,7 +41,8 @@ from .value_trees import debug_print_mlir_values, extract_mlir_values, new_from_
 
 __all__ = [
     "Arch", "BFloat16", "BaseDSL", "Boolean", "Constexpr", "DSLCudaRuntimeError", "DSLRuntimeError", "Float",
-    "Float16", "Float32", "Float64", "Int16", "Int32", "Int64", "Int8", "Integer", "Numeric", "NumericMeta", "T",
+    "Float16", "Float32", "Float64", "Int16", "Int32", "Int64", "Int8", "Integer", "JitCompiledFunction", "Numeric",
+    "NumericMeta", "T",
     "Uint16", "Uint32", "Uint64", "Uint8", "and_", "const_expr", "debug_print_mlir_values", "dsl_user_op",
     "extract_mlir_values", "if_generate", "is_dynamic_expression", "max", "min", "new_from_mlir_values", "not_",
     "set_dynamic_debug", "target_version", "while_generate", "yield_out",

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import IntegerType
 
 from tilefold.builder.scalars.dtypes import DTYPES, DType
 
-Float4E2M1FN = DType("Float4E2M1FN", DTYPES["Uint4"].ir, "packed", 4, unsigned=True)
+Float4E2M1FN = DTYPES["Float4E2M1FN"]
 """A float of 4 bits; two share a byte."""
 
 Float4E2M1FNx2 = DType("Float4E2M1FNx2", IntegerType(8), "packed", 8, unsigned=True)
@@ -18,13 +18,13 @@ Float6E2M3FNx4, Float6E3M2FNx4 = (
 )
 """Three bytes of four floats of 6 bits; no tensor has such elements, but programs ask for the width."""
 
-Float6E2M3FN, Float6E3M2FN = (
-    DType(f"Float6{name}FN", IntegerType(6), "packed", 6, unsigned=True) for name in ("E2M3", "E3M2")
-)
-"""Floats of 6 bits; no tensor has such elements, but programs compare types with them."""
+Float6E2M3FN, Float6E3M2FN = DTYPES["Float6E2M3FN"], DTYPES["Float6E3M2FN"]
+"""Floats of 6 bits; each takes a byte."""
 
-Float8E8M0FNU, Float8E4M3B11FNUZ, Float8E4M3 = (
-    DType(name, IntegerType(8), "packed", 8, unsigned=True)
-    for name in ("Float8E8M0FNU", "Float8E4M3B11FNUZ", "Float8E4M3")
+Float8E8M0FNU = DTYPES["Float8E8M0FNU"]
+"""Scale factors, which are powers of 2."""
+
+Float8E4M3B11FNUZ, Float8E4M3 = (
+    DType(name, IntegerType(8), "packed", 8, unsigned=True) for name in ("Float8E4M3B11FNUZ", "Float8E4M3")
 )
-"""Scale factors, which are powers of 2; and floats of 8 bits that no instruction takes."""
+"""Floats of 8 bits that no instruction takes."""

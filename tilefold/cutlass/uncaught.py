@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Errors of tilefold that a program does not catch: the message with the user's lines, and no lines of tilefold."""
+"""Errors that a program does not catch: the message with the program's lines, and no lines of tilefold."""
 
 import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
-from traceback import FrameSummary, extract_tb, format_list
+from traceback import FrameSummary, StackSummary, TracebackException, extract_tb, format_list
 from types import TracebackType
 
 from tilefold.base.errors import TilefoldError
@@ -17,11 +17,14 @@ _LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib",
 
 
 def report_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Prints an error as `sys.excepthook` does; of one of tilefold the user's lines that led to it, and the message.
-    `TILEFOLD_TRACEBACK=1` shows all lines.
+    """Prints an error as `sys.excepthook` does; of one of tilefold the user's lines that led to it, and the message; of
+    any other one all lines but those of tilefold. `TILEFOLD_TRACEBACK=1` shows all lines.
     """
-    if not isinstance(error, TilefoldError) or shows_tracebacks():
+    if shows_tracebacks() or not isinstance(error, Exception):
         sys.__excepthook__(kind, error, trace)
+        return
+    if not isinstance(error, TilefoldError):
+        print(*_without_ours(TracebackException(kind, error, trace)).format(), sep="", end="", file=sys.stderr)
         return
     lines = [] if isinstance(error, ProgramError) else format_list(list(_of_user(trace)))  # which names its lines
     print("".join(lines) + str(error), file=sys.stderr)
@@ -29,13 +32,24 @@ def report_uncaught(kind: type[BaseException], error: BaseException, trace: Trac
 
 def _of_user(trace: TracebackType | None) -> Iterator[FrameSummary]:
     for frame in extract_tb(trace):
-        path = str(Path(frame.filename).resolve())
-        is_code = not frame.filename.startswith("<")
-        if is_code and not path.startswith(_LIBRARIES) and not _is_ours(path):
+        if _is_code(frame) and not str(Path(frame.filename).resolve()).startswith(_LIBRARIES):
             yield frame
 
 
-def _is_ours(path: str) -> bool:
-    """Whether a file is of this package, which lies in one folder, or in a checkout beside its subpackages."""
+def _without_ours(shown: TracebackException) -> TracebackException:
+    """An exception, and those before it, without the lines of tilefold and of Python's own machinery."""
+    before: TracebackException | None = shown
+    while before is not None:
+        before.stack = StackSummary.from_list([frame for frame in before.stack if _is_code(frame)])
+        before = before.__cause__ or before.__context__
+    return shown
+
+
+def _is_code(frame: FrameSummary) -> bool:
+    """Whether a line is one of a file, and not of this package, which lies in one folder, or in a checkout beside its
+    subpackages.
+    """
+    path = str(Path(frame.filename).resolve())
     folders = ("base", "builder", "compiler", "dialects", "layout", "passes", "runtime", "tilefold")
-    return path.startswith(tuple(str(Path(_OURS, name)) + "/" for name in folders)) or "/tilefold/cutlass/" in path
+    is_ours = path.startswith(tuple(str(Path(_OURS, name)) + "/" for name in folders)) or "/tilefold/cutlass/" in path
+    return not frame.filename.startswith("<") and not is_ours

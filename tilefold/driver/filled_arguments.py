@@ -140,7 +140,7 @@ def unpacked(storage: Array, type: Attribute) -> Array:
     if isinstance(type, TensorType) and type.is_packed:
         kind = element_kind(type.element_type)
         assert kind is not None
-        return unpack(storage.view(np.uint8), kind.bits, signed=kind.dtype.kind == "i")
+        return unpack(storage.view(np.uint8), kind.bits, signed=kind.dtype.kind == "i").view(kind.dtype)
     return storage
 
 
@@ -150,6 +150,8 @@ def _check_packed(argument: Argument, values: Array, *, from_file: bool) -> None
     if isinstance(type, TensorType) and type.is_packed:
         kind = element_kind(type.element_type)
         assert kind is not None
+        if kind.dtype.kind not in "iu":
+            return
         span = 1 << kind.bits
         low = -span // 2 if kind.dtype.kind == "i" else 0
         if values.size and not low <= int(values.min()) <= int(values.max()) < low + span:

@@ -22,7 +22,8 @@ def print_error(error: TilefoldError) -> None:
     """Prints a user's mistake on the standard error: every diagnostic of a program, or `error[E4001]: ...`."""
     diagnostics = getattr(error, "diagnostics", None)
     if diagnostics is None:
-        place: str = printable_line(getattr(error, "place", ""))  # of a file that is not text
+        given = getattr(error, "place", "")
+        place = printable_line(given) if isinstance(given, str) else ""  # of a file that is not text
         message = message_text(error.message)
         text = f"{place}: error[{error.code}]: {message}" if place else f"error[{error.code}]: {message}"
         if error.hint:

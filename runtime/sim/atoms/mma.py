@@ -47,17 +47,23 @@ DTYPES: Mapping[str, np.dtype[Any]] = MappingProxyType({name: numpy_type(element
 """The NumPy type of one element of each PTX type. Elements of 4 bits and 1 bit take a byte each."""
 
 
-def from_bytes(name: str, content: NDArray[np.uint8]) -> Values:
-    """The elements of PTX type `name` in the bytes (lanes, bytes) of a fragment."""
+def from_bytes(name: str, content: NDArray[np.uint8], in_bytes: bool = False) -> Values:
+    """The elements of PTX type `name` in the bytes (lanes, bytes) of a fragment; `in_bytes` if each has a byte, whose
+    bits 2 to 5 are an element of 4 bits.
+    """
     element = BY_PTX[name]
+    if element.bits == 8 or (element.bits < 8 and in_bytes) or element.memory_bits > element.bits:
+        kept = content >> 2 & 0xF if element.bits == 4 else content & np.uint8((1 << element.bits) - 1)
+        return np.ascontiguousarray(content if element.bits == 8 else kept).view(DTYPES[name])
     if element.bits < 8:
-        return unpack(content, element.bits, signed=not element.unsigned)
+        elements = unpack(content, element.bits, signed=not element.unsigned and not element.exponent)
+        return elements.view(DTYPES[name]) if element.exponent else elements
     return np.ascontiguousarray(content).view(DTYPES[name])
 
 
 def to_bytes(name: str, values: Values) -> NDArray[np.uint8]:
     """The bytes (lanes, bytes) of a fragment that holds these elements of PTX type `name`."""
-    if BY_PTX[name].bits < 8:
+    if BY_PTX[name].memory_bits < 8:
         return pack(values, BY_PTX[name].bits)
     return np.ascontiguousarray(values, DTYPES[name]).view(np.uint8)
 
@@ -72,7 +78,7 @@ def executor(atom: MmaAtom, exact: "Table | None" = None, how: Summation | None 
     """
     if atom.contract.agent is Agent.THREAD:
         return _fma(atom, exact)
-    table = _Table(atom)
+    table = Places(atom)
     if how is not None and exact is None:
         return _summed(atom, table, how)
     widen_a, widen_b, widen_c = [widen(name, exact) for name in atom.types[1:]]
@@ -94,7 +100,7 @@ def executor(atom: MmaAtom, exact: "Table | None" = None, how: Summation | None 
     return execute
 
 
-def _summed(atom: MmaAtom, table: "_Table", how: Summation) -> Executor:
+def _summed(atom: MmaAtom, table: "Places", how: Summation) -> Executor:
     """The result as a GPU sums it."""
     of_a, of_b = widen(atom.types[1]), widen(atom.types[2])
     multiply = multiply_add(how, atom.types, table.a[0], table.b[0], table.c[0])
@@ -113,7 +119,7 @@ def bound(atom: MmaAtom, a: Values, b: Values, c: Values) -> NDArray[np.float64]
     """How far D may be from the model's on a GPU, for each element of D; see `compute_allowed_error`."""
     if atom.contract.agent is Agent.THREAD:
         return compute_allowed_error(atom, np.zeros(c.shape, np.float64))
-    table = _Table(atom)
+    table = Places(atom)
     magnitude = [
         np.abs(widen(t)(x)).ravel()[at]
         for t, x, at in zip(atom.types[1:], (a, b, c), (table.a, table.b, table.c), strict=True)
@@ -141,7 +147,7 @@ def compute_allowed_error(atom: MmaAtom, magnitude: NDArray[np.float64]) -> NDAr
     return magnitude * ((k + 1) * addend + groups * result) + groups * d.least
 
 
-class _Table:
+class Places:
     """Where the elements of the matrices are among the values of a warp's lanes.
 
     `a`, `b` and `c` are arrays (groups, M, K), (groups, K, N) and (groups, M, N) of positions in the raveled values;
@@ -192,9 +198,9 @@ def _fma(atom: MmaAtom, exact: "Table | None") -> Executor:
 
 _TRUNCATED = np.uint32(0xFFFFE000)
 _EIGHT_BITS = {
-    name: np.arange(256, dtype=np.uint8).view(DTYPES[name]).astype(np.float64)
+    name: (np.arange(256, dtype=np.uint8) & np.uint8((1 << element.bits) - 1)).view(DTYPES[name]).astype(np.float64)
     for name, element in BY_PTX.items()
-    if element.kind == "float" and element.bits == 8
+    if element.exponent and element.bits <= 8
 }
 
 

@@ -29,6 +29,7 @@ def multiply_add(how: Summation, types: Types, at_a: Array, at_b: Array, at_c: A
     """
     if isinstance(how, FusedChain):
         return _fused_chain(at_a, at_b, at_c)
+    assert isinstance(how, AlignedSum), "products with scales have a function of their own"
     return _aligned_sum(how, types, at_a, at_b, at_c)
 
 

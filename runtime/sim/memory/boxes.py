@@ -30,10 +30,10 @@ class Box:
 
 def box_at(placed: PlacedMap, coordinates: tuple[int, ...]) -> Box:
     """The box of a map at some coordinates, in units that are as a whole inside or outside of the tensor."""
-    size, tensor = placed.map.bits // 8, placed.map
-    first, row = coordinates[0] * size, tensor.dims[0] * size
+    bits, tensor = placed.map.bits, placed.map
+    first, row = coordinates[0] * bits // 8, tensor.dims[0] * bits // 8
     width = gcd(BULK_UNIT, first, row)
-    at = first + width * np.arange(tensor.box[0] * size // width, dtype=np.int64)
+    at = first + width * np.arange(tensor.box[0] * bits // 8 // width, dtype=np.int64)
     addresses, inside = placed.address + at, (at >= 0) & (at < row)
     for start, extent, stride, count in zip(
         coordinates[1:], tensor.dims[1:], tensor.strides, tensor.box[1:], strict=True

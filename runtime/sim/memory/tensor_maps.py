@@ -44,7 +44,7 @@ def encode(placed: PlacedMap) -> NDArray[np.uint8]:
     rank = len(tensor.dims)
     record["mark"], record["promotion"], record["global_address"] = _MARK, placed.promotion, placed.address
     record["rank"], record["fill_mode"], record["swizzle_mode"] = rank - 1, placed.nan_fill, tensor.swizzle_bits
-    record["elemtype"] = MAP_FIELDS["elemtype"].words.index(placed.element.name)
+    record["elemtype"] = MAP_FIELDS["elemtype"].words.index(placed.element.packed or placed.element.name)
     record["box_dim"][:rank], record["global_dim"][:rank] = tensor.box, [n & 0xFFFFFFFF for n in tensor.dims]
     record["global_stride"][: rank - 1], record["element_stride"] = tensor.strides, 1
     content = np.zeros(MAP_BYTES, np.uint8)
@@ -71,9 +71,9 @@ def decode(content: NDArray[np.uint8]) -> PlacedMap:
     for field, does in _MODEL.items():
         if (record[field][:rank] != (field == "element_stride")).any():
             raise LayoutError(Code.SIM_UNSUPPORTED, f"it {does}, which the simulator does not model", "")
-    if element not in MAP_ELEMENTS:
+    kind = next((x for x in MAP_ELEMENTS.values() if element in (x.name, x.packed)), None)
+    if kind is None:
         raise LayoutError(Code.SIM_UNSUPPORTED, f"its elements are {element}, which the simulator does not model", "")
-    kind = MAP_ELEMENTS[element]
     dims, strides, box = (
         tuple(record[field][:count].tolist())
         for field, count in (("global_dim", rank), ("global_stride", rank - 1), ("box_dim", rank))

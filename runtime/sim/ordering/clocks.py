@@ -32,6 +32,9 @@ OVER = "over"
 EXECUTED = "executed"
 """Where clocks have what threads did before operations of theirs that arrive at mbarriers, and do not release it."""
 
+TENSOR = "tensor memory"
+"""Where clocks have what fences of tcgen05, and its commits, have published of uses of tensor memory."""
+
 AGENT = (1 << 27) - 1
 ASYNC = 1 << 26
 """The agent is one of asynchronous operations of a cluster, not a thread of the launch."""
@@ -136,8 +139,8 @@ def for_overwriting(clock: Clock) -> Clock:
     """The part of a clock that threads beyond the scope of its release learn: that reads, and writes of bulk copies,
     are over."""
     over = replace(clock, proxies=MappingProxyType({})).joined(clock.proxies.get(OVER))
-    executed = {EXECUTED: clock.proxies[EXECUTED]} if EXECUTED in clock.proxies else {}
-    return Clock(clock.cluster, np.zeros(0, np.int64), proxies={OVER: over, **executed})
+    kept = {name: clock.proxies[name] for name in (EXECUTED, TENSOR) if name in clock.proxies}
+    return Clock(clock.cluster, np.zeros(0, np.int64), proxies={OVER: over, **kept})
 
 
 @dataclass(frozen=True, slots=True)

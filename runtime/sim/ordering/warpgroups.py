@@ -23,8 +23,9 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class PendingInstructions(Generic[T]):
-    """The instructions of a kind that not all warps of a warpgroup have executed yet, by their numbers."""
+    """The instructions of a kind that not all `warps` of a warpgroup have executed yet, by their numbers."""
 
+    warps: int = WARPS
     counts: dict[Warp, int] = field(default_factory=lambda: {})
     pending: dict[int, tuple[T, set[Warp]]] = field(default_factory=lambda: {})
 
@@ -34,22 +35,25 @@ class PendingInstructions(Generic[T]):
         self.counts[warp] = number + 1
         instruction, warps = self.pending.setdefault(number, (made, set()))
         warps.add(warp)
-        if len(warps) == WARPS:
+        if len(warps) == self.warps:
             del self.pending[number]
         return instruction
 
 
 @dataclass(slots=True, eq=False)
 class Warpgroup:
-    """Four warps of a block, their multiplications and changes of registers."""
+    """Four warps of a block, their multiplications and changes of registers. The last warps of a block may be fewer,
+    which then can only change registers.
+    """
 
     warps: Sequence[Warp]
     multiplications: PendingInstructions[object] = field(default_factory=lambda: PendingInstructions[object]())
-    changes: PendingInstructions[tuple[int, bool]] = field(
-        default_factory=lambda: PendingInstructions[tuple[int, bool]]()
-    )
     agent: int | None = None
     """The agent of its reads of shared memory, once it has multiplied."""
+    changes: PendingInstructions[tuple[int, bool]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.changes = PendingInstructions(len(self.warps))
 
     def __str__(self) -> str:
         return f"warps {self.warps[0].index} to {self.warps[-1].index}"
@@ -70,21 +74,27 @@ def warpgroup_of(warp: Warp, site: Site) -> Warpgroup:
     """The warpgroup of a warp that executes an instruction of warpgroups. SimulationError (E3208) where not all lanes
     of the warp do, or the block ends within the warpgroup.
     """
+    group = warps_around(warp, site)
+    if len(group.warps) < WARPS or group.warps[-1].lanes < WARP:
+        threads = warp.launch.config.threads
+        text = f"warp {warp.index} belongs to no whole warpgroup: the block has {threads} threads"
+        hint = f"warpgroups are four warps each, counted from 0: give the block a multiple of {WARPGROUP} threads"
+        warp.fault(Code.SIM_CONVERGENCE, site, None, text, hint)
+    return group
+
+
+def warps_around(warp: Warp, site: Site) -> Warpgroup:
+    """The warpgroup of a warp, or as many warps of one as the block has. SimulationError (E3208) where not all lanes of
+    the warp execute the instruction.
+    """
     if warp.active < WARP:
         text = f"{warp.active} lanes execute the instruction of a warpgroup; all {WARP} of the warp must"
         warp.fault(Code.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
     number = warp.index // WARPS
     groups = warp.block.state(Warpgroups).groups
-    group = groups.get(number)
-    if group is None:
-        warps = warp.block.warps[number * WARPS : (number + 1) * WARPS]
-        if len(warps) < WARPS or warps[-1].lanes < WARP:
-            threads = warp.launch.config.threads
-            text = f"warp {warp.index} belongs to no whole warpgroup: the block has {threads} threads"
-            hint = f"warpgroups are four warps each, counted from 0: give the block a multiple of {WARPGROUP} threads"
-            warp.fault(Code.SIM_CONVERGENCE, site, None, text, hint)
-        group = groups[number] = Warpgroup(warps)
-    return group
+    if number not in groups:
+        groups[number] = Warpgroup(warp.block.warps[number * WARPS : (number + 1) * WARPS])
+    return groups[number]
 
 
 @dataclass(slots=True)
@@ -109,10 +119,12 @@ class RegisterPool:
         return f"{self.free} are free, {', '.join(parts)}"
 
 
-def pool_of(block: Block, bounds: LaunchBounds) -> RegisterPool:
-    """The registers with which a block begins: the kernel's number for each thread, or all that fit."""
+def pool_of(block: Block, bounds: LaunchBounds, greatest: int) -> RegisterPool:
+    """The registers with which a block begins: the kernel's number for each thread, or all that fit, and then at most
+    the greatest number that an instruction of the kernel sets (so does ptxas 13).
+    """
     given = bounds.max_registers
     if given is None:
         fitting = REGISTERS // (block.launch.config.threads * (bounds.min_blocks or 1))
-        given = min(fitting, MAX_SET_REGISTERS) // REGISTER_UNIT * REGISTER_UNIT
+        given = min(fitting, MAX_SET_REGISTERS, greatest) // REGISTER_UNIT * REGISTER_UNIT
     return RegisterPool(dict.fromkeys(block.warps, given))

@@ -20,13 +20,15 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     **dict.fromkeys(("gpu", "ptx.entry"), ("gpu",)),
     **dict.fromkeys(("ptx.address", "ptx.hints", "ptx.memory"), ("ptx_memory",)),
     "ptx.async_copy": ("ptx_sync",),
-    **dict.fromkeys(("ptx.approx", "ptx.convert"), ("ptx_compute",)),
+    **dict.fromkeys(("ptx.approx", "ptx.convert", "ptx.packed"), ("ptx_compute",)),
     "ptx.sync": ("ptx_sync", "ptx_atomic"), "ptx.atomic": ("ptx_atomic",), "ptx.warp": ("ptx_lanes",),
     "ptx.matrix": ("ptx_matrix",), "ptx.mbarrier": ("ptx_mbarrier",), "ptx.bulk": ("ptx_bulk",),
     "ptx.tensor_copy": ("ptx_tensor_copy",), "ptx.tensor_map": ("ptx_tensor_map",),
     "ptx.cluster": ("ptx_cluster",), "ptx.inline": ("ptx_inline",),
     **dict.fromkeys(("ptx.custom", "tile.custom"), ("ptx_custom",)),
     **dict.fromkeys(("ptx.wgmma", "ptx.wgmma_descriptor"), ("ptx_wgmma",)),
+    "ptx.tcgen05.memory": ("tcgen05_memory",), "ptx.tcgen05.copies": ("tcgen05_copies",),
+    **dict.fromkeys(("ptx.tcgen05.mma", "ptx.tcgen05.descriptor"), ("tcgen05_mma",)),
     **dict.fromkeys(("ptx.mma", "tile.gemm"), ("mma",)),
     **dict.fromkeys(
         (

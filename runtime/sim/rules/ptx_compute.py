@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from ....base.element_types import BY_PTX, ElementType
 from ....dialects import ptx
+from ...arrays.storage import pack, unpack
 from ...engine import numpy_type
 from ..events import Step
 from ..translate import Rules, Translator
-from ..values import Value, narrow, round_to_tf32
+from ..values import Value, fused_multiply_add, narrow, round_to_tf32
 from ..values.approximations import approximate
 
 Doubles = NDArray[np.float64]
@@ -34,6 +35,20 @@ def _saturate(x: Doubles, element: ElementType) -> NDArray[Any]:
     return np.asarray(narrow(np.clip(x, -element.greatest, element.greatest), numpy_type(element)))
 
 
+def _power(x: Doubles, *, up: bool, saturated: bool) -> NDArray[np.uint8]:
+    """Numbers as scale factors (ue8m0): the power of 2 below, or above; the sign is ignored. Greater ones become NaN
+    or, `saturated`, the greatest.
+    """
+    size = np.abs(x)
+    fraction, exponent = np.frexp(np.where(np.isfinite(size), size, 1.0))
+    wanted = exponent - 1 + (up & (fraction > 0.5)) + 127
+    codes = np.where(size == 0, 0, np.clip(wanted, 0, 0xFF))
+    codes = np.where(np.isinf(size), 0xFF, codes)
+    if saturated:
+        codes = np.minimum(codes, 0xFE)
+    return np.where(np.isnan(size), 0xFF, codes).astype(np.uint8)
+
+
 def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
     t.kind(op.result)
     modifiers = op.form.data.split(".")
@@ -45,17 +60,25 @@ def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
         if len(given) == 2:
             columns = np.broadcast_arrays(*[np.atleast_1d(np.asarray(x, np.float64)) for x in reversed(given)])
             return np.stack(columns, axis=1)
-        if source.bits == 8:
-            words = np.atleast_1d(np.asarray(given[0], np.int16))
-            return words.view(np.uint8).reshape(-1, 2).view(numpy_type(source)).astype(np.float64)
+        if source.bits == 4:
+            codes = unpack(np.atleast_1d(np.asarray(given[0], np.int8)).view(np.uint8)[:, None], 4)
+            return codes.view(numpy_type(source)).astype(np.float64)
+        if source.bits <= 8:
+            words = np.atleast_1d(np.asarray(given[0], np.int16)).view(np.uint8).reshape(-1, 2)
+            words = words & np.uint8((1 << source.bits) - 1)
+            return words.view(numpy_type(source)).astype(np.float64)
         return np.asarray(given[0]).astype(np.float64)
 
     def pair(*given: Value) -> Value:
         x = numbers(given)
         x = _relu(x) if relu else x
-        if target.bits != 8:
+        if target.bits > 8:
             return np.asarray(narrow(x, numpy_type(target)))
-        words = np.ascontiguousarray(_saturate(x, target)).view(np.int16)[:, 0]
+        if target.fraction:
+            codes = np.ascontiguousarray(_saturate(x, target)).view(np.uint8)
+        else:
+            codes = _power(x, up=modifiers[0] == "rp", saturated="satfinite" in modifiers)
+        words = pack(codes, 4).view(np.int8)[:, 0] if target.bits == 4 else codes.view(np.int16)[:, 0]
         return int(words[0]) if len(words) == 1 else words
 
     return t.compute(op.result, round_to_tf32 if target.stored else pair, *op.values)
@@ -101,7 +124,43 @@ def _dp4a(op: ptx.Dp4aOp, t: Translator) -> Step:
     return _on_words(op, t, total)
 
 
+def _pairs(op: ptx.F32x2Op, t: Translator) -> Step:
+    kind = op.form.data.partition(".")[0]
+
+    def computed(*values: Value) -> Value:
+        given = [np.asarray(value, np.float32) for value in values]
+        if kind == "fma":
+            a, b, c = given
+            return fused_multiply_add(a, b, c, np.dtype(np.float32))
+        with np.errstate(all="ignore"):
+            return {"add": np.add, "sub": np.subtract, "mul": np.multiply}[kind](*given)
+
+    return t.compute(op.result, computed, *op.values)
+
+
+def _extreme_of_three(op: ptx.MinMax3Op, t: Translator) -> Step:
+    least, keeps = op.form.data.startswith("min"), op.form.data.endswith("NaN")
+    extreme = (np.minimum if least else np.maximum) if keeps else (np.fmin if least else np.fmax)
+
+    def computed(*values: Value) -> Value:
+        a, b, c = [np.asarray(value, np.float32) for value in values]
+        found = extreme(extreme(a, b), c)
+        found = np.where(found == 0, np.where(_negative_zero(least, a, b, c), np.float32(-0.0), np.float32(0)), found)
+        return np.where(np.isnan(found), np.uint32(0x7FFFFFFF).view(np.float32), found)[()]
+
+    return t.compute(op.result, computed, op.a, op.b, op.c)
+
+
+def _negative_zero(least: bool, *values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether -0 is the least, or the greatest, of the zeros among values: -0 is less than +0."""
+    negative = [(value == 0) & np.signbit(value) for value in values]
+    positive = [(value == 0) & ~np.signbit(value) for value in values]
+    return np.any(negative, axis=0) if least else ~np.any(positive, axis=0)
+
+
 PTX_COMPUTE: Rules = {
+    ptx.F32x2Op: _pairs,
+    ptx.MinMax3Op: _extreme_of_three,
     ptx.ApproximateOp: _approximate,
     ptx.CvtOp: _cvt,
     ptx.PrmtOp: _prmt,

@@ -75,17 +75,17 @@ class _Copies:
         """Refuses coordinates at which an H200 stops with an illegal instruction, and stores in which it writes more
         than it should: both measured, neither in the PTX ISA.
         """
-        size, unit = placed.map.bits // 8, ptx.BULK_UNIT
-        first, row = coords[0] * size, placed.map.dims[0] * size
+        bits, unit = placed.map.bits, ptx.BULK_UNIT
+        first, row = coords[0] * bits // 8, placed.map.dims[0] * bits // 8
         if first % unit:
             text = f"a box begins {first} bytes from the start of a row, which is not a multiple of {unit}"
-            self._fault(warp, lane, text, f"the first coordinate is a multiple of {unit // size} elements")
+            self._fault(warp, lane, text, f"the first coordinate is a multiple of {8 * unit // bits} elements")
         if not self.stores:
             return
         if min(coords) < 0:
             text = f"a stored box begins at the coordinates {show(tuple(coords))}, before the tensor"
             self._fault(warp, lane, text, "only loads may begin at coordinates below 0", Code.SIM_OUT_OF_BOUNDS)
-        if row % unit and first < row < first + placed.map.box[0] * size:
+        if row % unit and first < row < first + placed.map.box[0] * bits // 8:
             text = f"a box that is stored ends the rows of the tensor, of {row} bytes, by a whole {unit} bytes"
             hint = (
                 f"GPUs write the {unit - row % unit} bytes behind them too: store tensors whose rows are multiples of"

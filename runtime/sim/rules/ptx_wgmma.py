@@ -30,7 +30,7 @@ from ..memory.space_state import wavefronts
 from ..ordering import wgmma
 from ..ordering.asynchronous import InFlight
 from ..ordering.knowledge import executed
-from ..ordering.warpgroups import Warpgroup, Warpgroups, pool_of, warpgroup_of
+from ..ordering.warpgroups import Warpgroup, Warpgroups, pool_of, warpgroup_of, warps_around
 from ..ordering.wgmma import InFlightWgmma, WgmmaCall, WgmmaShare, shares_of
 from ..translate import Rules, Translator
 from ..values import Value, varies
@@ -260,18 +260,20 @@ def _setmaxnreg(op: ptx.SetMaxNRegOp, t: Translator) -> Suspending:
     site, number, grows = site_of(op), op.n.value.data, op.inc is not None
     kernel = kernel_of(op)
     assert kernel is not None, "an instruction is in a kernel"
+    greatest = max(each.n.value.data for each in kernel.walk() if isinstance(each, ptx.SetMaxNRegOp))
     bounds, hint = kernel.launch_bounds, "let other warpgroups return registers, by dec, or ask for fewer"
 
     def run(warp: Warp) -> Suspension:
-        group, block = warpgroup_of(warp, site), warp.block
+        group, block = warps_around(warp, site), warp.block
         warpgroups = block.state(Warpgroups)
-        pool = warpgroups.registers = warpgroups.registers or pool_of(block, bounds)
+        pool = warpgroups.registers = warpgroups.registers or pool_of(block, bounds, greatest)
         requested, _ = group.changes.join(warp, (number, grows))
         if requested != number:
             text = (
                 f"warp {warp.index} asks for {number} registers a thread, another warp of its warpgroup for {requested}"
             )
-            warp.fault(ErrorCode.SIM_REGISTERS, site, None, text, "let all four warps execute the same setmaxnreg")
+            cure = "let all warps of the warpgroup execute the same setmaxnreg"
+            warp.fault(ErrorCode.SIM_REGISTERS, site, None, text, cure)
         before = pool.held[warp]
         if (number < before) if grows else (number > before):
             text = f"setmaxnreg {'inc' if grows else 'dec'} to {number} registers a thread, where it has {before}"

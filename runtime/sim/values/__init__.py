@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import IndexType, IntegerType, VectorType
 from xdsl.ir import Attribute
 
-from ....dialects.element_types import FLOATS, PACKED_TYPES, element_of
+from ....dialects.element_types import FLOATS, NARROW_FLOATS, PACKED_TYPES, element_of
 from ....dialects.ptx import PtrType, TensorMapType, scalar_bits
 from ...engine import numpy_type
 
@@ -65,7 +65,14 @@ class ValueKind:
 
 _INTEGERS = {width: ValueKind(np.dtype(f"i{width // 8}"), width) for width in (8, 16, 32, 64)}
 _BOOL = ValueKind(np.dtype(bool), 1)
-_FLOATS = {type: ValueKind(numpy_type(element), element.bits) for type, element in FLOATS.items()}
+_FLOATS = {
+    **{type: ValueKind(numpy_type(element), element.bits) for type, element in FLOATS.items()},
+    **{
+        type: ValueKind(numpy_type(element), 8)
+        for type, element in NARROW_FLOATS.items()
+        if element.memory_bits == 8  # the others are no values, only elements
+    },
+}
 
 
 def kind_of(type: Attribute) -> ValueKind | None:

@@ -94,10 +94,14 @@ class CompiledFunction:
     def __repr__(self) -> str:
         return f"<compiled function {getattr(self.function, '__qualname__', self.function)}>"
 
+    def to(self, device: object = None) -> "CompiledFunction":
+        """The function itself: a call is prepared for the device that holds its arguments, whichever that is."""
+        return self
+
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Makes the launches of the function. Raises the errors of tracing it and of its launches."""
         try:
-            if self._outer is not None and self._outer.have_changed:
+            if self._outer is not None and self._outer.have_changed():
                 self._forget()
             if not self.signature.is_plain:
                 self._run(self.signature.given(args, kwargs))

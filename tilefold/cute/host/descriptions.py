@@ -32,6 +32,11 @@ class SymInt:
         """It in a type."""
         return Unknown(self.width, self.divisibility)
 
+    def rounded_up_quotient(self, divisor: int) -> "SymInt":
+        """The integer that it is after `ceil_div` by a number of at least 1."""
+        exact = self.divisibility % divisor == 0
+        return SymInt(self.width, self.divisibility // divisor if exact else 1)
+
 
 @dataclass(frozen=True)
 class FakeTensor:

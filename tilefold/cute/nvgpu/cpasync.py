@@ -29,11 +29,15 @@ from tilefold.builder.tensors.tma import (
 
 from ..public import publish
 
+ReductionKind = ReductionOp
+"""How a tensor copy combines elements with those of global memory."""
+
 __all__ = [
     "CopyBulkG2SOp", "CopyBulkS2GOp", "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp",
-    "CopyBulkTensorTileS2GOp", "CopyG2SOp", "CopyReduceBulkTensorTileS2GOp", "LoadCacheMode", "ReductionOp", "TmaInfo",
-    "copy_tensormap", "cp_fence_tma_desc_release", "create_tma_multicast_mask", "fence_tma_desc_acquire",
-    "fence_tma_desc_release", "make_tiled_tma_atom", "prefetch_descriptor", "tma_partition", "update_tma_descriptor",
+    "CopyBulkTensorTileS2GOp", "CopyG2SOp", "CopyReduceBulkTensorTileS2GOp", "LoadCacheMode", "ReductionKind",
+    "ReductionOp", "TmaInfo", "copy_tensormap", "cp_fence_tma_desc_release", "create_tma_multicast_mask",
+    "fence_tma_desc_acquire", "fence_tma_desc_release", "make_tiled_tma_atom", "prefetch_descriptor", "tma_partition",
+    "update_tma_descriptor",
 ]  # fmt: skip
 
 publish(__name__)

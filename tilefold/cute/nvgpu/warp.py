@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`cute.nvgpu.warp`: matrix instructions of a warp, and its copies of matrices."""
 
+from tilefold.builder.tensors.narrow_mma import MmaMXF4NVF4Op, MmaMXF4Op, MmaMXF8F6F4Op, MmaMXF8Op
 from tilefold.builder.tensors.nvgpu import (
     LdMatrix8x8x16bOp,
     LdMatrix8x16x8bOp,
@@ -13,7 +14,8 @@ from tilefold.builder.tensors.nvgpu import (
 from ..public import publish
 
 __all__ = [
-    "LdMatrix8x16x8bOp", "LdMatrix8x8x16bOp", "MmaF16BF16Op", "MmaFP8Op", "MmaTF32Op", "StMatrix8x8x16bOp",
+    "LdMatrix8x16x8bOp", "LdMatrix8x8x16bOp", "MmaF16BF16Op", "MmaFP8Op", "MmaMXF4NVF4Op",
+    "MmaMXF4Op", "MmaMXF8F6F4Op", "MmaMXF8Op", "MmaTF32Op", "StMatrix8x8x16bOp",
 ]  # fmt: skip
 
 publish(__name__)

@@ -32,6 +32,7 @@ from tilefold.builder.primitives.barriers import (
     setmaxregister,
 )
 from tilefold.builder.primitives.enums import (
+    AtomicOp,
     CTAGroup,
     GridDepAction,
     LoadShape,
@@ -50,7 +51,7 @@ from tilefold.builder.primitives.enums import (
     TensormapField,
     VoteSync,
 )
-from tilefold.builder.primitives.lanes import red, redux_sync, shfl_sync, vote_sync
+from tilefold.builder.primitives.lanes import atomicrmw, red, redux_sync, shfl_sync, vote_sync
 from tilefold.builder.primitives.tensor_maps import (
     cp_async_bulk_tensor_global_shared_cta,
     cp_async_bulk_tensor_shared_cluster_global,
@@ -74,9 +75,10 @@ from tilefold.builder.primitives.transfers import (
 )
 
 __all__ = [
-    "CTAGroup", "GridDepAction", "LoadShape", "LoadSrcFormat", "MMALayout", "MemOrder", "MemScope", "Proxy",
+    "AtomicOp", "CTAGroup", "GridDepAction", "LoadShape", "LoadSrcFormat", "MMALayout", "MemOrder", "MemScope", "Proxy",
     "ReductionKind", "ReductionOp", "ReductionType", "SetMaxRegisterAction", "SharedSpace", "Shfl", "StoreShape",
-    "TensormapField", "VoteSync", "bar_warp_sync", "barrier_cluster_arrive", "barrier_cluster_arrive_relaxed",
+    "TensormapField", "VoteSync", "atomicrmw", "bar_warp_sync", "barrier_cluster_arrive",
+    "barrier_cluster_arrive_relaxed",
     "barrier_cluster_wait", "barrier_cta_arrive", "barrier_cta_red", "barrier_cta_sync", "barrier_cta_sync_aligned",
     "cluster_ctarank", "cp_async_bulk_commit_group", "cp_async_bulk_global_shared_cta", "cp_async_bulk_prefetch",
     "cp_async_bulk_shared_cluster_global", "cp_async_bulk_tensor_global_shared_cta",

@@ -3,13 +3,14 @@
 their rows of O.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from attention import exp2
-from common import Array
-
 from tilefold import cute
+
+from ..arguments import Array, refuse
+from ..softmax_parts import exp2
 
 NEVER = float("-inf")
 ROWS = 16
@@ -30,7 +31,8 @@ DEPTHS = 64, 128, 256
 @dataclass(frozen=True)
 class Decode:
     """Sizes of the kernel: the keys of a tile, the warps that multiply, the tiles of Q of a block, the stages in shared
-    memory, and the blocks of a cluster, which share the keys; whether a row does not see the keys after its own.
+    memory, and the blocks of a cluster, which share the keys; whether a row does not see the keys after its own, and
+    then how many it sees, if not all; what changes a score, as in `attention`.
 
     The warps of a tile of Q share the keys of each tile, 16 or a multiple each.
     """
@@ -41,10 +43,13 @@ class Decode:
     stages: int = 3
     splits: int = 1
     causal: bool = False
+    window: int = 0
+    cap: float = 0.0
+    bias: Callable[[Any, Any, Any, Any], Any] | None = None
 
     def __post_init__(self) -> None:
         if self.warps % self.tiles or self.keys % (ROWS * self.slices) or self.splits not in (1, 2, 4, 8):
-            raise SystemExit("a warp has 16 keys of a tile or a multiple, a cluster 1, 2, 4 or 8 blocks")
+            refuse("decode_attention", "a warp has 16 keys of a tile or a multiple, a cluster 1, 2, 4 or 8 blocks")
 
     @property
     def slices(self) -> int:

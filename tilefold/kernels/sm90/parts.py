@@ -13,6 +13,8 @@ from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, warpgroup
 from tilefold.cute.utils import hopper_helpers
 
+from ..arguments import refuse
+
 WARPGROUP = 128
 """The threads of a warpgroup."""
 ROWS = 64
@@ -40,7 +42,7 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.m % (ROWS * self.sharing) or self.n % ROWS or not 1 <= self.consumers <= 2:
-            raise SystemExit("a tile has 64 rows for each consumer that shares it, and a multiple of 64 columns")
+            refuse("gemm", "a tile has 64 rows for each consumer that shares it, and a multiple of 64 columns")
 
     @property
     def threads(self) -> int:

@@ -9,8 +9,9 @@ docs/performance.md: 18 shapes in bf16, 32 configurations each.
 
 from collections.abc import Iterator
 from functools import lru_cache
+from heapq import nsmallest
 
-from hopper import Config
+from .parts import Config
 
 SUMS = {
     (64, 64, True): 0.745, (64, 128, True): 0.525, (64, 192, True): 0.419, (64, 256, True): 0.387,
@@ -64,9 +65,9 @@ def _together(a: float, b: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def fastest(m: int, n: int, k: int, blocks: int, layers: int = 1) -> Config:
-    """The configuration whose time the model finds shortest; of equal ones the largest tile, and clusters along M where
-    M has few tiles.
+def ranked(m: int, n: int, k: int, blocks: int, layers: int = 1, count: int = 1) -> tuple[Config, ...]:
+    """The configurations whose times the model finds shortest, the first one first; of equal ones the largest tile, and
+    clusters along M where M has few tiles.
     """
     fitting = [config for config in candidates() if blocks >= config.cluster[0] * config.cluster[1]]
     preferred = (2, 1) if m <= 512 else (1, 2)
@@ -74,4 +75,9 @@ def fastest(m: int, n: int, k: int, blocks: int, layers: int = 1) -> Config:
     def key(c: Config) -> tuple[float, int, bool]:
         return round(microseconds(c, m, n, k, blocks, layers), 3), -c.m * c.n, c.cluster != preferred
 
-    return min(fitting, key=key)
+    return tuple(nsmallest(count, fitting, key=key))
+
+
+def fastest(m: int, n: int, k: int, blocks: int, layers: int = 1) -> Config:
+    """The first of these."""
+    return ranked(m, n, k, blocks, layers)[0]

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix instructions of a warp with scales, on floats of 8, 6 and 4 bits (sm_120)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ...base.element_types import BY_NAME
+from ...base.errors import Code, TilefoldError
+from ...layout.atoms.mma_atom import MmaAtom
+from ...layout.atoms.mma_names import SCALE_NAMES
+from ...layout.atoms.mma_table import mma_atom
+from ..scalars.dtypes import DTYPES, DType
+from .nvgpu import MatrixOp, ptx_name
+
+MXF8F6F4_SUPPORTED_PAIRS = frozenset(
+    pair
+    for name in ("Float8E4M3FN", "Float8E5M2")
+    for pair in ((DTYPES["Float4E2M1FN"], DTYPES[name]), (DTYPES[name], DTYPES["Float4E2M1FN"]))
+)
+"""Types of A and B of different widths that programs multiply by `MmaMXF8F6F4Op`."""
+
+
+def scaled_atom(a: DType, b: DType, acc: DType, scale: DType, each: int, kind: str = "") -> MmaAtom:
+    """The atom of an instruction with a scale for `each` elements. Raises `LayoutError` (E0302) where there is none."""
+    k = 64 if kind else 32
+    types = ",".join([BY_NAME[dtype.name].cxx[0] for dtype in (a, b, acc)])
+    of_scale = SCALE_NAMES.get(ptx_name(scale), str(scale))
+    own = "_MXF4" if kind == "mxf4" else ""
+    return mma_atom(f"SM120_16x8x{k}{own}_TN_VS<{types},{of_scale},{each}>")
+
+
+@dataclass(frozen=True, slots=True)
+class _Fp4Op(MatrixOp):
+    """An instruction that multiplies 16x8x64 elements of 4 bits."""
+
+    ab_dtype: DType
+    acc_dtype: DType
+    sf_type: DType
+    KIND: ClassVar[str]
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        """(M,N,K)."""
+        return 16, 8, 64
+
+    @property
+    def sf_vec_size(self) -> int:
+        """The elements that share a scale."""
+        return 16 if self.KIND == "mxf4nvf4" and self.sf_type.name == "Float8E4M3FN" else 32
+
+    def atom(self) -> MmaAtom:
+        return scaled_atom(self.ab_dtype, self.ab_dtype, self.acc_dtype, self.sf_type, self.sf_vec_size, self.KIND)
+
+
+class MmaMXF4Op(_Fp4Op):
+    """Multiplies Float4E2M1FN, each 32 with a scale of Float8E8M0FNU: `MmaMXF4Op(Float4E2M1FN, Float32,
+    Float8E8M0FNU)`.
+    """
+
+    KIND: ClassVar[str] = "mxf4"
+
+
+class MmaMXF4NVF4Op(_Fp4Op):
+    """Multiplies Float4E2M1FN, each 16 with a scale of Float8E4M3FN, whose sign is ignored, or each 32 with one of
+    Float8E8M0FNU.
+    """
+
+    KIND: ClassVar[str] = "mxf4nvf4"
+
+
+@dataclass(frozen=True, slots=True)
+class MmaMXF8F6F4Op(MatrixOp):
+    """Multiplies floats of 8, 6 or 4 bits, 16x8x32 of them, each 32 with a scale of Float8E8M0FNU. Each takes a byte in
+    registers: of 4 bits the bits 2 to 5.
+    """
+
+    a_dtype: DType
+    b_dtype: DType
+    acc_dtype: DType
+    sf_type: DType
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        """(M,N,K)."""
+        return 16, 8, 32
+
+    @property
+    def sf_vec_size(self) -> int:
+        """The elements that share a scale."""
+        return 32
+
+    def atom(self) -> MmaAtom:
+        return scaled_atom(self.a_dtype, self.b_dtype, self.acc_dtype, self.sf_type, 32)
+
+
+def MmaMXF8Op(ab_dtype: DType, acc_dtype: DType, sf_type: DType) -> MmaMXF8F6F4Op:
+    """Multiplies Float8E4M3FN or Float8E5M2, each 32 with a scale of Float8E8M0FNU."""
+    if ab_dtype.name not in ("Float8E4M3FN", "Float8E5M2"):
+        raise TilefoldError(Code.ATOM_UNKNOWN, f"MmaMXF8Op multiplies floats of 8 bits, not {ab_dtype}")
+    return MmaMXF8F6F4Op(ab_dtype, ab_dtype, acc_dtype, sf_type)

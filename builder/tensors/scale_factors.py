@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Scales of blocks of elements: their layouts in memory, and the parts of threads (CuTe's sm100_blockscaled_layout.hpp
+and sm120_blockscaled_mma_tma.hpp).
+
+A block of 512 bytes has the scales of 128 rows for four groups of elements along K. A layout of scales maps the
+elements of the matrix, (M,K), to bytes: neighbours along K that share a scale are one byte.
+"""
+
+from typing import Any
+
+from ...layout import tile_to_shape
+from ...layout.algebra.core import Layout, make_layout
+from ...layout.algebra.integers import Unknown
+from ...layout.algebra.product import make_fragment_like
+from ..scalars.dtypes import DType
+from .coordinates import as_tuple, tuples
+from .copy_atoms import CopyAtom, make_copy_atom
+from .hopper import LayoutEnum
+from .memory import make_rmem_tensor
+from .mma import ThrMma, TiledMma
+from .nvgpu import CopyUniversalOp, StMatrix8x8x16bOp
+from .tensor_base import tensor_type
+from .tensors import Tensor
+
+BLOCK_ROWS, BLOCK_SCALES = 128, 4
+"""The rows of a block of scales, and the scales of each."""
+
+
+def scale_atom(sf_vec_size: int) -> Layout:
+    """The layout of a block: (128, 4 * sf_vec_size) elements to bytes."""
+    return Layout(((32, 4), (sf_vec_size, BLOCK_SCALES)), ((16, 4), (0, 1)))
+
+
+def tile_atom_to_shape_SF(shape: Any, sf_vec_size: int) -> Any:
+    """The layout of the scales of a matrix of shape (M,K) or (M,K,L), for A, or (N,K,...), for B: blocks, those along K
+    first.
+    """
+    extents = as_tuple(tuples(shape))
+    order = (2, 1, 3)[: len(extents)]
+    return tile_to_shape(scale_atom(sf_vec_size), extents, order)
+
+
+def sm120_make_smem_layout_sfa(tiled_mma: TiledMma, tile_shape_mnk: Any, sf_vec_size: int, num_stages: int) -> Layout:
+    """The layout of shared memory for stages of the scales of A: (M,K,stages)."""
+    m, _, k = as_tuple(tuples(tile_shape_mnk))
+    return _staged(tiled_mma, m, k, sf_vec_size, num_stages)
+
+
+def sm120_make_smem_layout_sfb(tiled_mma: TiledMma, tile_shape_mnk: Any, sf_vec_size: int, num_stages: int) -> Layout:
+    """The layout of shared memory for stages of the scales of B: (N,K,stages)."""
+    _, n, k = as_tuple(tuples(tile_shape_mnk))
+    return _staged(tiled_mma, max(n, BLOCK_ROWS), k, sf_vec_size, num_stages)
+
+
+def _staged(tiled_mma: TiledMma, rows: int, k: int, each: int, stages: int) -> Layout:
+    of_atom, blocks = tiled_mma.shape_mnk[2] // each, rows // BLOCK_ROWS
+    size, along_k = BLOCK_ROWS * BLOCK_SCALES * blocks, k // each // BLOCK_SCALES
+    shape = ((32, 4), blocks), ((each, of_atom), BLOCK_SCALES // of_atom, along_k), stages
+    stride = ((16, 4), BLOCK_ROWS * BLOCK_SCALES), ((0, 1), of_atom, size), size * along_k
+    return Layout(shape, stride)
+
+
+def partition_fragment_SFA(tensor: Tensor, thr_mma: ThrMma, thr_idx: Any = None) -> Tensor:
+    """Registers for a thread's part of the scales of A in a layout (M,K): ((elements of a scale, scales),MMA_M,...)."""
+    return _fragment("SFA", tensor, thr_mma)
+
+
+def partition_fragment_SFB(tensor: Tensor, thr_mma: ThrMma, thr_idx: Any = None) -> Tensor:
+    """Registers for a thread's part of the scales of B in a layout (N,K)."""
+    return _fragment("SFB", tensor, thr_mma)
+
+
+def _fragment(operand: str, tensor: Tensor, thr_mma: ThrMma) -> Tensor:
+    tiled = thr_mma.tiled_mma.type.tiled_mma
+    part, _ = tiled.partition(operand, tensor_type(tensor).layout.data, Unknown())
+    return make_rmem_tensor(make_fragment_like(part), tensor.element_type)
+
+
+def get_layoutSFA_TV(tiled_mma: TiledMma) -> Layout:
+    """(thread, value) to a place of the tile of A, (M,K), whose scales the threads hold."""
+    return tiled_mma.type.tiled_mma.layout_tv("SFA")
+
+
+def get_layoutSFB_TV(tiled_mma: TiledMma) -> Layout:
+    """(thread, value) to a place of the tile of B, (N,K), whose scales the threads hold."""
+    return tiled_mma.type.tiled_mma.layout_tv("SFB")
+
+
+def get_permutation_mnk(tile_shape_mnk: Any, sf_vec_size: int, use_mxf8f6f4: bool) -> tuple[Any, Any, int]:
+    """The permutation of a tiled MMA with scales: 128 rows of M, 32 columns of N in the order in which ldmatrix loads
+    them, and K of the instruction.
+    """
+    m, n, _ = as_tuple(tuples(tile_shape_mnk))
+    columns = Layout((8, 2, 2), (1, 16, 8)) if n >= 32 else make_layout((8, n // 8))
+    return min(m, 128), columns, 32 if use_mxf8f6f4 else 64
+
+
+def sm120_get_smem_store_op(layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc: DType) -> CopyAtom:
+    """The copy atom that moves results of warps to shared memory: two matrices of 16-bit elements (stmatrix),
+    transposed if M is contiguous; for other elements, accesses as wide as layouts allow.
+    """
+    if elem_ty_d.bits == 16 and elem_ty_acc.bits in (16, 32):
+        return make_copy_atom(StMatrix8x8x16bOp(layout_d.is_m_major_c(), 2), elem_ty_d)
+    return make_copy_atom(CopyUniversalOp(), elem_ty_d)

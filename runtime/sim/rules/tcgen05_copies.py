@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for loads from tensor memory, stores, copies from shared memory and shifts (PTX ISA, tcgen05)."""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.errors import Code
+from ....base.spaces import SMEM
+from ....base.target import WARP
+from ....dialects.ptx.tcgen05.copies import (
+    TensorCopySharedOp,
+    TensorLoadReducedOp,
+    TensorLoadRegistersOp,
+    TensorShiftOp,
+    TensorStoreRegistersOp,
+)
+from ....layout.atoms.tcgen05_shapes import COPY_SHAPES, shape_named
+from ..events import Step
+from ..faults import Site, site_of
+from ..memory import bulk
+from ..tcgen05.cells import Area, TensorCells, Words, area
+from ..tcgen05.columns import peers
+from ..tcgen05.matrices import ROW, shared_matrix
+from ..tcgen05.order import Use
+from ..tcgen05.pipe import TensorWork, issue
+from ..translate import Rules, Translator
+from ..values import Value, varies
+from ..warp import Warp
+
+
+def check_whole(warp: Warp, site: Site, instruction: str) -> None:
+    """A fault (E3208) unless all lanes of a full warp are active."""
+    if not warp.is_whole:
+        text = f"{warp.active} lanes execute {instruction}; all {WARP} of the warp must"
+        warp.fault(Code.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
+
+
+def one_lane(warp: Warp, site: Site, instruction: str) -> int:
+    """The lane that executes an instruction of one thread. A fault where several do."""
+    lanes = warp.lane_numbers()
+    if len(lanes) != 1:
+        text = f"{len(lanes)} lanes of the warp execute {instruction}, and each issues it"
+        warp.fault(Code.SIM_TENSOR_ISSUE, site, int(lanes[0]), text, "let one thread execute it: ptx.elect.sync")
+    return int(lanes[0])
+
+
+def same(warp: Warp, value: Value) -> int:
+    """The value in the only active lane."""
+    return int(warp.select(value)[0]) if varies(value) else int(value)
+
+
+@lru_cache(maxsize=256)
+def _cells(shape: str, count: int, packed: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The lanes and columns, (lanes of the warp, registers[, 2]), of a shape executed `count` times."""
+    form = shape_named(shape)
+    found = [[form.cell(t, j) for j in range(count * form.registers)] for t in range(WARP)]
+    lanes, columns = np.moveaxis(np.array(found), 2, 0)
+    if packed:
+        lanes, columns = lanes[..., None].repeat(2, axis=2), columns[..., None] * 2 + np.arange(2)
+    return lanes, columns
+
+
+class _Access:
+    """The cells of a load or a store."""
+
+    def __init__(self, op: TensorLoadRegistersOp | TensorStoreRegistersOp | TensorLoadReducedOp, t: Translator) -> None:
+        self.site, self.form, self.cells = site_of(op), op.form, TensorCells(site_of(op), t)
+        self.packed, self.distance = op.packs, op.distance
+        self.address, self.name = t.slot(op.address), op.mnemonic()
+        self.lanes, self.columns = _cells(op.shape.data, op.count, self.packed)
+
+    def area(self, warp: Warp) -> Area:
+        """The cells, of the warp's own lanes."""
+        check_whole(warp, self.site, self.name)
+        lane, column = self.cells.address(warp, warp.registers[self.address])
+        first = self.cells.own_lane(warp, lane, self.form.lanes)
+        columns = self.columns + column
+        if self.distance:
+            columns = columns + np.where(np.arange(WARP) < 16, 0, self.distance).reshape(-1, *[1] * (columns.ndim - 1))
+        found = area(warp.block.rank, self.lanes + first, columns, 2 if self.packed else 4)
+        self.cells.check_columns(warp, found)
+        return found
+
+
+def _load(op: TensorLoadRegistersOp, t: Translator) -> Step:
+    access, result = _Access(op, t), t.slot(op.result)
+
+    def step(warp: Warp) -> None:
+        warp.registers[result] = _loaded(access, warp).view(np.int32)
+
+    return step
+
+
+def _loaded(access: _Access, warp: Warp) -> Words:
+    """The registers of a load."""
+    found = access.area(warp)
+    access.cells.begin(warp, Use(access.site, warp, 0, "ld", (found.region,), ()))
+    words = access.cells.read(warp, found)
+    if access.packed:
+        low, high = words[..., 0] & np.uint32(0xFFFF), words[..., 1] & np.uint32(0xFFFF)
+        words = low | high << np.uint32(16)
+    return np.ascontiguousarray(words)
+
+
+def _load_reduced(op: TensorLoadReducedOp, t: Translator) -> Step:
+    access, result, reduced = _Access(op, t), t.slot(op.result), t.slot(op.reduced)
+    act, *more, type = op.kind.data.split(".")
+
+    def step(warp: Warp) -> None:
+        words = _loaded(access, warp)
+        warp.registers[result] = words.view(np.int32)
+        if type != "f32":
+            numbers = words.view(np.int32 if type == "s32" else np.uint32)
+            warp.registers[reduced] = (numbers.min if act == "min" else numbers.max)(axis=1).view(np.int32)
+            return
+        values = words.view(np.float32)
+        values = np.abs(values) if "abs" in more else values
+        if "NaN" in more:
+            warp.registers[reduced] = (values.min if act == "min" else values.max)(axis=1)
+        else:
+            warp.registers[reduced] = (np.fmin if act == "min" else np.fmax).reduce(values, axis=1)
+
+    return step
+
+
+def _store(op: TensorStoreRegistersOp, t: Translator) -> Step:
+    access, value = _Access(op, t), t.slot(op.value)
+
+    def step(warp: Warp) -> None:
+        found = access.area(warp)
+        access.cells.begin(warp, Use(access.site, warp, 0, "st", (), (found.region,)))
+        given = np.broadcast_to(np.asarray(warp.registers[value]), (WARP, access.lanes.shape[1]))
+        words = np.ascontiguousarray(given).view(np.uint32)
+        if access.packed:
+            words = np.stack([words & np.uint32(0xFFFF), words >> np.uint32(16)], axis=2)
+        access.cells.write(warp, found, words)
+
+    return step
+
+
+def _copy(op: TensorCopySharedOp, t: Translator) -> Step:
+    site, cells, shape = site_of(op), TensorCells(site_of(op), t), COPY_SHAPES[op.shape.data]
+    address, matrix, blocks, name = t.slot(op.address), t.slot(op.matrix), op.blocks, op.mnemonic()
+    shared, access = t.spaces.shared, t.access(op, SMEM, "matrix", ROW)
+    lanes = np.array([shape.lanes(row) for row in range(shape.rows)])
+    unpacks = op.unpack is not None
+
+    def step(warp: Warp) -> None:
+        lane = one_lane(warp, site, name)
+        if unpacks:
+            warp.fault(Code.SIM_UNSUPPORTED, site, lane, "the simulator does not unpack elements in tcgen05.cp")
+        first, column = cells.address(warp, warp.registers[address])
+        rows: list[NDArray[np.int64]] = []
+        found: list[tuple[Area, Words]] = []
+        for block in peers(warp, blocks, site):
+            part = area(block.rank, lanes[:, :, None] + first, column + np.arange(shape.columns)[None, None])
+            cells.check_columns(warp, part)
+            given = shared_matrix(
+                same(warp, warp.registers[matrix]) & (1 << 64) - 1, shape.rows, 4 * shape.columns, 8, False
+            )
+            if given.problem:
+                warp.fault(Code.SIM_DESCRIPTOR, site, lane, f"the descriptor of the matrix: {given.problem}")
+            at = bulk.rows_at(shared, warp, access, lane, given.addresses.ravel(), reads=True)
+            at = at + (block.rank - warp.block.rank) * (shared.arena.span // ROW)
+            content = bulk.read(shared, warp, access, lane, at)
+            words = np.ascontiguousarray(content).view(np.uint32).reshape(shape.rows, 1, shape.columns)
+            found.append((part, np.broadcast_to(words, part.lanes.shape)))
+            rows.append(at)
+        use = Use(site, warp, lane, "cp", (), tuple([part.region for part, _ in found]), shape.name)
+        cells.begin(warp, use)
+        for part, words in found:
+            cells.write(warp, part, words, lane)
+        issue(TensorWork(use, shared, np.unique(np.concatenate(rows)), ROW))
+
+    return step
+
+
+def _shift(op: TensorShiftOp, t: Translator) -> Step:
+    site, cells, name = site_of(op), TensorCells(site_of(op), t), op.mnemonic()
+    address, blocks, shared = t.slot(op.address), op.blocks, t.spaces.shared
+
+    def step(warp: Warp) -> None:
+        lane = one_lane(warp, site, name)
+        first, column = cells.address(warp, warp.registers[address])
+        if first % WARP:
+            text = f"shifts rows from lane {first} of tensor memory on, which is not a multiple of {WARP}"
+            cells.fault(warp, Code.SIM_TENSOR_LANES, text, "begin at lane 0, 32, 64 or 96", lane)
+        lanes, columns = np.arange(first, 128)[:, None], column + np.arange(8)[None]
+        parts = [area(block.rank, lanes, columns) for block in peers(warp, blocks, site)]
+        for part in parts:
+            cells.check_columns(warp, part)
+        regions = tuple([part.region for part in parts])
+        use = Use(site, warp, lane, "shift", regions, regions)
+        cells.begin(warp, use)
+        for part in parts:
+            words = cells.read(warp, part, lane)
+            cells.write(warp, part, np.concatenate([words[1:], words[-1:]]), lane)
+        issue(TensorWork(use, shared, np.zeros(0, np.int64), ROW))
+
+    return step
+
+
+TCGEN05_COPIES: Rules = {
+    TensorLoadRegistersOp: _load,
+    TensorLoadReducedOp: _load_reduced,
+    TensorStoreRegistersOp: _store,
+    TensorCopySharedOp: _copy,
+    TensorShiftOp: _shift,
+}

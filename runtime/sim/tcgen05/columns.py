@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Allocation of tensor memory: the columns of a block, and its permit to allocate (PTX ISA, Tensor Memory Allocation
+and Management Instructions).
+
+A pair allocates together: a warp in each block, the same columns in both.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ....base.errors import Code
+from ....dialects.ptx.tcgen05.memory import is_allocatable
+from ..events import Suspension, Until
+from ..faults import Site
+from ..memory.memories import CellSpace
+from ..memory.space_state import Access
+from ..ordering.cluster import Reach
+from ..warp import Block, Warp
+from .cells import COLUMNS, LANES
+from .order import Region, TensorOrder
+
+_GROW = "allocate the largest number of columns first, and no more than before later"
+
+
+@dataclass(slots=True, eq=False)
+class Columns:
+    """The allocations of a block: the size of the last one, whether it has given up its permit, and the number of
+    columns that a warp of it is asking for together with the peer.
+    """
+
+    block: Block
+    last: int = COLUMNS
+    relinquished: Site | None = None
+    asking: int | None = None
+    granted: int = 0
+    """How many allocations of the pair it has taken part in."""
+    made: list[int] = field(default_factory=list[int])
+    """The columns that these begin at."""
+
+
+def peers(warp: Warp, blocks: int, site: Site) -> list[Block]:
+    """The blocks of an instruction of one block, or of a pair. A fault for a block that is in no pair."""
+    cluster, rank = warp.block.cluster, warp.block.rank
+    if blocks == 1:
+        return [warp.block]
+    if cluster.size % 2:
+        text = f"is an instruction of a pair of blocks, and the cluster has {cluster.size}"
+        warp.fault(Code.SIM_TENSOR_PAIR, site, 0, text, "launch clusters of an even number of blocks: cluster(2)")
+    first = rank // 2 * 2
+    if cluster.state(Reach).ended & {first, first + 1}:
+        text = "is an instruction of a pair of blocks, of which the other one has ended"
+        hint = "let all threads of the cluster meet before a block ends, and before columns are freed"
+        warp.fault(Code.SIM_PEER_END, site, 0, text, hint)
+    found = {warp.block.rank: warp.block for warp in cluster.warps}
+    return [found[first], found[first + 1]]
+
+
+def allocate(warp: Warp, space: CellSpace, site: Site, blocks: int, count: int) -> Suspension:
+    """Allocates columns in the block or the pair; waits until they are free, and for the peer."""
+    own = warp.block.state(Columns)
+    if not is_allocatable(count):
+        text = f"allocates {count} columns of tensor memory"
+        warp.fault(Code.SIM_TENSOR_COLUMNS, site, None, text, "allocate 32, 64, 128, 256 or 512 columns")
+    if own.relinquished is not None:
+        text = f"allocates columns of tensor memory, and {own.relinquished} has given up the permit"
+        warp.fault(Code.SIM_TENSOR_COLUMNS, site, None, text, "allocate before ptx.tcgen05.relinquish_alloc_permit")
+    if count > own.last:
+        text = f"allocates {count} columns of tensor memory after {own.last} in the same block"
+        warp.fault(Code.SIM_TENSOR_COLUMNS, site, None, text, _GROW)
+    own.last = count
+    pair = peers(warp, blocks, site)
+    access = Access(site, space.row.ptx, "matrix", 4)
+    if len(pair) == 1:
+        if _place(space, pair, count) is None:
+            yield _until(lambda: _place(space, pair, count) is not None, site, space, pair, count)
+        space.allocate(warp, access, count)
+        return
+    (other,) = [block.state(Columns) for block in pair if block is not warp.block]
+    own.asking, turn = count, own.granted
+    while own.granted == turn:
+        if other.asking is not None and other.asking != count:
+            text = f"allocates {count} columns of tensor memory, and the other block of the pair {other.asking}"
+            warp.fault(Code.SIM_TENSOR_PAIR, site, None, text, "let both blocks allocate the same number")
+        if other.asking == count and _place(space, pair, count) is not None:
+            for block in pair:
+                first = space.allocate(block.warps[0], access, count)
+                state = block.state(Columns)
+                state.made.append(first)
+                state.asking, state.granted = None, state.granted + 1
+            return
+        yield Until(
+            lambda: own.granted > turn or (other.asking is not None and _place(space, pair, count) is not None),
+            site,
+            lambda: (
+                "the other block of its pair, to allocate columns together",
+                "which does not allocate" if other.asking is None else _held(space, pair),
+            ),
+            Code.SIM_TENSOR_PAIR,
+            "let a warp of each block of the pair execute the allocation",
+        )
+
+
+def _until(holds: Callable[[], bool], site: Site, space: CellSpace, pair: list[Block], count: int) -> Until:
+    return Until(
+        holds, site, lambda: (f"{count} free columns of tensor memory", _held(space, pair)), Code.SIM_TENSOR_COLUMNS,
+        "free columns first, or allocate fewer",
+    )  # fmt: skip
+
+
+def _held(space: CellSpace, pair: list[Block]) -> str:
+    held = [sum(space.columns.get(block.rank, {}).values()) for block in pair]
+    return f"of which {max(held)} of {COLUMNS} are allocated"
+
+
+def _place(space: CellSpace, pair: list[Block], count: int) -> int | None:
+    """Where all blocks have as many neighbouring columns free."""
+    taken = sorted({item for block in pair for item in space.columns.get(block.rank, {}).items()})
+    first = 0
+    for start, number in taken:
+        if start - first >= count:
+            break
+        first = max(first, start + number)
+    return first if first + count <= COLUMNS else None
+
+
+def release(warp: Warp, space: CellSpace, site: Site, address: tuple[int, int], count: int, is_ordered: bool) -> None:
+    """Frees columns of the warp's block, whose uses must be over."""
+    lane, first = address
+    held = space.columns.setdefault(warp.block.rank, {})
+    if lane or held.get(first) != count:
+        known = ", ".join(f"{number} from column {start} on" for start, number in sorted(held.items())) or "nothing"
+        text = f"frees {count} columns of tensor memory from lane {lane}, column {first} on; the block has {known}"
+        warp.fault(Code.SIM_TENSOR_COLUMNS, site, None, text, "free what was allocated, all of it, once")
+    order = warp.block.cluster.state(TensorOrder)
+    region = Region(warp.block.rank, (1 << LANES) - 1, first, first + count)
+    for use in order.within(region) if is_ordered else ():
+        if not use.is_over:
+            text = f"frees columns of tensor memory that {use.describe()} may still be using"
+            hint = "wait for the use, and order the threads, before the columns are freed"
+            warp.fault(Code.SIM_TENSOR_BUSY, site, 0, text, hint, other=use.site)
+    order.forget(region)
+    space.free(warp, Access(site, space.row.ptx, "matrix", 4), first, count)
+
+
+def relinquish(warp: Warp, site: Site) -> None:
+    """The block allocates nothing more."""
+    warp.block.state(Columns).relinquished = site

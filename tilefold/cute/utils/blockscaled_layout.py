@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`cute.utils.blockscaled_layout`: layouts of the scales of blocks of elements."""
+
+from tilefold.builder.tensors.scale_factors import (
+    sm120_make_smem_layout_sfa,
+    sm120_make_smem_layout_sfb,
+    tile_atom_to_shape_SF,
+)
+
+from ..public import publish
+
+__all__ = ["sm120_make_smem_layout_sfa", "sm120_make_smem_layout_sfb", "tile_atom_to_shape_SF"]
+
+publish(__name__)

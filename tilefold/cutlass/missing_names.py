@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The names that a code base uses and tilefold lacks, and the calls whose arguments it does not take.
+
+`python -m tilefold.cutlass --missing DIR` lists them with the number of files that each stops, the most first.
+Programs are read, not run, so a name that is reached through a variable is not found.
+"""
+
+import ast
+import inspect
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import tilefold.cutlass as cutlass
+from tilefold.cute.missing import handles_import_error
+
+_PLACES = {"loc", "ip"}
+"""Arguments that are left out of calls."""
+
+
+@dataclass
+class _Uses(ast.NodeVisitor):
+    """The dotted names behind `cutlass` in a program, with the lines of their first use, and the calls of each: how
+    many arguments, and the names of the others; -1 for a number that is not known.
+    """
+
+    aliases: dict[str, str] = field(default_factory=lambda: {})
+    names: dict[str, int] = field(default_factory=lambda: {})
+    calls: list[tuple[str, int, tuple[str, ...]]] = field(default_factory=lambda: [])
+
+    def visit_Try(self, node: ast.Try) -> None:
+        """A program that handles an import's failure runs without it."""
+        if not any(handles_import_error(handler.type) for handler in node.handlers):
+            self.generic_visit(node)
+            return
+        for part in (*node.handlers, *node.orelse, *node.finalbody):
+            self.visit(part)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for name in node.names:
+            if name.name.partition(".")[0] == "cutlass":
+                self.aliases[name.asname or "cutlass"] = name.name if name.asname else "cutlass"
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        if node.module and node.module.partition(".")[0] == "cutlass":
+            for name in node.names:
+                if name.name != "*":
+                    self.aliases[name.asname or name.name] = f"{node.module}.{name.name}"
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        """A parameter hides the import of its name."""
+        whole = self.aliases
+        given = {arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+        for part in (*node.decorator_list, node.args, *([node.returns] if node.returns else [])):
+            self.visit(part)
+        self.aliases = {alias: name for alias, name in whole.items() if alias not in given}
+        for statement in node.body:
+            self.visit(statement)
+        self.aliases = whole | self.aliases
+
+    def visit_Name(self, node: ast.Name) -> None:
+        self._use(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        if not self._use(node):
+            self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if name := self._dotted(node.func):
+            given = tuple(keyword.arg or "" for keyword in node.keywords)
+            is_open = "" in given or any(isinstance(arg, ast.Starred) for arg in node.args)
+            keywords = tuple(word for word in given if word and word not in _PLACES)
+            self.calls.append((name, -1 if is_open else len(node.args), keywords))
+        self.generic_visit(node)
+
+    def _use(self, node: ast.expr) -> bool:
+        if name := self._dotted(node):
+            self.names.setdefault(name, node.lineno)
+        return name is not None
+
+    def _dotted(self, node: ast.expr) -> str | None:
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if isinstance(node, ast.Name) and node.id in self.aliases:
+            return ".".join([self.aliases[node.id], *reversed(parts)])
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A name, or a call with the reason why it does not fit, and the files that use it, each with the line of the first
+    use.
+    """
+
+    name: str
+    files: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{len(self.files):6}  {self.name}  ({self.files[0]})"
+
+
+def missing_names(folder: Path) -> list[Missing]:
+    """The names and calls that programs and notebooks below a folder use and tilefold lacks, those first that most
+    files use. A file that is no text of Python is left out.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for file, text in _sources(folder):
+        try:
+            uses = _uses(text)
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        for name, line in uses.names.items():
+            if lacking := _first_missing(name):
+                found.setdefault(lacking, {})[f"{file}:{line}"] = None
+        for name, places, keywords in uses.calls:
+            if _first_missing(name) is None and (reason := _refusal(name, places, keywords)):
+                found.setdefault(f"{name}: {reason}", {})[f"{file}:{uses.names[name]}"] = None
+    every = [Missing(name, tuple(_one_a_file(places))) for name, places in found.items()]
+    return sorted(every, key=lambda missing: (-len(missing.files), missing.name))
+
+
+def _one_a_file(places: Sequence[str] | dict[str, None]) -> Iterator[str]:
+    seen = set[str]()
+    for place in places:
+        file = place.rpartition(":")[0]
+        if file not in seen:
+            seen.add(file)
+            yield place
+
+
+def _sources(folder: Path) -> Iterator[tuple[str, str]]:
+    """The paths and texts of the programs, and of the code of notebooks, below a folder, or of one file."""
+    for file in sorted([*folder.rglob("*.py"), *folder.rglob("*.ipynb")]) if folder.is_dir() else [folder]:
+        text = file.read_text(encoding="utf-8", errors="replace")
+        name = file.relative_to(folder).as_posix() if folder.is_dir() else file.name
+        if file.suffix == ".py":
+            yield name, text
+            continue
+        try:
+            cells = json.loads(text)["cells"]
+        except (ValueError, KeyError, TypeError):
+            continue
+        lines = [line for cell in cells if cell["cell_type"] == "code" for line in [*cell["source"], "\n"]]
+        yield name, "".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
+
+
+def _uses(text: str) -> _Uses:
+    """The names that a program uses. Its imports count wherever they are."""
+    tree = ast.parse(text)
+    found = _Uses()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.visit(node)
+    tried = _Uses()
+    tried.visit(tree)  # only the imports that no handler waits for
+    found.aliases = {alias: name for alias, name in found.aliases.items() if alias in tried.aliases}
+    found.visit(tree)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _first_missing(name: str) -> str | None:
+    """The first part of a dotted name that tilefold lacks, with those before it; None if there is all of it."""
+    holder: Any = cutlass
+    known = "cutlass"
+    for part in name.split(".")[1:]:
+        known = f"{known}.{part}"
+        try:
+            holder = getattr(holder, part)
+        except AttributeError:
+            try:
+                holder = import_module(f"{holder.__name__}.{part}") if inspect.ismodule(holder) else None
+            except ImportError:
+                holder = None
+        if holder is None:
+            return known
+    return None
+
+
+def _refusal(name: str, places: int, keywords: tuple[str, ...]) -> str | None:
+    """Why a call does not fit the parameters of a function; None if it does, or if they are not known."""
+    function: Any = cutlass
+    for part in name.split(".")[1:]:
+        function = getattr(function, part)
+    try:
+        signature = inspect.signature(function)
+        given = dict.fromkeys(keywords)
+        signature.bind_partial(**given) if places < 0 else signature.bind(*[None] * places, **given)
+    except TypeError as error:
+        return str(error)
+    except ValueError:
+        return None
+    return None

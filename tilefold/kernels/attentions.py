@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Attention, its gradient, and attention for few rows."""
+
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .arguments import Array, check_array, check_shape, contiguous, dtype_of, is_torch, like, refuse, step_of
+from .operator import Gradient, Operator, needs_operator
+from .replay import Launches
+from .targets import HOPPER, at_hand, kernel_for
+
+HALVES = ("float16", "bfloat16")
+WGMMA_DEPTHS = 64, 96, 128, 256
+"""The elements of a head that the kernel for Hopper takes."""
+MMA_DEPTHS = 64, 128
+"""Those of the kernels by mma.sync."""
+
+
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    window: int = 0,
+    softcap: float = 0.0,
+    bias: Callable[[Any, Any, Any, Any], Any] | None = None,
+    starts: Array | None = None,
+    starts_k: Array | None = None,
+    device: str = "auto",
+    target: str | None = None,
+) -> Array:
+    """softmax(scale * q k^T) v for each head, with `scale` 1 / sqrt(D) by default.
+
+    `q` is (batch, rows, heads, D), `k` and `v` are (batch, keys, heads of k, D) of f16 or bf16; the heads of k divide
+    those of q, of which neighbours share one. D is 64, 96, 128 or 256 on sm_90a without `window`, `softcap` and `bias`,
+    else 64 or 128. Where `causal`, row i of n sees the keys up to i + keys - n; with a `window`, which needs `causal`,
+    the last so many of these. `softcap` replaces a score s by softcap * tanh(s / softcap). `bias` is a function of
+    batch, head, row and key, values of the kernel, that gives a number to be added to a score; it has no gradient.
+    Packed sequences are one batch, with the first token of each and the number of tokens in `starts` and `starts_k`
+    (i32). A row that sees no key is 0. There are gradients for D of 64 and 128, without softcap; each launch gives the
+    same bits. LaunchError (E3106) for other shapes and elements.
+    """
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    if bias is not None:
+        return _with_bias(q, k, v, causal, scale, window, softcap, bias, starts, starts_k, device)
+    args = q, k, v, causal, scale, window, softcap, starts, starts_k, device, target
+    if is_torch(q):
+        torch: Any = sys.modules["torch"]
+        if torch.compiler.is_compiling() or needs_operator(torch, args):
+            return ATTENTION_AND_SUMS(*args)[0]
+    return ATTENTION(*args)
+
+
+def decode_attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    lengths: Array | None = None,
+    table: Array | None = None,
+    *,
+    causal: bool = False,
+    window: int = 0,
+    softcap: float = 0.0,
+    bias: Callable[[Any, Any, Any, Any], Any] | None = None,
+    device: str = "auto",
+    target: str | None = None,
+) -> Array:
+    """Attention for few rows, as in the decoding of a language model: blocks share the keys. Without gradients.
+
+    Arrays are those of `attention`, with D of 64, 128 or 256. `lengths` (batch) of i32 has the keys of each sequence,
+    by default all. With a `table` (batch, pages) of i32, k and v are (pages, keys of a page, heads of k, D), and a
+    sequence has its pages. There is a kernel for sm_90a alone. Errors are those of `attention`.
+    """
+    if window and not causal:
+        refuse("decode_attention", "there is a window without causal", "say causal=True")
+    args = q, k, v, lengths, table, causal, window, softcap
+    if bias is None:
+        return DECODE_ATTENTION(*args, device, target)
+    places = _decode_places(*args)
+    for launch in _decode(places, *args, device, target, bias):
+        assert launch is not None
+        launch.run(q, device)
+    return places[0]
+
+
+def _check(function: str, q: Array, k: Array, v: Array) -> None:
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        check_array(function, name, x, HALVES, 4)
+        if dtype_of(x) != dtype_of(q):
+            refuse(function, f"q has elements of {dtype_of(q)}, {name} of {dtype_of(x)}", "convert one of them")
+    check_shape(function, "v", v, k.shape)
+    if q.shape[3] != k.shape[3] or not k.shape[2] or q.shape[2] % k.shape[2]:
+        problem = f"q has the shape {tuple(q.shape)}, k {tuple(k.shape)}"
+        refuse(function, problem, "D is the same, and the heads of k divide those of q")
+
+
+def _places(
+    q: Array, k: Array, v: Array, causal: bool, scale: float, window: int, softcap: float, starts: Any, starts_k: Any,
+    device: str, target: str | None,
+) -> tuple[Array, ...]:  # fmt: skip
+    _check("attention", q, k, v)
+    if starts is None and k.shape[0] != q.shape[0]:
+        refuse("attention", f"q has {q.shape[0]} batches, k {k.shape[0]}", "give as many of each")
+    if (starts is None) != (starts_k is None) or (starts is not None and (q.shape[0] != 1 or k.shape[0] != 1)):
+        refuse("attention", "packed sequences need starts and starts_k, and one batch", "give both")
+    if window and not causal:
+        refuse("attention", "there is a window without causal", "say causal=True")
+    return (like(q, q.shape),)
+
+
+def _places_and_sums(q: Array, *args: Any) -> tuple[Array, ...]:
+    return *_places(q, *args), like(q, (q.shape[0], q.shape[2], q.shape[1]), "float32")
+
+
+def _readable(x: Array) -> Array:
+    """An array whose last mode is contiguous and whose other strides are multiples of 16 bytes, maybe a copy."""
+    unit = 16 // x.itemsize
+    is_right = step_of(x, 3) == 1 and all(step_of(x, mode) % unit == 0 for mode in range(3) if x.shape[mode] > 1)
+    return x if is_right else contiguous(x)
+
+
+def _launch(
+    places: tuple[Array, ...], q: Array, k: Array, v: Array, causal: bool, scale: float, window: int, softcap: float,
+    starts: Any, starts_k: Any, device: str, target: str | None,
+) -> Launches:  # fmt: skip
+    if 0 in q.shape or 0 in k.shape:
+        for place in places:
+            place[...] = 0
+        yield None
+        return
+    out, lse = (*places, None)[:2]
+    q, k, v = _readable(q), _readable(k), _readable(v)
+    arch, blocks = at_hand(device, target)
+    if arch == HOPPER and not window and not softcap:
+        _check_depth(q.shape[3], WGMMA_DEPTHS)
+        launch = kernel_for("attention", arch)
+        yield from launch(out, lse, q, k, v, causal, scale, starts, starts_k, blocks)
+        return
+    from .sm80.masks import Mask
+
+    _check_depth(q.shape[3], MMA_DEPTHS)
+
+    launch = kernel_for("attention", "sm_80")
+    yield from launch(out, lse, q, k, v, Mask(causal, window), softcap, None, scale, starts, starts_k)
+
+
+def _check_depth(depth: int, depths: tuple[int, ...]) -> None:
+    if depth not in depths:
+        refuse("attention", f"D is {depth}", f"one of {', '.join(map(str, depths))}")
+
+
+def _with_bias(
+    q: Array, k: Array, v: Array, causal: bool, scale: float, window: int, softcap: float, bias: Any, starts: Any,
+    starts_k: Any, device: str,
+) -> Array:  # fmt: skip
+    from .sm80.attention import forward
+    from .sm80.masks import Mask
+
+    (out,) = _places(q, k, v, causal, scale, window, softcap, starts, starts_k, device, None)
+    _check_depth(q.shape[3], MMA_DEPTHS)
+    if is_torch(q) and needs_operator(sys.modules["torch"], (q, k, v)):
+        refuse("attention", "there is no gradient with a bias", "call it under torch.no_grad()")
+    q, k, v = _readable(q), _readable(k), _readable(v)
+    for launch in forward(out, None, q, k, v, Mask(causal, window), softcap, bias, scale, starts, starts_k):
+        assert launch is not None
+        launch.run(q, device)
+    return out
+
+
+def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+    q, k, v, ctx.causal, ctx.scale, ctx.window, ctx.softcap, starts, starts_k, ctx.device, _ = inputs
+    ctx.save_for_backward(q, k, v, output[0], output[1], starts, starts_k)
+    ctx.mark_non_differentiable(output[1])
+
+
+def _gradient(ctx: Any, do: Any, _: Any) -> Any:
+    q, k, v, out, lse, starts, starts_k = ctx.saved_tensors
+    if ctx.softcap:
+        refuse("attention", "there is no gradient with a softcap", "call it under torch.no_grad()")
+    grads = ATTENTION_BACKWARD(do, q, k, v, out, lse, ctx.causal, ctx.scale, ctx.window, starts, starts_k, ctx.device)
+    return *grads, *[None] * 8
+
+
+_SCHEMA = (
+    "(Tensor q, Tensor k, Tensor v, bool causal, float scale, int window, float softcap, Tensor? starts,"
+    " Tensor? starts_k, str device, str? target) -> "
+)
+ATTENTION = Operator("attention", _SCHEMA + "Tensor", _places, _launch)
+ATTENTION_AND_SUMS = Operator(
+    "attention_and_sums", _SCHEMA + "(Tensor, Tensor)", _places_and_sums, _launch, Gradient(_keep, _gradient)
+)
+
+
+def _backward_places(do: Array, q: Array, k: Array, v: Array, *_: Any) -> tuple[Array, ...]:
+    return like(q, q.shape), like(k, k.shape), like(v, v.shape)
+
+
+def _backward(
+    places: tuple[Array, ...], do: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, causal: bool,
+    scale: float, window: int, starts: Any, starts_k: Any, device: str,
+) -> Launches:  # fmt: skip
+    from .sm80.attention import backward
+    from .sm80.masks import Mask
+
+    _check_depth(q.shape[3], MMA_DEPTHS)
+    if 0 in q.shape or 0 in k.shape:
+        for place in places:
+            place[...] = 0
+        yield None
+        return
+    do, q, k, v = (_readable(x) for x in (do, q, k, v))
+    yield from backward(places, do, q, k, v, out, lse, Mask(causal, window), scale, starts, starts_k)
+
+
+ATTENTION_BACKWARD = Operator(
+    "attention_backward",
+    "(Tensor do, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, bool causal, float scale, int window,"
+    ' Tensor? starts, Tensor? starts_k, str device) -> (Tensor, Tensor, Tensor)',
+    _backward_places, _backward,
+)  # fmt: skip
+
+
+def _decode_places(q: Array, k: Array, v: Array, *_: Any) -> tuple[Array, ...]:
+    _check("decode_attention", q, k, v)
+    return (like(q, q.shape),)
+
+
+def _decode(
+    places: tuple[Array, ...], q: Array, k: Array, v: Array, lengths: Any, table: Any, causal: bool, window: int,
+    softcap: float, device: str, target: str | None, bias: Any = None,
+) -> Launches:  # fmt: skip
+    arch, blocks = at_hand(device, target)
+    launch, given = kernel_for("decode_attention", arch), (_readable(q), _readable(k), _readable(v))
+    yield from launch(places[0], *given, lengths, table, causal, blocks, window, softcap, bias)
+
+
+DECODE_ATTENTION = Operator(
+    "decode_attention",
+    "(Tensor q, Tensor k, Tensor v, Tensor? lengths, Tensor? table, bool causal, int window, float softcap, str device,"
+    " str? target) -> Tensor",
+    _decode_places, _decode,
+)  # fmt: skip

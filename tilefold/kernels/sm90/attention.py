@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""O = softmax(Q K^T * scale) V for each head on Hopper (sm_90a): tensor copies, multiplications by warpgroups.
+
+Q and O are (batch, rows, heads, D), K and V (batch, keys, heads, D), f16 or bf16, with D contiguous: 64, 96, 128 or
+256. K and V may have fewer heads than Q; neighbouring heads of Q share one then. Where causal, the last row sees all
+keys. Packed sequences of several lengths, one after the other, are (1, tokens, heads, D) with the first token of each
+and their number in `starts`, and in `starts_k` for K and V.
+
+A block has one warpgroup that loads tiles by tensor copies and two or three that multiply, 64 rows of one head each.
+These keep for each row the greatest score so far, the sum of exponentials and the unfinished row of O. While one tile
+of keys becomes exponentials, the tensor cores multiply the exponentials before by their values; of two warpgroups one
+multiplies while the other exponentiates (Shah et al., FlashAttention-3, 2024). The next rows' first keys are multiplied
+with the last values of these. A block that is done with its rows draws the next ones from a counter.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tilefold import cute
+from tilefold.cute import pipeline
+from tilefold.cute.nvgpu import cpasync, warpgroup
+
+from ..arguments import Array
+from ..softmax_parts import exp2, quad_reduce
+from .attention_decode import decode_attention
+from .attention_parts import is_decode
+from .attention_tiles import ROWS, WARPGROUP, Config, Tile, Tiles, chosen_config, load_stage
+
+NEVER = float("-inf")
+
+
+@cute.jit
+def turn(group: Any, config: cute.Constexpr[Config]) -> None:
+    """Two warpgroups take turns: waits for that of `group`."""
+    if config.consumers == 2:
+        if group == 0:
+            cute.arch.barrier(barrier_id=1, number_of_threads=2 * WARPGROUP)
+        else:
+            cute.arch.barrier(barrier_id=2, number_of_threads=2 * WARPGROUP)
+
+
+@cute.jit
+def next_turn(group: Any, config: cute.Constexpr[Config]) -> None:
+    """It is the turn of the other warpgroup than `group`."""
+    if config.consumers == 2:
+        if group == 0:
+            cute.arch.barrier_arrive(barrier_id=2, number_of_threads=2 * WARPGROUP)
+        else:
+            cute.arch.barrier_arrive(barrier_id=1, number_of_threads=2 * WARPGROUP)
+
+
+@cute.kernel(min_blocks=1)
+def attention_kernel(
+    mQ: cute.Tensor,
+    mK: cute.Tensor,
+    mV: cute.Tensor,
+    mOut: cute.Tensor,
+    scale: cute.Float32,
+    counter: cute.Tensor,
+    config: cute.Constexpr[Config],
+    starts: cute.Tensor | None = None,
+    starts_k: cute.Tensor | None = None,
+    mLse: cute.Tensor | None = None,
+):
+    t, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    blocks, _, _ = cute.arch.grid_dim()
+    warp = cute.arch.make_warp_uniform(t // 32)
+    group = cute.arch.make_warp_uniform(t // WARPGROUP)
+    cute.arch.griddepcontrol_launch_dependents()
+    half, single = mQ.element_type, cute.Float32
+    _, sequence, heads, depth = mQ.shape
+    _, sequence_k, heads_k, _ = mK.shape
+    consumers, keys = config.consumers, config.keys
+
+    # shared memory, and the tensor copies that fill it
+    kinds = warpgroup.SmemLayoutAtomKind
+    by_k = warpgroup.make_smem_layout_atom(kinds.K_SW64 if depth % 64 else kinds.K_SW128, half)
+    by_mn = warpgroup.make_smem_layout_atom(kinds.MN_SW64 if depth % 64 else kinds.MN_SW128, half)
+    layout_q = cute.tile_to_shape(by_k, (ROWS, depth, consumers * config.row_stages), order=(0, 1, 2))
+    layout_k = cute.tile_to_shape(by_k, (keys, depth, config.stages), order=(0, 1, 2))
+    layout_v = cute.tile_to_shape(by_mn, (depth, keys, config.stages), order=(1, 0, 2))
+    sQ, sK, sV = (cute.make_smem_tensor(layout, half, alignment=1024) for layout in (layout_q, layout_k, layout_v))
+
+    def load_of(tensor: Any, order: list[int], layout: Any, shape: Any) -> Any:
+        """The tensor copy of a tile, and the coordinates of the tensor."""
+        one_stage = cute.slice_(layout, (None, None, 0))
+        return cpasync.make_tiled_tma_atom(
+            cpasync.CopyBulkTensorTileG2SOp(), cute.select(tensor, order), one_stage, shape
+        )
+
+    load_q, gQ = load_of(mQ, [1, 3, 2, 0], layout_q, (ROWS, depth))
+    load_k, gK = load_of(mK, [1, 3, 2, 0], layout_k, (keys, depth))
+    load_v, gV = load_of(mV, [3, 1, 2, 0], layout_v, (depth, keys))
+
+    def parts(atom: Any, shared: Any, coordinates: Any, shape: Any, start: Any) -> Any:
+        """Tiles in shared memory and those of a tensor from `start` on, as an instruction moves them."""
+        tiled = cute.local_tile(cute.domain_offset(start, coordinates), shape, (None, None, None, None))
+        one = cute.make_layout(1)
+        return cpasync.tma_partition(atom, 0, one, cute.group_modes(shared, 0, 2), cute.group_modes(tiled, 0, 2))
+
+    # mbarriers: rows, keys and values go from the warp that loads to those that multiply, and so does their number
+    thread = pipeline.Agent.Thread
+    one, readers, row_readers = (pipeline.CooperativeGroup(thread, n) for n in (1, 4 * consumers, 4))
+    pipe_q, pipe_k, pipe_v = (
+        pipeline.PipelineTmaAsync.create(
+            num_stages=stages, producer_group=one, consumer_group=group, tx_count=2 * count * depth, defer_sync=True
+        )
+        for stages, group, count in (
+            (consumers * config.row_stages, row_readers, ROWS),
+            (config.stages, readers, keys),
+            (config.stages, readers, keys),
+        )
+    )
+    slots = pipeline.PipelineAsync.create(num_stages=2, producer_group=one, consumer_group=readers)
+    sTile = cute.make_smem_tensor(cute.make_layout((6, 2)), cute.Int32)
+
+    if group == 0:
+        cute.arch.setmaxregister_decrease(config.registers[0])
+        if warp == 0:
+            for atom in (load_q, load_k, load_v):
+                cpasync.prefetch_descriptor(atom)
+            cute.arch.griddepcontrol_wait()
+            fill_q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, consumers * config.row_stages)
+            fill_k = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, config.stages)
+            fill_v = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, config.stages)
+            slot = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 2)
+
+            def hand_over(tile: Tile) -> None:
+                """Tells the warpgroups that multiply what comes next: a tile, or that there is none."""
+                slots.producer_acquire(slot)
+                with cute.arch.elect_one():
+                    for i, value in enumerate((tile.m, tile.head, tile.batch, tile.start, tile.rows, tile.keys)):
+                        sTile[i, slot.index] = value
+                    slots.producer_commit(slot)
+                slot.advance()
+
+            def load_tile(tile: Tile) -> None:
+                """Loads the rows of a tile, its keys and values, in the order in which they are multiplied."""
+                tQsQ, tQgQ = parts(load_q, sQ, gQ, (ROWS, depth), (tile.start, 0, 0, 0))
+                tKsK, tKgK = parts(load_k, sK, gK, (keys, depth), (tile.start_k, 0, 0, 0))
+                tVsV, tVgV = parts(load_v, sV, gV, (depth, keys), (0, tile.start_k, 0, 0))
+                head_k, b = tile.head // (heads // heads_k), tile.batch
+                last = tile.tiles_of_keys(config) - 1
+                load_stage(pipe_k, fill_k, load_k, tKgK[None, last, 0, head_k, b], tKsK)
+                for i in cute.range_constexpr(consumers):
+                    load_stage(pipe_q, fill_q, load_q, tQgQ[None, consumers * tile.m + i, 0, tile.head, b], tQsQ)
+                for j in cute.range(last, 0, -1):
+                    load_stage(pipe_k, fill_k, load_k, tKgK[None, j - 1, 0, head_k, b], tKsK)
+                    load_stage(pipe_v, fill_v, load_v, tVgV[None, 0, j, head_k, b], tVsV)
+                load_stage(pipe_v, fill_v, load_v, tVgV[None, 0, 0, head_k, b], tVsV)
+
+            tiles = Tiles(config, mQ.shape, mK.shape[1], starts, starts_k)
+            number, drawn = block, cute.Int32(0)
+            tile = tiles.at(number)
+            while tile.m >= 0:
+                hand_over(tile)
+                load_tile(tile)
+                if t == 0:
+                    drawn = cute.arch.atomic_add(counter.ptr(0), 1)
+                number = blocks + cute.arch.make_warp_uniform(drawn)
+                tile = tiles.at(number)
+            hand_over(tile)
+            if (t == 0) & (
+                number - blocks == tiles.before - 1
+            ):  # every tile is drawn, and every block has drawn in vain
+                cute.arch.atomic_exch(counter.ptr(0), 0)
+    else:
+        cute.arch.setmaxregister_increase(config.registers[1])
+        own, K, MN = group - 1, warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN
+        SMEM, RMEM = warpgroup.OperandSource.SMEM, warpgroup.OperandSource.RMEM
+        qk = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(half, single, (ROWS, keys, 16), SMEM, K, K))
+        pv = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(half, single, (ROWS, depth, 16), RMEM, K, MN))
+        thread_qk, thread_pv = qk.get_slice(t % WARPGROUP), pv.get_slice(t % WARPGROUP)
+        rQ = qk.make_fragment_A(thread_qk.partition_A(sQ))  # (MMA,1,steps,stages)
+        rK = qk.make_fragment_B(thread_qk.partition_B(sK))  # (MMA,1,steps,stages)
+        rV = pv.make_fragment_B(thread_pv.partition_B(sV))
+        places = thread_qk.partition_C(cute.make_identity_tensor((ROWS, keys)))
+        accS = qk.make_fragment_C(places)
+        accO = pv.make_fragment_C(thread_pv.partition_C(cute.make_identity_tensor((ROWS, depth))))
+        rP = cute.make_rmem_tensor_like(accS, half)
+        rO = cute.make_rmem_tensor_like(accO, half)
+        aP = cute.composition(rP, cute.make_layout(((2, 2, 2), 1, keys // 16), stride=((1, 2, 4), 0, 8)))
+        by_rows = cute.make_layout((2, (2, keys // 8)), stride=(2, (1, 4)))
+        by_rows_of_o = cute.make_layout((2, (2, depth // 8)), stride=(2, (1, 4)))
+        S, out, to = (
+            cute.composition(accS, by_rows),
+            cute.composition(accO, by_rows_of_o),
+            cute.composition(rO, by_rows_of_o),
+        )
+        largest, total, shrink, reached = (cute.make_rmem_tensor((2, 1), single) for _ in range(4))
+        factor = scale * math.log2(math.e)
+        is_ragged = config.causal or starts is not None or type(sequence_k) is not int or sequence_k % keys != 0
+        used_q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, consumers * config.row_stages)
+        used_k = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, config.stages)
+        used_v = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, config.stages)
+        slot = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2)
+        used_q.advance(own)
+
+        def next_tile() -> Tile:
+            """The tiles that the loading warp has handed over."""
+            slots.consumer_wait(slot)
+            count = 3 if starts is None else 6
+            tile = Tile(*(cute.arch.make_warp_uniform(sTile[i, slot.index]) for i in range(count)))
+            cute.arch.sync_warp()
+            with cute.arch.elect_one():
+                slots.consumer_release(slot)
+            slot.advance()
+            if starts is None:
+                tile.start, tile.rows, tile.keys = 0, sequence, sequence_k
+            return tile
+
+        def release(pipe: Any, state: Any) -> None:
+            """The stage is needed no longer."""
+            pipe.consumer_release(state)
+            state.advance()
+
+        def multiply_qk() -> None:
+            """Begins the scores of a tile of keys, when it is the warpgroup's turn."""
+            pipe_k.consumer_wait(used_k)
+            turn(own, config)
+            warpgroup.fence()
+            own_rows = used_q.index if config.row_stages > 1 else own
+            if depth > 128:  # descriptors of so many steps are computed anew, since registers do not hold them all
+                own_rows = cute.arch.make_warp_uniform(own_rows)
+            for step in cute.range_constexpr(depth // 16):
+                qk.set(warpgroup.Field.ACCUMULATE, step > 0)
+                cute.gemm(qk, accS, rQ[None, None, step, own_rows], rK[None, None, step, used_k.index], accS)
+            warpgroup.commit_group()
+
+        def multiply_pv(accumulate: Any) -> None:
+            """Begins the product of the last exponentials with their values."""
+            pipe_v.consumer_wait(used_v)
+            warpgroup.fence()
+            for step in cute.range_constexpr(keys // 16):
+                pv.set(warpgroup.Field.ACCUMULATE, accumulate if step == 0 else True)
+                cute.gemm(pv, accO, aP[None, None, step], rV[None, None, step, used_v.index], accO)
+            warpgroup.commit_group()
+
+        def exponentials(tile: Tile, j: Any, masked: bool) -> None:
+            """Scores become exponentials in their place; `shrink` is what the sums before are worth now."""
+            if masked:
+                for r in cute.range_constexpr(2):
+                    seen = tile.keys
+                    if config.causal:
+                        row = tile.first_row(own, config) + places[2 * r][0]
+                        seen = cute.math.min(seen, row + 1 + tile.keys - tile.rows)
+                    seen = cute.Int32(seen - (j * keys + places[0][1]))
+                    for i in cute.range_constexpr(keys // 4):
+                        S[r, i] = cute.where(i // 2 * 8 + i % 2 < seen, S[r, i], NEVER)
+            before = largest.load()
+            top = quad_reduce(
+                S.load().reduce(cute.ReductionOp.MAX, before, reduction_profile=(None, 1), keepdims=True),
+                cute.ReductionOp.MAX,
+            )
+            largest.store(top)
+            if config.causal or starts is not None:  # a row may have had no key yet
+                top = cute.where(top == NEVER, 0.0, top)
+            power = exp2(cute.fma(S.load(), factor, -top * factor))
+            shrink.store(exp2((before - top) * factor))
+            S.store(power)
+            total.store(
+                power.reduce(
+                    cute.ReductionOp.ADD, total.load() * shrink.load(), reduction_profile=(None, 1), keepdims=True
+                )
+            )
+
+        def release_scored(j: Any) -> None:
+            """The scores of tile `j` are complete: it is needed no longer, nor are the rows after tile 0."""
+            release(pipe_k, used_k)
+            if j == 0:
+                pipe_q.consumer_release(used_q)
+                used_q.advance(consumers)
+
+        def first_exponentials(tile: Tile) -> None:
+            """Those of the last keys, with which rows begin, once they are multiplied."""
+            last = tile.tiles_of_keys(config) - 1
+            release_scored(last)
+            largest.fill(NEVER)
+            total.fill(0.0)
+            exponentials(tile, last, masked=is_ragged)
+
+        def next_keys(tile: Tile, j: Any, accumulate: Any, masked: bool) -> None:
+            """Tile `j` of the keys, beside the values of the one before."""
+            multiply_qk()
+            multiply_pv(accumulate)
+            next_turn(own, config)
+            warpgroup.wait_group(1)
+            release_scored(j)
+            exponentials(tile, j, masked)
+            warpgroup.wait_group(0)
+            release(pipe_v, used_v)
+            rP.store(accS.load().to(half))
+            out.store(out.load() * shrink.load())
+
+        def keep_maxima() -> None:
+            """Keeps the rows' greatest scores, where they are asked for."""
+            if mLse is not None:
+                reached.store(largest.load())
+
+        def finish(tile: Tile, sums: Any) -> None:
+            """Writes the rows of O, which are 0 where they see no key."""
+            warpgroup.wait_group(0)
+            release(pipe_v, used_v)
+            inverse = cute.where(sums == 0.0, 0.0, cute.arch.approx("rcp", sums))
+            to.store((out.load() * inverse).to(half))
+            first = tile.first_row(own, config)
+            tokens = cute.domain_offset((tile.start, 0), mOut[tile.batch, None, tile.head, None])
+            gO = cute.local_tile(tokens, (ROWS, depth), (first // ROWS, 0))
+            tOgO = cute.composition(thread_pv.partition_C(gO), by_rows_of_o)
+            for r in cute.range_constexpr(2):
+                if first + places[2 * r][0] < tile.rows:
+                    cute.autovec_copy(to[r, None], tOgO[r, None])
+                    if mLse is not None and places[0][1] == 0:
+                        lse = cute.where(sums[r] == 0.0, 0.0, reached[r] * factor + cute.log2(sums[r]))
+                        mLse[tile.batch, tile.head, tile.start + first + places[2 * r][0]] = lse
+
+        if own == 1:  # the other begins
+            next_turn(own, config)
+        tile = next_tile()
+        if tile.m >= 0:
+            pipe_q.consumer_wait(used_q)
+            multiply_qk()
+            next_turn(own, config)
+            warpgroup.wait_group(0)
+            first_exponentials(tile)
+            rP.store(accS.load().to(half))
+        while tile.m >= 0:
+            last = tile.tiles_of_keys(config) - 1
+            masked = 0
+            if config.causal:  # the other tiles with keys after some row's own
+                seen = cute.math.max(tile.first_row(own, config) + 1 + tile.keys - tile.rows, 0)
+                masked = cute.math.max(last - seen // keys, 0)
+                for j in cute.range(masked):
+                    next_keys(tile, last - 1 - j, j > 0, masked=True)
+            for j in cute.range(masked, last):
+                next_keys(tile, last - 1 - j, j > 0, masked=False)
+
+            # the last values, beside the last keys of the next rows
+            following = next_tile()
+            if following.m >= 0:
+                pipe_q.consumer_wait(used_q)
+                multiply_qk()
+                multiply_pv(last > 0)
+                next_turn(own, config)
+                sums = quad_reduce(total.load(), cute.ReductionOp.ADD)
+                keep_maxima()
+                warpgroup.wait_group(1)
+                first_exponentials(following)
+                finish(tile, sums)
+                rP.store(accS.load().to(half))
+            else:
+                multiply_pv(last > 0)
+                keep_maxima()
+                finish(tile, quad_reduce(total.load(), cute.ReductionOp.ADD))
+            tile = following
+
+
+def attention(
+    Q: Array,
+    K: Array,
+    V: Array,
+    Out: Array,
+    config: Config | None = None,
+    device: str = "auto",
+    blocks: int = 132,
+    counter: Array | None = None,
+    starts: Array | None = None,
+    starts_k: Array | None = None,
+    **options: Any,
+) -> None:
+    """O = softmax(Q K^T / sqrt(D)) V for each head by at most `blocks` blocks, one for each multiprocessor.
+
+    `counter` is a 0 of i32, which it is again at the end; launches that may overlap need one each. By default each
+    launch makes one. Without a `config`, few rows to each head of K take the kernel of attention_decode.py.
+    """
+    if config is None and starts is None and is_decode(Q, K):
+        decode_attention(Q, K, V, Out, None, device, blocks, **options)
+        return
+    batch, rows, heads, depth = Q.shape
+    config = config or chosen_config(depth)
+    sequences = 1 if starts is None else starts.shape[0] - 1
+    tiles = (-(-rows // config.rows) + sequences - 1) * heads * batch  # at most
+    if counter is None:
+        counter = np.zeros(1, np.int32) if isinstance(Q, np.ndarray) else Q.new_zeros(1).int()
+    call = attention_kernel(Q, K, V, Out, 1 / math.sqrt(depth), counter, config, starts, starts_k)
+    call.launch(min(blocks, tiles), config.threads, use_pdl=True, device=device, **options)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Attention on Hopper: which kernel takes a problem, its configuration and its grid, found once for arguments alike."""
+
+import math
+import sys
+from functools import lru_cache
+from typing import Any
+
+from tilefold.runtime.arrays.signature import Dynamic, Marked
+from tilefold.runtime.streams import current_stream_of
+
+from ..arguments import Array, is_torch, like
+from ..replay import Late, Launch, Launches
+from .attention import attention_kernel
+from .attention_decode import decode_kernel, decode_plan
+from .attention_parts import is_decode
+from .attention_tiles import Config, chosen_config
+
+_TOKENS, _STATISTICS, _STARTS = Dynamic(modes=(0, 1)), Dynamic(modes=(0, 2)), Dynamic()
+
+
+@lru_cache(maxsize=4096)
+def plan_of(batch: int, rows: int, heads: int, depth: int, causal: bool, sequences: int, blocks: int) -> Any:
+    """The configuration and the grid for heads of a batch, or for packed sequences."""
+    config: Config = chosen_config(depth, causal)
+    tiles = (-(-rows // config.rows) + sequences - 1) * heads * batch  # at most
+    return config, min(blocks, tiles)
+
+
+@lru_cache(maxsize=256)
+def counter_of(device: int, stream: int) -> Array:
+    """The counter of the launches of a stream, which begin one after the other: each leaves it as 0."""
+    torch: Any = sys.modules["torch"]
+    return torch.zeros(1, dtype=torch.int32, device=device)
+
+
+def _counter(q: Array) -> Array:
+    if is_torch(q) and q.is_cuda:
+        torch: Any = sys.modules["torch"]
+        if torch.cuda.is_current_stream_capturing():  # a graph may run beside other launches
+            return q.new_zeros(1, dtype=torch.int32)
+        device = q.get_device()
+        return counter_of(device, current_stream_of(torch)(device))
+    counter = like(q, (1,), "int32")
+    counter[...] = 0
+    return counter
+
+
+def forward(
+    out: Array, lse: Array | None, q: Array, k: Array, v: Array, causal: bool, scale: float, starts: Any,
+    starts_k: Any, blocks: int,
+) -> Launches:  # fmt: skip
+    """O, and the logarithm of each row's sum of exponentials where there is a place for it."""
+    if lse is None and starts is None and is_decode(q, k) and abs(scale * scale * q.shape[3] - 1) < 1e-6:
+        yield from decode(out, q, k, v, None, None, causal, blocks)
+        return
+    batch, rows, heads, depth = q.shape
+    sequences = 1 if starts is None else starts.shape[0] - 1
+    config, grid = plan_of(batch, rows, heads, depth, causal, sequences, blocks)
+    counter = Late(_counter)
+    if causal or starts is not None or k.shape[1] % config.keys:  # the kernel looks at the ends of keys in any case
+        q, k, v, out = (Marked(x, _TOKENS) for x in (q, k, v, out))
+        lse = None if lse is None else Marked(lse, _STATISTICS)
+        starts, starts_k = (None if x is None else Marked(x, _STARTS) for x in (starts, starts_k))
+    given = q, k, v, out, scale, counter, config, starts, starts_k, lse
+    yield Launch(attention_kernel, given, grid, config.threads, {"use_pdl": True})
+
+
+def decode(
+    out: Array, q: Array, k: Array, v: Array, lengths: Any, table: Any, causal: bool, blocks: int, window: int = 0,
+    cap: float = 0.0, bias: Any = None,
+) -> Launches:  # fmt: skip
+    """O for few rows of Q. LaunchError (E3106) for sizes that the kernel does not take."""
+    pages = None if table is None else table.shape[1]
+    shapes = tuple(q.shape), tuple(k.shape)
+    config, grid = decode_plan(*shapes, pages, blocks, causal, None, window, cap, bias)
+    given = q, k, v, out, 1 / math.sqrt(q.shape[3]), config, lengths, table
+    yield Launch(decode_kernel, given, grid, config.threads, {"cluster": (config.splits, 1, 1), "use_pdl": True})

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""D = act(A @ B^T + bias) on Hopper (sm_90a): tensor copies, multiplications by warpgroups, persistent blocks.
+
+A has M x K elements, B has N x K, D has M x N; a third mode of all three is the products of a batch. A and B are f16,
+bf16, f32 (multiplied as tf32), fp8 or integers of 8 bits, and D has 16 or 32 bits. The second mode is contiguous; of A
+and B with 16 bits it may be the first one.
+
+Of a block's warpgroups the first is the producer: one of its warps loads tiles of A and B to stages of shared memory by
+tensor copies. The others are consumers: they multiply by wgmma, straight from shared memory, and accumulate in
+registers. They either share a tile (cooperative), or take turns (ping-pong), so that one multiplies while the other
+writes its tile. A block goes through several tiles, and the producer is always some stages ahead.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tilefold import cute
+from tilefold.cute import pipeline, utils
+from tilefold.cute.nvgpu import cpasync, warpgroup
+from tilefold.cute.utils import hopper_helpers
+
+from ..arguments import Array
+from .gemm_model import fastest
+from .gemm_skinny import is_skinny, skinny_gemm
+from .parts import ROWS, WARPGROUP, Config, Stages, pipe_of, tiles_of, together
+
+Activation = Callable[[cute.TensorSSA], cute.TensorSSA]
+"""The function of the sums that is written."""
+
+
+MANY = 24
+"""So many tiles for each block are many."""
+
+
+def chosen_config(m: int, n: int, k: int, blocks: int, itemsize: int = 2, layers: int = 1) -> Config:
+    """The fastest configuration. A model of the time (gemm_model.py) chooses it for 16-bit elements and not too many
+    tiles, of which the widest that take turns are fastest.
+
+    For others, consumers take turns, unless there are too few tiles for all blocks, or one warpgroup cannot keep the
+    tensor cores busy. Where tiles reach beyond the edges, rows seldom begin at lines of the L2 cache, so that loads
+    cost more there: blocks share them.
+    """
+    tiles = -(-m // 128) * -(-n // 128) * layers
+    if itemsize == 2 and tiles < MANY * blocks:
+        return fastest(m, n, k, blocks, layers)
+    if tiles < blocks:
+        return Config(n=64, stages=8, takes_turns=False)
+    if itemsize == 4:
+        return Config(n=256, stages=4, takes_turns=False)
+    if m % 128 or n % 128:
+        return Config(cluster=(1, 2), group=16)
+    return Config(n=192, stages=4) if tiles >= MANY * blocks else Config()
+
+
+def accumulated(dtype: Any) -> Any:
+    """The type in which products of elements are summed."""
+    return cute.Int32 if dtype.kind == "int" else cute.Float32
+
+
+def warpgroup_mma(mA: Any, mB: Any, warpgroups: int, columns: int) -> Any:
+    """The multiplication of 64 rows of A a warpgroup with so many rows of B, both in shared memory."""
+    major_a, major_b = (utils.LayoutEnum.from_tensor(tensor).sm90_mma_major_mode() for tensor in (mA, mB))
+    a, b = (cute.TFloat32 if matrix.element_type == cute.Float32 else matrix.element_type for matrix in (mA, mB))
+    layout, tile = (warpgroups, 1, 1), (ROWS, columns)
+    return hopper_helpers.make_trivial_tiled_mma(a, b, major_a, major_b, accumulated(a), layout, tile)
+
+
+def by_columns(part: Any) -> Any:
+    """A thread's part of 64 rows of D, ((2,2,N),1,1), by rows and columns: (2,(2,N))."""
+    return cute.composition(part, cute.make_layout((2, (2, cute.size(part) // 4)), stride=(2, (1, 4))))
+
+
+@cute.kernel(min_blocks=1)
+def gemm_kernel(
+    mA: cute.Tensor,
+    mB: cute.Tensor,
+    mD: cute.Tensor,
+    config: cute.Constexpr[Config],
+    bias: cute.Tensor | None = None,
+    activation: cute.Constexpr[Activation | None] = None,
+    scale_m: cute.Tensor | None = None,
+    scale_n: cute.Tensor | None = None,
+    gate: cute.Tensor | None = None,
+    residual: cute.Tensor | None = None,
+):
+    mA, mB, mD = cute.append(mA, up_to_rank=3), cute.append(mB, up_to_rank=3), cute.append(mD, up_to_rank=3)
+    t = cute.arch.thread_idx()[0]
+    warp = cute.arch.make_warp_uniform(t // 32)
+    group = cute.arch.make_warp_uniform(t // WARPGROUP)
+    cluster = cute.make_layout((*config.cluster, 1))
+    rank = cute.arch.block_in_cluster_idx() if cute.size(cluster) > 1 else (0, 0, 0)
+    cute.arch.griddepcontrol_launch_dependents()
+
+    # shared memory, and the maps of the matrices: what tensor copies move
+    type_a, type_b, type_d = mA.element_type, mB.element_type, mD.element_type
+    depth, columns = 1024 // type_a.bits, 1024 // type_d.bits  # elements of A or B, and of D, in 128 bytes
+    shape, row_major = (config.m, config.n, depth), utils.LayoutEnum.ROW_MAJOR
+    layout_a = hopper_helpers.make_smem_layout_a(utils.LayoutEnum.from_tensor(mA), shape, type_a, config.stages)
+    layout_b = hopper_helpers.make_smem_layout_b(utils.LayoutEnum.from_tensor(mB), shape, type_b, config.stages)
+    layout_d = hopper_helpers.make_smem_layout_epi(
+        type_d, row_major, (ROWS, columns), config.buffers * config.consumers
+    )
+    share_a, share_b = config.shared_tiles
+    mask_a = cpasync.create_tma_multicast_mask(cluster, rank, 1) if share_a > 1 else None
+    mask_b = cpasync.create_tma_multicast_mask(cluster, rank, 0) if share_b > 1 else None
+    stages_a = Stages(mA, layout_a, (config.m, depth), share_a, rank[1], mask_a)
+    stages_b = Stages(mB, layout_b, (config.n, depth), share_b, rank[0], mask_b)
+    sD = cute.make_smem_tensor(layout_d, type_d, alignment=1024)
+    one, shape_d = cute.slice_(layout_d, (None, None, 0)), (ROWS, columns)
+    store_d, gD = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), mD, one, shape_d)
+    tDsD, tDgD = tiles_of(store_d, gD, shape_d, sD)
+
+    # the consumers of different tiles take turns
+    thread = pipeline.Agent.Thread
+    turn = pipeline.PipelineOrder.create(
+        depth=1,
+        length=config.consumers,
+        group_id=group - 1,
+        producer_group=pipeline.CooperativeGroup(thread, WARPGROUP),
+        defer_sync=True,
+    )
+    pipe = pipe_of(config)
+    pipeline.pipeline_init_arrive(config.cluster, is_relaxed=True)
+    producer, consumer = pipe.make_participants()
+    count = cute.ceil_div(mA.shape[1], depth)
+    problem = cute.ceil_div(mA.shape[0], config.m), cute.ceil_div(mB.shape[0], config.n), mD.shape[2]
+    params = utils.PersistentTileSchedulerParams(problem, (*config.cluster, 1), config.group, raster_along_m=False)
+    scheduler = utils.StaticPersistentTileScheduler.create(params, cute.arch.block_idx(), cute.arch.grid_dim())
+    pipeline.pipeline_init_wait(config.cluster)
+
+    if group == 0:
+        if config.consumers > 1:
+            cute.arch.setmaxregister_decrease(40)
+        if warp == 0:
+            cpasync.prefetch_descriptor(stages_a.atom)
+            cpasync.prefetch_descriptor(stages_b.atom)
+            cute.arch.griddepcontrol_wait()
+            work = scheduler.initial_work_tile_info()
+            while work.is_valid_tile:
+                m, n, layer = work.tile_idx
+                for k in cute.range(count):
+                    stage = producer.acquire_and_advance()
+                    with cute.arch.elect_one():
+                        stages_a.load((m, k, layer), stage)
+                        stages_b.load((n, k, layer), stage)
+                    stage.commit()
+                scheduler.advance_to_next_work()
+                work = scheduler.get_current_work()
+            producer.tail()
+    else:
+        if config.consumers > 1:  # a thread of one alone has enough
+            cute.arch.setmaxregister_increase(232)
+        own, mine = group - 1, t % WARPGROUP
+        mma = warpgroup_mma(mA, mB, config.sharing, config.n)
+        part = mma.get_slice(mine if config.sharing == 1 else t - WARPGROUP)
+        rA = mma.make_fragment_A(part.partition_A(stages_a.tensor))  # (MMA,MMA_M,steps,stages)
+        rB = mma.make_fragment_B(part.partition_B(stages_b.tensor))  # (MMA,1,steps,stages)
+        whole = cute.local_tile(mD[None, None, 0], (config.m, config.n), (0, 0))
+        acc = mma.make_fragment_C(part.partition_C(whole))  # (MMA,MMA_M,1)
+        strips, steps = cute.size(acc, 1), cute.size(rA, 2)
+
+        # the accumulators of a part of D that is stored at a time are those of a narrower multiplication
+        narrow = warpgroup_mma(mA, mB, 1, columns)
+        inner = (2, 2, columns // 8), 1, 1
+        chunks = cute.composition(acc, cute.make_layout((*inner, config.n // columns, strips)))
+        rD = cute.make_rmem_tensor_like(chunks[None, None, None, 0, 0], type_d)
+        to_shared = hopper_helpers.sm90_get_smem_store_op(row_major, type_d, accumulated(type_a))
+        r2s = cute.make_tiled_copy_C(to_shared, narrow).get_slice(mine)
+        tRsD, tRrD = r2s.partition_D(sD), r2s.retile(rD)  # (8,1,1,buffers)
+        stores = pipeline.PipelineTmaStore.create(
+            num_stages=config.buffers, producer_group=pipeline.CooperativeGroup(thread, WARPGROUP)
+        )
+        buffer = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, config.buffers)
+
+        def columns_of(bias: cute.Tensor, column: Any) -> cute.TensorSSA:
+            """The bias of each row of a part of D; 0 beyond the last column."""
+            every_row = cute.make_tensor(bias.iterator, cute.make_layout(mD.shape[:2], stride=(0, 1)))
+
+            def part_of(tensor: Any) -> Any:
+                tile = cute.local_tile(tensor, (ROWS, columns), (0, column))
+                return by_columns(narrow.get_slice(mine).partition_C(tile))[0, None]
+
+            part, coordinates = part_of(every_row), part_of(cute.make_identity_tensor(mD.shape[:2]))
+            loaded = cute.make_rmem_tensor_like(part)
+            loaded.fill(0)
+            within = None if mD.shape[1] % config.n == 0 else cute.bounds(coordinates, (None, mD.shape[1]))
+            cute.autovec_copy(part, loaded, pred=within)
+            return loaded.load()
+
+        def tile_of(matrix: cute.Tensor, row: Any, column: Any, across: bool = True) -> cute.TensorSSA:
+            """A part of a matrix like D, in f32; 0 beyond its ends. Where it is not `across`, a column alone."""
+            tile = cute.local_tile(matrix, (ROWS, columns), (row, column if across else 0))
+            part = by_columns(narrow.get_slice(mine).partition_C(tile))
+            whole = cute.make_identity_tensor(mD.shape[:2])
+            places = narrow.get_slice(mine).partition_C(cute.local_tile(whole, (ROWS, columns), (row, column)))
+            limits = mD.shape[0], None if not across or mD.shape[1] % config.n == 0 else mD.shape[1]
+            loaded = cute.make_rmem_tensor_like(part)
+            loaded.fill(0)
+            cute.autovec_copy(part, loaded, pred=cute.bounds(by_columns(places), limits))
+            return loaded.load().to(cute.Float32)
+
+        cute.arch.griddepcontrol_wait()
+        if config.takes_turns and own == 1:  # the other begins
+            scheduler.advance_to_next_work()
+            consumer.state.advance(count)
+        work = scheduler.get_current_work()
+        while work.is_valid_tile:
+            m, n, layer = work.tile_idx
+            if config.takes_turns:
+                turn.wait()
+            before = consumer.state.clone()
+            for k in cute.range(count):
+                stage = consumer.wait_and_advance()
+                warpgroup.fence()
+                for step in cute.range_constexpr(steps):
+                    mma.set(warpgroup.Field.ACCUMULATE, k > 0 if step == 0 else True)
+                    at = (None, None, step, stage.index)
+                    cute.gemm(mma, acc, rA[at], rB[at], acc)
+                warpgroup.commit_group()
+                warpgroup.wait_group(1)
+                if k > 0:  # what was multiplied before is complete
+                    pipe.consumer_release(before)
+                    before.advance()
+            if config.takes_turns:
+                turn.arrive()
+                consumer.state.advance(count)
+            warpgroup.wait_group(0)
+            pipe.consumer_release(before)
+
+            for strip in cute.range_constexpr(strips):
+                for chunk in cute.range_constexpr(config.n // columns):
+                    to = own * config.buffers + buffer.index
+                    buffer.advance()
+                    row = config.m // ROWS * m + (strip if config.takes_turns else config.sharing * strip + own)
+                    column = config.n // columns * n + chunk
+                    result = by_columns(chunks[None, None, None, chunk, strip]).load()
+                    if scale_m is not None:
+                        every_column = cute.make_layout(mD.shape[:2], stride=(1, 0))
+                        result = result * tile_of(cute.make_tensor(scale_m.iterator, every_column), row, column, False)
+                    if scale_n is not None:
+                        result = result * columns_of(scale_n, column)
+                    if bias is not None:
+                        result = result + columns_of(bias, column)
+                    if activation is not None:
+                        result = activation(result)
+                    if gate is not None:
+                        result = result * tile_of(gate, row, column)
+                    if residual is not None:
+                        result = result + tile_of(residual, row, column)
+                    by_columns(rD).store(result.to(type_d))
+                    if warp % 4 == 0:
+                        stores.producer_acquire()  # the buffer has been read
+                    together(own)
+                    cute.copy(r2s, tRrD, tRsD[None, None, None, to])
+                    cute.arch.fence_proxy("async.shared", space="cta")
+                    together(own)
+                    if warp % 4 == 0:
+                        with cute.arch.elect_one():
+                            if row < cute.size(tDgD, 1) and column < cute.size(tDgD, 2):
+                                cute.copy(store_d, tDsD[None, to], tDgD[None, row, column, layer])
+                            stores.producer_commit()
+            scheduler.advance_to_next_work(config.consumers if config.takes_turns else 1)
+            work = scheduler.get_current_work()
+        if warp % 4 == 0:
+            stores.producer_tail()
+
+
+@cute.kernel
+def empty_kernel(mD: cute.Tensor, bias: cute.Tensor | None, activation: cute.Constexpr[Activation | None]):
+    """D where K is 0: a block for each row."""
+    m, layer, _ = cute.arch.block_idx()
+    mD = cute.append(mD, up_to_rank=3)
+    for n in cute.range(cute.arch.thread_idx()[0], mD.shape[1], WARPGROUP):
+        result = (cute.Int32 if mD.element_type.kind == "int" else cute.Float32)(0)
+        if bias is not None:
+            result = result + bias[n]
+        if activation is not None:
+            result = activation(result)
+        mD[m, n, layer] = result.to(mD.element_type)
+
+
+def _by_rows(matrix: Array) -> bool:
+    """Whether the rows of a matrix are contiguous: of NumPy, which counts strides in bytes, or of torch."""
+    if len(matrix.shape) != 2:
+        return False
+    return (matrix.strides[1] // matrix.itemsize if isinstance(matrix, np.ndarray) else matrix.stride(1)) == 1
+
+
+def gemm(
+    A: Array,
+    B: Array,
+    D: Array,
+    config: Config | None = None,
+    device: str = "auto",
+    blocks: int = 132,
+    bias: Array | None = None,
+    activation: Activation | None = None,
+    **options: Any,
+) -> None:
+    """D = activation(A @ B^T + bias) by at most `blocks` blocks, one for each multiprocessor. A bias has a number for
+    each column of D. Matrices may have a third mode, the products of a batch; with a stride of 0 they are all the same.
+    Without a `config`, products with few rows of A, or with few tiles, take the kernel of gemm_skinny.py.
+    """
+    if 0 in D.shape:
+        return
+    m, n, layers = (*D.shape, 1)[:3]
+    if A.shape[1] == 0:
+        empty_kernel(D, bias, activation).launch((m, layers, 1), WARPGROUP, device=device, **options)
+        return
+    if config is None and _by_rows(A) and _by_rows(B) and is_skinny(m, n, blocks):
+        skinny_gemm(A, B, D, None, device, blocks, bias, activation, **options)
+        return
+    config = config or chosen_config(m, n, A.shape[1], blocks, A.dtype.itemsize, layers)
+    tiles = -(-m // config.m), -(-n // config.n), layers
+    cluster = (*config.cluster, 1)
+    params = utils.PersistentTileSchedulerParams(tiles, cluster)
+    grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, blocks // cute.size(cluster))
+    call = gemm_kernel(A, B, D, config, bias, activation)
+    call.launch(grid, config.threads, cluster=cluster, use_pdl=True, device=device, **options)

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""D = A @ B^T on Hopper (sm_90a) for A and B in fp8 with scales in f32: of A one for each 128 elements of a row, of B
+one for each block of 128 x 128.
+
+A has M x K elements, B has N x K, with K contiguous and a multiple of 128; D has M x N in f16, bf16 or f32. `scale_a`
+has M x K/128 elements and `scale_b` has N/128 x K/128, rounded up, in any order. Tensor cores add up 128 products in
+one accumulator, which is then scaled and added to a sum in f32: products of fp8 are added with few bits, and the scales
+differ. Otherwise the kernel is that of gemm.py with cooperative consumers.
+"""
+
+import math
+from typing import Any
+
+from tilefold import cute
+from tilefold.cute import pipeline, utils
+from tilefold.cute.nvgpu import cpasync, warpgroup
+from tilefold.cute.utils import hopper_helpers
+
+from ..arguments import Array, refuse
+from .parts import BY_ROWS, ROWS, WARPGROUP, Config, Stages, Sums, Writer, pipe_of
+
+BLOCK = 128
+"""The elements of K that have a scale, and those of N."""
+AHEAD = 4
+"""The blocks of K in an iteration, in which multiplications overlap."""
+DEFAULT = Config(takes_turns=False)
+
+
+class ScaledSums(Sums):
+    """A consumer's sums in f32 of scaled products, which tensor cores add up for a block of K.
+
+    While the products of one block are scaled, those of the next are added up in other accumulators, if there are
+    registers for these.
+    """
+
+    def __init__(self, part: Any, a: Any, b: Any, pipe: Any, consumer: Any, tile: tuple[int, int]):
+        super().__init__(part, a, b, pipe, consumer, tile)
+        self.tile, self.width = tile, math.gcd(tile[1], BLOCK)  # the columns that a scale is for
+        self.products = [part.make_fragment_C(self.places) for _ in range(2 if tile[1] <= 128 else 1)]
+        self.factors = cute.make_rmem_tensor((2, 1), cute.Float32)
+
+    @cute.jit
+    def add_scaled(self, scale_a: Any, scale_b: Any, m: Any, n: Any):
+        """Sums up a tile. Rows and columns beyond D have the last scales."""
+        self.sums.fill(0.0)
+        rows = [cute.math.min(m * self.tile[0] + self.places[i][0], scale_a.shape[0] - 1) for i in (0, 2)]
+        columns = [n * self.tile[1] + i for i in range(0, self.tile[1], self.width)]
+        blocks = [cute.math.min(column // BLOCK, scale_b.shape[0] - 1) for column in columns]
+        of_tile = [scale_a[row, None] for row in rows], [scale_b[block, None] for block in blocks]
+        count = scale_a.shape[1]
+        scales = self.loaded(of_tile, 0)
+        together = AHEAD if len(self.products) > 1 and count >= 2 * AHEAD else 1  # one turn is no loop, and spills
+        for i in cute.range(count // together, unroll=1):
+            scales = self.add_blocks(together * i, together, of_tile, scales)
+        for k in cute.range(count // together * together, count, unroll=1):
+            scales = self.add_blocks(k, 1, of_tile, scales)
+
+    def add_blocks(self, k: Any, number: int, of_tile: Any, scales: Any) -> Any:
+        """Adds some blocks of K, the first of which has these scales. Gives those of the next one."""
+        before = self.consumer.state.clone()
+        self.multiply(self.products[0])
+        for i in range(number):
+            following, is_last = self.loaded(of_tile, k + i + 1), i + 1 == number
+            if not is_last:
+                self.multiply(self.products[(i + 1) % 2])
+            warpgroup.wait_group(0 if is_last else 1)
+            self.pipe.consumer_release(before)
+            before.advance()
+            self.add(self.products[i % 2], *scales)
+            scales = following
+        return scales
+
+    def loaded(self, of_tile: Any, k: Any) -> Any:
+        """The scales of a block of K, or of the last one."""
+        k = cute.math.min(k, cute.size(of_tile[0][0]) - 1)
+        return tuple([mode[k] for mode in some] for some in of_tile)
+
+    def add(self, products: Any, of_rows: Any, of_columns: Any) -> None:
+        """Adds products, times their scales, of which a thread has those of two rows."""
+        shape, stride = (2, (2, self.width // 8), len(of_columns)), (2, (1, 4), self.width // 2)
+        by_rows = cute.make_layout(shape, stride=stride)
+        products, sums = cute.composition(products, by_rows), cute.composition(self.sums, by_rows)
+        for chunk, of_column in enumerate(of_columns):
+            for row, of_row in enumerate(of_rows):
+                self.factors[row] = of_row * of_column
+            at = None, None, chunk
+            sums[at].store(cute.fma(products[at].load(), self.factors.load(), sums[at].load()))
+
+
+@cute.kernel(min_blocks=1)
+def gemm_fp8_scaled_kernel(
+    mA: cute.Tensor,
+    mB: cute.Tensor,
+    scale_a: cute.Tensor,
+    scale_b: cute.Tensor,
+    mD: cute.Tensor,
+    config: cute.Constexpr[Config],
+):
+    t = cute.arch.thread_idx()[0]
+    warp = cute.arch.make_warp_uniform(t // 32)
+    group = cute.arch.make_warp_uniform(t // WARPGROUP)
+    cluster = cute.make_layout((*config.cluster, 1))
+    rank = cute.arch.block_in_cluster_idx() if cute.size(cluster) > 1 else (0, 0, 0)
+    cute.arch.griddepcontrol_launch_dependents()
+
+    shape, (share_a, share_b) = (config.m, config.n, BLOCK), config.shared_tiles
+    layout_a = hopper_helpers.make_smem_layout_a(BY_ROWS, shape, mA.element_type, config.stages)
+    layout_b = hopper_helpers.make_smem_layout_b(BY_ROWS, shape, mB.element_type, config.stages)
+    mask_a = cpasync.create_tma_multicast_mask(cluster, rank, 1) if share_a > 1 else None
+    mask_b = cpasync.create_tma_multicast_mask(cluster, rank, 0) if share_b > 1 else None
+    stages_a = Stages(mA, layout_a, (config.m, BLOCK), share_a, rank[1], mask_a)
+    stages_b = Stages(mB, layout_b, (config.n, BLOCK), share_b, rank[0], mask_b)
+    writer = Writer(mD, config.consumers, config.buffers)
+    pipe = pipe_of(config)
+    pipeline.pipeline_init_arrive(config.cluster, is_relaxed=True)
+    producer, consumer = pipe.make_participants()
+    count = mA.shape[1] // BLOCK
+    problem = cute.ceil_div(mA.shape[0], config.m), cute.ceil_div(mB.shape[0], config.n), 1
+    params = utils.PersistentTileSchedulerParams(problem, (*config.cluster, 1), config.group, raster_along_m=False)
+    scheduler = utils.StaticPersistentTileScheduler.create(params, cute.arch.block_idx(), cute.arch.grid_dim())
+    pipeline.pipeline_init_wait(config.cluster)
+
+    if group == 0:
+        if config.consumers > 1:
+            cute.arch.setmaxregister_decrease(40)
+        if warp == 0:
+            cpasync.prefetch_descriptor(stages_a.atom)
+            cpasync.prefetch_descriptor(stages_b.atom)
+            cute.arch.griddepcontrol_wait()
+            work = scheduler.initial_work_tile_info()
+            while work.is_valid_tile:
+                m, n, _ = work.tile_idx
+                for k in cute.range(count):
+                    stage = producer.acquire_and_advance()
+                    with cute.arch.elect_one():
+                        stages_a.load((m, k), stage)
+                        stages_b.load((n, k), stage)
+                    stage.commit()
+                scheduler.advance_to_next_work()
+                work = scheduler.get_current_work()
+            producer.tail()
+    else:
+        if config.consumers > 1:  # a thread of one alone has enough
+            cute.arch.setmaxregister_increase(232)
+        own = group - 1
+        major = warpgroup.OperandMajorMode.K
+        types = mA.element_type, mB.element_type, major, major, cute.Float32
+        mma = hopper_helpers.make_trivial_tiled_mma(*types, (config.consumers, 1, 1), (ROWS, config.n))
+        part = mma.get_slice(t - WARPGROUP)
+        sums = ScaledSums(part, stages_a.tensor, stages_b.tensor, pipe, consumer, (config.m, config.n))
+        writer.begin(t % WARPGROUP, own)
+        chunks = writer.chunks(sums.sums)
+        cute.arch.griddepcontrol_wait()
+        work = scheduler.initial_work_tile_info()
+        while work.is_valid_tile:
+            m, n, _ = work.tile_idx
+            sums.add_scaled(scale_a, scale_b, m, n)
+            for chunk in cute.range_constexpr(cute.size(chunks, 3)):
+                place = config.m // ROWS * m + own, cute.size(chunks, 3) * n + chunk
+                writer.write(chunks[None, None, None, chunk], place)
+            scheduler.advance_to_next_work()
+            work = scheduler.get_current_work()
+        writer.end()
+
+
+def check_scales(k: int, scale_a: Array, of_a: tuple[int, ...], scale_b: Array, of_b: tuple[int, ...]) -> None:
+    """LaunchError (E3106) unless each block of A and of B has a scale; their modes before K are given by blocks."""
+    if k % BLOCK or k == 0:
+        refuse("scaled gemm", f"K = {k} is not a multiple of {BLOCK}, the elements that have a scale")
+    for name, scales, modes in (("scale_a", scale_a, of_a), ("scale_b", scale_b, of_b)):
+        shape = *modes, k // BLOCK
+        if scales is None or tuple(scales.shape) != shape:
+            given = None if scales is None else tuple(scales.shape)
+            refuse("scaled gemm", f"{name} has the shape {given}; it has a scale for each block: {shape}")
+
+
+def gemm_fp8_scaled(
+    A: Array,
+    B: Array,
+    scale_a: Array,
+    scale_b: Array,
+    D: Array,
+    config: Config = DEFAULT,
+    device: str = "auto",
+    blocks: int = 132,
+    **options: Any,
+) -> None:
+    """D = (scale_a * A) @ (scale_b * B)^T by at most `blocks` blocks, one for each multiprocessor."""
+    (m, k), n = A.shape, B.shape[0]
+    check_scales(k, scale_a, (m,), scale_b, (-(-n // BLOCK),))
+    if config.takes_turns or config.m != ROWS * config.consumers or config.n > 192:
+        refuse("scaled gemm", "consumers share a tile, 64 rows and at most 192 columns each")
+    if 0 in D.shape:
+        return
+    params = utils.PersistentTileSchedulerParams((-(-m // config.m), -(-n // config.n), 1), (*config.cluster, 1))
+    grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, blocks // (config.cluster[0] * config.cluster[1]))
+    call = gemm_fp8_scaled_kernel(A, B, scale_a, scale_b, D, config)
+    call.launch(grid, config.threads, cluster=(*config.cluster, 1), use_pdl=True, device=device, **options)

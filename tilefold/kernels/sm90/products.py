@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products on Hopper: which kernel takes one, its configuration and its grid, found once for arguments alike."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any
+
+from tilefold.cute import utils
+from tilefold.runtime.arrays.signature import Dynamic, Marked
+
+from ..arguments import Array, any_rows, is_torch
+from ..measuring import Tuner
+from ..replay import Launch, Launches
+from .gemm import Activation, chosen_config, empty_kernel, gemm_kernel
+from .gemm_grouped import gemm_grouped
+from .gemm_model import ranked
+from .gemm_scaled import gemm_fp8_scaled
+from .gemm_skinny import VECTOR, Skinny, chosen_skinny, is_skinny, skinny_kernel
+from .parts import WARPGROUP, Config
+
+_COLUMN = Dynamic(modes=(0,))
+MOST_SKINNY = 256
+"""The most rows for which the kernel for few rows is measured."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A kernel's configuration and the sizes of its launch."""
+
+    config: Config | Skinny
+    grid: tuple[int, int, int]
+    threads: int
+    cluster: tuple[int, int, int]
+
+
+TUNED: Tuner[Plan] = Tuner()
+"""The plans that were measured."""
+
+
+@lru_cache(maxsize=8192)
+def plan_of(m: int, n: int, k: int, itemsize: int, by_rows: bool, blocks: int) -> Plan:
+    """How a product is computed that has these extents, and elements of so many bytes, by `blocks` multiprocessors."""
+    if by_rows and is_skinny(m, n, blocks):
+        return plan_skinny(chosen_skinny(m, n, k, blocks, itemsize), m, n)
+    return plan_usual(chosen_config(m, n, k, blocks, itemsize), m, n, blocks)
+
+
+def plans_of(m: int, n: int, k: int, itemsize: int, by_rows: bool, blocks: int) -> list[Plan]:
+    """The plans that the model finds fastest, at most three, and that for few rows if it is not among them."""
+    first = plan_of(m, n, k, itemsize, by_rows, blocks)
+    found = [first]
+    if itemsize == 2:
+        found += [plan_usual(config, m, n, blocks) for config in ranked(m, n, k, blocks, 1, 3)]
+    if by_rows and m <= MOST_SKINNY:
+        found.append(plan_skinny(chosen_skinny(m, n, k, blocks, itemsize), m, n))
+    return list(dict.fromkeys(found))
+
+
+def plan_skinny(config: Skinny, m: int, n: int) -> Plan:
+    """The launch of a configuration for few rows."""
+    config = replace(config, vector=VECTOR if n % VECTOR == 0 else 1)
+    grid = -(-n // config.rows), -(-m // config.m), config.splits
+    return Plan(config, grid, 2 * WARPGROUP, (1, 1, config.splits))
+
+
+def plan_usual(config: Config, m: int, n: int, blocks: int) -> Plan:
+    """The launch of a configuration of the usual kernel."""
+    cluster = (*config.cluster, 1)
+    params = utils.PersistentTileSchedulerParams((-(-m // config.m), -(-n // config.n), 1), cluster)
+    most = blocks // (config.cluster[0] * config.cluster[1])
+    grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, most)
+    return Plan(config, grid, config.threads, cluster)
+
+
+def product(
+    D: Array,
+    A: Array,
+    B: Array,
+    by_rows: bool,
+    blocks: int,
+    bias: Array | None,
+    activation: Activation | None,
+    scale_m: Array | None,
+    scale_n: Array | None,
+    gate: Array | None,
+    residual: Array | None,
+    autotune: bool = False,
+    plan: Plan | None = None,
+) -> Launches:
+    """D = activation(scale_m * (A @ B^T) * scale_n + bias) * gate + residual. With `autotune`, the fastest of the plans
+    that the model finds best, as measured on a GPU at the first call.
+    """
+    (m, k), n = A.shape, B.shape[0]
+    if k == 0:
+        yield Launch(empty_kernel, (D, bias, activation), (m, 1, 1), WARPGROUP)
+        return
+    problem = m, n, k, A.itemsize, by_rows, blocks
+    if autotune and is_torch(A) and A.is_cuda:
+        plan = TUNED.plan((*problem, A.dtype, D.dtype), plans_of(*problem), partial(_launch, D, A, B))
+    plan = plan or plan_of(*problem)
+    extras = bias, activation, None if scale_m is None else Marked(scale_m, _COLUMN), scale_n
+    yield _launch(D, A, B, plan, *extras, any_rows(gate), any_rows(residual))
+
+
+def _launch(D: Array, A: Array, B: Array, plan: Plan, *extras: Any) -> Launch:
+    """The launch of a plan."""
+    kernel = skinny_kernel if isinstance(plan.config, Skinny) else gemm_kernel
+    given = any_rows(A), B, any_rows(D), plan.config, *(extras or (None, None))
+    return Launch(kernel, given, plan.grid, plan.threads, {"cluster": plan.cluster, "use_pdl": True})
+
+
+def grouped(D: Array, A: Array, B: Array, rows: Array, scale_a: Any, scale_b: Any, blocks: int, device: str) -> None:
+    """D_g = A_g @ B_g^T for all groups."""
+    gemm_grouped(A, B, rows, D, scale_a, scale_b, device=device, blocks=blocks)
+
+
+def scaled(D: Array, A: Array, B: Array, scale_a: Array, scale_b: Array, blocks: int, device: str) -> None:
+    """D = (scale_a * A) @ (scale_b * B)^T for fp8 with scales of blocks."""
+    gemm_fp8_scaled(A, B, scale_a, scale_b, D, device=device, blocks=blocks)

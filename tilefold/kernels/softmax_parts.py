@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Parts of kernels of attention: reductions of rows of scores, and products that overlap with loads."""
+
+from collections.abc import Callable
+
+from tilefold import cute
+
+
+def quad_reduce(x: cute.TensorSSA, op: cute.ReductionOp) -> cute.TensorSSA:
+    """A value for each row combined with those of the four threads that share the row."""
+    return cute.arch.warp_reduction(x, op, threads_in_group=4)
+
+
+def exp2(x: cute.TensorSSA) -> cute.TensorSSA:
+    """2 ** x by one instruction."""
+    return cute.arch.approx("ex2", x, ftz=True)
+
+
+@cute.jit
+def pipelined(count: int, fetch: Callable[[int], None], multiply: Callable[[int], None]) -> None:
+    """Products one after the other, while what the next one takes is on its way from shared memory."""
+    fetch(0)
+    for e in cute.range(count, unroll_full=True):
+        if e + 1 < count:
+            fetch(e + 1)
+        multiply(e)
