@@ -9,7 +9,7 @@ from inspect import signature
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ParamSpec, SupportsIndex, TypeVar, Unpack
 
-from tilefold.base.errors import TilefoldError
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.tracing.python_errors import wrong_arguments
 from tilefold.runtime.options import CheckKeywords, SimKeywords, SimOptions, launch_attributes
 
@@ -63,9 +63,11 @@ def showing(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class DebuggableCall(ABC):
-    """The base of a kernel with its arguments."""
+    """The base of a kernel with its arguments, in the order of its parameters."""
 
     __slots__ = ()
+    kernel: Any
+    args: tuple[Any, ...]
 
     @property
     @abstractmethod
@@ -73,13 +75,13 @@ class DebuggableCall(ABC):
         """The arguments in the form that building the kernel takes. Raises LaunchError (E3106)."""
 
     @property
-    @abstractmethod
     def arguments(self) -> "Mapping[str, Any]":
-        """The arguments by their names. Raises LaunchError (E3106) for parameters without names of their own."""
-
-    @abstractmethod
-    def with_arguments(self, given: "Mapping[str, Any]") -> "DebuggableCall":
-        """The same kernel with these arguments by their names. Raises LaunchError (E3106)."""
+        """The arguments by their names. LaunchError (E3106) for parameters without names of their own."""
+        names: Sequence[str] = self.kernel.signature.names
+        if names and not self.args:
+            message = "further inputs are for kernels whose parameters have names of their own"
+            raise TilefoldError(Code.RUN_ARGUMENT, message, "leave out *args and **kwargs, or inputs= and fuzz=")
+        return dict(zip(names, self.args, strict=True))
 
     @abstractmethod
     def build(self, block: Size) -> "CompiledKernel":

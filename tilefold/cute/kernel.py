@@ -250,16 +250,6 @@ class KernelCall(DebuggableCall):
             self.bindings = self.kernel.signature.bind_in_order(self.args)
         return self.bindings
 
-    @property
-    def arguments(self) -> "Mapping[str, Any]":
-        if not self.args and self.kernel.signature.names:
-            message = "further inputs are for kernels whose parameters have names of their own"
-            raise TilefoldError(Code.RUN_ARGUMENT, message, "leave out *args and **kwargs, inputs= and fuzz=")
-        return dict(zip(self.kernel.signature.names, self.args, strict=True))
-
-    def with_arguments(self, given: "Mapping[str, Any]") -> "KernelCall":
-        return self.kernel(**given)
-
     @untraced
     def build(self, block: Size) -> "CompiledKernel":
         """The kernel for these arguments and a block of this size, without launching it. Raises ProgramError."""

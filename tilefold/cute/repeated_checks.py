@@ -2,7 +2,7 @@
 """Checks of a call in Python with several sets of arguments, and their report."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,14 +14,22 @@ from tilefold.tools.checking.check import reported
 from tilefold.tools.checking.draws import Draw
 from tilefold.tools.reproduction.replay import replay_of
 
-from .debugging import Outputs, Rehearsal
-from .debugging_methods import DebuggableCall
+from .debugging import BoundCall, Outputs, Rehearsal
 from .fuzzing import drawn_arguments
 
 
+class NamedCall(BoundCall, Protocol):
+    """A kernel with its arguments by name: see `DebuggableCall`."""
+
+    kernel: Any
+
+    @property
+    def arguments(self) -> Mapping[str, Any]: ...
+
+
 def further_inputs(
-    call: DebuggableCall, inputs: Sequence[Mapping[str, Any]], fuzz: int, ranges: Mapping[str, range], seed: int
-) -> Iterator[tuple[str, DebuggableCall]]:
+    call: NamedCall, inputs: Sequence[Mapping[str, Any]], fuzz: int, ranges: Mapping[str, range], seed: int
+) -> Iterator[tuple[str, Any]]:
     """The call with other arguments, which the texts describe: the given `inputs`, and so many random draws.
     LaunchError (E3106) for names that the kernel lacks, and for senseless numbers.
     """
@@ -32,11 +40,11 @@ def further_inputs(
     if type(fuzz) is not int or fuzz < 0:
         raise LaunchError(Code.RUN_ARGUMENT, f"fuzz is {shown(fuzz)}", "give the number of draws")
     for number, given in enumerate(inputs):
-        yield f"inputs[{number}]", call.with_arguments({**call.arguments, **given})
+        yield f"inputs[{number}]", call.kernel(**{**call.arguments, **given})
     for number in range(fuzz):
         draw = Draw(np.random.Generator(np.random.PCG64([abs(seed), number])), ranges)
         made = drawn_arguments(call.bound, call.arguments, draw)
-        yield f"draw {number}: {', '.join(draw.words) or 'other values'}", call.with_arguments(made)
+        yield f"draw {number}: {', '.join(draw.words) or 'other values'}", call.kernel(**made)
 
 
 def check_all(rehearsals: Sequence[tuple[str, Rehearsal]], outputs: Outputs, stages: Sequence[str]) -> Report:

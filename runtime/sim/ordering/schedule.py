@@ -235,7 +235,9 @@ def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> N
     until = held[0][2] if until is None and held else until
     hint = "every thread of the block must execute the same barriers"
     if until is not None:
-        hint = until.hint + _hint_misdirected(first.block.cluster)
+        place = until.describe()[0]
+        cause = until.cause(any(title != place for _, _, title, _ in stuck))
+        hint = (f"{cause}: {until.hint}" if cause else until.hint) + _hint_misdirected(first.block.cluster)
     raise SimulationError(
         ErrorCode.SIM_BARRIER if until is None else until.code,
         f"warp {first.index} waits at {place} forever; {'; '.join(parts)}",
